@@ -1,0 +1,710 @@
+#!/usr/bin/env python3
+"""Builds the Python runtime: CPython and its C libraries, compiled for WASI and linked with the guest as one reactor.
+
+    python3 build.py --out REACTOR.wasm --work DIR [--sources DIR] [--jobs N]
+
+Standard output speaks to the program that started this: `@step 3/8 95 Building Python` before each step (95 seconds
+expected, 0 when it is already done), and `@error SENTENCE` with exit code 1 when the build cannot go on. All else goes
+to DIR/build.log. A step that was interrupted starts afresh at the next call; finished ones are kept until something
+that went into them changes. runtime.toml says what is built; DIR/native keeps the same Python for this machine.
+"""
+
+import argparse
+import contextlib
+import fcntl
+import hashlib
+import importlib.util
+import inspect
+import json
+import os
+import pathlib
+import platform
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+import traceback
+import zipfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+# The estimates of `@step` were taken with this many jobs.
+ESTIMATE_JOBS = 2
+
+
+class BuildError(Exception):
+    """One sentence: what went wrong and what to do about it."""
+
+
+# ---------------------------------------------------------------- sources
+
+
+class Source:
+    """An archive that runtime.toml pins."""
+
+    def __init__(self, entry):
+        self.name = entry["name"]
+        self.version = entry["version"]
+        self.origin = entry["from"]
+        self.package = entry.get("package", self.name)
+        self.package_version = entry.get("package_version", self.version)
+        self.suite = entry.get("suite")
+        self.machine = entry.get("machine")
+        self.archive = entry["archive"]
+        self.sha256 = entry["sha256"]
+
+    def check(self, path):
+        found = sha256_of_file(path)
+        if found != self.sha256:
+            raise BuildError(
+                f"{path} is not the archive this runtime is built from: its SHA-256 is {found} and runtime.toml "
+                f"says {self.sha256}; delete it, or replace it by the right one"
+            )
+
+
+def sha256_of_file(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def fetch_sources(build):
+    """Puts every archive into work/sources, its hash checked: from --sources, or else with the package clients."""
+    for source in build.missing_sources():
+        fetch = {"pypi": fetch_from_pypi, "debian": fetch_from_debian, "crate": fetch_crate}[source.origin]
+        with build.scratch() as scratch:
+            found = build.given(source) or fetch(build, source, scratch)
+            if found is None or not found.is_file():
+                raise BuildError(
+                    f"{source.archive} is not what the package client fetched for {source.package}; its index may "
+                    f"have moved on, so put that archive into a directory and name it with --sources"
+                )
+            source.check(found)
+            kept = build.archive(source.name)
+            kept.parent.mkdir(exist_ok=True)
+            partial = kept.with_name(kept.name + ".partial")
+            shutil.copyfile(found, partial)
+            os.replace(partial, kept)
+
+
+def fetch_from_pypi(build, source, scratch):
+    build.run(
+        f"downloading {source.name}",
+        [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--dest", scratch,
+         f"{source.package}=={source.version}"],
+        environment=os.environ,
+    )
+    return scratch / source.archive
+
+
+def fetch_crate(build, source, scratch):
+    (scratch / "src").mkdir()
+    (scratch / "src/lib.rs").touch()
+    (scratch / "Cargo.toml").write_text(
+        '[package]\nname = "fetch"\nversion = "0.0.0"\nedition = "2021"\n[workspace]\n[dependencies]\n'
+        f'{source.package} = {{ version = "={source.package_version}", default-features = false }}\n'
+    )
+    build.run(f"downloading {source.package}", ["cargo", "fetch"], cwd=scratch, environment=os.environ)
+    cargo_home = pathlib.Path(os.environ.get("CARGO_HOME") or pathlib.Path.home() / ".cargo")
+    return next(cargo_home.glob(f"registry/cache/*/{source.archive}"), None)
+
+
+def fetch_from_debian(build, source, scratch):
+    """`apt-get source` with lists and caches of our own, so that neither root nor the machine's apt state is needed."""
+    private = build.work / "apt" / source.suite
+    for folder in ("lists/partial", "cache/archives/partial"):
+        (private / folder).mkdir(parents=True, exist_ok=True)
+    (private / "status").touch()
+    (private / "debian.sources").write_text(
+        f"Types: deb-src\nSuites: {source.suite}\nComponents: main\n{debian_mirror()}"
+    )
+    options = {
+        "Dir::Etc::sourcelist": private / "debian.sources",
+        "Dir::Etc::sourceparts": "-",
+        "Dir::State::lists": private / "lists",
+        "Dir::State::status": private / "status",
+        "Dir::Cache": private / "cache",
+        "Dir::Cache::pkgcache": "",
+        "Dir::Cache::srcpkgcache": "",
+        # Root's apt hands the download to a user who may not enter our directory.
+        "APT::Sandbox::User": "root",
+        # Without it a failed download is only a warning.
+        "APT::Update::Error-Mode": "any",
+        "APT::Update::Post-Invoke": "",
+        "APT::Update::Post-Invoke-Success": "",
+        "DPkg::Post-Invoke": "",
+    }
+    apt = ["apt-get", "-q", *(f"-o{name}={value}" for name, value in options.items())]
+    if source.suite not in build.updated_suites:
+        build.run("reading Debian's package lists", [*apt, "update"], environment=os.environ)
+        build.updated_suites.add(source.suite)
+    build.run(
+        f"downloading {source.package}",
+        [*apt, "source", "--download-only", source.package],
+        cwd=scratch,
+        environment=os.environ,
+    )
+    return scratch / source.archive
+
+
+def debian_mirror():
+    """The machine's own Debian mirror, as lines of a deb822 entry."""
+    query = ["apt-config", "shell", "LIST", "Dir::Etc::sourcelist/f", "PARTS", "Dir::Etc::sourceparts/d"]
+    answer = dict(word.split("=", 1) for word in shlex.split(subprocess.check_output(query, text=True)))
+    parts = pathlib.Path(answer.get("PARTS", "/nonexistent"))
+    one_line = [pathlib.Path(answer.get("LIST", "/nonexistent")), *sorted(parts.glob("*.list"))]
+    entries = [
+        entry
+        for files, read in ((sorted(parts.glob("*.sources")), deb822_entries), (one_line, one_line_entries))
+        for file in files
+        if file.is_file()
+        for entry in read(file.read_text(errors="replace"))
+    ]
+    for entry in entries:
+        suites, components = entry.get("suites", "").split(), entry.get("components", "").split()
+        is_archive = any("-" not in suite for suite in suites) and "main" in components
+        if is_archive and "debian" in entry.get("uris", "") and entry.get("enabled", "yes") != "no":
+            wanted = {"uris": "URIs", "signed-by": "Signed-By", "trusted": "Trusted"}
+            return "".join(f"{wanted[key]}: {entry[key]}\n" for key in wanted if key in entry)
+    raise BuildError(
+        "this machine's apt sources name no Debian mirror; put the .orig.tar archives that runtime.toml lists into "
+        "a directory and name it with --sources"
+    )
+
+
+def deb822_entries(text):
+    """Paragraphs of `Field: value`, continued on indented lines."""
+    for paragraph in re.split(r"\n\s*\n", re.sub(r"(?m)^#.*\n?", "", text)):
+        fields = re.findall(r"(?m)^([\w-]+):[ \t]*(.*(?:\n[ \t]+.*)*)", paragraph)
+        yield {name.lower(): value.rstrip() for name, value in fields}
+
+
+def one_line_entries(text):
+    """`deb [signed-by=... other=...] uri suite component...`"""
+    for options, uri, suite, components in re.findall(r"(?m)^\s*deb\s+(?:\[(.*?)\]\s+)?(\S+)\s+(\S+)([^#\n]*)", text):
+        fields = dict(option.split("=", 1) for option in options.split() if "=" in option)
+        yield {**fields, "uris": uri, "suites": suite, "components": components}
+
+
+# ---------------------------------------------------------------- the build
+
+
+class Build:
+    """What every step needs: settings, directories, the log, and how to run a program."""
+
+    def __init__(self, arguments, settings):
+        self.settings = settings
+        self.out = arguments.out.resolve()
+        self.work = arguments.work.resolve()
+        self.given_sources = arguments.sources and arguments.sources.resolve()
+        self.jobs = arguments.jobs
+        self.updated_suites = set()
+        self.log = open(self.work / "build.log", "a", buffering=1)
+        machine = {"arm64": "aarch64", "AMD64": "x86_64"}.get(platform.machine(), platform.machine())
+        sources = [Source(entry) for entry in settings["source"]]
+        self.sources = {source.name: source for source in sources if source.machine in (None, machine)}
+        if "ziglang" not in self.sources:
+            raise BuildError(f"runtime.toml names no compiler for {machine} machines; build on x86_64 or aarch64")
+
+    @property
+    def compile_flags(self):
+        """For everything that ends up in the module."""
+        return [
+            "-g0", "-Wno-everything", *self.settings["build"]["optimize"],
+            f"-DPROOFBOX_C_RECURSION_LIMIT={self.settings['limits']['c_recursion']}",
+            f"-DPROOFBOX_PARSER_DEPTH={self.settings['limits']['parser_depth']}",
+        ]
+
+    def missing_sources(self):
+        """Those whose archive is not in work/sources, or not the right one."""
+        archives = {source: self.archive(source.name) for source in self.sources.values()}
+        return [
+            source for source, path in archives.items() if not path.is_file() or sha256_of_file(path) != source.sha256
+        ]
+
+    def given(self, source):
+        """The archive in --sources, if it is there."""
+        path = self.given_sources and self.given_sources / source.archive
+        return path if path and path.is_file() else None
+
+    def archive(self, name):
+        return self.work / "sources" / self.sources[name].archive
+
+    def tool(self, name):
+        return self.work / "toolchain" / "bin" / name
+
+    @contextlib.contextmanager
+    def scratch(self):
+        path = self.work / "scratch"
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir()
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
+
+    def run(self, purpose, command, cwd=None, environment=None, extra=None):
+        """Runs a program to its end, its output going to the log. If we are stopped, so is all that it started."""
+        command = [str(word) for word in command]
+        if environment is None:
+            environment = self.compiler_environment()
+        self.log.write(f"\n$ {shlex.join(command)}\n")
+        process = subprocess.Popen(
+            command, cwd=cwd or self.work, env={**environment, **(extra or {})}, stdin=subprocess.DEVNULL,
+            stdout=self.log, stderr=subprocess.STDOUT, start_new_session=True,
+        )
+        try:
+            code = process.wait()
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
+        if code != 0:
+            raise BuildError(f"{purpose} failed ({command[0]} ended with {code}); the end of {self.log.name} says why")
+
+    def compiler_environment(self):
+        """Nothing of the caller's that could change the result."""
+        return {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "HOME": str(self.work),
+            "LANG": "C.UTF-8",
+            "PYTHONHASHSEED": "0",
+            "SOURCE_DATE_EPOCH": str(self.settings["build"]["source_date_epoch"]),
+            "ZIG_GLOBAL_CACHE_DIR": str(self.work / "toolchain/cache"),
+            "ZIG_LOCAL_CACHE_DIR": str(self.work / "toolchain/cache"),
+        }
+
+    def compile_all(self, purpose, files, folder, flags):
+        """Compiles C files into `folder`, `jobs` at a time, and returns the objects."""
+        folder.mkdir(parents=True, exist_ok=True)
+        objects = [folder / f"{file.stem}.o" for file in files]
+        assert len(set(objects)) == len(objects), "two files would share one object"
+        rules = "".join(
+            f"{object_file}: {file}\n\t@{shlex.join([str(self.tool('cc')), *map(str, flags)])} -c $< -o $@\n"
+            for object_file, file in zip(objects, files)
+        )
+        makefile = folder / "Makefile"
+        makefile.write_text(f"all: {' '.join(map(str, objects))}\n{rules}")
+        self.run(purpose, ["make", f"-j{self.jobs}", "-f", makefile, "all"], cwd=folder)
+        return objects
+
+    def make_archive(self, path, objects):
+        path.unlink(missing_ok=True)
+        self.run(f"archiving {path.name}", [self.tool("ar"), "rcsD", path, *objects])
+
+
+# ---------------------------------------------------------------- steps, in order
+
+
+def unpack_toolchain(build, folder):
+    """zig's C compiler for WASI, wrapped so that configure and make can call it like any other."""
+    with zipfile.ZipFile(build.archive("ziglang")) as wheel:
+        wheel.extractall(folder, [name for name in wheel.namelist() if name.startswith("ziglang/")])
+    (folder / "ziglang/zig").chmod(0o755)
+    (folder / "bin").mkdir()
+    for name, arguments in TOOLS.items():
+        tool = folder / "bin" / name
+        tool.write_text(f"#!/bin/sh\n{DROP_STACK_FIRST}exec \"${{0%/bin/*}}/ziglang/zig\" {arguments} \"$@\"\n")
+        tool.chmod(0o755)
+
+
+# zig passes this to the linker itself and refuses to hear it from CPython's makefile as well.
+DROP_STACK_FIRST = 'for word do shift; [ "$word" = -Wl,--stack-first ] || set -- "$@" "$word"; done\n'
+# zig compiles C with the undefined-behaviour sanitizer unless told not to. bulk_memory makes memcpy one instruction.
+TARGET = "-target wasm32-wasi -mcpu=lime1+bulk_memory -fno-sanitize=undefined"
+TOOLS = {"cc": f"cc {TARGET}", "c++": f"c++ {TARGET}", "ar": "ar", "ranlib": "ranlib"}
+
+
+def unpack_trees(build, folder):
+    """The sources under names without versions."""
+    for name in TREES:
+        partial = folder / f"{name}.partial"
+        with tarfile.open(build.archive(name)) as archive:
+            archive.extractall(partial, filter="data")
+        (only,) = partial.iterdir()
+        only.rename(folder / name)
+        partial.rmdir()
+    patch_limits(folder / "python")
+
+
+TREES = ("python", "zlib", "bzip2", "xz", "sqlite")
+
+
+def patch_limits(python):
+    """Makes CPython's two recursion limits on WASI ours to set."""
+    for file, old, new in (
+        (
+            "Include/cpython/pystate.h",
+            "#elif defined(__wasi__)\n   // Based on wasmtime 16.\n#  define Py_C_RECURSION_LIMIT 5000\n",
+            "#elif defined(__wasi__)\n#  define Py_C_RECURSION_LIMIT PROOFBOX_C_RECURSION_LIMIT\n",
+        ),
+        ("Parser/parser.c", "#    define MAXSTACK 4000\n", "#    define MAXSTACK PROOFBOX_PARSER_DEPTH\n"),
+    ):
+        path = python / file
+        text = path.read_text()
+        if text.count(old) != 1:
+            raise BuildError(f"{file} of this CPython is not as build.py expects it; adapt patch_limits to the version")
+        path.write_text(text.replace(old, new))
+
+
+def build_native(build, folder):
+    """The same Python for this machine: it compiles the library's byte code, and benchmarks compare with it."""
+    tree = "../trees/python"
+    build.run(
+        "configuring Python for this machine",
+        [f"{tree}/configure", "-q", "--without-ensurepip", "--disable-test-modules"],
+        cwd=folder,
+    )
+    build.run("compiling Python for this machine", ["make", "-s", f"-j{build.jobs}"], cwd=folder)
+
+
+def build_libraries(build, folder):
+    """Static zlib, bzip2, liblzma and SQLite, with their headers beside them."""
+    trees = build.work / "trees"
+    flags = build.compile_flags
+
+    zlib = trees / "zlib"
+    objects = build.compile_all(
+        "compiling zlib",
+        [file for file in sorted(zlib.glob("*.c")) if not file.name.startswith("gz")],
+        folder / "zlib",
+        [*flags, "-DHAVE_UNISTD_H", "-DHAVE_STDARG_H"],
+    )
+    build.make_archive(folder / "libz.a", objects)
+
+    bzip2 = trees / "bzip2"
+    names = ("blocksort", "huffman", "crctable", "randtable", "compress", "decompress", "bzlib")
+    objects = build.compile_all(
+        "compiling bzip2", [bzip2 / f"{name}.c" for name in names], folder / "bzip2", flags
+    )
+    build.make_archive(folder / "libbz2.a", objects)
+
+    lzma = trees / "xz/src/liblzma"
+    parts = ("check", "common", "delta", "lz", "lzma", "rangecoder", "simple")
+    # Generators of tables, size-optimised doubles, and what needs threads or the machine's memory size.
+    left_out = re.compile(r".*_tablegen|.*_small|.*_mt|crc_clmul_consts_gen|hardware_.*|outqueue")
+    objects = build.compile_all(
+        "compiling liblzma",
+        [file for part in parts for file in sorted((lzma / part).glob("*.c")) if not left_out.fullmatch(file.stem)],
+        folder / "lzma",
+        [*flags, "-DHAVE_CONFIG_H", f"-I{HERE / 'libraries/lzma'}", f"-I{trees / 'xz/src/common'}",
+         f"-I{lzma / 'api'}", *(f"-I{lzma / part}" for part in parts)],
+    )
+    build.make_archive(folder / "liblzma.a", objects)
+
+    sqlite = trees / "sqlite/sqlite3"
+    objects = build.compile_all(
+        "compiling SQLite",
+        [sqlite / "sqlite3.c"],
+        folder / "sqlite",
+        [*flags, "-include", HERE / "libraries/sqlite_wasi.h", *SQLITE_OPTIONS],
+    )
+    build.make_archive(folder / "libsqlite3.a", objects)
+
+    include = folder / "include"
+    shutil.copytree(lzma / "api", include)
+    for header in (zlib / "zlib.h", zlib / "zconf.h", bzip2 / "bzlib.h", sqlite / "sqlite3.h"):
+        shutil.copy(header, include)
+
+
+SQLITE_OPTIONS = [
+    "-DSQLITE_THREADSAFE=0",
+    "-DSQLITE_OMIT_LOAD_EXTENSION",
+    # Both need memory shared between processes, which WASI lacks.
+    "-DSQLITE_OMIT_WAL",
+    "-DSQLITE_MAX_MMAP_SIZE=0",
+    '-DSQLITE_DEFAULT_UNIX_VFS="unix"',
+    # Temporary tables in memory: quicker than the sandbox's files, and they need no quota.
+    "-DSQLITE_TEMP_STORE=2",
+    "-DSQLITE_DEFAULT_MEMSTATUS=0",
+    "-DHAVE_LOCALTIME_R",
+    "-DHAVE_USLEEP",
+    # What distributions switch on and programs have come to expect.
+    "-DSQLITE_ENABLE_COLUMN_METADATA",
+    "-DSQLITE_ENABLE_FTS3",
+    "-DSQLITE_ENABLE_FTS3_PARENTHESIS",
+    "-DSQLITE_ENABLE_FTS4",
+    "-DSQLITE_ENABLE_FTS5",
+    "-DSQLITE_ENABLE_MATH_FUNCTIONS",
+    "-DSQLITE_ENABLE_RTREE",
+]
+
+
+def configure_python(build, folder):
+    """Cross configuration. What is answered here for configure are headers and functions that zig's libc declares,
+    so that configure finds them, but does not have."""
+    libraries = build.work / "libraries"
+    absent_functions = (
+        "epoll_create", "epoll_create1", "gethostbyaddr", "gethostbyname", "getprotobyname", "getservbyname",
+        "getservbyport", "hstrerror", "mmap", "setgroups", "timerfd_create",
+    )
+    absent_headers = (
+        "libintl_h", "net_ethernet_h", "net_if_h", "pty_h", "shadow_h", "spawn_h", "sys_epoll_h", "sys_eventfd_h",
+        "sys_sendfile_h", "sys_timerfd_h", "sys_xattr_h", "utmp_h",
+    )
+    include = f"-I{libraries / 'include'}"
+    answers = {
+        "CONFIG_SITE": "../trees/python/Tools/wasm/config.site-wasm32-wasi",
+        "CC": build.tool("cc"),
+        "CXX": build.tool("c++"),
+        "CPP": f"{build.tool('cc')} -E",
+        "AR": build.tool("ar"),
+        "RANLIB": build.tool("ranlib"),
+        "READELF": ":",
+        "OPT": shlex.join(build.compile_flags),
+        "CFLAGS": "",
+        # configure must neither ask this machine about its libraries nor run what it has compiled.
+        "PKG_CONFIG": "false",
+        "HOSTRUNNER": "false",
+        "py_cv_module__socket": "n/a",
+        **{f"ac_cv_func_{name}": "no" for name in absent_functions},
+        **{f"ac_cv_header_{name}": "no" for name in absent_headers},
+        **{
+            f"{variable}_{kind}": value
+            for variable, library in {
+                "ZLIB": "z", "BZIP2": "bz2", "LIBLZMA": "lzma", "LIBSQLITE3": "sqlite3",
+            }.items()
+            for kind, value in {"CFLAGS": include, "LIBS": f"-L{libraries} -l{library}"}.items()
+        },
+    }
+    build.run(
+        "configuring Python for WASI",
+        ["../trees/python/configure", "-q", "--host=wasm32-wasip1", f"--build={platform.machine()}-pc-linux-gnu",
+         "--with-build-python=../native/python", "--prefix=/", "--with-pymalloc", "--disable-test-modules",
+         "--without-ensurepip", "--disable-ipv6"],
+        cwd=folder,
+        extra={name: str(value) for name, value in answers.items()},
+    )
+
+
+def compile_python(build, folder):
+    """libpython and the archives of its bundled libraries, in the configured directory."""
+    for leftover in (*folder.rglob("*.o"), *folder.rglob("*.a")):
+        leftover.unlink()
+    build.run("compiling Python for WASI", ["make", "-s", f"-j{build.jobs}", *PYTHON_ARCHIVES], cwd=folder)
+    built = set(re.findall(r'{"(\w+)", PyInit_', (folder / "Modules/config.c").read_text()))
+    missing = sorted(set(build.settings["modules"]["required"]) - built)
+    if missing:
+        raise BuildError(
+            f"configure left out the extension modules {', '.join(missing)}; {folder / 'config.log'} says why"
+        )
+
+
+PYTHON_ARCHIVES = (
+    "libpython3.13.a",
+    "Modules/_decimal/libmpdec/libmpdec.a",
+    "Modules/expat/libexpat.a",
+    "Modules/_hacl/libHacl_Hash_SHA2.a",
+)
+
+
+def freeze_library(build, folder):
+    build.run(
+        "compiling the standard library",
+        [build.work / "native/python", "-I", HERE / "freeze.py", "--library", build.work / "trees/python/Lib",
+         "--guest", HERE / "guest", "--out", folder],
+    )
+    build.run(
+        "embedding the standard library",
+        [build.tool("cc"), *build.compile_flags, *python_includes(build),
+         "-c", folder / "frozen.c", "-o", folder / "frozen.o"],
+    )
+
+
+def python_includes(build):
+    return [f"-I{build.work / 'trees/python/Include'}", f"-I{build.work / 'python'}"]
+
+
+def link_reactor(build, folder):
+    """The guest's C with everything else. Undefined symbols are errors but for the host's functions, which the guest
+    declares as imports."""
+    guest = HERE / "guest"
+    objects = build.compile_all(
+        "compiling the guest",
+        sorted(guest.glob("*.c")),
+        folder,
+        [*build.compile_flags, *python_includes(build),
+         f"-I{build.work / 'trees/python/Include/internal'}", f"-I{guest}"],
+    )
+    libraries = build.work / "libraries"
+    build.run(
+        "linking the reactor",
+        [build.tool("cc"), *build.compile_flags, "-mexec-model=reactor", "-o", folder / "reactor.wasm", *objects,
+         build.work / "frozen/frozen.o", *(build.work / "python" / name for name in PYTHON_ARCHIVES),
+         *(libraries / f"lib{name}.a" for name in ("z", "bz2", "lzma", "sqlite3")),
+         "-lwasi-emulated-signal", "-lwasi-emulated-getpid", "-lwasi-emulated-process-clocks", "-lm",
+         "-Wl,--export=__stack_pointer", "-Wl,--strip-debug",
+         f"-Wl,-z,stack-size={build.settings['limits']['shadow_stack_bytes']}"],
+    )
+
+# ---------------------------------------------------------------- which steps are due
+
+
+class Step:
+    """Fills one directory. Done once and for all until something that goes into it changes."""
+
+    def __init__(self, name, function, seconds, text, needs=(), inputs=lambda build: None, files=(), folder=None):
+        self.name = name
+        self.function = function
+        self.seconds = seconds
+        self.text = text
+        self.needs = needs
+        self.inputs = inputs
+        self.files = files
+        # A step that goes on in another one's directory cleans up after its own interruption.
+        self.starts_empty = folder is None
+        self.folder = folder or name
+
+    def key(self, build, keys):
+        """Equal for two calls exactly if the results would be."""
+        files = [file for pattern in self.files for file in sorted(HERE.glob(pattern))]
+        parts = [
+            inspect.getsource(self.function),
+            self.inputs(build),
+            [keys[name] for name in self.needs],
+            [(file.relative_to(HERE).as_posix(), sha256_of_file(file)) for file in files],
+        ]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def carry_out(self, build):
+        folder = build.work / self.folder
+        if self.starts_empty:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+        self.function(build, folder)
+
+
+STEPS = [
+    Step(
+        "toolchain", unpack_toolchain, 3, "Unpacking the compiler",
+        inputs=lambda build: [build.sources["ziglang"].sha256, TOOLS, DROP_STACK_FIRST],
+    ),
+    Step(
+        "trees", unpack_trees, 3, "Unpacking the sources",
+        inputs=lambda build: [[build.sources[name].sha256 for name in TREES], inspect.getsource(patch_limits)],
+    ),
+    Step("native", build_native, 110, "Building Python for this machine", needs=["trees"]),
+    Step(
+        "libraries", build_libraries, 30, "Compiling zlib, bzip2, lzma and SQLite",
+        needs=["toolchain", "trees"], files=["libraries/**/*.h"],
+        inputs=lambda build: [build.compile_flags, SQLITE_OPTIONS],
+    ),
+    Step(
+        "python", configure_python, 55, "Configuring Python for WebAssembly",
+        needs=["native", "libraries"], inputs=lambda build: build.compile_flags,
+    ),
+    Step(
+        "compiled", compile_python, 35, "Compiling Python for WebAssembly", folder="python",
+        needs=["python"], inputs=lambda build: [build.settings["modules"], PYTHON_ARCHIVES],
+    ),
+    Step(
+        "frozen", freeze_library, 3, "Compiling the standard library",
+        needs=["native", "python"], files=["freeze.py", "guest/**/*.py"],
+    ),
+    Step(
+        "reactor", link_reactor, 20, "Linking the guest",
+        needs=["compiled", "frozen", "libraries"], files=["guest/**/*.[ch]"],
+        inputs=lambda build: [build.compile_flags, build.settings["limits"]],
+    ),
+]
+
+
+def build_all(build):
+    total = len(STEPS) + 1
+
+    def announce(number, seconds, text):
+        seconds = round(seconds * ESTIMATE_JOBS / build.jobs) if seconds else 0
+        print(f"@step {number}/{total} {seconds} {text}", flush=True)
+
+    announce(1, 30 if build.missing_sources() else 0, "Fetching the sources")
+    fetch_sources(build)
+    stamps = build.work / "stamps"
+    stamps.mkdir(exist_ok=True)
+    keys = {}
+    for number, step in enumerate(STEPS, start=2):
+        keys[step.name] = key = step.key(build, keys)
+        stamp = stamps / step.name
+        if stamp.is_file() and stamp.read_text() == key:
+            announce(number, 0, step.text)
+            continue
+        announce(number, step.seconds, step.text)
+        stamp.unlink(missing_ok=True)
+        started = time.monotonic()
+        step.carry_out(build)
+        build.log.write(f"\n{step.text}: {time.monotonic() - started:.0f} s\n")
+        stamp.write_text(key)
+    build.out.parent.mkdir(parents=True, exist_ok=True)
+    partial = build.out.with_name(build.out.name + ".partial")
+    shutil.copyfile(build.work / "reactor/reactor.wasm", partial)
+    os.replace(partial, build.out)
+
+
+# ---------------------------------------------------------------- the command
+
+
+def check_prerequisites(missing_origins):
+    """Says all that is missing at once, in the words of a Debian machine."""
+    missing = []
+    for program, package in {"cc": "gcc", "make": "make"}.items():
+        if not shutil.which(program):
+            missing.append(f"{program} (package {package})")
+    if importlib.util.find_spec("_lzma") is None:
+        missing.append("xz support in this Python (its lzma module; a distribution's own python3 has it)")
+    if "pypi" in missing_origins and importlib.util.find_spec("pip") is None:
+        missing.append("pip (package python3-pip)")
+    if "debian" in missing_origins and not shutil.which("apt-get"):
+        missing.append("apt-get (a Debian machine, or the archives by --sources)")
+    if "crate" in missing_origins and not shutil.which("cargo"):
+        missing.append("cargo (a Rust toolchain, or the archive by --sources)")
+    if missing:
+        raise BuildError(f"install what the build needs and this machine lacks: {'; '.join(missing)}")
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description="Builds the Python runtime's reactor module.")
+    parser.add_argument("--out", type=pathlib.Path, required=True, help="where the module is written")
+    parser.add_argument("--work", type=pathlib.Path, required=True, help="directory kept between builds")
+    parser.add_argument("--sources", type=pathlib.Path, help="directory with archives, used before any download")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="programs at a time (default: processors)")
+    return parser.parse_args()
+
+
+def main():
+    if sys.version_info < (3, 11, 4):
+        raise BuildError(f"build.py needs Python 3.11.4 or later, and this is {platform.python_version()}")
+    arguments = parse_arguments()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    with open(arguments.work / "lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BuildError(f"another build is at work in {arguments.work}; wait for it or name another --work")
+        import tomllib
+
+        build = Build(arguments, tomllib.loads((HERE / "runtime.toml").read_text()))
+        try:
+            to_fetch = [source for source in build.missing_sources() if not build.given(source)]
+            check_prerequisites({source.origin for source in to_fetch})
+            build_all(build)
+        except (BuildError, KeyboardInterrupt):
+            raise
+        except OSError as error:
+            raise BuildError(f"{error}; free what is in the way and run the same command again") from error
+        except Exception as error:
+            traceback.print_exc(file=build.log)
+            raise BuildError(f"the recipe itself failed ({error}); the end of {build.log.name} says where") from error
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except BuildError as error:
+        print(f"@error {error}", flush=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("@error the build was stopped; the same command goes on from the last finished step", flush=True)
+        sys.exit(1)

@@ -1,0 +1,84 @@
+"""Compiles the standard library and the guest's own modules into one blob with a table of frozen modules.
+
+Run by build.py with the Python it has just built, so that the byte code fits the interpreter:
+    python freeze.py --library Lib --guest guest --out DIR
+writes DIR/frozen.bin and DIR/frozen.c, which defines `guest_frozen`. With it the guest imports without any file.
+"""
+
+import argparse
+import marshal
+import os
+import pathlib
+import re
+
+# Packages with nothing to offer in a sandbox (windows, installers, foreign functions) or to users (their own tests).
+SKIPPED_PACKAGES = {
+    "__phello__", "__pycache__", "ctypes", "curses", "ensurepip", "idlelib", "site-packages", "test",
+    "tests", "tkinter", "turtledemo", "venv",
+}
+SKIPPED_MODULES = {
+    "__hello__", "_aix_support", "_android_support", "_apple_support", "_ios_support", "_osx_support", "turtle",
+}
+# Where tracebacks say the module is; guest.c names the same directory as the standard library's.
+LIBRARY_DIRECTORY = "/lib/python3.13"
+ALIGNMENT = 16
+
+
+def standard_library(root):
+    """(module name, is a package, source file, file name in tracebacks) of all that is worth having."""
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if name not in SKIPPED_PACKAGES)
+        package = pathlib.Path(folder).relative_to(root)
+        if package.parts and "__init__.py" not in files:
+            folders[:] = []
+            continue
+        for file in sorted(files):
+            stem, extension = os.path.splitext(file)
+            if extension != ".py" or (not package.parts and stem in SKIPPED_MODULES | {"__init__"}):
+                continue
+            is_package = stem == "__init__"
+            name = ".".join(package.parts if is_package else (*package.parts, stem))
+            yield name, is_package, pathlib.Path(folder, file), f"{LIBRARY_DIRECTORY}/{(package / file).as_posix()}"
+
+
+def guest_modules(root):
+    """The guest's own modules, and its stand-ins for modules that cannot exist here, which may replace library ones."""
+    for file in sorted(root.glob("*.py")):
+        yield f"_proofbox_{file.stem}", False, file, "<proofbox>"
+    for file in sorted(root.glob("stubs/*.py")):
+        yield file.stem, False, file, f"{LIBRARY_DIRECTORY}/{file.name}"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for option in ("--library", "--guest", "--out"):
+        parser.add_argument(option, type=pathlib.Path, required=True)
+    arguments = parser.parse_args()
+
+    modules = {}
+    for name, is_package, file, shown_as in (*standard_library(arguments.library), *guest_modules(arguments.guest)):
+        assert re.fullmatch(r"[\w.-]+", name), f"{file} is not a module's name"
+        modules[name] = is_package, compile(file.read_bytes(), shown_as, "exec", dont_inherit=True, optimize=0)
+
+    blob = bytearray()
+    rows = []
+    for name, (is_package, code) in modules.items():
+        blob.extend(bytes(-len(blob) % ALIGNMENT))
+        data = marshal.dumps(code)
+        rows.append(f'    {{"{name}", blob + {len(blob)}, {len(data)}, {int(is_package)}}},\n')
+        blob.extend(data)
+
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    (arguments.out / "frozen.bin").write_bytes(blob)
+    (arguments.out / "frozen.c").write_text(
+        "#include <Python.h>\n\n"
+        f"__attribute__((aligned({ALIGNMENT}))) static const unsigned char blob[] = {{\n"
+        '#embed "frozen.bin"\n'
+        "};\n\n"
+        f"const struct _frozen guest_frozen[] = {{\n{''.join(rows)}    {{0, 0, 0, 0}},\n}};\n"
+    )
+    print(len(modules), "modules,", len(blob), "bytes")
+
+
+if __name__ == "__main__":
+    main()

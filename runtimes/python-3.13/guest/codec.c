@@ -1,0 +1,461 @@
+/* The value codec and the module `_proofbox` built on it.
+ *
+ * A value is a tag byte and its payload; lengths, counts and indices are LEB128.
+ *
+ *   N T F        None, True, False
+ *   i            int that fits 64 bits: zigzag LEB128
+ *   I n bytes    any other int: little-endian two's complement
+ *   f c          float, complex: little-endian IEEE 754 doubles
+ *   s n bytes    str in UTF-8;  u n bytes  str with lone surrogates, in UTF-8 with "surrogatepass"
+ *   b B n bytes  bytes, bytearray
+ *   t l n values tuple, list
+ *   S Z n values set, frozenset
+ *   d n pairs    dict, in insertion order
+ *   r index      a container seen before (shared reference or cycle)
+ *   x name value a value of a richer type, reduced by `reduce` (see values.py)
+ *   o type repr  a value that can't cross: two strs
+ *
+ * Tuples, lists, sets, dicts, bytearrays and `x` values are numbered in the order in which they begin; `r` names
+ * those numbers. Only exact types count: an instance of a subclass goes through `reduce`. The host's
+ * half is src/domain/value.rs, and takes nothing in here on trust. */
+#define PY_SSIZE_T_CLEAN
+#include "codec.h"
+#include <stdint.h>
+#include <string.h>
+
+__attribute__((import_module("proofbox"), import_name("post"))) extern int host_post(const void *message, size_t length);
+
+typedef struct {
+    unsigned char *data;
+    size_t length, capacity, limit;
+    PyObject *seen;   /* id -> index of each container that more than one reference can reach */
+    PyObject *reduce; /* borrowed; called for every value that is not of a type in the table above */
+    PyObject *kept;   /* what `reduce` gave: freed too early, its ids could come again and be taken for references */
+    uint32_t count;
+} Writer;
+
+static int write_value(Writer *w, PyObject *o);
+
+static int reserve(Writer *w, size_t more) {
+    if (more > w->limit - w->length) {
+        PyErr_SetString(PyExc_ValueError, "value too large to leave the sandbox");
+        return -1;
+    }
+    size_t need = w->length + more;
+    if (need > w->capacity) {
+        size_t capacity = w->capacity * 2 > need ? w->capacity * 2 : need + 256;
+        unsigned char *data = PyMem_Realloc(w->data, capacity);
+        if (!data) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        w->data = data;
+        w->capacity = capacity;
+    }
+    return 0;
+}
+
+static int write_byte(Writer *w, unsigned char b) {
+    if (reserve(w, 1) < 0) return -1;
+    w->data[w->length++] = b;
+    return 0;
+}
+
+static int write_number(Writer *w, uint64_t n) {
+    if (reserve(w, 10) < 0) return -1;
+    while (n > 0x7f) {
+        w->data[w->length++] = (unsigned char)(n | 0x80);
+        n >>= 7;
+    }
+    w->data[w->length++] = (unsigned char)n;
+    return 0;
+}
+
+static int write_bytes(Writer *w, unsigned char tag, const void *bytes, size_t n) {
+    if (write_byte(w, tag) < 0 || write_number(w, n) < 0 || reserve(w, n) < 0) return -1;
+    memcpy(w->data + w->length, bytes, n);
+    w->length += n;
+    return 0;
+}
+
+static int write_double(Writer *w, double d) {
+    if (reserve(w, 8) < 0) return -1;
+    memcpy(w->data + w->length, &d, 8);
+    w->length += 8;
+    return 0;
+}
+
+static int write_str(Writer *w, PyObject *o) {
+    Py_ssize_t n;
+    const char *utf8 = PyUnicode_AsUTF8AndSize(o, &n);
+    if (utf8) return write_bytes(w, 's', utf8, (size_t)n);
+    PyErr_Clear();
+    PyObject *b = PyUnicode_AsEncodedString(o, "utf-8", "surrogatepass");
+    if (!b) return -1;
+    int failed = write_bytes(w, 'u', PyBytes_AS_STRING(b), (size_t)PyBytes_GET_SIZE(b));
+    Py_DECREF(b);
+    return failed;
+}
+
+static int write_int(Writer *w, PyObject *o) {
+    int overflow;
+    int64_t v = PyLong_AsLongLongAndOverflow(o, &overflow);
+    if (!overflow) {
+        if (v == -1 && PyErr_Occurred()) return -1;
+        return write_byte(w, 'i') < 0 ? -1 : write_number(w, ((uint64_t)v << 1) ^ (uint64_t)(v >> 63));
+    }
+    Py_ssize_t n = PyLong_AsNativeBytes(o, NULL, 0, Py_ASNATIVEBYTES_LITTLE_ENDIAN);
+    if (n < 0 || write_byte(w, 'I') < 0 || write_number(w, (uint64_t)n) < 0 || reserve(w, (size_t)n) < 0) return -1;
+    if (PyLong_AsNativeBytes(o, w->data + w->length, n, Py_ASNATIVEBYTES_LITTLE_ENDIAN) < 0) return -1;
+    w->length += (size_t)n;
+    return 0;
+}
+
+/* 1: written as a reference; 0: `o` is new and has been numbered; -1: error. */
+static int write_if_seen(Writer *w, PyObject *o) {
+    if (Py_REFCNT(o) == 1) {
+        w->count++;
+        return 0;
+    }
+    if (!w->seen && !(w->seen = PyDict_New())) return -1;
+    PyObject *key = PyLong_FromVoidPtr(o);
+    if (!key) return -1;
+    PyObject *index = PyDict_GetItemWithError(w->seen, key);
+    int done = -1;
+    if (index) {
+        done = write_byte(w, 'r') < 0 || write_number(w, PyLong_AsUnsignedLong(index)) < 0 ? -1 : 1;
+    } else if (!PyErr_Occurred() && (index = PyLong_FromUnsignedLong(w->count)) != NULL) {
+        done = PyDict_SetItem(w->seen, key, index);
+        Py_DECREF(index);
+        w->count++;
+    }
+    Py_DECREF(key);
+    return done;
+}
+
+static int changed_size(void) {
+    PyErr_SetString(PyExc_RuntimeError, "container changed size while it was encoded");
+    return -1;
+}
+
+static int write_sequence(Writer *w, PyObject *o, int is_list) {
+    Py_ssize_t n = Py_SIZE(o);
+    if (write_byte(w, is_list ? 'l' : 't') < 0 || write_number(w, (uint64_t)n) < 0) return -1;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        if (i >= Py_SIZE(o)) return changed_size();
+        PyObject *item = Py_NewRef(is_list ? PyList_GET_ITEM(o, i) : PyTuple_GET_ITEM(o, i));
+        /* The reference held here must not make an unshared container look shared. */
+        int shared = Py_REFCNT(item) > 2;
+        if (!shared) Py_DECREF(item);
+        int failed = write_value(w, item);
+        if (shared) Py_DECREF(item);
+        if (failed) return -1;
+    }
+    return Py_SIZE(o) == n ? 0 : changed_size();
+}
+
+static int write_set(Writer *w, PyObject *o, unsigned char tag) {
+    Py_ssize_t n = PySet_GET_SIZE(o), written = 0;
+    if (write_byte(w, tag) < 0 || write_number(w, (uint64_t)n) < 0) return -1;
+    PyObject *iterator = PyObject_GetIter(o), *item;
+    if (!iterator) return -1;
+    while ((item = PyIter_Next(iterator)) != NULL) {
+        int failed = ++written > n ? changed_size() : write_value(w, item);
+        Py_DECREF(item);
+        if (failed) break;
+    }
+    Py_DECREF(iterator);
+    if (PyErr_Occurred()) return -1;
+    return written == n ? 0 : changed_size();
+}
+
+static int write_dict(Writer *w, PyObject *o) {
+    Py_ssize_t n = PyDict_GET_SIZE(o), position = 0, written = 0;
+    PyObject *key, *item;
+    if (write_byte(w, 'd') < 0 || write_number(w, (uint64_t)n) < 0) return -1;
+    while (PyDict_Next(o, &position, &key, &item)) {
+        if (++written > n) return changed_size();
+        Py_INCREF(key);
+        Py_INCREF(item);
+        int failed = write_value(w, key) < 0 || write_value(w, item) < 0;
+        Py_DECREF(key);
+        Py_DECREF(item);
+        if (failed) return -1;
+        if (PyDict_GET_SIZE(o) != n) return changed_size();
+    }
+    return written == n ? 0 : changed_size();
+}
+
+/* `reduce(value)` gives (name, payload), or (None, (type, repr)) for a value that can't cross. */
+static int write_reduced(Writer *w, PyObject *o) {
+    if (!w->reduce || w->reduce == Py_None) {
+        PyErr_Format(PyExc_TypeError, "cannot encode %.100s", Py_TYPE(o)->tp_name);
+        return -1;
+    }
+    PyObject *pair = PyObject_CallOneArg(w->reduce, o), *name, *payload;
+    if (!pair) return -1;
+    int failed = -1;
+    if ((!w->kept && !(w->kept = PyList_New(0))) || PyList_Append(w->kept, pair) < 0) {
+        failed = -1;
+    } else if (!PyTuple_CheckExact(pair) || PyTuple_GET_SIZE(pair) != 2) {
+        PyErr_SetString(PyExc_TypeError, "reduce must return a pair");
+    } else {
+        name = PyTuple_GET_ITEM(pair, 0);
+        payload = PyTuple_GET_ITEM(pair, 1);
+        if (PyUnicode_CheckExact(name)) {
+            int seen = write_if_seen(w, o);
+            failed = seen ? (seen < 0 ? -1 : 0)
+                          : (write_byte(w, 'x') < 0 || write_str(w, name) < 0 || write_value(w, payload) < 0 ? -1 : 0);
+        } else if (PyTuple_CheckExact(payload) && PyTuple_GET_SIZE(payload) == 2
+                   && PyUnicode_CheckExact(PyTuple_GET_ITEM(payload, 0)) && PyUnicode_CheckExact(PyTuple_GET_ITEM(payload, 1))) {
+            failed = write_byte(w, 'o') < 0 || write_str(w, PyTuple_GET_ITEM(payload, 0)) < 0
+                     || write_str(w, PyTuple_GET_ITEM(payload, 1)) < 0 ? -1 : 0;
+        } else {
+            PyErr_SetString(PyExc_TypeError, "an opaque value needs its type and repr");
+        }
+    }
+    Py_DECREF(pair);
+    return failed;
+}
+
+static int write_value(Writer *w, PyObject *o) {
+    if (o == Py_None) return write_byte(w, 'N');
+    if (o == Py_True) return write_byte(w, 'T');
+    if (o == Py_False) return write_byte(w, 'F');
+    if (PyLong_CheckExact(o)) return write_int(w, o);
+    if (PyUnicode_CheckExact(o)) return write_str(w, o);
+    if (PyFloat_CheckExact(o)) return write_byte(w, 'f') < 0 ? -1 : write_double(w, PyFloat_AS_DOUBLE(o));
+    if (PyBytes_CheckExact(o)) return write_bytes(w, 'b', PyBytes_AS_STRING(o), (size_t)PyBytes_GET_SIZE(o));
+    if (PyComplex_CheckExact(o)) {
+        Py_complex c = PyComplex_AsCComplex(o);
+        return write_byte(w, 'c') < 0 || write_double(w, c.real) < 0 || write_double(w, c.imag) < 0 ? -1 : 0;
+    }
+    if (Py_EnterRecursiveCall(" while encoding a value")) return -1;
+    int failed = -1;
+    if (PyTuple_CheckExact(o) || PyList_CheckExact(o) || PyDict_CheckExact(o) || PyAnySet_CheckExact(o) || PyByteArray_CheckExact(o)) {
+        int seen = write_if_seen(w, o);
+        if (seen > 0) failed = 0;
+        else if (seen < 0) failed = -1;
+        else if (PyTuple_CheckExact(o)) failed = write_sequence(w, o, 0);
+        else if (PyList_CheckExact(o)) failed = write_sequence(w, o, 1);
+        else if (PyDict_CheckExact(o)) failed = write_dict(w, o);
+        else if (PyByteArray_CheckExact(o)) failed = write_bytes(w, 'B', PyByteArray_AS_STRING(o), (size_t)PyByteArray_GET_SIZE(o));
+        else failed = write_set(w, o, PyFrozenSet_CheckExact(o) ? 'Z' : 'S');
+    } else {
+        failed = write_reduced(w, o);
+    }
+    Py_LeaveRecursiveCall();
+    return failed;
+}
+
+typedef struct {
+    const unsigned char *at, *end;
+    PyObject *seen; /* list: the containers by number */
+} Reader;
+
+static PyObject *read_value(Reader *r);
+
+static PyObject *malformed(void) {
+    PyErr_SetString(PyExc_ValueError, "malformed value");
+    return NULL;
+}
+
+static int read_number(Reader *r, uint64_t *n) {
+    *n = 0;
+    for (int shift = 0; shift < 70 && r->at < r->end; shift += 7) {
+        unsigned char b = *r->at++;
+        *n |= (uint64_t)(b & 0x7f) << shift;
+        if (!(b & 0x80)) return 0;
+    }
+    malformed();
+    return -1;
+}
+
+/* A count or length: never more than the bytes that are left, so that nothing large is allocated for a short message. */
+static int read_length(Reader *r, Py_ssize_t *n) {
+    uint64_t v;
+    if (read_number(r, &v) < 0) return -1;
+    if (v > (uint64_t)(r->end - r->at)) {
+        malformed();
+        return -1;
+    }
+    *n = (Py_ssize_t)v;
+    return 0;
+}
+
+static PyObject *read_sequence(Reader *r, int is_list) {
+    Py_ssize_t n;
+    if (read_length(r, &n) < 0) return NULL;
+    PyObject *o = is_list ? PyList_New(n) : PyTuple_New(n);
+    if (!o) return NULL;
+    if (PyList_Append(r->seen, o) < 0) goto error;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *item = read_value(r);
+        if (!item) goto error;
+        if (is_list) PyList_SET_ITEM(o, i, item);
+        else PyTuple_SET_ITEM(o, i, item);
+    }
+    return o;
+error:
+    Py_DECREF(o);
+    return NULL;
+}
+
+static PyObject *read_set(Reader *r, int frozen) {
+    Py_ssize_t n;
+    if (read_length(r, &n) < 0) return NULL;
+    PyObject *o = frozen ? PyFrozenSet_New(NULL) : PySet_New(NULL);
+    if (!o) return NULL;
+    /* A fresh frozenset may be filled (PySet_Add) only while nobody else holds it, so its number is filled in last. */
+    Py_ssize_t index = PyList_GET_SIZE(r->seen);
+    if (PyList_Append(r->seen, frozen ? Py_None : o) < 0) goto error;
+    while (n-- > 0) {
+        PyObject *item = read_value(r);
+        if (!item) goto error;
+        int failed = PySet_Add(o, item);
+        Py_DECREF(item);
+        if (failed) goto error;
+    }
+    if (frozen && PyList_SetItem(r->seen, index, Py_NewRef(o)) < 0) goto error;
+    return o;
+error:
+    Py_DECREF(o);
+    return NULL;
+}
+
+static PyObject *read_dict(Reader *r) {
+    Py_ssize_t n;
+    if (read_length(r, &n) < 0) return NULL;
+    PyObject *o = PyDict_New();
+    if (!o) return NULL;
+    if (PyList_Append(r->seen, o) < 0) goto error;
+    while (n-- > 0) {
+        PyObject *key = read_value(r);
+        if (!key) goto error;
+        PyObject *item = read_value(r);
+        int failed = !item || PyDict_SetItem(o, key, item) < 0;
+        Py_DECREF(key);
+        Py_XDECREF(item);
+        if (failed) goto error;
+    }
+    return o;
+error:
+    Py_DECREF(o);
+    return NULL;
+}
+
+static PyObject *read_double_as(Reader *r, int is_complex) {
+    double d[2] = {0, 0};
+    size_t n = is_complex ? 16 : 8;
+    if ((size_t)(r->end - r->at) < n) return malformed();
+    memcpy(d, r->at, n);
+    r->at += n;
+    return is_complex ? PyComplex_FromDoubles(d[0], d[1]) : PyFloat_FromDouble(d[0]);
+}
+
+static PyObject *read_int(Reader *r) {
+    uint64_t z;
+    if (read_number(r, &z) < 0) return NULL;
+    return PyLong_FromLongLong((int64_t)(z >> 1) ^ -(int64_t)(z & 1));
+}
+
+static PyObject *read_bytes_as(Reader *r, unsigned char tag) {
+    Py_ssize_t n;
+    if (read_length(r, &n) < 0) return NULL;
+    const char *at = (const char *)r->at;
+    r->at += n;
+    switch (tag) {
+    case 's': return PyUnicode_DecodeUTF8(at, n, NULL);
+    case 'u': return PyUnicode_DecodeUTF8(at, n, "surrogatepass");
+    case 'b': return PyBytes_FromStringAndSize(at, n);
+    case 'I': return PyLong_FromNativeBytes(at, (size_t)n, Py_ASNATIVEBYTES_LITTLE_ENDIAN);
+    default: break;
+    }
+    PyObject *o = PyByteArray_FromStringAndSize(at, n);
+    if (o && PyList_Append(r->seen, o) < 0) Py_CLEAR(o);
+    return o;
+}
+
+static PyObject *read_reference(Reader *r) {
+    uint64_t index;
+    if (read_number(r, &index) < 0) return NULL;
+    if (index >= (uint64_t)PyList_GET_SIZE(r->seen)) return malformed();
+    return Py_NewRef(PyList_GET_ITEM(r->seen, (Py_ssize_t)index));
+}
+
+static PyObject *read_value(Reader *r) {
+    if (r->at >= r->end) return malformed();
+    if (Py_EnterRecursiveCall(" while decoding a value")) return NULL;
+    PyObject *o;
+    unsigned char tag = *r->at++;
+    switch (tag) {
+    case 'N': o = Py_NewRef(Py_None); break;
+    case 'T': o = Py_NewRef(Py_True); break;
+    case 'F': o = Py_NewRef(Py_False); break;
+    case 'i': o = read_int(r); break;
+    case 'f': o = read_double_as(r, 0); break;
+    case 'c': o = read_double_as(r, 1); break;
+    case 's': case 'u': case 'b': case 'B': case 'I': o = read_bytes_as(r, tag); break;
+    case 't': o = read_sequence(r, 0); break;
+    case 'l': o = read_sequence(r, 1); break;
+    case 'S': o = read_set(r, 0); break;
+    case 'Z': o = read_set(r, 1); break;
+    case 'd': o = read_dict(r); break;
+    case 'r': o = read_reference(r); break;
+    default: o = malformed();
+    }
+    Py_LeaveRecursiveCall();
+    return o;
+}
+
+PyObject *codec_decode(const unsigned char *data, size_t length) {
+    Reader r = {data, data + length, PyList_New(0)};
+    if (!r.seen) return NULL;
+    PyObject *o = read_value(&r);
+    Py_DECREF(r.seen);
+    if (o && r.at != r.end) {
+        Py_DECREF(o);
+        return malformed();
+    }
+    return o;
+}
+
+/* The host refuses longer messages too (src/runtime/guest.rs); this only turns the refusal into an exception. */
+#define MESSAGE_LIMIT ((size_t)64 << 20)
+
+static PyObject *post(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+    if (count < 1 || count > 2) {
+        PyErr_SetString(PyExc_TypeError, "post(message, reduce=None)");
+        return NULL;
+    }
+    Writer w = {.limit = MESSAGE_LIMIT, .reduce = count > 1 ? args[1] : NULL};
+    int failed = write_value(&w, args[0]);
+    if (!failed && host_post(w.data, w.length) != 0) {
+        PyErr_SetString(PyExc_ValueError, "message refused by the host");
+        failed = -1;
+    }
+    PyMem_Free(w.data);
+    Py_XDECREF(w.seen);
+    Py_XDECREF(w.kept);
+    if (failed) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *attempt(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+    Writer w = {.limit = 4096};
+    static const char tag[] = "attempt";
+    int failed = count != 3 || write_byte(&w, 't') < 0 || write_number(&w, 4) < 0 || write_bytes(&w, 's', tag, sizeof tag - 1) < 0;
+    for (int i = 0; i < 3 && !failed; i++) failed = !PyUnicode_Check(args[i]) || write_str(&w, args[i]) < 0;
+    if (!failed) host_post(w.data, w.length);
+    PyErr_Clear(); /* an attempt that can't be told is no reason to change what the program sees */
+    PyMem_Free(w.data);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"post", (PyCFunction)(void (*)(void))post, METH_FASTCALL, "post(message, reduce=None): hand a message to the host."},
+    {"attempt", (PyCFunction)(void (*)(void))attempt, METH_FASTCALL, "attempt(kind, operation, target): tell the host what was tried."},
+    {0},
+};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_proofbox", "What guest Python may say to the host.", 0, methods};
+PyMODINIT_FUNC PyInit__proofbox(void) { return PyModule_Create(&module); }

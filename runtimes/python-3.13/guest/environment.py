@@ -1,0 +1,400 @@
+"""Makes what WASI lacks behave as a program expects: `prepare` while the image is made, `start` in each fresh copy.
+
+What can't be had (threads, processes, the network) fails at the call, with the built-in exception of elsewhere; the
+host hears of every such attempt and of every environment variable that was looked for in vain. What is paid for in
+`prepare` is free at run time, so nothing is done here that could be done there."""
+
+import codecs
+import errno
+import importlib
+import logging
+import os
+import posix
+import sys
+import time
+
+import _proofbox
+import _proofbox_randomness as randomness
+from _proofbox_unsupported import is_unsupported, refusal
+
+__all__ = ["PRELOAD", "is_unsupported", "prepare", "start"]
+
+# Imported into the image, where an import costs nothing. All of the public library but what nobody runs here:
+# interpreters within the interpreter, installers, modules for other systems.
+PRELOAD = """
+    __future__ abc argparse array ast asyncio atexit base64 bdb binascii bisect builtins bz2 cProfile calendar cmath cmd
+    code codecs codeop collections collections.abc colorsys concurrent.futures concurrent.futures.process
+    concurrent.futures.thread configparser contextlib contextvars copy copyreg csv dataclasses datetime dbm dbm.dumb
+    decimal difflib dis doctest email email.headerregistry email.message email.mime.application email.mime.audio
+    email.mime.base email.mime.image email.mime.multipart email.mime.text email.parser email.policy email.utils encodings
+    enum errno faulthandler filecmp fileinput fnmatch fractions ftplib functools gc getopt getpass gettext glob graphlib
+    gzip hashlib heapq hmac html html.entities html.parser http http.client http.cookiejar http.cookies http.server
+    imaplib importlib importlib.abc importlib.machinery importlib.metadata importlib.resources importlib.util inspect io
+    ipaddress itertools json json.tool keyword linecache locale logging logging.config logging.handlers lzma mailbox
+    marshal math mimetypes modulefinder multiprocessing multiprocessing.dummy multiprocessing.managers
+    multiprocessing.pool multiprocessing.queues netrc ntpath numbers opcode operator optparse os os.path pathlib pdb
+    pickle pickletools pkgutil platform plistlib poplib posixpath pprint profile pstats pwd py_compile pyclbr pydoc queue
+    quopri random re reprlib rlcompleter runpy sched secrets select selectors shelve shlex shutil signal site smtplib
+    socket socketserver sqlite3 stat statistics string stringprep struct subprocess symtable sys sysconfig tarfile
+    tempfile textwrap threading time timeit token tokenize tomllib trace traceback tracemalloc types typing unicodedata
+    unittest unittest.mock urllib.error urllib.parse urllib.request urllib.response urllib.robotparser uuid warnings wave
+    weakref webbrowser wsgiref.simple_server wsgiref.util xml.dom.minidom xml.etree.ElementTree xml.parsers.expat xml.sax
+    xml.sax.handler xml.sax.saxutils xmlrpc.client zipfile zipimport zlib zoneinfo
+    _strptime
+""".split()
+ENCODINGS = """
+    ascii base64 big5 charmap cp1250 cp1251 cp1252 cp437 gb18030 gbk hex idna iso8859-15 iso8859-2 latin-1 mac-roman
+    punycode raw_unicode_escape rot13 shift_jis unicode_escape utf-16 utf-16-be utf-16-le utf-32 utf-32-be utf-32-le
+    utf-7 utf-8 utf-8-sig zlib
+""".split()
+
+
+def prepare():
+    """Once, when the image is made. Fails if a module of the list can't be imported."""
+    os.environ._data.clear()
+    _stand_in_for_https()
+    for name in PRELOAD:
+        importlib.import_module(name)
+    for name in ENCODINGS:
+        codecs.lookup(name)
+
+    import _proofbox_loop as loop
+
+    loop.install()
+    _refuse_threads()
+    _refuse_processes()
+    _refuse_multiprocessing()
+    _refuse_signals()
+    _answer_about_the_system()
+    _answer_about_the_user()
+    _write_no_colours()
+    _restore_site_builtins()
+    _watch_environment()
+    sys.meta_path.append(_MissingLibrary)
+
+    import _proofbox_warmup as warmup
+
+    warmup.walk()
+    _leave_nothing_random()
+
+
+def start(env, seed):
+    """At the first request in a fresh copy of the image, before anything of the user's runs. A session's later
+    requests go on with what is there."""
+    if env:
+        os.environ.update(env)
+    randomness.set_seed(seed)
+    logging._startTime = time.time_ns()  # what %(relativeCreated)d counts from
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+def _refuse_threads():
+    import _thread
+    import threading
+
+    def start_new_thread(function, args=(), kwargs=None):
+        raise refusal("thread", "start", getattr(function, "__qualname__", ""), type=RuntimeError)
+
+    def start_joinable_thread(function, handle=None, daemon=True):
+        thread = getattr(function, "__self__", None)
+        raise refusal("thread", "start", getattr(thread, "name", ""), type=RuntimeError)
+
+    _thread.start_new_thread = _thread.start_new = start_new_thread
+    _thread.start_joinable_thread = threading._start_joinable_thread = start_joinable_thread
+
+
+# Function of `os` -> which of its arguments says what was to be run, ended or waited for.
+_PROCESS_FUNCTIONS = {
+    "fork": None, "forkpty": None, "pipe": None, "pipe2": None, "system": 0, "kill": 0, "killpg": 0,
+    "execv": 0, "execve": 0, "execvp": 0, "execvpe": 0, "execl": 0, "execle": 0, "execlp": 0, "execlpe": 0,
+    "posix_spawn": 0, "posix_spawnp": 0,
+    "spawnv": 1, "spawnve": 1, "spawnvp": 1, "spawnvpe": 1, "spawnl": 1, "spawnle": 1, "spawnlp": 1, "spawnlpe": 1,
+    "wait": None, "wait3": None, "wait4": 0, "waitid": 1, "waitpid": 0,
+}  # fmt: skip
+
+
+def _refuse_processes():
+    import subprocess
+
+    def refused(operation, target_at):
+        def function(*args, **kwargs):
+            args += tuple(kwargs.values())
+            target = args[target_at] if target_at is not None and target_at < len(args) else ""
+            raise refusal("process", operation, target)
+
+        function.__name__ = function.__qualname__ = operation
+        function.__module__ = "os"
+        return function
+
+    def register_at_fork(*, before=None, after_in_child=None, after_in_parent=None):
+        """Nothing to do, as none will happen; library code that finds os.fork relies on this one."""
+
+    register_at_fork.__module__, register_at_fork.__qualname__ = "os", "register_at_fork"
+    os.register_at_fork = posix.register_at_fork = register_at_fork
+    for name, target_at in _PROCESS_FUNCTIONS.items():
+        function = refused(name, target_at)
+        setattr(os, name, function)
+        setattr(posix, name, function)
+    # Arguments for the above, without which a call would end in an AttributeError first.
+    vars(os).update(P_WAIT=0, P_NOWAIT=1, P_NOWAITO=1, P_ALL=0, P_PID=1, WNOHANG=1, WUNTRACED=2, WEXITED=4, WCONTINUED=8)
+
+    def __init__(self, args, *rest, **kwargs):
+        raise refusal("process", "spawn", args)
+
+    subprocess.Popen.__init__ = __init__
+
+
+def _refuse_multiprocessing():
+    import multiprocessing
+    from concurrent.futures import process as process_pools
+    from multiprocessing import context, pool
+
+    def refused(operation):
+        def method(self, *args, **kwargs):
+            raise refusal("process", "multiprocessing", operation)
+
+        return method
+
+    def start(process):
+        raise refusal("process", "start", process.name)
+
+    for name in (
+        "Array", "Barrier", "BoundedSemaphore", "Condition", "Event", "JoinableQueue", "Lock", "Manager", "Pipe", "Pool",
+        "Queue", "RLock", "RawArray", "RawValue", "Semaphore", "SimpleQueue", "Value",
+    ):
+        setattr(context.BaseContext, name, refused(name))
+        # The package exports the methods of its default context, taken before now.
+        setattr(multiprocessing, name, getattr(context._default_context, name))
+    for kind in (context.ForkProcess, context.SpawnProcess, context.ForkServerProcess):
+        kind._Popen = staticmethod(start)
+    process_pools._check_system_limits = lambda: refused("ProcessPoolExecutor")(None)
+
+    def __init__(self, *args, **kwargs):
+        self._state = pool.INIT  # which __del__ looks at
+        raise refusal("thread", "start", "ThreadPool", type=RuntimeError)
+
+    pool.ThreadPool.__init__ = __init__
+
+
+def _refuse_signals():
+    import signal
+
+    def refused(operation, reason="signals do not reach this sandbox"):
+        def function(*args):
+            raise refusal("process", operation, reason=reason)
+
+        function.__name__ = function.__qualname__ = operation
+        return function
+
+    for name in ("alarm", "setitimer", "getitimer", "pause", "pthread_kill", "sigwait", "siginterrupt"):
+        setattr(signal, name, refused(name))
+    # Elsewhere it makes os.environ["TZ"] the local time; to do nothing would give wrong hours.
+    time.tzset = refused("tzset", "local time is always UTC in this sandbox")
+    signal.ItimerError = OSError
+    signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF = 0, 1, 2
+
+
+def _stand_in_for_https():
+    """Without the ssl module urllib knows no https, and would call the very scheme unknown."""
+    import http.client
+
+    if hasattr(http.client, "HTTPSConnection"):
+        return
+
+    class HTTPSConnection(http.client.HTTPConnection):
+        default_port = http.client.HTTPS_PORT
+
+        def __init__(self, host, port=None, *, context=None, **options):
+            super().__init__(host, port, **options)
+
+    HTTPSConnection.__module__, HTTPSConnection.__qualname__ = "http.client", "HTTPSConnection"
+    http.client.HTTPSConnection = HTTPSConnection
+    http.client.__all__.append("HTTPSConnection")
+    http.client._create_https_context = lambda http_version: None
+
+
+class _MissingLibrary:
+    """Last of the finders: says why a part of the standard library is not there, instead of just that it isn't."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        # Only an import is told; importlib.util.find_spec wants None.
+        asked_by = sys._getframe(2).f_code.co_name
+        if asked_by == "_find_and_load_unlocked" and name in sys.stdlib_module_names:
+            raise ModuleNotFoundError(f"No module named {name!r}: not available in this sandbox (WebAssembly)", name=name)
+
+
+# ---------------------------------------------------------------- what is answered
+
+
+def _answer_about_the_system():
+    import platform
+
+    mask = 0o022
+
+    def umask(new):
+        nonlocal mask
+        mask, old = new & 0o777, mask
+        return old
+
+    def get_terminal_size(fd=1, /):
+        raise OSError(errno.ENOTTY, os.strerror(errno.ENOTTY))
+
+    def sched_getaffinity(pid, /):
+        return {0}
+
+    def getrandom(size, flags=0):
+        return os.urandom(size)
+
+    def getloadavg():
+        return 0.0, 0.0, 0.0
+
+    for function in (umask, get_terminal_size, sched_getaffinity, getrandom, getloadavg):
+        if not hasattr(posix, function.__name__):
+            function.__module__, function.__qualname__ = "os", function.__name__
+            setattr(os, function.__name__, function)
+    if not hasattr(time, "thread_time"):
+        time.thread_time, time.thread_time_ns = time.process_time, time.process_time_ns
+
+    # What these ask of other programs elsewhere.
+    platform._syscmd_file = lambda target, default="": default
+    platform._Processor.get_wasi = staticmethod(lambda: "")
+    platform.uname()
+    platform.platform()
+
+
+def _answer_about_the_user():
+    import pwd
+    import tempfile
+    import uuid
+
+    user = pwd.getpwuid(1000)
+    identity = {
+        "getuid": user.pw_uid, "geteuid": user.pw_uid, "getgid": user.pw_gid, "getegid": user.pw_gid,
+        "getgroups": [user.pw_gid], "getlogin": user.pw_name, "getppid": 1, "getpgrp": os.getpid(),
+    }  # fmt: skip
+    for name, value in identity.items():
+        if not hasattr(posix, name):
+            setattr(os, name, _constant(name, value))
+
+    # The host's network cards are none of ours: a random node, as uuid itself falls back to.
+    uuid._GETTERS = []
+
+    choose_directory = tempfile._get_default_tempdir
+
+    def get_default_tempdir():
+        """/tmp can be written to: no need to try with a file of random name in each of four directories."""
+        if any(name in os.environ._data for name in (b"TMPDIR", b"TEMP", b"TMP")):
+            return choose_directory()
+        return "/tmp"
+
+    tempfile._get_default_tempdir = get_default_tempdir
+
+
+def _constant(name, value):
+    def function():
+        return list(value) if isinstance(value, list) else value
+
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "os"
+    return function
+
+
+def _write_no_colours():
+    """Nobody watches a terminal, and each traceback would look for six environment variables to find that out."""
+    import _colorize
+
+    _colorize.COLORIZE = False
+    _colorize.can_colorize = lambda *, file=None: False
+
+
+def _restore_site_builtins():
+    """exit, quit, help and their like, which `site` brings elsewhere."""
+    import site
+
+    site.setquit()
+    site.setcopyright()
+    site.sethelper()
+
+
+# ---------------------------------------------------------------- environment variables
+
+# These look for variables on their own account (LANG, COLUMNS, TMPDIR): that says nothing about the program.
+_CURIOUS_MODULES = frozenset({
+    "_colorize", "_pyrepl.pager", "argparse", "asyncio.coroutines", "doctest", "getopt", "getpass", "gettext", "locale", "optparse",
+    "pdb", "platform", "pydoc", "shutil", "site", "subprocess", "sysconfig", "tempfile", "urllib.request", "uuid",
+    "webbrowser", "wsgiref.handlers", "xml.dom.domreg", "xml.sax", "zoneinfo._tzpath",
+})  # fmt: skip
+# Frames between the lookup and who wants it; collections.abc is _collections_abc under its other name.
+_ON_THE_WAY = frozenset({"os", "collections.abc", "posixpath", __name__})
+
+
+def _watch_environment():
+    """Tells the host which variables are looked for in vain, and when all are read. What is there is the user's own.
+
+    The methods of the class are replaced, so that `os.environ` stays the object, of the class, that libraries hold."""
+    cls = os._Environ
+    iterate, represent = cls.__iter__, cls.__repr__
+
+    def __getitem__(self, key):
+        try:
+            value = self._data[self.encodekey(key)]
+        except KeyError:
+            _attempted("get", key)
+            raise KeyError(key) from None
+        return self.decodevalue(value)
+
+    def __iter__(self):
+        _attempted("list", "*")
+        return iterate(self)
+
+    def __repr__(self):
+        _attempted("list", "*")
+        return represent(self)
+
+    cls.__getitem__, cls.__iter__, cls.__repr__ = __getitem__, __iter__, __repr__
+
+
+def _attempted(operation, name):
+    frame = sys._getframe(1)
+    while frame and frame.f_globals.get("__name__") in _ON_THE_WAY:
+        frame = frame.f_back
+    if frame is None or frame.f_globals.get("__name__") not in _CURIOUS_MODULES:
+        _proofbox.attempt("environment", operation, os.fsdecode(name))
+
+
+# ---------------------------------------------------------------- randomness
+
+
+def _leave_nothing_random():
+    """Each generator and each secret that an import has made is made again in the copy that uses it."""
+    import random
+    import tempfile
+    import uuid
+    from multiprocessing import process
+
+    generator = random._inst
+    randomness.seed_on_first_use(generator, [random], generator.seed)
+    tempfile._name_sequence = None
+    uuid._node = uuid._last_timestamp = None
+    current = process.current_process()
+    current._config = _FreshKey(current._config)
+    del current._config["authkey"]
+
+
+class _FreshKey(dict):
+    """A process's configuration, whose key is drawn when it is first asked for."""
+
+    def __missing__(self, key):
+        if key != "authkey":
+            raise KeyError(key)
+        from multiprocessing.process import AuthenticationString
+
+        return self.setdefault(key, AuthenticationString(os.urandom(32)))
+
+    def copy(self):
+        """A new process's configuration, with the key that it shares with this one."""
+        self["authkey"]
+        return dict(self)

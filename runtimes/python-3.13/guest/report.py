@@ -1,0 +1,102 @@
+"""Exceptions as plain data: class, type, message, line, and the frames that are the user's own."""
+
+import linecache
+import os
+
+HOME = "/home/user/"
+MESSAGE_LIMIT = 4000
+FRAMES_LIMIT = 40
+# Frames of these are ours or the standard library's.
+NOT_THE_USERS = ("<proofbox>", "/lib/python3.13/", "<frozen ")
+
+
+def text_of(value, limit=MESSAGE_LIMIT):
+    """`str(value)`, whatever the value does."""
+    try:
+        text = str(value)
+        text = text if type(text) is str else ""
+    except BaseException as error:
+        text = f"<message could not be made: {type(error).__name__}>"
+    return text if len(text) <= limit else text[:limit] + "…"
+
+
+def class_of(error):
+    """The `stderr_class` of an exception that ended the snippet or a case."""
+    from _proofbox_environment import is_unsupported
+
+    if isinstance(error, SyntaxError):
+        return "syntax_error"
+    if isinstance(error, AssertionError):
+        return "assertion_failure"
+    if isinstance(error, RecursionError):
+        return "recursion_limit"
+    if isinstance(error, MemoryError):
+        return "recursion_limit" if str(error).startswith("Parser stack overflowed") else "memory_limit"
+    if isinstance(error, SystemExit):
+        return "nonzero_exit" if exit_code_of(error) else "exception"
+    if is_unsupported(error):
+        return "unsupported_operation"
+    if isinstance(error, ModuleNotFoundError):
+        return "missing_dependency"
+    if isinstance(error, PermissionError):
+        return "permission_denied"
+    return "exception"
+
+
+def exit_code_of(error):
+    """What a shell would see of a SystemExit."""
+    code = error.code
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return int(code) & 0xFF
+    return 1
+
+
+def users_traceback(error):
+    """The traceback without the frames of the runner that lie above the user's."""
+    tb = error.__traceback__
+    while tb is not None and tb.tb_frame.f_code.co_filename == "<proofbox>":
+        tb = tb.tb_next
+    return tb
+
+
+def _frames(error):
+    frames = []
+    tb = error.__traceback__
+    while tb is not None:
+        code = tb.tb_frame.f_code
+        if not code.co_filename.startswith(NOT_THE_USERS):
+            frames.append((code.co_filename, tb.tb_lineno, code.co_name))
+        tb = tb.tb_next
+    if len(frames) > FRAMES_LIMIT:
+        # The first frames say where it began, the last ones where it broke.
+        frames = frames[:10] + frames[10 - FRAMES_LIMIT :]
+    return frames
+
+
+def _file(name):
+    return name.removeprefix(HOME)
+
+
+def describe(error):
+    """The exception as the wire's `error` object: (class, type, message, line, [(file, line, function, source)])."""
+    try:
+        return _describe(error)
+    except BaseException:
+        return ("exception", type(error).__name__, text_of(error), None, [])
+
+
+def _describe(error):
+    frames = [
+        (_file(name)[:300], line, function[:300], linecache.getline(name, line).strip()[:300]) for name, line, function in _frames(error)
+    ]
+    if isinstance(error, SyntaxError):
+        message, line = text_of(error.msg), error.lineno if type(error.lineno) is int else None
+        if type(error.filename) is str and line is not None:
+            source = error.text.strip()[:300] if type(error.text) is str else ""
+            frames.append((_file(error.filename)[:300], line, "<module>", source))
+    else:
+        message = text_of(error)
+        line = next((frame[1] for frame in reversed(frames) if frame[0].endswith("solution.py")), frames[-1][1] if frames else None)
+    return (class_of(error), type(error).__name__[:200], message, line, frames)

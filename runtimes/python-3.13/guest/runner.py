@@ -1,0 +1,153 @@
+"""Carries out one request in a fresh interpreter (or, in a session, the next one).
+
+The host hands over a dict (src/runtime/guest.rs); what happens is told to it by messages, as it happens, so that
+nothing is lost when the guest is stopped:
+
+    ("plan", [names])                    the cases that will be run
+    ("compiled", bool)                   the snippet parsed, and ran to its end
+    ("case_begin", index), ("case_end", index, status, error or None)
+    ("result", value)
+    ("error", (class, type, message, line, frames))   the exception that ended the snippet, or the tests as a whole
+
+Status and error of a case as the candidate's own interpreter tells them are the candidate's word (`in_process`)."""
+
+import atexit
+import linecache
+import sys
+
+import _proofbox
+import _proofbox_environment as environment
+import _proofbox_report as report
+import _proofbox_tests as tests
+import _proofbox_values as values
+
+SNIPPET = "/home/user/solution.py"
+
+
+def prepare():
+    """Run once, when the image is made."""
+    environment.prepare()
+    sys.path[:] = ["/home/user"]
+    main = sys.modules["__main__"].__dict__
+    warm_up(main)
+    sys.path_importer_cache.clear()
+    import gc
+
+    gc.collect()
+    gc.freeze()
+
+
+def warm_up(main):
+    """Walks the paths that every run walks, so that what they build lazily is in the image."""
+    clean = dict(main)
+    try:
+        raise ValueError("warm-up")
+    except ValueError as error:
+        report.describe(error)
+    exec(compile(b"def f(a):\n    return a\nassert f(1) == 1\n", SNIPPET, "exec", dont_inherit=True), main)
+    main.clear()
+    main.update(clean)
+    linecache.clearcache()
+
+
+def run(request):
+    """Returns the exit code that a shell would see."""
+    environment.start(request["env"], request["seed"])
+    sys.argv[:] = [SNIPPET, *request["args"]]
+    main = sys.modules["__main__"].__dict__
+    main["__file__"] = SNIPPET
+    main["__cached__"] = None
+    plan = tests.plan(request["tests"])
+    if plan:
+        _proofbox.post(("plan", plan.names))
+    exit_code = _snippet(request, main)
+    if plan and exit_code is None:
+        exit_code = plan.run(main)
+    return _finish(exit_code or 0)
+
+
+def _snippet(request, main):
+    """None when the snippet ran to its end, else the exit code."""
+    result = request["result"]
+    try:
+        code, last = _compile(request["code"], result == "last_expression")
+        exec(code, main)
+        value = eval(last, main) if last else None
+    except BaseException as error:
+        _proofbox.post(("compiled", False))
+        return _ended(error, graded=request["tests"] is not None)
+    _proofbox.post(("compiled", True))
+    if last:
+        post_result(value)
+    elif type(result) is dict:
+        name = result["variable"]
+        if name in main:
+            post_result(main[name])
+        else:
+            _proofbox.post(("error", ("serialization_error", "NameError", f"name {name!r} is not defined", None, [])))
+    return None
+
+
+def _compile(source, split):
+    """The snippet's code, and that of its last expression when it is asked for and there is one."""
+    if not split:
+        return compile(source, SNIPPET, "exec", dont_inherit=True), None
+    import ast
+
+    tree = compile(source, SNIPPET, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+    if not tree.body or not isinstance(tree.body[-1], ast.Expr):
+        return compile(tree, SNIPPET, "exec", dont_inherit=True), None
+    last = ast.Expression(tree.body.pop().value)
+    return compile(tree, SNIPPET, "exec", dont_inherit=True), compile(last, SNIPPET, "eval", dont_inherit=True)
+
+
+def post_result(value):
+    try:
+        _proofbox.post(("result", value), values.reduce)
+    except BaseException:
+        # Too large, too deep, or changed while it was read: what it is can still be said.
+        _proofbox.post(("result", None if value is None else _Opaque(value)), lambda o: values.opaque(o.value))
+
+
+class _Opaque:
+    def __init__(self, value):
+        self.value = value
+
+
+def _ended(error, graded):
+    """Tells the host of the exception that ended the snippet, and stderr as `python3 solution.py` would."""
+    if isinstance(error, SystemExit):
+        exit_code = report.exit_code_of(error)
+        if error.code is not None and not isinstance(error.code, int):
+            print(report.text_of(error.code), file=sys.stderr)
+        if exit_code or graded:
+            _proofbox.post(("error", report.describe(error)))
+        # A candidate that leaves before its tests has not passed them.
+        return exit_code or (1 if graded else 0)
+    described = report.describe(error)
+    _proofbox.post(("error", described))
+    try:
+        sys.excepthook(type(error), error.with_traceback(report.users_traceback(error)), error.__traceback__)
+    except BaseException as second:
+        try:
+            print(f"Error in sys.excepthook: {type(second).__name__}", file=sys.stderr)
+            sys.__excepthook__(type(error), error, error.__traceback__)
+        except BaseException:
+            pass
+    return 1
+
+
+def _finish(exit_code):
+    """What an interpreter does at its end: exit functions, then the buffers."""
+    try:
+        atexit._run_exitfuncs()
+    except SystemExit:
+        pass
+    except BaseException:
+        pass
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BaseException:
+            pass
+    return exit_code

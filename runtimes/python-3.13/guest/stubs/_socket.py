@@ -1,0 +1,229 @@
+"""`import socket` works and programs that mention it run; whatever would need a network is refused.
+
+Constants are Linux's, as nothing here depends on their values. What is only arithmetic (addresses, byte order) or
+about this machine itself is answered."""
+
+from _proofbox_unsupported import refusal, text
+
+AF_UNSPEC, AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET = 0, 1, 2, 10, 16, 17
+SOCK_STREAM, SOCK_DGRAM, SOCK_RAW, SOCK_RDM, SOCK_SEQPACKET, SOCK_NONBLOCK, SOCK_CLOEXEC = 1, 2, 3, 4, 5, 2048, 524288
+SOL_IP, SOL_SOCKET, SOL_TCP, SOL_UDP = 0, 1, 6, 17
+SO_DEBUG, SO_REUSEADDR, SO_TYPE, SO_ERROR, SO_DONTROUTE, SO_BROADCAST, SO_SNDBUF, SO_RCVBUF = 1, 2, 3, 4, 5, 6, 7, 8
+SO_KEEPALIVE, SO_OOBINLINE, SO_PRIORITY, SO_LINGER, SO_REUSEPORT, SO_PASSCRED, SO_PEERCRED = 9, 10, 12, 13, 15, 16, 17
+SO_RCVLOWAT, SO_SNDLOWAT, SO_RCVTIMEO, SO_SNDTIMEO, SO_BINDTODEVICE, SO_ACCEPTCONN, SO_MARK = 18, 19, 20, 21, 25, 30, 36
+IPPROTO_IP, IPPROTO_ICMP, IPPROTO_IGMP, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_IPV6, IPPROTO_ICMPV6, IPPROTO_RAW = (
+    0, 1, 2, 6, 17, 41, 58, 255,
+)
+TCP_NODELAY, TCP_MAXSEG, TCP_CORK, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT, TCP_SYNCNT, TCP_LINGER2 = 1, 2, 3, 4, 5, 6, 7, 8
+TCP_DEFER_ACCEPT, TCP_WINDOW_CLAMP, TCP_INFO, TCP_QUICKACK, TCP_USER_TIMEOUT, TCP_FASTOPEN = 9, 10, 11, 12, 18, 23
+IP_TOS, IP_TTL, IP_HDRINCL, IP_MULTICAST_IF, IP_MULTICAST_TTL, IP_MULTICAST_LOOP, IP_ADD_MEMBERSHIP, IP_DROP_MEMBERSHIP = (
+    1, 2, 3, 32, 33, 34, 35, 36,
+)
+IPV6_UNICAST_HOPS, IPV6_MULTICAST_IF, IPV6_MULTICAST_HOPS, IPV6_MULTICAST_LOOP, IPV6_JOIN_GROUP, IPV6_LEAVE_GROUP, IPV6_V6ONLY = (
+    16, 17, 18, 19, 20, 21, 26,
+)
+MSG_OOB, MSG_PEEK, MSG_DONTROUTE, MSG_CTRUNC, MSG_TRUNC, MSG_DONTWAIT, MSG_EOR, MSG_WAITALL, MSG_NOSIGNAL, MSG_MORE = (
+    1, 2, 4, 8, 32, 64, 128, 256, 16384, 32768,
+)
+AI_PASSIVE, AI_CANONNAME, AI_NUMERICHOST, AI_V4MAPPED, AI_ALL, AI_ADDRCONFIG, AI_NUMERICSERV = 1, 2, 4, 8, 16, 32, 1024
+NI_NUMERICHOST, NI_NUMERICSERV, NI_NOFQDN, NI_NAMEREQD, NI_DGRAM, NI_MAXHOST, NI_MAXSERV = 1, 2, 4, 8, 16, 1025, 32
+EAI_BADFLAGS, EAI_NONAME, EAI_AGAIN, EAI_FAIL, EAI_NODATA, EAI_FAMILY, EAI_SOCKTYPE, EAI_SERVICE = -1, -2, -3, -4, -5, -6, -7, -8
+EAI_ADDRFAMILY, EAI_MEMORY, EAI_SYSTEM, EAI_OVERFLOW = -9, -10, -11, -12
+SHUT_RD, SHUT_WR, SHUT_RDWR, SOMAXCONN, SCM_RIGHTS, SCM_CREDENTIALS = 0, 1, 2, 4096, 1, 2
+INADDR_ANY, INADDR_LOOPBACK, INADDR_BROADCAST, INADDR_NONE = 0, 0x7F000001, 0xFFFFFFFF, 0xFFFFFFFF
+IPPORT_RESERVED, IPPORT_USERRESERVED = 1024, 5000
+
+CAPI = None
+has_ipv6 = False
+error = OSError
+timeout = TimeoutError
+
+
+class herror(OSError):
+    __module__ = "socket"
+
+
+class gaierror(OSError):
+    __module__ = "socket"
+
+
+class socket:
+    __slots__ = ()
+
+    def __init__(self, family=AF_INET, type=SOCK_STREAM, proto=0, fileno=None):
+        raise refusal("network", "socket", getattr(family, "name", family))
+
+
+def _refused(operation, error=OSError):
+    """A function for `operation`, whose first arguments are a host and perhaps a port, or an address of both."""
+
+    def function(host=None, port=None, *args, **kwargs):
+        if isinstance(host, tuple):
+            host, port = (*host, None, None)[:2]
+        target = "" if host is None else text(host)
+        raise refusal("network", operation, target if port is None else f"{target}:{text(port)}", type=error)
+
+    function.__name__ = function.__qualname__ = operation
+    return function
+
+
+def _add_methods():
+    """No instance exists to call them on; mocks with a spec, and hasattr, want to see them."""
+    for name in (
+        "_accept", "bind", "close", "connect", "connect_ex", "detach", "fileno", "getblocking", "getpeername",
+        "getsockname", "getsockopt", "gettimeout", "listen", "recv", "recv_into", "recvfrom", "recvfrom_into",
+        "recvmsg", "recvmsg_into", "send", "sendall", "sendmsg", "sendto", "setblocking", "setsockopt", "settimeout",
+        "shutdown",
+    ):
+        function = _refused(name)
+        setattr(socket, name, lambda self, *args, function=function: function(*args))
+    socket.family, socket.type, socket.proto = AF_INET, SOCK_STREAM, 0
+
+
+_add_methods()
+SocketType = socket
+
+getaddrinfo = _refused("getaddrinfo", gaierror)
+getnameinfo = _refused("getnameinfo", gaierror)
+_find_name = _refused("gethostbyname", gaierror)
+_find_address = _refused("gethostbyaddr", herror)
+socketpair = _refused("socketpair")
+dup = _refused("dup")
+close = _refused("close")
+sethostname = _refused("sethostname")
+
+
+def gethostname():
+    return "localhost"
+
+
+def gethostbyname(hostname):
+    if hostname == "localhost":
+        return "127.0.0.1"
+    try:
+        return inet_ntoa(inet_aton(hostname))
+    except (OSError, TypeError):
+        pass
+    _find_name(hostname)
+
+
+def gethostbyname_ex(hostname):
+    return hostname, [], [gethostbyname(hostname)]
+
+
+def gethostbyaddr(host):
+    if host in ("localhost", "127.0.0.1"):
+        return "localhost", [], ["127.0.0.1"]
+    _find_address(host)
+
+
+# The services programs ask for by name; the full table is a file (/etc/services) elsewhere.
+_SERVICES = {
+    "ftp": 21, "ssh": 22, "telnet": 23, "smtp": 25, "domain": 53, "http": 80, "pop3": 110, "ntp": 123, "imap2": 143,
+    "https": 443, "submission": 587, "imaps": 993, "pop3s": 995,
+}
+
+
+def getservbyname(servicename, protocolname=None):
+    try:
+        return _SERVICES[servicename]
+    except KeyError:
+        raise OSError("service/proto not found") from None
+
+
+def getservbyport(port, protocolname=None):
+    for name, known in _SERVICES.items():
+        if known == port:
+            return name
+    raise OSError("port/proto not found")
+
+
+def getprotobyname(protocolname):
+    try:
+        return {"ip": 0, "icmp": 1, "tcp": 6, "udp": 17, "ipv6": 41, "ipv6-icmp": 58}[protocolname]
+    except KeyError:
+        raise OSError("protocol not found") from None
+
+
+def if_nameindex():
+    return [(1, "lo")]
+
+
+def if_nametoindex(name):
+    if name == "lo":
+        return 1
+    raise OSError("no interface with this name")
+
+
+def if_indextoname(index):
+    if index == 1:
+        return "lo"
+    raise OSError("no interface with this index")
+
+
+_default_timeout = None
+
+
+def getdefaulttimeout():
+    return _default_timeout
+
+
+def setdefaulttimeout(timeout):
+    global _default_timeout
+    _default_timeout = None if timeout is None else float(timeout)
+
+
+def htons(x):
+    return int.from_bytes(x.to_bytes(2, "little"), "big")
+
+
+def htonl(x):
+    return int.from_bytes(x.to_bytes(4, "little"), "big")
+
+
+ntohs, ntohl = htons, htonl
+
+
+def inet_aton(ip_string):
+    """The classic forms, too: "127.1" is 127.0.0.1, and parts may be octal or hexadecimal."""
+    parts = ip_string.split(".")
+    try:
+        numbers = [int(part, 16 if part[:2].lower() == "0x" else 8 if part[0] == "0" else 10) for part in parts]
+        if len(numbers) > 4 or any("_" in part or not part.isalnum() for part in parts):
+            raise ValueError
+        return bytes(numbers[:-1]) + numbers[-1].to_bytes(5 - len(numbers), "big")
+    except (ValueError, IndexError, OverflowError):
+        raise OSError("illegal IP address string passed to inet_aton") from None
+
+
+def inet_ntoa(packed_ip):
+    if len(packed_ip) != 4:
+        raise OSError("packed IP wrong length")
+    return ".".join(map(str, packed_ip))
+
+
+def inet_pton(address_family, ip_string):
+    import ipaddress
+
+    address = {AF_INET: ipaddress.IPv4Address, AF_INET6: ipaddress.IPv6Address}.get(address_family)
+    if address is None:
+        raise OSError(97, "Address family not supported by protocol")
+    try:
+        if type(ip_string) is not str or "%" in ip_string:
+            raise ValueError
+        return address(ip_string).packed
+    except ValueError:
+        raise OSError("illegal IP address string passed to inet_pton") from None
+
+
+def inet_ntop(address_family, packed_ip):
+    import ipaddress
+
+    address, length = {AF_INET: (ipaddress.IPv4Address, 4), AF_INET6: (ipaddress.IPv6Address, 16)}.get(address_family, (None, 0))
+    if address is None:
+        raise ValueError(f"unknown address family {address_family}")
+    if len(packed_ip) != length:
+        raise ValueError("invalid length of packed IP address string")
+    found = address(bytes(packed_ip))
+    mapped = getattr(found, "ipv4_mapped", None)
+    return f"::ffff:{mapped}" if mapped else str(found)

@@ -1,0 +1,171 @@
+"""Tests run in the candidate's own interpreter (`grading: in_process`): fast, compatible, and forgeable."""
+
+import ast
+import sys
+
+import _proofbox
+import _proofbox_report as report
+
+TESTS = "/tests.py"
+NAME_LIMIT = 200
+
+
+def plan(request):
+    """The plan for the request's `tests`, or None when the snippet is only run."""
+    if request is None:
+        return None
+    return PLANS[request["kind"]](request)
+
+
+def shorten(name):
+    name = " ".join(name.split())
+    return name if len(name) <= NAME_LIMIT else name[: NAME_LIMIT - 1] + "…"
+
+
+class Cases:
+    """Begins and ends cases; what it says is what the host counts."""
+
+    def __init__(self):
+        self.open = None
+        self.failures = 0
+
+    def begin(self, index):
+        self.open = index
+        _proofbox.post(("case_begin", index))
+
+    def end(self, error=None):
+        index, self.open = self.open, None
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except BaseException:
+                pass
+        if error is None:
+            _proofbox.post(("case_end", index, "passed", None))
+            return
+        self.failures += 1
+        status = "failed" if isinstance(error, AssertionError) else "error"
+        _proofbox.post(("case_end", index, status, report.describe(error)))
+
+
+class Asserts:
+    """Each statement is a case, run on its own in a namespace with the snippet's names (MBPP)."""
+
+    def __init__(self, request):
+        self.setup = request["setup"]
+        self.sources = request["asserts"]
+        self.names = [shorten(source) for source in self.sources]
+
+    def run(self, namespace):
+        cases = Cases()
+        if self.setup:
+            try:
+                exec(compile(self.setup, "/setup.py", "exec", dont_inherit=True), namespace)
+            except BaseException as error:
+                _proofbox.post(("error", report.describe(error)))
+                return 1
+        for index, source in enumerate(self.sources):
+            cases.begin(index)
+            try:
+                exec(compile(source, f"/tests/{index}.py", "exec", dont_inherit=True), namespace)
+            except BaseException as error:
+                cases.end(error)
+            else:
+                cases.end()
+        return 1 if cases.failures else 0
+
+
+def has_assert(node):
+    """Whether a statement asserts something itself, not in a function or class that it defines."""
+    if isinstance(node, ast.Assert):
+        return True
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+        return False
+    return any(has_assert(child) for child in ast.iter_child_nodes(node))
+
+
+class CheckFunction:
+    """`check(candidate)`: each top-level statement of its body that asserts is a case, the rest runs as written
+    (HumanEval). Without such a statement the whole call is the one case."""
+
+    CASES = "__proofbox_cases__"
+
+    def __init__(self, request):
+        self.entry_point = request["entry_point"]
+        self.names = ["check"]
+        self.tree = self.error = None
+        source = request["source"]
+        try:
+            self.tree = ast.parse(source, TESTS)
+        except BaseException as error:
+            self.error = error
+            return
+        checks = [node for node in self.tree.body if isinstance(node, ast.FunctionDef) and node.name == "check"]
+        statements = [node for node in checks[-1].body if has_assert(node)] if checks else []
+        self.split = bool(statements)
+        if self.split:
+            self.names = [shorten(ast.get_source_segment(source, node) or "assert") for node in statements]
+            checks[-1].body = self.instrument(checks[-1].body)
+            ast.fix_missing_locations(self.tree)
+
+    def instrument(self, body):
+        """Each asserting statement S becomes: begin(i); try: S; except BaseException as e: end(e); else: end()."""
+        index, out = 0, []
+        for node in body:
+            if not has_assert(node):
+                out.append(node)
+                continue
+            template = ast.parse(
+                f"{self.CASES}.begin({index})\ntry:\n    pass\nexcept BaseException as {self.CASES}_error:\n"
+                f"    {self.CASES}.end({self.CASES}_error)\nelse:\n    {self.CASES}.end()"
+            ).body
+            for part in template:
+                for inner in ast.walk(part):
+                    if hasattr(inner, "lineno"):
+                        ast.copy_location(inner, node)
+            template[1].body = [node]
+            out += template
+            index += 1
+        return out
+
+    def run(self, namespace):
+        cases = Cases()
+        try:
+            if self.error:
+                raise self.error
+            namespace[self.CASES] = cases
+            exec(compile(self.tree, TESTS, "exec", dont_inherit=True), namespace)
+            if not self.split:
+                cases.begin(0)
+            namespace["check"](namespace[self.entry_point])
+            if cases.open is not None:
+                cases.end()
+        except BaseException as error:
+            if cases.open is not None:
+                cases.end(error)
+            else:
+                cases.failures += 1
+            _proofbox.post(("error", report.describe(error)))
+        return 1 if cases.failures else 0
+
+
+class Script:
+    """The script running to its end without an exception is the one case."""
+
+    def __init__(self, request):
+        self.source = request["source"]
+        self.names = ["script"]
+
+    def run(self, namespace):
+        cases = Cases()
+        cases.begin(0)
+        try:
+            exec(compile(self.source, TESTS, "exec", dont_inherit=True), namespace)
+        except BaseException as error:
+            cases.end(error)
+        else:
+            cases.end()
+        return 1 if cases.failures else 0
+
+
+PLANS = {"asserts": Asserts, "check_function": CheckFunction, "script": Script}

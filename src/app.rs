@@ -1,0 +1,81 @@
+//! Builds every component once, wires them, and drains them.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use tokio::net::TcpListener;
+
+use crate::config::Config;
+use crate::http;
+use crate::metrics::Metrics;
+use crate::policy::Policies;
+use crate::runtime::image::Image;
+use crate::sandbox::Sandbox;
+use crate::service::{Capacity, Service};
+use crate::worker::{WorkerPool, WorkerSettings};
+
+/// The whole of proofbox, ready to serve.
+pub struct App {
+    service: Arc<Service>,
+    body_bytes: usize,
+    drain: Duration,
+}
+
+impl App {
+    /// Finds or makes the image, starts the workers, and waits for the first of them.
+    ///
+    /// # Errors
+    /// When a policy is wrong, there is no image and none can be made, or no worker starts.
+    pub async fn new(config: &Config) -> anyhow::Result<Self> {
+        let policies = Policies::load(config.policies_dir.as_deref())?;
+        let source = config.image.clone();
+        let image = tokio::task::spawn_blocking(move || Image::ready(&source)).await??;
+        let metrics = Arc::new(Metrics::new());
+        let settings = WorkerSettings {
+            binary: std::env::current_exe().context("finding this binary, to start workers")?,
+            image: image.clone(),
+            count: config.workers,
+            slots: config.slots,
+            memory_bytes: policies.most_memory_bytes(),
+        };
+        let workers = WorkerPool::start(settings, Arc::clone(&metrics));
+        workers.wait_ready().await.context("starting the workers")?;
+        let capacity = Capacity::new(config.workers * config.slots as usize, config.queue);
+        let service = Arc::new(Service::new(Sandbox::new(workers), policies, capacity, image, metrics));
+        Ok(Self { service, body_bytes: config.body_bytes, drain: config.drain })
+    }
+
+    /// The service, for those who need no HTTP.
+    pub fn service(&self) -> &Arc<Service> {
+        &self.service
+    }
+
+    /// Serves HTTP on `listener` until `shutdown` is done; then running work has the drain time to finish.
+    ///
+    /// # Errors
+    /// When the listener breaks.
+    pub async fn serve(self, listener: TcpListener, shutdown: impl Future<Output = ()> + Send + 'static) -> anyhow::Result<()> {
+        let draining = http::Draining::default();
+        let router = http::router(Arc::clone(&self.service), self.body_bytes, draining.clone());
+        let (begun, drained) = tokio::sync::oneshot::channel();
+        let shutdown = async move {
+            shutdown.await;
+            draining.begin();
+            let _ = begun.send(());
+        };
+        let server = axum::serve(listener, router).with_graceful_shutdown(shutdown);
+        let deadline = async {
+            let _ = drained.await;
+            tokio::time::sleep(self.drain).await;
+        };
+        tokio::select! {
+            served = async { server.await } => served.context("serving HTTP"),
+            () = deadline => {
+                tracing::warn!("the drain time is over; ending what still runs");
+                Ok(())
+            }
+        }
+    }
+}

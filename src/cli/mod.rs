@@ -1,0 +1,67 @@
+//! The command line: a thin face over the same service that HTTP has.
+
+mod run;
+mod runtime;
+mod serve;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::config::{Config, ConfigError, RuntimeSettings, SandboxSettings, ServerSettings};
+use crate::worker;
+
+/// Exit code for errors of our own, apart from those of snippets (as `timeout` and `env` have it).
+const OWN_ERROR: u8 = 125;
+
+/// Runs untrusted Python in WebAssembly, and grades it so that it cannot cheat.
+#[derive(Parser)]
+#[command(name = "proofbox", version, arg_required_else_help = true)]
+struct Cli {
+    /// Settings file (TOML), with sections [runtime], [sandbox] and [server] that hold the flags' names
+    #[arg(long, env = "PROOFBOX_CONFIG", value_name = "FILE", global = true)]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    runtime: RuntimeSettings,
+    #[command(flatten)]
+    sandbox: SandboxSettings,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve the HTTP API; builds the Python runtime on first use
+    Serve(ServerSettings),
+    /// Run a file, and grade it when there are tests; needs no server
+    Run(run::RunArguments),
+    /// The Python runtime: build it, or tell what is there
+    #[command(subcommand)]
+    Runtime(runtime::RuntimeCommand),
+    /// Run guests for the process that started this one
+    #[command(hide = true)]
+    Worker,
+}
+
+/// Carries out the command line.
+pub fn main() -> ExitCode {
+    match dispatch(Cli::parse()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("proofbox: {error:#}");
+            ExitCode::from(OWN_ERROR)
+        }
+    }
+}
+
+fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
+    let Cli { config, runtime, sandbox, command } = cli;
+    let settings = |server: ServerSettings| -> Result<Config, ConfigError> { Config::new(runtime, sandbox, server, config.as_deref()) };
+    match command {
+        Command::Serve(server) => serve::serve(&settings(server)?),
+        Command::Run(arguments) => run::run(arguments, settings(ServerSettings::default())?),
+        Command::Runtime(command) => runtime::runtime(&command, &settings(ServerSettings::default())?),
+        Command::Worker => worker::process::main().map(|()| ExitCode::SUCCESS),
+    }
+}

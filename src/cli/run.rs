@@ -1,0 +1,172 @@
+//! `proofbox run FILE`: the service without its HTTP.
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, Read};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+
+use crate::app::App;
+use crate::config::Config;
+use crate::domain::grant::AskedLimits;
+use crate::domain::run::{InProcessTests, Program};
+use crate::domain::submission::{Submission, Tests};
+use crate::domain::verdict::{CaseStatus, Status};
+use crate::http::answer_of;
+use crate::service::Executed;
+
+/// What to run, and how.
+#[derive(Args)]
+pub struct RunArguments {
+    /// Python source; `-` reads it from standard input
+    file: PathBuf,
+    /// Arguments of the snippet
+    #[arg(trailing_var_arg = true)]
+    args: Vec<String>,
+    /// Tests, run in the snippet's own interpreter
+    #[arg(long, value_name = "FILE")]
+    tests: Option<PathBuf>,
+    /// What the tests are [default: check-function when they define check(candidate), else script]
+    #[arg(long, value_enum)]
+    kind: Option<Kind>,
+    /// The function that check(candidate) is given [default: the last one of the snippet]
+    #[arg(long, value_name = "NAME")]
+    entry_point: Option<String>,
+    /// Policy pack
+    #[arg(long, default_value = "default")]
+    policy: String,
+    /// Limit in fuel units
+    #[arg(long)]
+    fuel: Option<u64>,
+    /// Limit on CPU time and sleep, in seconds
+    #[arg(long)]
+    wall_seconds: Option<f64>,
+    /// Limit on memory, in bytes
+    #[arg(long)]
+    memory_bytes: Option<u64>,
+    /// Print the whole answer as JSON, as POST /v1/execute gives it
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// One statement a line, each a case
+    Asserts,
+    /// check(candidate), each of its asserts a case
+    CheckFunction,
+    /// One case: running to the end
+    Script,
+}
+
+/// Runs the file in a worker of its own.
+pub fn run(arguments: RunArguments, config: Config) -> anyhow::Result<ExitCode> {
+    let code = read(&arguments.file)?;
+    let tests = match &arguments.tests {
+        Some(path) => Some(tests_of(read(path)?, arguments.kind, arguments.entry_point.as_deref(), &code)?),
+        None => None,
+    };
+    let mut stdin = Vec::new();
+    if arguments.file != Path::new("-") && !std::io::stdin().is_terminal() {
+        std::io::stdin().read_to_end(&mut stdin).context("reading standard input")?;
+    }
+    let submission = Submission {
+        program: Program { code, args: arguments.args, stdin, ..Program::default() },
+        tests,
+        policy: arguments.policy,
+        limits: AskedLimits {
+            fuel: arguments.fuel,
+            wall_seconds: arguments.wall_seconds,
+            memory_bytes: arguments.memory_bytes,
+            ..AskedLimits::default()
+        },
+        labels: BTreeMap::new(),
+    };
+    let config = Config { workers: 1, slots: 1, ..config };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (executed, image) = runtime.block_on(async {
+        let app = App::new(&config).await?;
+        let executed = app.service().execute(submission).await?;
+        anyhow::Ok((executed, app.service().image().clone()))
+    })?;
+    let exit_code = u8::try_from(executed.verdict.exit_code).unwrap_or(1);
+    if executed.verdict.status == Status::InfrastructureError {
+        anyhow::bail!("the sandbox failed; try again");
+    }
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&answer_of(executed, &image, BTreeMap::new()))?);
+    } else {
+        print(&executed);
+    }
+    Ok(ExitCode::from(exit_code))
+}
+
+fn read(path: &Path) -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    if path == Path::new("-") {
+        std::io::stdin().read_to_end(&mut bytes).context("reading standard input")?;
+    } else {
+        bytes = std::fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+    }
+    String::from_utf8(bytes).with_context(|| format!("{} is not UTF-8", path.display()))
+}
+
+fn tests_of(source: String, kind: Option<Kind>, entry_point: Option<&str>, code: &str) -> anyhow::Result<Tests> {
+    let kind = kind.unwrap_or(if source.lines().any(|line| line.starts_with("def check(")) { Kind::CheckFunction } else { Kind::Script });
+    Ok(Tests::InProcess(match kind {
+        Kind::Script => InProcessTests::Script { source },
+        Kind::Asserts => InProcessTests::Asserts { setup: String::new(), asserts: source.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect() },
+        Kind::CheckFunction => {
+            let last = || code.lines().rev().find_map(|line| line.strip_prefix("def ")?.split('(').next().map(str::trim));
+            let entry_point = entry_point.or_else(last).context("the snippet defines no function: name one with --entry-point")?.to_owned();
+            InProcessTests::CheckFunction { source, entry_point }
+        }
+    }))
+}
+
+/// Output as the snippet wrote it, then what became of it. Control characters are shown, not obeyed.
+fn print(executed: &Executed) {
+    let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let paint = |text: &str, colour: u8| if colours { format!("\x1b[{colour}m{text}\x1b[0m") } else { text.to_owned() };
+    print!("{}", harmless(&executed.stdout.text()));
+    eprint!("{}", harmless(&executed.stderr.text()));
+    let verdict = &executed.verdict;
+    for case in &verdict.cases {
+        let colour = if case.status == CaseStatus::Passed { 32 } else { 31 };
+        let message = case.message.as_deref().map(|message| format!("  {}", harmless(message))).unwrap_or_default();
+        eprintln!("{} {}{message}", paint(case.status.word(), colour), harmless(&case.name));
+    }
+    if verdict.cases.is_empty() && verdict.status == Status::Ok {
+        return;
+    }
+    let colour = if matches!(verdict.status, Status::Passed | Status::Ok) { 32 } else { 31 };
+    let tests = if verdict.cases.is_empty() { String::new() } else { format!(", {} of {} passed", verdict.passed(), verdict.cases.len()) };
+    let class = if verdict.class.word() == "none" { String::new() } else { format!(", {}", verdict.class.word()) };
+    eprintln!("{}{tests}{class}, fuel {}, {:.1} ms", paint(verdict.status.word(), colour), executed.cost.fuel, executed.cost.execution.as_secs_f64() * 1e3);
+    if let Some(error) = &verdict.error
+        && executed.stderr.total_bytes == 0
+        && !error.message.is_empty()
+    {
+        eprintln!("{}", harmless(&error.message));
+    }
+}
+
+/// Control characters but newline and tab, in the notation of `cat -v`'s caret or as `\x9b`.
+fn harmless(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => out.push(c),
+            '\u{0}'..='\u{1f}' => {
+                out.push('^');
+                out.push(char::from(c as u8 + 0x40));
+            }
+            '\u{7f}' => out.push_str("^?"),
+            '\u{80}'..='\u{9f}' => out.push_str(&format!("\\x{:02x}", c as u32)),
+            _ => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,36 @@
+//! `proofbox serve`
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+use crate::app::App;
+use crate::config::Config;
+
+/// Serves until SIGINT or SIGTERM.
+pub fn serve(config: &Config) -> anyhow::Result<ExitCode> {
+    let filter = EnvFilter::try_new(&config.log).with_context(|| format!("--log (PROOFBOX_LOG) is {:?}", config.log))?;
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        // Bound first: a port that is taken is told before minutes of building.
+        let listener = TcpListener::bind(config.listen).await.with_context(|| format!("listening on {}", config.listen))?;
+        let address = listener.local_addr()?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let app = App::new(config).await?;
+        tracing::info!(%address, workers = config.workers, "serving");
+        app.serve(listener, async move {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            tracing::info!("draining");
+        })
+        .await?;
+        Ok(ExitCode::SUCCESS)
+    })
+}

@@ -1,0 +1,168 @@
+//! Every setting: meaning, unit, default, variable. The only reader of the environment and of the settings file.
+//!
+//! A setting comes from its flag, else from its variable, else from the file, else it has its default.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Deserialize;
+
+use crate::runtime::image::ImageSource;
+
+/// Settings of the Python runtime.
+#[derive(Args, Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RuntimeSettings {
+    /// Directory for images and builds [default: `proofbox` in the user's cache directory]
+    #[arg(long, env = "PROOFBOX_CACHE_DIR", value_name = "DIR")]
+    pub cache_dir: Option<PathBuf>,
+    /// A ready image.wasm to use instead of building one
+    #[arg(long, env = "PROOFBOX_IMAGE", value_name = "FILE")]
+    pub image: Option<PathBuf>,
+    /// Directory with the runtime's source archives, for building without package clients
+    #[arg(long, env = "PROOFBOX_SOURCES_DIR", value_name = "DIR")]
+    pub sources_dir: Option<PathBuf>,
+}
+
+/// Settings of whatever runs guests.
+#[derive(Args, Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SandboxSettings {
+    /// Worker processes [default: one a core]
+    #[arg(long, env = "PROOFBOX_WORKERS", value_name = "N")]
+    pub workers: Option<usize>,
+    /// Interpreters alive at once in each worker [default: 32]
+    #[arg(long, env = "PROOFBOX_SLOTS", value_name = "N")]
+    pub slots: Option<u32>,
+    /// Submissions that may wait for a place; past that the answer is 429 [default: 1024]
+    #[arg(long, env = "PROOFBOX_QUEUE", value_name = "N")]
+    pub queue: Option<usize>,
+    /// Directory with policy packs, over those that are built in
+    #[arg(long, env = "PROOFBOX_POLICIES_DIR", value_name = "DIR")]
+    pub policies_dir: Option<PathBuf>,
+}
+
+/// Settings of the HTTP server.
+#[derive(Args, Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ServerSettings {
+    /// Address to listen on [default: 127.0.0.1:8080]
+    #[arg(long, env = "PROOFBOX_LISTEN", value_name = "ADDRESS")]
+    pub listen: Option<SocketAddr>,
+    /// Largest request body, in bytes [default: 33554432]
+    #[arg(long, env = "PROOFBOX_BODY_BYTES", value_name = "BYTES")]
+    pub body_bytes: Option<usize>,
+    /// Seconds that running work has to finish when the service is told to stop [default: 30]
+    #[arg(long, env = "PROOFBOX_DRAIN_SECONDS", value_name = "SECONDS")]
+    pub drain_seconds: Option<u64>,
+    /// What is logged: error, warn, info, debug, or a filter as tracing has it [default: info]
+    #[arg(long, env = "PROOFBOX_LOG", value_name = "FILTER")]
+    pub log: Option<String>,
+}
+
+/// The settings file: TOML with the names of the flags, in sections.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct SettingsFile {
+    runtime: RuntimeSettings,
+    sandbox: SandboxSettings,
+    server: ServerSettings,
+}
+
+/// All settings, each with a value.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where images come from.
+    pub image: ImageSource,
+    /// Worker processes.
+    pub workers: usize,
+    /// Interpreters alive at once in each.
+    pub slots: u32,
+    /// Submissions that may wait.
+    pub queue: usize,
+    /// Packs over the built-in ones.
+    pub policies_dir: Option<PathBuf>,
+    /// Address to listen on.
+    pub listen: SocketAddr,
+    /// Largest request body, in bytes.
+    pub body_bytes: usize,
+    /// Time for running work to finish.
+    pub drain: std::time::Duration,
+    /// What is logged.
+    pub log: String,
+}
+
+/// A setting that can't be used; the process does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The settings file can't be read.
+    #[error("reading the settings file {path}: {source}")]
+    Io {
+        /// The file.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It has a mistake; the message has line and column.
+    #[error("settings file {path}: {source}")]
+    Parse {
+        /// The file.
+        path: String,
+        /// What is wrong, and where.
+        source: Box<toml::de::Error>,
+    },
+    /// A value outside its range.
+    #[error("{setting} is {value}: {rule}")]
+    Value {
+        /// Flag and variable.
+        setting: &'static str,
+        /// Its value.
+        value: String,
+        /// What it must be.
+        rule: &'static str,
+    },
+    /// There is nowhere to keep the image.
+    #[error("no cache directory is known (HOME is not set): set PROOFBOX_CACHE_DIR")]
+    NoCache,
+}
+
+impl Config {
+    /// Puts flags and variables (which clap has read) over the file and the defaults.
+    ///
+    /// # Errors
+    /// The first setting that can't be used.
+    pub fn new(runtime: RuntimeSettings, sandbox: SandboxSettings, server: ServerSettings, file: Option<&Path>) -> Result<Self, ConfigError> {
+        let file = file.map(read).transpose()?.unwrap_or_default();
+        let cache = match runtime.cache_dir.or(file.runtime.cache_dir) {
+            Some(directory) => directory,
+            None => directories::BaseDirs::new().ok_or(ConfigError::NoCache)?.cache_dir().join("proofbox"),
+        };
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let config = Self {
+            image: ImageSource { cache, prebuilt: runtime.image.or(file.runtime.image), sources: runtime.sources_dir.or(file.runtime.sources_dir) },
+            workers: sandbox.workers.or(file.sandbox.workers).unwrap_or(cores),
+            slots: sandbox.slots.or(file.sandbox.slots).unwrap_or(32),
+            queue: sandbox.queue.or(file.sandbox.queue).unwrap_or(1024),
+            policies_dir: sandbox.policies_dir.or(file.sandbox.policies_dir),
+            listen: server.listen.or(file.server.listen).unwrap_or(SocketAddr::from(([127, 0, 0, 1], 8080))),
+            body_bytes: server.body_bytes.or(file.server.body_bytes).unwrap_or(32 << 20),
+            drain: std::time::Duration::from_secs(server.drain_seconds.or(file.server.drain_seconds).unwrap_or(30)),
+            log: server.log.or(file.server.log).unwrap_or_else(|| "info".to_owned()),
+        };
+        let in_range = |setting, value: usize, range: std::ops::RangeInclusive<usize>, rule| {
+            if range.contains(&value) { Ok(()) } else { Err(ConfigError::Value { setting, value: value.to_string(), rule }) }
+        };
+        in_range("--workers (PROOFBOX_WORKERS)", config.workers, 1..=256, "it must be from 1 to 256")?;
+        // Each slot reserves 4 GiB of address space, of which a process has 128 TiB.
+        in_range("--slots (PROOFBOX_SLOTS)", config.slots as usize, 1..=4096, "it must be from 1 to 4096")?;
+        in_range("--body-bytes (PROOFBOX_BODY_BYTES)", config.body_bytes, 1024..=1 << 29, "it must be from 1 KiB to 512 MiB")?;
+        Ok(config)
+    }
+}
+
+fn read(path: &Path) -> Result<SettingsFile, ConfigError> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Io { path: name.clone(), source })?;
+    toml::from_str(&text).map_err(|source| ConfigError::Parse { path: name, source: Box::new(source) })
+}

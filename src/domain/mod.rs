@@ -1,0 +1,8 @@
+//! The vocabulary that every floor shares. Depends on nothing of ours and does no I/O.
+
+pub mod grant;
+pub mod ids;
+pub mod run;
+pub mod submission;
+pub mod value;
+pub mod verdict;

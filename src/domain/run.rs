@@ -1,0 +1,340 @@
+//! A program goes in, an outcome comes out.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::value::Value;
+use super::verdict::{CaseStatus, FailureClass};
+
+/// What one interpreter is to run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Program {
+    /// Python source.
+    pub code: String,
+    /// `sys.argv[1:]`.
+    pub args: Vec<String>,
+    /// What `sys.stdin` gives.
+    #[serde(with = "serde_bytes")]
+    pub stdin: Vec<u8>,
+    /// The whole environment.
+    pub env: Vec<(String, String)>,
+    /// Written to the working directory before the start.
+    pub files: Vec<File>,
+    /// Globs of the files to return.
+    pub fetch_files: Vec<String>,
+    /// The value to return.
+    pub result: Option<ResultWanted>,
+    /// Tests to be run in the snippet's own interpreter.
+    pub tests: Option<InProcessTests>,
+    /// Seed and start time of a run that must be repeatable.
+    pub deterministic: Option<Deterministic>,
+}
+
+/// One file of the sandbox.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct File {
+    /// Relative to the working directory, or absolute in the sandbox.
+    pub path: String,
+    /// Its content.
+    #[serde(with = "serde_bytes")]
+    pub content: Vec<u8>,
+}
+
+/// Which value of the snippet is wanted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ResultWanted {
+    /// The value of the last statement, when it is an expression.
+    LastExpression,
+    /// A global variable.
+    Variable(String),
+}
+
+/// What makes a run repeatable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deterministic {
+    /// Seeds everything random.
+    pub seed: u64,
+    /// What the clock shows at the start, in nanoseconds since 1970; from there it runs on fuel and sleep.
+    pub start_time_nanoseconds: u64,
+}
+
+/// Tests that the candidate's own interpreter runs: fast, and no stronger than the candidate is honest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum InProcessTests {
+    /// Each statement a case (MBPP).
+    Asserts {
+        /// Run once before them.
+        setup: String,
+        /// The statements.
+        asserts: Vec<String>,
+    },
+    /// Each asserting statement of `check` a case (HumanEval).
+    CheckFunction {
+        /// Defines `check(candidate)`.
+        source: String,
+        /// The candidate's name in the snippet.
+        entry_point: String,
+    },
+    /// One case: running to the end.
+    Script {
+        /// Python source.
+        source: String,
+    },
+}
+
+/// How a guest ended, and all that it left.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Why it is no longer running.
+    pub end: End,
+    /// What the guest said of itself.
+    pub report: Report,
+    /// Captured standard output.
+    pub stdout: Captured,
+    /// Captured standard error.
+    pub stderr: Captured,
+    /// What it cost.
+    pub usage: Usage,
+    /// What it tried to reach.
+    pub attempts: Vec<Attempt>,
+    /// Attempts that were not kept because there were too many.
+    pub attempts_dropped: u64,
+    /// The files asked for.
+    pub files: Vec<File>,
+    /// Why they could not be had.
+    pub files_error: Option<String>,
+}
+
+/// Why a guest is no longer running.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum End {
+    /// By itself: the code a shell would see.
+    Exited(i32),
+    /// It met a limit.
+    Limited(LimitHit),
+    /// The interpreter broke: `os.abort()`, memory corrupted by the guest, and the like.
+    Trapped(String),
+}
+
+/// A limit that stopped a guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LimitHit {
+    /// Which.
+    pub limit: Limit,
+    /// Its value, in the limit's unit (fuel, milliseconds, bytes).
+    pub allowed: u64,
+}
+
+/// The limits that can stop a guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Limit {
+    /// Instructions.
+    Fuel,
+    /// CPU time and sleep.
+    Wall,
+    /// Linear memory.
+    Memory,
+    /// The stack of the compiled code.
+    Stack,
+    /// Far more output than is kept.
+    Output,
+}
+
+/// What the guest's runner reported. Parsed from hostile bytes: a candidate in the same interpreter can forge it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Names of the planned cases.
+    pub plan: Vec<String>,
+    /// Whether the snippet parsed and ran to its end; `None` when it never came so far.
+    pub compiled: Option<bool>,
+    /// The cases that were begun, in order.
+    pub cases: Vec<CaseReport>,
+    /// The value asked for.
+    pub result: Option<Value>,
+    /// The exception that ended the snippet or the tests.
+    pub error: Option<ErrorReport>,
+    /// Messages that an honest runner does not send.
+    pub odd_messages: u64,
+}
+
+/// One case as the guest's runner reported it, with what the host measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CaseReport {
+    /// Its place in the plan.
+    pub index: usize,
+    /// `None` while it runs: a guest that was stopped leaves its case so.
+    pub status: Option<CaseStatus>,
+    /// Why it did not pass.
+    pub error: Option<ErrorReport>,
+    /// Measured by the host.
+    pub fuel_used: u64,
+    /// Measured by the host.
+    pub execution: Duration,
+}
+
+/// A Python exception.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ErrorReport {
+    /// Its class.
+    pub class: FailureClass,
+    /// Name of the Python type.
+    pub type_name: String,
+    /// `str()` of it, cut to a few thousand characters.
+    pub message: String,
+    /// Line of the snippet.
+    pub line: Option<u32>,
+    /// The user's frames, outermost first.
+    pub traceback: Vec<Frame>,
+}
+
+/// One frame of a traceback.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frame {
+    /// Relative to the working directory where it lies there.
+    pub file: String,
+    /// One-based.
+    pub line: u32,
+    /// Name of the function, or `<module>`.
+    pub function: String,
+    /// The source line, where it is known.
+    pub source: String,
+}
+
+/// A stream's captured bytes: all of them, or the first and the last.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Captured {
+    /// From the start.
+    #[serde(with = "serde_bytes")]
+    pub head: Vec<u8>,
+    /// The end, where something was cut between.
+    #[serde(with = "serde_bytes")]
+    pub tail: Vec<u8>,
+    /// Written in all.
+    pub total_bytes: u64,
+}
+
+impl Captured {
+    /// Whether something was cut.
+    pub fn truncated(&self) -> bool {
+        self.total_bytes > (self.head.len() + self.tail.len()) as u64
+    }
+
+    /// The text, with replacement characters for what is not UTF-8 and a note where something was cut.
+    /// A cut never leaves half a character.
+    pub fn text(&self) -> String {
+        if !self.truncated() {
+            let mut all = self.head.clone();
+            all.extend_from_slice(&self.tail);
+            return String::from_utf8(all).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
+        }
+        let head = without_partial_end(&self.head);
+        let tail = without_partial_start(&self.tail);
+        let cut = self.total_bytes - (head.len() + tail.len()) as u64;
+        format!("{}\n[... {cut} bytes cut ...]\n{}", String::from_utf8_lossy(head), String::from_utf8_lossy(tail))
+    }
+}
+
+fn without_partial_end(bytes: &[u8]) -> &[u8] {
+    // The last character begins at most 3 bytes before the end; longer runs of continuation bytes are not UTF-8.
+    for back in 1..=bytes.len().min(3) {
+        let b = bytes[bytes.len() - back];
+        if b & 0xC0 == 0x80 {
+            continue;
+        }
+        let length = match b {
+            0xC0..=0xDF => 2,
+            0xE0..=0xEF => 3,
+            0xF0..=0xF7 => 4,
+            _ => 1,
+        };
+        return if length > back { &bytes[..bytes.len() - back] } else { bytes };
+    }
+    bytes
+}
+
+fn without_partial_start(bytes: &[u8]) -> &[u8] {
+    let partial = bytes.iter().take(3).take_while(|b| **b & 0xC0 == 0x80).count();
+    &bytes[partial..]
+}
+
+/// What a run cost, measured by the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Instructions, in wasmtime's fuel units.
+    pub fuel: u64,
+    /// CPU time of the guest.
+    pub cpu: Duration,
+    /// CPU time and sleep: what the wall limit counts.
+    pub execution: Duration,
+    /// Ready to run, waiting for a core.
+    pub waiting: Duration,
+    /// Making the interpreter.
+    pub start: Duration,
+    /// Largest size of the linear memory.
+    pub peak_memory_bytes: u64,
+    /// Whether memory was refused at the limit.
+    pub memory_refused: bool,
+}
+
+/// Something outside the sandbox that the guest tried to reach.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// `file`, `network`, `environment`, `process`, `thread`.
+    pub kind: AttemptKind,
+    /// `open`, `connect`, `spawn` …
+    pub operation: String,
+    /// Path, host, name.
+    pub target: String,
+    /// Whether it got it.
+    pub allowed: bool,
+    /// How often.
+    pub count: u64,
+}
+
+/// What kind of thing was tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptKind {
+    /// A path.
+    File,
+    /// A host or socket.
+    Network,
+    /// An environment variable.
+    Environment,
+    /// A process.
+    Process,
+    /// A thread.
+    Thread,
+}
+
+impl AttemptKind {
+    /// The word the guest and the wire use.
+    pub fn parse(word: &str) -> Option<Self> {
+        Some(match word {
+            "file" => Self::File,
+            "network" => Self::Network,
+            "environment" => Self::Environment,
+            "process" => Self::Process,
+            "thread" => Self::Thread,
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_never_leaves_half_a_character() {
+        let captured = Captured { head: "aé".as_bytes()[..2].to_vec(), tail: "éb".as_bytes()[1..].to_vec(), total_bytes: 100 };
+        assert_eq!(captured.text(), "a\n[... 98 bytes cut ...]\nb");
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf8_are_replaced() {
+        let captured = Captured { head: vec![b'a', 0xFF, 0], tail: vec![], total_bytes: 3 };
+        assert_eq!(captured.text(), "a\u{FFFD}\0");
+    }
+}

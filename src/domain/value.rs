@@ -1,0 +1,439 @@
+//! Python values as plain data: the host's half of the guest's codec (`runtimes/*/guest/codec.c` has the format).
+//!
+//! What comes from a guest is hostile: [`Value::decode`] allocates no more than a small multiple of the bytes it is
+//! given, and bounds the depth.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use num_bigint::{BigInt, Sign};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+
+/// Deepest nesting that crosses. Deeper values are given by their `repr`.
+pub const MAX_DEPTH: usize = 200;
+
+/// CPython's own limit for `str(int)`; longer ints are given in hexadecimal, which takes linear time.
+const MAX_DECIMAL_DIGITS: u64 = 4300;
+
+/// A Python value that crossed the boundary.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Value {
+    /// `None`
+    None,
+    /// `bool`
+    Bool(bool),
+    /// `int` within 64 bits
+    Int(i64),
+    /// Any other `int`: little-endian two's complement
+    BigInt(#[serde(with = "serde_bytes")] Vec<u8>),
+    /// `float`
+    Float(f64),
+    /// `complex`
+    Complex(f64, f64),
+    /// `str`
+    Str(String),
+    /// `str` with lone surrogates, in UTF-8 with "surrogatepass"
+    Surrogates(#[serde(with = "serde_bytes")] Vec<u8>),
+    /// `bytes`
+    Bytes(#[serde(with = "serde_bytes")] Vec<u8>),
+    /// `bytearray`
+    ByteArray(#[serde(with = "serde_bytes")] Vec<u8>),
+    /// `tuple`
+    Tuple(Vec<Value>),
+    /// `list`
+    List(Vec<Value>),
+    /// `set`
+    Set(Vec<Value>),
+    /// `frozenset`
+    FrozenSet(Vec<Value>),
+    /// `dict`, in insertion order
+    Dict(Vec<(Value, Value)>),
+    /// A container that came before, by the number of its beginning
+    Reference(u32),
+    /// A richer type, reduced to a name and plain payload
+    Extended(String, Box<Value>),
+    /// A value that can't cross
+    Opaque {
+        /// Qualified name of its type
+        type_name: String,
+        /// `repr()` of it
+        repr: String,
+    },
+}
+
+/// Bytes that are not a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("malformed value at byte {at}: {what}")]
+pub struct Malformed {
+    /// Offset into the message.
+    pub at: usize,
+    /// What is wrong there.
+    pub what: &'static str,
+}
+
+impl Value {
+    /// A `str`.
+    pub fn str(text: impl Into<String>) -> Self {
+        Self::Str(text.into())
+    }
+
+    /// Parses one message of a guest.
+    ///
+    /// # Errors
+    /// [`Malformed`] when it is not exactly one value, or nests deeper than [`MAX_DEPTH`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader { bytes, at: 0, containers: 0 };
+        let value = reader.value(0)?;
+        if reader.at == bytes.len() { Ok(value) } else { Err(reader.wrong("bytes after the value")) }
+    }
+
+    /// The bytes from which the guest's decoder makes this value. Richer types are not sent to guests.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::None => out.push(b'N'),
+            Self::Bool(true) => out.push(b'T'),
+            Self::Bool(false) => out.push(b'F'),
+            Self::Int(v) => {
+                out.push(b'i');
+                number(((v << 1) ^ (v >> 63)).cast_unsigned(), out);
+            }
+            Self::BigInt(bytes) => tagged(b'I', bytes, out),
+            Self::Float(v) => {
+                out.push(b'f');
+                out.extend_from_slice(&v.to_le_bytes());
+            }
+            Self::Complex(re, im) => {
+                out.push(b'c');
+                out.extend_from_slice(&re.to_le_bytes());
+                out.extend_from_slice(&im.to_le_bytes());
+            }
+            Self::Str(text) => tagged(b's', text.as_bytes(), out),
+            Self::Surrogates(bytes) => tagged(b'u', bytes, out),
+            Self::Bytes(bytes) => tagged(b'b', bytes, out),
+            Self::ByteArray(bytes) => tagged(b'B', bytes, out),
+            Self::Tuple(items) => sequence(b't', items, out),
+            Self::List(items) => sequence(b'l', items, out),
+            Self::Set(items) => sequence(b'S', items, out),
+            Self::FrozenSet(items) => sequence(b'Z', items, out),
+            Self::Dict(pairs) => {
+                out.push(b'd');
+                number(pairs.len() as u64, out);
+                for (key, value) in pairs {
+                    key.encode(out);
+                    value.encode(out);
+                }
+            }
+            Self::Reference(index) => {
+                out.push(b'r');
+                number(u64::from(*index), out);
+            }
+            Self::Extended(name, payload) => {
+                out.push(b'x');
+                tagged(b's', name.as_bytes(), out);
+                payload.encode(out);
+            }
+            Self::Opaque { type_name, repr } => {
+                out.push(b'o');
+                tagged(b's', type_name.as_bytes(), out);
+                tagged(b's', repr.as_bytes(), out);
+            }
+        }
+    }
+
+    /// The value as tagged JSON: plain JSON where JSON has it, `{"$type": …}` where it has not, and
+    /// `{"type", "repr"}` for what could not cross.
+    pub fn to_json(&self) -> Json {
+        match self {
+            Self::None => Json::Null,
+            Self::Bool(v) => Json::Bool(*v),
+            Self::Int(v) if v.unsigned_abs() <= 1 << 53 => json!(v),
+            Self::Int(v) => json!({"$type": "int", "value": v.to_string()}),
+            Self::BigInt(bytes) => json!({"$type": "int", "value": decimal_or_hex(bytes)}),
+            Self::Float(v) => float_json(*v),
+            Self::Complex(re, im) => json!({"$type": "complex", "real": float_json(*re), "imag": float_json(*im)}),
+            Self::Str(text) => json!(text),
+            Self::Surrogates(bytes) => json!({"$type": "str", "surrogatepass_base64": BASE64.encode(bytes)}),
+            Self::Bytes(bytes) => json!({"$type": "bytes", "base64": BASE64.encode(bytes)}),
+            Self::ByteArray(bytes) => json!({"$type": "bytearray", "base64": BASE64.encode(bytes)}),
+            Self::List(items) => Json::Array(items.iter().map(Self::to_json).collect()),
+            Self::Tuple(items) => items_json("tuple", items),
+            Self::Set(items) => items_json("set", items),
+            Self::FrozenSet(items) => items_json("frozenset", items),
+            Self::Dict(pairs) => dict_json(pairs),
+            Self::Reference(index) => json!({"$type": "reference", "container": index}),
+            Self::Extended(name, payload) => json!({"$type": name, "value": payload.to_json()}),
+            Self::Opaque { type_name, repr } => json!({"type": type_name, "repr": repr}),
+        }
+    }
+}
+
+fn number(mut n: u64, out: &mut Vec<u8>) {
+    while n > 0x7f {
+        out.push((n as u8) | 0x80);
+        n >>= 7;
+    }
+    out.push(n as u8);
+}
+
+fn tagged(tag: u8, bytes: &[u8], out: &mut Vec<u8>) {
+    out.push(tag);
+    number(bytes.len() as u64, out);
+    out.extend_from_slice(bytes);
+}
+
+fn sequence(tag: u8, items: &[Value], out: &mut Vec<u8>) {
+    out.push(tag);
+    number(items.len() as u64, out);
+    for item in items {
+        item.encode(out);
+    }
+}
+
+fn float_json(v: f64) -> Json {
+    if v.is_finite() {
+        return json!(v);
+    }
+    let word = if v.is_nan() { "nan" } else if v > 0.0 { "inf" } else { "-inf" };
+    json!({"$type": "float", "value": word})
+}
+
+fn items_json(name: &str, items: &[Value]) -> Json {
+    json!({"$type": name, "items": items.iter().map(Value::to_json).collect::<Vec<_>>()})
+}
+
+/// A plain object when every key is a str that can't be mistaken for one of our tags, else a list of pairs.
+fn dict_json(pairs: &[(Value, Value)]) -> Json {
+    let plain = pairs.iter().all(|(key, _)| matches!(key, Value::Str(text) if !text.starts_with('$')))
+        && !(pairs.len() == 2 && pairs.iter().all(|(key, _)| matches!(key, Value::Str(text) if text == "type" || text == "repr")));
+    if !plain {
+        let items: Vec<Json> = pairs.iter().map(|(key, value)| json!([key.to_json(), value.to_json()])).collect();
+        return json!({"$type": "dict", "items": items});
+    }
+    let members = pairs.iter().filter_map(|(key, value)| match key {
+        Value::Str(text) => Some((text.clone(), value.to_json())),
+        _ => None,
+    });
+    Json::Object(members.collect())
+}
+
+fn decimal_or_hex(bytes: &[u8]) -> String {
+    let value = BigInt::from_signed_bytes_le(bytes);
+    if value.bits() <= MAX_DECIMAL_DIGITS * 3 {
+        return value.to_string();
+    }
+    let sign = if value.sign() == Sign::Minus { "-" } else { "" };
+    format!("{sign}0x{}", value.magnitude().to_str_radix(16))
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    /// Containers begun so far: the range of what a reference may name.
+    containers: u32,
+}
+
+impl Reader<'_> {
+    fn wrong(&self, what: &'static str) -> Malformed {
+        Malformed { at: self.at, what }
+    }
+
+    fn byte(&mut self) -> Result<u8, Malformed> {
+        let byte = *self.bytes.get(self.at).ok_or(self.wrong("it ends too early"))?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    fn number(&mut self) -> Result<u64, Malformed> {
+        let mut n = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            if shift == 63 && byte > 1 {
+                break;
+            }
+            n |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(n);
+            }
+        }
+        Err(self.wrong("a number has more than 64 bits"))
+    }
+
+    fn take(&mut self, length: u64) -> Result<Vec<u8>, Malformed> {
+        let length = usize::try_from(length).map_err(|_| self.wrong("a length is too large"))?;
+        let end = self.at.checked_add(length).filter(|end| *end <= self.bytes.len()).ok_or(self.wrong("a length goes past the end"))?;
+        let taken = self.bytes[self.at..end].to_vec();
+        self.at = end;
+        Ok(taken)
+    }
+
+    fn counted_bytes(&mut self) -> Result<Vec<u8>, Malformed> {
+        let length = self.number()?;
+        self.take(length)
+    }
+
+    fn text(&mut self) -> Result<String, Malformed> {
+        String::from_utf8(self.counted_bytes()?).map_err(|_| self.wrong("a str is not UTF-8"))
+    }
+
+    fn tagged_text(&mut self) -> Result<String, Malformed> {
+        match self.byte()? {
+            b's' => self.text(),
+            b'u' => Ok(String::from_utf8_lossy(&self.counted_bytes()?).into_owned()),
+            _ => Err(self.wrong("a str is expected")),
+        }
+    }
+
+    fn float(&mut self) -> Result<f64, Malformed> {
+        let bytes = self.take(8)?;
+        let bytes: [u8; 8] = bytes.try_into().map_err(|_| self.wrong("a float needs 8 bytes"))?;
+        Ok(f64::from_le_bytes(bytes))
+    }
+
+    /// Every item takes at least a byte, so a count beyond what is left is a lie.
+    fn count(&mut self, bytes_each: usize) -> Result<usize, Malformed> {
+        let count = self.number()?;
+        usize::try_from(count).ok().filter(|count| *count <= (self.bytes.len() - self.at) / bytes_each).ok_or(self.wrong("a count goes past the end"))
+    }
+
+    fn items(&mut self, depth: usize) -> Result<Vec<Value>, Malformed> {
+        self.begin()?;
+        let count = self.count(1)?;
+        // Grown as items come: a count that is small in bytes may be large in memory.
+        let mut items = Vec::new();
+        for _ in 0..count {
+            items.push(self.value(depth + 1)?);
+        }
+        Ok(items)
+    }
+
+    fn begin(&mut self) -> Result<(), Malformed> {
+        self.containers = self.containers.checked_add(1).ok_or(self.wrong("too many containers"))?;
+        Ok(())
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Value, Malformed> {
+        if depth > MAX_DEPTH {
+            return Err(self.wrong("nested too deep"));
+        }
+        Ok(match self.byte()? {
+            b'N' => Value::None,
+            b'T' => Value::Bool(true),
+            b'F' => Value::Bool(false),
+            b'i' => {
+                let z = self.number()?;
+                Value::Int((z >> 1).cast_signed() ^ -((z & 1).cast_signed()))
+            }
+            b'I' => Value::BigInt(self.counted_bytes()?),
+            b'f' => Value::Float(self.float()?),
+            b'c' => Value::Complex(self.float()?, self.float()?),
+            b's' => Value::Str(self.text()?),
+            b'u' => Value::Surrogates(self.counted_bytes()?),
+            b'b' => Value::Bytes(self.counted_bytes()?),
+            b'B' => {
+                self.begin()?;
+                Value::ByteArray(self.counted_bytes()?)
+            }
+            b't' => Value::Tuple(self.items(depth)?),
+            b'l' => Value::List(self.items(depth)?),
+            b'S' => Value::Set(self.items(depth)?),
+            b'Z' => Value::FrozenSet(self.items(depth)?),
+            b'd' => {
+                self.begin()?;
+                let count = self.count(2)?;
+                let mut pairs = Vec::new();
+                for _ in 0..count {
+                    pairs.push((self.value(depth + 1)?, self.value(depth + 1)?));
+                }
+                Value::Dict(pairs)
+            }
+            b'r' => {
+                let index = self.number()?;
+                Value::Reference(u32::try_from(index).ok().filter(|index| *index < self.containers).ok_or(self.wrong("a reference names nothing"))?)
+            }
+            b'x' => {
+                self.begin()?;
+                Value::Extended(self.tagged_text()?, Box::new(self.value(depth + 1)?))
+            }
+            b'o' => Value::Opaque { type_name: self.tagged_text()?, repr: self.tagged_text()? },
+            _ => return Err(self.wrong("an unknown tag")),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_trip(value: &Value) {
+        let mut bytes = Vec::new();
+        value.encode(&mut bytes);
+        assert_eq!(Value::decode(&bytes).as_ref(), Ok(value));
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded() {
+        for v in [0, 1, -1, 63, 64, -64, -65, i64::MAX, i64::MIN] {
+            round_trip(&Value::Int(v));
+        }
+        round_trip(&Value::Dict(vec![(Value::str("k"), Value::List(vec![Value::Float(1.5), Value::Reference(0)]))]));
+        round_trip(&Value::Extended("range".into(), Box::new(Value::Tuple(vec![Value::Int(0)]))));
+    }
+
+    #[test]
+    fn short_messages_with_large_counts_are_refused() {
+        assert!(Value::decode(&[b'l', 0xff, 0xff, 0xff, 0xff, 0x0f]).is_err());
+        assert!(Value::decode(&[b's', 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01]).is_err());
+        assert!(Value::decode(&[b'i', 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]).is_err());
+    }
+
+    #[test]
+    fn nesting_is_bounded() {
+        let deep: Vec<u8> = std::iter::repeat_n([b'l', 1], 100_000).flatten().collect();
+        assert!(Value::decode(&deep).is_err());
+    }
+
+    #[test]
+    fn references_name_only_what_came_before() {
+        assert!(Value::decode(&[b'l', 1, b'r', 0]).is_ok());
+        assert!(Value::decode(&[b'l', 1, b'r', 1]).is_err());
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic() {
+        let mut state = 1u64;
+        for _ in 0..20_000 {
+            let bytes: Vec<u8> = (0..24)
+                .map(|_| {
+                    state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                    b"NTFiIfcsubBtlSZdrxo\x01\x02\x03\x7f\xff"[(state >> 33) as usize % 24]
+                })
+                .collect();
+            let _ = Value::decode(&bytes);
+        }
+    }
+
+    #[test]
+    fn json_keeps_what_json_has_and_tags_the_rest() {
+        let value = Value::List(vec![
+            Value::Int(1 << 60),
+            Value::Float(f64::NAN),
+            Value::Tuple(vec![Value::Int(1)]),
+            Value::Dict(vec![(Value::Int(1), Value::None)]),
+            Value::Dict(vec![(Value::str("$type"), Value::None)]),
+            Value::Dict(vec![(Value::str("a"), Value::Bool(true))]),
+            Value::BigInt(vec![0, 0, 0, 0, 0, 0, 0, 0, 1]),
+        ]);
+        assert_eq!(
+            value.to_json(),
+            json!([
+                {"$type": "int", "value": "1152921504606846976"},
+                {"$type": "float", "value": "nan"},
+                {"$type": "tuple", "items": [1]},
+                {"$type": "dict", "items": [[1, null]]},
+                {"$type": "dict", "items": [["$type", null]]},
+                {"a": true},
+                {"$type": "int", "value": "18446744073709551616"}
+            ])
+        );
+    }
+}

@@ -1,0 +1,172 @@
+//! Did it pass? The words of the answer.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::run::ErrorReport;
+
+macro_rules! words {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum $name { $($(#[$doc])* #[serde(rename = $word)] $variant,)* }
+
+        impl $name {
+            /// Every one.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// Its word on the wire, in metrics and in logs.
+            pub fn word(self) -> &'static str {
+                match self { $(Self::$variant => $word,)* }
+            }
+
+            /// The one of this word.
+            pub fn parse(word: &str) -> Option<Self> {
+                match word { $($word => Some(Self::$variant),)* _ => None }
+            }
+        }
+    };
+}
+
+words! {
+    /// `stderr_class`: the closed list of ways in which a run fails.
+    FailureClass {
+        /// It did not fail.
+        None = "none",
+        /// The snippet does not parse.
+        SyntaxError = "syntax_error",
+        /// An assertion did not hold.
+        AssertionFailure = "assertion_failure",
+        /// Any other exception; its Python type stands beside it.
+        Exception = "exception",
+        /// A module that is not in the image.
+        MissingDependency = "missing_dependency",
+        /// A file that may not be touched.
+        PermissionDenied = "permission_denied",
+        /// Refused at the boundary.
+        UnsafeOperation = "unsafe_operation",
+        /// Threads, processes, sockets: what WebAssembly does not have.
+        UnsupportedOperation = "unsupported_operation",
+        /// CPU time and sleep are used up.
+        Timeout = "timeout",
+        /// Instructions are used up.
+        FuelExhausted = "fuel_exhausted",
+        /// More memory than allowed.
+        MemoryLimit = "memory_limit",
+        /// Far more output than is kept.
+        OutputLimit = "output_limit",
+        /// Recursion too deep.
+        RecursionLimit = "recursion_limit",
+        /// The policy refused the snippet.
+        PolicyBlocked = "policy_blocked",
+        /// The result could not leave the sandbox.
+        SerializationError = "serialization_error",
+        /// It ended itself with a code other than 0.
+        NonzeroExit = "nonzero_exit",
+        /// We failed; retry. Never graded.
+        InfrastructureError = "infrastructure_error",
+    }
+}
+
+words! {
+    /// What became of a case. Only `passed` counts as passed.
+    CaseStatus {
+        /// It holds.
+        Passed = "passed",
+        /// An assertion did not hold.
+        Failed = "failed",
+        /// It ended otherwise than by an assertion.
+        Error = "error",
+        /// The test skipped itself.
+        Skipped = "skipped",
+        /// It was never begun.
+        NotRun = "not_run",
+    }
+}
+
+words! {
+    /// What became of a submission.
+    Status {
+        /// Every planned case passed.
+        Passed = "passed",
+        /// Some did not.
+        Failed = "failed",
+        /// Without tests: it ran to its end.
+        Ok = "ok",
+        /// Without tests: it did not.
+        Error = "error",
+        /// The policy refused it; nothing was run.
+        Blocked = "blocked",
+        /// We failed.
+        InfrastructureError = "infrastructure_error",
+    }
+}
+
+words! {
+    /// How far the verdict can be trusted.
+    IntegrityLevel {
+        /// Expected values and verdict were never where the candidate runs.
+        Isolated = "isolated",
+        /// Tests ran in the candidate's own interpreter: it could have forged them.
+        InProcess = "in_process",
+        /// There was nothing to grade.
+        None = "none",
+    }
+}
+
+/// One graded case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CaseResult {
+    /// As the test names it.
+    pub name: String,
+    /// What became of it.
+    pub status: CaseStatus,
+    /// CPU time and sleep.
+    pub execution: Duration,
+    /// Instructions.
+    pub fuel_used: u64,
+    /// Why it did not pass.
+    pub class: FailureClass,
+    /// The same in words.
+    pub message: Option<String>,
+}
+
+/// What stands behind a verdict.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Integrity {
+    /// Who ran the tests.
+    pub level: IntegrityLevel,
+    /// Cases that were to be run.
+    pub planned: usize,
+    /// Cases whose end was reported.
+    pub reported: usize,
+    /// Things seen that an honest candidate does not do.
+    pub signals: Vec<String>,
+}
+
+/// The answer to "did it pass?".
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// In one word.
+    pub status: Status,
+    /// What a shell would see.
+    pub exit_code: i32,
+    /// The first thing that went wrong.
+    pub class: FailureClass,
+    /// The exception behind it, where there is one.
+    pub error: Option<ErrorReport>,
+    /// Whether the snippet parsed and ran to its end.
+    pub compiled: bool,
+    /// Every planned case.
+    pub cases: Vec<CaseResult>,
+    /// What stands behind it.
+    pub integrity: Integrity,
+}
+
+impl Verdict {
+    /// Cases that passed.
+    pub fn passed(&self) -> usize {
+        self.cases.iter().filter(|case| case.status == CaseStatus::Passed).count()
+    }
+}

@@ -1,0 +1,68 @@
+//! Grades tests that ran in the candidate's own interpreter.
+
+use std::time::Duration;
+
+use super::{compiled, failure};
+use crate::domain::run::{ErrorReport, Outcome};
+use crate::domain::verdict::{CaseResult, CaseStatus, FailureClass, Integrity, IntegrityLevel, Status, Verdict};
+
+/// The verdict. `planned` is the number of cases where the host knows it; else the guest's plan is taken, which it
+/// made before the candidate ran.
+pub fn grade(outcome: &Outcome, planned: Option<usize>) -> Verdict {
+    let report = &outcome.report;
+    let planned = planned.unwrap_or(report.plan.len());
+    let whole = failure::of(outcome);
+    let mut cases: Vec<CaseResult> = (0..planned).map(|index| not_run(report.plan.get(index).cloned().unwrap_or_default())).collect();
+    let mut first: Option<ErrorReport> = None;
+    for reported in &report.cases {
+        let Some(case) = cases.get_mut(reported.index) else { continue };
+        case.execution = reported.execution;
+        case.fuel_used = reported.fuel_used;
+        // A case that was begun and not ended is the one in which the run ended.
+        case.status = reported.status.unwrap_or(CaseStatus::Error);
+        let error = match (case.status, &reported.error) {
+            (CaseStatus::Passed, _) => continue,
+            (_, Some(error)) => error.clone(),
+            (_, None) => failure::stopped(&outcome.end).unwrap_or_else(|| failure::exited(&outcome.end)),
+        };
+        case.class = error.class;
+        case.message = Some(message(&error));
+        first.get_or_insert(error);
+    }
+    let reported = report.cases.iter().filter(|case| case.status.is_some()).count();
+    let mut signals = Vec::new();
+    if report.odd_messages > 0 {
+        signals.push(format!("{} messages that an honest runner does not send", report.odd_messages));
+    }
+    let all_passed = !cases.is_empty() && cases.iter().all(|case| case.status == CaseStatus::Passed);
+    let passed = all_passed && reported == planned && whole.class == FailureClass::None && report.odd_messages == 0;
+    // The first thing that went wrong.
+    let error = first.or(whole.error);
+    let class = match (&error, passed) {
+        (_, true) => FailureClass::None,
+        (Some(error), false) => error.class,
+        (None, false) => failure::exited(&outcome.end).class,
+    };
+    Verdict {
+        status: if passed { Status::Passed } else { Status::Failed },
+        exit_code: failure::exit_code(&outcome.end, class),
+        class,
+        error,
+        compiled: compiled(outcome),
+        cases,
+        integrity: Integrity { level: IntegrityLevel::InProcess, planned, reported, signals },
+    }
+}
+
+fn not_run(name: String) -> CaseResult {
+    CaseResult { name, status: CaseStatus::NotRun, execution: Duration::ZERO, fuel_used: 0, class: FailureClass::None, message: None }
+}
+
+/// An exception in one line.
+pub fn message(error: &ErrorReport) -> String {
+    match (error.type_name.as_str(), error.message.as_str()) {
+        ("", message) => message.to_owned(),
+        (name, "") => name.to_owned(),
+        (name, message) => format!("{name}: {message}"),
+    }
+}

@@ -1,0 +1,49 @@
+//! Grades programs by what they print. The candidate never sees what is expected of it.
+
+use super::in_process::message;
+use super::{compare, failure};
+use crate::domain::run::Outcome;
+use crate::domain::submission::{Compare, StdinCase};
+use crate::domain::verdict::{CaseResult, CaseStatus, FailureClass, Integrity, IntegrityLevel, Status, Verdict};
+
+/// The result of one case.
+pub fn case(index: usize, case: &StdinCase, compare: Compare, outcome: &Outcome) -> CaseResult {
+    let failed = failure::of(outcome);
+    let (status, class, message) = if failed.class != FailureClass::None {
+        (CaseStatus::Error, failed.class, failed.error.as_ref().map(message))
+    } else if outcome.stdout.truncated() {
+        let words = "more output than is kept (limits.output_bytes): it can't be compared";
+        (CaseStatus::Failed, FailureClass::OutputLimit, Some(words.to_owned()))
+    } else {
+        match compare::output(&case.expected_stdout, &outcome.stdout.text(), compare) {
+            Ok(()) => (CaseStatus::Passed, FailureClass::None, None),
+            Err(difference) => (CaseStatus::Failed, FailureClass::AssertionFailure, Some(difference)),
+        }
+    };
+    CaseResult {
+        name: case.name.clone().unwrap_or_else(|| format!("case {}", index + 1)),
+        status,
+        execution: outcome.usage.execution,
+        fuel_used: outcome.usage.fuel,
+        class,
+        message,
+    }
+}
+
+/// The verdict on all of them; `outcomes` in the order of the cases.
+pub fn grade(cases: Vec<CaseResult>, outcomes: &[Outcome]) -> Verdict {
+    let first_failure = cases.iter().position(|case| case.status != CaseStatus::Passed);
+    let passed = !cases.is_empty() && first_failure.is_none();
+    let class = first_failure.map_or(FailureClass::None, |index| cases[index].class);
+    let failed = first_failure.and_then(|index| outcomes.get(index));
+    let planned = cases.len();
+    Verdict {
+        status: if passed { Status::Passed } else { Status::Failed },
+        exit_code: failed.map_or(i32::from(!passed), |outcome| failure::exit_code(&outcome.end, class)),
+        class,
+        error: failed.and_then(|outcome| failure::of(outcome).error),
+        compiled: outcomes.iter().all(|outcome| outcome.report.compiled.is_some() || super::compiled(outcome)) && !matches!(class, FailureClass::SyntaxError),
+        cases,
+        integrity: Integrity { level: IntegrityLevel::Isolated, planned, reported: outcomes.len(), signals: Vec::new() },
+    }
+}

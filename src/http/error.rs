@@ -1,0 +1,134 @@
+//! The one place that picks a status code.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+use crate::policy::Refusal;
+use crate::service::ExecuteError;
+
+/// An error of the service itself, as the client sees it: a stable code, a sentence, and the field it is about.
+#[derive(Debug)]
+pub struct ApiError {
+    status: StatusCode,
+    code: &'static str,
+    message: String,
+    field: Option<String>,
+    /// What was asked for, and what would be allowed.
+    range: Option<(Value, Value)>,
+    retry_after: Option<Duration>,
+}
+
+impl ApiError {
+    fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self { status, code, message: message.into(), field: None, range: None, retry_after: None }
+    }
+
+    fn field(mut self, field: impl Into<String>) -> Self {
+        self.field = Some(field.into());
+        self
+    }
+
+    fn range(mut self, asked: impl Into<Value>, allowed: impl Into<Value>) -> Self {
+        self.range = Some((asked.into(), allowed.into()));
+        self
+    }
+
+    /// 400: the request is not what the contract says; `field` where it is known.
+    pub fn malformed(field: Option<String>, message: impl Into<String>) -> Self {
+        let error = Self::new(StatusCode::BAD_REQUEST, "malformed_request", message);
+        match field {
+            Some(field) => error.field(field),
+            None => error,
+        }
+    }
+
+    /// 422: well formed, and without meaning.
+    pub fn meaningless(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unprocessable", message).field(field)
+    }
+
+    /// 413: the body as a whole.
+    pub fn body_too_large() -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", "the request body is larger than this service accepts")
+    }
+
+    /// 415
+    pub fn not_json() -> Self {
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", "send JSON with Content-Type: application/json")
+    }
+
+    /// 404
+    pub fn not_found() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", "there is nothing at this path; /openapi.json lists what there is")
+    }
+
+    /// 405
+    pub fn method_not_allowed() -> Self {
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "this path does not take this method")
+    }
+
+    /// 503: going down, or not up.
+    pub fn draining() -> Self {
+        let error = Self::new(StatusCode::SERVICE_UNAVAILABLE, "draining", "the service is going down; send this to another instance");
+        Self { retry_after: Some(Duration::from_secs(1)), ..error }
+    }
+
+    /// 503: the self-test fails. The cause is in the log.
+    pub fn not_ready() -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", "the service cannot run snippets now")
+    }
+
+    /// 500: the cause is in the log.
+    pub fn internal() -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "the service failed; the request may be sent again")
+    }
+}
+
+impl From<ExecuteError> for ApiError {
+    fn from(error: ExecuteError) -> Self {
+        let message = error.to_string();
+        match error {
+            ExecuteError::Refused(Refusal::UnknownPolicy { .. }) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unknown_policy", message).field("policy"),
+            ExecuteError::Refused(Refusal::Limit(refused)) => {
+                let code = if refused.above { "limit_above_ceiling" } else { "limit_below_floor" };
+                let field = format!("limits.{}", refused.field);
+                Self::new(StatusCode::BAD_REQUEST, code, message).field(field).range(number(refused.asked), number(refused.allowed))
+            }
+            ExecuteError::TooLarge { field, asked, allowed, .. } => {
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message).field(field).range(asked, allowed)
+            }
+            ExecuteError::Files(_) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_file", message).field("files"),
+            ExecuteError::Busy(busy) => {
+                let error = Self::new(StatusCode::TOO_MANY_REQUESTS, "busy", message);
+                Self { retry_after: Some(busy.retry_after), ..error }
+            }
+        }
+    }
+}
+
+/// Whole numbers without a fraction.
+fn number(value: f64) -> Value {
+    if value.fract() == 0.0 && value.abs() < 9e15 { json!(value as i64) } else { json!(value) }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut error = json!({"code": self.code, "message": self.message});
+        if let Some(field) = self.field {
+            error["field"] = json!(field);
+        }
+        if let Some((asked, allowed)) = self.range {
+            error["asked"] = asked;
+            error["allowed"] = allowed;
+        }
+        let mut response = (self.status, Json(json!({"error": error}))).into_response();
+        if let Some(after) = self.retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(after.as_secs().max(1)));
+        }
+        response
+    }
+}

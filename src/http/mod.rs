@@ -1,0 +1,87 @@
+//! Bytes to types and back: the route table and the layer stack, in order, and nothing else.
+
+mod error;
+mod extract;
+mod ops;
+mod v1;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use tower_http::catch_panic::CatchPanicLayer;
+
+use crate::service::Service;
+use error::ApiError;
+pub use v1::{answer_of, openapi};
+
+/// Whether the service is going down: set once, never taken back.
+#[derive(Clone, Debug, Default)]
+pub struct Draining(Arc<AtomicBool>);
+
+impl Draining {
+    /// From now on new work is refused and readiness fails.
+    pub fn begin(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it has begun.
+    pub fn has_begun(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What handlers share.
+#[derive(Clone)]
+struct Shared {
+    service: Arc<Service>,
+    draining: Draining,
+}
+
+/// Every route.
+pub fn router(service: Arc<Service>, body_bytes: usize, draining: Draining) -> Router {
+    let shared = Shared { service, draining };
+    Router::new()
+        .route("/v1/execute", post(v1::execute::execute))
+        .route("/v1/runtime", get(v1::runtime::runtime))
+        .route("/v1/policies", get(v1::policies::policies))
+        .route("/healthz", get(ops::healthz))
+        .route("/readyz", get(ops::readyz))
+        .route("/metrics", get(ops::metrics))
+        .route("/openapi.json", get(ops::openapi))
+        .fallback(not_found)
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(DefaultBodyLimit::max(body_bytes))
+        .layer(from_fn_with_state(shared.clone(), refuse_when_draining))
+        .layer(from_fn_with_state(shared.clone(), count))
+        // A panic is our failure: the client hears so, and the next request is served.
+        .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| ApiError::internal().into_response()))
+        .with_state(shared)
+}
+
+async fn not_found() -> ApiError {
+    ApiError::not_found()
+}
+
+async fn method_not_allowed() -> ApiError {
+    ApiError::method_not_allowed()
+}
+
+async fn refuse_when_draining(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+    if shared.draining.has_begun() && request.uri().path().starts_with("/v1/") {
+        return ApiError::draining().into_response();
+    }
+    next.run(request).await
+}
+
+async fn count(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+    // The route and not the path: a client can make up any number of paths.
+    let route = request.extensions().get::<MatchedPath>().map_or_else(|| "unknown".to_owned(), |path| path.as_str().to_owned());
+    let response = next.run(request).await;
+    shared.service.metrics().requests.with_label_values(&[route.as_str(), response.status().as_str()]).inc();
+    response
+}

@@ -1,0 +1,22 @@
+//! Our own dialect: docs/API.md is its contract.
+
+pub mod execute;
+pub mod policies;
+pub mod runtime;
+mod wire;
+
+use utoipa::OpenApi;
+
+pub use wire::answer_of;
+
+#[derive(OpenApi)]
+#[openapi(
+    info(title = "proofbox", description = "Runs untrusted Python in WebAssembly, and grades it.", license(name = "Apache-2.0", identifier = "Apache-2.0")),
+    paths(execute::execute, runtime::runtime, policies::policies)
+)]
+struct Contract;
+
+/// The contract as OpenAPI 3.1.
+pub fn openapi() -> String {
+    Contract::openapi().to_json().expect("the document is made from constants")
+}

@@ -1,0 +1,42 @@
+//! `GET /v1/runtime`
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::http::Shared;
+
+/// What snippets run in.
+#[derive(Serialize, ToSchema)]
+pub struct RuntimeDescription {
+    /// Identifies the interpreter: fuel figures are comparable within one hash.
+    image_hash: String,
+    /// Version of CPython.
+    python: String,
+    packages_hash: String,
+    /// Packages beyond the standard library, with their versions.
+    packages: BTreeMap<String, String>,
+    /// Modules of the standard library that can be imported.
+    modules: Vec<String>,
+    image_bytes: u64,
+    /// Linear memory that every interpreter starts with; limits.memory_bytes includes it.
+    initial_memory_bytes: u64,
+}
+
+/// What can be imported, and from which image.
+#[utoipa::path(get, path = "/v1/runtime", responses((status = 200, description = "The image in use", body = RuntimeDescription)))]
+pub async fn runtime(State(shared): State<Shared>) -> Json<RuntimeDescription> {
+    let image = shared.service.image().clone();
+    Json(RuntimeDescription {
+        image_hash: image.image_hash,
+        python: image.python,
+        packages_hash: image.packages_hash,
+        packages: image.packages,
+        modules: image.modules,
+        image_bytes: image.image_bytes,
+        initial_memory_bytes: image.initial_memory_bytes,
+    })
+}

@@ -1,0 +1,547 @@
+//! The shapes of the contract, and how they become the domain's words and back.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+use utoipa::ToSchema;
+
+use crate::domain::grant::{AskedLimits, Limits};
+use crate::domain::run::{Attempt, Deterministic, ErrorReport, File, InProcessTests, Program, ResultWanted};
+use crate::domain::submission::{Compare, StdinCase, Submission, Tests};
+use crate::domain::verdict::{CaseResult, FailureClass, IntegrityLevel};
+use crate::http::error::ApiError;
+use crate::runtime::image::Image;
+use crate::service::{Executed, code_of_completion};
+
+/// `POST /v1/execute`
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExecuteRequest {
+    /// Python source. Required unless `completion` is given.
+    code: Option<String>,
+    /// A model's answer: the code is taken out of it (fenced, unfinished fence, bare).
+    completion: Option<String>,
+    #[serde(default)]
+    stdin: String,
+    /// `sys.argv[1:]`
+    #[serde(default)]
+    args: Vec<String>,
+    /// The whole environment: it is empty but for these.
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    /// Files of the working directory, by relative path.
+    #[serde(default)]
+    files: BTreeMap<String, FileContent>,
+    /// Globs of the files to return.
+    #[serde(default)]
+    fetch_files: Vec<String>,
+    tests: Option<TestsRequest>,
+    grading: Option<Grading>,
+    #[serde(default)]
+    visibility: Visibility,
+    /// Name of a policy pack.
+    #[serde(default = "default_policy")]
+    policy: String,
+    #[serde(default)]
+    limits: LimitsRequest,
+    deterministic: Option<DeterministicRequest>,
+    #[serde(default = "one")]
+    #[schema(minimum = 1, maximum = 1)]
+    repeat: u32,
+    #[serde(default)]
+    lint: bool,
+    result: Option<ResultRequest>,
+    /// Given back with the answer.
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+}
+
+fn default_policy() -> String {
+    "default".to_owned()
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Text, or bytes in base64.
+#[derive(Debug, Deserialize, Serialize, ToSchema)]
+#[serde(untagged, expecting = "a file is a string, or {\"base64\": string}")]
+pub enum FileContent {
+    /// UTF-8
+    Text(String),
+    /// Any bytes
+    Bytes(Base64Content),
+}
+
+/// Bytes in base64.
+#[derive(Debug, Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Base64Content {
+    base64: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Grading {
+    Isolated,
+    InProcess,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Visibility {
+    #[default]
+    Full,
+}
+
+/// What the snippet is graded by.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+enum TestsRequest {
+    /// Each statement a case (MBPP).
+    Asserts {
+        asserts: Vec<String>,
+        /// Run once before them.
+        #[serde(default)]
+        setup: String,
+    },
+    /// Each asserting statement of `check(candidate)` a case (HumanEval).
+    CheckFunction { source: String, entry_point: String },
+    /// One case: running to the end without an exception.
+    Script { source: String },
+    /// Each case a fresh run of the program; compared on the host.
+    StdinStdout {
+        cases: Vec<StdinCaseRequest>,
+        #[serde(default)]
+        compare: CompareRequest,
+    },
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct StdinCaseRequest {
+    #[serde(default)]
+    stdin: String,
+    expected_stdout: String,
+    args: Option<Vec<String>>,
+    name: Option<String>,
+}
+
+/// How output is compared.
+#[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum CompareRequest {
+    Exact,
+    #[default]
+    Trimmed,
+    Tokens,
+    Unordered,
+    Close {
+        #[serde(default = "default_rtol")]
+        rtol: f64,
+        #[serde(default = "default_atol")]
+        atol: f64,
+    },
+}
+
+fn default_rtol() -> f64 {
+    1e-6
+}
+
+fn default_atol() -> f64 {
+    1e-9
+}
+
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct LimitsRequest {
+    fuel: Option<u64>,
+    wall_seconds: Option<f64>,
+    memory_bytes: Option<u64>,
+    output_bytes: Option<u64>,
+    files_bytes: Option<u64>,
+    files_count: Option<u64>,
+}
+
+/// Seeded randomness, and a clock that runs on fuel: sleep costs no wall time.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct DeterministicRequest {
+    #[serde(default)]
+    seed: u64,
+    /// RFC 3339
+    #[serde(default = "default_start_time")]
+    #[schema(format = DateTime)]
+    start_time: String,
+}
+
+fn default_start_time() -> String {
+    "2026-01-01T00:00:00Z".to_owned()
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(untagged, expecting = "result is \"last_expression\" or {\"variable\": name}")]
+enum ResultRequest {
+    Word(ResultWord),
+    Variable(ResultVariable),
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum ResultWord {
+    LastExpression,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct ResultVariable {
+    variable: String,
+}
+
+/// What a request asks, in the service's words.
+///
+/// # Errors
+/// The first field that has no meaning.
+pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
+    if request.repeat != 1 {
+        return Err(ApiError::meaningless("repeat", "only 1 is possible in this version"));
+    }
+    if request.lint {
+        return Err(ApiError::meaningless("lint", "linting is not available in this version"));
+    }
+    let Visibility::Full = request.visibility;
+    let tests = request.tests.map(tests_of).transpose()?;
+    let entry_point = match &tests {
+        Some(Tests::InProcess(InProcessTests::CheckFunction { entry_point, .. })) => Some(entry_point.as_str()),
+        _ => None,
+    };
+    let code = match (request.code, request.completion) {
+        (Some(code), None) => code,
+        (None, Some(completion)) => code_of_completion(&completion, entry_point),
+        (Some(_), Some(_)) => return Err(ApiError::meaningless("completion", "give either `code` or `completion`, not both")),
+        (None, None) => return Err(ApiError::malformed(Some("code".to_owned()), "missing field `code` (or `completion`)")),
+    };
+    if request.grading == Some(Grading::Isolated) && matches!(tests, Some(Tests::InProcess(_))) {
+        let message = "isolated grading of this kind of test is not available in this version; say \"in_process\"";
+        return Err(ApiError::meaningless("grading", message));
+    }
+    for (name, value) in &request.env {
+        if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+            return Err(ApiError::meaningless(format!("env.{name}"), "a name is not empty and has no `=`; neither name nor value has a NUL"));
+        }
+    }
+    let result = request.result.map(|result| match result {
+        ResultRequest::Word(ResultWord::LastExpression) => ResultWanted::LastExpression,
+        ResultRequest::Variable(wanted) => ResultWanted::Variable(wanted.variable),
+    });
+    let limits = request.limits;
+    Ok(Submission {
+        program: Program {
+            code,
+            args: request.args,
+            stdin: request.stdin.into_bytes(),
+            env: request.env.into_iter().collect(),
+            files: request.files.into_iter().map(file_of).collect::<Result<_, _>>()?,
+            fetch_files: request.fetch_files,
+            result,
+            tests: None,
+            deterministic: request.deterministic.map(deterministic_of).transpose()?,
+        },
+        tests,
+        policy: request.policy,
+        limits: AskedLimits {
+            fuel: limits.fuel,
+            wall_seconds: limits.wall_seconds,
+            memory_bytes: limits.memory_bytes,
+            output_bytes: limits.output_bytes,
+            files_bytes: limits.files_bytes,
+            files_count: limits.files_count,
+        },
+        labels: request.labels,
+    })
+}
+
+fn tests_of(tests: TestsRequest) -> Result<Tests, ApiError> {
+    Ok(match tests {
+        TestsRequest::Asserts { asserts, .. } if asserts.is_empty() => return Err(ApiError::meaningless("tests.asserts", "there must be at least one")),
+        TestsRequest::Asserts { asserts, setup } => Tests::InProcess(InProcessTests::Asserts { setup, asserts }),
+        TestsRequest::CheckFunction { source, entry_point } => {
+            let identifier = entry_point.chars().all(|c| c.is_alphanumeric() || c == '_') && entry_point.chars().next().is_some_and(|c| !c.is_numeric());
+            if !identifier {
+                return Err(ApiError::meaningless("tests.entry_point", "it must be the name of a function of the snippet"));
+            }
+            Tests::InProcess(InProcessTests::CheckFunction { source, entry_point })
+        }
+        TestsRequest::Script { source } => Tests::InProcess(InProcessTests::Script { source }),
+        TestsRequest::StdinStdout { cases, .. } if cases.is_empty() => return Err(ApiError::meaningless("tests.cases", "there must be at least one")),
+        TestsRequest::StdinStdout { cases, compare } => {
+            let cases = cases.into_iter().map(|case| StdinCase { stdin: case.stdin, expected_stdout: case.expected_stdout, args: case.args, name: case.name });
+            Tests::StdinStdout { cases: cases.collect(), compare: compare_of(compare)? }
+        }
+    })
+}
+
+fn compare_of(compare: CompareRequest) -> Result<Compare, ApiError> {
+    Ok(match compare {
+        CompareRequest::Exact => Compare::Exact,
+        CompareRequest::Trimmed => Compare::Trimmed,
+        CompareRequest::Tokens => Compare::Tokens,
+        CompareRequest::Unordered => Compare::Unordered,
+        CompareRequest::Close { rtol, atol } if rtol >= 0.0 && atol >= 0.0 => Compare::Close { rtol, atol },
+        CompareRequest::Close { .. } => return Err(ApiError::meaningless("tests.compare.close", "tolerances are not negative")),
+    })
+}
+
+fn file_of((path, content): (String, FileContent)) -> Result<File, ApiError> {
+    let content = match content {
+        FileContent::Text(text) => text.into_bytes(),
+        FileContent::Bytes(bytes) => {
+            BASE64.decode(&bytes.base64).map_err(|error| ApiError::malformed(Some(format!("files.{path}.base64")), format!("not base64: {error}")))?
+        }
+    };
+    Ok(File { path, content })
+}
+
+fn deterministic_of(request: DeterministicRequest) -> Result<Deterministic, ApiError> {
+    let field = "deterministic.start_time";
+    let time: jiff::Timestamp = request.start_time.parse().map_err(|error| ApiError::malformed(Some(field.to_owned()), format!("not an RFC 3339 time: {error}")))?;
+    let nanoseconds = u64::try_from(time.as_nanosecond()).map_err(|_| ApiError::meaningless(field, "it must lie between 1970 and 2554"))?;
+    Ok(Deterministic { seed: request.seed, start_time_nanoseconds: nanoseconds })
+}
+
+/// The answer to `POST /v1/execute`.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Answer {
+    id: String,
+    #[schema(example = "passed")]
+    status: &'static str,
+    /// What a shell would see.
+    exit_code: i32,
+    #[schema(example = "none")]
+    stderr_class: &'static str,
+    tests_passed: usize,
+    tests_total: usize,
+    /// CPU time and sleep of the guest.
+    execution_seconds: f64,
+    /// Waiting for a place and for a core; never counts against the snippet.
+    queue_seconds: f64,
+    /// CPU time of the guest.
+    cpu_seconds: f64,
+    fuel_used: u64,
+    peak_memory_bytes: u64,
+    stdout: String,
+    stderr: String,
+    /// Written in all, kept or not.
+    stdout_bytes: u64,
+    stderr_bytes: u64,
+    stdout_truncated: bool,
+    stderr_truncated: bool,
+    /// Tagged JSON: docs/API.md.
+    result: Json,
+    error: Option<ErrorAnswer>,
+    /// The snippet parsed and imported.
+    compiled: bool,
+    cases: Vec<CaseAnswer>,
+    policy: PolicyAnswer,
+    boundary: BoundaryAnswer,
+    integrity: IntegrityAnswer,
+    lint: Option<Json>,
+    flaky: Vec<String>,
+    files: BTreeMap<String, Base64Content>,
+    limits: LimitsInForce,
+    runtime: RuntimeAnswer,
+    labels: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct ErrorAnswer {
+    class: &'static str,
+    /// Name of the Python type.
+    #[serde(rename = "type")]
+    type_name: String,
+    message: String,
+    /// Line of the snippet.
+    line: Option<u32>,
+    traceback: Vec<FrameAnswer>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct FrameAnswer {
+    file: String,
+    line: u32,
+    function: String,
+    source: String,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct CaseAnswer {
+    name: String,
+    status: &'static str,
+    execution_seconds: f64,
+    fuel_used: u64,
+    stderr_class: &'static str,
+    message: Option<String>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct PolicyAnswer {
+    name: String,
+    decision: &'static str,
+    blocked_by: Vec<String>,
+    findings: Vec<Json>,
+    scan_seconds: f64,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct BoundaryAnswer {
+    attempts: Vec<AttemptAnswer>,
+    /// Attempts beyond those that are kept.
+    dropped: u64,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct AttemptAnswer {
+    kind: Json,
+    operation: String,
+    target: String,
+    allowed: bool,
+    count: u64,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct IntegrityAnswer {
+    /// `isolated`, `in_process`; `none` when there was nothing to grade.
+    level: &'static str,
+    planned: usize,
+    reported: usize,
+    signals: Vec<String>,
+}
+
+/// Limits, each in its unit.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct LimitsInForce {
+    fuel: u64,
+    wall_seconds: f64,
+    memory_bytes: u64,
+    output_bytes: u64,
+    files_bytes: u64,
+    files_count: u64,
+}
+
+impl From<&Limits> for LimitsInForce {
+    fn from(limits: &Limits) -> Self {
+        Self {
+            fuel: limits.fuel,
+            wall_seconds: limits.wall.as_secs_f64(),
+            memory_bytes: limits.memory_bytes,
+            output_bytes: limits.output_bytes,
+            files_bytes: limits.files_bytes,
+            files_count: limits.files_count,
+        }
+    }
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct RuntimeAnswer {
+    image_hash: String,
+    python: String,
+    packages_hash: String,
+}
+
+/// An error of the service itself.
+#[derive(Serialize, ToSchema)]
+pub struct ErrorBody {
+    error: ErrorFields,
+}
+
+#[derive(Serialize, ToSchema)]
+#[expect(dead_code, reason = "describes what error.rs writes, for the contract")]
+struct ErrorFields {
+    /// Stable.
+    code: String,
+    message: String,
+    /// The field of the request that it is about.
+    field: Option<String>,
+    asked: Option<f64>,
+    allowed: Option<f64>,
+}
+
+/// The answer on the wire.
+pub fn answer_of(executed: Executed, image: &Image, labels: BTreeMap<String, String>) -> Answer {
+    let Executed { id, verdict, cost, stdout, stderr, result, files, attempts, attempts_dropped, limits, policy } = executed;
+    let passed = verdict.passed();
+    let blocked = verdict.class == FailureClass::PolicyBlocked;
+    Answer {
+        id: id.to_string(),
+        status: verdict.status.word(),
+        exit_code: verdict.exit_code,
+        stderr_class: verdict.class.word(),
+        tests_passed: passed,
+        tests_total: if verdict.integrity.level == IntegrityLevel::None { verdict.integrity.planned } else { verdict.cases.len() },
+        execution_seconds: cost.execution.as_secs_f64(),
+        queue_seconds: cost.queue.as_secs_f64(),
+        cpu_seconds: cost.cpu.as_secs_f64(),
+        fuel_used: cost.fuel,
+        peak_memory_bytes: cost.peak_memory_bytes,
+        stdout_bytes: stdout.total_bytes,
+        stderr_bytes: stderr.total_bytes,
+        stdout_truncated: stdout.truncated(),
+        stderr_truncated: stderr.truncated(),
+        stdout: stdout.text(),
+        stderr: stderr.text(),
+        result: result.map_or(Json::Null, |value| value.to_json()),
+        error: verdict.error.map(error_answer),
+        compiled: verdict.compiled,
+        cases: verdict.cases.into_iter().map(case_answer).collect(),
+        policy: PolicyAnswer {
+            name: policy,
+            decision: if blocked { "block" } else { "allow" },
+            blocked_by: Vec::new(),
+            findings: Vec::new(),
+            scan_seconds: 0.0,
+        },
+        boundary: BoundaryAnswer { attempts: attempts.into_iter().map(attempt_answer).collect(), dropped: attempts_dropped },
+        integrity: IntegrityAnswer {
+            level: verdict.integrity.level.word(),
+            planned: verdict.integrity.planned,
+            reported: verdict.integrity.reported,
+            signals: verdict.integrity.signals,
+        },
+        lint: None,
+        flaky: Vec::new(),
+        files: files.into_iter().map(|file| (file.path, Base64Content { base64: BASE64.encode(file.content) })).collect(),
+        limits: (&limits).into(),
+        runtime: RuntimeAnswer { image_hash: image.image_hash.clone(), python: image.python.clone(), packages_hash: image.packages_hash.clone() },
+        labels,
+    }
+}
+
+fn error_answer(error: ErrorReport) -> ErrorAnswer {
+    let frame = |frame: crate::domain::run::Frame| FrameAnswer { file: frame.file, line: frame.line, function: frame.function, source: frame.source };
+    ErrorAnswer {
+        class: error.class.word(),
+        type_name: error.type_name,
+        message: error.message,
+        line: error.line,
+        traceback: error.traceback.into_iter().map(frame).collect(),
+    }
+}
+
+fn case_answer(case: CaseResult) -> CaseAnswer {
+    CaseAnswer {
+        name: case.name,
+        status: case.status.word(),
+        execution_seconds: case.execution.as_secs_f64(),
+        fuel_used: case.fuel_used,
+        stderr_class: case.class.word(),
+        message: case.message,
+    }
+}
+
+fn attempt_answer(attempt: Attempt) -> AttemptAnswer {
+    AttemptAnswer { kind: json!(attempt.kind), operation: attempt.operation, target: attempt.target, allowed: attempt.allowed, count: attempt.count }
+}

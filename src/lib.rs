@@ -1,0 +1,33 @@
+//! proofbox runs untrusted Python in CPython compiled to WebAssembly, under fuel and memory limits, and grades it.
+//!
+//! Each module is a floor of the house; imports go down only (`tests/floors.rs` holds it):
+//!
+//! ```text
+//! cli                         arguments in, exit code out
+//!   app                       builds every part once, wires them, drains them
+//!     http                    bytes <-> types, one folder a dialect
+//!       service               what the product does
+//!         policy grader sandbox
+//!                       worker       the process wall
+//!                         runtime    the only floor that names wasmtime
+//!           config metrics    settings | counters
+//!             domain          vocabulary
+//! ```
+//!
+//! A request's journey: `http::v1::execute` parses it into a `Submission`; `service::execute` has `policy` grant its
+//! limits and turns it into one or more `Program`s; `sandbox` hands each to a `worker` process, where `runtime` runs
+//! it in a fresh interpreter; the `Outcome` comes back the same way, `grader` makes the `Verdict` of it, and `http`
+//! writes the answer.
+
+pub mod app;
+pub mod cli;
+pub mod config;
+pub mod domain;
+pub mod grader;
+pub mod http;
+pub mod metrics;
+pub mod policy;
+pub mod runtime;
+pub mod sandbox;
+pub mod service;
+pub mod worker;

@@ -1,0 +1,7 @@
+//! The proofbox command.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    proofbox::cli::main()
+}

@@ -1,0 +1,76 @@
+//! Every metric once: name, labels, help.
+
+use prometheus::{Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder};
+
+/// Seconds: from a fresh interpreter's half a millisecond to the longest wall limit.
+const DURATIONS: [f64; 16] = [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 300.0];
+
+/// The service's counters.
+pub struct Metrics {
+    registry: Registry,
+    /// Guest runs by `stderr_class`.
+    pub runs: IntCounterVec,
+    /// Requests by route and status code.
+    pub requests: IntCounterVec,
+    /// Seconds a submission waited for a place.
+    pub queue_seconds: Histogram,
+    /// Seconds it took to make an interpreter.
+    pub start_seconds: Histogram,
+    /// Seconds of CPU and sleep of a run.
+    pub run_seconds: Histogram,
+    /// Fuel used by guests.
+    pub fuel: IntCounter,
+    /// Bytes written by guests to standard output and error.
+    pub output_bytes: IntCounter,
+    /// Interpreters alive.
+    pub instances_live: IntGauge,
+    /// Submissions waiting for a place.
+    pub queue_length: IntGauge,
+    /// Submissions refused because the queue was full.
+    pub refused_busy: IntCounter,
+    /// Workers that were replaced.
+    pub worker_restarts: IntCounter,
+}
+
+impl Metrics {
+    /// All of them at zero.
+    pub fn new() -> Self {
+        let registry = Registry::new();
+        let counter = |name: &str, help: &str| register(&registry, IntCounter::new(name, help));
+        let gauge = |name: &str, help: &str| register(&registry, IntGauge::new(name, help));
+        let counters = |name: &str, help: &str, labels: &[&str]| register(&registry, IntCounterVec::new(Opts::new(name, help), labels));
+        let histogram =
+            |name: &str, help: &str| register(&registry, Histogram::with_opts(HistogramOpts::new(name, help).buckets(DURATIONS.to_vec())));
+        Self {
+            runs: counters("proofbox_runs_total", "Guest runs by stderr_class.", &["stderr_class"]),
+            requests: counters("proofbox_http_requests_total", "Requests by route and status code.", &["route", "status"]),
+            queue_seconds: histogram("proofbox_queue_seconds", "Time a run waited for a place and for a core."),
+            start_seconds: histogram("proofbox_start_seconds", "Time to make an interpreter."),
+            run_seconds: histogram("proofbox_run_seconds", "CPU time and sleep of a run."),
+            fuel: counter("proofbox_fuel_total", "Fuel used by guests."),
+            output_bytes: counter("proofbox_output_bytes_total", "Bytes written by guests to stdout and stderr."),
+            instances_live: gauge("proofbox_instances_live", "Interpreters alive."),
+            queue_length: gauge("proofbox_queue_length", "Submissions waiting for a place."),
+            refused_busy: counter("proofbox_refused_busy_total", "Submissions refused because the queue was full."),
+            worker_restarts: counter("proofbox_worker_restarts_total", "Worker processes that were replaced."),
+            registry,
+        }
+    }
+
+    /// The text format of Prometheus, version 0.0.4.
+    pub fn render(&self) -> String {
+        TextEncoder::new().encode_to_string(&self.registry.gather()).unwrap_or_default()
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn register<C: prometheus::core::Collector + Clone + 'static>(registry: &Registry, metric: prometheus::Result<C>) -> C {
+    let metric = metric.expect("names and labels are constants, and valid");
+    registry.register(Box::new(metric.clone())).expect("each name is used once");
+    metric
+}

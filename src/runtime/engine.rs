@@ -1,0 +1,85 @@
+//! How wasmtime is set up: one configuration for making, compiling and running the image.
+
+use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
+
+const MIB: usize = 1 << 20;
+
+/// Stack for compiled code. Python counts its own recursion (`c_recursion_limit` in the recipe) and stops well
+/// before this is used up, so that deep recursion is a RecursionError and not a trap (`tests/it/recursion.rs`).
+const WASM_STACK: usize = 64 * MIB;
+
+/// What host functions need on top of the guest's frames.
+const HOST_STACK: usize = MIB;
+
+/// Memory that stays mapped in a free slot: with `pagemap_scan` only pages that were touched are reset, by copying,
+/// which is cheaper than giving them back to the kernel and faulting them in again.
+const KEEP_RESIDENT: usize = 16 * MIB;
+
+/// Sizes of the pool of one worker.
+#[derive(Clone, Copy, Debug)]
+pub struct PoolSize {
+    /// Interpreters alive at once.
+    pub slots: u32,
+    /// Largest linear memory that any policy allows, in bytes.
+    pub memory_bytes: usize,
+}
+
+/// Everything that changes the compiled code; [`pooled`] adds only what does not.
+fn config() -> Config {
+    let mut config = Config::new();
+    config.consume_fuel(true);
+    config.memory_init_cow(true);
+    // The image is one dense memory: below this size wasmtime maps it as a whole instead of copying segments.
+    config.memory_guaranteed_dense_image_size(256 * MIB as u64);
+    config.max_wasm_stack(WASM_STACK);
+    config.async_stack_size(WASM_STACK + HOST_STACK);
+    // Only component-model features need it; off, it takes its share out of every start.
+    config.concurrency_support(false);
+    // A guest's stack is never shown to another guest, not even through a bug.
+    config.async_stack_zeroing(true);
+    // Frames of the interpreter tell nobody anything, and collecting them is slow.
+    config.wasm_backtrace_max_frames(None);
+    config
+}
+
+/// An engine for making and compiling images: instances are allocated one by one.
+///
+/// # Errors
+/// When wasmtime can't run on this machine.
+pub fn for_building() -> wasmtime::Result<Engine> {
+    Engine::new(&config())
+}
+
+/// An engine for running guests.
+///
+/// # Errors
+/// When wasmtime can't run on this machine, or the address space for the pool can't be had.
+pub fn pooled(size: PoolSize) -> wasmtime::Result<Engine> {
+    let with = |pool: PoolingAllocationConfig| {
+        let mut config = config();
+        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+        Engine::new(&config)
+    };
+    // Without pagemap_scan (Linux before 6.7) keeping memory resident means resetting all of it, and costs more than
+    // it saves.
+    let mut kept = pool(size);
+    kept.pagemap_scan(Enabled::Yes).linear_memory_keep_resident(KEEP_RESIDENT);
+    with(kept).or_else(|_| {
+        let mut plain = pool(size);
+        plain.pagemap_scan(Enabled::No);
+        with(plain)
+    })
+}
+
+fn pool(size: PoolSize) -> PoolingAllocationConfig {
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_core_instances(size.slots).total_memories(size.slots).total_tables(size.slots).total_stacks(size.slots);
+    pool.total_component_instances(1);
+    pool.max_memory_size(size.memory_bytes);
+    pool.table_elements(20_000);
+    pool.max_core_instance_size(MIB);
+    pool.max_unused_warm_slots(size.slots);
+    pool.async_stack_keep_resident(64 << 10);
+    pool.table_keep_resident(256 << 10);
+    pool
+}

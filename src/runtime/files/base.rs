@@ -1,0 +1,125 @@
+//! What fresh sandboxes start from: the initial directories and the read-only layers.
+
+use super::error::{Fault, FilesError};
+use super::inodes::{Directory, Inodes, Kind, Place};
+use super::layer::{LAYER_ROOT, Layer};
+use super::path::{HostPath, MAXIMUM_DEPTH};
+use super::tree::{FilesQuota, Tree};
+use std::sync::{Arc, LazyLock};
+
+/// What fresh sandboxes start from: the initial directories and the read-only layers. Made once a process.
+#[derive(Clone)]
+pub struct Base {
+    inodes: Arc<Inodes>,
+    mounts: Arc<[Mount]>,
+}
+
+/// A layer and where it is seen.
+pub(super) struct Mount {
+    pub(super) layer: Arc<Layer>,
+    /// Absolute path.
+    pub(super) path: String,
+    /// The directory that shows the layer's root as an entry.
+    pub(super) parent: u32,
+}
+
+impl Base {
+    /// `/home/user`, `/tmp` and `/dev/null`, no layers.
+    #[must_use]
+    pub fn bare() -> Self {
+        static BARE: LazyLock<Base> = LazyLock::new(|| Base {
+            inodes: Arc::new(Inodes::initial()),
+            mounts: Arc::from([]),
+        });
+        BARE.clone()
+    }
+
+    /// A base with layers, each at the absolute path it is given with. The order is part of what a checkpoint refers to.
+    ///
+    /// # Errors
+    ///
+    /// A path that is taken, lies inside another layer, or cannot be used.
+    pub fn with_layers(
+        layers: impl IntoIterator<Item = (String, Arc<Layer>)>,
+    ) -> Result<Self, FilesError> {
+        let mut inodes = Inodes::initial();
+        let mut mounts = Vec::new();
+        for (path, layer) in layers {
+            let path = HostPath::parse("mount a layer at", &path)?;
+            let refused = |fault| FilesError::Refused {
+                attempted: "mount a layer at",
+                path: path.as_str().to_owned(),
+                fault,
+            };
+            let number = u16::try_from(mounts.len()).map_err(|_| {
+                refused(Fault::TooManyEntries {
+                    allowed: u64::from(u16::MAX),
+                })
+            })?;
+            let parent = insert_mount(&mut inodes, &path, number).map_err(refused)?;
+            mounts.push(Mount {
+                layer,
+                path: path.as_str().to_owned(),
+                parent,
+            });
+        }
+        Ok(Self {
+            inodes: Arc::new(inodes),
+            mounts: Arc::from(mounts),
+        })
+    }
+
+    /// A tree for a fresh sandbox; costs two reference counts. `now` (nanoseconds since 1970) is the time its
+    /// directories show.
+    #[must_use]
+    pub fn tree(&self, quota: FilesQuota, now: u64) -> Tree {
+        Tree::start(
+            Arc::clone(&self.inodes),
+            Arc::clone(&self.mounts),
+            quota,
+            now,
+        )
+    }
+}
+
+impl std::fmt::Debug for Base {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Base")
+            .field("layers", &self.mounts.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Makes the directories above a mount and its entry; returns the directory it is in.
+fn insert_mount(inodes: &mut Inodes, path: &HostPath, mount: u16) -> Result<u32, Fault> {
+    let (above, name) = match path.relative_to_root().rsplit_once('/') {
+        Some((above, name)) => (Some(above), name),
+        None => (None, path.relative_to_root()),
+    };
+    let mut here = 0;
+    for (depth, name) in above.iter().flat_map(|path| path.split('/')).enumerate() {
+        if depth >= MAXIMUM_DEPTH / 2 {
+            return Err(Fault::TooDeep);
+        }
+        here = match inodes.directory(here).and_then(|here| here.get(name)) {
+            Some(Place::Own(index)) => index,
+            Some(Place::Layer { .. }) => return Err(Fault::ReadOnly),
+            None => {
+                let directory = Directory::new(here, Arc::from(name));
+                inodes.add_fixed(here, name, Kind::Directory(directory))
+            }
+        };
+    }
+    let parent = inodes.directory_mut(here).ok_or(Fault::NotADirectory)?;
+    if name == "." || parent.get(name).is_some() {
+        return Err(Fault::Exists);
+    }
+    let root = Place::Layer {
+        mount,
+        node: LAYER_ROOT,
+    };
+    parent.insert(Arc::from(name), root);
+    parent.subdirectories += 1;
+    Ok(here)
+}

@@ -1,0 +1,263 @@
+//! The descriptor table of one interpreter, and how a sandbox is copied with its open files.
+
+use super::boundary::Attempts;
+use super::errno::Errno;
+use super::inodes::{Place, ROOT};
+use super::records::{DescriptorFlags, FileType, Rights};
+use super::stdio::{Output, Stdio};
+use super::tree::{SharedTree, Tree, lock};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+/// Descriptors one interpreter may have, numbers 0 to 255: far more than programs need, few enough to hold in memory.
+pub const MAXIMUM_DESCRIPTORS: usize = 256;
+/// The one directory open from the start.
+pub(super) const PREOPEN_NAME: &str = "/";
+
+/// What a preview-1 call needs besides its arguments.
+pub struct Call<'a> {
+    /// The guest's linear memory.
+    pub memory: &'a mut [u8],
+    /// The caller's end of descriptors 0, 1 and 2.
+    pub stdio: &'a mut dyn Stdio,
+    /// Where attempts on paths are noted.
+    pub attempts: &'a mut Attempts,
+    /// The guest's real time, nanoseconds since 1970.
+    pub now: u64,
+}
+
+/// The descriptors of one interpreter over the tree of its sandbox: 0, 1 and 2 are the caller's, 3 is `/`, the rest are
+/// opened by the guest. Dropping it closes them all.
+///
+/// Its methods are the file calls of preview 1, named and ordered as there: addresses and lengths are the guest's and
+/// checked, flags are taken as the numbers the guest passes. Results are written to the address given last.
+#[derive(Debug)]
+pub struct Descriptors {
+    pub(super) tree: SharedTree,
+    table: Vec<Option<Open>>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Open {
+    pub(super) what: What,
+    pub(super) flags: DescriptorFlags,
+    pub(super) rights: Rights,
+    /// The most that descriptors opened through this one may have.
+    pub(super) inheriting: Rights,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum What {
+    Stdin,
+    Output(Output),
+    /// A file or device, and where its next read or write is.
+    File {
+        place: Place,
+        offset: u64,
+    },
+    Directory {
+        place: Place,
+    },
+    /// `/` as descriptor 3. The guest's C library finds every path through it, so it stays where it is.
+    Preopen,
+}
+
+impl Open {
+    fn stdio(what: What, rights: Rights) -> Self {
+        Self {
+            what,
+            flags: DescriptorFlags::NONE,
+            rights: rights.with(Rights::STAT).with(Rights::POLL),
+            inheriting: Rights::NONE,
+        }
+    }
+
+    /// The place the tree must keep while this is open.
+    fn held(&self) -> Option<Place> {
+        match self.what {
+            What::File { place, .. } | What::Directory { place } => Some(place),
+            What::Stdin | What::Output(_) | What::Preopen => None,
+        }
+    }
+
+    /// Fails unless all of `rights` are held.
+    pub(super) fn need(&self, rights: Rights) -> Result<(), Errno> {
+        match self.rights.contains(rights) {
+            true => Ok(()),
+            false => Err(Errno::NotCapable),
+        }
+    }
+
+    pub(super) fn file_type(&self, tree: &Tree) -> FileType {
+        match self.what {
+            What::Stdin | What::Output(_) => FileType::Unknown,
+            What::File { place, .. } => tree.kind(place).into(),
+            What::Directory { .. } | What::Preopen => FileType::Directory,
+        }
+    }
+}
+
+impl Descriptors {
+    /// A fresh interpreter's table: standard input and output, and `/`.
+    #[must_use]
+    pub fn new(tree: SharedTree) -> Self {
+        let preopen = Open {
+            what: What::Preopen,
+            flags: DescriptorFlags::NONE,
+            rights: Rights::DIRECTORY,
+            inheriting: Rights::ALL,
+        };
+        let table = vec![
+            Some(Open::stdio(What::Stdin, Rights::READ)),
+            Some(Open::stdio(What::Output(Output::Stdout), Rights::WRITE)),
+            Some(Open::stdio(What::Output(Output::Stderr), Rights::WRITE)),
+            Some(preopen),
+        ];
+        Self { tree, table }
+    }
+
+    /// The tree these descriptors are open in.
+    #[must_use]
+    pub fn tree(&self) -> &SharedTree {
+        &self.tree
+    }
+
+    /// How many descriptors are open, the first four included.
+    #[must_use]
+    pub fn open_count(&self) -> usize {
+        self.table.iter().flatten().count()
+    }
+
+    pub(super) fn get(&self, fd: u32) -> Result<&Open, Errno> {
+        match self.table.get(fd as usize) {
+            Some(Some(open)) => Ok(open),
+            Some(None) | None => Err(Errno::BadF),
+        }
+    }
+
+    /// A descriptor to change, beside the tree.
+    pub(super) fn get_mut(&mut self, fd: u32) -> Result<(&mut Open, &SharedTree), Errno> {
+        match self.table.get_mut(fd as usize) {
+            Some(Some(open)) => Ok((open, &self.tree)),
+            Some(None) | None => Err(Errno::BadF),
+        }
+    }
+
+    /// The place of a directory descriptor that holds `rights`.
+    pub(super) fn directory(&self, fd: u32, rights: Rights) -> Result<Place, Errno> {
+        let open = self.get(fd)?;
+        let place = match open.what {
+            What::Directory { place } => place,
+            What::Preopen => ROOT,
+            What::Stdin | What::Output(_) | What::File { .. } => return Err(Errno::NotDir),
+        };
+        open.need(rights)?;
+        Ok(place)
+    }
+
+    /// The number the next descriptor gets: the lowest free one.
+    pub(super) fn free_number(&self) -> Result<u32, Errno> {
+        let number = self
+            .table
+            .iter()
+            .position(Option::is_none)
+            .unwrap_or(self.table.len());
+        match u32::try_from(number) {
+            Ok(fd) if number < MAXIMUM_DESCRIPTORS => Ok(fd),
+            Ok(_) | Err(_) => Err(Errno::MFile),
+        }
+    }
+
+    /// Puts what was opened under a free number. The tree must have noted already that it is open.
+    pub(super) fn install(&mut self, fd: u32, open: Open) {
+        let number = fd as usize;
+        if number >= self.table.len() {
+            self.table.resize_with(number + 1, || None);
+        }
+        self.table[number] = Some(open);
+    }
+
+    /// `fd_close`: closes a descriptor. Descriptor 3 stays open (`ENOTSUP`): without it the guest finds no path again.
+    ///
+    /// # Errors
+    ///
+    /// `EBADF` for a number that is not open.
+    pub fn fd_close(&mut self, fd: u32) -> Result<(), Errno> {
+        self.refuse_preopen(fd)?;
+        self.take(fd)?;
+        Ok(())
+    }
+
+    /// `fd_renumber`: moves a descriptor to the number of another, which is closed.
+    ///
+    /// # Errors
+    ///
+    /// `EBADF` unless both are open, `ENOTSUP` if one is descriptor 3.
+    pub fn fd_renumber(&mut self, from: u32, to: u32) -> Result<(), Errno> {
+        self.refuse_preopen(from)?;
+        self.refuse_preopen(to)?;
+        if from == to {
+            return Ok(());
+        }
+        self.take(to)?;
+        let moved = self.table[from as usize].take();
+        self.table[to as usize] = moved;
+        Ok(())
+    }
+
+    fn refuse_preopen(&self, fd: u32) -> Result<(), Errno> {
+        match self.get(fd)?.what {
+            What::Preopen => Err(Errno::NotSup),
+            What::Stdin | What::Output(_) | What::File { .. } | What::Directory { .. } => Ok(()),
+        }
+    }
+
+    fn take(&mut self, fd: u32) -> Result<(), Errno> {
+        let open = self
+            .table
+            .get_mut(fd as usize)
+            .and_then(Option::take)
+            .ok_or(Errno::BadF)?;
+        if let Some(place) = open.held() {
+            lock(&self.tree).closed(place);
+        }
+        Ok(())
+    }
+
+    fn held(&self) -> impl Iterator<Item = Place> {
+        self.table.iter().flatten().filter_map(Open::held)
+    }
+}
+
+impl Drop for Descriptors {
+    fn drop(&mut self) {
+        if self.held().next().is_some() {
+            let mut tree = lock(&self.tree);
+            for place in self.held() {
+                tree.closed(place);
+            }
+        }
+    }
+}
+
+/// An independent copy of a sandbox's files with the descriptors of its interpreters, in the order given. Files that
+/// were removed but are open in one of them are in the copy too.
+#[must_use]
+pub fn fork_sandbox(tree: &SharedTree, tables: &[&Descriptors]) -> (SharedTree, Vec<Descriptors>) {
+    let mut opens = BTreeMap::new();
+    for place in tables.iter().flat_map(|table| table.held()) {
+        match place {
+            Place::Own(index) => *opens.entry(index).or_insert(0) += 1,
+            Place::Layer { .. } => {}
+        }
+    }
+    let copy = Arc::new(Mutex::new(lock(tree).fork_with(opens)));
+    let tables = tables
+        .iter()
+        .map(|table| Descriptors {
+            tree: Arc::clone(&copy),
+            table: table.table.clone(),
+        })
+        .collect();
+    (copy, tables)
+}

@@ -1,0 +1,266 @@
+//! A read-only layer: files every sandbox sees and none can change, such as installed packages.
+
+use super::error::Fault;
+use super::path::{MAXIMUM_DEPTH, MAXIMUM_NAME, PathFault};
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Index of a layer's own root directory in it.
+pub(super) const LAYER_ROOT: u32 = 0;
+
+/// Files and directories that never change, made once and shared by every tree they are mounted in.
+pub struct Layer {
+    nodes: Vec<LayerNode>,
+    modified: u64,
+}
+
+struct LayerNode {
+    name: Arc<str>,
+    parent: u32,
+    kind: LayerKind,
+}
+
+enum LayerKind {
+    Directory(Names),
+    File(Bytes),
+}
+
+#[derive(Default)]
+struct Names {
+    /// Names in order, with their nodes.
+    nodes: BTreeMap<Arc<str>, u32>,
+    /// How many of them are directories.
+    subdirectories: u64,
+}
+
+/// Most directories inside each other in one layer; with those above its mount they stay within [`MAXIMUM_DEPTH`].
+const LAYER_DEPTH: usize = MAXIMUM_DEPTH / 2;
+
+/// Why a set of files makes no layer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LayerError {
+    /// A path cannot be used.
+    #[error("layer path {path:?}: {reason}")]
+    BadPath {
+        /// The path as it was given.
+        path: String,
+        /// What is wrong with it.
+        reason: PathFault,
+    },
+    /// Two paths contradict each other, or one is nested too deeply.
+    #[error("layer path {path:?}: {fault}")]
+    Conflict {
+        /// The path that could not be added.
+        path: String,
+        /// Why not.
+        fault: Fault,
+    },
+    /// More files and directories than a layer can number.
+    #[error("a layer holds at most {} files and directories", u32::MAX)]
+    TooMany,
+}
+
+impl std::fmt::Debug for Layer {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Layer")
+            .field("nodes", &self.nodes.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Layer {
+    /// Makes a layer of files. Paths are relative to the place the layer will be mounted at; directories on the way are
+    /// made. `modified` (nanoseconds since 1970) is the time every entry shows.
+    ///
+    /// # Errors
+    ///
+    /// A path that is empty, absolute, climbs or is too long; the same file twice; a file where another path needs a
+    /// directory.
+    pub fn new<P: AsRef<str>>(
+        files: impl IntoIterator<Item = (P, Bytes)>,
+        modified: u64,
+    ) -> Result<Arc<Self>, LayerError> {
+        let root = LayerNode {
+            name: Arc::from(""),
+            parent: LAYER_ROOT,
+            kind: LayerKind::Directory(Names::default()),
+        };
+        let mut layer = Self {
+            nodes: vec![root],
+            modified,
+        };
+        for (path, bytes) in files {
+            layer.add(path.as_ref(), bytes)?;
+        }
+        Ok(Arc::new(layer))
+    }
+
+    fn add(&mut self, path: &str, bytes: Bytes) -> Result<(), LayerError> {
+        check(path).map_err(|reason| LayerError::BadPath {
+            path: path.to_owned(),
+            reason,
+        })?;
+        let conflict = |fault| LayerError::Conflict {
+            path: path.to_owned(),
+            fault,
+        };
+        let (directories, name) = match path.rsplit_once('/') {
+            Some((directories, name)) => (Some(directories), name),
+            None => (None, path),
+        };
+        let mut here = LAYER_ROOT;
+        for (depth, name) in directories
+            .iter()
+            .flat_map(|path| path.split('/'))
+            .enumerate()
+        {
+            if depth >= LAYER_DEPTH {
+                return Err(conflict(Fault::TooDeep));
+            }
+            here = match self.child(here, name) {
+                Some(node) => node,
+                None => self.insert(here, name, LayerKind::Directory(Names::default()))?,
+            };
+            if !self.is_directory(here) {
+                return Err(conflict(Fault::NotADirectory));
+            }
+        }
+        if self.child(here, name).is_some() {
+            return Err(conflict(Fault::Exists));
+        }
+        self.insert(here, name, LayerKind::File(bytes))?;
+        Ok(())
+    }
+
+    fn insert(&mut self, parent: u32, name: &str, kind: LayerKind) -> Result<u32, LayerError> {
+        let node = u32::try_from(self.nodes.len()).map_err(|_| LayerError::TooMany)?;
+        let name: Arc<str> = Arc::from(name);
+        if let Some(LayerNode {
+            kind: LayerKind::Directory(names),
+            ..
+        }) = self.nodes.get_mut(parent as usize)
+        {
+            names.nodes.insert(Arc::clone(&name), node);
+            match kind {
+                LayerKind::Directory(_) => names.subdirectories += 1,
+                LayerKind::File(_) => {}
+            }
+        }
+        self.nodes.push(LayerNode { name, parent, kind });
+        Ok(node)
+    }
+
+    fn names(&self, directory: u32) -> Option<&Names> {
+        match &self.nodes.get(directory as usize)?.kind {
+            LayerKind::Directory(names) => Some(names),
+            LayerKind::File(_) => None,
+        }
+    }
+
+    pub(super) fn child(&self, directory: u32, name: &str) -> Option<u32> {
+        self.names(directory)?.nodes.get(name).copied()
+    }
+
+    pub(super) fn is_directory(&self, node: u32) -> bool {
+        self.names(node).is_some()
+    }
+
+    /// The bytes of a file; none for a directory.
+    pub(super) fn bytes(&self, node: u32) -> Option<&Bytes> {
+        match &self.nodes.get(node as usize)?.kind {
+            LayerKind::Directory(_) => None,
+            LayerKind::File(bytes) => Some(bytes),
+        }
+    }
+
+    /// The directory that holds `node`; the root is its own.
+    pub(super) fn parent(&self, node: u32) -> u32 {
+        match self.nodes.get(node as usize) {
+            Some(node) => node.parent,
+            None => LAYER_ROOT,
+        }
+    }
+
+    pub(super) fn name(&self, node: u32) -> &str {
+        match self.nodes.get(node as usize) {
+            Some(node) => &node.name,
+            None => "",
+        }
+    }
+
+    pub(super) fn modified(&self) -> u64 {
+        self.modified
+    }
+
+    /// Directories directly inside `node`.
+    pub(super) fn subdirectories(&self, node: u32) -> u64 {
+        self.names(node).map_or(0, |names| names.subdirectories)
+    }
+
+    /// The entries of a directory in the order of their names, which never changes.
+    pub(super) fn children(&self, directory: u32) -> impl Iterator<Item = (&str, u32)> {
+        self.names(directory)
+            .into_iter()
+            .flat_map(|names| &names.nodes)
+            .map(|(name, node)| (&**name, *node))
+    }
+}
+
+fn check(path: &str) -> Result<(), PathFault> {
+    if path.contains('\0') {
+        return Err(PathFault::Nul);
+    }
+    if path.len() > super::path::MAXIMUM_PATH / 2 {
+        return Err(PathFault::TooLong);
+    }
+    for name in path.split('/') {
+        match name {
+            "" | "." => return Err(PathFault::Empty),
+            ".." => return Err(PathFault::AboveRoot),
+            _ if name.len() > MAXIMUM_NAME => return Err(PathFault::NameTooLong),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layer(paths: &[&str]) -> Result<Arc<Layer>, LayerError> {
+        Layer::new(
+            paths.iter().map(|path| (*path, Bytes::from_static(b"x"))),
+            5,
+        )
+    }
+
+    #[test]
+    fn directories_on_the_way_are_made_once() {
+        let layer = layer(&["a/b/one.py", "a/two.py", "a/b/three.py"]).expect("paths agree");
+        let a = layer.child(LAYER_ROOT, "a").expect("made");
+        let names: Vec<&str> = layer.children(a).map(|(name, _)| name).collect();
+        assert_eq!(names, ["b", "two.py"]);
+        assert_eq!(layer.subdirectories(a), 1);
+    }
+
+    #[test]
+    fn paths_that_contradict_each_other_or_climb_make_no_layer() {
+        let refused = |paths: &[&str]| layer(paths).map(|_| ()).map_err(|e| e.to_string());
+        assert_eq!(
+            refused(&["a", "a/b"]),
+            Err("layer path \"a/b\": not a directory".to_owned())
+        );
+        assert_eq!(
+            refused(&["a/b", "a"]),
+            Err("layer path \"a\": already exists".to_owned())
+        );
+        assert_eq!(
+            refused(&["../a"]),
+            Err("layer path \"../a\": the path climbs above the root".to_owned())
+        );
+        assert!(refused(&["/a"]).is_err() && refused(&["a//b"]).is_err());
+    }
+}

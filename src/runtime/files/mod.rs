@@ -1,0 +1,38 @@
+//! The files of a sandbox: a tree in memory, shared by all its interpreters, and the file calls of WASI preview 1 on it.
+//! Nothing here touches the host's file system, and nothing here knows wasmtime.
+//!
+//! [`Base`] is made once a process; [`Base::tree`] starts each sandbox's [`Tree`]. The service works on it by path. Each
+//! interpreter has its own [`Descriptors`] over the [`SharedTree`]; their methods are the calls the guest makes, and note
+//! in [`Attempts`] what it tried to reach.
+
+mod base;
+mod boundary;
+mod content;
+mod descriptors;
+mod errno;
+mod error;
+mod fd_calls;
+mod guest_memory;
+mod inodes;
+mod io_calls;
+mod layer;
+mod names;
+mod path;
+mod path_calls;
+mod records;
+mod requests;
+mod stdio;
+mod tree;
+mod walk;
+
+pub use base::Base;
+pub use boundary::Attempts;
+pub use descriptors::{Call, Descriptors, MAXIMUM_DESCRIPTORS, fork_sandbox};
+pub use errno::{Errno, status};
+pub use error::{Fault, FilesError};
+pub use layer::{Layer, LayerError};
+pub use path::{HOME, MAXIMUM_DEPTH, MAXIMUM_NAME, MAXIMUM_PATH, PathFault, TEMPORARY};
+pub use path_calls::{OpenHow, PathAt};
+pub use requests::FileEntry;
+pub use stdio::{Output, Stdio};
+pub use tree::{FileKind, FilesQuota, FilesUsage, SharedTree, Tree, lock};

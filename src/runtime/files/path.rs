@@ -1,0 +1,173 @@
+//! Paths: what a name may be, and how a path is made absolute and plain.
+
+use super::error::FilesError;
+
+/// Where a sandbox's program starts and relative paths of the service begin.
+pub const HOME: &str = "/home/user";
+/// Where a program puts files that need not last.
+pub const TEMPORARY: &str = "/tmp";
+
+/// Longest name of one entry, bytes: what Linux allows.
+pub const MAXIMUM_NAME: usize = 255;
+/// Longest path, bytes: what Linux allows.
+pub const MAXIMUM_PATH: usize = 4096;
+/// Directories inside each other, the root not counted. Keeps every climb and every rebuilt path short; a path of the
+/// longest length could otherwise hold 2048 of them, and renames could stack more.
+pub const MAXIMUM_DEPTH: usize = 128;
+
+/// What is wrong with a path before the tree is even looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PathFault {
+    /// The path is empty.
+    #[error("the path is empty")]
+    Empty,
+    /// The path holds a NUL byte.
+    #[error("the path holds a NUL byte")]
+    Nul,
+    /// `..` leads above the root.
+    #[error("the path climbs above the root")]
+    AboveRoot,
+    /// Longer than [`MAXIMUM_PATH`].
+    #[error("the path is longer than 4096 bytes")]
+    TooLong,
+    /// One name is longer than [`MAXIMUM_NAME`].
+    #[error("a name in the path is longer than 255 bytes")]
+    NameTooLong,
+}
+
+/// An absolute path without `.`, `..` or doubled slashes: what a request of the service is parsed into.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct HostPath(String);
+
+impl HostPath {
+    /// Reads a path from a request; a relative one starts at [`HOME`]. `attempted` is for the error's message.
+    pub(super) fn parse(attempted: &'static str, path: &str) -> Result<Self, FilesError> {
+        Self::check(path).map_err(|reason| FilesError::BadPath {
+            attempted,
+            path: path.to_owned(),
+            reason,
+        })
+    }
+
+    fn check(path: &str) -> Result<Self, PathFault> {
+        if path.is_empty() {
+            return Err(PathFault::Empty);
+        }
+        if path.contains('\0') {
+            return Err(PathFault::Nul);
+        }
+        let start = if path.starts_with('/') { "" } else { HOME };
+        if start.len() + path.len() > MAXIMUM_PATH {
+            return Err(PathFault::TooLong);
+        }
+        let mut plain = start.to_owned();
+        for name in path.split('/') {
+            match name {
+                "" | "." => {}
+                ".." => match plain.rfind('/') {
+                    Some(slash) => plain.truncate(slash),
+                    None => return Err(PathFault::AboveRoot),
+                },
+                _ if name.len() > MAXIMUM_NAME => return Err(PathFault::NameTooLong),
+                _ => {
+                    plain.push('/');
+                    plain.push_str(name);
+                }
+            }
+        }
+        if plain.is_empty() {
+            plain.push('/');
+        }
+        Ok(Self(plain))
+    }
+
+    /// The path, starting with `/`.
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The path as the tree walks it from its root.
+    pub(super) fn relative_to_root(&self) -> &str {
+        match &self.0[1..] {
+            "" => ".",
+            relative => relative,
+        }
+    }
+}
+
+/// A path made absolute and plain for a report: `..` at the root stays there, as it does for the guest.
+pub(super) fn plain(path: &str) -> String {
+    let mut plain = String::with_capacity(path.len() + 1);
+    for name in path.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => plain.truncate(plain.rfind('/').unwrap_or(0)),
+            _ => {
+                plain.push('/');
+                plain.push_str(name);
+            }
+        }
+    }
+    if plain.is_empty() {
+        plain.push('/');
+    }
+    plain
+}
+
+/// Whether `path` is `directory` or lies below it; both absolute and plain.
+pub(super) fn is_within(path: &str, directory: &str) -> bool {
+    match path.strip_prefix(directory) {
+        Some(rest) => rest.is_empty() || rest.starts_with('/') || directory == "/",
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(path: &str) -> Result<String, PathFault> {
+        HostPath::check(path).map(|path| path.as_str().to_owned())
+    }
+
+    #[test]
+    fn a_relative_path_starts_at_home_and_an_absolute_one_at_the_root() {
+        assert_eq!(host("a//./b/"), Ok("/home/user/a/b".to_owned()));
+        assert_eq!(host("/tmp/../x"), Ok("/x".to_owned()));
+        assert_eq!(host("../.."), Ok("/".to_owned()));
+    }
+
+    #[test]
+    fn a_path_that_climbs_above_the_root_is_refused_by_name() {
+        let refusal = HostPath::parse("read", "../../../etc/passwd").map_err(|e| e.to_string());
+        assert_eq!(
+            refusal,
+            Err(
+                "could not read \"../../../etc/passwd\": the path climbs above the root".to_owned()
+            )
+        );
+    }
+
+    #[test]
+    fn empty_paths_nuls_and_long_names_are_refused() {
+        assert_eq!(host(""), Err(PathFault::Empty));
+        assert_eq!(host("a\0b"), Err(PathFault::Nul));
+        assert_eq!(host(&"n".repeat(256)), Err(PathFault::NameTooLong));
+        assert_eq!(host(&"n/".repeat(2048)), Err(PathFault::TooLong));
+    }
+
+    #[test]
+    fn a_reported_path_stays_at_the_root_when_it_climbs_too_far() {
+        assert_eq!(
+            plain("/home/user/../../../etc/./passwd"),
+            "/etc/passwd".to_owned()
+        );
+        assert_eq!(plain("/.."), "/");
+    }
+
+    #[test]
+    fn a_directory_holds_itself_and_what_is_below_but_not_its_namesakes() {
+        assert!(is_within("/tmp", "/tmp") && is_within("/tmp/a", "/tmp"));
+        assert!(!is_within("/tmpfile", "/tmp") && is_within("/x", "/"));
+    }
+}

@@ -1,0 +1,348 @@
+//! One program in one fresh interpreter.
+
+use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use wasmtime::{Engine, InstancePre, Linker, Module, Store, Trap};
+use wasmtime_wasi::I32Exit;
+
+use super::clock::{Clock, REALTIME};
+use super::engine::{self, PoolSize};
+use super::files::{Attempts, Base, Descriptors, FilesError, FilesQuota, SharedTree, lock};
+use super::image::Image;
+use super::limiter::MemoryLimiter;
+use super::metered::{Stopwatch, Times, metered};
+use super::preview1;
+use super::report::Reporter;
+use super::state::{OutputFlood, State, Streams, wasi};
+use crate::domain::grant::Limits;
+use crate::domain::run::{Deterministic, End, File, InProcessTests, Limit, LimitHit, Outcome, Program, ResultWanted, Usage};
+use crate::domain::value::Value;
+
+/// Fuel between two looks at the clock and at other guests: about a millisecond.
+const YIELD_INTERVAL: u64 = 1_000_000;
+
+/// The snippet's file in the working directory.
+const SNIPPET_NAME: &str = "solution.py";
+
+/// What the guest's runner answers when it failed itself.
+const RUNNER_FAILED: i32 = -1;
+
+/// We failed; the program is not to blame.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A file of the request can't be put into the sandbox.
+    #[error(transparent)]
+    Files(#[from] FilesError),
+    /// wasmtime refused.
+    #[error("{what}: {reason}")]
+    Engine {
+        /// What was attempted.
+        what: &'static str,
+        /// wasmtime's words.
+        reason: String,
+    },
+}
+
+fn by_engine(what: &'static str) -> impl FnOnce(wasmtime::Error) -> RunError {
+    move |error| RunError::Engine { what, reason: format!("{error:#}") }
+}
+
+/// Makes interpreters from an image.
+pub struct Interpreters {
+    engine: Engine,
+    pre: InstancePre<State>,
+    initial_memory_bytes: u64,
+    live: AtomicUsize,
+}
+
+/// Counts an interpreter as live for as long as it is kept.
+struct Live<'a>(&'a AtomicUsize);
+
+impl<'a> Live<'a> {
+    fn count(counter: &'a AtomicUsize) -> Self {
+        counter.fetch_add(1, Ordering::Relaxed);
+        Self(counter)
+    }
+}
+
+impl Drop for Live<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Interpreters {
+    /// For a worker: up to `slots` at once, none larger than `memory_bytes`.
+    ///
+    /// # Errors
+    /// When the compiled image can't be loaded, or the pool can't be had.
+    pub fn pooled(image: &Image, slots: u32, memory_bytes: u64) -> wasmtime::Result<Self> {
+        let memory_bytes = usize::try_from(memory_bytes).unwrap_or(usize::MAX);
+        Self::load(engine::pooled(PoolSize { slots, memory_bytes })?, image)
+    }
+
+    /// For trying an image that was just made.
+    pub(super) fn for_building(image: &Image) -> wasmtime::Result<Self> {
+        Self::load(engine::for_building()?, image)
+    }
+
+    fn load(engine: Engine, image: &Image) -> wasmtime::Result<Self> {
+        // SAFETY: the file was written by `Image::build` in the user's own cache directory, and its hash was compared
+        // with the one in the manifest when `image` was made (`an_altered_image_is_not_loaded` in tests/it/image.rs).
+        let module = unsafe { Module::deserialize_file(&engine, &image.compiled) }?;
+        let pre = linker(&engine)?.instantiate_pre(&module)?;
+        let memory = module.get_export("memory").and_then(|export| export.memory().map(wasmtime::MemoryType::minimum));
+        let initial_memory_bytes = memory.unwrap_or(0) * 65_536;
+        Ok(Self { engine, pre, initial_memory_bytes, live: AtomicUsize::new(0) })
+    }
+
+    /// Size of the linear memory that every interpreter starts with.
+    pub fn initial_memory_bytes(&self) -> u64 {
+        self.initial_memory_bytes
+    }
+
+    /// Interpreters alive now.
+    pub fn live(&self) -> usize {
+        self.live.load(Ordering::Relaxed)
+    }
+
+    /// Runs a program to its end or to a limit. Dropping the future stops the guest.
+    ///
+    /// # Errors
+    /// When there is no interpreter to be had, or a file of the program does not fit the sandbox.
+    pub async fn run(&self, program: Program, limits: &Limits) -> Result<Outcome, RunError> {
+        let began = Instant::now();
+        let live = Live::count(&self.live);
+        let mut request = Vec::new();
+        request_of(&program).encode(&mut request);
+        let tree = tree(&program, limits)?;
+        let state = state(program.stdin, program.deterministic, limits, tree.clone());
+        let stopwatch = Arc::clone(&state.stopwatch);
+        let mut store = Store::new(&self.engine, state);
+        store.limiter(|state| &mut state.limiter);
+        store.set_fuel(limits.fuel).map_err(by_engine("giving fuel"))?;
+        store.fuel_async_yield_interval(Some(YIELD_INTERVAL)).map_err(by_engine("setting the yield interval"))?;
+        let instance = self.pre.instantiate_async(&mut store).await.map_err(by_engine("making an interpreter"))?;
+        let start = began.elapsed();
+
+        let (returned, times) = metered(call(&mut store, instance, &request), stopwatch, limits.wall).await;
+
+        let fuel = limits.fuel - store.get_fuel().unwrap_or(0).min(limits.fuel);
+        let state = store.into_data();
+        drop(live);
+        let end = end(returned, &state, limits);
+        let fetched = lock(&tree).glob(&program.fetch_files, limits.files_bytes);
+        Ok(outcome(end, state, times, fuel, start, fetched))
+    }
+}
+
+/// Writes the request into the guest and lets it run; the exit code.
+async fn call(store: &mut Store<State>, instance: wasmtime::Instance, request: &[u8]) -> wasmtime::Result<i32> {
+    let memory = instance.get_memory(&mut *store, "memory").ok_or_else(|| wasmtime::Error::msg("the image has no memory"))?;
+    store.data_mut().memory = Some(memory);
+    let size = memory.data_size(&*store);
+    store.data_mut().limiter.started_with(size);
+    let buffer = instance.get_typed_func::<u32, u32>(&mut *store, "proofbox_buffer")?;
+    let run = instance.get_typed_func::<u32, i32>(&mut *store, "proofbox_run")?;
+    let length = u32::try_from(request.len())?;
+    let address = buffer.call_async(&mut *store, length).await?;
+    if address == 0 {
+        return Ok(RUNNER_FAILED);
+    }
+    memory.write(&mut *store, address as usize, request)?;
+    run.call_async(&mut *store, length).await
+}
+
+fn end(returned: Option<wasmtime::Result<i32>>, state: &State, limits: &Limits) -> End {
+    let limited = |limit, allowed| End::Limited(LimitHit { limit, allowed });
+    let out_of_memory = || limited(Limit::Memory, limits.memory_bytes);
+    let error = match returned {
+        None => return limited(Limit::Wall, u64::try_from(limits.wall.as_millis()).unwrap_or(u64::MAX)),
+        Some(Ok(RUNNER_FAILED)) if state.limiter.refused() => return out_of_memory(),
+        Some(Ok(RUNNER_FAILED)) => return End::Trapped("the guest's runner failed".to_owned()),
+        Some(Ok(code)) => return End::Exited(code & 0xFF),
+        Some(Err(error)) => error,
+    };
+    if let Some(I32Exit(code)) = error.downcast_ref::<I32Exit>() {
+        return End::Exited(code & 0xFF);
+    }
+    if let Some(OutputFlood(allowed)) = error.downcast_ref::<OutputFlood>() {
+        return limited(Limit::Output, *allowed);
+    }
+    match error.downcast_ref::<Trap>() {
+        Some(Trap::OutOfFuel) => limited(Limit::Fuel, limits.fuel),
+        Some(Trap::StackOverflow) => limited(Limit::Stack, 0),
+        // C code that can't go on without memory ends in a trap.
+        _ if state.limiter.refused() => out_of_memory(),
+        Some(trap) => End::Trapped(trap.to_string()),
+        None => End::Trapped(error.root_cause().to_string()),
+    }
+}
+
+type Fetched = Result<Vec<(String, bytes::Bytes)>, FilesError>;
+
+fn outcome(end: End, state: State, times: Times, fuel: u64, start: Duration, fetched: Fetched) -> Outcome {
+    let usage = Usage {
+        fuel,
+        cpu: times.cpu,
+        execution: times.execution(),
+        waiting: times.waiting,
+        start,
+        peak_memory_bytes: state.limiter.peak() as u64,
+        memory_refused: state.limiter.refused(),
+    };
+    let (fetched, files_error) = match fetched {
+        Ok(files) => (files, None),
+        Err(error) => (Vec::new(), Some(error.to_string())),
+    };
+    // The snippet itself is no output, however the patterns are written.
+    let files = fetched.into_iter().filter(|(path, _)| path != SNIPPET_NAME);
+    Outcome {
+        end,
+        report: state.reporter.finish(fuel, times.execution()),
+        stdout: state.streams.stdout.finish(),
+        stderr: state.streams.stderr.finish(),
+        usage,
+        attempts: state.attempts.list().to_vec(),
+        attempts_dropped: state.attempts.dropped(),
+        files: files.map(|(path, content)| File { path, content: content.to_vec() }).collect(),
+        files_error,
+    }
+}
+
+/// Checks that the files of a program can be put into its sandbox, and that those it asks for can be looked for.
+///
+/// # Errors
+/// The first that can't.
+pub fn check_files(program: &Program, limits: &Limits) -> Result<(), FilesError> {
+    let tree = tree(program, limits)?;
+    let found = lock(&tree).glob(&program.fetch_files, limits.files_bytes);
+    found.map(drop)
+}
+
+fn tree(program: &Program, limits: &Limits) -> Result<SharedTree, FilesError> {
+    let now = program.deterministic.map_or_else(now, |wanted| wanted.start_time_nanoseconds);
+    let mut tree = Base::bare().tree(quota(limits), now);
+    for file in &program.files {
+        tree.write_file(&file.path, &file.content, now)?;
+    }
+    tree.write_file(SNIPPET_NAME, program.code.as_bytes(), now)?;
+    Ok(Arc::new(Mutex::new(tree)))
+}
+
+fn quota(limits: &Limits) -> FilesQuota {
+    FilesQuota { bytes: limits.files_bytes, count: limits.files_count }
+}
+
+/// Nanoseconds since 1970.
+fn now() -> u64 {
+    Clock::Real { started: Instant::now() }.now(REALTIME, 0)
+}
+
+fn state(stdin: Vec<u8>, deterministic: Option<Deterministic>, limits: &Limits, tree: SharedTree) -> State {
+    let clock = match deterministic {
+        None => Clock::Real { started: Instant::now() },
+        Some(wanted) => Clock::Virtual { start_time: wanted.start_time_nanoseconds, slept: Duration::ZERO },
+    };
+    State {
+        wasi: wasi(deterministic.map(|wanted| wanted.seed)),
+        memory: None,
+        limiter: MemoryLimiter::new(limits.memory_bytes),
+        clock,
+        stopwatch: Arc::new(Stopwatch::default()),
+        fuel: limits.fuel,
+        streams: Streams::new(stdin, limits.output_bytes),
+        descriptors: Descriptors::new(Arc::clone(&tree)),
+        attempts: Attempts::default(),
+        reporter: Reporter::default(),
+    }
+}
+
+/// The request as `runner.run` takes it.
+fn request_of(program: &Program) -> Value {
+    let strings = |items: &[String]| Value::List(items.iter().map(Value::str).collect());
+    let dict = |fields: Vec<(&str, Value)>| Value::Dict(fields.into_iter().map(|(name, value)| (Value::str(name), value)).collect());
+    let result = match &program.result {
+        None => Value::None,
+        Some(ResultWanted::LastExpression) => Value::str("last_expression"),
+        Some(ResultWanted::Variable(name)) => dict(vec![("variable", Value::str(name))]),
+    };
+    let tests = match &program.tests {
+        None => Value::None,
+        Some(InProcessTests::Asserts { setup, asserts }) => {
+            dict(vec![("kind", Value::str("asserts")), ("setup", Value::str(setup)), ("asserts", strings(asserts))])
+        }
+        Some(InProcessTests::CheckFunction { source, entry_point }) => {
+            dict(vec![("kind", Value::str("check_function")), ("source", Value::str(source)), ("entry_point", Value::str(entry_point))])
+        }
+        Some(InProcessTests::Script { source }) => dict(vec![("kind", Value::str("script")), ("source", Value::str(source))]),
+    };
+    let env = program.env.iter().map(|(name, value)| (Value::str(name), Value::str(value))).collect();
+    let seed = program.deterministic.map_or(Value::None, |wanted| Value::Int(wanted.seed.cast_signed()));
+    dict(vec![
+        // As bytes: the source is read as a file is, with its byte-order mark and coding line.
+        ("code", Value::Bytes(program.code.as_bytes().to_vec())),
+        ("args", strings(&program.args)),
+        ("env", Value::Dict(env)),
+        ("result", result),
+        ("tests", tests),
+        ("seed", seed),
+    ])
+}
+
+/// Everything that the image imports.
+fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
+    let mut linker = Linker::new(engine);
+    preview1::add_to_linker(&mut linker)?;
+    Ok(linker)
+}
+
+/// Initialises the reactor and returns the image (see [`super::snapshot`]).
+pub(super) fn snapshot(reactor: &[u8]) -> wasmtime::Result<Vec<u8>> {
+    let engine = engine::for_building()?;
+    let limits = generous();
+    let tree = Arc::new(Mutex::new(Base::bare().tree(quota(&limits), 0)));
+    // Seeded, so that the same recipe gives the same image; what is random is reseeded at each start.
+    let deterministic = Deterministic { seed: 0, start_time_nanoseconds: 0 };
+    let state = state(Vec::new(), Some(deterministic), &limits, tree);
+    let linker = linker(&engine)?;
+    block_on(super::snapshot::take(&engine, &linker, state, reactor))
+}
+
+/// Names of the standard library's modules that this image can import.
+pub(super) fn importable_modules(interpreters: &Interpreters) -> Result<Vec<String>, String> {
+    const CODE: &str = "\
+import importlib.util, sys
+def present(name):
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return name in sys.modules
+sorted(name for name in sys.stdlib_module_names if not name.startswith('_') and present(name))
+";
+    let program = Program { code: CODE.to_owned(), result: Some(ResultWanted::LastExpression), ..Program::default() };
+    let outcome = block_on(interpreters.run(program, &generous())).map_err(|error| error.to_string())?;
+    match outcome.report.result {
+        Some(Value::List(names)) => Ok(names.into_iter().filter_map(|name| if let Value::Str(name) = name { Some(name) } else { None }).collect()),
+        _ => Err(format!("it ended with {:?}: {}", outcome.end, outcome.stderr.text())),
+    }
+}
+
+/// Limits for code of our own.
+fn generous() -> Limits {
+    Limits {
+        fuel: u64::MAX / 4,
+        wall: Duration::from_secs(600),
+        memory_bytes: 1 << 30,
+        output_bytes: 1 << 20,
+        files_bytes: 1 << 20,
+        files_count: 64,
+    }
+}
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime with a timer alone needs nothing of the system");
+    runtime.block_on(future)
+}

@@ -1,0 +1,250 @@
+//! The image: found in the cache, verified, or made.
+//!
+//! ```text
+//! <cache>/runtimes/<recipe hash>/   manifest.json   what is there, with its hashes
+//!                                   image.wasm      initialised interpreter, portable
+//!                                   <hash>.cwasm    compiled for this wasmtime and this CPU
+//! <cache>/build/                    work directory of the recipe
+//! ```
+//!
+//! Files come into being under another name and are renamed when they are whole, the manifest last, so that an
+//! interrupted build leaves nothing that looks finished.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::engine;
+use super::guest::{self, Interpreters};
+use super::recipe::{self, RecipeError};
+
+/// Where images come from and where they are kept.
+#[derive(Clone, Debug)]
+pub struct ImageSource {
+    /// Kept below here.
+    pub cache: PathBuf,
+    /// A ready `image.wasm` instead of the recipe's.
+    pub prebuilt: Option<PathBuf>,
+    /// A directory with the recipe's source archives.
+    pub sources: Option<PathBuf>,
+}
+
+/// An image that is ready to run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Image {
+    /// `sha256:…` of `image.wasm`.
+    pub image_hash: String,
+    /// Version of CPython.
+    pub python: String,
+    /// `sha256:…` of the list of packages beyond the standard library.
+    pub packages_hash: String,
+    /// Those packages, with their versions.
+    pub packages: BTreeMap<String, String>,
+    /// Modules of the standard library that can be imported.
+    pub modules: Vec<String>,
+    /// The compiled module.
+    pub compiled: PathBuf,
+    /// SHA-256 of the compiled module's file.
+    compiled_hash: String,
+    /// wasmtime, its settings and the CPU features it was compiled for.
+    compiled_for: String,
+    /// Size of `image.wasm`, in bytes.
+    pub image_bytes: u64,
+    /// Size of the linear memory that every interpreter starts with, in bytes.
+    pub initial_memory_bytes: u64,
+}
+
+/// There is no image to run.
+#[derive(Debug, thiserror::Error)]
+pub enum ImageError {
+    /// A file could not be read or written.
+    #[error("{what} {}: {source}", path.display())]
+    Io {
+        /// What was attempted.
+        what: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+    /// The recipe failed.
+    #[error(transparent)]
+    Recipe(#[from] RecipeError),
+    /// The module is not an interpreter, or wasmtime refuses it.
+    #[error("{what}: {reason}")]
+    Engine {
+        /// What was attempted.
+        what: &'static str,
+        /// wasmtime's words.
+        reason: String,
+    },
+}
+
+fn io(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> ImageError {
+    let path = path.to_owned();
+    move |source| ImageError::Io { what, path, source }
+}
+
+fn by_engine(what: &'static str) -> impl FnOnce(wasmtime::Error) -> ImageError {
+    move |error| ImageError::Engine { what, reason: format!("{error:#}") }
+}
+
+impl Image {
+    /// The cached image when it is there, whole, and made for this machine.
+    pub fn cached(source: &ImageSource) -> Option<Self> {
+        let text = fs::read(directory(source).ok()?.join("manifest.json")).ok()?;
+        let image: Self = serde_json::from_slice(&text).ok()?;
+        let fits = image.compiled_for == compatibility().ok()? && hash_file(&image.compiled).ok()? == image.compiled_hash;
+        fits.then_some(image)
+    }
+
+    /// The cached image, or a new one; says on standard error what takes long.
+    ///
+    /// # Errors
+    /// When it can't be made; the cache is then as it was before.
+    pub fn ready(source: &ImageSource) -> Result<Self, ImageError> {
+        match Self::cached(source) {
+            Some(image) => Ok(image),
+            None => Self::build(source),
+        }
+    }
+
+    /// Makes the image, from as much as is there.
+    ///
+    /// # Errors
+    /// When a step fails.
+    pub fn build(source: &ImageSource) -> Result<Self, ImageError> {
+        let directory = directory(source)?;
+        fs::create_dir_all(&directory).map_err(io("making", &directory))?;
+        let _lock = lock(&source.cache)?;
+        // Another process may have made it while this one waited.
+        if let Some(image) = Self::cached(source) {
+            return Ok(image);
+        }
+        let module = match &source.prebuilt {
+            Some(path) => fs::read(path).map_err(io("reading the image", path))?,
+            None => initialised(source, &directory)?,
+        };
+        compile(&directory, &module)
+    }
+}
+
+/// Each image has its directory: named by its recipe, or by the content of the file that is given.
+fn directory(source: &ImageSource) -> Result<PathBuf, ImageError> {
+    let name = match &source.prebuilt {
+        Some(path) => format!("prebuilt-{}", hash_file(path).map_err(io("reading the image", path))?),
+        None => recipe::hash(),
+    };
+    Ok(source.cache.join("runtimes").join(name))
+}
+
+fn lock(cache: &Path) -> Result<File, ImageError> {
+    let path = cache.join("build.lock");
+    let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(io("opening", &path))?;
+    if file.try_lock().is_err() {
+        eprintln!("Another process is building the Python runtime; waiting for it.");
+        file.lock().map_err(io("locking", &path))?;
+    }
+    Ok(file)
+}
+
+/// `image.wasm`, from the cache or by way of the recipe.
+fn initialised(source: &ImageSource, directory: &Path) -> Result<Vec<u8>, ImageError> {
+    let path = directory.join("image.wasm");
+    if let Ok(module) = fs::read(&path) {
+        return Ok(module);
+    }
+    eprintln!("Building the Python runtime: about 10 minutes on 2 cores, once.");
+    let work = source.cache.join("build");
+    let reactor = work.join("reactor.wasm");
+    recipe::build(&reactor, &work, source.sources.as_deref())?;
+    let reactor = fs::read(&reactor).map_err(io("reading", &reactor))?;
+    eprintln!("Initialising the interpreter and taking its snapshot.");
+    let mut module = guest::snapshot(&reactor).map_err(by_engine("making the snapshot"))?;
+    add_section(&mut module, "proofbox", recipe::python_version().as_bytes());
+    write_whole(&path, &module)?;
+    Ok(module)
+}
+
+/// Compiles `image.wasm` for this machine, asks it what it has, and writes the manifest.
+fn compile(directory: &Path, module: &[u8]) -> Result<Image, ImageError> {
+    eprintln!("Compiling the image for this machine.");
+    let engine = engine::for_building().map_err(by_engine("starting wasmtime"))?;
+    let compiled = engine.precompile_module(module).map_err(by_engine("compiling the image"))?;
+    let compiled_for = compatibility()?;
+    let path = directory.join(format!("{}.cwasm", &compiled_for[..16]));
+    write_whole(&path, &compiled)?;
+    let image_hash = format!("sha256:{}", recipe::hex(&Sha256::digest(module)));
+    let python = section(module, "proofbox").unwrap_or_else(recipe::python_version);
+    let packages = BTreeMap::new();
+    let packages_hash = format!("sha256:{}", recipe::hex(&Sha256::digest(format!("{packages:?}"))));
+    let mut image = Image {
+        image_hash,
+        python,
+        packages_hash,
+        packages,
+        modules: Vec::new(),
+        compiled: path,
+        compiled_hash: recipe::hex(&Sha256::digest(&compiled)),
+        compiled_for,
+        image_bytes: module.len() as u64,
+        initial_memory_bytes: 0,
+    };
+    let interpreters = Interpreters::for_building(&image).map_err(by_engine("loading the image"))?;
+    image.initial_memory_bytes = interpreters.initial_memory_bytes();
+    image.modules = guest::importable_modules(&interpreters).map_err(|reason| ImageError::Engine { what: "trying the new image", reason })?;
+    let manifest = serde_json::to_vec_pretty(&image).expect("an image is plain data");
+    write_whole(&directory.join("manifest.json"), &manifest)?;
+    Ok(image)
+}
+
+/// wasmtime's own account of what compiled code depends on: its version, settings, and the CPU's features.
+fn compatibility() -> Result<String, ImageError> {
+    struct Digesting(Sha256);
+    impl Hasher for Digesting {
+        fn finish(&self) -> u64 {
+            0
+        }
+        fn write(&mut self, bytes: &[u8]) {
+            self.0.update(bytes);
+        }
+    }
+    let engine = engine::for_building().map_err(by_engine("starting wasmtime"))?;
+    let mut digest = Digesting(Sha256::new());
+    engine.precompile_compatibility_hash().hash(&mut digest);
+    Ok(recipe::hex(&digest.0.finalize()))
+}
+
+fn hash_file(path: &Path) -> std::io::Result<String> {
+    let mut digest = Sha256::new();
+    std::io::copy(&mut File::open(path)?, &mut digest)?;
+    Ok(recipe::hex(&digest.finalize()))
+}
+
+fn write_whole(path: &Path, content: &[u8]) -> Result<(), ImageError> {
+    let partial = path.with_extension(format!("{}.partial", std::process::id()));
+    let written = fs::write(&partial, content).and_then(|()| fs::rename(&partial, path));
+    written.map_err(|source| {
+        let _ = fs::remove_file(&partial);
+        ImageError::Io { what: "writing", path: path.to_owned(), source }
+    })
+}
+
+/// Appends a custom section: <https://webassembly.github.io/spec/core/binary/modules.html#custom-section>.
+fn add_section(module: &mut Vec<u8>, name: &str, content: &[u8]) {
+    let length = u8::try_from(1 + name.len() + content.len()).ok().filter(|length| *length < 128).expect("a name and a version are short");
+    module.extend_from_slice(&[0, length, name.len() as u8]);
+    module.extend_from_slice(name.as_bytes());
+    module.extend_from_slice(content);
+}
+
+fn section(module: &[u8], name: &str) -> Option<String> {
+    wasmparser::Parser::new(0).parse_all(module).filter_map(Result::ok).find_map(|payload| match payload {
+        wasmparser::Payload::CustomSection(section) if section.name() == name => String::from_utf8(section.data().to_vec()).ok(),
+        _ => None,
+    })
+}

@@ -1,0 +1,22 @@
+//! The only floor that names wasmtime: makes the image, and runs one program in one fresh interpreter.
+//!
+//! - [`image::Image`] finds, verifies, or makes the image;
+//! - [`Interpreters`] instantiates it and runs a [`Program`](crate::domain::run::Program) to its
+//!   [`Outcome`](crate::domain::run::Outcome).
+
+mod capture;
+mod clock;
+mod engine;
+pub mod files;
+mod guest;
+pub mod image;
+mod limiter;
+mod metered;
+mod preview1;
+mod recipe;
+mod report;
+mod snapshot;
+mod state;
+
+
+pub use guest::{Interpreters, RunError, check_files};

@@ -1,0 +1,258 @@
+//! What the image imports: WASI preview 1, and `proofbox.post`.
+//!
+//! wasmtime-wasi supplies randomness, arguments, environment, exit and the refusal of sockets. Files, standard streams
+//! and time are ours: files because they live in memory ([`super::files`]), time because it may be virtual and because
+//! sleep is told apart from work.
+
+use std::time::Duration;
+
+use wasmtime::{Caller, Linker};
+use wasmtime_wasi::p1;
+
+use super::clock::{Clock, REALTIME};
+use super::files::{Call, Descriptors, Errno, OpenHow, PathAt, status};
+use super::state::State;
+
+const WASI: &str = "wasi_snapshot_preview1";
+
+/// Sizes and offsets of `subscription` and `event`, and the tag of a clock, as the witx has them.
+const SUBSCRIPTION: usize = 48;
+const EVENT: usize = 32;
+const CLOCK_TAG: u8 = 0;
+const ABSOLUTE: u16 = 1;
+
+/// Gives the linker everything that the image imports.
+pub fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    p1::add_to_linker_async(linker, |state: &mut State| &mut state.wasi)?;
+    linker.allow_shadowing(true);
+    add_descriptor_calls(linker)?;
+    add_path_calls(linker)?;
+    linker.func_wrap(WASI, "clock_time_get", clock_time_get)?;
+    linker.func_wrap_async(WASI, "poll_oneoff", |caller, (subscriptions, events, count, ready): (u32, u32, u32, u32)| {
+        Box::new(poll_oneoff(caller, subscriptions, events, count, ready))
+    })?;
+    linker.func_wrap("proofbox", "post", post)?;
+    Ok(())
+}
+
+/// Fuel used so far.
+fn fuel_used(caller: &Caller<'_, State>) -> u64 {
+    caller.data().fuel.saturating_sub(caller.get_fuel().unwrap_or(0))
+}
+
+fn now(caller: &Caller<'_, State>, clock: u32) -> u64 {
+    caller.data().clock.now(clock, fuel_used(caller))
+}
+
+/// One call on the guest's files.
+fn files(mut caller: Caller<'_, State>, call: impl FnOnce(&mut Descriptors, &mut Call<'_>) -> Result<(), Errno>) -> wasmtime::Result<i32> {
+    let now = now(&caller, REALTIME);
+    let (memory, state) = State::split(&mut caller)?;
+    let State { descriptors, streams, attempts, .. } = state;
+    let result = call(descriptors, &mut Call { memory, stdio: &mut *streams, attempts, now });
+    streams.flooded().map_err(wasmtime::Error::new)?;
+    Ok(status(result))
+}
+
+type Guest<'a> = Caller<'a, State>;
+
+fn add_descriptor_calls(l: &mut Linker<State>) -> wasmtime::Result<()> {
+    l.func_wrap(WASI, "fd_advise", |c: Guest, fd: u32, offset: u64, length: u64, advice: u32| {
+        files(c, |d, _| d.fd_advise(fd, offset, length, advice))
+    })?;
+    l.func_wrap(WASI, "fd_allocate", |c: Guest, fd: u32, offset: u64, length: u64| files(c, |d, call| d.fd_allocate(call, fd, offset, length)))?;
+    l.func_wrap(WASI, "fd_close", |c: Guest, fd: u32| files(c, |d, _| d.fd_close(fd)))?;
+    l.func_wrap(WASI, "fd_datasync", |c: Guest, fd: u32| files(c, |d, _| d.fd_datasync(fd)))?;
+    l.func_wrap(WASI, "fd_fdstat_get", |c: Guest, fd: u32, out: u32| files(c, |d, call| d.fd_fdstat_get(call, fd, out)))?;
+    l.func_wrap(WASI, "fd_fdstat_set_flags", |c: Guest, fd: u32, flags: u32| files(c, |d, _| d.fd_fdstat_set_flags(fd, flags)))?;
+    l.func_wrap(WASI, "fd_fdstat_set_rights", |c: Guest, fd: u32, rights: u64, inheriting: u64| {
+        files(c, |d, _| d.fd_fdstat_set_rights(fd, rights, inheriting))
+    })?;
+    l.func_wrap(WASI, "fd_filestat_get", |c: Guest, fd: u32, out: u32| files(c, |d, call| d.fd_filestat_get(call, fd, out)))?;
+    l.func_wrap(WASI, "fd_filestat_set_size", |c: Guest, fd: u32, size: u64| files(c, |d, call| d.fd_filestat_set_size(call, fd, size)))?;
+    l.func_wrap(WASI, "fd_filestat_set_times", |c: Guest, fd: u32, accessed: u64, modified: u64, flags: u32| {
+        files(c, |d, call| d.fd_filestat_set_times(call, fd, accessed, modified, flags))
+    })?;
+    l.func_wrap(WASI, "fd_pread", |c: Guest, fd: u32, buffers: u32, count: u32, offset: u64, out: u32| {
+        files(c, |d, call| d.fd_pread(call, fd, buffers, count, offset, out))
+    })?;
+    l.func_wrap(WASI, "fd_prestat_get", |c: Guest, fd: u32, out: u32| files(c, |d, call| d.fd_prestat_get(call, fd, out)))?;
+    l.func_wrap(WASI, "fd_prestat_dir_name", |c: Guest, fd: u32, name: u32, length: u32| {
+        files(c, |d, call| d.fd_prestat_dir_name(call, fd, name, length))
+    })?;
+    l.func_wrap(WASI, "fd_pwrite", |c: Guest, fd: u32, buffers: u32, count: u32, offset: u64, out: u32| {
+        files(c, |d, call| d.fd_pwrite(call, fd, buffers, count, offset, out))
+    })?;
+    l.func_wrap(WASI, "fd_read", |c: Guest, fd: u32, buffers: u32, count: u32, out: u32| {
+        files(c, |d, call| d.fd_read(call, fd, buffers, count, out))
+    })?;
+    l.func_wrap(WASI, "fd_readdir", |c: Guest, fd: u32, buffer: u32, length: u32, cookie: u64, out: u32| {
+        files(c, |d, call| d.fd_readdir(call, fd, buffer, length, cookie, out))
+    })?;
+    l.func_wrap(WASI, "fd_renumber", |c: Guest, from: u32, to: u32| files(c, |d, _| d.fd_renumber(from, to)))?;
+    l.func_wrap(WASI, "fd_seek", |c: Guest, fd: u32, offset: i64, whence: u32, out: u32| {
+        files(c, |d, call| d.fd_seek(call, fd, offset, whence, out))
+    })?;
+    l.func_wrap(WASI, "fd_sync", |c: Guest, fd: u32| files(c, |d, _| d.fd_sync(fd)))?;
+    l.func_wrap(WASI, "fd_tell", |c: Guest, fd: u32, out: u32| files(c, |d, call| d.fd_tell(call, fd, out)))?;
+    l.func_wrap(WASI, "fd_write", |c: Guest, fd: u32, buffers: u32, count: u32, out: u32| {
+        files(c, |d, call| d.fd_write(call, fd, buffers, count, out))
+    })?;
+    Ok(())
+}
+
+fn add_path_calls(l: &mut Linker<State>) -> wasmtime::Result<()> {
+    let at = |fd, address, length| PathAt { fd, address, length };
+    l.func_wrap(WASI, "path_create_directory", move |c: Guest, fd: u32, path: u32, length: u32| {
+        files(c, |d, call| d.path_create_directory(call, at(fd, path, length)))
+    })?;
+    l.func_wrap(WASI, "path_filestat_get", move |c: Guest, fd: u32, flags: u32, path: u32, length: u32, out: u32| {
+        files(c, |d, call| d.path_filestat_get(call, at(fd, path, length), flags, out))
+    })?;
+    l.func_wrap(
+        WASI,
+        "path_filestat_set_times",
+        move |c: Guest, fd: u32, flags: u32, path: u32, length: u32, accessed: u64, modified: u64, which: u32| {
+            files(c, |d, call| d.path_filestat_set_times(call, at(fd, path, length), flags, (accessed, modified), which))
+        },
+    )?;
+    l.func_wrap(
+        WASI,
+        "path_link",
+        move |c: Guest, fd: u32, flags: u32, path: u32, length: u32, new_fd: u32, new_path: u32, new_length: u32| {
+            files(c, |d, call| d.path_link(call, at(fd, path, length), flags, at(new_fd, new_path, new_length)))
+        },
+    )?;
+    l.func_wrap(
+        WASI,
+        "path_open",
+        move |c: Guest, fd: u32, lookup_flags: u32, path: u32, length: u32, open_flags: u32, rights: u64, inheriting: u64, flags: u32, out: u32| {
+            let how = OpenHow { lookup_flags, open_flags, rights, inheriting, descriptor_flags: flags };
+            files(c, |d, call| d.path_open(call, at(fd, path, length), how, out))
+        },
+    )?;
+    l.func_wrap(WASI, "path_readlink", move |c: Guest, fd: u32, path: u32, length: u32, buffer: u32, size: u32, out: u32| {
+        files(c, |d, call| d.path_readlink(call, at(fd, path, length), buffer, size, out))
+    })?;
+    l.func_wrap(WASI, "path_remove_directory", move |c: Guest, fd: u32, path: u32, length: u32| {
+        files(c, |d, call| d.path_remove_directory(call, at(fd, path, length)))
+    })?;
+    l.func_wrap(WASI, "path_rename", move |c: Guest, fd: u32, path: u32, length: u32, new_fd: u32, new_path: u32, new_length: u32| {
+        files(c, |d, call| d.path_rename(call, at(fd, path, length), at(new_fd, new_path, new_length)))
+    })?;
+    l.func_wrap(WASI, "path_symlink", move |c: Guest, text: u32, text_length: u32, fd: u32, path: u32, length: u32| {
+        files(c, |d, call| d.path_symlink(call, text, text_length, at(fd, path, length)))
+    })?;
+    l.func_wrap(WASI, "path_unlink_file", move |c: Guest, fd: u32, path: u32, length: u32| {
+        files(c, |d, call| d.path_unlink_file(call, at(fd, path, length)))
+    })?;
+    Ok(())
+}
+
+fn clock_time_get(mut caller: Guest, clock: u32, _precision: u64, out: u32) -> wasmtime::Result<i32> {
+    let now = now(&caller, clock);
+    let (memory, _) = State::split(&mut caller)?;
+    Ok(status(put(memory, out as usize, &now.to_le_bytes())))
+}
+
+/// Sleeps until the first clock is due. Descriptors are always ready: nothing here blocks.
+async fn poll_oneoff(mut caller: Guest<'_>, subscriptions: u32, events: u32, count: u32, ready: u32) -> wasmtime::Result<i32> {
+    let (memory, _) = State::split(&mut caller)?;
+    let asked = match read_subscriptions(memory, subscriptions, count) {
+        Ok(asked) => asked,
+        Err(errno) => return Ok(i32::from(errno.code())),
+    };
+    let remaining = |subscription: &Subscription, caller: &Guest<'_>| match subscription.due {
+        Due::Now => 0,
+        Due::In(nanoseconds) => nanoseconds,
+        Due::At { clock, nanoseconds } => nanoseconds.saturating_sub(now(caller, clock)),
+    };
+    let waits: Vec<u64> = asked.iter().map(|subscription| remaining(subscription, &caller)).collect();
+    let shortest = waits.iter().copied().min().unwrap_or(0);
+    if shortest > 0 {
+        let duration = Duration::from_nanos(shortest);
+        let state = caller.data_mut();
+        match &mut state.clock {
+            Clock::Virtual { slept, .. } => *slept = slept.saturating_add(duration),
+            Clock::Real { .. } => {
+                let stopwatch = std::sync::Arc::clone(&state.stopwatch);
+                stopwatch.sleep(duration).await;
+            }
+        }
+    }
+    let (memory, _) = State::split(&mut caller)?;
+    let mut written = 0u32;
+    for (subscription, _) in asked.iter().zip(&waits).filter(|(_, wait)| **wait <= shortest) {
+        let mut event = [0u8; EVENT];
+        event[..8].copy_from_slice(&subscription.userdata);
+        event[10] = subscription.tag;
+        if subscription.tag != CLOCK_TAG {
+            // How much is there to read or write: one byte, at least.
+            event[16] = 1;
+        }
+        let at = (events as usize).saturating_add(written as usize * EVENT);
+        if let Err(errno) = put(memory, at, &event) {
+            return Ok(i32::from(errno.code()));
+        }
+        written += 1;
+    }
+    Ok(status(put(memory, ready as usize, &written.to_le_bytes())))
+}
+
+struct Subscription {
+    userdata: [u8; 8],
+    tag: u8,
+    due: Due,
+}
+
+enum Due {
+    Now,
+    In(u64),
+    At { clock: u32, nanoseconds: u64 },
+}
+
+fn read_subscriptions(memory: &[u8], address: u32, count: u32) -> Result<Vec<Subscription>, Errno> {
+    // More than there can be descriptors is no honest request.
+    if count == 0 || count > 1024 {
+        return Err(Errno::Inval);
+    }
+    let start = address as usize;
+    let bytes = memory.get(start..start.saturating_add(count as usize * SUBSCRIPTION)).ok_or(Errno::Fault)?;
+    let one = |bytes: &[u8]| {
+        let array = |at: usize| -> [u8; 8] { std::array::from_fn(|i| bytes[at + i]) };
+        let tag = bytes[8];
+        let clock = u32::from_le_bytes(std::array::from_fn(|i| bytes[16 + i]));
+        let nanoseconds = u64::from_le_bytes(array(24));
+        let absolute = u16::from_le_bytes([bytes[40], bytes[41]]) & ABSOLUTE != 0;
+        let due = match (tag, absolute) {
+            (CLOCK_TAG, false) => Due::In(nanoseconds),
+            (CLOCK_TAG, true) => Due::At { clock, nanoseconds },
+            _ => Due::Now,
+        };
+        Subscription { userdata: array(0), tag, due }
+    };
+    Ok(bytes.chunks_exact(SUBSCRIPTION).map(one).collect())
+}
+
+fn put(memory: &mut [u8], at: usize, bytes: &[u8]) -> Result<(), Errno> {
+    let target = memory.get_mut(at..at.saturating_add(bytes.len())).ok_or(Errno::Fault)?;
+    target.copy_from_slice(bytes);
+    Ok(())
+}
+
+/// A message of the guest's runner; 0 when it was taken.
+fn post(mut caller: Guest, address: u32, length: u32) -> wasmtime::Result<i32> {
+    let fuel = fuel_used(&caller);
+    let (memory, state) = State::split(&mut caller)?;
+    let execution = state.stopwatch.execution();
+    let start = address as usize;
+    let Some(message) = memory.get(start..start.saturating_add(length as usize)) else { return Ok(1) };
+    match state.reporter.take(message, fuel, execution) {
+        Ok(None) => Ok(0),
+        Ok(Some(told)) => {
+            state.attempts.record(told.kind, &told.operation, &told.target, false);
+            Ok(0)
+        }
+        Err(_) => Ok(1),
+    }
+}

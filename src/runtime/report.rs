@@ -1,0 +1,265 @@
+//! The guest's messages (`runtimes/*/guest/runner.py` lists them), parsed as hostile.
+
+use std::time::Duration;
+
+use crate::domain::run::{AttemptKind, CaseReport, ErrorReport, Frame, Report};
+use crate::domain::value::Value;
+use crate::domain::verdict::{CaseStatus, FailureClass};
+
+/// Bytes of messages that one run may send.
+const BYTES: usize = 16 << 20;
+/// Messages that one run may send.
+const MESSAGES: usize = 200_000;
+/// Cases that one run may plan.
+const CASES: usize = 20_000;
+/// Characters kept of any text.
+const TEXT: usize = 4_096;
+/// Frames kept of a traceback.
+const FRAMES: usize = 64;
+
+/// Something that the guest's own Python told of what was tried (an honest guest's word: nothing depends on it).
+pub struct ToldAttempt {
+    /// What kind of thing.
+    pub kind: AttemptKind,
+    /// What was tried with it.
+    pub operation: String,
+    /// Which.
+    pub target: String,
+}
+
+/// Collects what one guest reports.
+#[derive(Debug, Default)]
+pub struct Reporter {
+    report: Report,
+    bytes: usize,
+    messages: usize,
+    /// Fuel and time when the open case began.
+    open: Option<(u64, Duration)>,
+}
+
+impl Reporter {
+    /// Takes one message, sent when `fuel` and `execution` had been used.
+    ///
+    /// # Errors
+    /// When the message is beyond the bounds; the guest is told, and its run goes on.
+    pub fn take(&mut self, message: &[u8], fuel: u64, execution: Duration) -> Result<Option<ToldAttempt>, Refused> {
+        self.bytes = self.bytes.saturating_add(message.len());
+        self.messages += 1;
+        if self.bytes > BYTES || self.messages > MESSAGES {
+            return Err(Refused);
+        }
+        let Ok(Value::Tuple(fields)) = Value::decode(message) else {
+            self.report.odd_messages += 1;
+            return Err(Refused);
+        };
+        let mut fields = fields.into_iter();
+        let known = match fields.next() {
+            Some(Value::Str(kind)) => self.apply(&kind, fields, fuel, execution),
+            _ => None,
+        };
+        match known {
+            Some(attempt) => Ok(attempt),
+            None => {
+                self.report.odd_messages += 1;
+                Ok(None)
+            }
+        }
+    }
+
+    /// The report, with the open case as it was left.
+    pub fn finish(mut self, fuel: u64, execution: Duration) -> Report {
+        self.close(fuel, execution);
+        self.report
+    }
+
+    fn apply(&mut self, kind: &str, mut fields: impl Iterator<Item = Value>, fuel: u64, execution: Duration) -> Option<Option<ToldAttempt>> {
+        let report = &mut self.report;
+        match kind {
+            "plan" if report.plan.is_empty() && report.compiled.is_none() => {
+                let Value::List(names) = fields.next()? else { return None };
+                if names.len() > CASES {
+                    return None;
+                }
+                report.plan = names.into_iter().map(text).collect::<Option<_>>()?;
+            }
+            "compiled" if report.compiled.is_none() => match fields.next()? {
+                Value::Bool(compiled) => report.compiled = Some(compiled),
+                _ => return None,
+            },
+            "case_begin" => {
+                let index = index(fields.next()?)?;
+                // Cases come in the order of the plan, each once.
+                let expected = report.cases.last().map_or(0, |case| case.index + 1);
+                if self.open.is_some() || index < expected || index >= report.plan.len() {
+                    return None;
+                }
+                report.cases.push(CaseReport { index, status: None, error: None, fuel_used: 0, execution: Duration::ZERO });
+                self.open = Some((fuel, execution));
+            }
+            "case_end" => {
+                let index = index(fields.next()?)?;
+                let status = text(fields.next()?).and_then(|word| CaseStatus::parse(&word))?;
+                let error = optional(fields.next()?, error)?;
+                self.open?;
+                let case = report.cases.last_mut().filter(|case| case.index == index)?;
+                if (status == CaseStatus::Passed) != error.is_none() {
+                    return None;
+                }
+                case.status = Some(status);
+                case.error = error;
+                self.close(fuel, execution);
+            }
+            "result" if report.result.is_none() => report.result = Some(fields.next()?),
+            // The first error is the one that ended things; what follows from it says less.
+            "error" if report.error.is_none() => report.error = Some(error(fields.next()?)?),
+            "attempt" => {
+                let kind = text(fields.next()?).and_then(|word| AttemptKind::parse(&word))?;
+                return Some(Some(ToldAttempt { kind, operation: text(fields.next()?)?, target: text(fields.next()?)? }));
+            }
+            _ => return None,
+        }
+        Some(None)
+    }
+
+    fn close(&mut self, fuel: u64, execution: Duration) {
+        let (Some((fuel_then, execution_then)), Some(case)) = (self.open.take(), self.report.cases.last_mut()) else { return };
+        case.fuel_used = fuel.saturating_sub(fuel_then);
+        case.execution = execution.saturating_sub(execution_then);
+    }
+}
+
+/// A message beyond the bounds.
+#[derive(Debug)]
+pub struct Refused;
+
+fn text(value: Value) -> Option<String> {
+    let mut text = match value {
+        Value::Str(text) => text,
+        Value::Surrogates(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        _ => return None,
+    };
+    if let Some((end, _)) = text.char_indices().nth(TEXT) {
+        text.truncate(end);
+    }
+    Some(text)
+}
+
+fn index(value: Value) -> Option<usize> {
+    match value {
+        Value::Int(index) => usize::try_from(index).ok(),
+        _ => None,
+    }
+}
+
+fn line(value: Value) -> Option<u32> {
+    match value {
+        Value::Int(line) => u32::try_from(line).ok(),
+        _ => None,
+    }
+}
+
+/// `None` stays `None`; anything else must parse.
+fn optional<T>(value: Value, parse: impl Fn(Value) -> Option<T>) -> Option<Option<T>> {
+    match value {
+        Value::None => Some(None),
+        value => parse(value).map(Some),
+    }
+}
+
+fn error(value: Value) -> Option<ErrorReport> {
+    let Value::Tuple(fields) = value else { return None };
+    let mut fields = fields.into_iter();
+    let class = text(fields.next()?).and_then(|word| FailureClass::parse(&word))?;
+    // These are the host's to say.
+    if matches!(class, FailureClass::None | FailureClass::InfrastructureError | FailureClass::PolicyBlocked) {
+        return None;
+    }
+    let type_name = text(fields.next()?)?;
+    let message = text(fields.next()?)?;
+    let line = optional(fields.next()?, line)?;
+    let Value::List(frames) = fields.next()? else { return None };
+    let traceback = frames.into_iter().take(FRAMES).map(frame).collect::<Option<_>>()?;
+    Some(ErrorReport { class, type_name, message, line, traceback })
+}
+
+fn frame(value: Value) -> Option<Frame> {
+    let Value::Tuple(fields) = value else { return None };
+    let mut fields = fields.into_iter();
+    Some(Frame {
+        file: text(fields.next()?)?,
+        line: optional(fields.next()?, self::line)?.unwrap_or(0),
+        function: text(fields.next()?)?,
+        source: text(fields.next()?)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(fields: Vec<Value>) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        Value::Tuple(fields).encode(&mut bytes);
+        bytes
+    }
+
+    fn send(reporter: &mut Reporter, fields: Vec<Value>) {
+        let _ = reporter.take(&message(fields), 0, Duration::ZERO);
+    }
+
+    fn planned(cases: usize) -> Reporter {
+        let mut reporter = Reporter::default();
+        send(&mut reporter, vec![Value::str("plan"), Value::List(vec![Value::str("case"); cases])]);
+        reporter
+    }
+
+    fn begin(index: i64) -> Vec<Value> {
+        vec![Value::str("case_begin"), Value::Int(index)]
+    }
+
+    fn pass(index: i64) -> Vec<Value> {
+        vec![Value::str("case_end"), Value::Int(index), Value::str("passed"), Value::None]
+    }
+
+    #[test]
+    fn a_case_counts_once_and_in_order() {
+        let mut reporter = planned(2);
+        for fields in [begin(0), pass(0), pass(0), begin(0), pass(0), begin(5), pass(1), begin(1)] {
+            send(&mut reporter, fields);
+        }
+        let report = reporter.finish(7, Duration::ZERO);
+        let seen: Vec<_> = report.cases.iter().map(|case| (case.index, case.status)).collect();
+        assert_eq!(seen, [(0, Some(CaseStatus::Passed)), (1, None)]);
+        assert_eq!(report.odd_messages, 5);
+    }
+
+    #[test]
+    fn a_second_plan_is_refused() {
+        let mut reporter = planned(2);
+        send(&mut reporter, vec![Value::str("plan"), Value::List(vec![Value::str("one")])]);
+        assert_eq!(reporter.finish(0, Duration::ZERO).plan.len(), 2);
+    }
+
+    #[test]
+    fn a_pass_with_an_error_is_no_pass() {
+        let mut reporter = planned(1);
+        send(&mut reporter, begin(0));
+        send(&mut reporter, vec![Value::str("case_end"), Value::Int(0), Value::str("failed"), Value::None]);
+        assert_eq!(reporter.finish(0, Duration::ZERO).cases[0].status, None);
+    }
+
+    #[test]
+    fn messages_are_bounded() {
+        let mut reporter = Reporter::default();
+        let large = message(vec![Value::str("result"), Value::Bytes(vec![0; BYTES])]);
+        assert!(reporter.take(&large, 0, Duration::ZERO).is_err());
+    }
+
+    #[test]
+    fn the_guest_cannot_claim_our_own_failure() {
+        let mut reporter = Reporter::default();
+        let error = Value::Tuple(vec![Value::str("infrastructure_error"), Value::str("E"), Value::str(""), Value::None, Value::List(vec![])]);
+        send(&mut reporter, vec![Value::str("error"), error]);
+        assert_eq!(reporter.finish(0, Duration::ZERO).error, None);
+    }
+}

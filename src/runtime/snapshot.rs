@@ -1,0 +1,55 @@
+//! From the reactor that the recipe builds to the image that runs start from: initialise once, keep the memory.
+
+use wasmparser::ValType;
+use wasmtime::{Engine, Instance, Linker, Module, Store, Val};
+use wasmtime_wizer::{InstanceState, SnapshotVal, Wizer};
+
+use super::state::State;
+
+/// Runs the reactor's initialisation and returns the module whose memory is what it left.
+///
+/// # Errors
+/// When the reactor is not one, or its initialisation fails; what it printed on its standard error is in the message.
+pub async fn take(engine: &Engine, linker: &Linker<State>, state: State, reactor: &[u8]) -> wasmtime::Result<Vec<u8>> {
+    let mut wizer = Wizer::new();
+    wizer.init_func("wizer-initialize");
+    let (context, instrumented) = wizer.instrument(reactor)?;
+    let module = Module::new(engine, &instrumented)?;
+    let mut store = Store::new(engine, state);
+    store.limiter(|state| &mut state.limiter);
+    // Initialisation is ours: nothing in it is to be stopped.
+    store.set_fuel(u64::MAX)?;
+    let instance = linker.instantiate_async(&mut store, &module).await?;
+    for function in ["_initialize", "wizer-initialize"] {
+        let initialise = instance.get_typed_func::<(), ()>(&mut store, function)?;
+        if let Err(error) = initialise.call_async(&mut store, ()).await {
+            let said = std::mem::replace(&mut store.data_mut().streams.stderr, super::capture::Capture::new(0)).finish().text();
+            return Err(error.context(format!("initialising the interpreter failed: {said}")));
+        }
+    }
+    wizer.snapshot(&context, &mut Initialised { store, instance }).await
+}
+
+struct Initialised {
+    store: Store<State>,
+    instance: Instance,
+}
+
+impl InstanceState for Initialised {
+    async fn global_get(&mut self, name: &str, _: ValType) -> SnapshotVal {
+        // wizer names only globals that it added to the module's exports itself.
+        let global = self.instance.get_global(&mut self.store, name).expect("wizer exports the globals it asks for");
+        match global.get(&mut self.store) {
+            Val::I32(value) => SnapshotVal::I32(value),
+            Val::I64(value) => SnapshotVal::I64(value),
+            Val::F32(bits) => SnapshotVal::F32(bits),
+            Val::F64(bits) => SnapshotVal::F64(bits),
+            other => unreachable!("a C toolchain makes no global of type {:?}", other.ty(&self.store)),
+        }
+    }
+
+    async fn memory_contents(&mut self, name: &str, contents: impl FnOnce(&[u8]) + Send) {
+        let memory = self.instance.get_memory(&mut self.store, name).expect("wizer exports the memories it asks for");
+        contents(memory.data(&self.store));
+    }
+}

@@ -1,0 +1,105 @@
+//! What one guest has of the host: its clocks, streams, files, reports and limits.
+
+use std::sync::Arc;
+
+use wasmtime::{Caller, Memory};
+use wasmtime_wasi::WasiCtxBuilder;
+use wasmtime_wasi::p1::WasiP1Ctx;
+
+use super::capture::Capture;
+use super::clock::Clock;
+use super::files::{Attempts, Descriptors, Errno, Output, Stdio};
+use super::limiter::MemoryLimiter;
+use super::metered::Stopwatch;
+use super::report::Reporter;
+
+/// A program that writes more than this many times what is kept is stopped: it fills nothing, but never ends either.
+const FLOOD_FACTOR: u64 = 64;
+
+/// The host's side of one guest.
+pub struct State {
+    pub(super) wasi: WasiP1Ctx,
+    pub(super) memory: Option<Memory>,
+    pub(super) limiter: MemoryLimiter,
+    pub(super) clock: Clock,
+    pub(super) stopwatch: Arc<Stopwatch>,
+    pub(super) fuel: u64,
+    pub(super) streams: Streams,
+    pub(super) descriptors: Descriptors,
+    pub(super) attempts: Attempts,
+    pub(super) reporter: Reporter,
+}
+
+/// Standard input, output and error.
+pub struct Streams {
+    pub(super) stdin: Vec<u8>,
+    pub(super) stdin_at: usize,
+    pub(super) stdout: Capture,
+    pub(super) stderr: Capture,
+    flood: u64,
+}
+
+/// The guest wrote far more than is kept.
+#[derive(Debug, thiserror::Error)]
+#[error("output flood: more than {0} bytes were written")]
+pub struct OutputFlood(pub u64);
+
+impl Streams {
+    /// Reads `stdin`, keeps `limit` bytes of each output.
+    pub fn new(stdin: Vec<u8>, limit: u64) -> Self {
+        Self {
+            stdin,
+            stdin_at: 0,
+            stdout: Capture::new(limit),
+            stderr: Capture::new(limit),
+            flood: limit.max(64 << 10).saturating_mul(FLOOD_FACTOR),
+        }
+    }
+
+    /// Whether the guest is to be stopped for what it writes.
+    pub fn flooded(&self) -> Result<(), OutputFlood> {
+        let written = self.stdout.total().saturating_add(self.stderr.total());
+        if written > self.flood { Err(OutputFlood(self.flood)) } else { Ok(()) }
+    }
+}
+
+impl Stdio for Streams {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Errno> {
+        let rest = &self.stdin[self.stdin_at..];
+        let length = rest.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&rest[..length]);
+        self.stdin_at += length;
+        Ok(length)
+    }
+
+    fn write(&mut self, output: Output, bytes: &[u8]) -> Result<usize, Errno> {
+        match output {
+            Output::Stdout => self.stdout.write(bytes),
+            Output::Stderr => self.stderr.write(bytes),
+        }
+        Ok(bytes.len())
+    }
+}
+
+impl State {
+    /// The guest's memory and the rest of its state, to be used together.
+    pub(super) fn split<'a>(caller: &'a mut Caller<'_, State>) -> wasmtime::Result<(&'a mut [u8], &'a mut State)> {
+        let memory = match caller.data().memory {
+            Some(memory) => memory,
+            // While the image is made nobody has looked the memory up yet.
+            None => caller.get_export("memory").and_then(wasmtime::Extern::into_memory).ok_or_else(|| wasmtime::Error::msg("the guest has no memory"))?,
+        };
+        caller.data_mut().memory = Some(memory);
+        Ok(memory.data_and_store_mut(caller))
+    }
+}
+
+/// Preview 1 for a guest without arguments, environment, directories or network; `random` seeded when it must be
+/// repeatable.
+pub fn wasi(seed: Option<u64>) -> WasiP1Ctx {
+    let mut builder = WasiCtxBuilder::new();
+    if let Some(seed) = seed {
+        builder.secure_random(<rand_chacha::ChaCha12Rng as rand_core::SeedableRng>::seed_from_u64(seed));
+    }
+    builder.build_p1()
+}

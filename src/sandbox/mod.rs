@@ -1,0 +1,44 @@
+//! Runs a program, contained: the one way from a [`Program`] and a [`Grant`] to an [`Outcome`].
+
+use crate::domain::grant::Grant;
+use crate::domain::run::{Outcome, Program};
+pub use crate::runtime::files::FilesError;
+use crate::worker::{WorkerError, WorkerPool};
+
+/// We failed; the program is not to blame and is not graded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the sandbox failed: {0}")]
+pub struct SandboxError(#[from] WorkerError);
+
+/// Checks the files of a program before it is run: where they lie, and whether they fit the grant.
+///
+/// # Errors
+/// What a client can put right.
+pub fn check_files(program: &Program, grant: &Grant) -> Result<(), FilesError> {
+    crate::runtime::check_files(program, grant.limits())
+}
+
+/// Fresh interpreters for whoever holds a grant.
+pub struct Sandbox {
+    workers: WorkerPool,
+}
+
+impl Sandbox {
+    /// Guests run in these workers.
+    pub fn new(workers: WorkerPool) -> Self {
+        Self { workers }
+    }
+
+    /// The workers, for those who watch over them.
+    pub fn workers(&self) -> &WorkerPool {
+        &self.workers
+    }
+
+    /// Runs a program in a fresh interpreter. Dropping the future stops the guest.
+    ///
+    /// # Errors
+    /// When we fail. However the guest ends, that is an [`Outcome`].
+    pub async fn run(&self, program: Program, grant: &Grant) -> Result<Outcome, SandboxError> {
+        Ok(self.workers.run(program, grant).await?)
+    }
+}

@@ -1,0 +1,268 @@
+//! One submission, from request to verdict.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::future::try_join_all;
+
+use super::{Busy, Service};
+use crate::domain::grant::{Grant, Limits};
+use crate::domain::ids::ExecutionId;
+use crate::domain::run::{Attempt, Captured, End, File, Outcome, Program};
+use crate::domain::submission::{Compare, StdinCase, Submission, Tests};
+use crate::domain::value::Value;
+use crate::domain::verdict::{FailureClass, Integrity, IntegrityLevel, Status, Verdict};
+use crate::grader;
+use crate::policy::Refusal;
+use crate::sandbox::{self, FilesError, SandboxError};
+
+/// A submission that was not carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum ExecuteError {
+    /// Policy does not admit it.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// Longer than the policy allows.
+    #[error("{field} has {asked} {unit}; this policy allows at most {allowed}")]
+    TooLarge {
+        /// The field of the request.
+        field: &'static str,
+        /// Its size.
+        asked: usize,
+        /// The largest allowed.
+        allowed: usize,
+        /// Of what.
+        unit: &'static str,
+    },
+    /// A file of the request can't be put into the sandbox.
+    #[error(transparent)]
+    Files(#[from] FilesError),
+    /// No place, and no room to wait.
+    #[error(transparent)]
+    Busy(#[from] Busy),
+}
+
+/// What became of a submission.
+#[derive(Debug)]
+pub struct Executed {
+    /// Its name.
+    pub id: ExecutionId,
+    /// Did it pass?
+    pub verdict: Verdict,
+    /// Summed over its runs; the largest for memory.
+    pub cost: Cost,
+    /// Of the run that the verdict speaks of: the only one, or the first that failed, or the first.
+    pub stdout: Captured,
+    /// Likewise.
+    pub stderr: Captured,
+    /// The value asked for.
+    pub result: Option<Value>,
+    /// The files asked for.
+    pub files: Vec<File>,
+    /// What was tried at the boundary.
+    pub attempts: Vec<Attempt>,
+    /// Attempts that were not kept.
+    pub attempts_dropped: u64,
+    /// Limits in force.
+    pub limits: Limits,
+    /// Name of the policy.
+    pub policy: String,
+}
+
+/// What a submission cost.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cost {
+    /// CPU time and sleep.
+    pub execution: Duration,
+    /// Waiting for a place and for a core.
+    pub queue: Duration,
+    /// CPU time.
+    pub cpu: Duration,
+    /// Instructions.
+    pub fuel: u64,
+    /// The largest linear memory, in bytes.
+    pub peak_memory_bytes: u64,
+}
+
+impl Service {
+    /// Admits, runs and grades one submission.
+    ///
+    /// # Errors
+    /// When it is refused; nothing was run. Our own failure is a verdict of status `infrastructure_error`.
+    pub async fn execute(&self, submission: Submission) -> Result<Executed, ExecuteError> {
+        let Submission { mut program, tests, policy, limits, labels: _ } = submission;
+        self.check_sizes(&policy, &program, tests.as_ref())?;
+        let grant = self.policies.admit(&policy, &limits)?;
+        let id = ExecutionId::generate();
+        let planned = tests.as_ref().and_then(Tests::known_cases);
+        let stdin_cases = match tests {
+            None => None,
+            Some(Tests::InProcess(tests)) => {
+                program.tests = Some(tests);
+                None
+            }
+            Some(Tests::StdinStdout { cases, compare }) => Some((cases, compare)),
+        };
+        sandbox::check_files(&program, &grant)?;
+        let graded = program.tests.is_some();
+        let done = match stdin_cases {
+            Some((cases, compare)) => self.run_cases(&program, &grant, &cases, compare).await,
+            None => self.run_one(program, &grant).await.map(|(outcome, queue)| {
+                let verdict = if graded { grader::in_process(&outcome, planned) } else { grader::run_only(&outcome) };
+                (verdict, vec![outcome], queue)
+            }),
+        };
+        match done {
+            Ok((verdict, outcomes, queue)) => Ok(executed(id, verdict, outcomes, queue, &grant, policy)),
+            Err(Failure::Busy(busy)) => {
+                self.metrics.refused_busy.inc();
+                Err(busy.into())
+            }
+            Err(Failure::Sandbox(error)) => {
+                tracing::error!(%id, %error, "a run could not be carried out");
+                self.metrics.runs.with_label_values(&[FailureClass::InfrastructureError.word()]).inc();
+                Ok(executed(id, infrastructure_error(planned), Vec::new(), Duration::ZERO, &grant, policy))
+            }
+        }
+    }
+
+    /// Runs a snippet of our own, to see that everything works.
+    ///
+    /// # Errors
+    /// What does not.
+    pub async fn self_test(&self) -> Result<(), String> {
+        let grant = self.policies.admit("default", &Default::default()).map_err(|error| error.to_string())?;
+        let program = Program { code: "print(6 * 7)".to_owned(), ..Program::default() };
+        // It takes no place in the queue: it must tell whether guests run, not whether there is much to do.
+        let outcome = self.sandbox.run(program, &grant).await.map_err(|error| error.to_string())?;
+        match (&outcome.end, outcome.stdout.text().as_str()) {
+            (End::Exited(0), "42\n") => Ok(()),
+            (end, _) => Err(format!("the test snippet ended with {end:?}")),
+        }
+    }
+
+    fn check_sizes(&self, policy: &str, program: &Program, tests: Option<&Tests>) -> Result<(), ExecuteError> {
+        use crate::domain::run::InProcessTests::{Asserts, CheckFunction, Script};
+        let allowed = self.policies.request_limits(policy)?;
+        let (source, cases) = match tests {
+            None => (0, 0),
+            Some(Tests::InProcess(Asserts { setup, asserts })) => (setup.len() + asserts.iter().map(String::len).sum::<usize>(), asserts.len()),
+            Some(Tests::InProcess(CheckFunction { source, .. } | Script { source })) => (source.len(), 1),
+            Some(Tests::StdinStdout { cases, .. }) => (0, cases.len()),
+        };
+        let checks = [
+            ("code", program.code.len(), allowed.code_bytes, "bytes"),
+            ("tests", source, allowed.code_bytes, "bytes"),
+            ("tests.cases", cases, allowed.cases, "cases"),
+        ];
+        match checks.into_iter().find(|(_, asked, allowed, _)| asked > allowed) {
+            Some((field, asked, allowed, unit)) => Err(ExecuteError::TooLarge { field, asked, allowed, unit }),
+            None => Ok(()),
+        }
+    }
+
+    /// One run, with the time that it waited.
+    async fn run_one(&self, program: Program, grant: &Grant) -> Result<(Outcome, Duration), Failure> {
+        let arrived = Instant::now();
+        let place = self.capacity.enter().await?;
+        let waited = arrived.elapsed();
+        let outcome = self.sandbox.run(program, grant).await?;
+        drop(place);
+        let queue = waited + outcome.usage.waiting;
+        self.count(&outcome, queue);
+        Ok((outcome, queue))
+    }
+
+    async fn run_cases(&self, program: &Program, grant: &Grant, cases: &[StdinCase], compare: Compare) -> Result<(Verdict, Vec<Outcome>, Duration), Failure> {
+        // A few at a time: one submission with many cases must not fill the queue by itself.
+        const AT_ONCE: usize = 4;
+        let mut outcomes = Vec::with_capacity(cases.len());
+        let mut queue = Duration::ZERO;
+        for group in cases.chunks(AT_ONCE) {
+            let runs = group.iter().map(|case| {
+                let args = case.args.clone().unwrap_or_else(|| program.args.clone());
+                self.run_one(Program { stdin: case.stdin.clone().into_bytes(), args, ..program.clone() }, grant)
+            });
+            for (outcome, waited) in try_join_all(runs).await? {
+                outcomes.push(outcome);
+                queue = queue.max(waited);
+            }
+        }
+        let results = cases.iter().zip(&outcomes).enumerate().map(|(index, (case, outcome))| grader::stdin_case(index, case, compare, outcome)).collect();
+        Ok((grader::stdin_stdout(results, &outcomes), outcomes, queue))
+    }
+
+    fn count(&self, outcome: &Outcome, queue: Duration) {
+        let metrics = Arc::clone(&self.metrics);
+        let class = grader::run_only(outcome).class;
+        metrics.runs.with_label_values(&[class.word()]).inc();
+        metrics.queue_seconds.observe(queue.as_secs_f64());
+        metrics.start_seconds.observe(outcome.usage.start.as_secs_f64());
+        metrics.run_seconds.observe(outcome.usage.execution.as_secs_f64());
+        metrics.fuel.inc_by(outcome.usage.fuel);
+        metrics.output_bytes.inc_by(outcome.stdout.total_bytes + outcome.stderr.total_bytes);
+    }
+}
+
+enum Failure {
+    Busy(Busy),
+    Sandbox(SandboxError),
+}
+
+impl From<Busy> for Failure {
+    fn from(busy: Busy) -> Self {
+        Self::Busy(busy)
+    }
+}
+
+impl From<SandboxError> for Failure {
+    fn from(error: SandboxError) -> Self {
+        Self::Sandbox(error)
+    }
+}
+
+fn executed(id: ExecutionId, verdict: Verdict, outcomes: Vec<Outcome>, queue: Duration, grant: &Grant, policy: String) -> Executed {
+    let cost = Cost {
+        execution: outcomes.iter().map(|outcome| outcome.usage.execution).sum(),
+        queue,
+        cpu: outcomes.iter().map(|outcome| outcome.usage.cpu).sum(),
+        fuel: outcomes.iter().map(|outcome| outcome.usage.fuel).sum(),
+        peak_memory_bytes: outcomes.iter().map(|outcome| outcome.usage.peak_memory_bytes).max().unwrap_or(0),
+    };
+    let spoken_of = verdict.cases.iter().position(|case| case.class != FailureClass::None).filter(|index| *index < outcomes.len()).unwrap_or(0);
+    let attempts_dropped = outcomes.iter().map(|outcome| outcome.attempts_dropped).sum();
+    let mut outcomes = outcomes;
+    let attempts = merged(outcomes.iter_mut().flat_map(|outcome| std::mem::take(&mut outcome.attempts)));
+    let shown = if outcomes.is_empty() { None } else { Some(outcomes.swap_remove(spoken_of)) };
+    let (stdout, stderr, result, files) = match shown {
+        Some(outcome) => (outcome.stdout, outcome.stderr, outcome.report.result, outcome.files),
+        None => (Captured::default(), Captured::default(), None, Vec::new()),
+    };
+    Executed { id, verdict, cost, stdout, stderr, result, files, attempts, attempts_dropped, limits: *grant.limits(), policy }
+}
+
+/// The same attempt in several runs is one attempt.
+fn merged(attempts: impl Iterator<Item = Attempt>) -> Vec<Attempt> {
+    let mut all: Vec<Attempt> = Vec::new();
+    for attempt in attempts {
+        let same = |known: &&mut Attempt| (known.kind, known.allowed) == (attempt.kind, attempt.allowed) && known.operation == attempt.operation && known.target == attempt.target;
+        match all.iter_mut().find(same) {
+            Some(known) => known.count = known.count.saturating_add(attempt.count),
+            None => all.push(attempt),
+        }
+    }
+    all
+}
+
+/// Nothing was graded: the client may try again.
+fn infrastructure_error(planned: Option<usize>) -> Verdict {
+    Verdict {
+        status: Status::InfrastructureError,
+        exit_code: 1,
+        class: FailureClass::InfrastructureError,
+        error: None,
+        compiled: false,
+        cases: Vec::new(),
+        integrity: Integrity { level: IntegrityLevel::None, planned: planned.unwrap_or(0), reported: 0, signals: Vec::new() },
+    }
+}

@@ -1,0 +1,11 @@
+//! The process wall: guests live in worker processes, and a worker that dies takes only its own runs with it.
+//!
+//! - [`WorkerPool`] starts one worker a core, watches over them, and replaces those that die or hang;
+//! - [`process::main`] is the worker's own loop (`proofbox worker`, started by the pool alone);
+//! - `protocol` is what they say to each other over a Unix socket.
+
+mod pool;
+pub mod process;
+mod protocol;
+
+pub use pool::{WorkerError, WorkerPool, WorkerSettings};

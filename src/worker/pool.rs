@@ -1,0 +1,309 @@
+//! Starts workers, gives them runs, and replaces those that die or hang.
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use tokio::net::UnixStream;
+use tokio::process::{Child, Command};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio_util::codec::{FramedRead, FramedWrite};
+
+use super::protocol::{FromWorker, RunId, ToWorker, decode, encode, framing};
+use crate::domain::grant::Grant;
+use crate::domain::run::{Outcome, Program};
+use crate::metrics::Metrics;
+use crate::runtime::image::Image;
+
+/// A worker that has not answered for so long is hung: guests give way every millisecond.
+const SILENCE: Duration = Duration::from_secs(15);
+const PING_EVERY: Duration = Duration::from_secs(2);
+/// Loading the image and reserving the pool's address space takes a fraction of this.
+const START: Duration = Duration::from_secs(30);
+/// A run waits so long for a worker when all are being replaced.
+const NO_WORKER: Duration = Duration::from_secs(10);
+/// Between two attempts to start a worker that fails at once.
+const RETRY: Duration = Duration::from_millis(200);
+
+/// What workers are started with.
+#[derive(Clone, Debug)]
+pub struct WorkerSettings {
+    /// The binary that has the `worker` command: this one.
+    pub binary: PathBuf,
+    /// What guests are made from.
+    pub image: Image,
+    /// Worker processes.
+    pub count: usize,
+    /// Interpreters alive at once in each.
+    pub slots: u32,
+    /// The largest linear memory of any guest.
+    pub memory_bytes: u64,
+}
+
+/// We failed; the program is not to blame.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WorkerError {
+    /// The worker died while the run was in it.
+    #[error("the worker process ended while it ran this")]
+    Lost,
+    /// No worker could be started.
+    #[error("no worker process is available")]
+    Unavailable,
+    /// The worker could not run it.
+    #[error("the worker failed: {0}")]
+    Failed(String),
+}
+
+type Answer = oneshot::Sender<Result<Outcome, WorkerError>>;
+
+/// One place in the pool, whoever fills it now.
+struct Place {
+    link: Mutex<Option<Link>>,
+    process: AtomicU32,
+    live: AtomicU32,
+}
+
+/// The way to a worker that is ready.
+struct Link {
+    frames: mpsc::UnboundedSender<ToWorker>,
+    waiting: HashMap<RunId, Answer>,
+}
+
+/// The workers of one service.
+pub struct WorkerPool {
+    places: Arc<Vec<Place>>,
+    changed: Arc<Notify>,
+    next: AtomicU64,
+    /// Ends the supervisors, and with them the workers, when it is dropped.
+    _supervisors: JoinSet<()>,
+    ready: watch::Receiver<usize>,
+}
+
+impl WorkerPool {
+    /// Starts the workers; they become ready in their own time.
+    pub fn start(settings: WorkerSettings, metrics: Arc<Metrics>) -> Self {
+        let place = || Place { link: Mutex::new(None), process: AtomicU32::new(0), live: AtomicU32::new(0) };
+        let places: Arc<Vec<Place>> = Arc::new(std::iter::repeat_with(place).take(settings.count).collect());
+        let changed = Arc::new(Notify::new());
+        let (announce, ready) = watch::channel(0);
+        let announce = Arc::new(announce);
+        let settings = Arc::new(settings);
+        let mut supervisors = JoinSet::new();
+        for index in 0..settings.count {
+            let supervisor = Supervisor {
+                index,
+                settings: Arc::clone(&settings),
+                places: Arc::clone(&places),
+                changed: Arc::clone(&changed),
+                ready: Arc::clone(&announce),
+                metrics: Arc::clone(&metrics),
+            };
+            supervisors.spawn(supervisor.keep());
+        }
+        Self { places, changed, next: AtomicU64::new(0), _supervisors: supervisors, ready }
+    }
+
+    /// Waits until the first worker is ready.
+    ///
+    /// # Errors
+    /// When none has become ready in the time that a start may take.
+    pub async fn wait_ready(&self) -> Result<(), WorkerError> {
+        let mut ready = self.ready.clone();
+        let first = timeout(START, ready.wait_for(|count| *count > 0)).await;
+        if matches!(first, Ok(Ok(_))) { Ok(()) } else { Err(WorkerError::Unavailable) }
+    }
+
+    /// Process ids of the workers that are ready.
+    pub fn processes(&self) -> Vec<u32> {
+        self.places.iter().map(|place| place.process.load(Ordering::Relaxed)).filter(|id| *id != 0).collect()
+    }
+
+    /// Interpreters alive in all workers, as they last told.
+    pub fn live(&self) -> u32 {
+        self.places.iter().map(|place| place.live.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Runs a program in the worker that has the least to do. Dropping the future stops the guest.
+    ///
+    /// # Errors
+    /// When we fail; see [`WorkerError`].
+    pub async fn run(&self, program: Program, grant: &Grant) -> Result<Outcome, WorkerError> {
+        let (answer, answered) = oneshot::channel();
+        let (place, id) = timeout(NO_WORKER, self.send(program, grant, answer)).await.map_err(|_| WorkerError::Unavailable)?;
+        let cancel = CancelOnDrop { place, id };
+        let result = answered.await.unwrap_or(Err(WorkerError::Lost));
+        std::mem::forget(cancel);
+        result
+    }
+
+    async fn send(&self, program: Program, grant: &Grant, answer: Answer) -> (&Place, RunId) {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        loop {
+            // Registered before looking, so that no change is missed in between.
+            let changed = self.changed.notified();
+            let least = self.places.iter().filter_map(|place| Some((place.link.lock().expect("no holder panics").as_ref()?.waiting.len(), place)));
+            if let Some((_, place)) = least.min_by_key(|(waiting, _)| *waiting)
+                && let Some(link) = place.link.lock().expect("no holder panics").as_mut()
+            {
+                link.waiting.insert(id, answer);
+                // A worker that is going has its waiting runs ended by its supervisor, this one among them.
+                let _ = link.frames.send(ToWorker::Run { id, program: Box::new(program), limits: *grant.limits() });
+                return (place, id);
+            }
+            changed.await;
+        }
+    }
+}
+
+/// Tells the worker that nobody waits any more.
+struct CancelOnDrop<'a> {
+    place: &'a Place,
+    id: RunId,
+}
+
+impl Drop for CancelOnDrop<'_> {
+    fn drop(&mut self) {
+        if let Some(link) = self.place.link.lock().expect("no holder panics").as_mut()
+            && link.waiting.remove(&self.id).is_some()
+        {
+            let _ = link.frames.send(ToWorker::Cancel { id: self.id });
+        }
+    }
+}
+
+/// Keeps one place filled.
+struct Supervisor {
+    index: usize,
+    settings: Arc<WorkerSettings>,
+    places: Arc<Vec<Place>>,
+    changed: Arc<Notify>,
+    ready: Arc<watch::Sender<usize>>,
+    metrics: Arc<Metrics>,
+}
+
+impl Supervisor {
+    fn place(&self) -> &Place {
+        &self.places[self.index]
+    }
+
+    async fn keep(self) {
+        loop {
+            let started = Instant::now();
+            match self.one_worker().await {
+                Ok(status) => tracing::warn!(worker = self.index, %status, "a worker ended; starting another"),
+                Err(error) => tracing::error!(worker = self.index, %error, "a worker failed; starting another"),
+            }
+            self.metrics.worker_restarts.inc();
+            if started.elapsed() < RETRY {
+                tokio::time::sleep(RETRY).await;
+            }
+        }
+    }
+
+    /// From start to end of one worker process.
+    async fn one_worker(&self) -> anyhow::Result<ExitStatus> {
+        let (ours, theirs) = StdUnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        let mut child = Command::new(&self.settings.binary)
+            .arg("worker")
+            .env_clear()
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::null())
+            .stderr(Stdio::inherit())
+            .kill_on_drop(true)
+            .spawn()?;
+        let served = self.serve(UnixStream::from_std(ours)?, &child).await;
+        self.unlink();
+        let status = end(&mut child).await?;
+        served.map(|()| status)
+    }
+
+    /// Talks to a worker until it is gone or silent.
+    async fn serve(&self, socket: UnixStream, child: &Child) -> anyhow::Result<()> {
+        let (read, write) = socket.into_split();
+        let mut incoming = FramedRead::new(read, framing());
+        let mut outgoing = FramedWrite::new(write, framing());
+        let settings = &self.settings;
+        let start = ToWorker::Start { image: Box::new(settings.image.clone()), slots: settings.slots, memory_bytes: settings.memory_bytes };
+        outgoing.send(encode(&start)).await?;
+        let Some(first) = timeout(START, incoming.next()).await? else { return Ok(()) };
+        let FromWorker::Ready = decode(&first?)? else { anyhow::bail!("the worker's first frame is not Ready") };
+
+        let (frames, mut queue) = mpsc::unbounded_channel();
+        let ping = frames.clone();
+        *self.place().link.lock().expect("no holder panics") = Some(Link { frames, waiting: HashMap::new() });
+        self.place().process.store(child.id().unwrap_or(0), Ordering::Relaxed);
+        self.ready.send_modify(|count| *count += 1);
+        self.changed.notify_waiters();
+
+        let write = async {
+            while let Some(frame) = queue.recv().await {
+                outgoing.send(encode(&frame)).await?;
+            }
+            anyhow::Ok(())
+        };
+        let read = async {
+            let mut pings = interval(PING_EVERY);
+            pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            let mut heard = Instant::now();
+            loop {
+                tokio::select! {
+                    frame = incoming.next() => {
+                        let Some(frame) = frame else { return anyhow::Ok(()) };
+                        heard = Instant::now();
+                        self.answer(decode(&frame?)?);
+                    }
+                    _ = pings.tick() => {
+                        anyhow::ensure!(heard.elapsed() < SILENCE, "it has not answered for {SILENCE:?}");
+                        let _ = ping.send(ToWorker::Ping);
+                    }
+                }
+            }
+        };
+        tokio::select! {
+            ended = read => ended,
+            ended = write => ended,
+        }
+    }
+
+    fn answer(&self, message: FromWorker) {
+        match message {
+            FromWorker::Ready => {}
+            FromWorker::Pong { live } => self.place().live.store(live, Ordering::Relaxed),
+            FromWorker::Done { id, result } => {
+                let waiting = self.place().link.lock().expect("no holder panics").as_mut().and_then(|link| link.waiting.remove(&id));
+                if let Some(answer) = waiting {
+                    // The receiver may have gone this moment; then nobody is interested.
+                    let _ = answer.send(result.map(|outcome| *outcome).map_err(WorkerError::Failed));
+                }
+            }
+        }
+    }
+
+    /// Takes the worker out of the pool; what ran in it is lost.
+    fn unlink(&self) {
+        let place = self.place();
+        let link = place.link.lock().expect("no holder panics").take();
+        place.process.store(0, Ordering::Relaxed);
+        place.live.store(0, Ordering::Relaxed);
+        let Some(link) = link else { return };
+        self.ready.send_modify(|count| *count -= 1);
+        for (_, answer) in link.waiting {
+            let _ = answer.send(Err(WorkerError::Lost));
+        }
+    }
+}
+
+async fn end(child: &mut Child) -> std::io::Result<ExitStatus> {
+    // It is gone already, or hangs: there is nothing to wait for.
+    child.start_kill()?;
+    child.wait().await
+}

@@ -1,0 +1,91 @@
+//! The worker's own loop: one thread, on which guests take turns.
+
+use std::collections::HashMap;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use anyhow::Context;
+use futures_util::{SinkExt, StreamExt};
+use tokio::net::UnixStream;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::AbortHandle;
+use tokio_util::codec::{FramedRead, FramedWrite};
+
+use super::protocol::{FromWorker, RunId, ToWorker, decode, encode, framing};
+use crate::runtime::Interpreters;
+
+type Running = Arc<Mutex<HashMap<RunId, AbortHandle>>>;
+
+/// Serves the front process on standard input, which is a Unix socket, until that is closed.
+///
+/// # Errors
+/// When the image can't be loaded or the socket breaks.
+pub fn main() -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        // A turn of a guest takes about a millisecond, so between turns there is always time to look at the socket.
+        .event_interval(1)
+        .build()?;
+    runtime.block_on(serve())
+}
+
+async fn serve() -> anyhow::Result<()> {
+    let descriptor = std::io::stdin().as_fd().try_clone_to_owned()?;
+    let socket = StdUnixStream::from(descriptor);
+    socket.set_nonblocking(true).context("standard input is not the front process's socket")?;
+    let (read, write) = UnixStream::from_std(socket)?.into_split();
+    let mut incoming = FramedRead::new(read, framing());
+    let mut outgoing = FramedWrite::new(write, framing());
+
+    let first = incoming.next().await.context("the front process said nothing")??;
+    let ToWorker::Start { image, slots, memory_bytes } = decode(&first)? else { anyhow::bail!("the first frame must be Start") };
+    let interpreters = Arc::new(Interpreters::pooled(&image, slots, memory_bytes).map_err(|error| anyhow::anyhow!("loading the image: {error:#}"))?);
+
+    let (answers, mut queue) = mpsc::unbounded_channel::<FromWorker>();
+    let writer = tokio::spawn(async move {
+        while let Some(answer) = queue.recv().await {
+            if outgoing.send(encode(&answer)).await.is_err() {
+                return;
+            }
+        }
+    });
+    answers.send(FromWorker::Ready)?;
+    let running = Running::default();
+    // The front process spreads runs evenly; when a worker is missing, those that are left get more than they hold.
+    let free = Arc::new(Semaphore::new(slots as usize));
+    while let Some(frame) = incoming.next().await {
+        match decode(&frame?)? {
+            ToWorker::Start { .. } => anyhow::bail!("started twice"),
+            ToWorker::Ping => answers.send(FromWorker::Pong { live: u32::try_from(interpreters.live()).unwrap_or(u32::MAX) })?,
+            ToWorker::Cancel { id } => {
+                if let Some(task) = running.lock().expect("no holder panics").remove(&id) {
+                    task.abort();
+                }
+            }
+            ToWorker::Run { id, program, limits } => {
+                let (interpreters, answers, done, free) = (Arc::clone(&interpreters), answers.clone(), Arc::clone(&running), Arc::clone(&free));
+                // Held while the task is entered, so that it can't be done before it is.
+                let mut entered = running.lock().expect("no holder panics");
+                let task = tokio::spawn(async move {
+                    let arrived = Instant::now();
+                    let slot = free.acquire().await;
+                    let waited = arrived.elapsed();
+                    let mut result = interpreters.run(*program, &limits).await.map(Box::new).map_err(|error| error.to_string());
+                    drop(slot);
+                    if let Ok(outcome) = &mut result {
+                        outcome.usage.waiting += waited;
+                    }
+                    done.lock().expect("no holder panics").remove(&id);
+                    // The writer is gone only when the front process is, and then so are we.
+                    let _ = answers.send(FromWorker::Done { id, result });
+                });
+                entered.insert(id, task.abort_handle());
+            }
+        }
+    }
+    // Nobody is left to answer to: what runs is of no use to anybody.
+    writer.abort();
+    Ok(())
+}
