@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn an_empty_range_is_refused_by_name() {
-        let error = parse(&DEFAULT.replace("default = 10.0", "default = 1000.0")).expect_err("1000 is above 300");
+        let error = parse(&DEFAULT.replace("default = 30.0", "default = 1000.0")).expect_err("1000 is above 600");
         assert!(error.contains("limits.wall_seconds"), "{error}");
     }
 }

@@ -21,7 +21,7 @@ use crate::domain::run::{Deterministic, End, File, InProcessTests, Limit, LimitH
 use crate::domain::value::Value;
 
 /// Fuel between two looks at the clock and at other guests: about a millisecond.
-const YIELD_INTERVAL: u64 = 1_000_000;
+const YIELD_INTERVAL: u64 = 10_000_000;
 
 /// The snippet's file in the working directory.
 const SNIPPET_NAME: &str = "solution.py";

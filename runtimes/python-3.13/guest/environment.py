@@ -15,7 +15,7 @@ import time
 
 import _proofbox
 import _proofbox_randomness as randomness
-from _proofbox_unsupported import is_unsupported, refusal
+from _proofbox_unsupported import is_unsupported, refusal, text
 
 __all__ = ["PRELOAD", "is_unsupported", "prepare", "start"]
 
@@ -68,6 +68,7 @@ def prepare():
     _answer_about_the_system()
     _answer_about_the_user()
     _write_no_colours()
+    _look_for_no_library_sources()
     _restore_site_builtins()
     _watch_environment()
     sys.meta_path.append(_MissingLibrary)
@@ -78,13 +79,27 @@ def prepare():
     _leave_nothing_random()
 
 
+_started = False
+
+
 def start(env, seed):
-    """At the first request in a fresh copy of the image, before anything of the user's runs. A session's later
-    requests go on with what is there."""
+    """At the start of each run, before anything of the user's. In a session the later ones go on with what is there."""
+    global _started
     if env:
         os.environ.update(env)
-    randomness.set_seed(seed)
-    logging._startTime = time.time_ns()  # what %(relativeCreated)d counts from
+    if seed is not None:
+        randomness.set_seed(seed)
+    if not _started:
+        _started = True
+        logging._startTime = time.time_ns()  # what %(relativeCreated)d counts from
+
+
+def _install(function, *modules, name=None):
+    """Makes `function` one of these modules, and looks like it."""
+    function.__name__ = function.__qualname__ = name or function.__name__
+    function.__module__ = modules[0].__name__
+    for module in modules:
+        setattr(module, function.__name__, function)
 
 
 # ---------------------------------------------------------------- what is refused
@@ -101,8 +116,10 @@ def _refuse_threads():
         thread = getattr(function, "__self__", None)
         raise refusal("thread", "start", getattr(thread, "name", ""), type=RuntimeError)
 
-    _thread.start_new_thread = _thread.start_new = start_new_thread
-    _thread.start_joinable_thread = threading._start_joinable_thread = start_joinable_thread
+    _install(start_new_thread, _thread)
+    _install(start_joinable_thread, _thread)
+    _thread.start_new = start_new_thread
+    threading._start_joinable_thread = start_joinable_thread
 
 
 # Function of `os` -> which of its arguments says what was to be run, ended or waited for.
@@ -112,6 +129,11 @@ _PROCESS_FUNCTIONS = {
     "posix_spawn": 0, "posix_spawnp": 0,
     "spawnv": 1, "spawnve": 1, "spawnvp": 1, "spawnvpe": 1, "spawnl": 1, "spawnle": 1, "spawnlp": 1, "spawnlpe": 1,
     "wait": None, "wait3": None, "wait4": 0, "waitid": 1, "waitpid": 0,
+}  # fmt: skip
+# Arguments of theirs, without which a call would end in an AttributeError first.
+_PROCESS_CONSTANTS = {
+    "P_WAIT": 0, "P_NOWAIT": 1, "P_NOWAITO": 1, "P_ALL": 0, "P_PID": 1, "P_PGID": 2,
+    "WNOHANG": 1, "WUNTRACED": 2, "WEXITED": 4, "WCONTINUED": 8,
 }  # fmt: skip
 
 
@@ -124,21 +146,16 @@ def _refuse_processes():
             target = args[target_at] if target_at is not None and target_at < len(args) else ""
             raise refusal("process", operation, target)
 
-        function.__name__ = function.__qualname__ = operation
-        function.__module__ = "os"
         return function
 
-    def register_at_fork(*, before=None, after_in_child=None, after_in_parent=None):
-        """Nothing to do, as none will happen; library code that finds os.fork relies on this one."""
-
-    register_at_fork.__module__, register_at_fork.__qualname__ = "os", "register_at_fork"
-    os.register_at_fork = posix.register_at_fork = register_at_fork
     for name, target_at in _PROCESS_FUNCTIONS.items():
-        function = refused(name, target_at)
-        setattr(os, name, function)
-        setattr(posix, name, function)
-    # Arguments for the above, without which a call would end in an AttributeError first.
-    vars(os).update(P_WAIT=0, P_NOWAIT=1, P_NOWAITO=1, P_ALL=0, P_PID=1, WNOHANG=1, WUNTRACED=2, WEXITED=4, WCONTINUED=8)
+        _install(refused(name, target_at), os, posix, name=name)
+    vars(os).update(_PROCESS_CONSTANTS)
+
+    def register_at_fork(*, before=None, after_in_child=None, after_in_parent=None):
+        """Nothing to do, as no fork will happen; library code that finds os.fork relies on this."""
+
+    _install(register_at_fork, os, posix)
 
     def __init__(self, args, *rest, **kwargs):
         raise refusal("process", "spawn", args)
@@ -151,9 +168,9 @@ def _refuse_multiprocessing():
     from concurrent.futures import process as process_pools
     from multiprocessing import context, pool
 
-    def refused(operation):
+    def refused(what):
         def method(self, *args, **kwargs):
-            raise refusal("process", "multiprocessing", operation)
+            raise refusal("process", "multiprocessing", what)
 
         return method
 
@@ -163,9 +180,9 @@ def _refuse_multiprocessing():
     for name in (
         "Array", "Barrier", "BoundedSemaphore", "Condition", "Event", "JoinableQueue", "Lock", "Manager", "Pipe", "Pool",
         "Queue", "RLock", "RawArray", "RawValue", "Semaphore", "SimpleQueue", "Value",
-    ):
+    ):  # fmt: skip
         setattr(context.BaseContext, name, refused(name))
-        # The package exports the methods of its default context, taken before now.
+        # The package exports the methods of its default context, as they were when it was imported.
         setattr(multiprocessing, name, getattr(context._default_context, name))
     for kind in (context.ForkProcess, context.SpawnProcess, context.ForkServerProcess):
         kind._Popen = staticmethod(start)
@@ -185,15 +202,14 @@ def _refuse_signals():
         def function(*args):
             raise refusal("process", operation, reason=reason)
 
-        function.__name__ = function.__qualname__ = operation
         return function
 
-    for name in ("alarm", "setitimer", "getitimer", "pause", "pthread_kill", "sigwait", "siginterrupt"):
-        setattr(signal, name, refused(name))
-    # Elsewhere it makes os.environ["TZ"] the local time; to do nothing would give wrong hours.
-    time.tzset = refused("tzset", "local time is always UTC in this sandbox")
+    for name in ("alarm", "getitimer", "pause", "pthread_kill", "setitimer", "siginterrupt", "sigwait"):
+        _install(refused(name), signal, name=name)
     signal.ItimerError = OSError
     signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF = 0, 1, 2
+    # Elsewhere it makes os.environ["TZ"] the local time; to do nothing would give wrong hours.
+    _install(refused("tzset", "local time is always UTC in this sandbox"), time, name="tzset")
 
 
 def _stand_in_for_https():
@@ -209,8 +225,7 @@ def _stand_in_for_https():
         def __init__(self, host, port=None, *, context=None, **options):
             super().__init__(host, port, **options)
 
-    HTTPSConnection.__module__, HTTPSConnection.__qualname__ = "http.client", "HTTPSConnection"
-    http.client.HTTPSConnection = HTTPSConnection
+    _install(HTTPSConnection, http.client)
     http.client.__all__.append("HTTPSConnection")
     http.client._create_https_context = lambda http_version: None
 
@@ -234,7 +249,7 @@ def _answer_about_the_system():
 
     mask = 0o022
 
-    def umask(new):
+    def umask(new, /):
         nonlocal mask
         mask, old = new & 0o777, mask
         return old
@@ -252,14 +267,12 @@ def _answer_about_the_system():
         return 0.0, 0.0, 0.0
 
     for function in (umask, get_terminal_size, sched_getaffinity, getrandom, getloadavg):
-        if not hasattr(posix, function.__name__):
-            function.__module__, function.__qualname__ = "os", function.__name__
-            setattr(os, function.__name__, function)
-    if not hasattr(time, "thread_time"):
-        time.thread_time, time.thread_time_ns = time.process_time, time.process_time_ns
+        _install(function, os)
+    time.thread_time, time.thread_time_ns = time.process_time, time.process_time_ns
 
-    # What these ask of other programs elsewhere.
+    # What these ask of other programs, or read from the interpreter's file, elsewhere.
     platform._syscmd_file = lambda target, default="": default
+    platform.libc_ver = lambda executable=None, lib="", version="", chunksize=16384: (lib, version)
     platform._Processor.get_wasi = staticmethod(lambda: "")
     platform.uname()
     platform.platform()
@@ -270,14 +283,14 @@ def _answer_about_the_user():
     import tempfile
     import uuid
 
-    user = pwd.getpwuid(1000)
-    identity = {
+    user = pwd.getpwnam("user")
+    answers = {
         "getuid": user.pw_uid, "geteuid": user.pw_uid, "getgid": user.pw_gid, "getegid": user.pw_gid,
-        "getgroups": [user.pw_gid], "getlogin": user.pw_name, "getppid": 1, "getpgrp": os.getpid(),
+        "getlogin": user.pw_name, "getppid": 1, "getpgrp": os.getpid(),
     }  # fmt: skip
-    for name, value in identity.items():
-        if not hasattr(posix, name):
-            setattr(os, name, _constant(name, value))
+    for name, answer in answers.items():
+        _install(lambda answer=answer: answer, os, name=name)
+    _install(lambda: [user.pw_gid], os, name="getgroups")
 
     # The host's network cards are none of ours: a random node, as uuid itself falls back to.
     uuid._GETTERS = []
@@ -293,21 +306,26 @@ def _answer_about_the_user():
     tempfile._get_default_tempdir = get_default_tempdir
 
 
-def _constant(name, value):
-    def function():
-        return list(value) if isinstance(value, list) else value
-
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = "os"
-    return function
-
-
 def _write_no_colours():
     """Nobody watches a terminal, and each traceback would look for six environment variables to find that out."""
     import _colorize
 
     _colorize.COLORIZE = False
     _colorize.can_colorize = lambda *, file=None: False
+
+
+def _look_for_no_library_sources():
+    """Tracebacks quote source lines. The library's are not in the sandbox, and to look for them would only be told to
+    the host as files that the program wanted."""
+    import linecache
+
+    library = os.path.dirname(os.__file__) + "/"
+    updatecache = linecache.updatecache
+
+    def updatecache_of_programs(filename, module_globals=None):
+        return [] if filename.startswith(library) else updatecache(filename, module_globals)
+
+    linecache.updatecache = updatecache_of_programs
 
 
 def _restore_site_builtins():
@@ -323,9 +341,9 @@ def _restore_site_builtins():
 
 # These look for variables on their own account (LANG, COLUMNS, TMPDIR): that says nothing about the program.
 _CURIOUS_MODULES = frozenset({
-    "_colorize", "_pyrepl.pager", "argparse", "asyncio.coroutines", "doctest", "getopt", "getpass", "gettext", "locale", "optparse",
-    "pdb", "platform", "pydoc", "shutil", "site", "subprocess", "sysconfig", "tempfile", "urllib.request", "uuid",
-    "webbrowser", "wsgiref.handlers", "xml.dom.domreg", "xml.sax", "zoneinfo._tzpath",
+    "_colorize", "_pyrepl.pager", "argparse", "asyncio.coroutines", "doctest", "getopt", "getpass", "gettext", "locale",
+    "optparse", "pdb", "platform", "pydoc", "shutil", "site", "subprocess", "sysconfig", "tempfile", "urllib.request",
+    "uuid", "webbrowser", "wsgiref.handlers", "xml.dom.domreg", "xml.sax", "zoneinfo._tzpath",
 })  # fmt: skip
 # Frames between the lookup and who wants it; collections.abc is _collections_abc under its other name.
 _ON_THE_WAY = frozenset({"os", "collections.abc", "posixpath", __name__})
@@ -362,7 +380,7 @@ def _attempted(operation, name):
     while frame and frame.f_globals.get("__name__") in _ON_THE_WAY:
         frame = frame.f_back
     if frame is None or frame.f_globals.get("__name__") not in _CURIOUS_MODULES:
-        _proofbox.attempt("environment", operation, os.fsdecode(name))
+        _proofbox.attempt("environment", operation, text(name))
 
 
 # ---------------------------------------------------------------- randomness

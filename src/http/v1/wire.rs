@@ -459,7 +459,6 @@ pub struct ErrorBody {
 }
 
 #[derive(Serialize, ToSchema)]
-#[expect(dead_code, reason = "describes what error.rs writes, for the contract")]
 struct ErrorFields {
     /// Stable.
     code: String,

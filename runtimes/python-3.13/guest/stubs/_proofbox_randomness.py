@@ -6,44 +6,48 @@ methods, at their original speed."""
 
 __all__ = ["seed_on_first_use", "set_seed"]
 
-_seed = None
+_seed = None  # the host's randomness
+_in_use = []
 
 
 def set_seed(seed):
-    """What generators are seeded with from now on; None: the host's randomness."""
+    """Every generator starts from `seed`: those in use now, the others when they are used."""
     global _seed
     _seed = seed
+    for reseed in _in_use:
+        reseed(seed)
 
 
 def seed_on_first_use(generator, modules, reseed):
-    """Withholds from `modules` whatever they export of `generator` until it is wanted; `reseed(seed)` is called then,
-    with None when no seed was asked for."""
+    """Withholds from `modules` whatever they export of `generator` until it is wanted; then calls `reseed` with the
+    seed, or None."""
     withheld = []
 
     def settle():
-        for namespace, names in withheld:
-            for name, value in names.items():
-                if value is None:
-                    namespace.pop(name, None)
-                else:
-                    namespace.setdefault(name, value)
-        if withheld:
-            withheld.clear()
-            reseed(_seed)
+        if not withheld:
+            return
+        for namespace, exports in withheld:
+            for hook in ("__getattr__", "__dir__"):
+                namespace.pop(hook, None)
+            for name, value in exports.items():
+                namespace.setdefault(name, value)  # a program may have put its own there
+        withheld.clear()
+        _in_use.append(reseed)
+        reseed(_seed)
 
     for module in modules:
         namespace = vars(module)
-        names = {
+        exports = {
             name: value
             for name, value in namespace.items()
             if value is generator or getattr(value, "__self__", None) is generator
         }
-        for name in names:
+        for name in exports:
             del namespace[name]
         assert "__getattr__" not in namespace and "__dir__" not in namespace
         namespace["__getattr__"] = _attribute(module, settle)
         namespace["__dir__"] = _listing(module, settle)
-        withheld.append((namespace, names | {"__getattr__": None, "__dir__": None}))
+        withheld.append((namespace, exports))
 
 
 def _attribute(module, settle):

@@ -16,6 +16,7 @@ _REASONS = {
     "thread": "can't start new thread: threads are not available in this sandbox",
 }
 _MARK = "_proofbox_unsupported"
+_TARGET_LIMIT = 1000  # characters; `attempt` passes over what exceeds 4096 bytes
 _CHAIN_LIMIT = 64  # exceptions may refer to each other in circles
 
 
@@ -35,13 +36,12 @@ def refusal(kind, operation, target="", *, type=OSError, reason=None):
 
 
 def text(value):
-    """`value` as a target: never an error, whatever a program passed."""
+    """`value` as a target: short, and never an error, whatever a program passed."""
     if isinstance(value, (list, tuple)):  # an argument vector: the program is its first item
         value = value[0] if value else ""
-    if isinstance(value, int):
-        return str(int(value))
     try:
-        return os.fsdecode(value)
+        value = int.__repr__(value) if isinstance(value, int) else os.fsdecode(value)
+        return str.__getitem__(value, slice(_TARGET_LIMIT))
     except Exception:
         return type(value).__name__
 

@@ -34,6 +34,7 @@ import json
 import linecache
 import logging
 import math
+import mimetypes
 import operator
 import pathlib
 import pickle
@@ -150,6 +151,7 @@ def _data_formats():
     parser.add_argument("name")
     parser.add_argument("--count", type=int, default=1)
     parser.parse_args(["x", "--count", "3"])
+    mimetypes.guess_type("a.png")  # looks for eight files, once
     path = pathlib.PurePosixPath("/a/b.tar.gz")
     path.name, path.stem, path.suffixes, path.parent, path.with_suffix(".x"), path / "c", path.relative_to("/a").parts
 
@@ -257,7 +259,8 @@ def _tests():
             raise KeyError("a")
 
     unittest.TextTestRunner(stream=io.StringIO()).run(unittest.defaultTestLoader.loadTestsFromTestCase(Case))
-    example = doctest.DocTestParser().get_doctest(">>> 1 + 1\n2\n>>> 1 / 0\nTraceback (most recent call last):\nZeroDivisionError: x\n", {}, "a", None, 0)
+    session = ">>> 1 + 1\n2\n>>> 1 / 0\nTraceback (most recent call last):\nZeroDivisionError: x\n"
+    example = doctest.DocTestParser().get_doctest(session, {}, "a", None, 0)
     doctest.DocTestRunner(verbose=False).run(example, out=io.StringIO().write)
 
 

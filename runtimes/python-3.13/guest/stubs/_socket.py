@@ -98,13 +98,16 @@ def gethostname():
 
 
 def gethostbyname(hostname):
-    if hostname == "localhost":
+    if not isinstance(hostname, (str, bytes)):
+        raise TypeError(f"str, bytes or bytearray expected, not {type(hostname).__name__}")
+    name = text(hostname)
+    if name == "localhost":
         return "127.0.0.1"
     try:
-        return inet_ntoa(inet_aton(hostname))
-    except (OSError, TypeError):
+        return inet_ntoa(inet_aton(name))
+    except OSError:
         pass
-    _find_name(hostname)
+    _find_name(name)
 
 
 def gethostbyname_ex(hostname):
@@ -189,7 +192,7 @@ def inet_aton(ip_string):
     parts = ip_string.split(".")
     try:
         numbers = [int(part, 16 if part[:2].lower() == "0x" else 8 if part[0] == "0" else 10) for part in parts]
-        if len(numbers) > 4 or any("_" in part or not part.isalnum() for part in parts):
+        if len(numbers) > 4 or not ip_string.isascii() or not all(map(str.isalnum, parts)):
             raise ValueError
         return bytes(numbers[:-1]) + numbers[-1].to_bytes(5 - len(numbers), "big")
     except (ValueError, IndexError, OverflowError):
@@ -198,7 +201,7 @@ def inet_aton(ip_string):
 
 def inet_ntoa(packed_ip):
     if len(packed_ip) != 4:
-        raise OSError("packed IP wrong length")
+        raise OSError("packed IP wrong length for inet_ntoa")
     return ".".join(map(str, packed_ip))
 
 

@@ -1,0 +1,150 @@
+//! Real programs with known outcomes (`data/README.md` beside the cases). Every difference is listed with its reason.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::harness::Server;
+
+/// Where the cases are; the variable is for those who keep them elsewhere.
+fn directory() -> PathBuf {
+    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data/cases");
+    std::env::var_os("PROOFBOX_CASES").map_or(beside, PathBuf::from)
+}
+
+/// The rows of one file, or `None` with a note where the cases are not at hand.
+pub fn rows(file: &str) -> Option<Vec<Value>> {
+    let path = directory().join(file).with_extension("jsonl");
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        eprintln!("{} is not there: its cases are not run (set PROOFBOX_CASES)", path.display());
+        return None;
+    };
+    Some(text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect())
+}
+
+/// The request for a case, or `None` for kinds that can't be graded yet.
+fn request(row: &Value) -> Option<Value> {
+    let tests = match row["kind"].as_str()? {
+        "asserts" => json!({"kind": "asserts", "asserts": row["tests"], "setup": row["setup"].as_str().unwrap_or("")}),
+        "check_function" => json!({"kind": "check_function", "source": row["tests"], "entry_point": row["entry_point"]}),
+        "stdin_stdout" => json!({"kind": "stdin_stdout", "cases": row["tests"]}),
+        _ => return None,
+    };
+    let in_process = row["kind"] != "stdin_stdout";
+    let mut request = json!({"code": row["code"], "tests": tests});
+    if in_process {
+        request["grading"] = json!("in_process");
+    }
+    Some(request)
+}
+
+/// What the harness that measured the case saw, in the words of `stderr_class`.
+fn native_class(row: &Value) -> Option<&'static str> {
+    let native = &row["native"];
+    Some(match native["load_exc"].as_str().or(native["exc"].as_str()) {
+        None => "none",
+        Some("SyntaxError" | "IndentationError" | "TabError") => "syntax_error",
+        Some("AssertionError") => "assertion_failure",
+        Some("ModuleNotFoundError") => "missing_dependency",
+        Some("RecursionError") => "recursion_limit",
+        Some("MemoryError") => "memory_limit",
+        Some("Timeout") => "timeout",
+        Some("SystemExit") => return None,
+        Some(_) => "exception",
+    })
+}
+
+struct Seen {
+    counts: usize,
+    classes: usize,
+    total: usize,
+    differences: Vec<String>,
+}
+
+async fn run_all(file: &str) -> Option<Seen> {
+    let server = Server::shared();
+    let at_once = Arc::new(Semaphore::new(4));
+    let mut running = JoinSet::new();
+    for row in rows(file)? {
+        let Some(request) = request(&row) else { continue };
+        let at_once = Arc::clone(&at_once);
+        running.spawn(async move {
+            let _place = at_once.acquire_owned().await;
+            let answer = server.execute(request).await;
+            (row, answer)
+        });
+    }
+    let mut seen = Seen { counts: 0, classes: 0, total: 0, differences: Vec::new() };
+    while let Some(done) = running.join_next().await {
+        let (row, answer) = done.expect("no request panics");
+        seen.total += 1;
+        let expect = (&row["expect"]["passed"], &row["expect"]["total"]);
+        let counts = (&answer["tests_passed"], &answer["tests_total"]) == expect;
+        let class = answer["stderr_class"].as_str().unwrap_or_default();
+        let expected_class = native_class(&row);
+        let same_class = expected_class.is_none_or(|expected| expected == class || (expected == "timeout" && class == "fuel_exhausted"));
+        seen.counts += usize::from(counts);
+        seen.classes += usize::from(same_class);
+        if !counts || !same_class {
+            seen.differences.push(format!(
+                "{}: {}/{} {class} ({}), expected {}/{} {expected_class:?}",
+                row["id"], answer["tests_passed"], answer["tests_total"], answer["error"]["message"], expect.0, expect.1
+            ));
+        }
+    }
+    seen.differences.sort();
+    eprintln!("{file}: {} of {} counts, {} classes", seen.counts, seen.total, seen.classes);
+    for difference in &seen.differences {
+        eprintln!("  {difference}");
+    }
+    Some(seen)
+}
+
+async fn all_pass(file: &str) {
+    let Some(seen) = run_all(file).await else { return };
+    assert!(seen.counts == seen.total, "{}", seen.differences.join("\n"));
+}
+
+async fn nearly_all_as_expected(file: &str) {
+    let Some(seen) = run_all(file).await else { return };
+    assert!(seen.counts * 100 >= seen.total * 99, "{}", seen.differences.join("\n"));
+    assert!(seen.classes * 100 >= seen.total * 97, "{}", seen.differences.join("\n"));
+}
+
+#[tokio::test]
+async fn correct_humaneval_programs_pass() {
+    all_pass("humaneval").await;
+}
+
+#[tokio::test]
+async fn correct_mbpp_programs_pass() {
+    all_pass("mbpp").await;
+}
+
+#[tokio::test]
+async fn correct_mbpp_sanitized_programs_pass() {
+    all_pass("mbpp_sanitized").await;
+}
+
+#[tokio::test]
+async fn correct_stdin_programs_pass() {
+    all_pass("stdin_gcj").await;
+}
+
+#[tokio::test]
+async fn wrong_mutants_fail_as_expected() {
+    nearly_all_as_expected("wrong_mutants").await;
+}
+
+#[tokio::test]
+async fn wrong_completions_fail_as_expected() {
+    nearly_all_as_expected("wrong_llm_humaneval").await;
+}
+
+#[tokio::test]
+async fn quixbugs_programs_behave_as_expected() {
+    nearly_all_as_expected("quixbugs").await;
+}
