@@ -37,12 +37,8 @@ pub fn grade(outcome: &Outcome, planned: Option<usize>) -> Verdict {
     let all_passed = !cases.is_empty() && cases.iter().all(|case| case.status == CaseStatus::Passed);
     let passed = all_passed && reported == planned && whole.class == FailureClass::None && report.odd_messages == 0;
     // The first thing that went wrong.
-    let error = first.or(whole.error);
-    let class = match (&error, passed) {
-        (_, true) => FailureClass::None,
-        (Some(error), false) => error.class,
-        (None, false) => failure::exited(&outcome.end).class,
-    };
+    let error = if passed { None } else { Some(first.or(whole.error).unwrap_or_else(|| failure::exited(&outcome.end))) };
+    let class = error.as_ref().map_or(FailureClass::None, |error| error.class);
     Verdict {
         status: if passed { Status::Passed } else { Status::Failed },
         exit_code: failure::exit_code(&outcome.end, class),

@@ -9,7 +9,7 @@ use wasmtime_wasi::I32Exit;
 
 use super::clock::{Clock, REALTIME};
 use super::engine::{self, PoolSize};
-use super::files::{Attempts, Base, Descriptors, FilesError, FilesQuota, SharedTree, lock};
+use super::files::{Attempts, Base, Descriptors, FilesError, FilesQuota, Output, SharedTree, Stdio, lock};
 use super::image::Image;
 use super::limiter::MemoryLimiter;
 use super::metered::{Stopwatch, Times, metered};
@@ -130,6 +130,9 @@ impl Interpreters {
         let (returned, times) = metered(call(&mut store, instance, &request), stopwatch, limits.wall).await;
 
         let fuel = limits.fuel - store.get_fuel().unwrap_or(0).min(limits.fuel);
+        if !matches!(returned, Some(Ok(_))) {
+            take_pending_output(&mut store, instance).await;
+        }
         let state = store.into_data();
         drop(live);
         let end = end(returned, &state, limits);
@@ -153,6 +156,26 @@ async fn call(store: &mut Store<State>, instance: wasmtime::Instance, request: &
     }
     memory.write(&mut *store, address as usize, request)?;
     run.call_async(&mut *store, length).await
+}
+
+/// Takes what Python had buffered when the guest was stopped (`pending.c`). A guest in such a state that it can't tell
+/// keeps its buffers: nothing depends on them.
+async fn take_pending_output(store: &mut Store<State>, instance: wasmtime::Instance) {
+    const FUEL: u64 = 10_000;
+    // CPython's buffers have 8 KiB; a guest may have others, or lie.
+    const LONGEST: usize = 64 << 10;
+    let (Ok(pending), Some(memory)) = (instance.get_typed_func::<u32, u64>(&mut *store, "proofbox_pending"), store.data().memory) else { return };
+    for (index, output) in [(0, Output::Stdout), (1, Output::Stderr)] {
+        if store.set_fuel(FUEL).is_err() {
+            return;
+        }
+        let Ok(place) = pending.call_async(&mut *store, index).await else { return };
+        let (start, length) = ((place >> 32) as usize, (place & 0xFFFF_FFFF) as usize);
+        let (memory, state) = memory.data_and_store_mut(&mut *store);
+        let Some(bytes) = memory.get(start..start.saturating_add(length.min(LONGEST))) else { return };
+        // Capturing never fails: what is beyond its bounds is only counted.
+        let _ = state.streams.write(output, bytes);
+    }
 }
 
 fn end(returned: Option<wasmtime::Result<i32>>, state: &State, limits: &Limits) -> End {

@@ -32,7 +32,11 @@ typedef struct {
     PyObject *reduce; /* borrowed; called for every value that is not of a type in the table above */
     PyObject *kept;   /* what `reduce` gave: freed too early, its ids could come again and be taken for references */
     uint32_t count;
+    int depth;
 } Writer;
+
+/* The host's own bound (src/domain/value.rs). */
+#define MAX_DEPTH 200
 
 static int write_value(Writer *w, PyObject *o);
 
@@ -230,7 +234,12 @@ static int write_value(Writer *w, PyObject *o) {
         Py_complex c = PyComplex_AsCComplex(o);
         return write_byte(w, 'c') < 0 || write_double(w, c.real) < 0 || write_double(w, c.imag) < 0 ? -1 : 0;
     }
+    if (w->depth >= MAX_DEPTH) {
+        PyErr_SetString(PyExc_ValueError, "value nested too deep to leave the sandbox");
+        return -1;
+    }
     if (Py_EnterRecursiveCall(" while encoding a value")) return -1;
+    w->depth++;
     int failed = -1;
     if (PyTuple_CheckExact(o) || PyList_CheckExact(o) || PyDict_CheckExact(o) || PyAnySet_CheckExact(o) || PyByteArray_CheckExact(o)) {
         int seen = write_if_seen(w, o);
@@ -244,6 +253,7 @@ static int write_value(Writer *w, PyObject *o) {
     } else {
         failed = write_reduced(w, o);
     }
+    w->depth--;
     Py_LeaveRecursiveCall();
     return failed;
 }

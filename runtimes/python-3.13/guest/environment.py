@@ -70,6 +70,7 @@ def prepare():
     _write_no_colours()
     _look_for_no_library_sources()
     _restore_site_builtins()
+    _count_as_on_64_bits()
     _watch_environment()
     sys.meta_path.append(_MissingLibrary)
 
@@ -335,6 +336,17 @@ def _restore_site_builtins():
     site.setquit()
     site.setcopyright()
     site.sethelper()
+
+
+def _count_as_on_64_bits():
+    """Programs take sys.maxsize for infinity, and compare it with sums beyond 2**31. Nothing can be that large here, so
+    what passes it on as a size gets an OverflowError; the library does so in one place."""
+    import types
+
+    import _compression
+
+    _compression.sys = types.SimpleNamespace(maxsize=sys.maxsize)
+    sys.maxsize = 2**63 - 1
 
 
 # ---------------------------------------------------------------- environment variables

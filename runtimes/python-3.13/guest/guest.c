@@ -2,6 +2,7 @@
  * A run is `proofbox_buffer` (where the request goes) and `proofbox_run` (carry it out). */
 #define PY_SSIZE_T_CLEAN
 #include "codec.h"
+#include "pending.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -68,6 +69,7 @@ EXPORT("wizer-initialize") void wizer_initialize(void) {
     PyObject *done = PyObject_CallMethod(runner, "prepare", NULL);
     if (!done) fail("cannot prepare the runner");
     Py_DECREF(done);
+    if (pending_prepare() < 0) fail("cannot find the buffers of the standard streams");
     run_function = PyObject_GetAttrString(runner, "run");
     if (!run_function) fail("the runner has no `run`");
     Py_DECREF(runner);

@@ -28,6 +28,9 @@ def prepare():
     """Run once, when the image is made."""
     environment.prepare()
     sys.path[:] = ["/home/user"]
+    # Text goes straight to the byte buffers, where the host finds it when it stops the guest (pending.c).
+    sys.stdout.reconfigure(write_through=True)
+    sys.stderr.reconfigure(write_through=True)
     main = sys.modules["__main__"].__dict__
     warm_up(main)
     sys.path_importer_cache.clear()
@@ -57,6 +60,8 @@ def run(request):
     main = sys.modules["__main__"].__dict__
     main["__file__"] = SNIPPET
     main["__cached__"] = None
+    # A lazy entry (a tuple of one function): nothing is split into lines unless a traceback asks.
+    linecache.cache[SNIPPET] = (lambda: request["code"].decode("utf-8", "replace"),)
     plan = tests.plan(request["tests"])
     if plan:
         _proofbox.post(("plan", plan.names))

@@ -27,10 +27,8 @@ impl Base {
     /// `/home/user`, `/tmp` and `/dev/null`, no layers.
     #[must_use]
     pub fn bare() -> Self {
-        static BARE: LazyLock<Base> = LazyLock::new(|| Base {
-            inodes: Arc::new(Inodes::initial()),
-            mounts: Arc::from([]),
-        });
+        static BARE: LazyLock<Base> =
+            LazyLock::new(|| Base { inodes: Arc::new(Inodes::initial()), mounts: Arc::from([]) });
         BARE.clone()
     }
 
@@ -39,55 +37,32 @@ impl Base {
     /// # Errors
     ///
     /// A path that is taken, lies inside another layer, or cannot be used.
-    pub fn with_layers(
-        layers: impl IntoIterator<Item = (String, Arc<Layer>)>,
-    ) -> Result<Self, FilesError> {
+    pub fn with_layers(layers: impl IntoIterator<Item = (String, Arc<Layer>)>) -> Result<Self, FilesError> {
         let mut inodes = Inodes::initial();
         let mut mounts = Vec::new();
         for (path, layer) in layers {
             let path = HostPath::parse("mount a layer at", &path)?;
-            let refused = |fault| FilesError::Refused {
-                attempted: "mount a layer at",
-                path: path.as_str().to_owned(),
-                fault,
-            };
-            let number = u16::try_from(mounts.len()).map_err(|_| {
-                refused(Fault::TooManyEntries {
-                    allowed: u64::from(u16::MAX),
-                })
-            })?;
+            let refused =
+                |fault| FilesError::Refused { attempted: "mount a layer at", path: path.as_str().to_owned(), fault };
+            let number = u16::try_from(mounts.len())
+                .map_err(|_| refused(Fault::TooManyEntries { allowed: u64::from(u16::MAX) }))?;
             let parent = insert_mount(&mut inodes, &path, number).map_err(refused)?;
-            mounts.push(Mount {
-                layer,
-                path: path.as_str().to_owned(),
-                parent,
-            });
+            mounts.push(Mount { layer, path: path.as_str().to_owned(), parent });
         }
-        Ok(Self {
-            inodes: Arc::new(inodes),
-            mounts: Arc::from(mounts),
-        })
+        Ok(Self { inodes: Arc::new(inodes), mounts: Arc::from(mounts) })
     }
 
     /// A tree for a fresh sandbox; costs two reference counts. `now` (nanoseconds since 1970) is the time its
     /// directories show.
     #[must_use]
     pub fn tree(&self, quota: FilesQuota, now: u64) -> Tree {
-        Tree::start(
-            Arc::clone(&self.inodes),
-            Arc::clone(&self.mounts),
-            quota,
-            now,
-        )
+        Tree::start(Arc::clone(&self.inodes), Arc::clone(&self.mounts), quota, now)
     }
 }
 
 impl std::fmt::Debug for Base {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("Base")
-            .field("layers", &self.mounts.len())
-            .finish_non_exhaustive()
+        formatter.debug_struct("Base").field("layers", &self.mounts.len()).finish_non_exhaustive()
     }
 }
 
@@ -115,11 +90,53 @@ fn insert_mount(inodes: &mut Inodes, path: &HostPath, mount: u16) -> Result<u32,
     if name == "." || parent.get(name).is_some() {
         return Err(Fault::Exists);
     }
-    let root = Place::Layer {
-        mount,
-        node: LAYER_ROOT,
-    };
+    let root = Place::Layer { mount, node: LAYER_ROOT };
     parent.insert(Arc::from(name), root);
     parent.subdirectories += 1;
     Ok(here)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{FileKind, HOME, TEMPORARY};
+    use super::*;
+    use bytes::Bytes;
+
+    const QUOTA: FilesQuota = FilesQuota { bytes: 10, count: 10 };
+
+    fn layer() -> Arc<Layer> {
+        Layer::new([("f", Bytes::from_static(b"x"))], 3).expect("one path")
+    }
+
+    #[test]
+    fn a_fresh_tree_has_its_directories_with_the_time_it_was_made() {
+        let tree = Base::bare().tree(QUOTA, 42);
+        for path in [HOME, TEMPORARY, "/"] {
+            let entry = tree.stat(path).expect("in every tree");
+            assert_eq!((entry.kind, entry.modified), (FileKind::Directory, 42));
+        }
+        assert_eq!(tree.stat("/dev/null").map(|null| null.kind), Ok(FileKind::Device));
+        assert_eq!(tree.usage().count, 0);
+    }
+
+    #[test]
+    fn trees_of_one_base_do_not_see_each_others_files() {
+        let base = Base::bare();
+        let (mut one, two) = (base.tree(QUOTA, 1), base.tree(QUOTA, 2));
+        one.write_file("f", b"x", 3).expect("room");
+        assert!(two.stat("f").is_err() && base.tree(QUOTA, 3).stat("f").is_err());
+    }
+
+    #[test]
+    fn a_layer_needs_a_free_place_outside_other_layers() {
+        let mount = |paths: &[&str]| {
+            let layers = paths.iter().map(|path| ((*path).to_owned(), layer()));
+            Base::with_layers(layers).map(|_| ()).map_err(|error| error.to_string())
+        };
+        assert_eq!(mount(&["/usr/a", "/usr/b"]), Ok(()));
+        for taken in [&["/tmp"][..], &["/"], &["/a", "/a"], &["/a", "/a/b"], &["/dev/null/x"], &["/a/b", "/a"]] {
+            assert!(mount(taken).is_err(), "{taken:?}");
+        }
+        assert_eq!(mount(&["/tmp"]), Err("could not mount a layer at \"/tmp\": already exists".to_owned()));
+    }
 }

@@ -20,19 +20,17 @@ pub struct Attempts {
 }
 
 impl Attempts {
-    /// Notes one attempt. Once the list is full, those not in it are only counted.
+    /// Notes one attempt. Once the list is full, those not in it are only counted, but a refused one still takes the
+    /// place of an allowed one: a thousand files of its own must not hide what a program tried to reach.
     pub fn record(&mut self, kind: AttemptKind, operation: &str, target: &str, allowed: bool) {
         let operation = cut(operation, MAXIMUM_OPERATION);
         let target = cut(target, MAXIMUM_TARGET);
         let known = self.attempts.iter_mut().find(|known| {
-            known.kind == kind
-                && known.allowed == allowed
-                && known.target == target
-                && known.operation == operation
+            known.kind == kind && known.allowed == allowed && known.target == target && known.operation == operation
         });
         if let Some(known) = known {
             known.count = known.count.saturating_add(1);
-        } else if self.attempts.len() < MAXIMUM_ATTEMPTS {
+        } else if self.attempts.len() < MAXIMUM_ATTEMPTS || (!allowed && self.drop_allowed()) {
             self.attempts.push(Attempt {
                 kind,
                 operation: operation.to_owned(),
@@ -42,6 +40,18 @@ impl Attempts {
             });
         } else {
             self.dropped = self.dropped.saturating_add(1);
+        }
+    }
+
+    /// Makes room by dropping the last attempt that was allowed, if there is one.
+    fn drop_allowed(&mut self) -> bool {
+        match self.attempts.iter().rposition(|attempt| attempt.allowed) {
+            Some(position) => {
+                let count = self.attempts.remove(position).count;
+                self.dropped = self.dropped.saturating_add(count);
+                true
+            }
+            None => false,
         }
     }
 
@@ -58,13 +68,7 @@ impl Attempts {
     }
 
     /// Notes a file operation, if it belongs in the record.
-    pub(super) fn record_file(
-        &mut self,
-        area: Area,
-        act: Act,
-        target: &str,
-        result: Result<(), Errno>,
-    ) {
+    pub(super) fn record_file(&mut self, area: Area, act: Act, target: &str, result: Result<(), Errno>) {
         if let Some(allowed) = verdict(area, act.weight(), result.is_ok()) {
             self.record(AttemptKind::File, act.name(), target, allowed);
         }
@@ -106,6 +110,7 @@ pub(super) enum Act {
     Stat,
     ReadLink,
     Open,
+    OpenToWrite,
     OpenDirectory,
     Create,
     MakeDirectory,
@@ -134,7 +139,7 @@ impl Act {
         match self {
             Act::Stat => "stat",
             Act::ReadLink => "readlink",
-            Act::Open | Act::OpenDirectory => "open",
+            Act::Open | Act::OpenToWrite | Act::OpenDirectory => "open",
             Act::Create => "create",
             Act::MakeDirectory => "mkdir",
             Act::Link => "link",
@@ -151,7 +156,8 @@ impl Act {
             Act::Stat | Act::ReadLink => Weight::Look,
             Act::OpenDirectory => Weight::List,
             Act::Open => Weight::Open,
-            Act::Create
+            Act::OpenToWrite
+            | Act::Create
             | Act::MakeDirectory
             | Act::Link
             | Act::Symlink
@@ -171,8 +177,7 @@ fn verdict(area: Area, weight: Weight, done: bool) -> Option<bool> {
         (Area::Own, Weight::Open | Weight::Change) => done.then_some(true),
         (Area::Layer, Weight::Look | Weight::List | Weight::Open) => None,
         (Area::Outside, Weight::Look) => (!done).then_some(false),
-        (Area::Layer, Weight::Change)
-        | (Area::Outside, Weight::List | Weight::Open | Weight::Change) => Some(done),
+        (Area::Layer, Weight::Change) | (Area::Outside, Weight::List | Weight::Open | Weight::Change) => Some(done),
     }
 }
 
@@ -187,11 +192,7 @@ mod tests {
             attempts.record(AttemptKind::Network, "connect", "example.com:80", false);
         }
         attempts.record(AttemptKind::Network, "connect", "example.com:80", true);
-        let counts: Vec<u64> = attempts
-            .list()
-            .iter()
-            .map(|attempt| attempt.count)
-            .collect();
+        let counts: Vec<u64> = attempts.list().iter().map(|attempt| attempt.count).collect();
         assert_eq!(counts, [3, 1]);
     }
 
@@ -204,6 +205,18 @@ mod tests {
         attempts.record(AttemptKind::File, "open", "/etc/0", false);
         assert_eq!(attempts.list().len(), 128);
         assert_eq!((attempts.list()[0].count, attempts.dropped()), (2, 872));
+    }
+
+    #[test]
+    fn what_was_refused_is_not_hidden_by_what_was_allowed() {
+        let mut attempts = Attempts::default();
+        for number in 0..500 {
+            attempts.record(AttemptKind::File, "create", &format!("/tmp/{number}"), true);
+        }
+        attempts.record(AttemptKind::File, "open", "/etc/shadow", false);
+        let last = &attempts.list()[127];
+        assert_eq!((&*last.target, attempts.list().len()), ("/etc/shadow", 128));
+        assert_eq!(attempts.dropped(), 500 + 1 - 128);
     }
 
     #[test]
@@ -220,13 +233,7 @@ mod tests {
         attempts.record_file(area, Act::Open, "/etc/passwd", Err(Errno::NoEnt));
         let attempt = &attempts.list()[0];
         assert_eq!(
-            (
-                attempt.kind,
-                &*attempt.operation,
-                &*attempt.target,
-                attempt.allowed,
-                attempt.count
-            ),
+            (attempt.kind, &*attempt.operation, &*attempt.target, attempt.allowed, attempt.count),
             (AttemptKind::File, "open", "/etc/passwd", false, 1)
         );
     }
@@ -253,10 +260,10 @@ mod tests {
 
     #[test]
     fn in_a_layer_only_attempts_to_change_it_are_recorded() {
-        let layer =
-            |act: Act, done| verdict(Area::of("/usr/lib/x", ["/usr/lib"]), act.weight(), done);
+        let layer = |act: Act, done| verdict(Area::of("/usr/lib/x", ["/usr/lib"]), act.weight(), done);
         assert_eq!(layer(Act::Open, true), None);
         assert_eq!(layer(Act::Stat, false), None);
         assert_eq!(layer(Act::Create, false), Some(false));
+        assert_eq!(layer(Act::OpenToWrite, false), Some(false));
     }
 }

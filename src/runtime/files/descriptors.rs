@@ -157,11 +157,7 @@ impl Descriptors {
 
     /// The number the next descriptor gets: the lowest free one.
     pub(super) fn free_number(&self) -> Result<u32, Errno> {
-        let number = self
-            .table
-            .iter()
-            .position(Option::is_none)
-            .unwrap_or(self.table.len());
+        let number = self.table.iter().position(Option::is_none).unwrap_or(self.table.len());
         match u32::try_from(number) {
             Ok(fd) if number < MAXIMUM_DESCRIPTORS => Ok(fd),
             Ok(_) | Err(_) => Err(Errno::MFile),
@@ -213,11 +209,7 @@ impl Descriptors {
     }
 
     fn take(&mut self, fd: u32) -> Result<(), Errno> {
-        let open = self
-            .table
-            .get_mut(fd as usize)
-            .and_then(Option::take)
-            .ok_or(Errno::BadF)?;
+        let open = self.table.get_mut(fd as usize).and_then(Option::take).ok_or(Errno::BadF)?;
         if let Some(place) = open.held() {
             lock(&self.tree).closed(place);
         }
@@ -240,8 +232,8 @@ impl Drop for Descriptors {
     }
 }
 
-/// An independent copy of a sandbox's files with the descriptors of its interpreters, in the order given. Files that
-/// were removed but are open in one of them are in the copy too.
+/// An independent copy of a sandbox's files with the descriptors of its interpreters, in the order given; all of them
+/// must be open in `tree`. Files that were removed but are open in one of them are in the copy too.
 #[must_use]
 pub fn fork_sandbox(tree: &SharedTree, tables: &[&Descriptors]) -> (SharedTree, Vec<Descriptors>) {
     let mut opens = BTreeMap::new();
@@ -252,12 +244,117 @@ pub fn fork_sandbox(tree: &SharedTree, tables: &[&Descriptors]) -> (SharedTree, 
         }
     }
     let copy = Arc::new(Mutex::new(lock(tree).fork_with(opens)));
-    let tables = tables
-        .iter()
-        .map(|table| Descriptors {
-            tree: Arc::clone(&copy),
-            table: table.table.clone(),
-        })
-        .collect();
+    let tables =
+        tables.iter().map(|table| Descriptors { tree: Arc::clone(&copy), table: table.table.clone() }).collect();
     (copy, tables)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::test_guest::{Guest, QUOTA};
+    use super::super::{Errno, Output, Tree, lock};
+    use super::*;
+
+    #[test]
+    fn numbers_are_given_lowest_first_and_end_at_the_bound() {
+        let mut guest = Guest::new();
+        guest.open("tmp/f", "w").expect("created");
+        for expected in 5..MAXIMUM_DESCRIPTORS as u32 {
+            assert_eq!(guest.open("tmp/f", "r"), Ok(expected));
+        }
+        assert_eq!(guest.open("tmp/f", "r"), Err(Errno::MFile));
+        assert_eq!(guest.open("tmp/new", "w"), Err(Errno::MFile));
+        assert_eq!(guest.stat("tmp/new"), Err(Errno::NoEnt));
+        guest.close(77).expect("open");
+        assert_eq!(guest.open("tmp/f", "r"), Ok(77));
+    }
+
+    #[test]
+    fn closing_twice_or_what_never_was_open_is_ebadf_and_the_root_stays() {
+        let mut guest = Guest::new();
+        let fd = guest.open("tmp/f", "w").expect("created");
+        assert_eq!(guest.close(fd), Ok(()));
+        for fd in [fd, 200, u32::MAX] {
+            assert_eq!(guest.close(fd), Err(Errno::BadF));
+        }
+        assert_eq!(guest.close(3), Err(Errno::NotSup));
+        assert_eq!(guest.descriptors.open_count(), 4);
+    }
+
+    #[test]
+    fn renumbering_closes_the_target_and_can_redirect_output() {
+        let mut guest = Guest::new();
+        let file = guest.open("tmp/out", "w+").expect("created");
+        let other = guest.open("tmp/gone", "w").expect("created");
+        guest.unlink("tmp/gone").expect("there");
+        assert_eq!(guest.descriptors.fd_renumber(1, other), Ok(()));
+        assert_eq!(guest.usage(), (0, 1));
+        guest.write(other, b"to stdout").expect("an output");
+        assert_eq!(guest.pipes.written, [(Output::Stdout, b"to stdout".to_vec())]);
+        assert_eq!(guest.descriptors.fd_renumber(file, 1), Err(Errno::BadF));
+        assert_eq!(guest.descriptors.fd_renumber(file, 2), Ok(()));
+        guest.write(2, b"to the file").expect("a file");
+        assert_eq!(guest.stat("tmp/out").map(|stat| stat.size), Ok(11));
+        assert_eq!(guest.descriptors.fd_renumber(2, 3), Err(Errno::NotSup));
+        assert_eq!(guest.descriptors.fd_renumber(0, 0), Ok(()));
+        assert_eq!(guest.descriptors.fd_renumber(9, 9), Err(Errno::BadF));
+    }
+
+    #[test]
+    fn interpreters_of_one_sandbox_share_files_and_not_descriptors() {
+        let mut one = Guest::new();
+        let mut two = Guest::with_descriptors(Descriptors::new(one.tree()));
+        let fd = one.open("tmp/f", "w").expect("created");
+        one.write(fd, b"shared").expect("room");
+        assert_eq!(two.read(fd, 9), Err(Errno::BadF));
+        let reader = two.open("tmp/f", "r").expect("there");
+        assert_eq!(two.read(reader, 9), Ok(b"shared".to_vec()));
+        one.unlink("tmp/f").expect("there");
+        one.close(fd).expect("open");
+        assert_eq!(one.usage(), (6, 1));
+        drop(two);
+        assert_eq!(one.usage(), (0, 0));
+    }
+
+    #[test]
+    fn a_dropped_table_closes_everything() {
+        let mut guest = Guest::new();
+        let tree = guest.tree();
+        for name in ["tmp/a", "tmp/b"] {
+            let fd = guest.open(name, "w").expect("created");
+            guest.write(fd, b"xyz").expect("room");
+            guest.unlink(name).expect("there");
+        }
+        drop(guest);
+        assert_eq!(lock(&tree).usage(), Tree::new(QUOTA, 0).usage());
+    }
+
+    #[test]
+    fn a_forked_sandbox_goes_on_independently_with_its_open_files() {
+        let mut guest = Guest::new();
+        let fd = guest.open("tmp/removed", "w+").expect("created");
+        guest.write(fd, b"before").expect("room");
+        guest.unlink("tmp/removed").expect("there");
+        let (_, mut copies) = fork_sandbox(&guest.tree(), &[&guest.descriptors]);
+        let mut copy = Guest::with_descriptors(copies.remove(0));
+        copy.write(fd, b" and after").expect("room");
+        copy.open("tmp/new", "w").expect("created");
+        assert_eq!(copy.pread(fd, 99, 0), Ok(b"before and after".to_vec()));
+        assert_eq!(guest.pread(fd, 99, 0), Ok(b"before".to_vec()));
+        assert_eq!(guest.stat("tmp/new"), Err(Errno::NoEnt));
+        assert_eq!((guest.usage(), copy.usage()), ((6, 1), (16, 2)));
+        copy.close(fd).expect("open");
+        assert_eq!((guest.usage(), copy.usage()), ((6, 1), (0, 1)));
+    }
+
+    #[test]
+    fn a_fork_without_descriptors_leaves_removed_files_behind() {
+        let mut guest = Guest::new();
+        let fd = guest.open("tmp/removed", "w").expect("created");
+        guest.write(fd, b"before").expect("room");
+        guest.unlink("tmp/removed").expect("there");
+        let fork = lock(&guest.tree()).fork();
+        assert_eq!(fork.usage(), Tree::new(QUOTA, 0).usage());
+        assert_eq!(guest.usage(), (6, 1));
+    }
 }

@@ -183,17 +183,8 @@ mod tests {
 
     #[test]
     fn errors_have_the_numbers_of_the_witx_and_success_is_zero() {
-        let numbers = [
-            Errno::BadF,
-            Errno::DQuot,
-            Errno::NoEnt,
-            Errno::NoSpc,
-            Errno::NotCapable,
-        ];
+        let numbers = [Errno::BadF, Errno::DQuot, Errno::NoEnt, Errno::NoSpc, Errno::NotCapable];
         assert_eq!(numbers.map(Errno::code), [8, 19, 44, 51, 76]);
-        assert_eq!(
-            [status(Ok(())), status(Err(Errno::Fault))],
-            [0, i32::from(Errno::Fault.code())]
-        );
+        assert_eq!([status(Ok(())), status(Err(Errno::Fault))], [0, i32::from(Errno::Fault.code())]);
     }
 }

@@ -131,9 +131,7 @@ pub enum FilesError {
         reason: String,
     },
     /// The files that match are together larger than the caller wants to hold.
-    #[error(
-        "could not fetch {path:?}: the files asked for are together larger than {allowed} bytes"
-    )]
+    #[error("could not fetch {path:?}: the files asked for are together larger than {allowed} bytes")]
     TooLarge {
         /// The file that passed the limit.
         path: String,

@@ -26,14 +26,7 @@ impl Descriptors {
         let open = self.get(fd)?;
         let file_type = open.file_type(&lock(&self.tree));
         let mut memory = GuestMemory::new(call.memory);
-        records::write_fdstat(
-            &mut memory,
-            fdstat,
-            file_type,
-            open.flags,
-            open.rights,
-            open.inheriting,
-        )
+        records::write_fdstat(&mut memory, fdstat, file_type, open.flags, open.rights, open.inheriting)
     }
 
     /// `fd_fdstat_set_flags`: whether writes append; the other flags are kept and change nothing.
@@ -59,12 +52,7 @@ impl Descriptors {
     /// # Errors
     ///
     /// `ENOTCAPABLE` for rights it does not have, `EBADF`; `ENOTSUP` for descriptor 3, which every path needs.
-    pub fn fd_fdstat_set_rights(
-        &mut self,
-        fd: u32,
-        rights: u64,
-        inheriting: u64,
-    ) -> Result<(), Errno> {
+    pub fn fd_fdstat_set_rights(&mut self, fd: u32, rights: u64, inheriting: u64) -> Result<(), Errno> {
         let (open, _) = self.get_mut(fd)?;
         let (rights, inheriting) = (Rights(rights), Rights(inheriting));
         if !open.rights.contains(rights) || !open.inheriting.contains(inheriting) {
@@ -83,12 +71,7 @@ impl Descriptors {
     /// # Errors
     ///
     /// `EBADF`, `EFAULT`, `ENOTCAPABLE`.
-    pub fn fd_filestat_get(
-        &self,
-        call: &mut Call<'_>,
-        fd: u32,
-        filestat: u32,
-    ) -> Result<(), Errno> {
+    pub fn fd_filestat_get(&self, call: &mut Call<'_>, fd: u32, filestat: u32) -> Result<(), Errno> {
         let open = self.get(fd)?;
         open.need(Rights::STAT)?;
         let mut memory = GuestMemory::new(call.memory);
@@ -137,13 +120,7 @@ impl Descriptors {
     /// # Errors
     ///
     /// `ENAMETOOLONG` if `length` is too short for it, `EBADF` for every other number, `EFAULT`.
-    pub fn fd_prestat_dir_name(
-        &self,
-        call: &mut Call<'_>,
-        fd: u32,
-        name: u32,
-        length: u32,
-    ) -> Result<(), Errno> {
+    pub fn fd_prestat_dir_name(&self, call: &mut Call<'_>, fd: u32, name: u32, length: u32) -> Result<(), Errno> {
         self.need_preopen(fd)?;
         if (length as usize) < PREOPEN_NAME.len() {
             return Err(Errno::NameTooLong);
@@ -154,9 +131,7 @@ impl Descriptors {
     fn need_preopen(&self, fd: u32) -> Result<(), Errno> {
         match self.get(fd)?.what {
             What::Preopen => Ok(()),
-            What::Stdin | What::Output(_) | What::File { .. } | What::Directory { .. } => {
-                Err(Errno::BadF)
-            }
+            What::Stdin | What::Output(_) | What::File { .. } | What::Directory { .. } => Err(Errno::BadF),
         }
     }
 
@@ -195,5 +170,147 @@ impl Descriptors {
         // At most `length`, so it fits.
         let left = room.len() as u32;
         memory.write_u32(used, length - left)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Errno;
+    use super::super::test_guest::{Guest, parse_dirents};
+
+    fn fdstat(guest: &mut Guest, fd: u32) -> Result<(u8, u8, u64, u64), Errno> {
+        guest.call(|fds, call| fds.fd_fdstat_get(call, fd, 0))?;
+        Ok((guest.memory[0], guest.memory[2], guest.u64_at(8), guest.u64_at(16)))
+    }
+
+    #[test]
+    fn no_standard_stream_is_a_terminal() {
+        let mut guest = Guest::new();
+        for fd in 0..3 {
+            let (file_type, _, rights, _) = fdstat(&mut guest, fd).expect("open");
+            let seeks = rights & (1 << 2 | 1 << 5);
+            assert_eq!((file_type, seeks), (0, 0));
+        }
+        let null = guest.open("dev/null", "r").expect("there");
+        let (file_type, _, rights, _) = fdstat(&mut guest, null).expect("open");
+        assert!(file_type == 2 && rights & (1 << 2) != 0);
+    }
+
+    #[test]
+    fn the_root_passes_on_all_the_c_library_asks_for() {
+        let mut guest = Guest::new();
+        let (file_type, _, _, inheriting) = fdstat(&mut guest, 3).expect("open");
+        let (read, write, list) = (1 << 1, 1 << 6, 1 << 14);
+        assert_eq!(file_type, 3);
+        assert_eq!(inheriting & (read | write | list), read | write | list);
+    }
+
+    #[test]
+    fn only_descriptor_three_is_open_from_the_start_and_it_is_the_root() {
+        let mut guest = Guest::new();
+        guest.call(|fds, call| fds.fd_prestat_get(call, 3, 0)).expect("the root");
+        assert_eq!(guest.u64_at(0), 1 << 32);
+        guest.call(|fds, call| fds.fd_prestat_dir_name(call, 3, 16, 1)).expect("fits");
+        assert_eq!(guest.memory[16], b'/');
+        let short = guest.call(|fds, call| fds.fd_prestat_dir_name(call, 3, 16, 0));
+        assert_eq!(short, Err(Errno::NameTooLong));
+        for fd in [0, 4, u32::MAX] {
+            let other = guest.call(|fds, call| fds.fd_prestat_get(call, fd, 0));
+            assert_eq!(other, Err(Errno::BadF));
+        }
+    }
+
+    #[test]
+    fn rights_can_be_given_up_and_not_taken_back() {
+        let mut guest = Guest::new();
+        let fd = guest.open("tmp/f", "w+").expect("created");
+        let (_, _, all, inheriting) = fdstat(&mut guest, fd).expect("open");
+        let without_write = all & !(1 << 6);
+        assert_eq!(guest.descriptors.fd_fdstat_set_rights(fd, without_write, inheriting), Ok(()));
+        assert_eq!(guest.write(fd, b"x"), Err(Errno::BadF));
+        let back = guest.descriptors.fd_fdstat_set_rights(fd, all, inheriting);
+        assert_eq!(back, Err(Errno::NotCapable));
+        assert_eq!(guest.descriptors.fd_fdstat_set_rights(3, 0, 0), Err(Errno::NotSup));
+    }
+
+    #[test]
+    fn appending_can_be_switched_and_unknown_flags_cannot() {
+        let mut guest = Guest::new();
+        let fd = guest.open("tmp/f", "w+").expect("created");
+        guest.write(fd, b"abc").expect("room");
+        assert_eq!(guest.descriptors.fd_fdstat_set_flags(fd, 1), Ok(()));
+        guest.seek(fd, 0, 0).expect("a file");
+        guest.write(fd, b"d").expect("room");
+        assert_eq!(guest.pread(fd, 9, 0), Ok(b"abcd".to_vec()));
+        assert_eq!(guest.descriptors.fd_fdstat_set_flags(fd, 32), Err(Errno::Inval));
+        assert_eq!(fdstat(&mut guest, fd).map(|stat| stat.1), Ok(1));
+    }
+
+    #[test]
+    fn a_directory_reads_the_same_through_buffers_of_any_size() {
+        let mut guest = Guest::new();
+        for name in ["one", "a much longer name", "\u{0414}\u{0435}\u{0439}"] {
+            let fd = guest.open(&format!("tmp/{name}"), "w").expect("created");
+            guest.close(fd).expect("open");
+        }
+        guest.mkdir("tmp/dir").expect("free");
+        let fd = guest.open("tmp", "d").expect("there");
+        let whole = guest.list(fd, 4096).expect("a directory");
+        let shown: Vec<(&str, u8)> = whole.iter().map(|entry| (&*entry.name, entry.file_type)).collect();
+        let expected =
+            [(".", 3), ("..", 3), ("one", 4), ("a much longer name", 4), ("\u{0414}\u{0435}\u{0439}", 4), ("dir", 3)];
+        assert_eq!(shown, expected);
+        for length in 1..200 {
+            assert_eq!(guest.list(fd, length).as_ref(), Ok(&whole), "{length}");
+        }
+    }
+
+    #[test]
+    fn listed_inode_numbers_are_those_of_stat() {
+        let mut guest = Guest::new();
+        guest.mkdir("tmp/d").expect("free");
+        guest.mkdir("tmp/d/e").expect("free");
+        let fd = guest.open("tmp/d", "d").expect("there");
+        for entry in guest.list(fd, 4096).expect("a directory") {
+            let stat = guest.stat(&format!("tmp/d/{}", entry.name)).expect("listed");
+            assert_eq!((entry.number, entry.file_type), (stat.number, stat.file_type));
+            assert_ne!(entry.number, 0);
+        }
+    }
+
+    #[test]
+    fn removing_what_was_read_while_reading_on_hides_nothing() {
+        let mut guest = Guest::new();
+        for number in 0..30 {
+            guest.mkdir(&format!("tmp/{number}")).expect("free");
+        }
+        let fd = guest.open("tmp", "d").expect("there");
+        let mut removed = 0;
+        let mut cookie = 0;
+        loop {
+            let bytes = guest.readdir(fd, 100, cookie).expect("a directory");
+            for entry in parse_dirents(&bytes) {
+                cookie = entry.next;
+                if !entry.name.starts_with('.') {
+                    guest.rmdir(&format!("tmp/{}", entry.name)).expect("empty");
+                    removed += 1;
+                }
+            }
+            if bytes.len() < 100 {
+                break;
+            }
+        }
+        assert_eq!(removed, 30);
+    }
+
+    #[test]
+    fn only_directories_can_be_listed_and_a_bad_buffer_is_a_fault() {
+        let mut guest = Guest::new();
+        let file = guest.open("tmp/f", "w+").expect("created");
+        assert_eq!(guest.readdir(file, 100, 0), Err(Errno::NotDir));
+        assert_eq!(guest.readdir(1, 100, 0), Err(Errno::NotDir));
+        assert_eq!(guest.readdir(3, u32::MAX, 0), Err(Errno::Fault));
+        assert_eq!(guest.readdir(3, 100, u64::MAX), Ok(vec![]));
+        assert_eq!(guest.readdir(3, 0, 0), Ok(vec![]));
     }
 }

@@ -102,16 +102,12 @@ impl<'a> GuestMemory<'a> {
     }
 
     fn buffer(&self, buffers: Buffers, index: u32) -> Result<(u32, u32), Errno> {
-        let record = buffers
-            .records
-            .checked_add(index * BUFFER_RECORD)
-            .ok_or(Errno::Fault)?;
+        let record = buffers.records.checked_add(index * BUFFER_RECORD).ok_or(Errno::Fault)?;
         let record = self.bytes(record, BUFFER_RECORD)?;
         match record {
-            [a, b, c, d, e, f, g, h] => Ok((
-                u32::from_le_bytes([*a, *b, *c, *d]),
-                u32::from_le_bytes([*e, *f, *g, *h]),
-            )),
+            [a, b, c, d, e, f, g, h] => {
+                Ok((u32::from_le_bytes([*a, *b, *c, *d]), u32::from_le_bytes([*e, *f, *g, *h])))
+            }
             _ => Err(Errno::Fault),
         }
     }
@@ -130,10 +126,7 @@ impl<'a> GuestMemory<'a> {
                 if buffer.is_empty() {
                     return Ok((0, 0));
                 }
-                Ok((
-                    fill(buffer, u64::from(done))?.min(buffer.len()),
-                    buffer.len(),
-                ))
+                Ok((fill(buffer, u64::from(done))?.min(buffer.len()), buffer.len()))
             });
             match progress(filled, &mut done)? {
                 Progress::Whole => {}
@@ -157,10 +150,7 @@ impl<'a> GuestMemory<'a> {
                 if buffer.is_empty() {
                     return Ok((0, 0));
                 }
-                Ok((
-                    take(buffer, u64::from(done))?.min(buffer.len()),
-                    buffer.len(),
-                ))
+                Ok((take(buffer, u64::from(done))?.min(buffer.len()), buffer.len()))
             });
             match progress(taken, &mut done)? {
                 Progress::Whole => {}
@@ -183,18 +173,11 @@ fn progress(result: Result<(usize, usize), Errno>, done: &mut u32) -> Result<Pro
         Err(_) if *done > 0 => return Ok(Progress::Part),
         Err(errno) => return Err(errno),
     };
-    let Some(sum) = u32::try_from(moved)
-        .ok()
-        .and_then(|moved| done.checked_add(moved))
-    else {
+    let Some(sum) = u32::try_from(moved).ok().and_then(|moved| done.checked_add(moved)) else {
         return Ok(Progress::Part);
     };
     *done = sum;
-    Ok(if moved == length {
-        Progress::Whole
-    } else {
-        Progress::Part
-    })
+    Ok(if moved == length { Progress::Whole } else { Progress::Part })
 }
 
 #[cfg(test)]
@@ -211,13 +194,7 @@ mod tests {
         let mut bytes = [0; 64];
         let memory = GuestMemory::new(&mut bytes);
         assert_eq!(memory.check(64, 0), Ok(()));
-        for (address, length) in [
-            (65, 0),
-            (60, 5),
-            (u32::MAX, 1),
-            (u32::MAX, u32::MAX),
-            (1, u32::MAX),
-        ] {
+        for (address, length) in [(65, 0), (60, 5), (u32::MAX, 1), (u32::MAX, u32::MAX), (1, u32::MAX)] {
             assert_eq!(memory.check(address, length), Err(Errno::Fault));
         }
     }

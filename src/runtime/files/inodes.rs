@@ -34,11 +34,19 @@ pub(super) struct Times {
 
 impl Times {
     pub(super) fn all(time: u64) -> Self {
-        Self {
-            accessed: time,
-            modified: time,
-            changed: time,
-        }
+        Self { accessed: time, modified: time, changed: time }
+    }
+}
+
+/// The time of a directory's change at `now`, told apart from the last one even where the clock stands still: Python
+/// looks for a module just written only if its directory shows another time. A microsecond is what a float of seconds
+/// can tell; a time a second or more ahead was set on purpose and counts for nothing.
+pub(super) fn later(before: u64, now: u64) -> u64 {
+    const STEP: u64 = 1_000;
+    const AHEAD: u64 = 1_000_000_000;
+    match before.checked_sub(now) {
+        Some(0..AHEAD) => before.saturating_add(STEP).min(UNSET - 1),
+        Some(AHEAD..) | None => now,
     }
 }
 
@@ -132,10 +140,7 @@ impl Directory {
     pub(super) fn clear(&mut self) -> Vec<Place> {
         self.order.clear();
         self.subdirectories = 0;
-        std::mem::take(&mut self.names)
-            .into_values()
-            .map(|entry| entry.place)
-            .collect()
+        std::mem::take(&mut self.names).into_values().map(|entry| entry.place).collect()
     }
 
     /// Entries made after `position`, oldest first, each with its own position.
@@ -162,10 +167,7 @@ pub(super) struct Inodes {
 impl Inodes {
     /// The table every sandbox starts from: `/`, `/home/user`, `/tmp` and `/dev/null`.
     pub(super) fn initial() -> Self {
-        let mut table = Self {
-            next_number: 1,
-            ..Self::default()
-        };
+        let mut table = Self { next_number: 1, ..Self::default() };
         let (root, home) = (0, 1);
         let directory = |parent, name| Kind::Directory(Directory::new(parent, Arc::from(name)));
         table.add_fixed(root, "", directory(root, ""));
@@ -180,13 +182,7 @@ impl Inodes {
     /// Adds an inode of the sandbox's own; an empty name adds no entry.
     pub(super) fn add_fixed(&mut self, parent: u32, name: &str, kind: Kind) -> u32 {
         let directory = matches!(kind, Kind::Directory(_));
-        let index = self.add(Inode {
-            number: 0,
-            names: 1,
-            fixed: true,
-            times: Times::all(UNSET),
-            kind,
-        });
+        let index = self.add(Inode { number: 0, names: 1, fixed: true, times: Times::all(UNSET), kind });
         if !name.is_empty()
             && let Some(parent) = self.directory_mut(parent)
         {
@@ -196,15 +192,17 @@ impl Inodes {
         index
     }
 
+    #[cfg(test)]
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Inode> {
+        self.slots.iter().flatten().map(|inode| &**inode)
+    }
+
     pub(super) fn get(&self, index: u32) -> Option<&Inode> {
         self.slots.get(index as usize)?.as_deref()
     }
 
     pub(super) fn get_mut(&mut self, index: u32) -> Option<&mut Inode> {
-        self.slots
-            .get_mut(index as usize)?
-            .as_mut()
-            .map(Arc::make_mut)
+        self.slots.get_mut(index as usize)?.as_mut().map(Arc::make_mut)
     }
 
     pub(super) fn directory(&self, index: u32) -> Option<&Directory> {
@@ -233,8 +231,7 @@ impl Inodes {
             }
             None => {
                 self.slots.push(inode);
-                u32::try_from(self.slots.len() - 1)
-                    .expect("the entries quota is far below the number of indexes")
+                u32::try_from(self.slots.len() - 1).expect("the entries quota is far below the number of indexes")
             }
         }
     }

@@ -23,9 +23,7 @@ fn file(open: &mut Open) -> Result<(Place, &mut u64), Errno> {
 fn need_reading(open: &Open) -> Result<(), Errno> {
     match open.what {
         What::Directory { .. } | What::Preopen => Err(Errno::IsDir),
-        What::Stdin | What::Output(_) | What::File { .. } => {
-            open.need(Rights::READ).map_err(|_| Errno::BadF)
-        }
+        What::Stdin | What::Output(_) | What::File { .. } => open.need(Rights::READ).map_err(|_| Errno::BadF),
     }
 }
 
@@ -47,13 +45,7 @@ impl Descriptors {
     /// # Errors
     ///
     /// `EINVAL` for unknown advice, `EBADF`, `ESPIPE`.
-    pub fn fd_advise(
-        &mut self,
-        fd: u32,
-        offset: u64,
-        length: u64,
-        advice: u32,
-    ) -> Result<(), Errno> {
+    pub fn fd_advise(&mut self, fd: u32, offset: u64, length: u64, advice: u32) -> Result<(), Errno> {
         let (open, _) = self.get_mut(fd)?;
         file(open)?;
         open.need(Rights::ADVISE)?;
@@ -70,13 +62,7 @@ impl Descriptors {
     /// # Errors
     ///
     /// `ENOSPC` past the quota, `EINVAL` for nothing, `EFBIG`, `EBADF`, `ESPIPE`.
-    pub fn fd_allocate(
-        &mut self,
-        call: &mut Call<'_>,
-        fd: u32,
-        offset: u64,
-        length: u64,
-    ) -> Result<(), Errno> {
+    pub fn fd_allocate(&mut self, call: &mut Call<'_>, fd: u32, offset: u64, length: u64) -> Result<(), Errno> {
         let (open, tree) = self.get_mut(fd)?;
         let (place, _) = file(open)?;
         need_writing(open)?;
@@ -115,12 +101,7 @@ impl Descriptors {
     /// # Errors
     ///
     /// `ENOSPC` past the quota, `EINVAL` for a file not open for writing or standard input and output, `EBADF`.
-    pub fn fd_filestat_set_size(
-        &mut self,
-        call: &mut Call<'_>,
-        fd: u32,
-        size: u64,
-    ) -> Result<(), Errno> {
+    pub fn fd_filestat_set_size(&mut self, call: &mut Call<'_>, fd: u32, size: u64) -> Result<(), Errno> {
         let (open, tree) = self.get_mut(fd)?;
         let (place, _) = file(open).map_err(|errno| match errno {
             Errno::SPipe => Errno::Inval,
@@ -138,14 +119,7 @@ impl Descriptors {
     /// # Errors
     ///
     /// `EBADF` unless open for reading, `EISDIR`, `EFAULT`, `EINVAL` for too many buffers; from [`Stdio`](super::Stdio).
-    pub fn fd_read(
-        &mut self,
-        call: &mut Call<'_>,
-        fd: u32,
-        buffers: u32,
-        count: u32,
-        read: u32,
-    ) -> Result<(), Errno> {
+    pub fn fd_read(&mut self, call: &mut Call<'_>, fd: u32, buffers: u32, count: u32, read: u32) -> Result<(), Errno> {
         let (open, tree) = self.get_mut(fd)?;
         need_reading(open)?;
         let mut memory = GuestMemory::new(call.memory);
@@ -156,9 +130,8 @@ impl Descriptors {
             What::File { place, offset } => {
                 let mut tree = lock(tree);
                 let (place, start) = (*place, *offset);
-                let done = memory.scatter(buffers, |buffer, done| {
-                    Ok(tree.read(place, start.saturating_add(done), buffer)?)
-                })?;
+                let done = memory
+                    .scatter(buffers, |buffer, done| Ok(tree.read(place, start.saturating_add(done), buffer)?))?;
                 *offset = start.saturating_add(u64::from(done));
                 tree.mark_read(place, call.now);
                 done
@@ -191,9 +164,8 @@ impl Descriptors {
         let buffers = memory.buffers(buffers, count)?;
         let offset = checked_offset(offset)?;
         let mut tree = lock(tree);
-        let done = memory.scatter(buffers, |buffer, done| {
-            Ok(tree.read(place, offset.saturating_add(done), buffer)?)
-        })?;
+        let done =
+            memory.scatter(buffers, |buffer, done| Ok(tree.read(place, offset.saturating_add(done), buffer)?))?;
         tree.mark_read(place, call.now);
         memory.write_u32(read, done)
     }
@@ -219,16 +191,10 @@ impl Descriptors {
         let buffers = memory.buffers(buffers, count)?;
         let appends = open.flags.append();
         let done = match &mut open.what {
-            What::Output(output) => {
-                memory.gather(buffers, |bytes, _| call.stdio.write(*output, bytes))?
-            }
+            What::Output(output) => memory.gather(buffers, |bytes, _| call.stdio.write(*output, bytes))?,
             What::File { place, offset } => {
                 let mut tree = lock(tree);
-                let start = if appends {
-                    tree.length(*place)
-                } else {
-                    *offset
-                };
+                let start = if appends { tree.length(*place) } else { *offset };
                 let done = gather_into(&mut tree, *place, start, &memory, buffers, call.now)?;
                 *offset = start.saturating_add(u64::from(done));
                 done
@@ -321,7 +287,190 @@ fn gather_into(
     buffers: Buffers,
     now: u64,
 ) -> Result<u32, Errno> {
-    memory.gather(buffers, |bytes, done| {
-        Ok(tree.write(place, start.saturating_add(done), bytes, now)?)
-    })
+    memory.gather(buffers, |bytes, done| Ok(tree.write(place, start.saturating_add(done), bytes, now)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::test_guest::{Guest, QUOTA};
+    use super::super::{Errno, Output};
+
+    #[test]
+    fn reads_and_writes_move_the_position_and_positioned_ones_do_not() {
+        let mut guest = Guest::new();
+        let fd = guest.open("tmp/f", "w+").expect("created");
+        assert_eq!(guest.write(fd, b"hello world"), Ok(11));
+        assert_eq!(guest.pwrite(fd, b"HE", 0), Ok(2));
+        assert_eq!(guest.pread(fd, 5, 6), Ok(b"world".to_vec()));
+        assert_eq!(guest.seek(fd, -5, 1), Ok(6));
+        assert_eq!(guest.read(fd, 100), Ok(b"world".to_vec()));
+        assert_eq!(guest.read(fd, 100), Ok(vec![]));
+        assert_eq!(guest.pread(fd, 5, 0), Ok(b"HEllo".to_vec()));
+    }
+
+    #[test]
+    fn an_appending_descriptor_writes_at_the_end_wherever_it_stands() {
+        let mut guest = Guest::new();
+        let first = guest.open("tmp/log", "a").expect("created");
+        let second = guest.open("tmp/log", "a").expect("opened");
+        guest.write(first, b"one").expect("room");
+        guest.seek(second, 0, 0).expect("a file");
+        guest.write(second, b"two").expect("room");
+        guest.write(first, b"three").expect("room");
+        assert_eq!(guest.seek(first, 0, 1), Ok(11));
+        let reader = guest.open("tmp/log", "r").expect("there");
+        assert_eq!(guest.read(reader, 100), Ok(b"onetwothree".to_vec()));
+    }
+
+    #[test]
+    fn a_write_of_which_a_part_fits_writes_that_part_and_the_next_fails() {
+        let mut guest = Guest::new();
+        let fd = guest.open("tmp/f", "w+").expect("created");
+        guest.truncate(fd, QUOTA.bytes - 3).expect("fits");
+        guest.seek(fd, 0, 2).expect("a file");
+        assert_eq!(guest.write(fd, b"abcdef"), Ok(3));
+        assert_eq!(guest.write(fd, b"def"), Err(Errno::NoSpc));
+        assert_eq!(guest.usage(), (QUOTA.bytes, 1));
+        assert_eq!(guest.pread(fd, 9, QUOTA.bytes - 3), Ok(b"abc".to_vec()));
+    }
+
+    #[test]
+    fn one_byte_far_beyond_the_quota_is_refused_and_takes_nothing() {
+        let mut guest = Guest::new();
+        let fd = guest.open("tmp/f", "w+").expect("created");
+        assert_eq!(guest.seek(fd, 1 << 40, 0), Ok(1 << 40));
+        assert_eq!(guest.write(fd, b"x"), Err(Errno::NoSpc));
+        assert_eq!(guest.pwrite(fd, b"x", i64::MAX as u64), Err(Errno::NoSpc));
+        assert_eq!(guest.pwrite(fd, b"x", u64::MAX), Err(Errno::Inval));
+        assert_eq!(guest.truncate(fd, 1 << 40), Err(Errno::NoSpc));
+        assert_eq!(guest.truncate(fd, u64::MAX), Err(Errno::NoSpc));
+        let allocated = guest.call(|fds, call| fds.fd_allocate(call, fd, 1 << 40, 1));
+        assert_eq!(allocated, Err(Errno::NoSpc));
+        assert_eq!(guest.usage(), (0, 1));
+    }
+
+    #[test]
+    fn holes_count_as_written_and_read_as_zeros() {
+        let mut guest = Guest::new();
+        let fd = guest.open("tmp/f", "w+").expect("created");
+        guest.seek(fd, 1000, 0).expect("a file");
+        assert_eq!(guest.write(fd, b"x"), Ok(1));
+        assert_eq!(guest.usage(), (1001, 1));
+        assert_eq!(guest.pread(fd, 3, 998), Ok(vec![0, 0, b'x']));
+        guest.truncate(fd, 10).expect("shrinks");
+        assert_eq!(guest.usage(), (10, 1));
+    }
+
+    #[test]
+    fn allocating_lengthens_a_file_and_never_shortens_it() {
+        let mut guest = Guest::new();
+        let fd = guest.open("tmp/f", "w+").expect("created");
+        let allocate =
+            |guest: &mut Guest, offset, length| guest.call(|fds, call| fds.fd_allocate(call, fd, offset, length));
+        assert_eq!(allocate(&mut guest, 10, 10), Ok(()));
+        assert_eq!(allocate(&mut guest, 0, 5), Ok(()));
+        assert_eq!(allocate(&mut guest, 0, 0), Err(Errno::Inval));
+        assert_eq!(allocate(&mut guest, u64::MAX, 2), Err(Errno::FBig));
+        assert_eq!(guest.usage(), (20, 1));
+    }
+
+    #[test]
+    fn a_descriptor_does_only_what_it_was_opened_for() {
+        let mut guest = Guest::new();
+        let writer = guest.open("tmp/f", "w").expect("created");
+        let reader = guest.open("tmp/f", "r").expect("there");
+        assert_eq!(guest.read(writer, 1), Err(Errno::BadF));
+        assert_eq!(guest.write(reader, b"x"), Err(Errno::BadF));
+        assert_eq!(guest.truncate(reader, 0), Err(Errno::Inval));
+        assert_eq!(guest.read(3, 1), Err(Errno::IsDir));
+        assert_eq!(guest.write(3, b"x"), Err(Errno::BadF));
+        assert_eq!(guest.seek(3, 0, 0), Err(Errno::BadF));
+        assert_eq!(guest.read(99, 1), Err(Errno::BadF));
+    }
+
+    #[test]
+    fn standard_input_and_output_go_to_the_caller_and_cannot_seek() {
+        let mut guest = Guest::new();
+        guest.pipes.input = b"typed".to_vec();
+        assert_eq!(guest.read(0, 100), Ok(b"typed".to_vec()));
+        assert_eq!(guest.read(0, 100), Ok(vec![]));
+        assert_eq!(guest.write(1, b"out"), Ok(3));
+        assert_eq!(guest.write(2, b"err"), Ok(3));
+        let expected = [(Output::Stdout, b"out".to_vec()), (Output::Stderr, b"err".to_vec())];
+        assert_eq!(guest.pipes.written, expected);
+        assert_eq!(guest.seek(1, 0, 1), Err(Errno::SPipe));
+        assert_eq!(guest.pread(0, 1, 0), Err(Errno::SPipe));
+        assert_eq!(guest.write(0, b"x"), Err(Errno::BadF));
+        assert_eq!(guest.read(1, 1), Err(Errno::BadF));
+    }
+
+    #[test]
+    fn a_position_below_zero_or_an_unknown_origin_is_refused() {
+        let mut guest = Guest::new();
+        let fd = guest.open("tmp/f", "w+").expect("created");
+        assert_eq!(guest.seek(fd, -1, 0), Err(Errno::Inval));
+        assert_eq!(guest.seek(fd, i64::MIN, 2), Err(Errno::Inval));
+        assert_eq!(guest.seek(fd, 0, 3), Err(Errno::Inval));
+        assert_eq!(guest.seek(fd, i64::MAX, 0), Ok(i64::MAX as u64));
+        assert_eq!(guest.seek(fd, 1, 1), Err(Errno::Inval));
+    }
+
+    #[test]
+    fn dev_null_swallows_everything_and_holds_nothing() {
+        let mut guest = Guest::new();
+        let fd = guest.open("dev/null", "w+").expect("there");
+        assert_eq!(guest.write(fd, b"gone"), Ok(4));
+        assert_eq!(guest.pread(fd, 4, 0), Ok(vec![]));
+        assert_eq!(guest.usage(), (0, 0));
+    }
+
+    #[test]
+    fn a_scattered_write_and_read_go_through_all_buffers_in_order() {
+        let mut guest = Guest::new();
+        let fd = guest.open("tmp/f", "w+").expect("created");
+        guest.memory[100..106].copy_from_slice(b"abcdef");
+        let record = |guest: &mut Guest, at: usize, address: u32, length: u32| {
+            guest.memory[at..at + 4].copy_from_slice(&address.to_le_bytes());
+            guest.memory[at + 4..at + 8].copy_from_slice(&length.to_le_bytes());
+        };
+        record(&mut guest, 0, 103, 3);
+        record(&mut guest, 8, 0, 0);
+        record(&mut guest, 16, 100, 3);
+        guest.call(|fds, call| fds.fd_write(call, fd, 0, 3, 64)).expect("room");
+        guest.call(|fds, call| fds.fd_pread(call, fd, 0, 3, 1, 64)).expect("readable");
+        assert_eq!(&guest.memory[100..106], b"bccefa");
+    }
+
+    #[test]
+    fn a_result_address_outside_memory_fails_before_anything_happens() {
+        let mut guest = Guest::new();
+        let fd = guest.open("tmp/f", "w+").expect("created");
+        let end = guest.memory.len() as u32;
+        guest.memory[0..8].copy_from_slice(&[0, 1, 0, 0, 4, 0, 0, 0]);
+        let written = guest.call(|fds, call| fds.fd_write(call, fd, 0, 1, end - 3));
+        assert_eq!(written, Err(Errno::Fault));
+        assert_eq!(guest.usage(), (0, 1));
+        let buffers = guest.call(|fds, call| fds.fd_write(call, fd, end - 7, 1, 64));
+        assert_eq!(buffers, Err(Errno::Fault));
+    }
+
+    #[test]
+    fn a_read_moves_the_access_time_once_after_each_change() {
+        let mut guest = Guest::new();
+        let fd = guest.open("tmp/f", "w+").expect("created");
+        guest.write(fd, b"x").expect("room");
+        let mut times = Vec::new();
+        for now in [200, 300] {
+            guest.now = now;
+            guest.pread(fd, 1, 0).expect("readable");
+            times.push(guest.fstat(fd).expect("open").accessed);
+        }
+        guest.now = 400;
+        guest.pwrite(fd, b"y", 0).expect("room");
+        guest.now = 500;
+        guest.pread(fd, 1, 0).expect("readable");
+        let stat = guest.fstat(fd).expect("open");
+        assert_eq!(times, [200, 200]);
+        assert_eq!((stat.accessed, stat.modified, stat.changed), (500, 400, 400));
+    }
 }

@@ -63,10 +63,7 @@ pub enum LayerError {
 
 impl std::fmt::Debug for Layer {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("Layer")
-            .field("nodes", &self.nodes.len())
-            .finish_non_exhaustive()
+        formatter.debug_struct("Layer").field("nodes", &self.nodes.len()).finish_non_exhaustive()
     }
 }
 
@@ -82,15 +79,8 @@ impl Layer {
         files: impl IntoIterator<Item = (P, Bytes)>,
         modified: u64,
     ) -> Result<Arc<Self>, LayerError> {
-        let root = LayerNode {
-            name: Arc::from(""),
-            parent: LAYER_ROOT,
-            kind: LayerKind::Directory(Names::default()),
-        };
-        let mut layer = Self {
-            nodes: vec![root],
-            modified,
-        };
+        let root = LayerNode { name: Arc::from(""), parent: LAYER_ROOT, kind: LayerKind::Directory(Names::default()) };
+        let mut layer = Self { nodes: vec![root], modified };
         for (path, bytes) in files {
             layer.add(path.as_ref(), bytes)?;
         }
@@ -98,24 +88,14 @@ impl Layer {
     }
 
     fn add(&mut self, path: &str, bytes: Bytes) -> Result<(), LayerError> {
-        check(path).map_err(|reason| LayerError::BadPath {
-            path: path.to_owned(),
-            reason,
-        })?;
-        let conflict = |fault| LayerError::Conflict {
-            path: path.to_owned(),
-            fault,
-        };
+        check(path).map_err(|reason| LayerError::BadPath { path: path.to_owned(), reason })?;
+        let conflict = |fault| LayerError::Conflict { path: path.to_owned(), fault };
         let (directories, name) = match path.rsplit_once('/') {
             Some((directories, name)) => (Some(directories), name),
             None => (None, path),
         };
         let mut here = LAYER_ROOT;
-        for (depth, name) in directories
-            .iter()
-            .flat_map(|path| path.split('/'))
-            .enumerate()
-        {
+        for (depth, name) in directories.iter().flat_map(|path| path.split('/')).enumerate() {
             if depth >= LAYER_DEPTH {
                 return Err(conflict(Fault::TooDeep));
             }
@@ -137,11 +117,7 @@ impl Layer {
     fn insert(&mut self, parent: u32, name: &str, kind: LayerKind) -> Result<u32, LayerError> {
         let node = u32::try_from(self.nodes.len()).map_err(|_| LayerError::TooMany)?;
         let name: Arc<str> = Arc::from(name);
-        if let Some(LayerNode {
-            kind: LayerKind::Directory(names),
-            ..
-        }) = self.nodes.get_mut(parent as usize)
-        {
+        if let Some(LayerNode { kind: LayerKind::Directory(names), .. }) = self.nodes.get_mut(parent as usize) {
             names.nodes.insert(Arc::clone(&name), node);
             match kind {
                 LayerKind::Directory(_) => names.subdirectories += 1,
@@ -201,10 +177,7 @@ impl Layer {
 
     /// The entries of a directory in the order of their names, which never changes.
     pub(super) fn children(&self, directory: u32) -> impl Iterator<Item = (&str, u32)> {
-        self.names(directory)
-            .into_iter()
-            .flat_map(|names| &names.nodes)
-            .map(|(name, node)| (&**name, *node))
+        self.names(directory).into_iter().flat_map(|names| &names.nodes).map(|(name, node)| (&**name, *node))
     }
 }
 
@@ -231,10 +204,7 @@ mod tests {
     use super::*;
 
     fn layer(paths: &[&str]) -> Result<Arc<Layer>, LayerError> {
-        Layer::new(
-            paths.iter().map(|path| (*path, Bytes::from_static(b"x"))),
-            5,
-        )
+        Layer::new(paths.iter().map(|path| (*path, Bytes::from_static(b"x"))), 5)
     }
 
     #[test]
@@ -249,18 +219,9 @@ mod tests {
     #[test]
     fn paths_that_contradict_each_other_or_climb_make_no_layer() {
         let refused = |paths: &[&str]| layer(paths).map(|_| ()).map_err(|e| e.to_string());
-        assert_eq!(
-            refused(&["a", "a/b"]),
-            Err("layer path \"a/b\": not a directory".to_owned())
-        );
-        assert_eq!(
-            refused(&["a/b", "a"]),
-            Err("layer path \"a\": already exists".to_owned())
-        );
-        assert_eq!(
-            refused(&["../a"]),
-            Err("layer path \"../a\": the path climbs above the root".to_owned())
-        );
+        assert_eq!(refused(&["a", "a/b"]), Err("layer path \"a/b\": not a directory".to_owned()));
+        assert_eq!(refused(&["a/b", "a"]), Err("layer path \"a\": already exists".to_owned()));
+        assert_eq!(refused(&["../a"]), Err("layer path \"../a\": the path climbs above the root".to_owned()));
         assert!(refused(&["/a"]).is_err() && refused(&["a//b"]).is_err());
     }
 }

@@ -17,22 +17,31 @@ mod inodes;
 mod io_calls;
 mod layer;
 mod names;
+mod open_call;
 mod path;
 mod path_calls;
+mod patterns;
 mod records;
 mod requests;
 mod stdio;
+#[cfg(test)]
+mod test_guest;
+#[cfg(test)]
+mod test_model;
+#[cfg(test)]
+mod test_nonsense;
 mod tree;
 mod walk;
 
 pub use base::Base;
-pub use boundary::Attempts;
+pub use boundary::{Attempts, MAXIMUM_ATTEMPTS, MAXIMUM_TARGET};
 pub use descriptors::{Call, Descriptors, MAXIMUM_DESCRIPTORS, fork_sandbox};
 pub use errno::{Errno, status};
 pub use error::{Fault, FilesError};
 pub use layer::{Layer, LayerError};
+pub use open_call::OpenHow;
 pub use path::{HOME, MAXIMUM_DEPTH, MAXIMUM_NAME, MAXIMUM_PATH, PathFault, TEMPORARY};
-pub use path_calls::{OpenHow, PathAt};
+pub use path_calls::PathAt;
 pub use requests::FileEntry;
 pub use stdio::{Output, Stdio};
 pub use tree::{FileKind, FilesQuota, FilesUsage, SharedTree, Tree, lock};

@@ -2,7 +2,7 @@
 
 use super::content::Content;
 use super::error::Fault;
-use super::inodes::{Directory, Inode, Kind, Place, Times};
+use super::inodes::{Directory, Inode, Kind, Place, Times, later};
 use super::path::{MAXIMUM_DEPTH, MAXIMUM_PATH};
 use super::tree::Tree;
 use super::walk::Reached;
@@ -34,11 +34,7 @@ impl Tree {
     /// The existing entry a path leads to, if the program may take it away.
     pub(super) fn taken_name(&self, reached: &Reached<'_>) -> Result<Named, Fault> {
         let (parent, name, place) = match reached {
-            Reached::Entry {
-                parent,
-                name,
-                place,
-            } => (*parent, *name, *place),
+            Reached::Entry { parent, name, place } => (*parent, *name, *place),
             Reached::Missing { .. } => return Err(Fault::NotFound),
             Reached::Itself { .. } => return Err(Fault::NoName),
         };
@@ -58,10 +54,7 @@ impl Tree {
         if !alive {
             return Err(Fault::NotFound);
         }
-        Ok(Name {
-            parent: index,
-            name: Arc::from(name),
-        })
+        Ok(Name { parent: index, name: Arc::from(name) })
     }
 
     pub(super) fn make_file(&mut self, at: Name, now: u64) -> Result<Place, Fault> {
@@ -125,10 +118,7 @@ impl Tree {
 
     /// Removes an empty directory.
     pub(super) fn remove_directory_at(&mut self, named: &Named, now: u64) -> Result<(), Fault> {
-        let directory = self
-            .inodes
-            .directory(named.index)
-            .ok_or(Fault::NotADirectory)?;
+        let directory = self.inodes.directory(named.index).ok_or(Fault::NotADirectory)?;
         if !directory.is_empty() {
             return Err(Fault::NotEmpty);
         }
@@ -146,15 +136,10 @@ impl Tree {
         let mut doomed = vec![named.index];
         while let Some(index) = doomed.pop() {
             if let Some(directory) = self.table().directory_mut(index) {
-                doomed.extend(
-                    directory
-                        .clear()
-                        .into_iter()
-                        .filter_map(|place| match place {
-                            Place::Own(index) => Some(index),
-                            Place::Layer { .. } => None,
-                        }),
-                );
+                doomed.extend(directory.clear().into_iter().filter_map(|place| match place {
+                    Place::Own(index) => Some(index),
+                    Place::Layer { .. } => None,
+                }));
             }
             self.drop_name(index, now);
         }
@@ -165,21 +150,15 @@ impl Tree {
     pub(super) fn destination(&self, reached: &Reached<'_>) -> Result<Destination, Fault> {
         match reached {
             Reached::Entry { .. } => Ok(Destination::Taken(self.taken_name(reached)?)),
-            Reached::Missing { slash, .. } => Ok(Destination::Free {
-                at: self.free_name(reached)?,
-                for_directory: *slash,
-            }),
+            Reached::Missing { slash, .. } => {
+                Ok(Destination::Free { at: self.free_name(reached)?, for_directory: *slash })
+            }
             Reached::Itself { .. } => Err(Fault::NoName),
         }
     }
 
     /// Gives an entry another name, replacing what had it.
-    pub(super) fn rename_entry(
-        &mut self,
-        from: &Named,
-        to: Destination,
-        now: u64,
-    ) -> Result<(), Fault> {
+    pub(super) fn rename_entry(&mut self, from: &Named, to: Destination, now: u64) -> Result<(), Fault> {
         self.check_unfixed(from.index)?;
         let moves_directory = self.is_directory(Place::Own(from.index));
         let at = match &to {
@@ -188,10 +167,7 @@ impl Tree {
                 self.check_replaceable(moves_directory, taken.index)?;
                 &taken.at
             }
-            Destination::Free {
-                for_directory: true,
-                ..
-            } if !moves_directory => {
+            Destination::Free { for_directory: true, .. } if !moves_directory => {
                 return Err(Fault::NotADirectory);
             }
             Destination::Free { at, .. } => at,
@@ -298,13 +274,7 @@ impl Tree {
     }
 
     fn attach_new(&mut self, at: Name, kind: Kind, now: u64) -> Place {
-        let index = self.table().add(Inode {
-            number: 0,
-            names: 1,
-            fixed: false,
-            times: Times::all(now),
-            kind,
-        });
+        let index = self.table().add(Inode { number: 0, names: 1, fixed: false, times: Times::all(now), kind });
         self.attach(at, index, now);
         Place::Own(index)
     }
@@ -330,8 +300,10 @@ impl Tree {
     }
 
     fn changed_directory(&mut self, index: u32, now: u64) -> Option<&mut Directory> {
+        let before = self.attributes(Place::Own(index)).ok()?.times.modified;
         let inode = self.table().get_mut(index)?;
-        (inode.times.modified, inode.times.changed) = (now, now);
+        inode.times.modified = later(before, now);
+        inode.times.changed = now;
         match &mut inode.kind {
             Kind::Directory(directory) => Some(directory),
             Kind::File(_) | Kind::Link(_) | Kind::Null => None,
@@ -364,4 +336,225 @@ pub(super) enum Destination {
     },
     /// The entry that has the name now makes way.
     Taken(Named),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::test_guest::{Guest, QUOTA};
+    use super::super::{Errno, FilesQuota, MAXIMUM_DEPTH};
+
+    fn content(guest: &mut Guest, path: &str) -> Result<Vec<u8>, Errno> {
+        let fd = guest.open(path, "r")?;
+        let bytes = guest.read(fd, 100);
+        guest.close(fd)?;
+        bytes
+    }
+
+    fn write(guest: &mut Guest, path: &str, bytes: &[u8]) {
+        let fd = guest.open(path, "w").expect("creatable");
+        guest.write(fd, bytes).expect("room");
+        guest.close(fd).expect("open");
+    }
+
+    #[test]
+    fn a_removed_file_lives_and_counts_until_its_last_descriptor_closes() {
+        let mut guest = Guest::new();
+        let fd = guest.open("tmp/f", "w+").expect("created");
+        guest.write(fd, b"still here").expect("room");
+        let second = guest.open("tmp/f", "r").expect("there");
+        guest.unlink("tmp/f").expect("there");
+        assert_eq!(guest.stat("tmp/f"), Err(Errno::NoEnt));
+        assert_eq!(guest.fstat(fd).map(|stat| stat.links), Ok(0));
+        guest.close(fd).expect("open");
+        assert_eq!(guest.read(second, 100), Ok(b"still here".to_vec()));
+        assert_eq!(guest.usage(), (10, 1));
+        guest.close(second).expect("open");
+        assert_eq!(guest.usage(), (0, 0));
+    }
+
+    #[test]
+    fn names_of_one_file_share_its_content_and_count_each_its_bytes_once() {
+        let mut guest = Guest::new();
+        write(&mut guest, "tmp/a", b"12345");
+        guest.link("tmp/a", "tmp/b").expect("free");
+        assert_eq!(guest.usage(), (5, 2));
+        assert_eq!(guest.stat("tmp/b").map(|stat| stat.links), Ok(2));
+        guest.unlink("tmp/a").expect("there");
+        assert_eq!((content(&mut guest, "tmp/b"), guest.usage()), (Ok(b"12345".to_vec()), (5, 1)));
+        guest.unlink("tmp/b").expect("there");
+        assert_eq!(guest.usage(), (0, 0));
+    }
+
+    #[test]
+    fn directories_get_no_second_name_and_a_taken_name_no_second_file() {
+        let mut guest = Guest::new();
+        guest.mkdir("tmp/d").expect("free");
+        write(&mut guest, "tmp/f", b"");
+        assert_eq!(guest.link("tmp/d", "tmp/e"), Err(Errno::Perm));
+        assert_eq!(guest.link("tmp/f", "tmp/d"), Err(Errno::Exist));
+        assert_eq!(guest.link("tmp/f", "tmp/g/"), Err(Errno::NoEnt));
+        assert_eq!(guest.link("tmp/none", "tmp/g"), Err(Errno::NoEnt));
+        assert_eq!(guest.link("dev/null", "tmp/g"), Err(Errno::Acces));
+        assert_eq!(guest.mkdir("tmp/f"), Err(Errno::Exist));
+        assert_eq!(guest.symlink("x", "tmp/d/"), Err(Errno::Exist));
+        assert_eq!(guest.symlink("x", "tmp/f/"), Err(Errno::NotDir));
+        assert_eq!(guest.symlink("x", "tmp/new/"), Err(Errno::NoEnt));
+    }
+
+    #[test]
+    fn a_renamed_file_replaces_another_whose_open_descriptor_keeps_the_old_bytes() {
+        let mut guest = Guest::new();
+        write(&mut guest, "tmp/old", b"old");
+        write(&mut guest, "tmp/new", b"newer");
+        let fd = guest.open("tmp/old", "r").expect("there");
+        guest.rename("tmp/new", "tmp/old").expect("a file onto a file");
+        assert_eq!(content(&mut guest, "tmp/old"), Ok(b"newer".to_vec()));
+        assert_eq!(guest.read(fd, 9), Ok(b"old".to_vec()));
+        assert_eq!(guest.usage(), (8, 2));
+        guest.close(fd).expect("open");
+        assert_eq!(guest.usage(), (5, 1));
+    }
+
+    #[test]
+    fn renaming_keeps_kinds_apart_and_full_directories_in_place() {
+        let mut guest = Guest::new();
+        guest.mkdir("tmp/empty").expect("free");
+        guest.mkdir("tmp/full").expect("free");
+        write(&mut guest, "tmp/full/f", b"x");
+        write(&mut guest, "tmp/file", b"y");
+        assert_eq!(guest.rename("tmp/empty", "tmp/full"), Err(Errno::NotEmpty));
+        assert_eq!(guest.rename("tmp/empty", "tmp/file"), Err(Errno::NotDir));
+        assert_eq!(guest.rename("tmp/file", "tmp/empty"), Err(Errno::IsDir));
+        assert_eq!(guest.rename("tmp/file", "tmp/new/"), Err(Errno::NotDir));
+        assert_eq!(guest.rename("tmp/none", "tmp/new"), Err(Errno::NoEnt));
+        assert_eq!(guest.rename("tmp/file", "tmp/none/new"), Err(Errno::NoEnt));
+        assert_eq!(guest.rename("tmp/.", "tmp/new"), Err(Errno::Busy));
+        assert_eq!(guest.rename("tmp/full", "tmp/empty/"), Ok(()));
+        assert_eq!(content(&mut guest, "tmp/empty/f"), Ok(b"x".to_vec()));
+        assert_eq!(guest.usage(), (2, 3));
+    }
+
+    #[test]
+    fn a_directory_cannot_move_into_itself_or_what_it_holds() {
+        let mut guest = Guest::new();
+        guest.mkdir("tmp/a").expect("free");
+        guest.mkdir("tmp/a/b").expect("free");
+        guest.symlink("a/b", "tmp/l").expect("free");
+        for target in ["tmp/a/x", "tmp/a/b/x", "tmp/l/x"] {
+            assert_eq!(guest.rename("tmp/a", target), Err(Errno::Inval), "{target}");
+        }
+        assert_eq!(guest.rename("tmp/a/b", "tmp/a"), Err(Errno::NotEmpty));
+        assert_eq!(guest.rename("tmp/a", "tmp/a"), Ok(()));
+        assert_eq!(guest.rename("tmp/a/b", "tmp/c"), Ok(()));
+        assert_eq!(guest.stat("tmp/a").map(|stat| stat.links), Ok(2));
+        assert_eq!(guest.stat("tmp").map(|stat| stat.links), Ok(4));
+        assert_eq!(guest.names("tmp/c/.."), Ok([".", "..", "a", "l", "c"].map(String::from).to_vec()));
+    }
+
+    #[test]
+    fn two_names_of_one_file_stay_when_one_is_renamed_to_the_other() {
+        let mut guest = Guest::new();
+        write(&mut guest, "tmp/a", b"x");
+        guest.link("tmp/a", "tmp/b").expect("free");
+        assert_eq!(guest.rename("tmp/a", "tmp/b"), Ok(()));
+        assert_eq!(guest.usage(), (1, 2));
+    }
+
+    #[test]
+    fn every_change_of_a_directory_shows_even_where_the_clock_stands_still() {
+        let mut guest = Guest::new();
+        let mut seen = Vec::new();
+        for path in ["tmp/a", "tmp/b", "tmp/c"] {
+            guest.mkdir(path).expect("free");
+            seen.push(guest.stat("tmp").expect("there").modified);
+        }
+        guest.utime("tmp", (0, 1 << 60), 0b0101).expect("there");
+        guest.mkdir("tmp/d").expect("free");
+        seen.push(guest.stat("tmp").expect("there").modified);
+        assert_eq!(seen, [100, 1_100, 2_100, 100]);
+    }
+
+    #[test]
+    fn the_sandboxs_own_directories_stay_where_they_are() {
+        let mut guest = Guest::new();
+        guest.mkdir("tmp/d").expect("free");
+        for path in ["home/user", "tmp/../tmp", "home", "dev"] {
+            let renamed = guest.rename(path, "tmp/moved");
+            assert_eq!(renamed, Err(Errno::Acces), "{path}");
+        }
+        assert_eq!(guest.rmdir("home/user"), Err(Errno::Acces));
+        assert_eq!(guest.rmdir("home"), Err(Errno::NotEmpty));
+        assert_eq!(guest.unlink("dev/null"), Err(Errno::Acces));
+        assert_eq!(guest.rename("tmp/d", "home/user"), Err(Errno::Acces));
+        assert_eq!(guest.rmdir("."), Err(Errno::Busy));
+    }
+
+    #[test]
+    fn removing_tells_files_from_directories() {
+        let mut guest = Guest::new();
+        guest.mkdir("tmp/d").expect("free");
+        write(&mut guest, "tmp/f", b"");
+        guest.symlink("d", "tmp/l").expect("free");
+        assert_eq!(guest.unlink("tmp/d"), Err(Errno::IsDir));
+        assert_eq!(guest.unlink("tmp/d/"), Err(Errno::IsDir));
+        assert_eq!(guest.unlink("tmp/d/."), Err(Errno::IsDir));
+        assert_eq!(guest.rmdir("tmp/f"), Err(Errno::NotDir));
+        assert_eq!(guest.unlink("tmp/f/"), Err(Errno::NotDir));
+        assert_eq!(guest.rmdir("tmp/l/"), Err(Errno::NotDir));
+        assert_eq!(guest.unlink("tmp/l"), Ok(()));
+        assert_eq!(guest.stat("tmp/d").map(|stat| stat.file_type), Ok(3));
+    }
+
+    #[test]
+    fn in_a_removed_directory_nothing_can_be_made() {
+        let mut guest = Guest::new();
+        guest.mkdir("tmp/d").expect("free");
+        let fd = guest.open("tmp/d", "d").expect("there");
+        guest.rmdir("tmp/d").expect("empty");
+        assert_eq!(guest.open_in(fd, "f", "w"), Err(Errno::NoEnt));
+        assert_eq!(guest.usage(), (0, 1));
+        guest.close(fd).expect("open");
+        assert_eq!(guest.usage(), (0, 0));
+    }
+
+    #[test]
+    fn the_entries_quota_counts_files_directories_and_links_alike() {
+        let mut guest = Guest::with_quota(FilesQuota { count: 3, ..QUOTA });
+        guest.mkdir("tmp/d").expect("free");
+        guest.symlink("abc", "tmp/l").expect("free");
+        write(&mut guest, "tmp/f", b"");
+        assert_eq!(guest.mkdir("tmp/e"), Err(Errno::DQuot));
+        assert_eq!(guest.open("tmp/g", "w"), Err(Errno::DQuot));
+        assert_eq!(guest.link("tmp/f", "tmp/g"), Err(Errno::DQuot));
+        assert_eq!(guest.symlink("x", "tmp/g"), Err(Errno::DQuot));
+        assert_eq!(guest.usage(), (3, 3));
+        guest.rename("tmp/f", "tmp/d/g").expect("no new entry");
+        guest.unlink("tmp/l").expect("there");
+        assert_eq!((guest.mkdir("tmp/e"), guest.usage()), (Ok(()), (0, 3)));
+    }
+
+    #[test]
+    fn the_text_of_a_link_counts_against_the_bytes() {
+        let mut guest = Guest::with_quota(FilesQuota { bytes: 10, ..QUOTA });
+        assert_eq!(guest.symlink("12345678901", "tmp/l"), Err(Errno::NoSpc));
+        assert_eq!(guest.symlink("1234567890", "tmp/l"), Ok(()));
+        assert_eq!(guest.usage(), (10, 1));
+    }
+
+    #[test]
+    fn directories_are_nested_no_deeper_than_the_bound_however_they_got_there() {
+        let mut guest = Guest::with_quota(FilesQuota { count: 1000, ..QUOTA });
+        let mut path = "tmp".to_owned();
+        for _ in 1..MAXIMUM_DEPTH {
+            path.push_str("/d");
+            guest.mkdir(&path).expect("not too deep");
+        }
+        assert_eq!(guest.mkdir(&format!("{path}/d")), Err(Errno::NameTooLong));
+        guest.mkdir("tmp/e").expect("free");
+        guest.mkdir("tmp/e/e").expect("free");
+        let parent = &path[..path.len() - 2];
+        assert_eq!(guest.rename("tmp/e", &format!("{parent}/e")), Err(Errno::NameTooLong));
+        assert_eq!(guest.rename("tmp/e/e", &format!("{parent}/e")), Ok(()));
+        assert_eq!(guest.rename("tmp/d", "tmp/e/d"), Err(Errno::NameTooLong));
+    }
 }

@@ -42,11 +42,7 @@ pub(super) struct HostPath(String);
 impl HostPath {
     /// Reads a path from a request; a relative one starts at [`HOME`]. `attempted` is for the error's message.
     pub(super) fn parse(attempted: &'static str, path: &str) -> Result<Self, FilesError> {
-        Self::check(path).map_err(|reason| FilesError::BadPath {
-            attempted,
-            path: path.to_owned(),
-            reason,
-        })
+        Self::check(path).map_err(|reason| FilesError::BadPath { attempted, path: path.to_owned(), reason })
     }
 
     fn check(path: &str) -> Result<Self, PathFault> {
@@ -140,12 +136,7 @@ mod tests {
     #[test]
     fn a_path_that_climbs_above_the_root_is_refused_by_name() {
         let refusal = HostPath::parse("read", "../../../etc/passwd").map_err(|e| e.to_string());
-        assert_eq!(
-            refusal,
-            Err(
-                "could not read \"../../../etc/passwd\": the path climbs above the root".to_owned()
-            )
-        );
+        assert_eq!(refusal, Err("could not read \"../../../etc/passwd\": the path climbs above the root".to_owned()));
     }
 
     #[test]
@@ -158,10 +149,7 @@ mod tests {
 
     #[test]
     fn a_reported_path_stays_at_the_root_when_it_climbs_too_far() {
-        assert_eq!(
-            plain("/home/user/../../../etc/./passwd"),
-            "/etc/passwd".to_owned()
-        );
+        assert_eq!(plain("/home/user/../../../etc/./passwd"), "/etc/passwd".to_owned());
         assert_eq!(plain("/.."), "/");
     }
 

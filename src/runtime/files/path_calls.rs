@@ -1,29 +1,16 @@
-//! The calls of preview 1 that work on a path relative to a directory descriptor. Each notes what it tried to reach.
+//! The calls of preview 1 that work on a path relative to a directory descriptor; opening is in `open_call`. Each notes
+//! what it tried to reach.
 
 use super::boundary::{Act, Area, Attempts};
-use super::descriptors::{Call, Descriptors, Open, What};
+use super::descriptors::{Call, Descriptors};
 use super::errno::Errno;
 use super::error::Fault;
 use super::guest_memory::GuestMemory;
 use super::inodes::Place;
-use super::records::{self, DescriptorFlags, OpenFlags, Rights};
-use super::tree::{FileKind, Tree, lock};
+use super::names::Name;
+use super::records::{self, Rights};
+use super::tree::{Tree, lock};
 use super::walk::{LastLink, Reached};
-
-/// What `path_open` is given besides descriptor and path; the numbers as the guest passes them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OpenHow {
-    /// `dirflags`: bit 0 follows a symbolic link at the end of the path.
-    pub lookup_flags: u32,
-    /// `oflags`: create, directory, exclusive, truncate.
-    pub open_flags: u32,
-    /// `fs_rights_base`.
-    pub rights: u64,
-    /// `fs_rights_inheriting`.
-    pub inheriting: u64,
-    /// `fdflags`: append and others.
-    pub descriptor_flags: u32,
-}
 
 /// A path in guest memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +23,7 @@ pub struct PathAt {
     pub length: u32,
 }
 
-fn last_link(lookup_flags: u32) -> Result<LastLink, Errno> {
+pub(super) fn last_link(lookup_flags: u32) -> Result<LastLink, Errno> {
     match lookup_flags {
         0 => Ok(LastLink::Keep),
         1 => Ok(LastLink::Follow),
@@ -45,7 +32,7 @@ fn last_link(lookup_flags: u32) -> Result<LastLink, Errno> {
 }
 
 /// Follows a path and says what to do there; with the absolute path, for the record.
-fn plan<T>(
+pub(super) fn plan<T>(
     tree: &Tree,
     base: Place,
     path: &str,
@@ -59,7 +46,7 @@ fn plan<T>(
 }
 
 /// Notes what came of an operation, and hands it on.
-fn note<T>(
+pub(super) fn note<T>(
     attempts: &mut Attempts,
     tree: &Tree,
     act: Act,
@@ -93,9 +80,7 @@ impl Descriptors {
         let memory = GuestMemory::new(call.memory);
         let path = memory.path(at.address, at.length)?;
         let tree = &mut *lock(&self.tree);
-        let (target, planned) = plan(tree, base, path, LastLink::Never, |reached| {
-            tree.free_name(reached)
-        });
+        let (target, planned) = plan(tree, base, path, LastLink::Never, |reached| tree.free_name(reached));
         let made = planned.and_then(|name| tree.make_directory_at(name, call.now));
         note(call.attempts, tree, Act::MakeDirectory, &target, made)?;
         Ok(())
@@ -176,96 +161,10 @@ impl Descriptors {
         let new_path = memory.path(new.address, new.length)?;
         let tree = &mut *lock(&self.tree);
         let (old_target, source) = plan(tree, old_base, old_path, last, existing);
-        let (new_target, name) = plan(tree, new_base, new_path, LastLink::Never, |reached| {
-            file_name(tree, reached)
-        });
+        let (new_target, name) = plan(tree, new_base, new_path, LastLink::Never, |reached| file_name(tree, reached));
         let linked = source.and_then(|place| tree.add_name(name?, place, call.now));
         note(call.attempts, tree, Act::Link, &old_target, linked)?;
         note(call.attempts, tree, Act::Link, &new_target, linked)
-    }
-
-    /// `path_open`: opens a file or directory under the lowest free number.
-    ///
-    /// # Errors
-    ///
-    /// `EMFILE`, `ENOENT`, `EEXIST`, `EISDIR` for a directory to write to, `ENOTDIR`, `ELOOP` for a link that may not be
-    /// followed, `EROFS`, `EDQUOT`, `ENOTCAPABLE` for rights the directory does not pass on, and those every path call
-    /// has.
-    pub fn path_open(
-        &mut self,
-        call: &mut Call<'_>,
-        at: PathAt,
-        how: OpenHow,
-        opened: u32,
-    ) -> Result<(), Errno> {
-        let base = self.directory(at.fd, Rights::OPEN)?;
-        let how = self.parse_how(at.fd, how)?;
-        let fd = self.free_number()?;
-        let mut memory = GuestMemory::new(call.memory);
-        memory.check(opened, 4)?;
-        let path = memory.path(at.address, at.length)?;
-        let found = {
-            let tree = &mut *lock(&self.tree);
-            let mut act = Act::Open;
-            let (target, planned) = plan(tree, base, path, how.last, |reached| {
-                if how.flags.create && matches!(reached, Reached::Missing { .. }) {
-                    act = Act::Create;
-                }
-                how.decide(tree, reached)
-            });
-            let found = planned.and_then(|planned| how.carry_out(tree, planned, call.now));
-            if found.is_ok_and(|place| tree.is_directory(place)) {
-                act = Act::OpenDirectory;
-            }
-            let place = note(call.attempts, tree, act, &target, found)?;
-            // Noted while the tree is still held: another interpreter may remove the file right after.
-            tree.opened(place);
-            (place, tree.is_directory(place))
-        };
-        let (what, mask) = match found {
-            (place, true) => (What::Directory { place }, Rights::DIRECTORY),
-            (place, false) => (What::File { place, offset: 0 }, Rights::FILE),
-        };
-        self.install(
-            fd,
-            Open {
-                what,
-                flags: how.descriptor_flags,
-                rights: how.rights.only(mask),
-                inheriting: how.inheriting,
-            },
-        );
-        memory.write_u32(opened, fd)
-    }
-
-    fn parse_how(&self, fd: u32, how: OpenHow) -> Result<How, Errno> {
-        let directory = self.get(fd)?;
-        let flags = OpenFlags::parse(how.open_flags)?;
-        let descriptor_flags = DescriptorFlags::parse(how.descriptor_flags)?;
-        let (rights, inheriting) = (Rights(how.rights), Rights(how.inheriting));
-        if !directory.inheriting.contains(rights.with(inheriting)) {
-            return Err(Errno::NotCapable);
-        }
-        if flags.create {
-            directory.need(Rights::CREATE_FILE)?;
-        }
-        if flags.truncate {
-            directory.need(Rights::PATH_SET_SIZE)?;
-        }
-        if flags.create && flags.directory {
-            return Err(Errno::Inval);
-        }
-        let last = match last_link(how.lookup_flags)? {
-            LastLink::Follow if !(flags.create && flags.exclusive) => LastLink::Follow,
-            LastLink::Follow | LastLink::Keep | LastLink::Never => LastLink::Keep,
-        };
-        Ok(How {
-            last,
-            flags,
-            descriptor_flags,
-            rights,
-            inheriting,
-        })
     }
 
     /// `path_readlink`: the text of a symbolic link, as much as fits.
@@ -315,9 +214,7 @@ impl Descriptors {
         let memory = GuestMemory::new(call.memory);
         let path = memory.path(at.address, at.length)?;
         let tree = &mut *lock(&self.tree);
-        let (target, planned) = plan(tree, base, path, LastLink::Never, |reached| {
-            tree.taken_name(reached)
-        });
+        let (target, planned) = plan(tree, base, path, LastLink::Never, |reached| tree.taken_name(reached));
         let removed = planned.and_then(|named| tree.remove_directory_at(&named, call.now));
         note(call.attempts, tree, Act::RemoveDirectory, &target, removed)
     }
@@ -328,24 +225,15 @@ impl Descriptors {
     ///
     /// `EINVAL` for a directory into itself, `EISDIR`, `ENOTDIR`, `ENOTEMPTY`, `EACCES` for a directory of the
     /// sandbox's own, `EBUSY` for `.` and `..`, `EROFS`, `ENOENT`, and those every path call has.
-    pub fn path_rename(
-        &mut self,
-        call: &mut Call<'_>,
-        old: PathAt,
-        new: PathAt,
-    ) -> Result<(), Errno> {
+    pub fn path_rename(&mut self, call: &mut Call<'_>, old: PathAt, new: PathAt) -> Result<(), Errno> {
         let old_base = self.directory(old.fd, Rights::RENAME_SOURCE)?;
         let new_base = self.directory(new.fd, Rights::RENAME_TARGET)?;
         let memory = GuestMemory::new(call.memory);
         let old_path = memory.path(old.address, old.length)?;
         let new_path = memory.path(new.address, new.length)?;
         let tree = &mut *lock(&self.tree);
-        let (old_target, source) = plan(tree, old_base, old_path, LastLink::Never, |reached| {
-            tree.taken_name(reached)
-        });
-        let (new_target, place) = plan(tree, new_base, new_path, LastLink::Never, |reached| {
-            tree.destination(reached)
-        });
+        let (old_target, source) = plan(tree, old_base, old_path, LastLink::Never, |reached| tree.taken_name(reached));
+        let (new_target, place) = plan(tree, new_base, new_path, LastLink::Never, |reached| tree.destination(reached));
         let renamed = source.and_then(|named| tree.rename_entry(&named, place?, call.now));
         note(call.attempts, tree, Act::Rename, &old_target, renamed)?;
         note(call.attempts, tree, Act::Rename, &new_target, renamed)
@@ -356,21 +244,13 @@ impl Descriptors {
     /// # Errors
     ///
     /// `EEXIST`, `ENOENT`, `ENOSPC`, `EDQUOT`, `EROFS`, and those every path call has.
-    pub fn path_symlink(
-        &mut self,
-        call: &mut Call<'_>,
-        text: u32,
-        text_length: u32,
-        new: PathAt,
-    ) -> Result<(), Errno> {
+    pub fn path_symlink(&mut self, call: &mut Call<'_>, text: u32, text_length: u32, new: PathAt) -> Result<(), Errno> {
         let base = self.directory(new.fd, Rights::SYMLINK)?;
         let memory = GuestMemory::new(call.memory);
         let text = memory.text(text, text_length)?;
         let path = memory.path(new.address, new.length)?;
         let tree = &mut *lock(&self.tree);
-        let (target, planned) = plan(tree, base, path, LastLink::Never, |reached| {
-            file_name(tree, reached)
-        });
+        let (target, planned) = plan(tree, base, path, LastLink::Never, |reached| file_name(tree, reached));
         let made = planned.and_then(|name| tree.make_link(name, text, call.now));
         note(call.attempts, tree, Act::Symlink, &target, made)?;
         Ok(())
@@ -396,7 +276,7 @@ impl Descriptors {
 }
 
 /// A free name for anything but a directory: one followed by a slash is none.
-fn file_name(tree: &Tree, reached: &Reached<'_>) -> Result<super::names::Name, Fault> {
+fn file_name(tree: &Tree, reached: &Reached<'_>) -> Result<Name, Fault> {
     match reached {
         Reached::Missing { slash: true, .. } => Err(Fault::NotFound),
         Reached::Missing { slash: false, .. } | Reached::Entry { .. } | Reached::Itself { .. } => {
@@ -405,57 +285,138 @@ fn file_name(tree: &Tree, reached: &Reached<'_>) -> Result<super::names::Name, F
     }
 }
 
-/// How a file is to be opened, parsed.
-struct How {
-    last: LastLink,
-    flags: OpenFlags,
-    descriptor_flags: DescriptorFlags,
-    rights: Rights,
-    inheriting: Rights,
-}
+#[cfg(test)]
+mod tests {
+    use super::super::test_guest::{Guest, QUOTA};
+    use super::super::{Base, Errno, FilesQuota, Layer};
+    use bytes::Bytes;
 
-/// What opening comes to.
-enum Opening {
-    Existing(Place),
-    Emptied(Place),
-    Created(super::names::Name),
-}
-
-impl How {
-    fn decide(&self, tree: &Tree, reached: &Reached<'_>) -> Result<Opening, Fault> {
-        match reached {
-            Reached::Entry { place, .. } | Reached::Itself { place } => {
-                self.decide_existing(tree, *place)
-            }
-            Reached::Missing { .. } if !self.flags.create => Err(Fault::NotFound),
-            Reached::Missing { slash: true, .. } => Err(Fault::IsADirectory),
-            Reached::Missing { slash: false, .. } => Ok(Opening::Created(tree.free_name(reached)?)),
-        }
+    fn recorded(guest: &Guest) -> Vec<(&str, &str, bool)> {
+        guest.attempts.list().iter().map(|attempt| (&*attempt.operation, &*attempt.target, attempt.allowed)).collect()
     }
 
-    fn decide_existing(&self, tree: &Tree, place: Place) -> Result<Opening, Fault> {
-        let writes = self.rights.contains(Rights::WRITE) || self.flags.truncate;
-        if self.flags.create && self.flags.exclusive {
-            return Err(Fault::Exists);
-        }
-        match tree.kind(place) {
-            FileKind::Link if self.flags.directory => Err(Fault::NotADirectory),
-            FileKind::Link => Err(Fault::LinkLoop),
-            FileKind::Directory if writes || self.flags.create => Err(Fault::IsADirectory),
-            FileKind::File | FileKind::Device if self.flags.directory => Err(Fault::NotADirectory),
-            FileKind::File if writes && matches!(place, Place::Layer { .. }) => {
-                Err(Fault::ReadOnly)
-            }
-            FileKind::File if self.flags.truncate => Ok(Opening::Emptied(place)),
-            FileKind::Directory | FileKind::File | FileKind::Device => Ok(Opening::Existing(place)),
-        }
+    fn with_layer() -> Guest {
+        let files = [("pkg/mod.py", Bytes::from_static(b"x = 1"))];
+        let layer = Layer::new(files, 7).expect("paths agree");
+        let base = Base::with_layers([("/usr/lib/site".to_owned(), layer)]).expect("free");
+        Guest::on(&base, QUOTA)
     }
 
-    fn carry_out(&self, tree: &mut Tree, opening: Opening, now: u64) -> Result<Place, Fault> {
-        match opening {
-            Opening::Existing(place) => Ok(place),
-            Opening::Emptied(place) => tree.resize(place, 0, now).map(|()| place),
-            Opening::Created(name) => tree.make_file(name, now),
+    #[test]
+    fn a_link_is_read_as_written_and_cut_to_the_buffer() {
+        let mut guest = Guest::new();
+        guest.symlink("/etc/../x", "tmp/l").expect("free");
+        guest.open("tmp/f", "w").expect("created");
+        assert_eq!(guest.readlink("tmp/l", 100), Ok("/etc/../x".to_owned()));
+        assert_eq!(guest.readlink("tmp/l", 3), Ok("/et".to_owned()));
+        assert_eq!(guest.readlink("tmp/f", 100), Err(Errno::Inval));
+        assert_eq!(guest.readlink("tmp/none", 100), Err(Errno::NoEnt));
+        assert_eq!(guest.stat_with("tmp/l", 0).map(|stat| stat.size), Ok(9));
+    }
+
+    #[test]
+    fn times_are_set_as_asked() {
+        let mut guest = Guest::new();
+        guest.open("tmp/f", "w").expect("created");
+        guest.now = 500;
+        guest.utime("tmp/f", (1, 2), 0b0101).expect("there");
+        let stat = guest.stat("tmp/f").expect("there");
+        assert_eq!((stat.accessed, stat.modified, stat.changed), (1, 2, 500));
+        guest.utime("tmp/f", (0, 0), 0b1010).expect("there");
+        let stat = guest.stat("tmp/f").expect("there");
+        assert_eq!((stat.accessed, stat.modified), (500, 500));
+        assert_eq!(guest.utime("tmp/f", (0, 0), 0b0011), Err(Errno::Inval));
+        guest.utime("tmp", (u64::MAX, u64::MAX), 0b0101).expect("there");
+        assert_eq!(guest.stat("tmp").map(|stat| stat.modified), Ok(u64::MAX - 1));
+    }
+
+    #[test]
+    fn a_layer_can_be_read_and_not_changed() {
+        let mut guest = with_layer();
+        let fd = guest.open("usr/lib/site/pkg/mod.py", "r").expect("in the layer");
+        assert_eq!(guest.read(fd, 100), Ok(b"x = 1".to_vec()));
+        assert_eq!(guest.stat("usr/lib/site/pkg/mod.py").map(|s| (s.size, s.modified)), Ok((5, 7)));
+        assert_eq!(guest.names("usr/lib/site"), Ok([".", "..", "pkg"].map(String::from).to_vec()));
+        guest.open("tmp/f", "w").expect("created");
+        let refused = [
+            guest.open("usr/lib/site/pkg/mod.py", "w").map(|_| ()),
+            guest.open("usr/lib/site/new.py", "w").map(|_| ()),
+            guest.mkdir("usr/lib/site/pkg/__pycache__"),
+            guest.unlink("usr/lib/site/pkg/mod.py"),
+            guest.rmdir("usr/lib/site/pkg"),
+            guest.rmdir("usr/lib/site"),
+            guest.rename("usr/lib/site/pkg", "tmp/pkg"),
+            guest.rename("tmp/f", "usr/lib/site/f"),
+            guest.rename("tmp/f", "usr/lib/site/pkg/mod.py"),
+            guest.utime("usr/lib/site/pkg/mod.py", (0, 0), 0b0101),
+        ];
+        assert_eq!(refused, [Err(Errno::RoFs); 10]);
+        assert_eq!(guest.link("usr/lib/site/pkg/mod.py", "tmp/g"), Err(Errno::XDev));
+        assert_eq!(guest.rmdir("usr/lib"), Err(Errno::NotEmpty));
+        assert_eq!(guest.stat("usr/lib/site/pkg/../../..").map(|s| s.file_type), Ok(3));
+        assert_eq!(guest.usage(), (0, 1));
+    }
+
+    #[test]
+    fn reaching_outside_is_recorded_by_where_it_really_leads() {
+        let mut guest = Guest::new();
+        guest.symlink("/etc/passwd", "home/user/innocent").expect("free");
+        guest.open("home/user/../../../etc/passwd", "r").expect_err("no such file");
+        guest.open("home/user/innocent", "r").expect_err("no such file");
+        guest.stat("proc/self/environ").expect_err("no such file");
+        guest.readlink("proc/self/exe", 9).expect_err("no such file");
+        guest.open("home/user/none/../../../etc/shadow", "r").expect_err("no such file");
+        guest.rename("etc/passwd", "home/user/x").expect_err("no such file");
+        let expected = [
+            ("symlink", "/home/user/innocent", true),
+            ("open", "/etc/passwd", false),
+            ("stat", "/proc/self/environ", false),
+            ("readlink", "/proc/self/exe", false),
+            ("open", "/etc/shadow", false),
+            ("rename", "/etc/passwd", false),
+        ];
+        assert_eq!(recorded(&guest), expected);
+        assert_eq!(guest.attempts.list()[1].count, 2);
+    }
+
+    #[test]
+    fn what_imports_do_leaves_no_record_and_what_programs_do_does() {
+        let mut guest = with_layer();
+        for path in ["home/user", "usr/lib/site", "usr/lib/site/pkg"] {
+            guest.stat(path).expect("there");
+            guest.names(path).expect("a directory");
         }
+        guest.stat("home/user/numpy.py").expect_err("no such file");
+        guest.stat("usr/lib/site/numpy").expect_err("no such file");
+        guest.open("usr/lib/site/pkg/mod.py", "r").expect("in the layer");
+        assert_eq!(recorded(&guest), []);
+        let fd = guest.open("home/user/out.txt", "w").expect("creatable");
+        guest.write(fd, b"x").expect("room");
+        guest.open("home/user/out.txt", "r").expect("there");
+        guest.mkdir("tmp/d").expect("free");
+        guest.rename("home/user/out.txt", "tmp/d/out").expect("free");
+        guest.unlink("tmp/d/out").expect("there");
+        guest.mkdir("opt").expect("free");
+        guest.unlink("usr/lib/site/pkg/mod.py").expect_err("read-only");
+        guest.open("usr/lib/site/pkg/mod.py", "r+").expect_err("read-only");
+        let expected = [
+            ("create", "/home/user/out.txt", true),
+            ("open", "/home/user/out.txt", true),
+            ("mkdir", "/tmp/d", true),
+            ("rename", "/home/user/out.txt", true),
+            ("rename", "/tmp/d/out", true),
+            ("delete", "/tmp/d/out", true),
+            ("mkdir", "/opt", true),
+            ("delete", "/usr/lib/site/pkg/mod.py", false),
+            ("open", "/usr/lib/site/pkg/mod.py", false),
+        ];
+        assert_eq!(recorded(&guest), expected);
+    }
+
+    #[test]
+    fn a_quota_that_is_full_is_no_attempt_on_the_boundary() {
+        let mut guest = Guest::with_quota(FilesQuota { count: 0, ..QUOTA });
+        guest.open("tmp/f", "w").expect_err("no entry left");
+        assert_eq!(recorded(&guest), []);
     }
 }

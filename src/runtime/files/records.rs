@@ -127,12 +127,7 @@ impl OpenFlags {
         if bits & !0b1111 != 0 {
             return Err(Errno::Inval);
         }
-        Ok(Self {
-            create: bits & 1 != 0,
-            directory: bits & 2 != 0,
-            exclusive: bits & 4 != 0,
-            truncate: bits & 8 != 0,
-        })
+        Ok(Self { create: bits & 1 != 0, directory: bits & 2 != 0, exclusive: bits & 4 != 0, truncate: bits & 8 != 0 })
     }
 }
 
@@ -190,11 +185,7 @@ pub(super) const PRESTAT: u32 = 8;
 /// The device all files of a sandbox are on.
 const DEVICE: u64 = 1;
 
-pub(super) fn write_filestat(
-    memory: &mut GuestMemory<'_>,
-    address: u32,
-    attributes: &Attributes,
-) -> Result<(), Errno> {
+pub(super) fn write_filestat(memory: &mut GuestMemory<'_>, address: u32, attributes: &Attributes) -> Result<(), Errno> {
     let mut record = [0; FILESTAT as usize];
     record[0..8].copy_from_slice(&DEVICE.to_le_bytes());
     record[8..16].copy_from_slice(&attributes.number.to_le_bytes());
@@ -208,10 +199,7 @@ pub(super) fn write_filestat(
 }
 
 /// The `filestat` of standard input or output: nothing but its type.
-pub(super) fn write_stdio_filestat(
-    memory: &mut GuestMemory<'_>,
-    address: u32,
-) -> Result<(), Errno> {
+pub(super) fn write_stdio_filestat(memory: &mut GuestMemory<'_>, address: u32) -> Result<(), Errno> {
     let mut record = [0; FILESTAT as usize];
     record[16] = FileType::Unknown as u8;
     memory.write(address, &record)
@@ -244,11 +232,7 @@ pub(super) fn dirent(position: u64, number: u64, name: &str, kind: FileKind) -> 
 }
 
 /// The `prestat` of the one directory that is open from the start.
-pub(super) fn write_prestat(
-    memory: &mut GuestMemory<'_>,
-    address: u32,
-    name: &str,
-) -> Result<(), Errno> {
+pub(super) fn write_prestat(memory: &mut GuestMemory<'_>, address: u32, name: &str) -> Result<(), Errno> {
     let mut record = [0; PRESTAT as usize];
     record[4..8].copy_from_slice(&(name.len() as u32).to_le_bytes());
     memory.write(address, &record)
@@ -267,17 +251,11 @@ mod tests {
             kind: FileKind::File,
             links: 3,
             size: 4,
-            times: Times {
-                accessed: 5,
-                modified: 6,
-                changed: 7,
-            },
+            times: Times { accessed: 5, modified: 6, changed: 7 },
         };
         write_filestat(&mut GuestMemory::new(&mut bytes), 0, &attributes).expect("it fits");
-        let fields: Vec<u64> = bytes
-            .chunks(8)
-            .map(|field| u64::from_le_bytes(field.try_into().expect("eight bytes")))
-            .collect();
+        let fields: Vec<u64> =
+            bytes.chunks(8).map(|field| u64::from_le_bytes(field.try_into().expect("eight bytes"))).collect();
         assert_eq!(fields, [1, 2, 4, 3, 4, 5, 6, 7]);
     }
 
@@ -286,20 +264,8 @@ mod tests {
         let mut bytes = [0xaa; 24];
         let mut memory = GuestMemory::new(&mut bytes);
         let flags = DescriptorFlags::parse(5).expect("append and nonblock");
-        write_fdstat(
-            &mut memory,
-            0,
-            FileType::RegularFile,
-            flags,
-            Rights(9),
-            Rights(10),
-        )
-        .expect("it fits");
-        let expected = [
-            [4, 0, 5, 0, 0, 0, 0, 0],
-            [9, 0, 0, 0, 0, 0, 0, 0],
-            [10, 0, 0, 0, 0, 0, 0, 0],
-        ];
+        write_fdstat(&mut memory, 0, FileType::RegularFile, flags, Rights(9), Rights(10)).expect("it fits");
+        let expected = [[4, 0, 5, 0, 0, 0, 0, 0], [9, 0, 0, 0, 0, 0, 0, 0], [10, 0, 0, 0, 0, 0, 0, 0]];
         assert_eq!(bytes, *expected.as_flattened());
     }
 

@@ -1,12 +1,12 @@
 //! What the service asks of a sandbox's files: by path, relative to the working directory, never through a descriptor.
+//! Fetching by pattern is in `patterns`.
 
 use super::error::{Fault, FilesError};
 use super::inodes::{Place, ROOT};
-use super::path::{HOME, HostPath, MAXIMUM_DEPTH, is_within};
+use super::path::{HostPath, MAXIMUM_DEPTH, is_within};
 use super::tree::{FileKind, Tree};
 use super::walk::{LastLink, Reached};
 use bytes::Bytes;
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 /// A file or directory as the service shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,8 +39,7 @@ impl Tree {
     /// A bad path, a directory in its place, a read-only layer, or a quota that would be passed; then nothing changed.
     pub fn write_file(&mut self, path: &str, bytes: &[u8], now: u64) -> Result<(), FilesError> {
         let path = HostPath::parse("write", path)?;
-        self.write_at(&path, bytes, now)
-            .map_err(|fault| refused("write", &path, fault))
+        self.write_at(&path, bytes, now).map_err(|fault| refused("write", &path, fault))
     }
 
     fn write_at(&mut self, path: &HostPath, bytes: &[u8], now: u64) -> Result<(), Fault> {
@@ -73,12 +72,7 @@ impl Tree {
         let Some((above, _)) = path.relative_to_root().rsplit_once('/') else {
             return Ok(());
         };
-        let ends = || {
-            above
-                .match_indices('/')
-                .map(|(end, _)| end)
-                .chain([above.len()])
-        };
+        let ends = || above.match_indices('/').map(|(end, _)| end).chain([above.len()]);
         let mut missing = 0;
         let mut depth = 0;
         for end in ends() {
@@ -104,9 +98,7 @@ impl Tree {
             return Err(Fault::TooDeep);
         }
         for end in ends() {
-            let reached = self
-                .walk(ROOT, &above[..end], LastLink::Follow)
-                .map_err(|stuck| stuck.fault)?;
+            let reached = self.walk(ROOT, &above[..end], LastLink::Follow).map_err(|stuck| stuck.fault)?;
             match reached {
                 Reached::Missing { .. } => {
                     let name = self.free_name(&reached)?;
@@ -139,7 +131,7 @@ impl Tree {
             .map_err(|fault| refused("read", &path, fault))
     }
 
-    fn content_of(&self, place: Place, offset: u64, length: u64) -> Result<Bytes, Fault> {
+    pub(super) fn content_of(&self, place: Place, offset: u64, length: u64) -> Result<Bytes, Fault> {
         if self.is_directory(place) {
             return Err(Fault::IsADirectory);
         }
@@ -179,8 +171,7 @@ impl Tree {
     /// A bad path, nothing there, or no directory.
     pub fn list(&self, path: &str, depth: usize) -> Result<Vec<FileEntry>, FilesError> {
         let path = HostPath::parse("list", path)?;
-        self.list_at(&path, depth)
-            .map_err(|fault| refused("list", &path, fault))
+        self.list_at(&path, depth).map_err(|fault| refused("list", &path, fault))
     }
 
     fn list_at(&self, path: &HostPath, depth: usize) -> Result<Vec<FileEntry>, Fault> {
@@ -254,77 +245,12 @@ impl Tree {
         Ok(())
     }
 
-    /// The files that match any of the patterns, with their content, in the order of their paths. A relative pattern
-    /// starts at the working directory; `*` and `?` stop at a slash, `**` does not. Paths below the working directory
-    /// are given relative to it. Links to files are read, links to directories are not entered, layers are left out.
-    ///
-    /// # Errors
-    ///
-    /// A pattern that cannot be read, or more than `maximum_bytes` of content: a file with a thousand names is cheap for
-    /// the guest and dear for the caller.
-    pub fn glob<P: AsRef<str>>(
-        &self,
-        patterns: &[P],
-        maximum_bytes: u64,
-    ) -> Result<Vec<(String, Bytes)>, FilesError> {
-        let wanted = compile(patterns)?;
-        let mut matching = Vec::new();
-        let mut open = vec![("/".to_owned(), ROOT)];
-        while let Some((above, directory)) = open.pop() {
-            for (path, place) in self.children_of(&above, directory) {
-                match (place, self.kind(place)) {
-                    (Place::Layer { .. }, _) | (Place::Own(_), FileKind::Device) => {}
-                    (Place::Own(_), FileKind::Directory) => open.push((path, place)),
-                    (Place::Own(_), FileKind::File | FileKind::Link) => {
-                        if wanted.is_match(&path)
-                            && let Some(place) = self.regular_file(&path)
-                        {
-                            matching.push((path, place));
-                        }
-                    }
-                }
-            }
-        }
-        matching.sort_by(|(one, _), (other, _)| one.cmp(other));
-        let mut left = maximum_bytes;
-        let mut files = Vec::with_capacity(matching.len());
-        for (path, place) in matching {
-            left = left
-                .checked_sub(self.length(place))
-                .ok_or_else(|| FilesError::TooLarge {
-                    path: path.clone(),
-                    allowed: maximum_bytes,
-                })?;
-            let bytes =
-                self.content_of(place, 0, u64::MAX)
-                    .map_err(|fault| FilesError::Refused {
-                        attempted: "read",
-                        path: path.clone(),
-                        fault,
-                    })?;
-            files.push((relative_to_home(&path).to_owned(), bytes));
-        }
-        Ok(files)
-    }
-
-    fn regular_file(&self, path: &str) -> Option<Place> {
-        match self.walk(ROOT, &path[1..], LastLink::Follow) {
-            Ok(Reached::Entry { place, .. }) if self.kind(place) == FileKind::File => Some(place),
-            Ok(Reached::Entry { .. } | Reached::Missing { .. } | Reached::Itself { .. })
-            | Err(_) => None,
-        }
-    }
-
-    fn children_of<'a>(
+    pub(super) fn children_of<'a>(
         &'a self,
         above: &str,
         directory: Place,
     ) -> impl Iterator<Item = (String, Place)> + use<'a> {
-        let prefix = if above == "/" {
-            "/".to_owned()
-        } else {
-            format!("{above}/")
-        };
+        let prefix = if above == "/" { "/".to_owned() } else { format!("{above}/") };
         self.listed_after(directory, super::inodes::PARENT_POSITION)
             .map(move |listed| (format!("{prefix}{}", listed.name), listed.place))
     }
@@ -348,8 +274,7 @@ impl Tree {
     }
 
     fn reach<'a>(&'a self, path: &'a HostPath, last: LastLink) -> Result<Reached<'a>, Fault> {
-        self.walk(ROOT, path.relative_to_root(), last)
-            .map_err(|stuck| stuck.fault)
+        self.walk(ROOT, path.relative_to_root(), last).map_err(|stuck| stuck.fault)
     }
 
     fn find(&self, path: &HostPath, last: LastLink) -> Result<Place, Fault> {
@@ -361,38 +286,136 @@ impl Tree {
 }
 
 fn refused(attempted: &'static str, path: &HostPath, fault: Fault) -> FilesError {
-    FilesError::Refused {
-        attempted,
-        path: path.as_str().to_owned(),
-        fault,
+    FilesError::Refused { attempted, path: path.as_str().to_owned(), fault }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Base, FilesQuota, FilesUsage, Layer, PathFault};
+    use super::*;
+
+    const QUOTA: FilesQuota = FilesQuota { bytes: 1000, count: 10 };
+
+    fn fault<T: std::fmt::Debug>(result: Result<T, FilesError>) -> Fault {
+        match result {
+            Err(FilesError::Refused { fault, .. }) => fault,
+            other => panic!("not refused: {other:?}"),
+        }
     }
-}
 
-fn relative_to_home(path: &str) -> &str {
-    path.strip_prefix(HOME)
-        .and_then(|rest| rest.strip_prefix('/'))
-        .unwrap_or(path)
-}
-
-fn compile<P: AsRef<str>>(patterns: &[P]) -> Result<GlobSet, FilesError> {
-    let mut set = GlobSetBuilder::new();
-    for pattern in patterns {
-        let pattern = pattern.as_ref();
-        let absolute = HostPath::parse("look for files matching", pattern)?;
-        let glob = GlobBuilder::new(absolute.as_str())
-            .literal_separator(true)
-            .build()
-            .map_err(|error| bad_pattern(pattern, &error))?;
-        set.add(glob);
+    #[test]
+    fn a_file_written_is_read_back_relative_to_home() {
+        let mut tree = Tree::new(QUOTA, 1);
+        tree.write_file("data/in.csv", b"a,b\n", 5).expect("room");
+        tree.write_file("/home/user/data/in.csv", b"1,2\n3", 6).expect("room");
+        assert_eq!(tree.read_file("data/./in.csv").as_deref(), Ok(&b"1,2\n3"[..]));
+        assert_eq!(tree.read_range("data/in.csv", 4, 9).as_deref(), Ok(&b"3"[..]));
+        assert_eq!(tree.read_range("data/in.csv", 99, 9).as_deref(), Ok(&b""[..]));
+        assert_eq!(tree.usage(), FilesUsage { bytes: 5, count: 2 });
+        let entry = tree.stat("data/in.csv").expect("there");
+        assert_eq!(
+            (&*entry.path, &*entry.name, entry.kind, entry.size, entry.modified),
+            ("/home/user/data/in.csv", "in.csv", FileKind::File, 5, 6)
+        );
     }
-    let all = patterns.iter().map(AsRef::as_ref).collect::<Vec<_>>();
-    set.build()
-        .map_err(|error| bad_pattern(&all.join(", "), &error))
-}
 
-fn bad_pattern(pattern: &str, error: &globset::Error) -> FilesError {
-    FilesError::BadPattern {
-        pattern: pattern.to_owned(),
-        reason: error.kind().to_string(),
+    #[test]
+    fn a_write_past_the_quota_changes_nothing() {
+        let mut tree = Tree::new(QUOTA, 1);
+        tree.write_file("f", &[1; 600], 2).expect("room");
+        let refused = tree.write_file("d/g", &[2; 401], 3).map_err(|e| e.to_string());
+        assert_eq!(
+            refused,
+            Err("could not write \"/home/user/d/g\": the quota of 1000 bytes for files is used up".to_owned())
+        );
+        assert_eq!(fault(tree.write_file("1/2/3/4/5/6/7/8/9/f", b"", 3)), Fault::TooManyEntries { allowed: 10 });
+        let deep = "d/".repeat(200);
+        assert_eq!(fault(tree.write_file(&format!("{deep}f"), b"", 3)), Fault::TooManyEntries { allowed: 10 });
+        assert_eq!(tree.usage(), FilesUsage { bytes: 600, count: 1 });
+        tree.write_file("f", &[3; 1000], 3).expect("its old bytes are free again");
+    }
+
+    #[test]
+    fn paths_that_climb_out_or_cannot_be_are_refused_before_the_tree_is_touched() {
+        let mut tree = Tree::new(QUOTA, 1);
+        let reasons = ["../../../x", "a\0b", "", &"x/".repeat(2100)].map(|path| match tree.write_file(path, b"", 1) {
+            Err(FilesError::BadPath { reason, .. }) => reason,
+            other => panic!("not refused: {other:?}"),
+        });
+        let expected = [PathFault::AboveRoot, PathFault::Nul, PathFault::Empty, PathFault::TooLong];
+        assert_eq!(reasons, expected);
+        assert_eq!(fault(tree.write_file("../user", b"", 1)), Fault::IsADirectory);
+        assert_eq!(fault(tree.read_file("none")), Fault::NotFound);
+        assert_eq!(fault(tree.read_file(".")), Fault::IsADirectory);
+        tree.write_file("f", b"", 1).expect("room");
+        assert_eq!(fault(tree.write_file("f/g", b"", 1)), Fault::NotADirectory);
+        assert_eq!(fault(tree.list("f", 1)), Fault::NotADirectory);
+    }
+
+    #[test]
+    fn listing_goes_as_deep_as_asked() {
+        let mut tree = Tree::new(QUOTA, 1);
+        tree.write_file("b/c/d", b"1", 2).expect("room");
+        tree.write_file("a", b"2", 3).expect("room");
+        let paths = |depth| -> Vec<String> {
+            let entries = tree.list(".", depth).expect("a directory");
+            entries.into_iter().map(|entry| entry.path).collect()
+        };
+        assert_eq!(paths(1), ["/home/user/a", "/home/user/b"]);
+        assert_eq!(paths(2), ["/home/user/a", "/home/user/b", "/home/user/b/c"]);
+        assert_eq!(paths(9).len(), 4);
+        let root: Vec<String> = tree.list("/", 1).expect("a directory").into_iter().map(|e| e.path).collect();
+        assert_eq!(root, ["/dev", "/home", "/tmp"]);
+    }
+
+    #[test]
+    fn removing_takes_all_below_and_gives_the_quota_back() {
+        let mut tree = Tree::new(QUOTA, 1);
+        for path in ["d/e/f", "d/e/g", "d/h"] {
+            tree.write_file(path, b"123", 2).expect("room");
+        }
+        tree.remove("d", 3).expect("there");
+        assert_eq!(tree.usage(), FilesUsage::default());
+        assert_eq!(fault(tree.remove("d", 3)), Fault::NotFound);
+        assert_eq!(fault(tree.remove("/home/user", 3)), Fault::Protected);
+        assert_eq!(fault(tree.remove("/home", 3)), Fault::Protected);
+        assert_eq!(fault(tree.remove("/", 3)), Fault::NoName);
+    }
+
+    #[test]
+    fn moving_makes_the_directories_on_the_way() {
+        let mut tree = Tree::new(QUOTA, 1);
+        tree.write_file("a/f", b"x", 2).expect("room");
+        tree.rename("a/f", "b/c/g", 3).expect("free");
+        assert_eq!(tree.read_file("b/c/g").as_deref(), Ok(&b"x"[..]));
+        assert_eq!(fault(tree.rename("b", "b/c/d/e", 3)), Fault::IntoItself);
+        assert_eq!(fault(tree.rename("a/f", "x", 3)), Fault::NotFound);
+        assert_eq!(fault(tree.rename("b", "a/../../user", 3)), Fault::NotEmpty);
+        assert_eq!(tree.usage(), FilesUsage { bytes: 1, count: 4 });
+    }
+
+    #[test]
+    fn a_directory_is_made_with_those_above_it_and_only_once() {
+        let mut tree = Tree::new(QUOTA, 1);
+        tree.make_directory("a/b", 2).expect("free");
+        assert_eq!(fault(tree.make_directory("a/b", 2)), Fault::Exists);
+        assert_eq!(fault(tree.make_directory("/", 2)), Fault::Exists);
+        assert_eq!(tree.stat("a/b").map(|entry| entry.kind), Ok(FileKind::Directory));
+    }
+
+    #[test]
+    fn files_of_a_layer_are_shown_read_only_and_left_out_of_patterns() {
+        let files = [("m.py", Bytes::from_static(b"x = 1"))];
+        let layer = Layer::new(files, 7).expect("paths agree");
+        let base = Base::with_layers([("/home/user/lib".to_owned(), layer)]).expect("free");
+        let mut tree = base.tree(QUOTA, 1);
+        let entry = tree.stat("lib/m.py").expect("there");
+        assert!(entry.read_only && entry.size == 5 && entry.modified == 7);
+        assert_eq!(tree.read_file("lib/m.py").as_deref(), Ok(&b"x = 1"[..]));
+        assert_eq!(tree.glob(&["**"], 99), Ok(vec![]));
+        assert_eq!(fault(tree.write_file("lib/m.py", b"", 2)), Fault::ReadOnly);
+        assert_eq!(fault(tree.write_file("lib/d/new", b"", 2)), Fault::ReadOnly);
+        assert_eq!(fault(tree.remove("lib", 2)), Fault::ReadOnly);
+        assert_eq!(tree.usage(), FilesUsage::default());
     }
 }

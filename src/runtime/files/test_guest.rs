@@ -1,15 +1,11 @@
 //! A guest for tests: puts arguments into memory the way a C library does, and reads the results back.
 
-use super::{
-    Attempts, Base, Call, Descriptors, Errno, FilesQuota, OpenHow, Output, PathAt, SharedTree, Stdio,
-    lock,
-};
+use super::inodes::Place;
+use super::records::Rights;
+use super::{Attempts, Base, Call, Descriptors, Errno, FilesQuota, OpenHow, Output, PathAt, SharedTree, Stdio, lock};
 use std::sync::{Arc, Mutex};
 
-pub(super) const QUOTA: FilesQuota = FilesQuota {
-    bytes: 1 << 20,
-    count: 64,
-};
+pub(super) const QUOTA: FilesQuota = FilesQuota { bytes: 1 << 20, count: 64 };
 
 /// `SYMLINK_FOLLOW`.
 pub(super) const FOLLOW: u32 = 1;
@@ -20,13 +16,10 @@ const SECOND_PATH: u32 = 8192;
 const DATA: u32 = 16384;
 const MEMORY: usize = 1 << 18;
 
-/// Everything `path_open` can pass on to a file.
-const FILE_RIGHTS: u64 = 0x0820_01ff | 1 << 22 | 1 << 23;
-const READ: u64 = 1 << 1;
-const READ_DIRECTORY: u64 = 1 << 14;
-/// `FD_DATASYNC`, `FD_WRITE`, `FD_ALLOCATE`, `FD_FILESTAT_SET_SIZE`.
-const WRITE: u64 = 1 | 1 << 6 | 1 << 8 | 1 << 22;
-const ALL_PATH_RIGHTS: u64 = 0x07ff_fe00;
+/// What the C library leaves out for a file not opened for reading.
+const READING: u64 = Rights::READ.with(Rights::READ_DIRECTORY).0;
+/// What it leaves out for a file not opened for writing.
+const WRITING: u64 = Rights::DATASYNC.with(Rights::WRITE).with(Rights::ALLOCATE).with(Rights::SET_SIZE).0;
 
 #[derive(Debug, Default)]
 pub(super) struct Pipes {
@@ -91,13 +84,7 @@ impl Guest {
     }
 
     pub(super) fn with_descriptors(descriptors: Descriptors) -> Self {
-        Self {
-            descriptors,
-            memory: vec![0; MEMORY],
-            pipes: Pipes::default(),
-            attempts: Attempts::default(),
-            now: 100,
-        }
+        Self { descriptors, memory: vec![0; MEMORY], pipes: Pipes::default(), attempts: Attempts::default(), now: 100 }
     }
 
     pub(super) fn tree(&self) -> SharedTree {
@@ -110,12 +97,8 @@ impl Guest {
     }
 
     pub(super) fn call<T>(&mut self, run: impl FnOnce(&mut Descriptors, &mut Call<'_>) -> T) -> T {
-        let mut call = Call {
-            memory: &mut self.memory,
-            stdio: &mut self.pipes,
-            attempts: &mut self.attempts,
-            now: self.now,
-        };
+        let mut call =
+            Call { memory: &mut self.memory, stdio: &mut self.pipes, attempts: &mut self.attempts, now: self.now };
         run(&mut self.descriptors, &mut call)
     }
 
@@ -129,11 +112,7 @@ impl Guest {
 
     fn path_at(&mut self, address: u32, fd: u32, path: &str) -> PathAt {
         self.put(address, path.as_bytes());
-        PathAt {
-            fd,
-            address,
-            length: path.len() as u32,
-        }
+        PathAt { fd, address, length: path.len() as u32 }
     }
 
     fn u32_result(&self) -> u32 {
@@ -159,21 +138,21 @@ impl Guest {
 
     /// Opens the way Python's `open` does; `d` opens a directory to list it.
     pub(super) fn open_in(&mut self, fd: u32, path: &str, mode: &str) -> Result<u32, Errno> {
-        let (open_flags, rights, descriptor_flags) = match mode {
-            "r" => (0, FILE_RIGHTS & !WRITE | READ_DIRECTORY, 0),
-            "d" => (2, FILE_RIGHTS & !WRITE | READ_DIRECTORY, 4),
-            "w" => (1 | 8, FILE_RIGHTS & !READ, 0),
-            "x" => (1 | 4, FILE_RIGHTS & !READ, 0),
-            "a" => (1, FILE_RIGHTS & !READ, 1),
-            "r+" => (0, FILE_RIGHTS, 0),
-            "w+" => (1 | 8, FILE_RIGHTS, 0),
+        let (open_flags, without, descriptor_flags) = match mode {
+            "r" => (0, WRITING, 0),
+            "d" => (2, WRITING, 4),
+            "w" => (1 | 8, READING, 0),
+            "x" => (1 | 4, READING, 0),
+            "a" => (1, READING, 1),
+            "r+" => (0, 0, 0),
+            "w+" => (1 | 8, 0, 0),
             _ => panic!("no such mode: {mode}"),
         };
         let how = OpenHow {
             lookup_flags: FOLLOW,
             open_flags,
-            rights: rights | ALL_PATH_RIGHTS & !READ_DIRECTORY,
-            inheriting: FILE_RIGHTS | ALL_PATH_RIGHTS,
+            rights: Rights::ALL.0 & !without,
+            inheriting: Rights::ALL.0,
             descriptor_flags,
         };
         self.open_how(fd, path, how)
@@ -197,9 +176,7 @@ impl Guest {
     pub(super) fn pwrite(&mut self, fd: u32, bytes: &[u8], offset: u64) -> Result<u32, Errno> {
         self.put(DATA, bytes);
         self.one_buffer(bytes.len());
-        self.call(|descriptors, call| {
-            descriptors.fd_pwrite(call, fd, RESULT + 16, 1, offset, RESULT)
-        })?;
+        self.call(|descriptors, call| descriptors.fd_pwrite(call, fd, RESULT + 16, 1, offset, RESULT))?;
         Ok(self.u32_result())
     }
 
@@ -211,9 +188,7 @@ impl Guest {
 
     pub(super) fn pread(&mut self, fd: u32, length: usize, offset: u64) -> Result<Vec<u8>, Errno> {
         self.one_buffer(length);
-        self.call(|descriptors, call| {
-            descriptors.fd_pread(call, fd, RESULT + 16, 1, offset, RESULT)
-        })?;
+        self.call(|descriptors, call| descriptors.fd_pread(call, fd, RESULT + 16, 1, offset, RESULT))?;
         Ok(self.data())
     }
 
@@ -247,7 +222,7 @@ impl Guest {
     }
 
     fn filestat(&self) -> Filestat {
-        let field = |index| self.u64_at(RESULT + 8 * index);
+        let field = |index: u32| self.u64_at(RESULT + 8 * index);
         Filestat {
             number: field(1),
             file_type: self.memory[RESULT as usize + 16],
@@ -289,9 +264,7 @@ impl Guest {
     pub(super) fn symlink(&mut self, text: &str, new: &str) -> Result<(), Errno> {
         let text = self.path(3, text);
         let new = self.path_at(SECOND_PATH, 3, new);
-        self.call(|descriptors, call| {
-            descriptors.path_symlink(call, text.address, text.length, new)
-        })
+        self.call(|descriptors, call| descriptors.path_symlink(call, text.address, text.length, new))
     }
 
     pub(super) fn readlink(&mut self, path: &str, length: u32) -> Result<String, Errno> {
@@ -302,16 +275,12 @@ impl Guest {
 
     pub(super) fn utime(&mut self, path: &str, times: (u64, u64), flags: u32) -> Result<(), Errno> {
         let at = self.path(3, path);
-        self.call(|descriptors, call| {
-            descriptors.path_filestat_set_times(call, at, FOLLOW, times, flags)
-        })
+        self.call(|descriptors, call| descriptors.path_filestat_set_times(call, at, FOLLOW, times, flags))
     }
 
     /// One call of `fd_readdir`: the raw bytes.
     pub(super) fn readdir(&mut self, fd: u32, length: u32, cookie: u64) -> Result<Vec<u8>, Errno> {
-        self.call(|descriptors, call| {
-            descriptors.fd_readdir(call, fd, DATA, length, cookie, RESULT)
-        })?;
+        self.call(|descriptors, call| descriptors.fd_readdir(call, fd, DATA, length, cookie, RESULT))?;
         Ok(self.data())
     }
 
@@ -322,12 +291,13 @@ impl Guest {
             let cookie = entries.last().map_or(0, |entry| entry.next);
             let bytes = self.readdir(fd, length, cookie)?;
             let whole = parse_dirents(&bytes);
-            if whole.is_empty() && bytes.len() == length as usize {
-                length *= 2;
-            }
+            let stuck = whole.is_empty();
             entries.extend(whole);
-            if bytes.len() < length as usize && bytes.len() < DATA as usize && cookie_ends(&entries, &bytes) {
+            if bytes.len() < length as usize {
                 return Ok(entries);
+            }
+            if stuck {
+                length += 1;
             }
         }
     }
@@ -338,12 +308,6 @@ impl Guest {
         self.close(fd)?;
         Ok(names)
     }
-}
-
-/// Whether the last read ended the directory: it did not end inside an entry.
-fn cookie_ends(entries: &[Dirent], bytes: &[u8]) -> bool {
-    let whole: usize = parse_dirents(bytes).iter().map(|entry| 24 + entry.name.len()).sum();
-    whole == bytes.len() || entries.is_empty()
 }
 
 /// The whole entries at the start of `bytes`.
@@ -364,4 +328,44 @@ pub(super) fn parse_dirents(mut bytes: &[u8]) -> Vec<Dirent> {
         bytes = &bytes[24 + length..];
     }
     entries
+}
+
+/// A small generator of its own: the same numbers on every machine, so a failure can be repeated from its seed.
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn seeded(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
+        (self.next() >> 11) % bound
+    }
+
+    pub(super) fn of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len() as u64) as usize]
+    }
+}
+
+/// Recounts what is used from the inodes themselves.
+pub(super) fn audit(guest: &Guest) {
+    let tree = lock(guest.descriptors.tree());
+    let (mut bytes, mut count, mut directories) = (0, 0, 0);
+    for inode in tree.inodes.iter().filter(|inode| !inode.fixed) {
+        bytes += inode.kind.bytes();
+        count += u64::from(inode.names.max(1));
+        directories += 1;
+    }
+    assert_eq!((tree.usage().bytes, tree.usage().count), (bytes, count), "{directories}");
+    assert!(bytes <= tree.quota().bytes && count <= tree.quota().count);
+    for entry in tree.listed_after(Place::Own(0), 0) {
+        assert_ne!(entry.number, 0);
+    }
 }

@@ -81,11 +81,7 @@ pub struct Tree {
 /// Names and content are the guest's, and must not get into a log by accident.
 impl std::fmt::Debug for Tree {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("Tree")
-            .field("quota", &self.quota)
-            .field("usage", &self.usage)
-            .finish_non_exhaustive()
+        formatter.debug_struct("Tree").field("quota", &self.quota).field("usage", &self.usage).finish_non_exhaustive()
     }
 }
 
@@ -96,20 +92,8 @@ impl Tree {
         Base::bare().tree(quota, now)
     }
 
-    pub(super) fn start(
-        inodes: Arc<Inodes>,
-        mounts: Arc<[Mount]>,
-        quota: FilesQuota,
-        now: u64,
-    ) -> Self {
-        Self {
-            inodes,
-            mounts,
-            opens: BTreeMap::new(),
-            quota,
-            usage: FilesUsage::default(),
-            born: now,
-        }
+    pub(super) fn start(inodes: Arc<Inodes>, mounts: Arc<[Mount]>, quota: FilesQuota, now: u64) -> Self {
+        Self { inodes, mounts, opens: BTreeMap::new(), quota, usage: FilesUsage::default(), born: now }
     }
 
     /// An independent copy that shares all content until it is written. Nothing is open in it: a file already removed
@@ -174,8 +158,7 @@ impl Tree {
 
     /// Frees an inode without names that nothing has open, and what it used of the quota.
     pub(super) fn free_if_unused(&mut self, index: u32) {
-        let unused = self.inodes.get(index).is_some_and(|inode| inode.names == 0)
-            && !self.opens.contains_key(&index);
+        let unused = self.inodes.get(index).is_some_and(|inode| inode.names == 0) && !self.opens.contains_key(&index);
         if unused && let Some(inode) = self.table().free(index) {
             self.usage.bytes = self.usage.bytes.saturating_sub(inode.kind.bytes());
             self.release_entry();
@@ -303,9 +286,7 @@ impl Tree {
     pub(super) fn number(&self, place: Place) -> u64 {
         match place {
             Place::Own(index) => self.inodes.get(index).map_or(0, |inode| inode.number),
-            Place::Layer { mount, node } => {
-                (u64::from(mount) + 1) * LAYER_NUMBERS + u64::from(node) + 1
-            }
+            Place::Layer { mount, node } => (u64::from(mount) + 1) * LAYER_NUMBERS + u64::from(node) + 1,
         }
     }
 
@@ -318,10 +299,7 @@ impl Tree {
             },
             Place::Layer { mount, node } => match self.layer(mount) {
                 Some(mounted) if node == LAYER_ROOT => Place::Own(mounted.parent),
-                Some(mounted) => Place::Layer {
-                    mount,
-                    node: mounted.layer.parent(node),
-                },
+                Some(mounted) => Place::Layer { mount, node: mounted.layer.parent(node) },
                 None => ROOT,
             },
         }
@@ -373,9 +351,7 @@ impl Tree {
             },
             Place::Layer { mount, node } => {
                 let bytes = self.layer_bytes(mount, node)?;
-                let start = usize::try_from(offset)
-                    .unwrap_or(usize::MAX)
-                    .min(bytes.len());
+                let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
                 let taken = out.len().min(bytes.len() - start);
                 out[..taken].copy_from_slice(&bytes[start..start + taken]);
                 Ok(taken)
@@ -410,13 +386,7 @@ impl Tree {
     /// # Errors
     ///
     /// `NoSpace` if not one byte did: also for an offset so far out that the hole before it does not fit.
-    pub(super) fn write(
-        &mut self,
-        place: Place,
-        offset: u64,
-        bytes: &[u8],
-        now: u64,
-    ) -> Result<usize, Fault> {
+    pub(super) fn write(&mut self, place: Place, offset: u64, bytes: &[u8], now: u64) -> Result<usize, Fault> {
         let (index, length) = match self.writable(place)? {
             Writable::File(index, length) => (index, length),
             Writable::Null => return Ok(bytes.len()),
@@ -465,9 +435,7 @@ impl Tree {
     pub(super) fn length(&self, place: Place) -> u64 {
         match place {
             Place::Own(index) => self.inodes.get(index).map_or(0, |inode| inode.kind.bytes()),
-            Place::Layer { mount, node } => self
-                .layer_bytes(mount, node)
-                .map_or(0, |bytes| bytes.len() as u64),
+            Place::Layer { mount, node } => self.layer_bytes(mount, node).map_or(0, |bytes| bytes.len() as u64),
         }
     }
 

@@ -26,11 +26,7 @@ pub(super) enum LastLink {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reached<'a> {
     /// Something that exists, by the name it has in its directory.
-    Entry {
-        parent: Place,
-        name: &'a str,
-        place: Place,
-    },
+    Entry { parent: Place, name: &'a str, place: Place },
     /// A name its directory does not have.
     Missing {
         parent: Place,
@@ -101,16 +97,8 @@ impl<'a> Rest<'a> {
 
 impl Tree {
     /// Follows `path`, which is relative, not empty, and may not leave `base`. Climbing above the root stays there.
-    pub(super) fn walk<'a>(
-        &'a self,
-        base: Place,
-        path: &'a str,
-        last: LastLink,
-    ) -> Result<Reached<'a>, Stuck> {
-        let mut rest = Rest {
-            now: path,
-            later: Vec::new(),
-        };
+    pub(super) fn walk<'a>(&'a self, base: Place, path: &'a str, last: LastLink) -> Result<Reached<'a>, Stuck> {
+        let mut rest = Rest { now: path, later: Vec::new() };
         let mut here = base;
         let mut links = 0;
         let mut wants_directory = false;
@@ -130,11 +118,7 @@ impl Tree {
                         if !at_end {
                             return Err(stuck(Fault::NotFound));
                         }
-                        return Ok(Reached::Missing {
-                            parent: here,
-                            name,
-                            slash: wants_directory,
-                        });
+                        return Ok(Reached::Missing { parent: here, name, slash: wants_directory });
                     };
                     let follow = match last {
                         LastLink::Follow => true,
@@ -164,11 +148,7 @@ impl Tree {
                         return Err(stuck(Fault::NotADirectory));
                     }
                     if at_end {
-                        return Ok(Reached::Entry {
-                            parent: here,
-                            name,
-                            place,
-                        });
+                        return Ok(Reached::Entry { parent: here, name, place });
                     }
                     here = place;
                 }
@@ -182,17 +162,11 @@ impl Tree {
 
     fn stuck(&self, fault: Fault, here: Place, name: &str, rest: &Rest<'_>) -> Stuck {
         let mut target = self.path_of(here);
-        for part in [name, rest.now]
-            .into_iter()
-            .chain(rest.later.iter().rev().copied())
-        {
+        for part in [name, rest.now].into_iter().chain(rest.later.iter().rev().copied()) {
             target.push('/');
             target.push_str(part);
         }
-        Stuck {
-            fault,
-            target: plain(&target),
-        }
+        Stuck { fault, target: plain(&target) }
     }
 
     /// The absolute path of an entry.
@@ -226,37 +200,23 @@ impl Tree {
     }
 
     /// The entries of a directory after `position`; zero is the start, with `.` and `..`.
-    pub(super) fn listed_after(
-        &self,
-        directory: Place,
-        position: u64,
-    ) -> impl Iterator<Item = Listed<'_>> {
-        let dots = [
-            (SELF_POSITION, ".", directory),
-            (PARENT_POSITION, "..", self.parent(directory)),
-        ];
-        dots.into_iter()
-            .filter(move |(dot, _, _)| *dot > position)
-            .chain(self.entries_after(directory, position))
-            .map(|(position, name, place)| Listed {
+    pub(super) fn listed_after(&self, directory: Place, position: u64) -> impl Iterator<Item = Listed<'_>> {
+        let dots = [(SELF_POSITION, ".", directory), (PARENT_POSITION, "..", self.parent(directory))];
+        dots.into_iter().filter(move |(dot, _, _)| *dot > position).chain(self.entries_after(directory, position)).map(
+            |(position, name, place)| Listed {
                 position,
                 number: self.number(place),
                 kind: self.kind(place),
                 name,
                 place,
-            })
+            },
+        )
     }
 
-    fn entries_after(
-        &self,
-        directory: Place,
-        position: u64,
-    ) -> impl Iterator<Item = (u64, &str, Place)> {
+    fn entries_after(&self, directory: Place, position: u64) -> impl Iterator<Item = (u64, &str, Place)> {
         let (own, layer) = match directory {
             Place::Own(index) => (self.inodes.directory(index), None),
-            Place::Layer { mount, node } => {
-                (None, self.layer(mount).map(|at| (mount, &at.layer, node)))
-            }
+            Place::Layer { mount, node } => (None, self.layer(mount).map(|at| (mount, &at.layer, node))),
         };
         let own = own.into_iter().flat_map(move |own| own.after(position));
         let layer = layer.into_iter().flat_map(move |(mount, layer, node)| {
@@ -270,5 +230,109 @@ impl Tree {
                 .map(move |((name, node), position)| (position, name, Place::Layer { mount, node }))
         });
         own.chain(layer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Errno;
+    use super::super::test_guest::Guest;
+
+    #[test]
+    fn climbing_above_the_root_stays_at_the_root() {
+        let mut guest = Guest::new();
+        let root = guest.stat(".").expect("there").number;
+        assert_eq!(guest.stat("home/user/../../../..").map(|stat| stat.number), Ok(root));
+        assert_eq!(guest.stat("../../tmp/../home/user/.").map(|stat| stat.file_type), Ok(3));
+        assert_eq!(guest.stat("home/user/../../../etc/passwd"), Err(Errno::NoEnt));
+    }
+
+    #[test]
+    fn a_path_never_leaves_the_directory_it_is_relative_to() {
+        let mut guest = Guest::new();
+        guest.mkdir("tmp/d").expect("free");
+        guest.mkdir("tmp/d/e").expect("free");
+        guest.symlink("/tmp", "tmp/d/absolute").expect("free");
+        guest.symlink("../..", "tmp/d/climbing").expect("free");
+        guest.symlink("e/../e", "tmp/d/staying").expect("free");
+        let fd = guest.open("tmp/d", "d").expect("there");
+        for path in ["..", "e/../..", "absolute", "climbing", "absolute/d"] {
+            assert_eq!(guest.open_in(fd, path, "d"), Err(Errno::NotCapable), "{path}");
+        }
+        for path in [".", "e/..", "staying"] {
+            assert!(guest.open_in(fd, path, "d").is_ok(), "{path}");
+        }
+    }
+
+    #[test]
+    fn links_lead_on_absolute_and_relative_and_through_each_other() {
+        let mut guest = Guest::new();
+        guest.mkdir("home/user/d").expect("free");
+        guest.open("home/user/d/f", "w").expect("created");
+        guest.symlink("d", "home/user/one").expect("free");
+        guest.symlink("/home/user/one", "tmp/two").expect("free");
+        guest.symlink("../tmp/two/../d/./f", "home/three").expect("free");
+        let file = guest.stat("home/user/d/f").expect("there").number;
+        for path in ["tmp/two/f", "home/three", "home/user/one/../d/f"] {
+            assert_eq!(guest.stat(path).map(|stat| stat.number), Ok(file), "{path}");
+        }
+        assert_eq!(guest.stat_with("home/three", 0).map(|stat| stat.file_type), Ok(7));
+        assert_eq!(guest.stat_with("tmp/two/", 0).map(|stat| stat.file_type), Ok(3));
+    }
+
+    #[test]
+    fn links_in_a_circle_or_too_long_a_chain_end_in_eloop() {
+        let mut guest = Guest::new();
+        guest.symlink("b", "tmp/a").expect("free");
+        guest.symlink("a", "tmp/b").expect("free");
+        assert_eq!(guest.stat("tmp/a"), Err(Errno::Loop));
+        assert_eq!(guest.stat("tmp/a/x"), Err(Errno::Loop));
+        assert_eq!(guest.open("tmp/a", "w"), Err(Errno::Loop));
+        guest.symlink("self/self", "tmp/self").expect("free");
+        assert_eq!(guest.stat("tmp/self"), Err(Errno::Loop));
+        for number in 0..45 {
+            let text = format!("{}", number + 1);
+            guest.symlink(&text, &format!("tmp/{number}")).expect("free");
+        }
+        guest.mkdir("tmp/45").expect("free");
+        assert_eq!(guest.stat("tmp/5").map(|stat| stat.file_type), Ok(3));
+        assert_eq!(guest.stat("tmp/4"), Err(Errno::Loop));
+    }
+
+    #[test]
+    fn one_path_looks_up_a_bounded_number_of_names() {
+        let mut guest = Guest::new();
+        let long = "./".repeat(2000);
+        guest.symlink(&format!("{long}b"), "tmp/a").expect("free");
+        guest.symlink(&format!("{long}c"), "tmp/b").expect("free");
+        guest.symlink(&format!("{long}."), "tmp/c").expect("free");
+        assert_eq!(guest.stat("tmp/b").map(|stat| stat.file_type), Ok(3));
+        assert_eq!(guest.stat("tmp/a"), Err(Errno::Loop));
+    }
+
+    #[test]
+    fn names_paths_and_their_bytes_are_checked() {
+        let mut guest = Guest::new();
+        let long = "n".repeat(256);
+        assert_eq!(guest.stat(&format!("tmp/{long}")), Err(Errno::NameTooLong));
+        assert_eq!(guest.mkdir(&format!("tmp/{long}")), Err(Errno::NameTooLong));
+        assert_eq!(guest.mkdir(&format!("tmp/{}", &long[1..])), Ok(()));
+        assert_eq!(guest.stat(&"a/".repeat(2049)), Err(Errno::NameTooLong));
+        assert_eq!(guest.stat(""), Err(Errno::NoEnt));
+        assert_eq!(guest.stat("tmp/a\0b"), Err(Errno::Inval));
+        assert_eq!(guest.stat("/tmp"), Err(Errno::NotCapable));
+    }
+
+    #[test]
+    fn a_slash_after_a_file_asks_for_a_directory() {
+        let mut guest = Guest::new();
+        guest.open("tmp/f", "w").expect("created");
+        guest.symlink("f", "tmp/l").expect("free");
+        for path in ["tmp/f/", "tmp/f/.", "tmp/f/x", "tmp/l/", "tmp/f///"] {
+            assert_eq!(guest.stat(path), Err(Errno::NotDir), "{path}");
+        }
+        assert_eq!(guest.stat("tmp///").map(|stat| stat.file_type), Ok(3));
+        assert_eq!(guest.open("tmp/new/", "w"), Err(Errno::IsDir));
+        assert_eq!(guest.mkdir("tmp/new/"), Ok(()));
     }
 }

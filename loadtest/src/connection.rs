@@ -1,0 +1,154 @@
+//! One keep-alive connection to the service, opened when it is needed.
+
+use std::fmt;
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Bytes;
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::{Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::target::Target;
+
+/// Far more than an answer has; a service that goes on for ever is cut off here.
+const MOST_REPLY_BYTES: usize = 64 << 20;
+
+/// What came back, whatever it means.
+pub struct Reply {
+    pub status: StatusCode,
+    pub body: Bytes,
+}
+
+/// Why nothing came back.
+#[derive(Debug)]
+pub enum ConnectionError {
+    /// No connection could be opened.
+    Connect(String),
+    /// The connection broke before the whole answer was there.
+    Broken(String),
+    /// The answer was not there in time.
+    TimedOut(Duration),
+}
+
+impl ConnectionError {
+    /// The word under which it is counted.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Connect(_) => "connect",
+            Self::Broken(_) => "broken",
+            Self::TimedOut(_) => "timed_out",
+        }
+    }
+}
+
+impl fmt::Display for ConnectionError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connect(cause) => write!(formatter, "connecting: {cause}"),
+            Self::Broken(cause) => write!(formatter, "the connection broke: {cause}"),
+            Self::TimedOut(allowed) => write!(formatter, "no answer within {} s", allowed.as_secs_f64()),
+        }
+    }
+}
+
+impl std::error::Error for ConnectionError {}
+
+/// With what is behind it.
+fn told(error: impl Into<anyhow::Error>) -> String {
+    format!("{:#}", error.into())
+}
+
+/// A client of the service with one request under way at a time.
+pub struct Connection {
+    target: Target,
+    timeout: Duration,
+    open: Option<OpenConnection>,
+}
+
+impl Connection {
+    /// Nothing is opened before the first request. Each request ends within `timeout`.
+    pub fn new(target: Target, timeout: Duration) -> Self {
+        Self { target, timeout, open: None }
+    }
+
+    /// # Errors
+    /// When there is no whole answer in time; the connection is then closed, and the next request opens another.
+    pub async fn get(&mut self, path: &str) -> Result<Reply, ConnectionError> {
+        self.exchange(Request::get(path), Bytes::new()).await
+    }
+
+    /// # Errors
+    /// As `get`.
+    pub async fn post(&mut self, path: &str, json: Bytes) -> Result<Reply, ConnectionError> {
+        self.exchange(Request::post(path).header(CONTENT_TYPE, "application/json"), json).await
+    }
+
+    async fn exchange(&mut self, head: hyper::http::request::Builder, body: Bytes) -> Result<Reply, ConnectionError> {
+        let request = head
+            .header(HOST, self.target.address().to_string())
+            .body(Full::new(body))
+            .map_err(|error| ConnectionError::Broken(told(error)))?;
+        let (allowed, target, kept) = (self.timeout, self.target, self.open.take());
+        let exchange = async {
+            let mut connection = OpenConnection::reopen(kept, target).await?;
+            let reply = connection.exchange(request).await?;
+            Ok((connection, reply))
+        };
+        let (connection, reply) =
+            timeout(allowed, exchange).await.map_err(|_| ConnectionError::TimedOut(allowed))??;
+        self.open = Some(connection);
+        Ok(reply)
+    }
+}
+
+/// Owns the task that moves the bytes.
+struct OpenConnection {
+    sender: SendRequest<Full<Bytes>>,
+    driver: JoinHandle<()>,
+}
+
+impl OpenConnection {
+    /// The one that was kept, if the service has kept it too; else another.
+    async fn reopen(kept: Option<Self>, target: Target) -> Result<Self, ConnectionError> {
+        if let Some(mut connection) = kept
+            && connection.sender.ready().await.is_ok()
+        {
+            return Ok(connection);
+        }
+        Self::open(target).await
+    }
+
+    async fn open(target: Target) -> Result<Self, ConnectionError> {
+        let stream =
+            TcpStream::connect(target.address()).await.map_err(|error| ConnectionError::Connect(told(error)))?;
+        stream.set_nodelay(true).map_err(|error| ConnectionError::Connect(told(error)))?;
+        let (sender, connection) =
+            handshake(TokioIo::new(stream)).await.map_err(|error| ConnectionError::Connect(told(error)))?;
+        let driver = tokio::spawn(async move {
+            // An error is told to whoever waits for the answer.
+            let _ = connection.await;
+        });
+        Ok(Self { sender, driver })
+    }
+
+    async fn exchange(&mut self, request: Request<Full<Bytes>>) -> Result<Reply, ConnectionError> {
+        let response = self.sender.send_request(request).await.map_err(|error| ConnectionError::Broken(told(error)))?;
+        let status = response.status();
+        let body = Limited::new(response.into_body(), MOST_REPLY_BYTES)
+            .collect()
+            .await
+            .map_err(|error| ConnectionError::Broken(format!("reading the answer: {error}")))?;
+        Ok(Reply { status, body: body.to_bytes() })
+    }
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}

@@ -1,0 +1,67 @@
+//! What is asked of the service, ready to send, each request with its right answer.
+
+use anyhow::Context;
+use hyper::body::Bytes;
+use serde_json::json;
+
+use crate::answer::Expected;
+use crate::cases::Cases;
+use crate::snippets::{ASSERTS, FUNCTION, PRINT, PRINTED, Snippet};
+
+/// One request to `POST /v1/execute`.
+#[derive(Clone, Debug)]
+pub struct ExecuteRequest {
+    /// For people, when its answer is wrong.
+    pub name: String,
+    /// JSON
+    pub body: Bytes,
+    pub expected: Expected,
+}
+
+/// Requests that are sent in order, round and round.
+pub struct Scenario {
+    requests: Vec<ExecuteRequest>,
+}
+
+impl Scenario {
+    /// The same request every time.
+    ///
+    /// # Errors
+    /// When it cannot be written as JSON.
+    pub fn of_snippet(snippet: Snippet) -> anyhow::Result<Self> {
+        Ok(Self { requests: vec![request_of_snippet(snippet)?] })
+    }
+
+    /// Real cases; `None` when there are none.
+    pub fn of_cases(cases: Cases) -> Option<Self> {
+        (!cases.requests.is_empty()).then_some(Self { requests: cases.requests })
+    }
+
+    /// The request that is sent as number `index`, counted from 0.
+    pub fn request(&self, index: u64) -> &ExecuteRequest {
+        let length = self.requests.len() as u64;
+        &self.requests[(index % length) as usize]
+    }
+
+    /// Different requests.
+    pub fn len(&self) -> usize {
+        self.requests.len()
+    }
+}
+
+/// The snippet as the service is asked for it.
+///
+/// # Errors
+/// When it cannot be written as JSON.
+pub fn request_of_snippet(snippet: Snippet) -> anyhow::Result<ExecuteRequest> {
+    let (name, body, expected) = match snippet {
+        Snippet::Print => ("print", json!({"code": PRINT}), Expected::Prints(PRINTED)),
+        Snippet::Function => (
+            "function",
+            json!({"code": FUNCTION, "tests": {"kind": "asserts", "asserts": ASSERTS}, "grading": "in_process"}),
+            Expected::Grades { passed: ASSERTS.len() as u64, total: ASSERTS.len() as u64 },
+        ),
+    };
+    let body = serde_json::to_vec(&body).context("writing a request")?;
+    Ok(ExecuteRequest { name: name.to_owned(), body: body.into(), expected })
+}
