@@ -20,6 +20,7 @@
  * half is src/domain/value.rs, and takes nothing in here on trust. */
 #define PY_SSIZE_T_CLEAN
 #include "codec.h"
+#include "immortal.h"
 #include <stdint.h>
 #include <string.h>
 
@@ -465,6 +466,7 @@ static PyObject *attempt(PyObject *module, PyObject *const *args, Py_ssize_t cou
 static PyMethodDef methods[] = {
     {"post", (PyCFunction)(void (*)(void))post, METH_FASTCALL, "post(message, reduce=None): hand a message to the host."},
     {"attempt", (PyCFunction)(void (*)(void))attempt, METH_FASTCALL, "attempt(kind, operation, target): tell the host what was tried."},
+    {"immortalise", immortalise, METH_O, "immortalise(objects): stop counting references to these and what they hold."},
     {0},
 };
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_proofbox", "What guest Python may say to the host.", 0, methods};

@@ -2,6 +2,7 @@
  * A run is `proofbox_buffer` (where the request goes) and `proofbox_run` (carry it out). */
 #define PY_SSIZE_T_CLEAN
 #include "codec.h"
+#include "heap.h"
 #include "pending.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +78,7 @@ EXPORT("wizer-initialize") void wizer_initialize(void) {
     if (!request) fail("no memory for the request");
     fflush(stdout);
     fflush(stderr);
+    heap_fill_holes();
 }
 
 /* The address of `length` bytes for the request, or 0 when there is no memory for it. */

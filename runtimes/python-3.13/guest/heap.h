@@ -1,0 +1,7 @@
+/* Where a run's own objects go: heap.c. */
+#ifndef PROOFBOX_HEAP_H
+#define PROOFBOX_HEAP_H
+
+/* Fills the holes of the heap. Last of all while the image is made. */
+void heap_fill_holes(void);
+#endif

@@ -1,0 +1,58 @@
+/* Reference counts of what is in the image are never needed: nothing of it is ever freed. But to count them is to write,
+ * and the first write to a page of the image costs a page fault and a copy in every run. So all objects of the image
+ * become immortal (PEP 683), and their counts are left alone. */
+#define PY_SSIZE_T_CLEAN
+#include "immortal.h"
+#include <stdlib.h>
+
+typedef struct {
+    PyObject **items;
+    size_t count, capacity;
+    int failed;
+} Worklist;
+
+static int add(PyObject *o, void *list) {
+    Worklist *w = list;
+    /* Frames are those of the code that prepares the image: they end with it. */
+    if (!o || _Py_IsImmortal(o) || PyFrame_Check(o)) return 0;
+    if (w->count == w->capacity) {
+        size_t capacity = w->capacity ? w->capacity * 2 : 1024;
+        PyObject **items = realloc(w->items, capacity * sizeof *items);
+        if (!items) return w->failed = -1;
+        w->items = items;
+        w->capacity = capacity;
+    }
+    o->ob_refcnt = _Py_IMMORTAL_REFCNT;
+    w->items[w->count++] = o;
+    return 0;
+}
+
+/* What `o` holds: by its type's traversal, and beyond that what a collector need not know. */
+static void add_referents(PyObject *o, Worklist *w) {
+    if (PyObject_IS_GC(o) && Py_TYPE(o)->tp_traverse) Py_TYPE(o)->tp_traverse(o, add, w);
+    if (PyDict_Check(o)) {
+        PyObject *key, *value;
+        Py_ssize_t position = 0;
+        while (PyDict_Next(o, &position, &key, &value)) add(key, w);
+    }
+    if (PyCode_Check(o)) {
+        PyCodeObject *code = (PyCodeObject *)o;
+        PyObject *held[] = {code->co_consts, code->co_names, code->co_exceptiontable, code->co_localsplusnames, code->co_localspluskinds,
+                            code->co_filename, code->co_name, code->co_qualname, code->co_linetable};
+        for (size_t i = 0; i < sizeof held / sizeof *held; i++) add(held[i], w);
+    }
+    if (PyTuple_CheckExact(o)) /* a tuple of constants is not traversed once the collector has let go of it */
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); i++) add(PyTuple_GET_ITEM(o, i), w);
+}
+
+PyObject *immortalise(PyObject *module, PyObject *roots) {
+    Worklist w = {0};
+    if (!PyList_CheckExact(roots)) {
+        PyErr_SetString(PyExc_TypeError, "immortalise(list of objects)");
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(roots); i++) add(PyList_GET_ITEM(roots, i), &w);
+    for (size_t i = 0; i < w.count && !w.failed; i++) add_referents(w.items[i], &w);
+    free(w.items);
+    return w.failed ? PyErr_NoMemory() : PyLong_FromSize_t(w.count);
+}
