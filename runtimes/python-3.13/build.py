@@ -527,7 +527,7 @@ def link_reactor(build, folder):
         sorted(guest.glob("*.c")),
         folder,
         [*build.compile_flags, *python_includes(build),
-         f"-I{build.work / 'trees/python/Include/internal'}", f"-I{guest}"],
+         f"-I{build.work / 'trees/python/Include/internal'}", f"-I{build.work / 'libraries/include'}", f"-I{guest}"],
     )
     libraries = build.work / "libraries"
     build.run(

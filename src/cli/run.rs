@@ -145,8 +145,9 @@ fn print(executed: &Executed) {
     let tests = if verdict.cases.is_empty() { String::new() } else { format!(", {} of {} passed", verdict.passed(), verdict.cases.len()) };
     let class = if verdict.class.word() == "none" { String::new() } else { format!(", {}", verdict.class.word()) };
     eprintln!("{}{tests}{class}, fuel {}, {:.1} ms", paint(verdict.status.word(), colour), executed.cost.fuel, executed.cost.execution.as_secs_f64() * 1e3);
+    // A Python exception is in stderr already; a limit is told by nobody else.
     if let Some(error) = &verdict.error
-        && executed.stderr.total_bytes == 0
+        && (error.type_name.is_empty() || executed.stderr.total_bytes == 0)
         && !error.message.is_empty()
     {
         eprintln!("{}", harmless(&error.message));

@@ -1,5 +1,6 @@
 //! `proofbox runtime build|info`
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Subcommand;
@@ -31,22 +32,24 @@ pub fn runtime(command: &RuntimeCommand, config: &Config) -> anyhow::Result<Exit
                 eprintln!("There is no image for this machine in {}; `proofbox runtime build` makes it.", config.image.cache.display());
                 return Ok(ExitCode::FAILURE);
             };
-            if *json {
-                println!("{}", serde_json::to_string_pretty(&image)?);
-            } else {
-                print_image(&image);
-            }
+            let text = if *json { serde_json::to_string_pretty(&image)? + "\n" } else { description(&image) };
+            // Whoever reads may have seen enough (`| head`).
+            let _ = std::io::stdout().write_all(text.as_bytes());
             Ok(ExitCode::SUCCESS)
         }
     }
 }
 
-fn print_image(image: &Image) {
-    println!("image     {} ({:.1} MB)", image.image_hash, image.image_bytes as f64 / 1e6);
-    println!("python    {}", image.python);
-    println!("memory    {} MiB at the start of every run", image.initial_memory_bytes >> 20);
-    println!("compiled  {}", image.compiled.display());
-    println!("packages  {}", if image.packages.is_empty() { "standard library only".to_owned() } else { format!("{:?}", image.packages) });
-    println!("modules   {}", image.modules.len());
-    println!("{}", image.modules.join(" "));
+fn description(image: &Image) -> String {
+    let packages: Vec<String> = image.packages.iter().map(|(name, version)| format!("{name} {version}")).collect();
+    let packages = if packages.is_empty() { "the standard library only".to_owned() } else { packages.join(", ") };
+    format!(
+        "image     {} ({:.1} MB)\npython    {}\nmemory    {} MiB at the start of every run\ncompiled  {}\npackages  {packages}\nmodules   {}\n",
+        image.image_hash,
+        image.image_bytes as f64 / 1e6,
+        image.python,
+        image.initial_memory_bytes >> 20,
+        image.compiled.display(),
+        image.modules.join(" "),
+    )
 }

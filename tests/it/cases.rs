@@ -64,12 +64,18 @@ struct Seen {
     differences: Vec<String>,
 }
 
-async fn run_all(file: &str) -> Option<Seen> {
+/// Programs that never end should not take all the fuel of the default; the slowest right one needs a fifth of this.
+const ENDLESS_FUEL: u64 = 20_000_000_000;
+
+async fn run_all(file: &str, fuel: Option<u64>) -> Option<Seen> {
     let server = Server::shared();
     let at_once = Arc::new(Semaphore::new(4));
     let mut running = JoinSet::new();
     for row in rows(file)? {
-        let Some(request) = request(&row) else { continue };
+        let Some(mut request) = request(&row) else { continue };
+        if let Some(fuel) = fuel {
+            request["limits"] = json!({"fuel": fuel});
+        }
         let at_once = Arc::clone(&at_once);
         running.spawn(async move {
             let _place = at_once.acquire_owned().await;
@@ -104,12 +110,12 @@ async fn run_all(file: &str) -> Option<Seen> {
 }
 
 async fn all_pass(file: &str) {
-    let Some(seen) = run_all(file).await else { return };
+    let Some(seen) = run_all(file, None).await else { return };
     assert!(seen.counts == seen.total, "{}", seen.differences.join("\n"));
 }
 
 async fn nearly_all_as_expected(file: &str) {
-    let Some(seen) = run_all(file).await else { return };
+    let Some(seen) = run_all(file, Some(ENDLESS_FUEL)).await else { return };
     assert!(seen.counts * 100 >= seen.total * 99, "{}", seen.differences.join("\n"));
     assert!(seen.classes * 100 >= seen.total * 97, "{}", seen.differences.join("\n"));
 }

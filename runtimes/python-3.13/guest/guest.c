@@ -4,6 +4,7 @@
 #include "codec.h"
 #include "heap.h"
 #include "pending.h"
+#include "sqlite_randomness.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -74,6 +75,7 @@ EXPORT("wizer-initialize") void wizer_initialize(void) {
     run_function = PyObject_GetAttrString(runner, "run");
     if (!run_function) fail("the runner has no `run`");
     Py_DECREF(runner);
+    if (sqlite_reseed_in_each_run() < 0) fail("cannot prepare SQLite");
     request = malloc(request_capacity = 65536);
     if (!request) fail("no memory for the request");
     fflush(stdout);

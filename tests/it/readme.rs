@@ -1,0 +1,211 @@
+//! README and docs say what is: their settings, limits, classes and metrics, and the answers to their examples.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use proofbox::domain::verdict::FailureClass;
+use serde_json::{Value, json};
+
+use crate::harness::Server;
+
+/// What differs from run to run, or from image to image: only its type is compared.
+const VARYING: [&str; 9] = [
+    "id",
+    "execution_seconds",
+    "cpu_seconds",
+    "queue_seconds",
+    "fuel_used",
+    "peak_memory_bytes",
+    "image_hash",
+    "image_bytes",
+    "initial_memory_bytes",
+];
+
+fn document(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The cells of the tables below the heading `section`, up to the next heading; header rows included.
+fn rows(document: &str, section: &str) -> Vec<Vec<String>> {
+    let heading = format!("{section}\n");
+    let start = document.find(&heading).unwrap_or_else(|| panic!("no section {section}")) + heading.len();
+    let lines = document[start..].lines().take_while(|line| !line.starts_with('#')).filter(|line| line.starts_with('|'));
+    lines.map(|line| line.trim_matches('|').split('|').map(|cell| cell.trim().replace('`', "")).collect()).collect()
+}
+
+/// The table below `section` that begins with the column `first`, by the cell in that column.
+fn table(document: &str, section: &str, first: &str) -> BTreeMap<String, Vec<String>> {
+    let rows = rows(document, section);
+    let header = rows.iter().position(|row| row[0] == first).unwrap_or_else(|| panic!("no table of {first} in {section}"));
+    let width = rows[header].len();
+    let body = rows[header + 1..].iter().take_while(|row| row.len() == width).filter(|row| !row[0].starts_with("---"));
+    body.map(|row| (row[0].clone(), row[1..].to_vec())).collect()
+}
+
+/// Flag -> (variable, default), as `--help` has them.
+fn flags(arguments: &[&str]) -> BTreeMap<String, (String, String)> {
+    let output = Command::new(env!("CARGO_BIN_EXE_proofbox")).args(arguments).arg("--help").output().expect("the binary was built for this test");
+    let help = String::from_utf8(output.stdout).expect("help is UTF-8");
+    // An entry begins at an indented line whose first or second word is a long flag.
+    let mut entries: Vec<String> = Vec::new();
+    for line in help.lines() {
+        let begins = line.trim_start().starts_with("--") || line.trim_start().starts_with("-h,") || line.trim_start().starts_with("-V,");
+        match entries.last_mut() {
+            _ if begins => entries.push(line.trim().to_owned()),
+            Some(entry) => *entry = format!("{entry} {}", line.trim()),
+            None => {}
+        }
+    }
+    let between = |text: &str, from: &str, to: &str| text.split_once(from).and_then(|(_, rest)| rest.split_once(to)).map_or(String::new(), |(found, _)| found.trim().replace('`', ""));
+    let long = entries.iter().filter(|entry| entry.starts_with("--"));
+    long.map(|entry| {
+        let name = entry.split_whitespace().next().expect("it begins with the flag").to_owned();
+        (name, (between(entry, "[env:", "="), between(entry, "[default:", "]")))
+    })
+    .collect()
+}
+
+#[test]
+fn the_settings_table_has_every_setting_with_its_variable_and_default() {
+    let mut expected = flags(&[]);
+    expected.extend(flags(&["serve"]));
+    let table = table(&document("README.md"), "## Settings", "flag");
+    let shown: BTreeMap<String, (String, String)> = table.into_iter().map(|(flag, row)| (flag, (row[0].clone(), row[2].clone()))).collect();
+    assert_eq!(shown, expected);
+}
+
+/// `256 MiB`, `30 s`, `4096`
+fn number(cell: &str) -> f64 {
+    let (digits, unit) = cell.split_once(' ').unwrap_or((cell, ""));
+    let factor = match unit {
+        "" | "s" => 1.0,
+        "KiB" => 1024.0,
+        "MiB" => 1024.0 * 1024.0,
+        "GiB" => 1024.0 * 1024.0 * 1024.0,
+        other => panic!("no unit: {other}"),
+    };
+    digits.parse::<f64>().unwrap_or_else(|_| panic!("no number: {cell}")) * factor
+}
+
+#[tokio::test]
+async fn the_limits_table_has_every_limit_with_its_range() {
+    let (_, policies) = Server::shared().get("/v1/policies").await;
+    let policies: Value = serde_json::from_str(&policies).expect("JSON");
+    let policy = &policies[0];
+    let readme = document("README.md");
+    let shown: BTreeMap<String, Vec<f64>> =
+        table(&readme, "## Limits", "limit").into_iter().map(|(limit, row)| (limit, row[..3].iter().map(|cell| number(cell)).collect())).collect();
+    let names = policy["default"].as_object().expect("an object").keys();
+    let value = |range: &str, name: &str| policy[range][name].as_f64().expect("a number");
+    let expected: BTreeMap<String, Vec<f64>> = names.map(|name| (name.clone(), ["default", "least", "most"].map(|range| value(range, name)).to_vec())).collect();
+    assert_eq!(shown, expected);
+
+    let (_, runtime) = Server::shared().get("/v1/runtime").await;
+    let runtime: Value = serde_json::from_str(&runtime).expect("JSON");
+    let own = runtime["initial_memory_bytes"].as_u64().expect("a number") >> 20;
+    assert!(readme.contains(&format!("takes {own} MiB of it")), "an interpreter starts with {own} MiB");
+}
+
+#[test]
+fn every_class_of_failure_is_listed() {
+    let shown: BTreeSet<String> = table(&document("README.md"), "## Classes of failure", "stderr_class").into_keys().collect();
+    let expected: BTreeSet<String> = FailureClass::ALL.iter().map(|class| class.word().to_owned()).collect();
+    assert_eq!(shown, expected);
+}
+
+#[tokio::test]
+async fn every_metric_is_listed_with_its_type() {
+    // Counters by label appear when they are first counted.
+    crate::harness::run("1").await;
+    let (_, text) = Server::shared().get("/metrics").await;
+    let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
+    let expected: BTreeMap<String, String> = types.map(|(name, kind)| (name.to_owned(), kind.to_owned())).collect();
+    let table = table(&document("docs/API.md"), "### Metrics", "name");
+    let shown: BTreeMap<String, String> = table.into_iter().map(|(name, row)| (name, row[0].clone())).collect();
+    assert_eq!(shown, expected);
+}
+
+/// One `curl` of a document and the answer shown for it.
+struct Example {
+    path: String,
+    body: Option<Value>,
+    status: u16,
+    answer: Value,
+}
+
+/// Every block of shell that calls curl, with the block of JSON that follows it.
+fn examples(document: &str) -> Vec<Example> {
+    let mut fences = document.split("\n```");
+    let mut examples = Vec::new();
+    let mut call: Option<(String, Option<Value>)> = None;
+    // Text, block, text, block, …
+    while let (Some(_), Some(block)) = (fences.next(), fences.next()) {
+        let (info, content) = block.split_once('\n').unwrap_or((block, ""));
+        if let Some(url) = content.strip_prefix("curl -s localhost:8080").filter(|_| info == "sh") {
+            let (path, rest) = url.split_once(char::is_whitespace).unwrap_or((url, ""));
+            let body = rest.split_once('\'').and_then(|(_, rest)| rest.rsplit_once('\''));
+            let body = body.map(|(body, _)| serde_json::from_str(body).unwrap_or_else(|error| panic!("{body}: {error}")));
+            call = Some((path.to_owned(), body));
+        } else if let (Some((path, body)), Some(status)) = (call.take(), info.strip_prefix("json")) {
+            let status = status.trim().strip_prefix("status=").map_or(200, |status| status.parse().expect("a status code"));
+            let answer = serde_json::from_str(content).unwrap_or_else(|error| panic!("{content}: {error}"));
+            examples.push(Example { path, body, status, answer });
+        }
+    }
+    examples
+}
+
+/// Whether `real` has everything that `shown` has; where not, the first place.
+fn difference(shown: &Value, real: &Value, at: &str) -> Option<String> {
+    match (shown, real) {
+        (Value::Object(shown), Value::Object(real)) => shown.iter().find_map(|(key, value)| {
+            let at = format!("{at}.{key}");
+            match real.get(key) {
+                None => Some(format!("{at} is not in the answer")),
+                Some(real) if VARYING.contains(&key.as_str()) => (std::mem::discriminant(value) != std::mem::discriminant(real)).then(|| format!("{at} is {real}")),
+                Some(real) => difference(value, real, &at),
+            }
+        }),
+        (Value::Array(shown), Value::Array(real)) if shown.len() == real.len() => {
+            shown.iter().zip(real).enumerate().find_map(|(index, (shown, real))| difference(shown, real, &format!("{at}[{index}]")))
+        }
+        (shown, real) => (shown != real).then(|| format!("{at} is {real}, not {shown}")),
+    }
+}
+
+async fn examples_hold(name: &str, at_least: usize) {
+    let server = Server::shared();
+    let examples = examples(&document(name));
+    assert!(examples.len() >= at_least, "{name} has {} examples", examples.len());
+    for Example { path, body, status, answer } in examples {
+        let (real_status, real) = match &body {
+            Some(body) => server.post(&path, body).await,
+            None => {
+                let (status, text) = server.get(&path).await;
+                (status, serde_json::from_str(&text).unwrap_or_else(|_| json!(text)))
+            }
+        };
+        let request = body.unwrap_or_default();
+        assert_eq!(real_status, status, "{name}: {path} {request}\n{real}");
+        if let Some(difference) = difference(&answer, &real, "") {
+            panic!("{name}: {path} {request}\n{difference}\n{real:#}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn examples_of_the_readme_get_the_answers_shown() {
+    examples_hold("README.md", 2).await;
+}
+
+#[tokio::test]
+async fn examples_of_the_api_get_the_answers_shown() {
+    examples_hold("docs/API.md", 10).await;
+}
+
+#[tokio::test]
+async fn examples_of_the_threat_model_get_the_answers_shown() {
+    examples_hold("docs/THREAT-MODEL.md", 2).await;
+}
