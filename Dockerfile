@@ -40,7 +40,7 @@ USER proofbox
 VOLUME /var/cache/proofbox
 EXPOSE 8080
 # bash speaks TCP by itself, so that nothing need be installed for this. /readyz runs a snippet.
-HEALTHCHECK --interval=30s --timeout=5s --start-period=10s \
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
     CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/8080 && printf 'GET /readyz HTTP/1.0\\r\\n\\r\\n' >&3 && read -r _ status _ <&3 && [ \"$status\" = 200 ]"]
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["proofbox"]

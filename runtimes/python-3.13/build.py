@@ -16,6 +16,7 @@ import hashlib
 import importlib.util
 import inspect
 import json
+import lzma
 import os
 import pathlib
 import platform
@@ -480,11 +481,36 @@ def configure_python(build, folder):
     )
 
 
+# wasmtime calls the host for each `memory.copy`, which costs more than the few bytes that Python mostly copies. With this
+# memcpy stays a call of libc's, which copies small pieces itself and leaves large ones to the instruction.
+SMALL_COPIES_IN_PLACE = "-mcpu=lime1-bulk_memory_opt"
+
+PROFILE = HERE / "profile/interpreter.profdata.xz"
+
+
+def unpack_profile(build):
+    """Which branches of the interpreter programs take (profile/README.md), for the compiler. Its name has its hash:
+    the compiler's cache knows a file by its name alone."""
+    path = build.work / "profile" / f"{sha256_of_file(PROFILE)[:16]}.profdata"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(lzma.decompress(PROFILE.read_bytes()))
+    return path
+
+
 def compile_python(build, folder):
     """libpython and the archives of its bundled libraries, in the configured directory."""
     for leftover in (*folder.rglob("*.o"), *folder.rglob("*.a")):
         leftover.unlink()
-    build.run("compiling Python for WASI", ["make", "-s", f"-j{build.jobs}", *PYTHON_ARCHIVES], cwd=folder)
+    flags = [
+        f"-fprofile-use={unpack_profile(build)}",
+        "-Werror=profile-instr-out-of-date",
+        SMALL_COPIES_IN_PLACE,
+    ]
+    build.run(
+        "compiling Python for WASI",
+        ["make", "-s", f"-j{build.jobs}", f"EXTRA_CFLAGS={shlex.join(flags)}", *PYTHON_ARCHIVES],
+        cwd=folder,
+    )
     built = set(re.findall(r'{"(\w+)", PyInit_', (folder / "Modules/config.c").read_text()))
     missing = sorted(set(build.settings["modules"]["required"]) - built)
     if missing:
@@ -598,7 +624,8 @@ STEPS = [
     ),
     Step(
         "compiled", compile_python, 35, "Compiling Python for WebAssembly", folder="python",
-        needs=["python"], inputs=lambda build: [build.settings["modules"], PYTHON_ARCHIVES],
+        needs=["python"], inputs=lambda build: [build.settings["modules"], PYTHON_ARCHIVES, SMALL_COPIES_IN_PLACE],
+        files=["profile/*.xz"],
     ),
     Step(
         "frozen", freeze_library, 3, "Compiling the standard library",

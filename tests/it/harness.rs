@@ -2,11 +2,13 @@
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{LazyLock, Mutex, mpsc};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+
+use crate::process;
 
 /// One server shared by all tests that need nothing special, ended with the test process.
 static SHARED: LazyLock<Server> = LazyLock::new(|| Server::start(&[]));
@@ -37,9 +39,16 @@ fn spawn(command: Command) -> Child {
     started.recv().expect("the starter answers")
 }
 
+/// The binary, with these arguments.
+pub fn proofbox(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_proofbox"));
+    command.args(arguments).env("NO_COLOR", "1").stdin(Stdio::null());
+    command
+}
+
 /// A running `proofbox serve`, ended on drop.
 pub struct Server {
-    child: Child,
+    child: Mutex<Child>,
     pub url: String,
 }
 
@@ -49,11 +58,16 @@ impl Server {
         &SHARED
     }
 
-    /// A server of its own, with these further arguments. Builds the image when there is none.
+    /// A server of its own, with these arguments before `serve`. Builds the image when there is none.
     pub fn start(arguments: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_proofbox"));
-        command.args(["serve", "--listen", "127.0.0.1:0"]).args(arguments).env("NO_COLOR", "1");
-        command.stdin(Stdio::null()).stderr(Stdio::piped());
+        Self::start_with(arguments, |_| {})
+    }
+
+    /// The same; `prepare` gives the process what else it is to have.
+    pub fn start_with(arguments: &[&str], prepare: impl FnOnce(&mut Command)) -> Self {
+        let mut command = proofbox(arguments);
+        command.args(["serve", "--listen", "127.0.0.1:0"]).stderr(Stdio::piped());
+        prepare(&mut command);
         let mut child = spawn(command);
         let stderr = child.stderr.take().expect("it was asked to be piped");
         let mut lines = BufReader::new(stderr).lines();
@@ -65,60 +79,128 @@ impl Server {
             .expect("the server says where it listens");
         // Read on, so that it never blocks on its log.
         std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| eprintln!("{line}")));
-        Self { child, url: format!("http://{address}") }
+        Self { child: Mutex::new(child), url: format!("http://{address}") }
     }
 
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.child.lock().expect("no holder panics").id()
     }
 
     /// Process ids of its workers.
     pub fn workers(&self) -> Vec<u32> {
-        let path = format!("/proc/{0}/task/{0}/children", self.pid());
-        let children = std::fs::read_to_string(path).expect("the server lives");
-        children.split_whitespace().map(|id| id.parse().expect("a process id")).collect()
+        process::children(self.pid())
+    }
+
+    /// Memory of the front process and its workers, in bytes.
+    pub fn resident_bytes(&self) -> u64 {
+        process::resident_bytes(self.pid()) + self.workers().into_iter().map(process::resident_bytes).sum::<u64>()
+    }
+
+    /// Waits for the server to end by itself.
+    pub async fn ended(&self) -> ExitStatus {
+        process::eventually("the server ends", || {
+            self.child.lock().expect("no holder panics").try_wait().expect("it is ours")
+        })
+        .await
     }
 
     /// `POST /v1/execute`; panics unless the answer is 200.
     pub async fn execute(&self, request: Value) -> Value {
-        let (status, answer) = self.post("/v1/execute", &request).await;
-        assert_eq!(status, 200, "{answer}");
-        answer
+        self.client().execute(request).await
     }
 
     /// Status code and body.
     pub async fn post(&self, path: &str, request: &Value) -> (u16, Value) {
-        self.post_bytes(path, request.to_string().into_bytes()).await
+        self.client().post_bytes(path, request.to_string().into_bytes()).await
     }
 
     pub async fn post_bytes(&self, path: &str, body: Vec<u8>) -> (u16, Value) {
-        let request = client().post(format!("{}{path}", self.url)).header("content-type", "application/json").body(body);
-        let response = request.send().await.expect("the server answers");
-        let status = response.status().as_u16();
-        let text = response.text().await.expect("the answer is whole");
-        (status, serde_json::from_str(&text).unwrap_or_else(|_| json!(text)))
+        self.client().post_bytes(path, body).await
     }
 
     pub async fn get(&self, path: &str) -> (u16, String) {
-        let response = client().get(format!("{}{path}", self.url)).send().await.expect("the server answers");
+        let response = http().get(format!("{}{path}", self.url)).send().await.expect("the server answers");
         (response.status().as_u16(), response.text().await.expect("the answer is whole"))
+    }
+
+    /// A member of `/metrics`, named with its labels as it is written there; 0 where it is not.
+    pub async fn metric(&self, name: &str) -> f64 {
+        let (_, text) = self.get("/metrics").await;
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
+        value.unwrap_or(0.0)
+    }
+
+    /// A client that keeps its connections; to be used by one test.
+    pub fn client(&self) -> Client {
+        Client { http: http(), url: self.url.clone() }
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
+        let mut child = self.child.lock().expect("no holder panics");
         // It may have been ended by the test.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
+
+/// Connections to one server.
+#[derive(Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    url: String,
+}
+
+impl Client {
+    pub async fn execute(&self, request: Value) -> Value {
+        let (status, answer) = self.post_bytes("/v1/execute", request.to_string().into_bytes()).await;
+        assert_eq!(status, 200, "{answer}");
+        answer
+    }
+
+    pub async fn post_bytes(&self, path: &str, body: Vec<u8>) -> (u16, Value) {
+        let request =
+            self.http.post(format!("{}{path}", self.url)).header("content-type", "application/json").body(body);
+        let response = request.send().await.expect("the server answers");
+        let status = response.status().as_u16();
+        let text = response.text().await.expect("the answer is whole");
+        (status, serde_json::from_str(&text).unwrap_or_else(|_| json!(text)))
     }
 }
 
 /// Every test has its own tokio runtime, so connections are not shared between tests.
-fn client() -> reqwest::Client {
+pub fn http() -> reqwest::Client {
     reqwest::Client::builder().timeout(Duration::from_secs(120)).build().expect("no TLS is asked for")
 }
 
 /// Runs code without tests on the shared server.
 pub async fn run(code: &str) -> Value {
     Server::shared().execute(json!({"code": code})).await
+}
+
+/// Asserts that `answer` has what `expected` has. Objects may have more; everything else is equal.
+#[track_caller]
+pub fn assert_shows(answer: &Value, expected: Value) {
+    let mut differences = Vec::new();
+    compare("", answer, &expected, &mut differences);
+    let whole: String = answer.to_string().chars().take(3000).collect();
+    assert!(differences.is_empty(), "{}\n{whole}", differences.join("\n"));
+}
+
+fn compare(path: &str, answer: &Value, expected: &Value, differences: &mut Vec<String>) {
+    match (answer, expected) {
+        (Value::Object(answer), Value::Object(expected)) => {
+            for (key, expected) in expected {
+                compare(&format!("{path}.{key}"), answer.get(key).unwrap_or(&Value::Null), expected, differences);
+            }
+        }
+        (Value::Array(answer), Value::Array(expected)) if answer.len() == expected.len() => {
+            for (index, (answer, expected)) in answer.iter().zip(expected).enumerate() {
+                compare(&format!("{path}[{index}]"), answer, expected, differences);
+            }
+        }
+        _ if answer == expected => {}
+        _ => differences.push(format!("{path} is {answer}, not {expected}")),
+    }
 }

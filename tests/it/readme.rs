@@ -31,14 +31,16 @@ fn document(name: &str) -> String {
 fn rows(document: &str, section: &str) -> Vec<Vec<String>> {
     let heading = format!("{section}\n");
     let start = document.find(&heading).unwrap_or_else(|| panic!("no section {section}")) + heading.len();
-    let lines = document[start..].lines().take_while(|line| !line.starts_with('#')).filter(|line| line.starts_with('|'));
+    let lines =
+        document[start..].lines().take_while(|line| !line.starts_with('#')).filter(|line| line.starts_with('|'));
     lines.map(|line| line.trim_matches('|').split('|').map(|cell| cell.trim().replace('`', "")).collect()).collect()
 }
 
 /// The table below `section` that begins with the column `first`, by the cell in that column.
 fn table(document: &str, section: &str, first: &str) -> BTreeMap<String, Vec<String>> {
     let rows = rows(document, section);
-    let header = rows.iter().position(|row| row[0] == first).unwrap_or_else(|| panic!("no table of {first} in {section}"));
+    let header =
+        rows.iter().position(|row| row[0] == first).unwrap_or_else(|| panic!("no table of {first} in {section}"));
     let width = rows[header].len();
     let body = rows[header + 1..].iter().take_while(|row| row.len() == width).filter(|row| !row[0].starts_with("---"));
     body.map(|row| (row[0].clone(), row[1..].to_vec())).collect()
@@ -46,19 +48,29 @@ fn table(document: &str, section: &str, first: &str) -> BTreeMap<String, Vec<Str
 
 /// Flag -> (variable, default), as `--help` has them.
 fn flags(arguments: &[&str]) -> BTreeMap<String, (String, String)> {
-    let output = Command::new(env!("CARGO_BIN_EXE_proofbox")).args(arguments).arg("--help").output().expect("the binary was built for this test");
+    let output = Command::new(env!("CARGO_BIN_EXE_proofbox"))
+        .args(arguments)
+        .arg("--help")
+        .output()
+        .expect("the binary was built for this test");
     let help = String::from_utf8(output.stdout).expect("help is UTF-8");
     // An entry begins at an indented line whose first or second word is a long flag.
     let mut entries: Vec<String> = Vec::new();
     for line in help.lines() {
-        let begins = line.trim_start().starts_with("--") || line.trim_start().starts_with("-h,") || line.trim_start().starts_with("-V,");
+        let begins = line.trim_start().starts_with("--")
+            || line.trim_start().starts_with("-h,")
+            || line.trim_start().starts_with("-V,");
         match entries.last_mut() {
             _ if begins => entries.push(line.trim().to_owned()),
             Some(entry) => *entry = format!("{entry} {}", line.trim()),
             None => {}
         }
     }
-    let between = |text: &str, from: &str, to: &str| text.split_once(from).and_then(|(_, rest)| rest.split_once(to)).map_or(String::new(), |(found, _)| found.trim().replace('`', ""));
+    let between = |text: &str, from: &str, to: &str| {
+        text.split_once(from)
+            .and_then(|(_, rest)| rest.split_once(to))
+            .map_or(String::new(), |(found, _)| found.trim().replace('`', ""))
+    };
     let long = entries.iter().filter(|entry| entry.starts_with("--"));
     long.map(|entry| {
         let name = entry.split_whitespace().next().expect("it begins with the flag").to_owned();
@@ -72,7 +84,8 @@ fn the_settings_table_has_every_setting_with_its_variable_and_default() {
     let mut expected = flags(&[]);
     expected.extend(flags(&["serve"]));
     let table = table(&document("README.md"), "## Settings", "flag");
-    let shown: BTreeMap<String, (String, String)> = table.into_iter().map(|(flag, row)| (flag, (row[0].clone(), row[2].clone()))).collect();
+    let shown: BTreeMap<String, (String, String)> =
+        table.into_iter().map(|(flag, row)| (flag, (row[0].clone(), row[2].clone()))).collect();
     assert_eq!(shown, expected);
 }
 
@@ -95,11 +108,15 @@ async fn the_limits_table_has_every_limit_with_its_range() {
     let policies: Value = serde_json::from_str(&policies).expect("JSON");
     let policy = &policies[0];
     let readme = document("README.md");
-    let shown: BTreeMap<String, Vec<f64>> =
-        table(&readme, "## Limits", "limit").into_iter().map(|(limit, row)| (limit, row[..3].iter().map(|cell| number(cell)).collect())).collect();
+    let shown: BTreeMap<String, Vec<f64>> = table(&readme, "## Limits", "limit")
+        .into_iter()
+        .map(|(limit, row)| (limit, row[..3].iter().map(|cell| number(cell)).collect()))
+        .collect();
     let names = policy["default"].as_object().expect("an object").keys();
     let value = |range: &str, name: &str| policy[range][name].as_f64().expect("a number");
-    let expected: BTreeMap<String, Vec<f64>> = names.map(|name| (name.clone(), ["default", "least", "most"].map(|range| value(range, name)).to_vec())).collect();
+    let expected: BTreeMap<String, Vec<f64>> = names
+        .map(|name| (name.clone(), ["default", "least", "most"].map(|range| value(range, name)).to_vec()))
+        .collect();
     assert_eq!(shown, expected);
 
     let (_, runtime) = Server::shared().get("/v1/runtime").await;
@@ -110,7 +127,8 @@ async fn the_limits_table_has_every_limit_with_its_range() {
 
 #[test]
 fn every_class_of_failure_is_listed() {
-    let shown: BTreeSet<String> = table(&document("README.md"), "## Classes of failure", "stderr_class").into_keys().collect();
+    let shown: BTreeSet<String> =
+        table(&document("README.md"), "## Classes of failure", "stderr_class").into_keys().collect();
     let expected: BTreeSet<String> = FailureClass::ALL.iter().map(|class| class.word().to_owned()).collect();
     assert_eq!(shown, expected);
 }
@@ -146,10 +164,12 @@ fn examples(document: &str) -> Vec<Example> {
         if let Some(url) = content.strip_prefix("curl -s localhost:8080").filter(|_| info == "sh") {
             let (path, rest) = url.split_once(char::is_whitespace).unwrap_or((url, ""));
             let body = rest.split_once('\'').and_then(|(_, rest)| rest.rsplit_once('\''));
-            let body = body.map(|(body, _)| serde_json::from_str(body).unwrap_or_else(|error| panic!("{body}: {error}")));
+            let body =
+                body.map(|(body, _)| serde_json::from_str(body).unwrap_or_else(|error| panic!("{body}: {error}")));
             call = Some((path.to_owned(), body));
         } else if let (Some((path, body)), Some(status)) = (call.take(), info.strip_prefix("json")) {
-            let status = status.trim().strip_prefix("status=").map_or(200, |status| status.parse().expect("a status code"));
+            let status =
+                status.trim().strip_prefix("status=").map_or(200, |status| status.parse().expect("a status code"));
             let answer = serde_json::from_str(content).unwrap_or_else(|error| panic!("{content}: {error}"));
             examples.push(Example { path, body, status, answer });
         }
@@ -164,13 +184,17 @@ fn difference(shown: &Value, real: &Value, at: &str) -> Option<String> {
             let at = format!("{at}.{key}");
             match real.get(key) {
                 None => Some(format!("{at} is not in the answer")),
-                Some(real) if VARYING.contains(&key.as_str()) => (std::mem::discriminant(value) != std::mem::discriminant(real)).then(|| format!("{at} is {real}")),
+                Some(real) if VARYING.contains(&key.as_str()) => {
+                    (std::mem::discriminant(value) != std::mem::discriminant(real)).then(|| format!("{at} is {real}"))
+                }
                 Some(real) => difference(value, real, &at),
             }
         }),
-        (Value::Array(shown), Value::Array(real)) if shown.len() == real.len() => {
-            shown.iter().zip(real).enumerate().find_map(|(index, (shown, real))| difference(shown, real, &format!("{at}[{index}]")))
-        }
+        (Value::Array(shown), Value::Array(real)) if shown.len() == real.len() => shown
+            .iter()
+            .zip(real)
+            .enumerate()
+            .find_map(|(index, (shown, real))| difference(shown, real, &format!("{at}[{index}]"))),
         (shown, real) => (shown != real).then(|| format!("{at} is {real}, not {shown}")),
     }
 }

@@ -4,10 +4,15 @@ import linecache
 import os
 
 HOME = "/home/user/"
+SNIPPET = HOME + "solution.py"
 MESSAGE_LIMIT = 4000
 FRAMES_LIMIT = 40
 # Frames of these are ours or the standard library's.
 NOT_THE_USERS = ("<proofbox>", "/lib/python3.13/", "<frozen ")
+
+
+# Source of the snippet that runs, for tracebacks to quote without reading its file.
+snippet = b""
 
 
 def text_of(value, limit=MESSAGE_LIMIT):
@@ -30,6 +35,9 @@ def class_of(error):
         return "assertion_failure"
     if isinstance(error, RecursionError):
         return "recursion_limit"
+    # A frame that there was no memory for: CPython raises nothing then, and finds that out later (ceval.c).
+    if isinstance(error, SystemError) and str(error) == "error return without exception set":
+        return "memory_limit"
     if isinstance(error, MemoryError):
         return "recursion_limit" if str(error).startswith("Parser stack overflowed") else "memory_limit"
     if isinstance(error, SystemExit):
@@ -81,6 +89,8 @@ def _file(name):
 
 def describe(error):
     """The exception as the wire's `error` object: (class, type, message, line, [(file, line, function, source)])."""
+    # An entry that is a tuple of one function is lazy: nothing is split into lines unless it is quoted.
+    linecache.cache.setdefault(SNIPPET, (lambda: snippet.decode("utf-8", "replace"),))
     try:
         return _describe(error)
     except BaseException:
