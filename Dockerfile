@@ -7,7 +7,7 @@ ARG BASE_IMAGE=debian:trixie-slim
 FROM ${RUST_IMAGE} AS build
 RUN apt-get update -q \
     && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends \
-        gcc libc6-dev make python3 python3-pip xz-utils \
+        gcc libc6-dev make python3 python3-pip \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY . .

@@ -56,7 +56,11 @@ impl App {
     ///
     /// # Errors
     /// When the listener breaks.
-    pub async fn serve(self, listener: TcpListener, shutdown: impl Future<Output = ()> + Send + 'static) -> anyhow::Result<()> {
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> anyhow::Result<()> {
         let draining = http::Draining::default();
         let router = http::router(Arc::clone(&self.service), self.body_bytes, draining.clone());
         let (begun, drained) = tokio::sync::oneshot::channel();

@@ -2,6 +2,7 @@
 //!
 //! A setting comes from its flag, else from its variable, else from the file, else it has its default.
 
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -15,13 +16,13 @@ use crate::runtime::image::ImageSource;
 #[serde(default, deny_unknown_fields)]
 pub struct RuntimeSettings {
     /// Directory for images and builds [default: `proofbox` in the user's cache directory]
-    #[arg(long, env = "PROOFBOX_CACHE_DIR", value_name = "DIR")]
+    #[arg(long, global = true, env = "PROOFBOX_CACHE_DIR", value_name = "DIR")]
     pub cache_dir: Option<PathBuf>,
     /// A ready image.wasm to use instead of building one
-    #[arg(long, env = "PROOFBOX_IMAGE", value_name = "FILE")]
+    #[arg(long, global = true, env = "PROOFBOX_IMAGE", value_name = "FILE")]
     pub image: Option<PathBuf>,
     /// Directory with the runtime's source archives, for building without package clients
-    #[arg(long, env = "PROOFBOX_SOURCES_DIR", value_name = "DIR")]
+    #[arg(long, global = true, env = "PROOFBOX_SOURCES_DIR", value_name = "DIR")]
     pub sources_dir: Option<PathBuf>,
 }
 
@@ -30,16 +31,16 @@ pub struct RuntimeSettings {
 #[serde(default, deny_unknown_fields)]
 pub struct SandboxSettings {
     /// Worker processes [default: one a core]
-    #[arg(long, env = "PROOFBOX_WORKERS", value_name = "N")]
+    #[arg(long, global = true, env = "PROOFBOX_WORKERS", value_name = "N")]
     pub workers: Option<usize>,
     /// Interpreters alive at once in each worker [default: 32]
-    #[arg(long, env = "PROOFBOX_SLOTS", value_name = "N")]
+    #[arg(long, global = true, env = "PROOFBOX_SLOTS", value_name = "N")]
     pub slots: Option<u32>,
     /// Submissions that may wait for a place; past that the answer is 429 [default: 1024]
-    #[arg(long, env = "PROOFBOX_QUEUE", value_name = "N")]
+    #[arg(long, global = true, env = "PROOFBOX_QUEUE", value_name = "N")]
     pub queue: Option<usize>,
     /// Directory with policy packs, over those that are built in
-    #[arg(long, env = "PROOFBOX_POLICIES_DIR", value_name = "DIR")]
+    #[arg(long, global = true, env = "PROOFBOX_POLICIES_DIR", value_name = "DIR")]
     pub policies_dir: Option<PathBuf>,
 }
 
@@ -132,7 +133,12 @@ impl Config {
     ///
     /// # Errors
     /// The first setting that can't be used.
-    pub fn new(runtime: RuntimeSettings, sandbox: SandboxSettings, server: ServerSettings, file: Option<&Path>) -> Result<Self, ConfigError> {
+    pub fn new(
+        runtime: RuntimeSettings,
+        sandbox: SandboxSettings,
+        server: ServerSettings,
+        file: Option<&Path>,
+    ) -> Result<Self, ConfigError> {
         let file = file.map(read).transpose()?.unwrap_or_default();
         let cache = match runtime.cache_dir.or(file.runtime.cache_dir) {
             Some(directory) => directory,
@@ -140,7 +146,11 @@ impl Config {
         };
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let config = Self {
-            image: ImageSource { cache, prebuilt: runtime.image.or(file.runtime.image), sources: runtime.sources_dir.or(file.runtime.sources_dir) },
+            image: ImageSource {
+                cache,
+                prebuilt: runtime.image.or(file.runtime.image),
+                sources: runtime.sources_dir.or(file.runtime.sources_dir),
+            },
             workers: sandbox.workers.or(file.sandbox.workers).unwrap_or(cores),
             slots: sandbox.slots.or(file.sandbox.slots).unwrap_or(32),
             queue: sandbox.queue.or(file.sandbox.queue).unwrap_or(1024),
@@ -151,12 +161,21 @@ impl Config {
             log: server.log.or(file.server.log).unwrap_or_else(|| "info".to_owned()),
         };
         let in_range = |setting, value: usize, range: std::ops::RangeInclusive<usize>, rule| {
-            if range.contains(&value) { Ok(()) } else { Err(ConfigError::Value { setting, value: value.to_string(), rule }) }
+            if range.contains(&value) {
+                Ok(())
+            } else {
+                Err(ConfigError::Value { setting, value: value.to_string(), rule })
+            }
         };
         in_range("--workers (PROOFBOX_WORKERS)", config.workers, 1..=256, "it must be from 1 to 256")?;
         // Each slot reserves 4 GiB of address space, of which a process has 128 TiB.
         in_range("--slots (PROOFBOX_SLOTS)", config.slots as usize, 1..=4096, "it must be from 1 to 4096")?;
-        in_range("--body-bytes (PROOFBOX_BODY_BYTES)", config.body_bytes, 1024..=1 << 29, "it must be from 1 KiB to 512 MiB")?;
+        in_range(
+            "--body-bytes (PROOFBOX_BODY_BYTES)",
+            config.body_bytes,
+            1024..=1 << 29,
+            "it must be from 1 KiB to 512 MiB",
+        )?;
         Ok(config)
     }
 }
@@ -165,4 +184,9 @@ fn read(path: &Path) -> Result<SettingsFile, ConfigError> {
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Io { path: name.clone(), source })?;
     toml::from_str(&text).map_err(|source| ConfigError::Parse { path: name, source: Box::new(source) })
+}
+
+/// Whether to colour what people read: on a terminal, unless NO_COLOR (<https://no-color.org>) says otherwise.
+pub fn colours() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }

@@ -3,7 +3,8 @@
 use prometheus::{Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder};
 
 /// Seconds: from a fresh interpreter's half a millisecond to the longest wall limit.
-const DURATIONS: [f64; 16] = [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 300.0];
+const DURATIONS: [f64; 16] =
+    [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 300.0];
 
 /// The service's counters.
 pub struct Metrics {
@@ -38,12 +39,19 @@ impl Metrics {
         let registry = Registry::new();
         let counter = |name: &str, help: &str| register(&registry, IntCounter::new(name, help));
         let gauge = |name: &str, help: &str| register(&registry, IntGauge::new(name, help));
-        let counters = |name: &str, help: &str, labels: &[&str]| register(&registry, IntCounterVec::new(Opts::new(name, help), labels));
-        let histogram =
-            |name: &str, help: &str| register(&registry, Histogram::with_opts(HistogramOpts::new(name, help).buckets(DURATIONS.to_vec())));
+        let counters = |name: &str, help: &str, labels: &[&str]| {
+            register(&registry, IntCounterVec::new(Opts::new(name, help), labels))
+        };
+        let histogram = |name: &str, help: &str| {
+            register(&registry, Histogram::with_opts(HistogramOpts::new(name, help).buckets(DURATIONS.to_vec())))
+        };
         Self {
             runs: counters("proofbox_runs_total", "Guest runs by stderr_class.", &["stderr_class"]),
-            requests: counters("proofbox_http_requests_total", "Requests by route and status code.", &["route", "status"]),
+            requests: counters(
+                "proofbox_http_requests_total",
+                "Requests by route and status code.",
+                &["route", "status"],
+            ),
             queue_seconds: histogram("proofbox_queue_seconds", "Time a run waited for a place and for a core."),
             start_seconds: histogram("proofbox_start_seconds", "Time to make an interpreter."),
             run_seconds: histogram("proofbox_run_seconds", "CPU time and sleep of a run."),

@@ -24,7 +24,10 @@ const ALLOWED: &[(&str, &str)] = &[
 ];
 
 fn height(floor: &str) -> usize {
-    FLOORS.iter().position(|line| line.contains(&floor)).unwrap_or_else(|| panic!("{floor} is on no floor: add it to tests/floors.rs"))
+    FLOORS
+        .iter()
+        .position(|line| line.contains(&floor))
+        .unwrap_or_else(|| panic!("{floor} is on no floor: add it to tests/floors.rs"))
 }
 
 fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
@@ -78,7 +81,9 @@ fn imports_go_down() {
     let found: Vec<String> = paths
         .iter()
         .filter(|path| floor_of(path, &root) != "lib")
-        .flat_map(|path| breaches(&floor_of(path, &root), &std::fs::read_to_string(path).expect("a source can be read")))
+        .flat_map(|path| {
+            breaches(&floor_of(path, &root), &std::fs::read_to_string(path).expect("a source can be read"))
+        })
         .collect();
     assert!(found.is_empty(), "{}", found.join("\n"));
 }

@@ -16,7 +16,6 @@ import hashlib
 import importlib.util
 import inspect
 import json
-import lzma
 import os
 import pathlib
 import platform
@@ -328,14 +327,15 @@ def unpack_trees(build, folder):
         (only,) = partial.iterdir()
         only.rename(folder / name)
         partial.rmdir()
-    patch_limits(folder / "python")
+    patch_python(folder / "python")
 
 
 TREES = ("python", "zlib", "bzip2", "xz", "sqlite")
 
 
-def patch_limits(python):
-    """Makes CPython's two recursion limits on WASI ours to set."""
+def patch_python(python):
+    """Makes CPython's two recursion limits on WASI ours to set; and has sizes that only a 64-bit machine could try to
+    allocate fail as they fail there, with MemoryError instead of OverflowError."""
     for file, old, new in (
         (
             "Include/cpython/pystate.h",
@@ -343,12 +343,31 @@ def patch_limits(python):
             "#elif defined(__wasi__)\n#  define Py_C_RECURSION_LIMIT PROOFBOX_C_RECURSION_LIMIT\n",
         ),
         ("Parser/parser.c", "#    define MAXSTACK 4000\n", "#    define MAXSTACK PROOFBOX_PARSER_DEPTH\n"),
+        ("Objects/abstract.c", "Py_ssize_t\nPyNumber_AsSsize_t(PyObject *item", SIZE_ERROR + "Py_ssize_t\nPyNumber_AsSsize_t(PyObject *item"),
+        (
+            "Objects/abstract.c",
+            "_PyErr_Format(tstate, err,\n                      \"cannot fit '%.200s' into an index-sized integer\"",
+            "_PyErr_Format(tstate, size_error(err, value),\n                      \"cannot fit '%.200s' into an index-sized integer\"",
+        ),
     ):
         path = python / file
         text = path.read_text()
         if text.count(old) != 1:
-            raise BuildError(f"{file} of this CPython is not as build.py expects it; adapt patch_limits to the version")
+            raise BuildError(f"{file} of this CPython is not as build.py expects it; adapt patch_python to the version")
         path.write_text(text.replace(old, new))
+
+
+# Not inlined, so that the branches that the profile knows stay as they are.
+SIZE_ERROR = """\
+static __attribute__((noinline)) PyObject *
+size_error(PyObject *err, PyObject *value)
+{
+    int overflow;
+    long long size = PyLong_AsLongLongAndOverflow(value, &overflow);
+    return err == PyExc_OverflowError && !overflow && size > 0 ? PyExc_MemoryError : err;
+}
+
+"""
 
 
 def build_native(build, folder):
@@ -491,6 +510,8 @@ PROFILE = HERE / "profile/interpreter.profdata.xz"
 def unpack_profile(build):
     """Which branches of the interpreter programs take (profile/README.md), for the compiler. Its name has its hash:
     the compiler's cache knows a file by its name alone."""
+    import lzma  # not at the top: what a Python without it lacks is said by check_prerequisites
+
     path = build.work / "profile" / f"{sha256_of_file(PROFILE)[:16]}.profdata"
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(lzma.decompress(PROFILE.read_bytes()))
@@ -531,7 +552,7 @@ def freeze_library(build, folder):
     build.run(
         "compiling the standard library",
         [build.work / "native/python", "-I", HERE / "freeze.py", "--library", build.work / "trees/python/Lib",
-         "--guest", HERE / "guest", "--out", folder],
+         "--guest", HERE / "guest", "--time-zones", build.archive("tzdata"), "--out", folder],
     )
     build.run(
         "embedding the standard library",
@@ -610,7 +631,7 @@ STEPS = [
     ),
     Step(
         "trees", unpack_trees, 3, "Unpacking the sources",
-        inputs=lambda build: [[build.sources[name].sha256 for name in TREES], inspect.getsource(patch_limits)],
+        inputs=lambda build: [[build.sources[name].sha256 for name in TREES], inspect.getsource(patch_python), SIZE_ERROR],
     ),
     Step("native", build_native, 110, "Building Python for this machine", needs=["trees"]),
     Step(
@@ -630,6 +651,7 @@ STEPS = [
     Step(
         "frozen", freeze_library, 3, "Compiling the standard library",
         needs=["native", "python"], files=["freeze.py", "guest/**/*.py"],
+        inputs=lambda build: build.sources["tzdata"].sha256,
     ),
     Step(
         "reactor", link_reactor, 20, "Linking the guest",

@@ -1,7 +1,7 @@
 """Compiles the standard library and the guest's own modules into one blob with a table of frozen modules.
 
 Run by build.py with the Python it has just built, so that the byte code fits the interpreter:
-    python freeze.py --library Lib --guest guest --out DIR
+    python freeze.py --library Lib --guest guest --time-zones TZDATA.whl --out DIR
 writes DIR/frozen.bin and DIR/frozen.c, which defines `guest_frozen`. With it the guest imports without any file.
 """
 
@@ -10,6 +10,7 @@ import marshal
 import os
 import pathlib
 import re
+import zipfile
 
 # Packages with nothing to offer in a sandbox (windows, installers, foreign functions) or to users (their own tests).
 SKIPPED_PACKAGES = {
@@ -49,9 +50,17 @@ def guest_modules(root):
         yield file.stem, False, file, f"{LIBRARY_DIRECTORY}/{file.name}"
 
 
+def time_zones(wheel):
+    """Source of a module whose ZONES are the files of package tzdata, by their keys (`environment.py` serves them)."""
+    with zipfile.ZipFile(wheel) as archive:
+        keys = archive.read("tzdata/zones").decode().split()
+        zones = {key: archive.read(f"tzdata/zoneinfo/{key}") for key in sorted(keys)}
+    return f"ZONES = dict(zip({tuple(zones)!r}, {tuple(zones.values())!r}))\n"
+
+
 def main():
     parser = argparse.ArgumentParser()
-    for option in ("--library", "--guest", "--out"):
+    for option in ("--library", "--guest", "--time-zones", "--out"):
         parser.add_argument(option, type=pathlib.Path, required=True)
     arguments = parser.parse_args()
 
@@ -59,6 +68,9 @@ def main():
     for name, is_package, file, shown_as in (*standard_library(arguments.library), *guest_modules(arguments.guest)):
         assert re.fullmatch(r"[\w.-]+", name), f"{file} is not a module's name"
         modules[name] = is_package, compile(file.read_bytes(), shown_as, "exec", dont_inherit=True, optimize=0)
+
+    zones = time_zones(arguments.time_zones)
+    modules["_proofbox_tzdata"] = False, compile(zones, "<proofbox>", "exec", dont_inherit=True)
 
     blob = bytearray()
     rows = []

@@ -19,7 +19,7 @@ const OWN_ERROR: u8 = 125;
 #[derive(Parser)]
 #[command(name = "proofbox", version, arg_required_else_help = true)]
 struct Cli {
-    /// Settings file (TOML), with sections [runtime], [sandbox] and [server] that hold the flags' names
+    /// Settings file (TOML), with sections `runtime`, `sandbox` and `server` that hold the flags' names
     #[arg(long, env = "PROOFBOX_CONFIG", value_name = "FILE", global = true)]
     config: Option<PathBuf>,
     #[command(flatten)]
@@ -49,7 +49,14 @@ pub fn main() -> ExitCode {
     match dispatch(Cli::parse()) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("proofbox: {error:#}");
+            // Causes that the message has in it already are not said twice.
+            let mut said = error.to_string();
+            for cause in error.chain().skip(1).map(ToString::to_string).collect::<Vec<_>>() {
+                if !said.contains(&cause) {
+                    said = format!("{said}: {cause}");
+                }
+            }
+            eprintln!("proofbox: {said}");
             ExitCode::from(OWN_ERROR)
         }
     }
@@ -57,7 +64,9 @@ pub fn main() -> ExitCode {
 
 fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
     let Cli { config, runtime, sandbox, command } = cli;
-    let settings = |server: ServerSettings| -> Result<Config, ConfigError> { Config::new(runtime, sandbox, server, config.as_deref()) };
+    let settings = |server: ServerSettings| -> Result<Config, ConfigError> {
+        Config::new(runtime, sandbox, server, config.as_deref())
+    };
     match command {
         Command::Serve(server) => serve::serve(&settings(server)?),
         Command::Run(arguments) => run::run(arguments, settings(ServerSettings::default())?),

@@ -9,7 +9,7 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 
 use crate::app::App;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::domain::grant::AskedLimits;
 use crate::domain::run::{InProcessTests, Program};
 use crate::domain::submission::{Submission, Tests};
@@ -73,6 +73,7 @@ pub fn run(arguments: RunArguments, config: Config) -> anyhow::Result<ExitCode> 
         std::io::stdin().read_to_end(&mut stdin).context("reading standard input")?;
     }
     let submission = Submission {
+        code_field: "code",
         program: Program { code, args: arguments.args, stdin, ..Program::default() },
         tests,
         policy: arguments.policy,
@@ -114,13 +115,24 @@ fn read(path: &Path) -> anyhow::Result<String> {
 }
 
 fn tests_of(source: String, kind: Option<Kind>, entry_point: Option<&str>, code: &str) -> anyhow::Result<Tests> {
-    let kind = kind.unwrap_or(if source.lines().any(|line| line.starts_with("def check(")) { Kind::CheckFunction } else { Kind::Script });
+    let kind = kind.unwrap_or(if source.lines().any(|line| line.starts_with("def check(")) {
+        Kind::CheckFunction
+    } else {
+        Kind::Script
+    });
     Ok(Tests::InProcess(match kind {
         Kind::Script => InProcessTests::Script { source },
-        Kind::Asserts => InProcessTests::Asserts { setup: String::new(), asserts: source.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect() },
+        Kind::Asserts => InProcessTests::Asserts {
+            setup: String::new(),
+            asserts: source.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect(),
+        },
         Kind::CheckFunction => {
-            let last = || code.lines().rev().find_map(|line| line.strip_prefix("def ")?.split('(').next().map(str::trim));
-            let entry_point = entry_point.or_else(last).context("the snippet defines no function: name one with --entry-point")?.to_owned();
+            let last =
+                || code.lines().rev().find_map(|line| line.strip_prefix("def ")?.split('(').next().map(str::trim));
+            let entry_point = entry_point
+                .or_else(last)
+                .context("the snippet defines no function: name one with --entry-point")?
+                .to_owned();
             InProcessTests::CheckFunction { source, entry_point }
         }
     }))
@@ -128,7 +140,7 @@ fn tests_of(source: String, kind: Option<Kind>, entry_point: Option<&str>, code:
 
 /// Output as the snippet wrote it, then what became of it. Control characters are shown, not obeyed.
 fn print(executed: &Executed) {
-    let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let colours = config::colours();
     let paint = |text: &str, colour: u8| if colours { format!("\x1b[{colour}m{text}\x1b[0m") } else { text.to_owned() };
     print!("{}", harmless(&executed.stdout.text()));
     eprint!("{}", harmless(&executed.stderr.text()));
@@ -142,9 +154,18 @@ fn print(executed: &Executed) {
         return;
     }
     let colour = if matches!(verdict.status, Status::Passed | Status::Ok) { 32 } else { 31 };
-    let tests = if verdict.cases.is_empty() { String::new() } else { format!(", {} of {} passed", verdict.passed(), verdict.cases.len()) };
+    let tests = if verdict.cases.is_empty() {
+        String::new()
+    } else {
+        format!(", {} of {} passed", verdict.passed(), verdict.cases.len())
+    };
     let class = if verdict.class.word() == "none" { String::new() } else { format!(", {}", verdict.class.word()) };
-    eprintln!("{}{tests}{class}, fuel {}, {:.1} ms", paint(verdict.status.word(), colour), executed.cost.fuel, executed.cost.execution.as_secs_f64() * 1e3);
+    eprintln!(
+        "{}{tests}{class}, fuel {}, {:.1} ms",
+        paint(verdict.status.word(), colour),
+        executed.cost.fuel,
+        executed.cost.execution.as_secs_f64() * 1e3
+    );
     // A Python exception is in stderr already; a limit is told by nobody else.
     if let Some(error) = &verdict.error
         && (error.type_name.is_empty() || executed.stderr.total_bytes == 0)

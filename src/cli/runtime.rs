@@ -29,7 +29,10 @@ pub fn runtime(command: &RuntimeCommand, config: &Config) -> anyhow::Result<Exit
         }
         RuntimeCommand::Info { json } => {
             let Some(image) = Image::cached(&config.image) else {
-                eprintln!("There is no image for this machine in {}; `proofbox runtime build` makes it.", config.image.cache.display());
+                eprintln!(
+                    "There is no image for this machine in {}; `proofbox runtime build` makes it.",
+                    config.image.cache.display()
+                );
                 return Ok(ExitCode::FAILURE);
             };
             let text = if *json { serde_json::to_string_pretty(&image)? + "\n" } else { description(&image) };

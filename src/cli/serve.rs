@@ -1,5 +1,6 @@
 //! `proofbox serve`
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -12,13 +13,20 @@ use crate::config::Config;
 
 /// Serves until SIGINT or SIGTERM.
 pub fn serve(config: &Config) -> anyhow::Result<ExitCode> {
-    let filter = EnvFilter::try_new(&config.log).with_context(|| format!("--log (PROOFBOX_LOG) is {:?}", config.log))?;
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let filter =
+        EnvFilter::try_new(&config.log).with_context(|| format!("--log (PROOFBOX_LOG) is {:?}", config.log))?;
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .init();
     // The front process only passes on: a thread for every four workers keeps up, and fewer threads wake each other less.
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(config.workers.div_ceil(4)).enable_all().build()?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(config.workers.div_ceil(4)).enable_all().build()?;
     runtime.block_on(async {
         // Bound first: a port that is taken is told before minutes of building.
-        let listener = TcpListener::bind(config.listen).await.with_context(|| format!("listening on {}", config.listen))?;
+        let listener =
+            TcpListener::bind(config.listen).await.with_context(|| format!("listening on {}", config.listen))?;
         let address = listener.local_addr()?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;

@@ -98,10 +98,34 @@ impl Ceiling {
             limits: Limits {
                 fuel: within("fuel", asked.fuel, default.fuel, least.fuel, most.fuel)?,
                 wall,
-                memory_bytes: within("memory_bytes", asked.memory_bytes, default.memory_bytes, least.memory_bytes, most.memory_bytes)?,
-                output_bytes: within("output_bytes", asked.output_bytes, default.output_bytes, least.output_bytes, most.output_bytes)?,
-                files_bytes: within("files_bytes", asked.files_bytes, default.files_bytes, least.files_bytes, most.files_bytes)?,
-                files_count: within("files_count", asked.files_count, default.files_count, least.files_count, most.files_count)?,
+                memory_bytes: within(
+                    "memory_bytes",
+                    asked.memory_bytes,
+                    default.memory_bytes,
+                    least.memory_bytes,
+                    most.memory_bytes,
+                )?,
+                output_bytes: within(
+                    "output_bytes",
+                    asked.output_bytes,
+                    default.output_bytes,
+                    least.output_bytes,
+                    most.output_bytes,
+                )?,
+                files_bytes: within(
+                    "files_bytes",
+                    asked.files_bytes,
+                    default.files_bytes,
+                    least.files_bytes,
+                    most.files_bytes,
+                )?,
+                files_count: within(
+                    "files_count",
+                    asked.files_count,
+                    default.files_count,
+                    least.files_count,
+                    most.files_count,
+                )?,
             },
         })
     }
@@ -121,7 +145,14 @@ mod tests {
     use super::*;
 
     fn limits(n: u64) -> Limits {
-        Limits { fuel: n, wall: Duration::from_secs(n), memory_bytes: n, output_bytes: n, files_bytes: n, files_count: n }
+        Limits {
+            fuel: n,
+            wall: Duration::from_secs(n),
+            memory_bytes: n,
+            output_bytes: n,
+            files_bytes: n,
+            files_count: n,
+        }
     }
 
     fn ceiling() -> Ceiling {
@@ -136,14 +167,18 @@ mod tests {
 
     #[test]
     fn above_the_ceiling_is_refused_never_clamped() {
-        let refused = ceiling().grant(&AskedLimits { fuel: Some(11), ..AskedLimits::default() }).expect_err("11 is above 10");
+        let refused =
+            ceiling().grant(&AskedLimits { fuel: Some(11), ..AskedLimits::default() }).expect_err("11 is above 10");
         assert_eq!((refused.field, refused.asked, refused.allowed), ("fuel", 11.0, 10.0));
     }
 
     #[test]
     fn nan_and_negative_times_are_refused() {
         for seconds in [f64::NAN, -1.0, f64::INFINITY, 0.0] {
-            assert!(ceiling().grant(&AskedLimits { wall_seconds: Some(seconds), ..AskedLimits::default() }).is_err(), "{seconds}");
+            assert!(
+                ceiling().grant(&AskedLimits { wall_seconds: Some(seconds), ..AskedLimits::default() }).is_err(),
+                "{seconds}"
+            );
         }
     }
 }

@@ -328,7 +328,8 @@ mod tests {
 
     #[test]
     fn a_cut_never_leaves_half_a_character() {
-        let captured = Captured { head: "aé".as_bytes()[..2].to_vec(), tail: "éb".as_bytes()[1..].to_vec(), total_bytes: 100 };
+        let captured =
+            Captured { head: "aé".as_bytes()[..2].to_vec(), tail: "éb".as_bytes()[1..].to_vec(), total_bytes: 100 };
         assert_eq!(captured.text(), "a\n[... 98 bytes cut ...]\nb");
     }
 

@@ -10,6 +10,8 @@ use super::run::{InProcessTests, Program};
 pub struct Submission {
     /// The snippet with its surroundings; its tests stand apart.
     pub program: Program,
+    /// The field of the request that the snippet came in.
+    pub code_field: &'static str,
     /// What it is graded by; without it the snippet is only run.
     pub tests: Option<Tests>,
     /// Name of the policy.

@@ -140,6 +140,23 @@ impl Value {
         }
     }
 
+    /// Takes `by` off the number that each reference names: what was part of a message now stands alone.
+    pub fn renumber_references(&mut self, by: u32) {
+        match self {
+            Self::Reference(number) => *number = number.saturating_sub(by),
+            Self::Tuple(items) | Self::List(items) | Self::Set(items) | Self::FrozenSet(items) => {
+                items.iter_mut().for_each(|item| item.renumber_references(by));
+            }
+            Self::Dict(pairs) => pairs.iter_mut().for_each(|(key, value)| {
+                key.renumber_references(by);
+                value.renumber_references(by);
+            }),
+            Self::Extended(_, payload) => payload.renumber_references(by),
+            Self::None | Self::Bool(_) | Self::Int(_) | Self::BigInt(_) | Self::Float(_) | Self::Complex(..) => {}
+            Self::Str(_) | Self::Surrogates(_) | Self::Bytes(_) | Self::ByteArray(_) | Self::Opaque { .. } => {}
+        }
+    }
+
     /// The value as tagged JSON: plain JSON where JSON has it, `{"$type": …}` where it has not, and
     /// `{"type", "repr"}` for what could not cross.
     pub fn to_json(&self) -> Json {
@@ -193,7 +210,13 @@ fn float_json(v: f64) -> Json {
     if v.is_finite() {
         return json!(v);
     }
-    let word = if v.is_nan() { "nan" } else if v > 0.0 { "inf" } else { "-inf" };
+    let word = if v.is_nan() {
+        "nan"
+    } else if v > 0.0 {
+        "inf"
+    } else {
+        "-inf"
+    };
     json!({"$type": "float", "value": word})
 }
 
@@ -204,7 +227,8 @@ fn items_json(name: &str, items: &[Value]) -> Json {
 /// A plain object when every key is a str that can't be mistaken for one of our tags, else a list of pairs.
 fn dict_json(pairs: &[(Value, Value)]) -> Json {
     let plain = pairs.iter().all(|(key, _)| matches!(key, Value::Str(text) if !text.starts_with('$')))
-        && !(pairs.len() == 2 && pairs.iter().all(|(key, _)| matches!(key, Value::Str(text) if text == "type" || text == "repr")));
+        && !(pairs.len() == 2
+            && pairs.iter().all(|(key, _)| matches!(key, Value::Str(text) if text == "type" || text == "repr")));
     if !plain {
         let items: Vec<Json> = pairs.iter().map(|(key, value)| json!([key.to_json(), value.to_json()])).collect();
         return json!({"$type": "dict", "items": items});
@@ -260,7 +284,11 @@ impl Reader<'_> {
 
     fn take(&mut self, length: u64) -> Result<Vec<u8>, Malformed> {
         let length = usize::try_from(length).map_err(|_| self.wrong("a length is too large"))?;
-        let end = self.at.checked_add(length).filter(|end| *end <= self.bytes.len()).ok_or(self.wrong("a length goes past the end"))?;
+        let end = self
+            .at
+            .checked_add(length)
+            .filter(|end| *end <= self.bytes.len())
+            .ok_or(self.wrong("a length goes past the end"))?;
         let taken = self.bytes[self.at..end].to_vec();
         self.at = end;
         Ok(taken)
@@ -292,7 +320,10 @@ impl Reader<'_> {
     /// Every item takes at least a byte, so a count beyond what is left is a lie.
     fn count(&mut self, bytes_each: usize) -> Result<usize, Malformed> {
         let count = self.number()?;
-        usize::try_from(count).ok().filter(|count| *count <= (self.bytes.len() - self.at) / bytes_each).ok_or(self.wrong("a count goes past the end"))
+        usize::try_from(count)
+            .ok()
+            .filter(|count| *count <= (self.bytes.len() - self.at) / bytes_each)
+            .ok_or(self.wrong("a count goes past the end"))
     }
 
     fn items(&mut self, depth: usize) -> Result<Vec<Value>, Malformed> {
@@ -348,7 +379,12 @@ impl Reader<'_> {
             }
             b'r' => {
                 let index = self.number()?;
-                Value::Reference(u32::try_from(index).ok().filter(|index| *index < self.containers).ok_or(self.wrong("a reference names nothing"))?)
+                Value::Reference(
+                    u32::try_from(index)
+                        .ok()
+                        .filter(|index| *index < self.containers)
+                        .ok_or(self.wrong("a reference names nothing"))?,
+                )
             }
             b'x' => {
                 self.begin()?;

@@ -12,7 +12,9 @@ const EXCERPT: usize = 120;
 pub fn output(expected: &str, got: &str, compare: Compare) -> Result<(), String> {
     match compare {
         Compare::Exact if expected == got => Ok(()),
-        Compare::Exact => Err(first_difference(expected.split('\n'), got.split('\n')).unwrap_or_else(|| "output differs".to_owned())),
+        Compare::Exact => {
+            Err(first_difference(expected.split('\n'), got.split('\n')).unwrap_or_else(|| "output differs".to_owned()))
+        }
         Compare::Trimmed => difference(first_difference(lines(expected), lines(got))),
         Compare::Tokens => difference(first_difference(expected.split_whitespace(), got.split_whitespace())),
         Compare::Unordered => {
@@ -22,7 +24,9 @@ pub fn output(expected: &str, got: &str, compare: Compare) -> Result<(), String>
             difference(first_difference(expected.into_iter(), got.into_iter()))
         }
         Compare::Close { rtol, atol } => {
-            let close = |a: &str, b: &str| a == b || matches!((a.parse::<f64>(), b.parse::<f64>()), (Ok(a), Ok(b)) if is_close(a, b, rtol, atol));
+            let close = |a: &str, b: &str| {
+                a == b || matches!((a.parse::<f64>(), b.parse::<f64>()), (Ok(a), Ok(b)) if is_close(a, b, rtol, atol))
+            };
             difference(first_difference_by(expected.split_whitespace(), got.split_whitespace(), close))
         }
     }
@@ -55,8 +59,12 @@ fn first_difference_by<'a>(
         match (expected.next(), got.next()) {
             (None, None) => return None,
             (Some(expected), Some(got)) if same(expected, got) => {}
-            (Some(expected), Some(got)) => return Some(format!("at {place}: expected {}, got {}", excerpt(expected), excerpt(got))),
-            (Some(expected), None) => return Some(format!("at {place}: expected {}, got no more output", excerpt(expected))),
+            (Some(expected), Some(got)) => {
+                return Some(format!("at {place}: expected {}, got {}", excerpt(expected), excerpt(got)));
+            }
+            (Some(expected), None) => {
+                return Some(format!("at {place}: expected {}, got no more output", excerpt(expected)));
+            }
             (None, Some(got)) => return Some(format!("at {place}: expected no more output, got {}", excerpt(got))),
         }
     }

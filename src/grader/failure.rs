@@ -32,7 +32,11 @@ pub fn stopped(end: &End) -> Option<ErrorReport> {
     match end {
         End::Exited(_) => None,
         End::Limited(hit) => Some(limited(hit)),
-        End::Trapped(reason) => Some(error(FailureClass::Exception, "InterpreterCrash", format!("the interpreter ended abnormally: {reason}"))),
+        End::Trapped(reason) => Some(error(
+            FailureClass::Exception,
+            "InterpreterCrash",
+            format!("the interpreter ended abnormally: {reason}"),
+        )),
     }
 }
 
@@ -47,10 +51,17 @@ fn limited(hit: &LimitHit) -> ErrorReport {
     let allowed = hit.allowed;
     let (class, message) = match hit.limit {
         Limit::Fuel => (FailureClass::FuelExhausted, format!("all {allowed} units of fuel are used up (limits.fuel)")),
-        Limit::Wall => (FailureClass::Timeout, format!("it ran for more than {} s (limits.wall_seconds)", allowed as f64 / 1000.0)),
-        Limit::Memory => (FailureClass::MemoryLimit, format!("it needs more than {allowed} bytes of memory (limits.memory_bytes)")),
+        Limit::Wall => {
+            (FailureClass::Timeout, format!("it ran for more than {} s (limits.wall_seconds)", allowed as f64 / 1000.0))
+        }
+        Limit::Memory => {
+            (FailureClass::MemoryLimit, format!("it needs more than {allowed} bytes of memory (limits.memory_bytes)"))
+        }
         Limit::Stack => (FailureClass::RecursionLimit, "the stack is used up".to_owned()),
-        Limit::Output => (FailureClass::OutputLimit, format!("it wrote more than {allowed} bytes, 64 times what is kept (limits.output_bytes)")),
+        Limit::Output => (
+            FailureClass::OutputLimit,
+            format!("it wrote more than {allowed} bytes, 64 times what is kept (limits.output_bytes)"),
+        ),
     };
     error(class, "", message)
 }

@@ -12,7 +12,8 @@ pub fn grade(outcome: &Outcome, planned: Option<usize>) -> Verdict {
     let report = &outcome.report;
     let planned = planned.unwrap_or(report.plan.len());
     let whole = failure::of(outcome);
-    let mut cases: Vec<CaseResult> = (0..planned).map(|index| not_run(report.plan.get(index).cloned().unwrap_or_default())).collect();
+    let mut cases: Vec<CaseResult> =
+        (0..planned).map(|index| not_run(report.plan.get(index).cloned().unwrap_or_default())).collect();
     let mut first: Option<ErrorReport> = None;
     for reported in &report.cases {
         let Some(case) = cases.get_mut(reported.index) else { continue };
@@ -37,7 +38,8 @@ pub fn grade(outcome: &Outcome, planned: Option<usize>) -> Verdict {
     let all_passed = !cases.is_empty() && cases.iter().all(|case| case.status == CaseStatus::Passed);
     let passed = all_passed && reported == planned && whole.class == FailureClass::None && report.odd_messages == 0;
     // The first thing that went wrong.
-    let error = if passed { None } else { Some(first.or(whole.error).unwrap_or_else(|| failure::exited(&outcome.end))) };
+    let error =
+        if passed { None } else { Some(first.or(whole.error).unwrap_or_else(|| failure::exited(&outcome.end))) };
     let class = error.as_ref().map_or(FailureClass::None, |error| error.class);
     Verdict {
         status: if passed { Status::Passed } else { Status::Failed },
@@ -51,7 +53,14 @@ pub fn grade(outcome: &Outcome, planned: Option<usize>) -> Verdict {
 }
 
 fn not_run(name: String) -> CaseResult {
-    CaseResult { name, status: CaseStatus::NotRun, execution: Duration::ZERO, fuel_used: 0, class: FailureClass::None, message: None }
+    CaseResult {
+        name,
+        status: CaseStatus::NotRun,
+        execution: Duration::ZERO,
+        fuel_used: 0,
+        class: FailureClass::None,
+        message: None,
+    }
 }
 
 /// An exception in one line.

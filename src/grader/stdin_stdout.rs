@@ -42,8 +42,14 @@ pub fn grade(cases: Vec<CaseResult>, outcomes: &[Outcome]) -> Verdict {
         exit_code: failed.map_or(i32::from(!passed), |outcome| failure::exit_code(&outcome.end, class)),
         class,
         error: failed.and_then(|outcome| failure::of(outcome).error),
-        compiled: outcomes.iter().all(|outcome| outcome.report.compiled.is_some() || super::compiled(outcome)) && !matches!(class, FailureClass::SyntaxError),
+        compiled: outcomes.iter().all(|outcome| outcome.report.compiled.is_some() || super::compiled(outcome))
+            && !matches!(class, FailureClass::SyntaxError),
         cases,
-        integrity: Integrity { level: IntegrityLevel::Isolated, planned, reported: outcomes.len(), signals: Vec::new() },
+        integrity: Integrity {
+            level: IntegrityLevel::Isolated,
+            planned,
+            reported: outcomes.len(),
+            signals: Vec::new(),
+        },
     }
 }

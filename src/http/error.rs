@@ -8,11 +8,15 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use crate::policy::Refusal;
+use crate::sandbox::FilesError;
 use crate::service::ExecuteError;
 
 /// An error of the service itself, as the client sees it: a stable code, a sentence, and the field it is about.
 #[derive(Debug)]
-pub struct ApiError {
+pub struct ApiError(Box<Fields>);
+
+#[derive(Debug)]
+struct Fields {
     status: StatusCode,
     code: &'static str,
     message: String,
@@ -24,16 +28,22 @@ pub struct ApiError {
 
 impl ApiError {
     fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), field: None, range: None, retry_after: None }
+        let message = shortened(message.into());
+        Self(Box::new(Fields { status, code, message, field: None, range: None, retry_after: None }))
     }
 
     fn field(mut self, field: impl Into<String>) -> Self {
-        self.field = Some(field.into());
+        self.0.field = Some(shortened(field.into()));
         self
     }
 
     fn range(mut self, asked: impl Into<Value>, allowed: impl Into<Value>) -> Self {
-        self.range = Some((asked.into(), allowed.into()));
+        self.0.range = Some((asked.into(), allowed.into()));
+        self
+    }
+
+    fn retry_after(mut self, after: Duration) -> Self {
+        self.0.retry_after = Some(after);
         self
     }
 
@@ -53,7 +63,11 @@ impl ApiError {
 
     /// 413: the body as a whole.
     pub fn body_too_large() -> Self {
-        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", "the request body is larger than this service accepts")
+        Self::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "body_too_large",
+            "the request body is larger than this service accepts",
+        )
     }
 
     /// 415
@@ -63,7 +77,11 @@ impl ApiError {
 
     /// 404
     pub fn not_found() -> Self {
-        Self::new(StatusCode::NOT_FOUND, "not_found", "there is nothing at this path; /openapi.json lists what there is")
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "not_found",
+            "there is nothing at this path; /openapi.json lists what there is",
+        )
     }
 
     /// 405
@@ -73,8 +91,12 @@ impl ApiError {
 
     /// 503: going down, or not up.
     pub fn draining() -> Self {
-        let error = Self::new(StatusCode::SERVICE_UNAVAILABLE, "draining", "the service is going down; send this to another instance");
-        Self { retry_after: Some(Duration::from_secs(1)), ..error }
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "draining",
+            "the service is going down; send this to another instance",
+        )
+        .retry_after(Duration::from_secs(1))
     }
 
     /// 503: the self-test fails. The cause is in the log.
@@ -84,7 +106,11 @@ impl ApiError {
 
     /// 500: the cause is in the log.
     pub fn internal() -> Self {
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "the service failed; the request may be sent again")
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "internal_error",
+            "the service failed; the request may be sent again",
+        )
     }
 }
 
@@ -92,22 +118,38 @@ impl From<ExecuteError> for ApiError {
     fn from(error: ExecuteError) -> Self {
         let message = error.to_string();
         match error {
-            ExecuteError::Refused(Refusal::UnknownPolicy { .. }) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unknown_policy", message).field("policy"),
+            ExecuteError::Refused(Refusal::UnknownPolicy { .. }) => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unknown_policy", message).field("policy")
+            }
             ExecuteError::Refused(Refusal::Limit(refused)) => {
                 let code = if refused.above { "limit_above_ceiling" } else { "limit_below_floor" };
                 let field = format!("limits.{}", refused.field);
-                Self::new(StatusCode::BAD_REQUEST, code, message).field(field).range(number(refused.asked), number(refused.allowed))
+                Self::new(StatusCode::BAD_REQUEST, code, message)
+                    .field(field)
+                    .range(number(refused.asked), number(refused.allowed))
             }
             ExecuteError::TooLarge { field, asked, allowed, .. } => {
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message).field(field).range(asked, allowed)
             }
-            ExecuteError::Files(_) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_file", message).field("files"),
+            ExecuteError::Files(error) => {
+                let field = if matches!(error, FilesError::BadPattern { .. }) { "fetch_files" } else { "files" };
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_file", message).field(field)
+            }
             ExecuteError::Busy(busy) => {
-                let error = Self::new(StatusCode::TOO_MANY_REQUESTS, "busy", message);
-                Self { retry_after: Some(busy.retry_after), ..error }
+                Self::new(StatusCode::TOO_MANY_REQUESTS, "busy", message).retry_after(busy.retry_after)
             }
         }
     }
+}
+
+/// What a client sent is quoted in part only.
+fn shortened(mut text: String) -> String {
+    const LONGEST: usize = 500;
+    if text.len() > LONGEST {
+        text.truncate(text.floor_char_boundary(LONGEST));
+        text.push('…');
+    }
+    text
 }
 
 /// Whole numbers without a fraction.
@@ -117,16 +159,17 @@ fn number(value: f64) -> Value {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let mut error = json!({"code": self.code, "message": self.message});
-        if let Some(field) = self.field {
+        let fields = *self.0;
+        let mut error = json!({"code": fields.code, "message": fields.message});
+        if let Some(field) = fields.field {
             error["field"] = json!(field);
         }
-        if let Some((asked, allowed)) = self.range {
+        if let Some((asked, allowed)) = fields.range {
             error["asked"] = asked;
             error["allowed"] = allowed;
         }
-        let mut response = (self.status, Json(json!({"error": error}))).into_response();
-        if let Some(after) = self.retry_after {
+        let mut response = (fields.status, Json(json!({"error": error}))).into_response();
+        if let Some(after) = fields.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(after.as_secs().max(1)));
         }
         response

@@ -1,10 +1,14 @@
 //! Request bodies: JSON that says which of its fields is wrong.
 
+use std::marker::PhantomData;
+
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, Request};
 use axum::http::{StatusCode, header};
-use serde::de::DeserializeOwned;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::error::ApiError;
 
@@ -15,13 +19,16 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        let kind = request.headers().get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or("").to_ascii_lowercase());
+        let kind =
+            request.headers().get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or("").to_ascii_lowercase());
         // A client that says nothing (curl -T) is taken at its body.
         if kind.is_some_and(|kind| !kind.contains("json") && !kind.starts_with("application/x-www-form-urlencoded")) {
             return Err(ApiError::not_json());
         }
         let bytes = Bytes::from_request(request, state).await.map_err(|rejection| match &rejection {
-            BytesRejection::FailedToBufferBody(failed) if failed.status() == StatusCode::PAYLOAD_TOO_LARGE => ApiError::body_too_large(),
+            BytesRejection::FailedToBufferBody(failed) if failed.status() == StatusCode::PAYLOAD_TOO_LARGE => {
+                ApiError::body_too_large()
+            }
             _ => ApiError::malformed(None, "the request body could not be read"),
         })?;
         parse(&bytes).map(JsonBody)
@@ -30,21 +37,62 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
 
 /// Parses a whole body.
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
-    let text = std::str::from_utf8(bytes).map_err(|error| ApiError::malformed(None, format!("the body is not UTF-8 (at byte {})", error.valid_up_to())))?;
-    let mut json = serde_json::Deserializer::from_str(text);
-    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
-        let path = error.path().to_string();
-        let message = error.into_inner().to_string();
-        // An unknown field is named in the message, its parent in the path.
-        let unknown = message.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next());
-        let field = match (path.as_str(), unknown) {
-            (".", None) => None,
-            (".", Some(unknown)) => Some(unknown.to_owned()),
-            (path, Some(unknown)) if !path.ends_with(unknown) => Some(format!("{path}.{unknown}")),
-            (path, _) => Some(path.to_owned()),
-        };
-        ApiError::malformed(field, message)
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        ApiError::malformed(None, format!("the body is not UTF-8 (at byte {})", error.valid_up_to()))
     })?;
+    let mut json = serde_json::Deserializer::from_str(text);
+    let Object(value) = serde_path_to_error::deserialize(&mut json).map_err(|error| malformed("", error))?;
     json.end().map_err(|error| ApiError::malformed(None, format!("there is more after the JSON value: {error}")))?;
     Ok(value)
+}
+
+/// Parses a part of a body that was kept as it is, `below` this field.
+pub fn parse_part<T: DeserializeOwned>(below: &str, part: serde_json::Value) -> Result<T, ApiError> {
+    serde_path_to_error::deserialize(part).map(|Object(value)| value).map_err(|error| malformed(below, error))
+}
+
+fn malformed(below: &str, error: serde_path_to_error::Error<serde_json::Error>) -> ApiError {
+    let path = error.path().to_string();
+    let inner = error.into_inner();
+    let message = inner.to_string();
+    // An unknown or missing field is named in the message, its parent in the path.
+    let named = ["unknown field `", "missing field `"]
+        .into_iter()
+        .find_map(|start| message.strip_prefix(start)?.split('`').next());
+    let mut parts = vec![below];
+    // Where the text is no JSON, the path says nothing.
+    if inner.is_data() && !matches!(path.as_str(), "." | "?") {
+        parts.push(&path);
+    }
+    if let Some(named) = named
+        && path.split('.').next_back().is_none_or(|last| last != named)
+    {
+        parts.push(named);
+    }
+    let field = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(".");
+    ApiError::malformed(Some(field).filter(|field| !field.is_empty()), message)
+}
+
+/// A JSON object, and not an array of its fields in order, which serde would take as well.
+#[derive(Debug, Default)]
+pub struct Object<T>(pub T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OfMap<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for OfMap<T> {
+            type Value = T;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map))
+            }
+        }
+
+        deserializer.deserialize_map(OfMap(PhantomData)).map(Object)
+    }
 }

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::http::header::CONTENT_LENGTH;
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tower_http::catch_panic::CatchPanicLayer;
@@ -56,6 +57,7 @@ pub fn router(service: Arc<Service>, body_bytes: usize, draining: Draining) -> R
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(DefaultBodyLimit::max(body_bytes))
+        .layer(from_fn(move |request, next| refuse_announced_excess(body_bytes, request, next)))
         .layer(from_fn_with_state(shared.clone(), refuse_when_draining))
         .layer(from_fn_with_state(shared.clone(), count))
         // A panic is our failure: the client hears so, and the next request is served.
@@ -71,6 +73,15 @@ async fn method_not_allowed() -> ApiError {
     ApiError::method_not_allowed()
 }
 
+/// A body that says itself that it is too large is not waited for.
+async fn refuse_announced_excess(most: usize, request: Request, next: Next) -> Response {
+    let announced = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if announced.is_some_and(|length| length > most as u64) {
+        return ApiError::body_too_large().into_response();
+    }
+    next.run(request).await
+}
+
 async fn refuse_when_draining(State(shared): State<Shared>, request: Request, next: Next) -> Response {
     if shared.draining.has_begun() && request.uri().path().starts_with("/v1/") {
         return ApiError::draining().into_response();
@@ -80,7 +91,8 @@ async fn refuse_when_draining(State(shared): State<Shared>, request: Request, ne
 
 async fn count(State(shared): State<Shared>, request: Request, next: Next) -> Response {
     // The route and not the path: a client can make up any number of paths.
-    let route = request.extensions().get::<MatchedPath>().map_or_else(|| "unknown".to_owned(), |path| path.as_str().to_owned());
+    let route =
+        request.extensions().get::<MatchedPath>().map_or_else(|| "unknown".to_owned(), |path| path.as_str().to_owned());
     let response = next.run(request).await;
     shared.service.metrics().requests.with_label_values(&[route.as_str(), response.status().as_str()]).inc();
     response

@@ -30,7 +30,8 @@ pub async fn readyz(State(shared): State<Shared>) -> Result<Json<Value>, ApiErro
 
 /// Prometheus, text format 0.0.4.
 pub async fn metrics(State(shared): State<Shared>) -> Response {
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], shared.service.metrics().render()).into_response()
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], shared.service.metrics().render())
+        .into_response()
 }
 
 /// OpenAPI 3.1, made from the types.

@@ -48,7 +48,11 @@ impl Policies {
         };
         for entry in std::fs::read_dir(directory).map_err(io(directory))? {
             let path = entry.map_err(io(directory))?.path();
-            let Some(name) = path.file_stem().and_then(|stem| stem.to_str()).filter(|_| path.extension().is_some_and(|extension| extension == "toml")) else {
+            let Some(name) = path
+                .file_stem()
+                .and_then(|stem| stem.to_str())
+                .filter(|_| path.extension().is_some_and(|extension| extension == "toml"))
+            else {
                 continue;
             };
             let text = std::fs::read_to_string(&path).map_err(io(&path))?;

@@ -97,7 +97,8 @@ impl Pack {
     /// When it is not a pack, or a range is empty.
     pub fn parse(path: &Path, text: &str) -> Result<Self, PackError> {
         let path = path.display().to_string();
-        let file: PackFile = toml::from_str(text).map_err(|source| PackError::Parse { path: path.clone(), source: Box::new(source) })?;
+        let file: PackFile =
+            toml::from_str(text).map_err(|source| PackError::Parse { path: path.clone(), source: Box::new(source) })?;
         let l = &file.limits;
         let wall_holds = l.wall_seconds.holds() && l.wall_seconds.least > 0.0 && l.wall_seconds.most < 1e9;
         let checks = [

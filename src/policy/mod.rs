@@ -1,6 +1,6 @@
 //! May it run? What the operator lets a request use.
 //!
-//! Scanners that look at the snippet come beside [`admit`]; today a pack gives limits.
+//! Scanners that look at the snippet come beside `admit`; today a pack gives limits.
 
 mod admit;
 mod file;

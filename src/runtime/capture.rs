@@ -76,7 +76,10 @@ mod tests {
     #[test]
     fn long_output_keeps_its_first_and_last_bytes() {
         let captured = capture(8, &[b"123456789", b"abcdef"]);
-        assert_eq!((captured.head.as_slice(), captured.tail.as_slice(), captured.total_bytes), (b"1234".as_slice(), b"cdef".as_slice(), 15));
+        assert_eq!(
+            (captured.head.as_slice(), captured.tail.as_slice(), captured.total_bytes),
+            (b"1234".as_slice(), b"cdef".as_slice(), 15)
+        );
     }
 
     #[test]

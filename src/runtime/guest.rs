@@ -1,7 +1,7 @@
 //! One program in one fresh interpreter.
 
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use wasmtime::{Engine, InstancePre, Linker, Module, Store, Trap};
@@ -17,7 +17,9 @@ use super::preview1;
 use super::report::Reporter;
 use super::state::{OutputFlood, State, Streams, wasi};
 use crate::domain::grant::Limits;
-use crate::domain::run::{Deterministic, End, File, InProcessTests, Limit, LimitHit, Outcome, Program, ResultWanted, Usage};
+use crate::domain::run::{
+    Deterministic, End, File, InProcessTests, Limit, LimitHit, Outcome, Program, ResultWanted, Usage,
+};
 use crate::domain::value::Value;
 
 /// Fuel between two looks at the clock and at other guests: about a millisecond.
@@ -143,7 +145,8 @@ impl Interpreters {
 
 /// Writes the request into the guest and lets it run; the exit code.
 async fn call(store: &mut Store<State>, instance: wasmtime::Instance, request: &[u8]) -> wasmtime::Result<i32> {
-    let memory = instance.get_memory(&mut *store, "memory").ok_or_else(|| wasmtime::Error::msg("the image has no memory"))?;
+    let memory =
+        instance.get_memory(&mut *store, "memory").ok_or_else(|| wasmtime::Error::msg("the image has no memory"))?;
     store.data_mut().memory = Some(memory);
     let size = memory.data_size(&*store);
     store.data_mut().limiter.started_with(size);
@@ -164,7 +167,11 @@ async fn take_pending_output(store: &mut Store<State>, instance: wasmtime::Insta
     const FUEL: u64 = 10_000;
     // CPython's buffers have 8 KiB; a guest may have others, or lie.
     const LONGEST: usize = 64 << 10;
-    let (Ok(pending), Some(memory)) = (instance.get_typed_func::<u32, u64>(&mut *store, "proofbox_pending"), store.data().memory) else { return };
+    let (Ok(pending), Some(memory)) =
+        (instance.get_typed_func::<u32, u64>(&mut *store, "proofbox_pending"), store.data().memory)
+    else {
+        return;
+    };
     for (index, output) in [(0, Output::Stdout), (1, Output::Stderr)] {
         if store.set_fuel(FUEL).is_err() {
             return;
@@ -286,7 +293,9 @@ fn state(stdin: Vec<u8>, deterministic: Option<Deterministic>, limits: &Limits, 
 /// The request as `runner.run` takes it.
 fn request_of(program: &Program) -> Value {
     let strings = |items: &[String]| Value::List(items.iter().map(Value::str).collect());
-    let dict = |fields: Vec<(&str, Value)>| Value::Dict(fields.into_iter().map(|(name, value)| (Value::str(name), value)).collect());
+    let dict = |fields: Vec<(&str, Value)>| {
+        Value::Dict(fields.into_iter().map(|(name, value)| (Value::str(name), value)).collect())
+    };
     let result = match &program.result {
         None => Value::None,
         Some(ResultWanted::LastExpression) => Value::str("last_expression"),
@@ -297,10 +306,14 @@ fn request_of(program: &Program) -> Value {
         Some(InProcessTests::Asserts { setup, asserts }) => {
             dict(vec![("kind", Value::str("asserts")), ("setup", Value::str(setup)), ("asserts", strings(asserts))])
         }
-        Some(InProcessTests::CheckFunction { source, entry_point }) => {
-            dict(vec![("kind", Value::str("check_function")), ("source", Value::str(source)), ("entry_point", Value::str(entry_point))])
+        Some(InProcessTests::CheckFunction { source, entry_point }) => dict(vec![
+            ("kind", Value::str("check_function")),
+            ("source", Value::str(source)),
+            ("entry_point", Value::str(entry_point)),
+        ]),
+        Some(InProcessTests::Script { source }) => {
+            dict(vec![("kind", Value::str("script")), ("source", Value::str(source))])
         }
-        Some(InProcessTests::Script { source }) => dict(vec![("kind", Value::str("script")), ("source", Value::str(source))]),
     };
     let env = program.env.iter().map(|(name, value)| (Value::str(name), Value::str(value))).collect();
     let seed = program.deterministic.map_or(Value::None, |wanted| Value::Int(wanted.seed.cast_signed()));
@@ -337,18 +350,22 @@ pub(super) fn snapshot(reactor: &[u8]) -> wasmtime::Result<Vec<u8>> {
 /// Names of the standard library's modules that this image can import.
 pub(super) fn importable_modules(interpreters: &Interpreters) -> Result<Vec<String>, String> {
     const CODE: &str = "\
-import importlib.util, sys
+import sys
 def present(name):
     try:
-        return importlib.util.find_spec(name) is not None
-    except (ImportError, ValueError):
-        return name in sys.modules
+        __import__(name)
+        return True
+    except Exception:
+        return False
 sorted(name for name in sys.stdlib_module_names if not name.startswith('_') and present(name))
 ";
     let program = Program { code: CODE.to_owned(), result: Some(ResultWanted::LastExpression), ..Program::default() };
     let outcome = block_on(interpreters.run(program, &generous())).map_err(|error| error.to_string())?;
     match outcome.report.result {
-        Some(Value::List(names)) => Ok(names.into_iter().filter_map(|name| if let Value::Str(name) = name { Some(name) } else { None }).collect()),
+        Some(Value::List(names)) => Ok(names
+            .into_iter()
+            .filter_map(|name| if let Value::Str(name) = name { Some(name) } else { None })
+            .collect()),
         _ => Err(format!("it ended with {:?}: {}", outcome.end, outcome.stderr.text())),
     }
 }
@@ -366,6 +383,9 @@ fn generous() -> Limits {
 }
 
 fn block_on<F: Future>(future: F) -> F::Output {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime with a timer alone needs nothing of the system");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .expect("a runtime with a timer alone needs nothing of the system");
     runtime.block_on(future)
 }

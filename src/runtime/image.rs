@@ -98,7 +98,8 @@ impl Image {
     pub fn cached(source: &ImageSource) -> Option<Self> {
         let text = fs::read(directory(source).ok()?.join("manifest.json")).ok()?;
         let image: Self = serde_json::from_slice(&text).ok()?;
-        let fits = image.compiled_for == compatibility().ok()? && hash_file(&image.compiled).ok()? == image.compiled_hash;
+        let fits =
+            image.compiled_for == compatibility().ok()? && hash_file(&image.compiled).ok()? == image.compiled_hash;
         fits.then_some(image)
     }
 
@@ -196,7 +197,8 @@ fn compile(directory: &Path, module: &[u8]) -> Result<Image, ImageError> {
     };
     let interpreters = Interpreters::for_building(&image).map_err(by_engine("loading the image"))?;
     image.initial_memory_bytes = interpreters.initial_memory_bytes();
-    image.modules = guest::importable_modules(&interpreters).map_err(|reason| ImageError::Engine { what: "trying the new image", reason })?;
+    image.modules = guest::importable_modules(&interpreters)
+        .map_err(|reason| ImageError::Engine { what: "trying the new image", reason })?;
     let manifest = serde_json::to_vec_pretty(&image).expect("an image is plain data");
     write_whole(&directory.join("manifest.json"), &manifest)?;
     Ok(image)
@@ -236,7 +238,10 @@ fn write_whole(path: &Path, content: &[u8]) -> Result<(), ImageError> {
 
 /// Appends a custom section: <https://webassembly.github.io/spec/core/binary/modules.html#custom-section>.
 fn add_section(module: &mut Vec<u8>, name: &str, content: &[u8]) {
-    let length = u8::try_from(1 + name.len() + content.len()).ok().filter(|length| *length < 128).expect("a name and a version are short");
+    let length = u8::try_from(1 + name.len() + content.len())
+        .ok()
+        .filter(|length| *length < 128)
+        .expect("a name and a version are short");
     module.extend_from_slice(&[0, length, name.len() as u8]);
     module.extend_from_slice(name.as_bytes());
     module.extend_from_slice(content);
@@ -244,7 +249,9 @@ fn add_section(module: &mut Vec<u8>, name: &str, content: &[u8]) {
 
 fn section(module: &[u8], name: &str) -> Option<String> {
     wasmparser::Parser::new(0).parse_all(module).filter_map(Result::ok).find_map(|payload| match payload {
-        wasmparser::Payload::CustomSection(section) if section.name() == name => String::from_utf8(section.data().to_vec()).ok(),
+        wasmparser::Payload::CustomSection(section) if section.name() == name => {
+            String::from_utf8(section.data().to_vec()).ok()
+        }
         _ => None,
     })
 }

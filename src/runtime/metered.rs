@@ -124,7 +124,9 @@ mod tests {
         let stopwatch = Arc::new(Stopwatch::default());
         let inner = Arc::clone(&stopwatch);
         let began = tokio::time::Instant::now();
-        let (output, _) = metered(async move { inner.sleep(Duration::from_secs(3600)).await }, stopwatch, Duration::from_secs(2)).await;
+        let (output, _) =
+            metered(async move { inner.sleep(Duration::from_secs(3600)).await }, stopwatch, Duration::from_secs(2))
+                .await;
         // The alarm runs on tokio's clock, which is paused here; the gap is measured on the real one.
         assert!(output.is_none() || began.elapsed() >= Duration::from_secs(2));
     }

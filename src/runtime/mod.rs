@@ -18,5 +18,4 @@ mod report;
 mod snapshot;
 mod state;
 
-
 pub use guest::{Interpreters, RunError, check_files};

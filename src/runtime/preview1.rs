@@ -28,9 +28,13 @@ pub fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     add_descriptor_calls(linker)?;
     add_path_calls(linker)?;
     linker.func_wrap(WASI, "clock_time_get", clock_time_get)?;
-    linker.func_wrap_async(WASI, "poll_oneoff", |caller, (subscriptions, events, count, ready): (u32, u32, u32, u32)| {
-        Box::new(poll_oneoff(caller, subscriptions, events, count, ready))
-    })?;
+    linker.func_wrap_async(
+        WASI,
+        "poll_oneoff",
+        |caller, (subscriptions, events, count, ready): (u32, u32, u32, u32)| {
+            Box::new(poll_oneoff(caller, subscriptions, events, count, ready))
+        },
+    )?;
     linker.func_wrap("proofbox", "post", post)?;
     Ok(())
 }
@@ -45,7 +49,10 @@ fn now(caller: &Caller<'_, State>, clock: u32) -> u64 {
 }
 
 /// One call on the guest's files.
-fn files(mut caller: Caller<'_, State>, call: impl FnOnce(&mut Descriptors, &mut Call<'_>) -> Result<(), Errno>) -> wasmtime::Result<i32> {
+fn files(
+    mut caller: Caller<'_, State>,
+    call: impl FnOnce(&mut Descriptors, &mut Call<'_>) -> Result<(), Errno>,
+) -> wasmtime::Result<i32> {
     let now = now(&caller, REALTIME);
     let (memory, state) = State::split(&mut caller)?;
     let State { descriptors, streams, attempts, .. } = state;
@@ -60,23 +67,35 @@ fn add_descriptor_calls(l: &mut Linker<State>) -> wasmtime::Result<()> {
     l.func_wrap(WASI, "fd_advise", |c: Guest, fd: u32, offset: u64, length: u64, advice: u32| {
         files(c, |d, _| d.fd_advise(fd, offset, length, advice))
     })?;
-    l.func_wrap(WASI, "fd_allocate", |c: Guest, fd: u32, offset: u64, length: u64| files(c, |d, call| d.fd_allocate(call, fd, offset, length)))?;
+    l.func_wrap(WASI, "fd_allocate", |c: Guest, fd: u32, offset: u64, length: u64| {
+        files(c, |d, call| d.fd_allocate(call, fd, offset, length))
+    })?;
     l.func_wrap(WASI, "fd_close", |c: Guest, fd: u32| files(c, |d, _| d.fd_close(fd)))?;
     l.func_wrap(WASI, "fd_datasync", |c: Guest, fd: u32| files(c, |d, _| d.fd_datasync(fd)))?;
-    l.func_wrap(WASI, "fd_fdstat_get", |c: Guest, fd: u32, out: u32| files(c, |d, call| d.fd_fdstat_get(call, fd, out)))?;
-    l.func_wrap(WASI, "fd_fdstat_set_flags", |c: Guest, fd: u32, flags: u32| files(c, |d, _| d.fd_fdstat_set_flags(fd, flags)))?;
+    l.func_wrap(WASI, "fd_fdstat_get", |c: Guest, fd: u32, out: u32| {
+        files(c, |d, call| d.fd_fdstat_get(call, fd, out))
+    })?;
+    l.func_wrap(WASI, "fd_fdstat_set_flags", |c: Guest, fd: u32, flags: u32| {
+        files(c, |d, _| d.fd_fdstat_set_flags(fd, flags))
+    })?;
     l.func_wrap(WASI, "fd_fdstat_set_rights", |c: Guest, fd: u32, rights: u64, inheriting: u64| {
         files(c, |d, _| d.fd_fdstat_set_rights(fd, rights, inheriting))
     })?;
-    l.func_wrap(WASI, "fd_filestat_get", |c: Guest, fd: u32, out: u32| files(c, |d, call| d.fd_filestat_get(call, fd, out)))?;
-    l.func_wrap(WASI, "fd_filestat_set_size", |c: Guest, fd: u32, size: u64| files(c, |d, call| d.fd_filestat_set_size(call, fd, size)))?;
+    l.func_wrap(WASI, "fd_filestat_get", |c: Guest, fd: u32, out: u32| {
+        files(c, |d, call| d.fd_filestat_get(call, fd, out))
+    })?;
+    l.func_wrap(WASI, "fd_filestat_set_size", |c: Guest, fd: u32, size: u64| {
+        files(c, |d, call| d.fd_filestat_set_size(call, fd, size))
+    })?;
     l.func_wrap(WASI, "fd_filestat_set_times", |c: Guest, fd: u32, accessed: u64, modified: u64, flags: u32| {
         files(c, |d, call| d.fd_filestat_set_times(call, fd, accessed, modified, flags))
     })?;
     l.func_wrap(WASI, "fd_pread", |c: Guest, fd: u32, buffers: u32, count: u32, offset: u64, out: u32| {
         files(c, |d, call| d.fd_pread(call, fd, buffers, count, offset, out))
     })?;
-    l.func_wrap(WASI, "fd_prestat_get", |c: Guest, fd: u32, out: u32| files(c, |d, call| d.fd_prestat_get(call, fd, out)))?;
+    l.func_wrap(WASI, "fd_prestat_get", |c: Guest, fd: u32, out: u32| {
+        files(c, |d, call| d.fd_prestat_get(call, fd, out))
+    })?;
     l.func_wrap(WASI, "fd_prestat_dir_name", |c: Guest, fd: u32, name: u32, length: u32| {
         files(c, |d, call| d.fd_prestat_dir_name(call, fd, name, length))
     })?;
@@ -113,7 +132,9 @@ fn add_path_calls(l: &mut Linker<State>) -> wasmtime::Result<()> {
         WASI,
         "path_filestat_set_times",
         move |c: Guest, fd: u32, flags: u32, path: u32, length: u32, accessed: u64, modified: u64, which: u32| {
-            files(c, |d, call| d.path_filestat_set_times(call, at(fd, path, length), flags, (accessed, modified), which))
+            files(c, |d, call| {
+                d.path_filestat_set_times(call, at(fd, path, length), flags, (accessed, modified), which)
+            })
         },
     )?;
     l.func_wrap(
@@ -126,23 +147,44 @@ fn add_path_calls(l: &mut Linker<State>) -> wasmtime::Result<()> {
     l.func_wrap(
         WASI,
         "path_open",
-        move |c: Guest, fd: u32, lookup_flags: u32, path: u32, length: u32, open_flags: u32, rights: u64, inheriting: u64, flags: u32, out: u32| {
+        move |c: Guest,
+              fd: u32,
+              lookup_flags: u32,
+              path: u32,
+              length: u32,
+              open_flags: u32,
+              rights: u64,
+              inheriting: u64,
+              flags: u32,
+              out: u32| {
             let how = OpenHow { lookup_flags, open_flags, rights, inheriting, descriptor_flags: flags };
             files(c, |d, call| d.path_open(call, at(fd, path, length), how, out))
         },
     )?;
-    l.func_wrap(WASI, "path_readlink", move |c: Guest, fd: u32, path: u32, length: u32, buffer: u32, size: u32, out: u32| {
-        files(c, |d, call| d.path_readlink(call, at(fd, path, length), buffer, size, out))
-    })?;
+    l.func_wrap(
+        WASI,
+        "path_readlink",
+        move |c: Guest, fd: u32, path: u32, length: u32, buffer: u32, size: u32, out: u32| {
+            files(c, |d, call| d.path_readlink(call, at(fd, path, length), buffer, size, out))
+        },
+    )?;
     l.func_wrap(WASI, "path_remove_directory", move |c: Guest, fd: u32, path: u32, length: u32| {
         files(c, |d, call| d.path_remove_directory(call, at(fd, path, length)))
     })?;
-    l.func_wrap(WASI, "path_rename", move |c: Guest, fd: u32, path: u32, length: u32, new_fd: u32, new_path: u32, new_length: u32| {
-        files(c, |d, call| d.path_rename(call, at(fd, path, length), at(new_fd, new_path, new_length)))
-    })?;
-    l.func_wrap(WASI, "path_symlink", move |c: Guest, text: u32, text_length: u32, fd: u32, path: u32, length: u32| {
-        files(c, |d, call| d.path_symlink(call, text, text_length, at(fd, path, length)))
-    })?;
+    l.func_wrap(
+        WASI,
+        "path_rename",
+        move |c: Guest, fd: u32, path: u32, length: u32, new_fd: u32, new_path: u32, new_length: u32| {
+            files(c, |d, call| d.path_rename(call, at(fd, path, length), at(new_fd, new_path, new_length)))
+        },
+    )?;
+    l.func_wrap(
+        WASI,
+        "path_symlink",
+        move |c: Guest, text: u32, text_length: u32, fd: u32, path: u32, length: u32| {
+            files(c, |d, call| d.path_symlink(call, text, text_length, at(fd, path, length)))
+        },
+    )?;
     l.func_wrap(WASI, "path_unlink_file", move |c: Guest, fd: u32, path: u32, length: u32| {
         files(c, |d, call| d.path_unlink_file(call, at(fd, path, length)))
     })?;
@@ -156,7 +198,13 @@ fn clock_time_get(mut caller: Guest, clock: u32, _precision: u64, out: u32) -> w
 }
 
 /// Sleeps until the first clock is due. Descriptors are always ready: nothing here blocks.
-async fn poll_oneoff(mut caller: Guest<'_>, subscriptions: u32, events: u32, count: u32, ready: u32) -> wasmtime::Result<i32> {
+async fn poll_oneoff(
+    mut caller: Guest<'_>,
+    subscriptions: u32,
+    events: u32,
+    count: u32,
+    ready: u32,
+) -> wasmtime::Result<i32> {
     let (memory, _) = State::split(&mut caller)?;
     let asked = match read_subscriptions(memory, subscriptions, count) {
         Ok(asked) => asked,

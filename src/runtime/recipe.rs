@@ -67,7 +67,12 @@ fn collect(dir: &'static Dir<'static>, files: &mut Vec<(&'static Path, &'static 
 pub fn python_version() -> String {
     let text = RECIPE.get_file("runtime.toml").and_then(|file| file.contents_utf8()).unwrap_or_default();
     let table: toml::Table = text.parse().unwrap_or_default();
-    table.get("python").and_then(|python| python.get("version")).and_then(|version| version.as_str()).unwrap_or("3.13").to_owned()
+    table
+        .get("python")
+        .and_then(|python| python.get("version"))
+        .and_then(|version| version.as_str())
+        .unwrap_or("3.13")
+        .to_owned()
 }
 
 /// Builds the reactor at `reactor`, working below `work`, with archives from `sources` where they are there.
@@ -98,7 +103,11 @@ pub fn build(reactor: &Path, work: &Path, sources: Option<&Path>) -> Result<(), 
     if let Some(sources) = sources {
         command.arg("--sources").arg(sources);
     }
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(io("starting python3 (is it installed?)"))?;
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(io("starting python3 (is it installed?)"))?;
     let stdout = child.stdout.take().expect("it was asked to be piped");
     let mut progress = Progress::start();
     let mut reason = None;

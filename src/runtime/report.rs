@@ -6,7 +6,7 @@ use crate::domain::run::{AttemptKind, CaseReport, ErrorReport, Frame, Report};
 use crate::domain::value::Value;
 use crate::domain::verdict::{CaseStatus, FailureClass};
 
-/// Bytes of messages that one run may send.
+/// Bytes of messages that one run may send: a value of the longest that the guest's codec makes, and the rest beside it.
 const BYTES: usize = 16 << 20;
 /// Messages that one run may send.
 const MESSAGES: usize = 200_000;
@@ -43,11 +43,12 @@ impl Reporter {
     /// # Errors
     /// When the message is beyond the bounds; the guest is told, and its run goes on.
     pub fn take(&mut self, message: &[u8], fuel: u64, execution: Duration) -> Result<Option<ToldAttempt>, Refused> {
-        self.bytes = self.bytes.saturating_add(message.len());
-        self.messages += 1;
-        if self.bytes > BYTES || self.messages > MESSAGES {
+        // What is refused for its length takes nothing from what may still come.
+        if message.len() > BYTES - self.bytes || self.messages >= MESSAGES {
             return Err(Refused);
         }
+        self.bytes += message.len();
+        self.messages += 1;
         let Ok(Value::Tuple(fields)) = Value::decode(message) else {
             self.report.odd_messages += 1;
             return Err(Refused);
@@ -72,7 +73,13 @@ impl Reporter {
         self.report
     }
 
-    fn apply(&mut self, kind: &str, mut fields: impl Iterator<Item = Value>, fuel: u64, execution: Duration) -> Option<Option<ToldAttempt>> {
+    fn apply(
+        &mut self,
+        kind: &str,
+        mut fields: impl Iterator<Item = Value>,
+        fuel: u64,
+        execution: Duration,
+    ) -> Option<Option<ToldAttempt>> {
         let report = &mut self.report;
         match kind {
             "plan" if report.plan.is_empty() && report.compiled.is_none() => {
@@ -93,7 +100,13 @@ impl Reporter {
                 if self.open.is_some() || index < expected || index >= report.plan.len() {
                     return None;
                 }
-                report.cases.push(CaseReport { index, status: None, error: None, fuel_used: 0, execution: Duration::ZERO });
+                report.cases.push(CaseReport {
+                    index,
+                    status: None,
+                    error: None,
+                    fuel_used: 0,
+                    execution: Duration::ZERO,
+                });
                 self.open = Some((fuel, execution));
             }
             "case_end" => {
@@ -109,12 +122,21 @@ impl Reporter {
                 case.error = error;
                 self.close(fuel, execution);
             }
-            "result" if report.result.is_none() => report.result = Some(fields.next()?),
+            // Containers are numbered from the message's own tuple on; in the value alone, from its first.
+            "result" if report.result.is_none() => {
+                let mut value = fields.next()?;
+                value.renumber_references(1);
+                report.result = Some(value);
+            }
             // The first error is the one that ended things; what follows from it says less.
             "error" if report.error.is_none() => report.error = Some(error(fields.next()?)?),
             "attempt" => {
                 let kind = text(fields.next()?).and_then(|word| AttemptKind::parse(&word))?;
-                return Some(Some(ToldAttempt { kind, operation: text(fields.next()?)?, target: text(fields.next()?)? }));
+                return Some(Some(ToldAttempt {
+                    kind,
+                    operation: text(fields.next()?)?,
+                    target: text(fields.next()?)?,
+                }));
             }
             _ => return None,
         }
@@ -122,7 +144,9 @@ impl Reporter {
     }
 
     fn close(&mut self, fuel: u64, execution: Duration) {
-        let (Some((fuel_then, execution_then)), Some(case)) = (self.open.take(), self.report.cases.last_mut()) else { return };
+        let (Some((fuel_then, execution_then)), Some(case)) = (self.open.take(), self.report.cases.last_mut()) else {
+            return;
+        };
         case.fuel_used = fuel.saturating_sub(fuel_then);
         case.execution = execution.saturating_sub(execution_then);
     }
@@ -258,7 +282,13 @@ mod tests {
     #[test]
     fn the_guest_cannot_claim_our_own_failure() {
         let mut reporter = Reporter::default();
-        let error = Value::Tuple(vec![Value::str("infrastructure_error"), Value::str("E"), Value::str(""), Value::None, Value::List(vec![])]);
+        let error = Value::Tuple(vec![
+            Value::str("infrastructure_error"),
+            Value::str("E"),
+            Value::str(""),
+            Value::None,
+            Value::List(vec![]),
+        ]);
         send(&mut reporter, vec![Value::str("error"), error]);
         assert_eq!(reporter.finish(0, Duration::ZERO).error, None);
     }

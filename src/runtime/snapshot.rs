@@ -23,7 +23,9 @@ pub async fn take(engine: &Engine, linker: &Linker<State>, state: State, reactor
     for function in ["_initialize", "wizer-initialize"] {
         let initialise = instance.get_typed_func::<(), ()>(&mut store, function)?;
         if let Err(error) = initialise.call_async(&mut store, ()).await {
-            let said = std::mem::replace(&mut store.data_mut().streams.stderr, super::capture::Capture::new(0)).finish().text();
+            let said = std::mem::replace(&mut store.data_mut().streams.stderr, super::capture::Capture::new(0))
+                .finish()
+                .text();
             return Err(error.context(format!("initialising the interpreter failed: {said}")));
         }
     }

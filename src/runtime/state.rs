@@ -87,7 +87,10 @@ impl State {
         let memory = match caller.data().memory {
             Some(memory) => memory,
             // While the image is made nobody has looked the memory up yet.
-            None => caller.get_export("memory").and_then(wasmtime::Extern::into_memory).ok_or_else(|| wasmtime::Error::msg("the guest has no memory"))?,
+            None => caller
+                .get_export("memory")
+                .and_then(wasmtime::Extern::into_memory)
+                .ok_or_else(|| wasmtime::Error::msg("the guest has no memory"))?,
         };
         caller.data_mut().memory = Some(memory);
         Ok(memory.data_and_store_mut(caller))

@@ -11,7 +11,9 @@ struct Block<'a> {
 /// with the text (the answer was cut).
 pub fn code_of_completion(completion: &str, entry_point: Option<&str>) -> String {
     let blocks = blocks(completion);
-    let is_python = |block: &&Block| matches!(block.language.to_ascii_lowercase().as_str(), "python" | "py" | "python3" | "ipython");
+    let is_python = |block: &&Block| {
+        matches!(block.language.to_ascii_lowercase().as_str(), "python" | "py" | "python3" | "ipython")
+    };
     let mut candidates: Vec<&Block> = blocks.iter().filter(is_python).collect();
     if candidates.is_empty() {
         candidates = blocks.iter().filter(|block| block.language.is_empty()).collect();
@@ -19,8 +21,13 @@ pub fn code_of_completion(completion: &str, entry_point: Option<&str>) -> String
     let Some(first) = candidates.first() else {
         return if blocks.is_empty() { completion.to_owned() } else { blocks[0].code.clone() };
     };
-    let defines = |name: &str, code: &str| [format!("def {name}("), format!("class {name}"), format!("{name} =")].iter().any(|text| code.contains(text.as_str()));
-    let chosen = entry_point.and_then(|name| candidates.iter().find(|block| defines(name, &block.code))).unwrap_or(first);
+    let defines = |name: &str, code: &str| {
+        [format!("def {name}("), format!("class {name}"), format!("{name} =")]
+            .iter()
+            .any(|text| code.contains(text.as_str()))
+    };
+    let chosen =
+        entry_point.and_then(|name| candidates.iter().find(|block| defines(name, &block.code))).unwrap_or(first);
     chosen.code.clone()
 }
 
@@ -39,7 +46,9 @@ fn blocks(text: &str) -> Vec<Block<'_>> {
                 let language = rest.split([' ', '{', ',']).next().unwrap_or("");
                 open = Some((Block { language, code: String::new() }, mark, length, indent));
             }
-            (Some((_, open_mark, open_length, _)), Some(mark)) if mark == *open_mark && length >= *open_length && rest.is_empty() => {
+            (Some((_, open_mark, open_length, _)), Some(mark))
+                if mark == *open_mark && length >= *open_length && rest.is_empty() =>
+            {
                 blocks.extend(open.take().map(|(block, ..)| block));
             }
             (Some((block, _, _, open_indent)), _) => {

@@ -59,6 +59,8 @@ pub struct Executed {
     pub result: Option<Value>,
     /// The files asked for.
     pub files: Vec<File>,
+    /// Why they could not be had.
+    pub files_error: Option<String>,
     /// What was tried at the boundary.
     pub attempts: Vec<Attempt>,
     /// Attempts that were not kept.
@@ -90,8 +92,8 @@ impl Service {
     /// # Errors
     /// When it is refused; nothing was run. Our own failure is a verdict of status `infrastructure_error`.
     pub async fn execute(&self, submission: Submission) -> Result<Executed, ExecuteError> {
-        let Submission { mut program, tests, policy, limits, labels: _ } = submission;
-        self.check_sizes(&policy, &program, tests.as_ref())?;
+        let Submission { mut program, code_field, tests, policy, limits, labels: _ } = submission;
+        self.check_sizes(&policy, &program, code_field, tests.as_ref())?;
         let grant = self.policies.admit(&policy, &limits)?;
         let id = ExecutionId::generate();
         let planned = tests.as_ref().and_then(Tests::known_cases);
@@ -141,17 +143,25 @@ impl Service {
         }
     }
 
-    fn check_sizes(&self, policy: &str, program: &Program, tests: Option<&Tests>) -> Result<(), ExecuteError> {
+    fn check_sizes(
+        &self,
+        policy: &str,
+        program: &Program,
+        code_field: &'static str,
+        tests: Option<&Tests>,
+    ) -> Result<(), ExecuteError> {
         use crate::domain::run::InProcessTests::{Asserts, CheckFunction, Script};
         let allowed = self.policies.request_limits(policy)?;
         let (source, cases) = match tests {
             None => (0, 0),
-            Some(Tests::InProcess(Asserts { setup, asserts })) => (setup.len() + asserts.iter().map(String::len).sum::<usize>(), asserts.len()),
+            Some(Tests::InProcess(Asserts { setup, asserts })) => {
+                (setup.len() + asserts.iter().map(String::len).sum::<usize>(), asserts.len())
+            }
             Some(Tests::InProcess(CheckFunction { source, .. } | Script { source })) => (source.len(), 1),
             Some(Tests::StdinStdout { cases, .. }) => (0, cases.len()),
         };
         let checks = [
-            ("code", program.code.len(), allowed.code_bytes, "bytes"),
+            (code_field, program.code.len(), allowed.code_bytes, "bytes"),
             ("tests", source, allowed.code_bytes, "bytes"),
             ("tests.cases", cases, allowed.cases, "cases"),
         ];
@@ -173,7 +183,13 @@ impl Service {
         Ok((outcome, queue))
     }
 
-    async fn run_cases(&self, program: &Program, grant: &Grant, cases: &[StdinCase], compare: Compare) -> Result<(Verdict, Vec<Outcome>, Duration), Failure> {
+    async fn run_cases(
+        &self,
+        program: &Program,
+        grant: &Grant,
+        cases: &[StdinCase],
+        compare: Compare,
+    ) -> Result<(Verdict, Vec<Outcome>, Duration), Failure> {
         // A few at a time: one submission with many cases must not fill the queue by itself.
         const AT_ONCE: usize = 4;
         let mut outcomes = Vec::with_capacity(cases.len());
@@ -188,7 +204,12 @@ impl Service {
                 queue = queue.max(waited);
             }
         }
-        let results = cases.iter().zip(&outcomes).enumerate().map(|(index, (case, outcome))| grader::stdin_case(index, case, compare, outcome)).collect();
+        let results = cases
+            .iter()
+            .zip(&outcomes)
+            .enumerate()
+            .map(|(index, (case, outcome))| grader::stdin_case(index, case, compare, outcome))
+            .collect();
         Ok((grader::stdin_stdout(results, &outcomes), outcomes, queue))
     }
 
@@ -221,7 +242,14 @@ impl From<SandboxError> for Failure {
     }
 }
 
-fn executed(id: ExecutionId, verdict: Verdict, outcomes: Vec<Outcome>, queue: Duration, grant: &Grant, policy: String) -> Executed {
+fn executed(
+    id: ExecutionId,
+    verdict: Verdict,
+    outcomes: Vec<Outcome>,
+    queue: Duration,
+    grant: &Grant,
+    policy: String,
+) -> Executed {
     let cost = Cost {
         execution: outcomes.iter().map(|outcome| outcome.usage.execution).sum(),
         queue,
@@ -229,23 +257,45 @@ fn executed(id: ExecutionId, verdict: Verdict, outcomes: Vec<Outcome>, queue: Du
         fuel: outcomes.iter().map(|outcome| outcome.usage.fuel).sum(),
         peak_memory_bytes: outcomes.iter().map(|outcome| outcome.usage.peak_memory_bytes).max().unwrap_or(0),
     };
-    let spoken_of = verdict.cases.iter().position(|case| case.class != FailureClass::None).filter(|index| *index < outcomes.len()).unwrap_or(0);
+    let spoken_of = verdict
+        .cases
+        .iter()
+        .position(|case| case.class != FailureClass::None)
+        .filter(|index| *index < outcomes.len())
+        .unwrap_or(0);
     let attempts_dropped = outcomes.iter().map(|outcome| outcome.attempts_dropped).sum();
     let mut outcomes = outcomes;
     let attempts = merged(outcomes.iter_mut().flat_map(|outcome| std::mem::take(&mut outcome.attempts)));
     let shown = if outcomes.is_empty() { None } else { Some(outcomes.swap_remove(spoken_of)) };
-    let (stdout, stderr, result, files) = match shown {
-        Some(outcome) => (outcome.stdout, outcome.stderr, outcome.report.result, outcome.files),
-        None => (Captured::default(), Captured::default(), None, Vec::new()),
+    let (stdout, stderr, result, files, files_error) = match shown {
+        Some(outcome) => (outcome.stdout, outcome.stderr, outcome.report.result, outcome.files, outcome.files_error),
+        None => (Captured::default(), Captured::default(), None, Vec::new(), None),
     };
-    Executed { id, verdict, cost, stdout, stderr, result, files, attempts, attempts_dropped, limits: *grant.limits(), policy }
+    Executed {
+        id,
+        verdict,
+        cost,
+        stdout,
+        stderr,
+        result,
+        files,
+        files_error,
+        attempts,
+        attempts_dropped,
+        limits: *grant.limits(),
+        policy,
+    }
 }
 
 /// The same attempt in several runs is one attempt.
 fn merged(attempts: impl Iterator<Item = Attempt>) -> Vec<Attempt> {
     let mut all: Vec<Attempt> = Vec::new();
     for attempt in attempts {
-        let same = |known: &&mut Attempt| (known.kind, known.allowed) == (attempt.kind, attempt.allowed) && known.operation == attempt.operation && known.target == attempt.target;
+        let same = |known: &&mut Attempt| {
+            (known.kind, known.allowed) == (attempt.kind, attempt.allowed)
+                && known.operation == attempt.operation
+                && known.target == attempt.target
+        };
         match all.iter_mut().find(same) {
             Some(known) => known.count = known.count.saturating_add(attempt.count),
             None => all.push(attempt),
@@ -263,6 +313,11 @@ fn infrastructure_error(planned: Option<usize>) -> Verdict {
         error: None,
         compiled: false,
         cases: Vec::new(),
-        integrity: Integrity { level: IntegrityLevel::None, planned: planned.unwrap_or(0), reported: 0, signals: Vec::new() },
+        integrity: Integrity {
+            level: IntegrityLevel::None,
+            planned: planned.unwrap_or(0),
+            reported: 0,
+            signals: Vec::new(),
+        },
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 pub use capacity::{Busy, Capacity};
 pub use completion::code_of_completion;
-pub use execute::{Executed, ExecuteError};
+pub use execute::{ExecuteError, Executed};
 
 use crate::metrics::Metrics;
 use crate::policy::Policies;

@@ -137,7 +137,8 @@ impl WorkerPool {
     /// When we fail; see [`WorkerError`].
     pub async fn run(&self, program: Program, grant: &Grant) -> Result<Outcome, WorkerError> {
         let (answer, answered) = oneshot::channel();
-        let (place, id) = timeout(NO_WORKER, self.send(program, grant, answer)).await.map_err(|_| WorkerError::Unavailable)?;
+        let (place, id) =
+            timeout(NO_WORKER, self.send(program, grant, answer)).await.map_err(|_| WorkerError::Unavailable)?;
         let cancel = CancelOnDrop { place, id };
         let result = answered.await.unwrap_or(Err(WorkerError::Lost));
         std::mem::forget(cancel);
@@ -149,7 +150,9 @@ impl WorkerPool {
         loop {
             // Registered before looking, so that no change is missed in between.
             let changed = self.changed.notified();
-            let least = self.places.iter().filter_map(|place| Some((place.link.lock().expect("no holder panics").as_ref()?.waiting.len(), place)));
+            let least = self.places.iter().filter_map(|place| {
+                Some((place.link.lock().expect("no holder panics").as_ref()?.waiting.len(), place))
+            });
             if let Some((_, place)) = least.min_by_key(|(waiting, _)| *waiting)
                 && let Some(link) = place.link.lock().expect("no holder panics").as_mut()
             {
@@ -218,6 +221,8 @@ impl Supervisor {
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::null())
             .stderr(Stdio::inherit())
+            // A signal to our process group (Ctrl-C) is for us: we drain, and end the workers when they are done.
+            .process_group(0)
             .kill_on_drop(true)
             .spawn()?;
         let served = self.serve(UnixStream::from_std(ours)?, &child).await;
@@ -232,7 +237,11 @@ impl Supervisor {
         let mut incoming = FramedRead::new(read, framing());
         let mut outgoing = FramedWrite::new(write, framing());
         let settings = &self.settings;
-        let start = ToWorker::Start { image: Box::new(settings.image.clone()), slots: settings.slots, memory_bytes: settings.memory_bytes };
+        let start = ToWorker::Start {
+            image: Box::new(settings.image.clone()),
+            slots: settings.slots,
+            memory_bytes: settings.memory_bytes,
+        };
         outgoing.send(encode(&start)).await?;
         let Some(first) = timeout(START, incoming.next()).await? else { return Ok(()) };
         let FromWorker::Ready = decode(&first?)? else { anyhow::bail!("the worker's first frame is not Ready") };
@@ -279,7 +288,13 @@ impl Supervisor {
             FromWorker::Ready => {}
             FromWorker::Pong { live } => self.place().live.store(live, Ordering::Relaxed),
             FromWorker::Done { id, result } => {
-                let waiting = self.place().link.lock().expect("no holder panics").as_mut().and_then(|link| link.waiting.remove(&id));
+                let waiting = self
+                    .place()
+                    .link
+                    .lock()
+                    .expect("no holder panics")
+                    .as_mut()
+                    .and_then(|link| link.waiting.remove(&id));
                 if let Some(answer) = waiting {
                     // The receiver may have gone this moment; then nobody is interested.
                     let _ = answer.send(result.map(|outcome| *outcome).map_err(WorkerError::Failed));

@@ -40,8 +40,13 @@ async fn serve() -> anyhow::Result<()> {
     let mut outgoing = FramedWrite::new(write, framing());
 
     let first = incoming.next().await.context("the front process said nothing")??;
-    let ToWorker::Start { image, slots, memory_bytes } = decode(&first)? else { anyhow::bail!("the first frame must be Start") };
-    let interpreters = Arc::new(Interpreters::pooled(&image, slots, memory_bytes).map_err(|error| anyhow::anyhow!("loading the image: {error:#}"))?);
+    let ToWorker::Start { image, slots, memory_bytes } = decode(&first)? else {
+        anyhow::bail!("the first frame must be Start")
+    };
+    let interpreters = Arc::new(
+        Interpreters::pooled(&image, slots, memory_bytes)
+            .map_err(|error| anyhow::anyhow!("loading the image: {error:#}"))?,
+    );
 
     let (answers, mut queue) = mpsc::unbounded_channel::<FromWorker>();
     let writer = tokio::spawn(async move {
@@ -58,21 +63,25 @@ async fn serve() -> anyhow::Result<()> {
     while let Some(frame) = incoming.next().await {
         match decode(&frame?)? {
             ToWorker::Start { .. } => anyhow::bail!("started twice"),
-            ToWorker::Ping => answers.send(FromWorker::Pong { live: u32::try_from(interpreters.live()).unwrap_or(u32::MAX) })?,
+            ToWorker::Ping => {
+                answers.send(FromWorker::Pong { live: u32::try_from(interpreters.live()).unwrap_or(u32::MAX) })?
+            }
             ToWorker::Cancel { id } => {
                 if let Some(task) = running.lock().expect("no holder panics").remove(&id) {
                     task.abort();
                 }
             }
             ToWorker::Run { id, program, limits } => {
-                let (interpreters, answers, done, free) = (Arc::clone(&interpreters), answers.clone(), Arc::clone(&running), Arc::clone(&free));
+                let (interpreters, answers, done, free) =
+                    (Arc::clone(&interpreters), answers.clone(), Arc::clone(&running), Arc::clone(&free));
                 // Held while the task is entered, so that it can't be done before it is.
                 let mut entered = running.lock().expect("no holder panics");
                 let task = tokio::spawn(async move {
                     let arrived = Instant::now();
                     let slot = free.acquire().await;
                     let waited = arrived.elapsed();
-                    let mut result = interpreters.run(*program, &limits).await.map(Box::new).map_err(|error| error.to_string());
+                    let mut result =
+                        interpreters.run(*program, &limits).await.map(Box::new).map_err(|error| error.to_string());
                     drop(slot);
                     if let Ok(outcome) = &mut result {
                         outcome.usage.waiting += waited;

@@ -20,7 +20,10 @@ async fn asserts_are_counted_each() {
             "grading": "in_process",
         }))
         .await;
-    assert_eq!((&answer["status"], &answer["tests_passed"], &answer["tests_total"]), (&json!("failed"), &json!(1), &json!(2)));
+    assert_eq!(
+        (&answer["status"], &answer["tests_passed"], &answer["tests_total"]),
+        (&json!("failed"), &json!(1), &json!(2))
+    );
     assert_eq!(answer["stderr_class"], "assertion_failure");
     assert_eq!(answer["integrity"]["level"], "in_process");
 }

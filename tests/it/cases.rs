@@ -29,7 +29,9 @@ pub fn rows(file: &str) -> Option<Vec<Value>> {
 fn request(row: &Value) -> Option<Value> {
     let tests = match row["kind"].as_str()? {
         "asserts" => json!({"kind": "asserts", "asserts": row["tests"], "setup": row["setup"].as_str().unwrap_or("")}),
-        "check_function" => json!({"kind": "check_function", "source": row["tests"], "entry_point": row["entry_point"]}),
+        "check_function" => {
+            json!({"kind": "check_function", "source": row["tests"], "entry_point": row["entry_point"]})
+        }
         "stdin_stdout" => json!({"kind": "stdin_stdout", "cases": row["tests"]}),
         _ => return None,
     };
@@ -91,13 +93,19 @@ async fn run_all(file: &str, fuel: Option<u64>) -> Option<Seen> {
         let counts = (&answer["tests_passed"], &answer["tests_total"]) == expect;
         let class = answer["stderr_class"].as_str().unwrap_or_default();
         let expected_class = native_class(&row);
-        let same_class = expected_class.is_none_or(|expected| expected == class || (expected == "timeout" && class == "fuel_exhausted"));
+        let same_class = expected_class
+            .is_none_or(|expected| expected == class || (expected == "timeout" && class == "fuel_exhausted"));
         seen.counts += usize::from(counts);
         seen.classes += usize::from(same_class);
         if !counts || !same_class {
             seen.differences.push(format!(
                 "{}: {}/{} {class} ({}), expected {}/{} {expected_class:?}",
-                row["id"], answer["tests_passed"], answer["tests_total"], answer["error"]["message"], expect.0, expect.1
+                row["id"],
+                answer["tests_passed"],
+                answer["tests_total"],
+                answer["error"]["message"],
+                expect.0,
+                expect.1
             ));
         }
     }

@@ -13,10 +13,13 @@ use crate::process;
 /// One server shared by all tests that need nothing special, ended with the test process.
 static SHARED: LazyLock<Server> = LazyLock::new(|| Server::start(&[]));
 
+/// What is to be started, and who waits for it.
+type Start = (Command, mpsc::Sender<Child>);
+
 /// Starts children from a thread that lives as long as the test process. The kernel ends a child with the *thread* that
 /// started it (prctl(2), PR_SET_PDEATHSIG), and the threads of tests come and go.
-static STARTER: LazyLock<Mutex<mpsc::Sender<(Command, mpsc::Sender<Child>)>>> = LazyLock::new(|| {
-    let (sender, commands) = mpsc::channel::<(Command, mpsc::Sender<Child>)>();
+static STARTER: LazyLock<Mutex<mpsc::Sender<Start>>> = LazyLock::new(|| {
+    let (sender, commands) = mpsc::channel::<Start>();
     std::thread::spawn(move || {
         for (mut command, started) in commands {
             // SAFETY: prctl is async-signal-safe, and the closure touches nothing else.
@@ -160,12 +163,21 @@ impl Client {
     }
 
     pub async fn post_bytes(&self, path: &str, body: Vec<u8>) -> (u16, Value) {
+        self.try_post(path, body).await.expect("the server answers")
+    }
+
+    /// The same for those who expect the server to go away meanwhile.
+    pub async fn try_execute(&self, request: Value) -> reqwest::Result<(u16, Value)> {
+        self.try_post("/v1/execute", request.to_string().into_bytes()).await
+    }
+
+    async fn try_post(&self, path: &str, body: Vec<u8>) -> reqwest::Result<(u16, Value)> {
         let request =
             self.http.post(format!("{}{path}", self.url)).header("content-type", "application/json").body(body);
-        let response = request.send().await.expect("the server answers");
+        let response = request.send().await?;
         let status = response.status().as_u16();
-        let text = response.text().await.expect("the answer is whole");
-        (status, serde_json::from_str(&text).unwrap_or_else(|_| json!(text)))
+        let text = response.text().await?;
+        Ok((status, serde_json::from_str(&text).unwrap_or_else(|_| json!(text))))
     }
 }
 

@@ -4,89 +4,207 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::Server;
-use crate::process;
+use crate::harness::{Server, assert_shows, http};
+use crate::process::{self, cpu_ticks, eventually, eventually_async};
 
+/// A second and a half of work.
 const BUSY: &str = "import time\nend = time.monotonic() + 1.5\nwhile time.monotonic() < end: pass\nprint('done')";
 
-fn kill(process: u32, signal: i32) {
-    // SAFETY: kill(2) takes plain numbers; the process is a child of the server that this test started.
-    let sent = unsafe { libc::kill(process.cast_signed(), signal) };
-    assert_eq!(sent, 0, "{}", std::io::Error::last_os_error());
+/// Sends the request until it is not lost: the front process may take a moment to notice that a worker is gone.
+async fn run_again(server: &Server, code: &str) -> Value {
+    eventually_async("a run succeeds", async || {
+        let answer = server.execute(json!({"code": code})).await;
+        (answer["status"] != "infrastructure_error").then_some(answer)
+    })
+    .await
 }
 
-async fn until<F: Future<Output = bool>>(mut holds: impl FnMut() -> F, what: &str) {
-    let began = Instant::now();
-    while !holds().await {
-        assert!(began.elapsed() < Duration::from_secs(20), "{what}");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+/// Waits until each worker takes its share: the service is ready as soon as the first one is.
+async fn all_take_part(server: &Server) {
+    let workers = server.workers();
+    let ticks = || workers.iter().map(|worker| cpu_ticks(*worker)).collect::<Vec<_>>();
+    let all_worked = async || {
+        let before = ticks();
+        let work = || server.execute(json!({"code": "for i in range(4_000_000): pass"}));
+        futures_util::future::join_all(workers.iter().map(|_| work())).await;
+        ticks().iter().zip(before).all(|(after, before)| *after > before + 1).then_some(())
+    };
+    eventually_async("all workers take part", all_worked).await;
 }
 
 #[tokio::test]
 async fn a_killed_worker_takes_only_its_own_runs_with_it() {
     let server = Server::start(&["--workers", "2"]);
+    all_take_part(&server).await;
     let before = server.workers();
-    assert_eq!(before.len(), 2);
     // Spread evenly: two of the four are in each worker.
     let runs = (0..4).map(|_| server.execute(json!({"code": BUSY})));
     let murder = async {
         tokio::time::sleep(Duration::from_millis(400)).await;
-        kill(before[0], libc::SIGKILL);
-        // Until the front process notices, it may send a run after the others; that one is lost too, and says so.
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        process::signal(before[0], libc::SIGKILL);
         // While the others go on, a new request is served at once.
-        server.execute(json!({"code": "print(1)"})).await
+        run_again(&server, "print(1)").await
     };
     let (answers, meanwhile) = tokio::join!(futures_util::future::join_all(runs), murder);
     let count = |class: &str| answers.iter().filter(|answer| answer["stderr_class"] == class).count();
     assert_eq!((count("infrastructure_error"), count("none")), (2, 2), "{answers:?}");
     let lost = answers.iter().find(|answer| answer["stderr_class"] == "infrastructure_error").expect("counted above");
-    assert_eq!((&lost["status"], &lost["tests_passed"]), (&json!("infrastructure_error"), &json!(0)));
+    assert_shows(lost, json!({"status": "infrastructure_error", "exit_code": 1, "tests_passed": 0, "compiled": false}));
     assert_eq!(meanwhile["stdout"], "1\n");
-    until(|| async { server.workers().len() == 2 }, "the worker is replaced").await;
-    assert!(!server.workers().contains(&before[0]));
+    eventually("the worker is replaced", || (server.workers().len() == 2).then_some(())).await;
+    assert!(!server.workers().contains(&before[0]) && server.workers().contains(&before[1]));
+    assert_eq!(server.metric("proofbox_worker_restarts_total").await, 1.0);
+}
+
+#[tokio::test]
+async fn a_lost_run_is_never_graded() {
+    let server = Server::start(&["--workers", "1"]);
+    let worker = server.workers()[0];
+    let tests = json!({"kind": "asserts", "asserts": ["assert True", BUSY, "assert True"]});
+    let cases = json!({"kind": "stdin_stdout", "cases": [{"expected_stdout": "done"}, {"expected_stdout": "done"}]});
+    let requests =
+        [json!({"code": "", "tests": tests, "grading": "in_process"}), json!({"code": BUSY, "tests": cases})];
+    let runs = requests.map(|request| server.execute(request));
+    let murder = async {
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        process::signal(worker, libc::SIGKILL);
+    };
+    let (answers, ()) = tokio::join!(futures_util::future::join_all(runs), murder);
+    for answer in answers {
+        assert_shows(
+            &answer,
+            json!({"status": "infrastructure_error", "stderr_class": "infrastructure_error", "tests_passed": 0, "cases": []}),
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_killed_worker_is_back_within_a_second() {
+    let server = Server::start(&["--workers", "1"]);
+    let worker = server.workers()[0];
+    let killed = Instant::now();
+    process::signal(worker, libc::SIGKILL);
+    let answer = run_again(&server, "print(2)").await;
+    let took = killed.elapsed();
+    assert_shows(&answer, json!({"status": "ok", "stdout": "2\n"}));
+    assert_ne!(server.workers(), [worker]);
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    assert_eq!(server.get("/readyz").await.0, 200);
 }
 
 #[tokio::test]
 async fn requests_wait_for_workers_that_are_being_replaced() {
     let server = Server::start(&["--workers", "2"]);
-    for worker in server.workers() {
-        kill(worker, libc::SIGKILL);
+    let before = server.workers();
+    for worker in &before {
+        process::signal(*worker, libc::SIGKILL);
     }
-    // The front process may take a moment to notice; a run that it still sends to a dead worker is lost, and says so.
-    let mut answer = server.execute(json!({"code": "print(2)"})).await;
-    while answer["status"] == "infrastructure_error" {
-        answer = server.execute(json!({"code": "print(2)"})).await;
+    eventually("the front process has noticed", || {
+        server.workers().iter().all(|worker| !before.contains(worker)).then_some(())
+    })
+    .await;
+    let answers = futures_util::future::join_all((0..20).map(|_| server.execute(json!({"code": "print(2)"})))).await;
+    for answer in answers {
+        assert_shows(&answer, json!({"status": "ok", "stdout": "2\n"}));
     }
-    assert_eq!(answer["stdout"], "2\n");
     assert_eq!(server.get("/readyz").await.0, 200);
+}
+
+#[tokio::test]
+async fn a_worker_that_hangs_is_replaced() {
+    let server = Server::start(&["--workers", "1"]);
+    let worker = server.workers()[0];
+    process::signal(worker, libc::SIGSTOP);
+    let lost = server.execute(json!({"code": "print(1)"})).await;
+    assert_shows(&lost, json!({"status": "infrastructure_error"}));
+    assert_shows(&run_again(&server, "print(2)").await, json!({"stdout": "2\n"}));
+    assert!(!process::lives(worker));
 }
 
 #[tokio::test]
 async fn a_client_that_leaves_stops_its_guest() {
     let server = Server::start(&["--workers", "1"]);
-    let client = server.client();
-    let endless = tokio::spawn(async move { client.execute(json!({"code": "while True: pass"})).await });
-    // Workers tell how many are alive every two seconds.
-    until(|| async { server.metric("proofbox_instances_live").await == 1.0 }, "it runs").await;
-    endless.abort();
-    until(|| async { server.metric("proofbox_instances_live").await == 0.0 }, "it is stopped").await;
+    let worker = server.workers()[0];
+    for code in ["while True: pass", "import time\nwhile True: time.sleep(0.001)"] {
+        let endless = server.execute(json!({"code": code}));
+        assert!(tokio::time::timeout(Duration::from_millis(300), endless).await.is_err());
+        eventually_async("it no longer takes CPU time", async || {
+            let before = cpu_ticks(worker);
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            (cpu_ticks(worker) - before <= 1).then_some(())
+        })
+        .await;
+        let live = async || (server.metric("proofbox_instances_live").await == 0.0).then_some(());
+        eventually_async("no interpreter is alive", live).await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_the_queue_is_not_run() {
+    let server = Server::start(&["--workers", "1", "--slots", "1"]);
+    let first = server.execute(json!({"code": BUSY}));
+    let second = async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let waiting = server.execute(json!({"code": "while True: pass"}));
+        assert!(tokio::time::timeout(Duration::from_millis(300), waiting).await.is_err());
+    };
+    let (first, ()) = tokio::join!(first, second);
+    assert_shows(&first, json!({"stdout": "done\n"}));
+    assert_shows(&server.execute(json!({"code": "print(3)"})).await, json!({"stdout": "3\n"}));
+    assert_eq!(server.metric("proofbox_queue_length").await, 0.0);
+}
+
+async fn none_is_left(workers: Vec<u32>) {
+    for worker in workers {
+        eventually("no worker is left behind", || (!process::lives(worker)).then_some(())).await;
+    }
 }
 
 #[tokio::test]
 async fn running_work_finishes_when_the_service_is_told_to_stop() {
-    let server = Server::start(&["--workers", "1"]);
-    let workers = server.workers();
-    let (pid, run) = (server.pid(), server.execute(json!({"code": BUSY})));
-    let stop = async {
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        kill(pid, libc::SIGTERM);
-    };
-    let (answer, ()): (Value, ()) = tokio::join!(run, stop);
-    assert_eq!(answer["stdout"], "done\n");
-    assert!(server.ended().await.success());
-    for worker in workers {
-        until(|| async { !process::lives(worker) }, "no worker is left behind").await;
+    for signal in [libc::SIGTERM, libc::SIGINT] {
+        let server = Server::start(&["--workers", "1"]);
+        let workers = server.workers();
+        let stop = async {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            process::signal(server.pid(), signal);
+            // Nothing new is taken while it goes down.
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            let late = http().post(format!("{}/v1/execute", server.url)).body(r#"{"code": "1"}"#).send().await;
+            assert!(late.is_err_and(|error| error.is_connect()), "it still listens");
+        };
+        let (answer, ()) = tokio::join!(server.execute(json!({"code": BUSY})), stop);
+        assert_shows(&answer, json!({"status": "ok", "stdout": "done\n"}));
+        assert_eq!(server.ended().await.code(), Some(0));
+        none_is_left(workers).await;
     }
+}
+
+#[tokio::test]
+async fn work_that_does_not_finish_is_cut_off_at_the_end_of_the_drain_time() {
+    let server = Server::start_with(&["--workers", "1"], |command| {
+        command.args(["--drain-seconds", "1"]);
+    });
+    let workers = server.workers();
+    let client = server.client();
+    let endless = tokio::spawn(async move { client.try_execute(json!({"code": "while True: pass"})).await });
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let told = Instant::now();
+    process::signal(server.pid(), libc::SIGTERM);
+    assert_eq!(server.ended().await.code(), Some(0));
+    assert!((1..10).contains(&told.elapsed().as_secs()), "{:?}", told.elapsed());
+    assert!(endless.await.expect("it does not panic").is_err());
+    none_is_left(workers).await;
+}
+
+#[tokio::test]
+async fn workers_do_not_outlive_a_front_process_that_is_killed() {
+    let server = Server::start(&["--workers", "2"]);
+    let workers = server.workers();
+    let client = server.client();
+    let busy = tokio::spawn(async move { client.try_execute(json!({"code": "while True: pass"})).await });
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    process::signal(server.pid(), libc::SIGKILL);
+    none_is_left(workers).await;
+    assert!(busy.await.expect("it does not panic").is_err());
 }

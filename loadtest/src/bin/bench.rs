@@ -82,7 +82,14 @@ fn main() -> anyhow::Result<()> {
 }
 
 fn limits() -> Limits {
-    Limits { fuel: 1 << 50, wall: Duration::from_secs(600), memory_bytes: 512 << 20, output_bytes: 1 << 20, files_bytes: 1 << 20, files_count: 64 }
+    Limits {
+        fuel: 1 << 50,
+        wall: Duration::from_secs(600),
+        memory_bytes: 512 << 20,
+        output_bytes: 1 << 20,
+        files_bytes: 1 << 20,
+        files_count: 64,
+    }
 }
 
 fn print_program() -> Program {
@@ -91,9 +98,27 @@ fn print_program() -> Program {
 
 fn function_program() -> Program {
     let code = "def is_prime(n):\n    if n < 2:\n        return False\n    for i in range(2, int(n ** 0.5) + 1):\n        if n % i == 0:\n            return False\n    return True\n";
-    let cases = [(1, false), (2, true), (3, true), (4, false), (17, true), (18, false), (97, true), (100, false), (7919, true), (7920, false)];
-    let asserts = cases.iter().map(|(n, prime)| format!("assert is_prime({n}) == {}", if *prime { "True" } else { "False" })).collect();
-    Program { code: code.to_owned(), tests: Some(InProcessTests::Asserts { setup: String::new(), asserts }), ..Program::default() }
+    let cases = [
+        (1, false),
+        (2, true),
+        (3, true),
+        (4, false),
+        (17, true),
+        (18, false),
+        (97, true),
+        (100, false),
+        (7919, true),
+        (7920, false),
+    ];
+    let asserts = cases
+        .iter()
+        .map(|(n, prime)| format!("assert is_prime({n}) == {}", if *prime { "True" } else { "False" }))
+        .collect();
+    Program {
+        code: code.to_owned(),
+        tests: Some(InProcessTests::Asserts { setup: String::new(), asserts }),
+        ..Program::default()
+    }
 }
 
 async fn once(interpreters: &Interpreters, program: Program) -> anyhow::Result<Outcome> {
@@ -122,7 +147,10 @@ async fn run(interpreters: &Interpreters, runs: usize) -> anyhow::Result<()> {
 }
 
 async fn cpu(interpreters: &Interpreters, python: &PathBuf, rounds: usize, programs: &PathBuf) -> anyhow::Result<()> {
-    let mut files: Vec<_> = std::fs::read_dir(programs).with_context(|| format!("reading {}", programs.display()))?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
+    let mut files: Vec<_> = std::fs::read_dir(programs)
+        .with_context(|| format!("reading {}", programs.display()))?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<_, _>>()?;
     files.retain(|path| path.extension().is_some_and(|extension| extension == "py"));
     files.sort();
     ensure!(!files.is_empty(), "there are no programs in {}", programs.display());
@@ -133,12 +161,21 @@ async fn cpu(interpreters: &Interpreters, python: &PathBuf, rounds: usize, progr
         for _ in 0..rounds {
             let outcome = once(interpreters, Program { code: code.clone(), ..Program::default() }).await?;
             ours.push(seconds(&outcome.stdout.text())?);
-            let output = Command::new(python).args(["-I", "-c", &code]).output().with_context(|| format!("starting {}", python.display()))?;
+            let output = Command::new(python)
+                .args(["-I", "-c", &code])
+                .output()
+                .with_context(|| format!("starting {}", python.display()))?;
             native.push(seconds(&String::from_utf8_lossy(&output.stdout))?);
         }
         let (ours, native) = (median(&mut ours), median(&mut native));
         logs += (ours / native).ln();
-        println!("{:12} {:8.1} ms, native {:8.1} ms, ratio {:.2}", path.file_stem().unwrap_or_default().to_string_lossy(), ours * 1e3, native * 1e3, ours / native);
+        println!(
+            "{:12} {:8.1} ms, native {:8.1} ms, ratio {:.2}",
+            path.file_stem().unwrap_or_default().to_string_lossy(),
+            ours * 1e3,
+            native * 1e3,
+            ours / native
+        );
     }
     println!("geometric mean of the ratios: {:.2}", (logs / files.len() as f64).exp());
     Ok(())
@@ -155,7 +192,13 @@ fn seconds(output: &str) -> anyhow::Result<f64> {
 async fn memory(interpreters: &Interpreters, count: usize) -> anyhow::Result<()> {
     // The guests wait in a sleep, so that all are alive when memory is looked at.
     let program = |code: &str| Program { code: code.to_owned(), ..Program::default() };
-    for (name, code) in [("print(1+1)", "print(1+1)\nimport time\ntime.sleep(3)"), ("function", "def f(n):\n    return [i * i for i in range(n)]\nassert sum(f(1000)) == 332833500\nimport time\ntime.sleep(3)")] {
+    for (name, code) in [
+        ("print(1+1)", "print(1+1)\nimport time\ntime.sleep(3)"),
+        (
+            "function",
+            "def f(n):\n    return [i * i for i in range(n)]\nassert sum(f(1000)) == 332833500\nimport time\ntime.sleep(3)",
+        ),
+    ] {
         once(interpreters, program("pass")).await?;
         let before = anonymous_bytes()?;
         let mut running: Vec<_> = (0..count).map(|_| Box::pin(once(interpreters, program(code)))).collect();

@@ -71,6 +71,7 @@ def prepare():
     _look_for_no_library_sources()
     _restore_site_builtins()
     _count_as_on_64_bits()
+    _know_the_time_zones()
     _watch_environment()
     sys.meta_path.append(_MissingLibrary)
 
@@ -347,6 +348,31 @@ def _count_as_on_64_bits():
 
     _compression.sys = types.SimpleNamespace(maxsize=sys.maxsize)
     sys.maxsize = 2**63 - 1
+
+
+def _know_the_time_zones():
+    """zoneinfo looks for files below TZPATH, then in package tzdata. Here the data is a module, imported when wanted."""
+    import io
+    import zoneinfo
+    from zoneinfo import _common, _tzpath
+
+    def load_tzdata(key):
+        from _proofbox_tzdata import ZONES
+
+        try:
+            return io.BytesIO(ZONES[key])
+        except KeyError:
+            raise _common.ZoneInfoNotFoundError(f"No time zone found with key {key}") from None
+
+    def available_timezones():
+        """The keys of all time zones."""
+        from _proofbox_tzdata import ZONES
+
+        return set(ZONES)
+
+    _common.load_tzdata = load_tzdata
+    _tzpath.find_tzfile = lambda key: None
+    _install(available_timezones, zoneinfo, _tzpath)
 
 
 # ---------------------------------------------------------------- environment variables

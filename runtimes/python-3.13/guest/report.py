@@ -94,7 +94,8 @@ def describe(error):
     try:
         return _describe(error)
     except BaseException:
-        return ("exception", type(error).__name__, text_of(error), None, [])
+        # No memory left, most likely: without the frames then.
+        return (class_of(error), type(error).__name__[:200], text_of(error), None, [])
 
 
 def _describe(error):

@@ -137,7 +137,7 @@ class CheckFunction:
             exec(compile(self.tree, TESTS, "exec", dont_inherit=True), namespace)
             if not self.split:
                 cases.begin(0)
-            namespace["check"](namespace[self.entry_point])
+            exec(compile(f"check({self.entry_point})", TESTS, "exec", dont_inherit=True), namespace)
             if cases.open is not None:
                 cases.end()
         except BaseException as error:

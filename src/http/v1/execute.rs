@@ -23,7 +23,10 @@ use crate::http::extract::JsonBody;
         (status = 503, description = "Going down", body = ErrorBody),
     )
 )]
-pub async fn execute(State(shared): State<Shared>, JsonBody(request): JsonBody<ExecuteRequest>) -> Result<Json<Answer>, ApiError> {
+pub async fn execute(
+    State(shared): State<Shared>,
+    JsonBody(request): JsonBody<ExecuteRequest>,
+) -> Result<Json<Answer>, ApiError> {
     let submission = submission_of(request)?;
     let labels = submission.labels.clone();
     let executed = shared.service.execute(submission).await?;

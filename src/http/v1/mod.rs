@@ -11,7 +11,11 @@ pub use wire::answer_of;
 
 #[derive(OpenApi)]
 #[openapi(
-    info(title = "proofbox", description = "Runs untrusted Python in WebAssembly, and grades it.", license(name = "Apache-2.0", identifier = "Apache-2.0")),
+    info(
+        title = "proofbox",
+        description = "Runs untrusted Python in WebAssembly, and grades it.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0")
+    ),
     paths(execute::execute, runtime::runtime, policies::policies)
 )]
 struct Contract;

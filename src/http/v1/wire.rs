@@ -13,6 +13,7 @@ use crate::domain::run::{Attempt, Deterministic, ErrorReport, File, InProcessTes
 use crate::domain::submission::{Compare, StdinCase, Submission, Tests};
 use crate::domain::verdict::{CaseResult, FailureClass, IntegrityLevel};
 use crate::http::error::ApiError;
+use crate::http::extract::{Object, parse_part};
 use crate::runtime::image::Image;
 use crate::service::{Executed, code_of_completion};
 
@@ -38,7 +39,9 @@ pub struct ExecuteRequest {
     /// Globs of the files to return.
     #[serde(default)]
     fetch_files: Vec<String>,
-    tests: Option<TestsRequest>,
+    /// Kept as it came: its kind says how it is to be read.
+    #[schema(value_type = Option<TestsRequest>)]
+    tests: Option<Json>,
     grading: Option<Grading>,
     #[serde(default)]
     visibility: Visibility,
@@ -46,8 +49,10 @@ pub struct ExecuteRequest {
     #[serde(default = "default_policy")]
     policy: String,
     #[serde(default)]
-    limits: LimitsRequest,
-    deterministic: Option<DeterministicRequest>,
+    #[schema(value_type = LimitsRequest)]
+    limits: Object<LimitsRequest>,
+    #[schema(value_type = Option<DeterministicRequest>)]
+    deterministic: Option<Object<DeterministicRequest>>,
     #[serde(default = "one")]
     #[schema(minimum = 1, maximum = 1)]
     repeat: u32,
@@ -98,27 +103,54 @@ enum Visibility {
     Full,
 }
 
-/// What the snippet is graded by.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+/// What the snippet is graded by. Described here, read by `tests_of`.
+#[derive(ToSchema)]
+#[schema(as = Tests)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[expect(
+    dead_code,
+    reason = "the contract's description; each kind is parsed by itself, so that errors name the field"
+)]
 enum TestsRequest {
     /// Each statement a case (MBPP).
-    Asserts {
-        asserts: Vec<String>,
-        /// Run once before them.
-        #[serde(default)]
-        setup: String,
-    },
+    Asserts(AssertsRequest),
     /// Each asserting statement of `check(candidate)` a case (HumanEval).
-    CheckFunction { source: String, entry_point: String },
+    CheckFunction(CheckFunctionRequest),
     /// One case: running to the end without an exception.
-    Script { source: String },
+    Script(ScriptRequest),
     /// Each case a fresh run of the program; compared on the host.
-    StdinStdout {
-        cases: Vec<StdinCaseRequest>,
-        #[serde(default)]
-        compare: CompareRequest,
-    },
+    StdinStdout(StdinStdoutRequest),
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct AssertsRequest {
+    asserts: Vec<String>,
+    /// Run once before them.
+    #[serde(default)]
+    setup: String,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct CheckFunctionRequest {
+    source: String,
+    entry_point: String,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct ScriptRequest {
+    source: String,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct StdinStdoutRequest {
+    #[schema(value_type = Vec<StdinCaseRequest>)]
+    cases: Vec<Object<StdinCaseRequest>>,
+    #[serde(default)]
+    compare: CompareRequest,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -219,11 +251,15 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
         Some(Tests::InProcess(InProcessTests::CheckFunction { entry_point, .. })) => Some(entry_point.as_str()),
         _ => None,
     };
-    let code = match (request.code, request.completion) {
-        (Some(code), None) => code,
-        (None, Some(completion)) => code_of_completion(&completion, entry_point),
-        (Some(_), Some(_)) => return Err(ApiError::meaningless("completion", "give either `code` or `completion`, not both")),
-        (None, None) => return Err(ApiError::malformed(Some("code".to_owned()), "missing field `code` (or `completion`)")),
+    let (code, code_field) = match (request.code, request.completion) {
+        (Some(code), None) => (code, "code"),
+        (None, Some(completion)) => (code_of_completion(&completion, entry_point), "completion"),
+        (Some(_), Some(_)) => {
+            return Err(ApiError::meaningless("completion", "give either `code` or `completion`, not both"));
+        }
+        (None, None) => {
+            return Err(ApiError::malformed(Some("code".to_owned()), "missing field `code` (or `completion`)"));
+        }
     };
     if request.grading == Some(Grading::Isolated) && matches!(tests, Some(Tests::InProcess(_))) {
         let message = "isolated grading of this kind of test is not available in this version; say \"in_process\"";
@@ -231,15 +267,19 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
     }
     for (name, value) in &request.env {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
-            return Err(ApiError::meaningless(format!("env.{name}"), "a name is not empty and has no `=`; neither name nor value has a NUL"));
+            return Err(ApiError::meaningless(
+                format!("env.{name}"),
+                "a name is not empty and has no `=`; neither name nor value has a NUL",
+            ));
         }
     }
     let result = request.result.map(|result| match result {
         ResultRequest::Word(ResultWord::LastExpression) => ResultWanted::LastExpression,
         ResultRequest::Variable(wanted) => ResultWanted::Variable(wanted.variable),
     });
-    let limits = request.limits;
+    let Object(limits) = request.limits;
     Ok(Submission {
+        code_field,
         program: Program {
             code,
             args: request.args,
@@ -249,7 +289,7 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
             fetch_files: request.fetch_files,
             result,
             tests: None,
-            deterministic: request.deterministic.map(deterministic_of).transpose()?,
+            deterministic: request.deterministic.map(|Object(wanted)| deterministic_of(wanted)).transpose()?,
         },
         tests,
         policy: request.policy,
@@ -265,23 +305,57 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
     })
 }
 
-fn tests_of(tests: TestsRequest) -> Result<Tests, ApiError> {
-    Ok(match tests {
-        TestsRequest::Asserts { asserts, .. } if asserts.is_empty() => return Err(ApiError::meaningless("tests.asserts", "there must be at least one")),
-        TestsRequest::Asserts { asserts, setup } => Tests::InProcess(InProcessTests::Asserts { setup, asserts }),
-        TestsRequest::CheckFunction { source, entry_point } => {
-            let identifier = entry_point.chars().all(|c| c.is_alphanumeric() || c == '_') && entry_point.chars().next().is_some_and(|c| !c.is_numeric());
-            if !identifier {
-                return Err(ApiError::meaningless("tests.entry_point", "it must be the name of a function of the snippet"));
+fn tests_of(tests: Json) -> Result<Tests, ApiError> {
+    const KINDS: &str = "`asserts`, `check_function`, `script`, `stdin_stdout`";
+    let Json::Object(mut fields) = tests else {
+        return Err(ApiError::malformed(Some("tests".to_owned()), "expected an object"));
+    };
+    let wrong_kind = |message: String| ApiError::malformed(Some("tests.kind".to_owned()), message);
+    let kind = match fields.remove("kind") {
+        Some(Json::String(kind)) => kind,
+        Some(_) => return Err(wrong_kind(format!("expected one of {KINDS}"))),
+        None => return Err(wrong_kind(format!("missing field `kind`: one of {KINDS}"))),
+    };
+    let fields = Json::Object(fields);
+    let none = |field: &str| ApiError::meaningless(field, "there must be at least one");
+    Ok(match kind.as_str() {
+        "asserts" => {
+            let AssertsRequest { asserts, setup } = parse_part("tests", fields)?;
+            if asserts.is_empty() {
+                return Err(none("tests.asserts"));
+            }
+            Tests::InProcess(InProcessTests::Asserts { setup, asserts })
+        }
+        "check_function" => {
+            let CheckFunctionRequest { source, entry_point } = parse_part("tests", fields)?;
+            let mut characters = entry_point.chars();
+            let starts = characters.next().is_some_and(|c| c.is_alphabetic() || c == '_');
+            if !starts || !characters.all(|c| c.is_alphanumeric() || c == '_') {
+                return Err(ApiError::meaningless(
+                    "tests.entry_point",
+                    "it must be the name of a function of the snippet",
+                ));
             }
             Tests::InProcess(InProcessTests::CheckFunction { source, entry_point })
         }
-        TestsRequest::Script { source } => Tests::InProcess(InProcessTests::Script { source }),
-        TestsRequest::StdinStdout { cases, .. } if cases.is_empty() => return Err(ApiError::meaningless("tests.cases", "there must be at least one")),
-        TestsRequest::StdinStdout { cases, compare } => {
-            let cases = cases.into_iter().map(|case| StdinCase { stdin: case.stdin, expected_stdout: case.expected_stdout, args: case.args, name: case.name });
-            Tests::StdinStdout { cases: cases.collect(), compare: compare_of(compare)? }
+        "script" => {
+            let ScriptRequest { source } = parse_part("tests", fields)?;
+            Tests::InProcess(InProcessTests::Script { source })
         }
+        "stdin_stdout" => {
+            let StdinStdoutRequest { cases, compare } = parse_part("tests", fields)?;
+            if cases.is_empty() {
+                return Err(none("tests.cases"));
+            }
+            let case = |Object(case): Object<StdinCaseRequest>| StdinCase {
+                stdin: case.stdin,
+                expected_stdout: case.expected_stdout,
+                args: case.args,
+                name: case.name,
+            };
+            Tests::StdinStdout { cases: cases.into_iter().map(case).collect(), compare: compare_of(compare)? }
+        }
+        other => return Err(wrong_kind(format!("unknown variant `{other}`, expected one of {KINDS}"))),
     })
 }
 
@@ -292,24 +366,30 @@ fn compare_of(compare: CompareRequest) -> Result<Compare, ApiError> {
         CompareRequest::Tokens => Compare::Tokens,
         CompareRequest::Unordered => Compare::Unordered,
         CompareRequest::Close { rtol, atol } if rtol >= 0.0 && atol >= 0.0 => Compare::Close { rtol, atol },
-        CompareRequest::Close { .. } => return Err(ApiError::meaningless("tests.compare.close", "tolerances are not negative")),
+        CompareRequest::Close { .. } => {
+            return Err(ApiError::meaningless("tests.compare.close", "tolerances are not negative"));
+        }
     })
 }
 
 fn file_of((path, content): (String, FileContent)) -> Result<File, ApiError> {
     let content = match content {
         FileContent::Text(text) => text.into_bytes(),
-        FileContent::Bytes(bytes) => {
-            BASE64.decode(&bytes.base64).map_err(|error| ApiError::malformed(Some(format!("files.{path}.base64")), format!("not base64: {error}")))?
-        }
+        FileContent::Bytes(bytes) => BASE64.decode(&bytes.base64).map_err(|error| {
+            ApiError::malformed(Some(format!("files.{path}.base64")), format!("not base64: {error}"))
+        })?,
     };
     Ok(File { path, content })
 }
 
 fn deterministic_of(request: DeterministicRequest) -> Result<Deterministic, ApiError> {
     let field = "deterministic.start_time";
-    let time: jiff::Timestamp = request.start_time.parse().map_err(|error| ApiError::malformed(Some(field.to_owned()), format!("not an RFC 3339 time: {error}")))?;
-    let nanoseconds = u64::try_from(time.as_nanosecond()).map_err(|_| ApiError::meaningless(field, "it must lie between 1970 and 2554"))?;
+    let time: jiff::Timestamp = request
+        .start_time
+        .parse()
+        .map_err(|error| ApiError::malformed(Some(field.to_owned()), format!("not an RFC 3339 time: {error}")))?;
+    let nanoseconds = u64::try_from(time.as_nanosecond())
+        .map_err(|_| ApiError::meaningless(field, "it must lie between 1970 and 2554"))?;
     Ok(Deterministic { seed: request.seed, start_time_nanoseconds: nanoseconds })
 }
 
@@ -352,6 +432,8 @@ pub struct Answer {
     lint: Option<Json>,
     flaky: Vec<String>,
     files: BTreeMap<String, Base64Content>,
+    /// Why the files could not be returned, where they could not.
+    files_error: Option<String>,
     limits: LimitsInForce,
     runtime: RuntimeAnswer,
     labels: BTreeMap<String, String>,
@@ -471,7 +553,20 @@ struct ErrorFields {
 
 /// The answer on the wire.
 pub fn answer_of(executed: Executed, image: &Image, labels: BTreeMap<String, String>) -> Answer {
-    let Executed { id, verdict, cost, stdout, stderr, result, files, attempts, attempts_dropped, limits, policy } = executed;
+    let Executed {
+        id,
+        verdict,
+        cost,
+        stdout,
+        stderr,
+        result,
+        files,
+        files_error,
+        attempts,
+        attempts_dropped,
+        limits,
+        policy,
+    } = executed;
     let passed = verdict.passed();
     let blocked = verdict.class == FailureClass::PolicyBlocked;
     Answer {
@@ -480,7 +575,11 @@ pub fn answer_of(executed: Executed, image: &Image, labels: BTreeMap<String, Str
         exit_code: verdict.exit_code,
         stderr_class: verdict.class.word(),
         tests_passed: passed,
-        tests_total: if verdict.integrity.level == IntegrityLevel::None { verdict.integrity.planned } else { verdict.cases.len() },
+        tests_total: if verdict.integrity.level == IntegrityLevel::None {
+            verdict.integrity.planned
+        } else {
+            verdict.cases.len()
+        },
         execution_seconds: cost.execution.as_secs_f64(),
         queue_seconds: cost.queue.as_secs_f64(),
         cpu_seconds: cost.cpu.as_secs_f64(),
@@ -503,7 +602,10 @@ pub fn answer_of(executed: Executed, image: &Image, labels: BTreeMap<String, Str
             findings: Vec::new(),
             scan_seconds: 0.0,
         },
-        boundary: BoundaryAnswer { attempts: attempts.into_iter().map(attempt_answer).collect(), dropped: attempts_dropped },
+        boundary: BoundaryAnswer {
+            attempts: attempts.into_iter().map(attempt_answer).collect(),
+            dropped: attempts_dropped,
+        },
         integrity: IntegrityAnswer {
             level: verdict.integrity.level.word(),
             planned: verdict.integrity.planned,
@@ -512,15 +614,28 @@ pub fn answer_of(executed: Executed, image: &Image, labels: BTreeMap<String, Str
         },
         lint: None,
         flaky: Vec::new(),
-        files: files.into_iter().map(|file| (file.path, Base64Content { base64: BASE64.encode(file.content) })).collect(),
+        files: files
+            .into_iter()
+            .map(|file| (file.path, Base64Content { base64: BASE64.encode(file.content) }))
+            .collect(),
+        files_error,
         limits: (&limits).into(),
-        runtime: RuntimeAnswer { image_hash: image.image_hash.clone(), python: image.python.clone(), packages_hash: image.packages_hash.clone() },
+        runtime: RuntimeAnswer {
+            image_hash: image.image_hash.clone(),
+            python: image.python.clone(),
+            packages_hash: image.packages_hash.clone(),
+        },
         labels,
     }
 }
 
 fn error_answer(error: ErrorReport) -> ErrorAnswer {
-    let frame = |frame: crate::domain::run::Frame| FrameAnswer { file: frame.file, line: frame.line, function: frame.function, source: frame.source };
+    let frame = |frame: crate::domain::run::Frame| FrameAnswer {
+        file: frame.file,
+        line: frame.line,
+        function: frame.function,
+        source: frame.source,
+    };
     ErrorAnswer {
         class: error.class.word(),
         type_name: error.type_name,
@@ -542,5 +657,11 @@ fn case_answer(case: CaseResult) -> CaseAnswer {
 }
 
 fn attempt_answer(attempt: Attempt) -> AttemptAnswer {
-    AttemptAnswer { kind: json!(attempt.kind), operation: attempt.operation, target: attempt.target, allowed: attempt.allowed, count: attempt.count }
+    AttemptAnswer {
+        kind: json!(attempt.kind),
+        operation: attempt.operation,
+        target: attempt.target,
+        allowed: attempt.allowed,
+        count: attempt.count,
+    }
 }

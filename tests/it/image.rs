@@ -1,0 +1,131 @@
+//! The image in the cache is verified before it is loaded, and made again when it is not what it should be.
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use serde_json::Value;
+
+use crate::harness::{Server, proofbox};
+
+/// A cache of its own with a copy of the image that this binary runs.
+struct Cache {
+    directory: tempfile::TempDir,
+    /// Of the image, with its manifest.
+    image: PathBuf,
+    /// The compiled module.
+    compiled: PathBuf,
+}
+
+fn copy() -> Cache {
+    // Starting a server makes the image where there is none.
+    let _ = Server::shared();
+    let output = proofbox(&["runtime", "info", "--json"]).output().expect("the binary was built");
+    let info: Value = serde_json::from_slice(&output.stdout).expect("there is an image");
+    let compiled = PathBuf::from(info["compiled"].as_str().expect("a path"));
+    let original = compiled.parent().expect("a directory").to_owned();
+    let directory = tempfile::tempdir().expect("a directory");
+    let image = directory.path().join("runtimes").join(original.file_name().expect("a name"));
+    std::fs::create_dir_all(&image).expect("a directory");
+    for name in ["image.wasm", "manifest.json", compiled.file_name().and_then(|name| name.to_str()).expect("a name")] {
+        std::fs::copy(original.join(name), image.join(name)).expect("a file of the cache");
+    }
+    // The manifest says where the compiled module lies.
+    let manifest = std::fs::read_to_string(image.join("manifest.json")).expect("a manifest");
+    let moved = manifest.replace(original.to_str().expect("UTF-8"), image.to_str().expect("UTF-8"));
+    std::fs::write(image.join("manifest.json"), moved).expect("a file");
+    let compiled = image.join(compiled.file_name().expect("a name"));
+    Cache { directory, image, compiled }
+}
+
+impl Cache {
+    fn proofbox(&self, arguments: &[&str]) -> Output {
+        let mut command = proofbox(arguments);
+        command.env("PROOFBOX_CACHE_DIR", self.directory.path()).env_remove("PROOFBOX_IMAGE");
+        command.output().expect("the binary was built")
+    }
+
+    /// Whether the image would be loaded as it is.
+    fn is_taken(&self) -> bool {
+        self.proofbox(&["runtime", "info"]).status.success()
+    }
+}
+
+/// Changes one bit in the middle of a file.
+fn alter(path: &Path) {
+    let mut bytes = std::fs::read(path).expect("a file");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(path, bytes).expect("a file");
+}
+
+fn shorten(path: &Path) {
+    let bytes = std::fs::read(path).expect("a file");
+    std::fs::write(path, &bytes[..bytes.len() / 2]).expect("a file");
+}
+
+#[test]
+fn an_altered_image_is_not_loaded() {
+    let cache = copy();
+    assert!(cache.is_taken());
+    let good = std::fs::read(&cache.compiled).expect("a file");
+    alter(&cache.compiled);
+    assert!(!cache.is_taken());
+    // It is compiled again, from the module that the recipe made.
+    let file = cache.directory.path().join("a.py");
+    std::fs::write(&file, "print(6 * 7)").expect("a file");
+    let output = cache.proofbox(&["run", file.to_str().expect("UTF-8")]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "42\n", "{stderr}");
+    assert!(stderr.contains("Compiling"), "{stderr}");
+    assert!(cache.is_taken() && std::fs::read(&cache.compiled).expect("a file") == good);
+}
+
+#[test]
+fn a_cache_that_is_not_whole_is_not_used() {
+    let cache = copy();
+    let manifest = cache.image.join("manifest.json");
+    let whole = std::fs::read(&manifest).expect("a file");
+    shorten(&manifest);
+    assert!(!cache.is_taken(), "a manifest cut short");
+    std::fs::write(&manifest, &whole).expect("a file");
+    assert!(cache.is_taken());
+    shorten(&cache.compiled);
+    assert!(!cache.is_taken(), "a module cut short");
+    std::fs::remove_file(&cache.compiled).expect("a file");
+    assert!(!cache.is_taken(), "no module");
+}
+
+#[test]
+fn an_image_for_another_machine_is_not_loaded() {
+    let cache = copy();
+    let path = cache.image.join("manifest.json");
+    let mut manifest: Value = serde_json::from_slice(&std::fs::read(&path).expect("a file")).expect("JSON");
+    manifest["compiled_for"] = Value::from("another");
+    std::fs::write(&path, manifest.to_string()).expect("a file");
+    assert!(!cache.is_taken());
+}
+
+#[test]
+fn an_image_file_that_cannot_be_used_is_named_and_leaves_nothing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let files: [(&str, &[u8]); 3] =
+        [("text.wasm", b"not wasm"), ("empty.wasm", b"\0asm\x01\0\0\0"), ("nothing.wasm", b"")];
+    for (name, content) in files {
+        let path = directory.path().join(name);
+        std::fs::write(&path, content).expect("a file");
+        let cache = directory.path().join(format!("cache-{name}"));
+        let mut command = proofbox(&["runtime", "build"]);
+        command.env("PROOFBOX_CACHE_DIR", &cache).env("PROOFBOX_IMAGE", &path);
+        let output = command.output().expect("the binary was built");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(125) && stderr.contains(name), "{name}: {stderr}");
+        let left = std::fs::read_dir(cache.join("runtimes")).map_or(0, Iterator::count);
+        assert_eq!(left, 0, "{name} left something in the cache");
+    }
+    let missing = proofbox(&["runtime", "build"])
+        .env("PROOFBOX_IMAGE", directory.path().join("missing.wasm"))
+        .output()
+        .expect("it was built");
+    let stderr = String::from_utf8_lossy(&missing.stderr);
+    assert!(missing.status.code() == Some(125) && stderr.contains("missing.wasm"), "{stderr}");
+}
