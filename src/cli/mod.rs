@@ -46,7 +46,15 @@ enum Command {
 
 /// Carries out the command line.
 pub fn main() -> ExitCode {
-    match dispatch(Cli::parse()) {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        // Asking for help is no error; clap tells where each belongs.
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { OWN_ERROR } else { 0 });
+        }
+    };
+    match dispatch(cli) {
         Ok(code) => code,
         Err(error) => {
             // Causes that the message has in it already are not said twice.

@@ -1,7 +1,7 @@
 //! `proofbox run FILE`: the service without its HTTP.
 
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, Read};
+use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -97,7 +97,7 @@ pub fn run(arguments: RunArguments, config: Config) -> anyhow::Result<ExitCode> 
         anyhow::bail!("the sandbox failed; try again");
     }
     if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&answer_of(executed, &image, BTreeMap::new()))?);
+        out(&format!("{}\n", serde_json::to_string_pretty(&answer_of(executed, &image, BTreeMap::new()))?));
     } else {
         print(&executed);
     }
@@ -142,8 +142,8 @@ fn tests_of(source: String, kind: Option<Kind>, entry_point: Option<&str>, code:
 fn print(executed: &Executed) {
     let colours = config::colours();
     let paint = |text: &str, colour: u8| if colours { format!("\x1b[{colour}m{text}\x1b[0m") } else { text.to_owned() };
-    print!("{}", harmless(&executed.stdout.text()));
-    eprint!("{}", harmless(&executed.stderr.text()));
+    out(&harmless(&executed.stdout.text()));
+    note(&harmless(&executed.stderr.text()));
     let verdict = &executed.verdict;
     for case in &verdict.cases {
         let colour = if case.status == CaseStatus::Passed { 32 } else { 31 };
@@ -173,6 +173,15 @@ fn print(executed: &Executed) {
     {
         eprintln!("{}", harmless(&error.message));
     }
+}
+
+/// Whoever reads may have seen enough (`| head`): what can't be written is not missed.
+fn out(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+fn note(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 /// Control characters but newline and tab, in the notation of `cat -v`'s caret or as `\x9b`.

@@ -8,7 +8,6 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use crate::policy::Refusal;
-use crate::sandbox::FilesError;
 use crate::service::ExecuteError;
 
 /// An error of the service itself, as the client sees it: a stable code, a sentence, and the field it is about.
@@ -131,8 +130,7 @@ impl From<ExecuteError> for ApiError {
             ExecuteError::TooLarge { field, asked, allowed, .. } => {
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message).field(field).range(asked, allowed)
             }
-            ExecuteError::Files(error) => {
-                let field = if matches!(error, FilesError::BadPattern { .. }) { "fetch_files" } else { "files" };
+            ExecuteError::Files { field, .. } => {
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_file", message).field(field)
             }
             ExecuteError::Busy(busy) => {

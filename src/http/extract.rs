@@ -53,15 +53,14 @@ pub fn parse_part<T: DeserializeOwned>(below: &str, part: serde_json::Value) -> 
 
 fn malformed(below: &str, error: serde_path_to_error::Error<serde_json::Error>) -> ApiError {
     let path = error.path().to_string();
-    let inner = error.into_inner();
-    let message = inner.to_string();
+    let message = error.into_inner().to_string();
     // An unknown or missing field is named in the message, its parent in the path.
     let named = ["unknown field `", "missing field `"]
         .into_iter()
         .find_map(|start| message.strip_prefix(start)?.split('`').next());
     let mut parts = vec![below];
-    // Where the text is no JSON, the path says nothing.
-    if inner.is_data() && !matches!(path.as_str(), "." | "?") {
+    // Where the text is no JSON, the path may say nothing.
+    if !matches!(path.as_str(), "." | "?") {
         parts.push(&path);
     }
     if let Some(named) = named

@@ -73,10 +73,11 @@ async fn method_not_allowed() -> ApiError {
     ApiError::method_not_allowed()
 }
 
-/// A body that says itself that it is too large is not waited for.
+/// A body that says itself that it is far too large is not waited for. (One that is somewhat too large is read as far as
+/// it may go: clients listen more readily once they have sent.)
 async fn refuse_announced_excess(most: usize, request: Request, next: Next) -> Response {
     let announced = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if announced.is_some_and(|length| length > most as u64) {
+    if announced.is_some_and(|length| length > most as u64 * 8) {
         return ApiError::body_too_large().into_response();
     }
     next.run(request).await

@@ -245,11 +245,11 @@ fn outcome(end: End, state: State, times: Times, fuel: u64, start: Duration, fet
 /// Checks that the files of a program can be put into its sandbox, and that those it asks for can be looked for.
 ///
 /// # Errors
-/// The first that can't.
-pub fn check_files(program: &Program, limits: &Limits) -> Result<(), FilesError> {
-    let tree = tree(program, limits)?;
+/// The first that can't, with the field that it is in.
+pub fn check_files(program: &Program, limits: &Limits) -> Result<(), (&'static str, FilesError)> {
+    let tree = tree(program, limits).map_err(|error| ("files", error))?;
     let found = lock(&tree).glob(&program.fetch_files, limits.files_bytes);
-    found.map(drop)
+    found.map(drop).map_err(|error| ("fetch_files", error))
 }
 
 fn tree(program: &Program, limits: &Limits) -> Result<SharedTree, FilesError> {

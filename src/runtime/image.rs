@@ -130,7 +130,15 @@ impl Image {
             Some(path) => fs::read(path).map_err(io("reading the image", path))?,
             None => initialised(source, &directory)?,
         };
-        compile(&directory, &module)
+        let compiled = compile(&directory, &module);
+        match (&source.prebuilt, compiled) {
+            (Some(path), Err(ImageError::Engine { what, reason })) => {
+                // The file is not ours to keep trying: nothing of it is left.
+                let _ = fs::remove_dir_all(&directory);
+                Err(ImageError::Engine { what, reason: format!("{}: {reason}", path.display()) })
+            }
+            (_, compiled) => compiled,
+        }
     }
 }
 

@@ -13,8 +13,8 @@ pub struct SandboxError(#[from] WorkerError);
 /// Checks the files of a program before it is run: where they lie, and whether they fit the grant.
 ///
 /// # Errors
-/// What a client can put right.
-pub fn check_files(program: &Program, grant: &Grant) -> Result<(), FilesError> {
+/// What a client can put right, with the field that it is in.
+pub fn check_files(program: &Program, grant: &Grant) -> Result<(), (&'static str, FilesError)> {
     crate::runtime::check_files(program, grant.limits())
 }
 

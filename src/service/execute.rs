@@ -35,8 +35,13 @@ pub enum ExecuteError {
         unit: &'static str,
     },
     /// A file of the request can't be put into the sandbox.
-    #[error(transparent)]
-    Files(#[from] FilesError),
+    #[error("{error}")]
+    Files {
+        /// The field of the request.
+        field: &'static str,
+        /// What is wrong with it.
+        error: FilesError,
+    },
     /// No place, and no room to wait.
     #[error(transparent)]
     Busy(#[from] Busy),
@@ -105,7 +110,7 @@ impl Service {
             }
             Some(Tests::StdinStdout { cases, compare }) => Some((cases, compare)),
         };
-        sandbox::check_files(&program, &grant)?;
+        sandbox::check_files(&program, &grant).map_err(|(field, error)| ExecuteError::Files { field, error })?;
         let graded = program.tests.is_some();
         let done = match stdin_cases {
             Some((cases, compare)) => self.run_cases(&program, &grant, &cases, compare).await,
@@ -160,10 +165,11 @@ impl Service {
             Some(Tests::InProcess(CheckFunction { source, .. } | Script { source })) => (source.len(), 1),
             Some(Tests::StdinStdout { cases, .. }) => (0, cases.len()),
         };
+        let cases_field = if matches!(tests, Some(Tests::InProcess(_))) { "tests.asserts" } else { "tests.cases" };
         let checks = [
             (code_field, program.code.len(), allowed.code_bytes, "bytes"),
             ("tests", source, allowed.code_bytes, "bytes"),
-            ("tests.cases", cases, allowed.cases, "cases"),
+            (cases_field, cases, allowed.cases, "cases"),
         ];
         match checks.into_iter().find(|(_, asked, allowed, _)| asked > allowed) {
             Some((field, asked, allowed, unit)) => Err(ExecuteError::TooLarge { field, asked, allowed, unit }),

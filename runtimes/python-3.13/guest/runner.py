@@ -13,7 +13,9 @@ Status and error of a case as the candidate's own interpreter tells them are the
 
 import atexit
 import linecache
+import logging
 import sys
+import weakref
 
 import _proofbox
 import _proofbox_environment as environment
@@ -41,8 +43,6 @@ def prepare():
     gc.freeze()
 
 
-_run_exit_functions = atexit._run_exitfuncs
-
 WARM_UP = """
 import sys
 def add(a, b):
@@ -64,8 +64,6 @@ WARM_UP_TESTS = (
 def warm_up(main):
     """Runs what every run runs until the interpreter has specialised it (PEP 659): bytecode that still adapts writes to
     itself, and so to the image."""
-    global _run_exit_functions
-    _run_exit_functions = lambda: None  # those of the library are for the runs
     clean = dict(main)
     for round in range(24):
         for wanted in WARM_UP_TESTS:
@@ -75,7 +73,10 @@ def warm_up(main):
             main.update(clean)
     linecache.clearcache()
     environment._started = False
-    _run_exit_functions = atexit._run_exitfuncs
+    # The library registers again what it needs (weakref.finalize), or has nothing to end (multiprocessing); logging is
+    # seen to by _finish.
+    atexit._clear()
+    weakref.finalize._registered_with_atexit = False
 
 
 def run(request):
@@ -169,7 +170,10 @@ def _ended(error, graded):
 def _finish(exit_code):
     """What an interpreter does at its end: exit functions, then the buffers."""
     try:
-        _run_exit_functions()
+        atexit._run_exitfuncs()
+        # The one handler that is always there writes to stderr at once.
+        if len(logging._handlerList) > 1:
+            logging.shutdown()
     except SystemExit:
         pass
     except BaseException:
