@@ -88,7 +88,7 @@ async fn waiting_for_a_core_does_not_count_against_a_program() {
 
 #[tokio::test]
 async fn memory_beyond_the_limit_is_an_error_that_python_can_catch() {
-    let code = "try:\n    x = bytes(1 << 30)\nexcept MemoryError:\n    print('caught')\nprint(len(bytes(1 << 20)))";
+    let code = "try:\n    x = bytes(300 << 20)\nexcept MemoryError:\n    print('caught')\nprint(len(bytes(1 << 20)))";
     assert_shows(
         &under(json!({}), code).await,
         json!({"status": "ok", "stdout": "caught\n1048576\n", "stderr_class": "none"}),

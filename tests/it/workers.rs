@@ -7,6 +7,11 @@ use serde_json::{Value, json};
 use crate::harness::{Server, assert_shows, http};
 use crate::process::{self, cpu_ticks, eventually, eventually_async};
 
+/// What never ends, under these limits, before the test has lost its patience.
+fn endless(code: &str) -> Value {
+    json!({"code": code, "limits": {"fuel": 10_000_000_000_000u64, "wall_seconds": 600}})
+}
+
 /// A second and a half of work.
 const BUSY: &str = "import time\nend = time.monotonic() + 1.5\nwhile time.monotonic() < end: pass\nprint('done')";
 
@@ -126,8 +131,8 @@ async fn a_client_that_leaves_stops_its_guest() {
     let server = Server::start(&["--workers", "1"]);
     let worker = server.workers()[0];
     for code in ["while True: pass", "import time\nwhile True: time.sleep(0.001)"] {
-        let endless = server.execute(json!({"code": code}));
-        assert!(tokio::time::timeout(Duration::from_millis(300), endless).await.is_err());
+        let run = server.execute(endless(code));
+        assert!(tokio::time::timeout(Duration::from_millis(300), run).await.is_err());
         eventually_async("it no longer takes CPU time", async || {
             let before = cpu_ticks(worker);
             tokio::time::sleep(Duration::from_millis(300)).await;
@@ -145,7 +150,7 @@ async fn a_client_that_leaves_the_queue_is_not_run() {
     let first = server.execute(json!({"code": BUSY}));
     let second = async {
         tokio::time::sleep(Duration::from_millis(200)).await;
-        let waiting = server.execute(json!({"code": "while True: pass"}));
+        let waiting = server.execute(endless("while True: pass"));
         assert!(tokio::time::timeout(Duration::from_millis(300), waiting).await.is_err());
     };
     let (first, ()) = tokio::join!(first, second);
@@ -187,13 +192,13 @@ async fn work_that_does_not_finish_is_cut_off_at_the_end_of_the_drain_time() {
     });
     let workers = server.workers();
     let client = server.client();
-    let endless = tokio::spawn(async move { client.try_execute(json!({"code": "while True: pass"})).await });
+    let run = tokio::spawn(async move { client.try_execute(endless("while True: pass")).await });
     tokio::time::sleep(Duration::from_millis(300)).await;
     let told = Instant::now();
     process::signal(server.pid(), libc::SIGTERM);
     assert_eq!(server.ended().await.code(), Some(0));
     assert!((1..10).contains(&told.elapsed().as_secs()), "{:?}", told.elapsed());
-    assert!(endless.await.expect("it does not panic").is_err());
+    assert!(run.await.expect("it does not panic").is_err());
     none_is_left(workers).await;
 }
 
@@ -202,9 +207,9 @@ async fn workers_do_not_outlive_a_front_process_that_is_killed() {
     let server = Server::start(&["--workers", "2"]);
     let workers = server.workers();
     let client = server.client();
-    let busy = tokio::spawn(async move { client.try_execute(json!({"code": "while True: pass"})).await });
+    let run = tokio::spawn(async move { client.try_execute(endless("while True: pass")).await });
     tokio::time::sleep(Duration::from_millis(300)).await;
     process::signal(server.pid(), libc::SIGKILL);
     none_is_left(workers).await;
-    assert!(busy.await.expect("it does not panic").is_err());
+    assert!(run.await.expect("it does not panic").is_err());
 }
