@@ -169,7 +169,12 @@ impl Config {
         };
         in_range("--workers (PROOFBOX_WORKERS)", config.workers, 1..=256, "it must be from 1 to 256")?;
         // Each slot reserves 4 GiB of address space, of which a process has 128 TiB.
-        in_range("--slots (PROOFBOX_SLOTS)", config.slots as usize, 1..=4096, "it must be from 1 to 4096")?;
+        in_range(
+            "--slots (PROOFBOX_SLOTS)",
+            config.slots as usize,
+            2..=4096,
+            "it must be from 2 to 4096: tests of an interpreter of their own need two",
+        )?;
         in_range(
             "--body-bytes (PROOFBOX_BODY_BYTES)",
             config.body_bytes,

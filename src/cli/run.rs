@@ -11,8 +11,8 @@ use clap::{Args, ValueEnum};
 use crate::app::App;
 use crate::config::{self, Config};
 use crate::domain::grant::AskedLimits;
-use crate::domain::run::{InProcessTests, Program};
-use crate::domain::submission::{Submission, Tests};
+use crate::domain::run::{Program, PythonTests};
+use crate::domain::submission::{Grading, Submission, Tests};
 use crate::domain::verdict::{CaseStatus, Status};
 use crate::http::answer_of;
 use crate::service::Executed;
@@ -25,7 +25,7 @@ pub struct RunArguments {
     /// Arguments of the snippet
     #[arg(trailing_var_arg = true)]
     args: Vec<String>,
-    /// Tests, run in the snippet's own interpreter
+    /// Tests
     #[arg(long, value_name = "FILE")]
     tests: Option<PathBuf>,
     /// What the tests are [default: check-function when they define check(candidate), else script]
@@ -34,6 +34,9 @@ pub struct RunArguments {
     /// The function that check(candidate) is given [default: the last one of the snippet]
     #[arg(long, value_name = "NAME")]
     entry_point: Option<String>,
+    /// Where the tests run
+    #[arg(long, value_enum, default_value = "isolated")]
+    grading: GradingArgument,
     /// Policy pack
     #[arg(long, default_value = "default")]
     policy: String,
@@ -61,6 +64,16 @@ enum Kind {
     Script,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum GradingArgument {
+    /// In an interpreter of their own, which the snippet can't reach
+    Isolated,
+    /// In the snippet's own interpreter: compatible with everything, and forgeable
+    InProcess,
+    /// Isolated, and in process where the tests want what can't be had so
+    Auto,
+}
+
 /// Runs the file in a worker of its own.
 pub fn run(arguments: RunArguments, config: Config) -> anyhow::Result<ExitCode> {
     let code = read(&arguments.file)?;
@@ -76,6 +89,11 @@ pub fn run(arguments: RunArguments, config: Config) -> anyhow::Result<ExitCode> 
         code_field: "code",
         program: Program { code, args: arguments.args, stdin, ..Program::default() },
         tests,
+        grading: match arguments.grading {
+            GradingArgument::Isolated => Grading::Isolated,
+            GradingArgument::InProcess => Grading::InProcess,
+            GradingArgument::Auto => Grading::Auto,
+        },
         policy: arguments.policy,
         limits: AskedLimits {
             fuel: arguments.fuel,
@@ -85,7 +103,7 @@ pub fn run(arguments: RunArguments, config: Config) -> anyhow::Result<ExitCode> 
         },
         labels: BTreeMap::new(),
     };
-    let config = Config { workers: 1, slots: 1, ..config };
+    let config = Config { workers: 1, slots: 2, ..config };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (executed, image) = runtime.block_on(async {
         let app = App::new(&config).await?;
@@ -120,9 +138,9 @@ fn tests_of(source: String, kind: Option<Kind>, entry_point: Option<&str>, code:
     } else {
         Kind::Script
     });
-    Ok(Tests::InProcess(match kind {
-        Kind::Script => InProcessTests::Script { source },
-        Kind::Asserts => InProcessTests::Asserts {
+    Ok(Tests::Python(match kind {
+        Kind::Script => PythonTests::Script { source },
+        Kind::Asserts => PythonTests::Asserts {
             setup: String::new(),
             asserts: source.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect(),
         },
@@ -133,7 +151,7 @@ fn tests_of(source: String, kind: Option<Kind>, entry_point: Option<&str>, code:
                 .or_else(last)
                 .context("the snippet defines no function: name one with --entry-point")?
                 .to_owned();
-            InProcessTests::CheckFunction { source, entry_point }
+            PythonTests::CheckFunction { source, entry_point }
         }
     }))
 }

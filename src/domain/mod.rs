@@ -1,5 +1,6 @@
 //! The vocabulary that every floor shares. Depends on nothing of ours and does no I/O.
 
+pub mod failure;
 pub mod grant;
 pub mod ids;
 pub mod run;

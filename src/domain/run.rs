@@ -25,8 +25,14 @@ pub struct Program {
     pub fetch_files: Vec<String>,
     /// The value to return.
     pub result: Option<ResultWanted>,
-    /// Tests to be run in the snippet's own interpreter.
-    pub tests: Option<InProcessTests>,
+    /// What it is graded by.
+    pub tests: Option<PythonTests>,
+    /// Whether its tests are run in an interpreter of their own.
+    pub isolated: bool,
+    /// The name under which tests import the snippet; without one it runs as `__main__`.
+    pub module: Option<String>,
+    /// Files of the tests: where the candidate is not.
+    pub test_files: Vec<File>,
     /// Seed and start time of a run that must be repeatable.
     pub deterministic: Option<Deterministic>,
 }
@@ -59,9 +65,10 @@ pub struct Deterministic {
     pub start_time_nanoseconds: u64,
 }
 
-/// Tests that the candidate's own interpreter runs: fast, and no stronger than the candidate is honest.
+/// Tests that Python runs: in an interpreter of their own, or in the candidate's, where they are no stronger than the
+/// candidate is honest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum InProcessTests {
+pub enum PythonTests {
     /// Each statement a case (MBPP).
     Asserts {
         /// Run once before them.
@@ -100,10 +107,28 @@ pub struct Outcome {
     pub attempts: Vec<Attempt>,
     /// Attempts that were not kept because there were too many.
     pub attempts_dropped: u64,
+    /// The interpreter of the tests, where they had one of their own; all else here is the candidate's, but for the
+    /// cases, which the tests report.
+    pub grader: Option<Box<GraderOutcome>>,
     /// The files asked for.
     pub files: Vec<File>,
     /// Why they could not be had.
     pub files_error: Option<String>,
+}
+
+/// How the interpreter of the tests ended, and what it cost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GraderOutcome {
+    /// Why it is no longer running.
+    pub end: End,
+    /// What it cost.
+    pub usage: Usage,
+    /// What the tests printed.
+    pub stdout: Captured,
+    /// Likewise.
+    pub stderr: Captured,
+    /// Interpreters that the candidate had: one more for each that it lost.
+    pub candidates: usize,
 }
 
 /// Why a guest is no longer running.
@@ -156,6 +181,10 @@ pub struct Report {
     pub error: Option<ErrorReport>,
     /// Messages that an honest runner does not send.
     pub odd_messages: u64,
+    /// What the tests' interpreter saw that an honest candidate does not need.
+    pub signals: Vec<String>,
+    /// What the tests wanted that can't be had when they run apart from the candidate.
+    pub inexpressible: Vec<String>,
 }
 
 /// One case as the guest's runner reported it, with what the host measured.
@@ -171,6 +200,10 @@ pub struct CaseReport {
     pub fuel_used: u64,
     /// Measured by the host.
     pub execution: Duration,
+    /// The largest linear memory of the candidate so far, in bytes.
+    pub peak_memory_bytes: u64,
+    /// The beginning of what the candidate printed meanwhile.
+    pub printed: String,
 }
 
 /// A Python exception.

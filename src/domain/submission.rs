@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::grant::AskedLimits;
-use super::run::{InProcessTests, Program};
+use super::run::{Program, PythonTests};
 
 /// One submission, parsed and not yet admitted.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +14,8 @@ pub struct Submission {
     pub code_field: &'static str,
     /// What it is graded by; without it the snippet is only run.
     pub tests: Option<Tests>,
+    /// Where the tests run.
+    pub grading: Grading,
     /// Name of the policy.
     pub policy: String,
     /// Limits other than the policy's.
@@ -22,11 +24,23 @@ pub struct Submission {
     pub labels: BTreeMap<String, String>,
 }
 
+/// Where Python tests run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Grading {
+    /// In an interpreter of their own, which the candidate can't reach.
+    #[default]
+    Isolated,
+    /// In the candidate's own: compatible with everything, and forgeable.
+    InProcess,
+    /// Isolated; in process where the tests turn out to want what can't be had so, and they have not passed.
+    Auto,
+}
+
 /// What a snippet is graded by.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Tests {
-    /// Python, run where the candidate runs.
-    InProcess(InProcessTests),
+    /// Python.
+    Python(PythonTests),
     /// Input and expected output; compared on the host.
     StdinStdout {
         /// Each is one fresh run.
@@ -40,9 +54,9 @@ impl Tests {
     /// How many cases are planned, where the host can tell before the run.
     pub fn known_cases(&self) -> Option<usize> {
         match self {
-            Self::InProcess(InProcessTests::Asserts { asserts, .. }) => Some(asserts.len()),
-            Self::InProcess(InProcessTests::Script { .. }) => Some(1),
-            Self::InProcess(InProcessTests::CheckFunction { .. }) => None,
+            Self::Python(PythonTests::Asserts { asserts, .. }) => Some(asserts.len()),
+            Self::Python(PythonTests::Script { .. }) => Some(1),
+            Self::Python(PythonTests::CheckFunction { .. }) => None,
             Self::StdinStdout { cases, .. } => Some(cases.len()),
         }
     }

@@ -130,6 +130,10 @@ pub struct CaseResult {
     pub class: FailureClass,
     /// The same in words.
     pub message: Option<String>,
+    /// The largest linear memory so far, in bytes.
+    pub peak_memory_bytes: u64,
+    /// The beginning of what the candidate printed in it, where tests have an interpreter of their own.
+    pub stdout: String,
 }
 
 /// What stands behind a verdict.

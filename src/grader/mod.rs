@@ -1,19 +1,18 @@
 //! Did it pass? From what a run left to a [`Verdict`].
 //!
 //! A verdict needs as many explicit passes as cases were planned; exit codes and printed text are never evidence.
-//! `in_process` grades tests that ran in the candidate's own interpreter; grading in a second guest has its place
-//! beside it. `stdin_stdout` compares on the host, where the candidate is not.
+//! `python` grades tests that ran in Python: in an interpreter of their own, or in the candidate's. `stdin_stdout`
+//! compares on the host, where the candidate is not.
 
 mod compare;
-mod failure;
-mod in_process;
+mod python;
 mod stdin_stdout;
 
+use crate::domain::failure;
 use crate::domain::run::{End, Outcome};
 use crate::domain::verdict::{FailureClass, Integrity, IntegrityLevel, Status, Verdict};
 
-pub use failure::exit_code;
-pub use in_process::grade as in_process;
+pub use python::grade as python;
 pub use stdin_stdout::{case as stdin_case, grade as stdin_stdout};
 
 /// The verdict on a snippet that was only run.

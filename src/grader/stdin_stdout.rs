@@ -1,7 +1,8 @@
 //! Grades programs by what they print. The candidate never sees what is expected of it.
 
-use super::in_process::message;
-use super::{compare, failure};
+use super::compare;
+use super::python::message;
+use crate::domain::failure;
 use crate::domain::run::Outcome;
 use crate::domain::submission::{Compare, StdinCase};
 use crate::domain::verdict::{CaseResult, CaseStatus, FailureClass, Integrity, IntegrityLevel, Status, Verdict};
@@ -27,6 +28,8 @@ pub fn case(index: usize, case: &StdinCase, compare: Compare, outcome: &Outcome)
         fuel_used: outcome.usage.fuel,
         class,
         message,
+        peak_memory_bytes: outcome.usage.peak_memory_bytes,
+        stdout: String::new(),
     }
 }
 

@@ -7,9 +7,12 @@ use std::time::{Duration, Instant};
 use wasmtime::{Engine, InstancePre, Linker, Module, Store, Trap};
 use wasmtime_wasi::I32Exit;
 
+use super::bridge::{Dismissed, Seat, Side, Spent};
 use super::clock::{Clock, REALTIME};
 use super::engine::{self, PoolSize};
-use super::files::{Attempts, Base, Descriptors, FilesError, FilesQuota, Output, SharedTree, Stdio, lock};
+use super::files::{
+    Attempts, Base, Descriptors, FilesError, FilesQuota, Output, SharedTree, Stdio, TESTS_DIRECTORY, View, lock,
+};
 use super::image::Image;
 use super::limiter::MemoryLimiter;
 use super::metered::{Stopwatch, Times, metered};
@@ -18,7 +21,7 @@ use super::report::Reporter;
 use super::state::{OutputFlood, State, Streams, wasi};
 use crate::domain::grant::Limits;
 use crate::domain::run::{
-    Deterministic, End, File, InProcessTests, Limit, LimitHit, Outcome, Program, ResultWanted, Usage,
+    Deterministic, End, File, Limit, LimitHit, Outcome, Program, PythonTests, ResultWanted, Usage,
 };
 use crate::domain::value::Value;
 
@@ -115,12 +118,36 @@ impl Interpreters {
     /// # Errors
     /// When there is no interpreter to be had, or a file of the program does not fit the sandbox.
     pub async fn run(&self, program: Program, limits: &Limits) -> Result<Outcome, RunError> {
+        let tree = tree(&program, limits)?;
+        let mut outcome = if program.isolated && program.tests.is_some() {
+            super::graded::run(self, &program, limits, &tree).await?
+        } else {
+            self.guest(&program, limits, &tree, Role::Alone).await?
+        };
+        match lock(&tree).glob(&program.fetch_files, limits.files_bytes) {
+            // The snippet itself is no output, however the patterns are written.
+            Ok(files) => {
+                let files = files.into_iter().filter(|(path, _)| path != SNIPPET_NAME);
+                outcome.files = files.map(|(path, content)| File { path, content: content.to_vec() }).collect();
+            }
+            Err(error) => outcome.files_error = Some(error.to_string()),
+        }
+        Ok(outcome)
+    }
+
+    /// One interpreter in its role, from its start to its end.
+    pub(super) async fn guest(
+        &self,
+        program: &Program,
+        limits: &Limits,
+        tree: &SharedTree,
+        role: Role,
+    ) -> Result<Outcome, RunError> {
         let began = Instant::now();
         let live = Live::count(&self.live);
         let mut request = Vec::new();
-        request_of(&program).encode(&mut request);
-        let tree = tree(&program, limits)?;
-        let state = state(program.stdin, program.deterministic, limits, tree.clone());
+        request_of(program, &role).encode(&mut request);
+        let state = state(program, limits, tree, role);
         let stopwatch = Arc::clone(&state.stopwatch);
         let mut store = Store::new(&self.engine, state);
         store.limiter(|state| &mut state.limiter);
@@ -138,8 +165,26 @@ impl Interpreters {
         let state = store.into_data();
         drop(live);
         let end = end(returned, &state, limits);
-        let fetched = lock(&tree).glob(&program.fetch_files, limits.files_bytes);
-        Ok(outcome(end, state, times, fuel, start, fetched))
+        Ok(outcome(end, state, times, fuel, start))
+    }
+}
+
+/// What an interpreter is there for.
+pub(super) enum Role {
+    /// It runs the program, and its tests where they run in process.
+    Alone,
+    /// It has the code under test, and does with it what the other asks.
+    Candidate(Seat),
+    /// It has the tests.
+    Grader(Seat),
+}
+
+impl Role {
+    fn seat(self) -> Option<Seat> {
+        match self {
+            Self::Alone => None,
+            Self::Candidate(seat) | Self::Grader(seat) => Some(seat),
+        }
     }
 }
 
@@ -198,6 +243,9 @@ fn end(returned: Option<wasmtime::Result<i32>>, state: &State, limits: &Limits) 
     if let Some(I32Exit(code)) = error.downcast_ref::<I32Exit>() {
         return End::Exited(code & 0xFF);
     }
+    if error.downcast_ref::<Dismissed>().is_some() {
+        return End::Exited(0);
+    }
     if let Some(OutputFlood(allowed)) = error.downcast_ref::<OutputFlood>() {
         return limited(Limit::Output, *allowed);
     }
@@ -211,9 +259,7 @@ fn end(returned: Option<wasmtime::Result<i32>>, state: &State, limits: &Limits) 
     }
 }
 
-type Fetched = Result<Vec<(String, bytes::Bytes)>, FilesError>;
-
-fn outcome(end: End, state: State, times: Times, fuel: u64, start: Duration, fetched: Fetched) -> Outcome {
+fn outcome(end: End, state: State, times: Times, fuel: u64, start: Duration) -> Outcome {
     let usage = Usage {
         fuel,
         cpu: times.cpu,
@@ -223,22 +269,22 @@ fn outcome(end: End, state: State, times: Times, fuel: u64, start: Duration, fet
         peak_memory_bytes: state.limiter.peak() as u64,
         memory_refused: state.limiter.refused(),
     };
-    let (fetched, files_error) = match fetched {
-        Ok(files) => (files, None),
-        Err(error) => (Vec::new(), Some(error.to_string())),
+    let spent = match &state.seat {
+        Some(seat) if seat.side() == Side::Grader => seat.spent(),
+        _ => Spent { fuel, execution: usage.execution, peak_memory_bytes: usage.peak_memory_bytes },
     };
-    // The snippet itself is no output, however the patterns are written.
-    let files = fetched.into_iter().filter(|(path, _)| path != SNIPPET_NAME);
+    let printed = || state.seat.as_ref().map(Seat::case_output).unwrap_or_default();
     Outcome {
         end,
-        report: state.reporter.finish(fuel, times.execution()),
+        report: state.reporter.finish(spent, printed),
         stdout: state.streams.stdout.finish(),
         stderr: state.streams.stderr.finish(),
         usage,
         attempts: state.attempts.list().to_vec(),
         attempts_dropped: state.attempts.dropped(),
-        files: files.map(|(path, content)| File { path, content: content.to_vec() }).collect(),
-        files_error,
+        grader: None,
+        files: Vec::new(),
+        files_error: None,
     }
 }
 
@@ -259,6 +305,9 @@ fn tree(program: &Program, limits: &Limits) -> Result<SharedTree, FilesError> {
         tree.write_file(&file.path, &file.content, now)?;
     }
     tree.write_file(SNIPPET_NAME, program.code.as_bytes(), now)?;
+    for file in &program.test_files {
+        tree.write_file(&format!("/{TESTS_DIRECTORY}/{}", file.path), &file.content, now)?;
+    }
     Ok(Arc::new(Mutex::new(tree)))
 }
 
@@ -271,7 +320,17 @@ fn now() -> u64 {
     Clock::Real { started: Instant::now() }.now(REALTIME, 0)
 }
 
-fn state(stdin: Vec<u8>, deterministic: Option<Deterministic>, limits: &Limits, tree: SharedTree) -> State {
+fn state(program: &Program, limits: &Limits, tree: &SharedTree, role: Role) -> State {
+    let deterministic = program.deterministic;
+    // The tests see all files; to the candidate theirs do not exist. Input is for the candidate.
+    let (view, stdin) = match role {
+        Role::Candidate(_) => (View::WithoutTests, program.stdin.clone()),
+        Role::Alone => (View::Whole, program.stdin.clone()),
+        Role::Grader(_) => (View::Whole, Vec::new()),
+    };
+    let seat = role.seat();
+    let mut streams = Streams::new(stdin, limits.output_bytes);
+    streams.seat = seat.clone().filter(|seat| seat.side() == Side::Candidate);
     let clock = match deterministic {
         None => Clock::Real { started: Instant::now() },
         Some(wanted) => Clock::Virtual { start_time: wanted.start_time_nanoseconds, slept: Duration::ZERO },
@@ -283,18 +342,24 @@ fn state(stdin: Vec<u8>, deterministic: Option<Deterministic>, limits: &Limits, 
         clock,
         stopwatch: Arc::new(Stopwatch::default()),
         fuel: limits.fuel,
-        streams: Streams::new(stdin, limits.output_bytes),
-        descriptors: Descriptors::new(Arc::clone(&tree)),
+        streams,
+        descriptors: Descriptors::with_view(Arc::clone(tree), view),
         attempts: Attempts::default(),
         reporter: Reporter::default(),
+        seat,
     }
 }
 
 /// The request as `runner.run` takes it.
-fn request_of(program: &Program) -> Value {
+fn request_of(program: &Program, role: &Role) -> Value {
     let strings = |items: &[String]| Value::List(items.iter().map(Value::str).collect());
     let dict = |fields: Vec<(&str, Value)>| {
         Value::Dict(fields.into_iter().map(|(name, value)| (Value::str(name), value)).collect())
+    };
+    let word = match role {
+        Role::Alone => Value::None,
+        Role::Candidate(_) => Value::str("candidate"),
+        Role::Grader(_) => Value::str("grader"),
     };
     let result = match &program.result {
         None => Value::None,
@@ -302,16 +367,17 @@ fn request_of(program: &Program) -> Value {
         Some(ResultWanted::Variable(name)) => dict(vec![("variable", Value::str(name))]),
     };
     let tests = match &program.tests {
+        _ if matches!(role, Role::Candidate(_)) => Value::None,
         None => Value::None,
-        Some(InProcessTests::Asserts { setup, asserts }) => {
+        Some(PythonTests::Asserts { setup, asserts }) => {
             dict(vec![("kind", Value::str("asserts")), ("setup", Value::str(setup)), ("asserts", strings(asserts))])
         }
-        Some(InProcessTests::CheckFunction { source, entry_point }) => dict(vec![
+        Some(PythonTests::CheckFunction { source, entry_point }) => dict(vec![
             ("kind", Value::str("check_function")),
             ("source", Value::str(source)),
             ("entry_point", Value::str(entry_point)),
         ]),
-        Some(InProcessTests::Script { source }) => {
+        Some(PythonTests::Script { source }) => {
             dict(vec![("kind", Value::str("script")), ("source", Value::str(source))])
         }
     };
@@ -325,7 +391,23 @@ fn request_of(program: &Program) -> Value {
         ("result", result),
         ("tests", tests),
         ("seed", seed),
+        ("role", word),
+        ("module", program.module.as_ref().map_or(Value::None, Value::str)),
+        ("modules", strings(&modules(program))),
     ])
+}
+
+/// Names of the top-level modules among the candidate's files.
+fn modules(program: &Program) -> Vec<String> {
+    let mut names: Vec<String> = program
+        .files
+        .iter()
+        .filter(|file| file.path.ends_with(".py"))
+        .filter_map(|file| file.path.trim_end_matches(".py").split('/').next().map(str::to_owned))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 /// Everything that the image imports.
@@ -342,7 +424,8 @@ pub(super) fn snapshot(reactor: &[u8]) -> wasmtime::Result<Vec<u8>> {
     let tree = Arc::new(Mutex::new(Base::bare().tree(quota(&limits), 0)));
     // Seeded, so that the same recipe gives the same image; what is random is reseeded at each start.
     let deterministic = Deterministic { seed: 0, start_time_nanoseconds: 0 };
-    let state = state(Vec::new(), Some(deterministic), &limits, tree);
+    let program = Program { deterministic: Some(deterministic), ..Program::default() };
+    let state = state(&program, &limits, &tree, Role::Alone);
     let linker = linker(&engine)?;
     block_on(super::snapshot::take(&engine, &linker, state, reactor))
 }

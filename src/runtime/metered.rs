@@ -16,6 +16,8 @@ use tokio::time::Sleep;
 pub struct Stopwatch {
     /// Set by a host function while it sleeps for the guest.
     sleeping: AtomicBool,
+    /// Set by a host function while it is another guest's turn.
+    idle: AtomicBool,
     /// CPU time and sleep before the poll under way, in nanoseconds.
     before: AtomicU64,
     /// The thread's CPU clock when the poll under way began, in nanoseconds.
@@ -27,6 +29,11 @@ impl Stopwatch {
     pub fn execution(&self) -> Duration {
         let running = thread_cpu().saturating_sub(self.poll_began.load(Ordering::Relaxed));
         Duration::from_nanos(self.before.load(Ordering::Relaxed) + running)
+    }
+
+    /// Says whether it is another guest's turn: time that nobody counts.
+    pub fn set_idle(&self, idle: bool) {
+        self.idle.store(idle, Ordering::Relaxed);
     }
 
     /// Sleeps in the guest's name.
@@ -65,7 +72,11 @@ pub async fn metered<F: Future>(future: F, stopwatch: Arc<Stopwatch>, wall: Dura
         let entered = Instant::now();
         if let Some(left) = left {
             let gap = entered - left;
-            if alarm.take().is_some() { times.slept += gap } else { times.waiting += gap }
+            if alarm.take().is_some() {
+                times.slept += gap;
+            } else if !stopwatch.idle.load(Ordering::Relaxed) {
+                times.waiting += gap;
+            }
         }
         if times.execution() >= wall {
             return Poll::Ready(None);

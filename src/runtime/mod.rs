@@ -4,10 +4,13 @@
 //! - [`Interpreters`] instantiates it and runs a [`Program`](crate::domain::run::Program) to its
 //!   [`Outcome`](crate::domain::run::Outcome).
 
+mod bridge;
+mod bridge_calls;
 mod capture;
 mod clock;
 mod engine;
 pub mod files;
+mod graded;
 mod guest;
 pub mod image;
 mod limiter;

@@ -1,4 +1,4 @@
-//! What the image imports: WASI preview 1, and `proofbox.post`.
+//! What the image imports: WASI preview 1, `proofbox.post`, and the calls of the bridge.
 //!
 //! wasmtime-wasi supplies randomness, arguments, environment, exit and the refusal of sockets. Files, standard streams
 //! and time are ours: files because they live in memory ([`super::files`]), time because it may be virtual and because
@@ -9,6 +9,8 @@ use std::time::Duration;
 use wasmtime::{Caller, Linker};
 use wasmtime_wasi::p1;
 
+use super::bridge::{Seat, Side, Spent};
+use super::bridge_calls;
 use super::clock::{Clock, REALTIME};
 use super::files::{Call, Descriptors, Errno, OpenHow, PathAt, status};
 use super::state::State;
@@ -36,11 +38,12 @@ pub fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         },
     )?;
     linker.func_wrap("proofbox", "post", post)?;
+    bridge_calls::add_to_linker(linker)?;
     Ok(())
 }
 
 /// Fuel used so far.
-fn fuel_used(caller: &Caller<'_, State>) -> u64 {
+pub(super) fn fuel_used(caller: &Caller<'_, State>) -> u64 {
     caller.data().fuel.saturating_sub(caller.get_fuel().unwrap_or(0))
 }
 
@@ -292,10 +295,17 @@ fn put(memory: &mut [u8], at: usize, bytes: &[u8]) -> Result<(), Errno> {
 fn post(mut caller: Guest, address: u32, length: u32) -> wasmtime::Result<i32> {
     let fuel = fuel_used(&caller);
     let (memory, state) = State::split(&mut caller)?;
-    let execution = state.stopwatch.execution();
     let start = address as usize;
     let Some(message) = memory.get(start..start.saturating_add(length as usize)) else { return Ok(1) };
-    match state.reporter.take(message, fuel, execution) {
+    let execution = state.stopwatch.execution();
+    let peak_memory_bytes = state.limiter.peak() as u64;
+    // Where the tests have an interpreter of their own, what counts is what the candidate has cost.
+    let spent = match &state.seat {
+        Some(seat) if seat.side() == Side::Grader => seat.spent(),
+        _ => Spent { fuel, execution, peak_memory_bytes },
+    };
+    let printed = || state.seat.as_ref().map(Seat::case_output).unwrap_or_default();
+    match state.reporter.take(message, spent, printed) {
         Ok(None) => Ok(0),
         Ok(Some(told)) => {
             state.attempts.record(told.kind, &told.operation, &told.target, false);

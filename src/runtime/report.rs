@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::bridge::Spent;
 use crate::domain::run::{AttemptKind, CaseReport, ErrorReport, Frame, Report};
 use crate::domain::value::Value;
 use crate::domain::verdict::{CaseStatus, FailureClass};
@@ -12,6 +13,8 @@ const BYTES: usize = 16 << 20;
 const MESSAGES: usize = 200_000;
 /// Cases that one run may plan.
 const CASES: usize = 20_000;
+/// Names kept of what was seen.
+const SIGNALS: usize = 64;
 /// Characters kept of any text.
 const TEXT: usize = 4_096;
 /// Frames kept of a traceback.
@@ -33,16 +36,21 @@ pub struct Reporter {
     report: Report,
     bytes: usize,
     messages: usize,
-    /// Fuel and time when the open case began.
-    open: Option<(u64, Duration)>,
+    /// What had been spent when the open case began.
+    open: Option<Spent>,
 }
 
 impl Reporter {
-    /// Takes one message, sent when `fuel` and `execution` had been used.
+    /// Takes one message, sent when so much had been spent; `printed` gives what was printed since it last did.
     ///
     /// # Errors
     /// When the message is beyond the bounds; the guest is told, and its run goes on.
-    pub fn take(&mut self, message: &[u8], fuel: u64, execution: Duration) -> Result<Option<ToldAttempt>, Refused> {
+    pub fn take(
+        &mut self,
+        message: &[u8],
+        spent: Spent,
+        printed: impl FnOnce() -> String,
+    ) -> Result<Option<ToldAttempt>, Refused> {
         // What is refused for its length takes nothing from what may still come.
         if message.len() > BYTES - self.bytes || self.messages >= MESSAGES {
             return Err(Refused);
@@ -55,7 +63,7 @@ impl Reporter {
         };
         let mut fields = fields.into_iter();
         let known = match fields.next() {
-            Some(Value::Str(kind)) => self.apply(&kind, fields, fuel, execution),
+            Some(Value::Str(kind)) => self.apply(&kind, fields, spent, printed),
             _ => None,
         };
         match known {
@@ -68,8 +76,8 @@ impl Reporter {
     }
 
     /// The report, with the open case as it was left.
-    pub fn finish(mut self, fuel: u64, execution: Duration) -> Report {
-        self.close(fuel, execution);
+    pub fn finish(mut self, spent: Spent, printed: impl FnOnce() -> String) -> Report {
+        self.close(spent, printed);
         self.report
     }
 
@@ -77,8 +85,8 @@ impl Reporter {
         &mut self,
         kind: &str,
         mut fields: impl Iterator<Item = Value>,
-        fuel: u64,
-        execution: Duration,
+        spent: Spent,
+        printed: impl FnOnce() -> String,
     ) -> Option<Option<ToldAttempt>> {
         let report = &mut self.report;
         match kind {
@@ -106,8 +114,12 @@ impl Reporter {
                     error: None,
                     fuel_used: 0,
                     execution: Duration::ZERO,
+                    peak_memory_bytes: 0,
+                    printed: String::new(),
                 });
-                self.open = Some((fuel, execution));
+                self.open = Some(spent);
+                // What was printed before belongs to no case.
+                printed();
             }
             "case_end" => {
                 let index = index(fields.next()?)?;
@@ -120,7 +132,7 @@ impl Reporter {
                 }
                 case.status = Some(status);
                 case.error = error;
-                self.close(fuel, execution);
+                self.close(spent, printed);
             }
             // Containers are numbered from the message's own tuple on; in the value alone, from its first.
             "result" if report.result.is_none() => {
@@ -130,6 +142,11 @@ impl Reporter {
             }
             // The first error is the one that ended things; what follows from it says less.
             "error" if report.error.is_none() => report.error = Some(error(fields.next()?)?),
+            "signals" if report.signals.is_empty() => {
+                let Value::List(names) = fields.next()? else { return None };
+                report.signals = names.into_iter().take(SIGNALS).map(text).collect::<Option<_>>()?;
+            }
+            "inexpressible" if report.inexpressible.len() < SIGNALS => report.inexpressible.push(text(fields.next()?)?),
             "attempt" => {
                 let kind = text(fields.next()?).and_then(|word| AttemptKind::parse(&word))?;
                 return Some(Some(ToldAttempt {
@@ -143,12 +160,12 @@ impl Reporter {
         Some(None)
     }
 
-    fn close(&mut self, fuel: u64, execution: Duration) {
-        let (Some((fuel_then, execution_then)), Some(case)) = (self.open.take(), self.report.cases.last_mut()) else {
-            return;
-        };
-        case.fuel_used = fuel.saturating_sub(fuel_then);
-        case.execution = execution.saturating_sub(execution_then);
+    fn close(&mut self, spent: Spent, printed: impl FnOnce() -> String) {
+        let (Some(then), Some(case)) = (self.open.take(), self.report.cases.last_mut()) else { return };
+        case.fuel_used = spent.fuel.saturating_sub(then.fuel);
+        case.execution = spent.execution.saturating_sub(then.execution);
+        case.peak_memory_bytes = spent.peak_memory_bytes;
+        case.printed = printed();
     }
 }
 
@@ -228,7 +245,7 @@ mod tests {
     }
 
     fn send(reporter: &mut Reporter, fields: Vec<Value>) {
-        let _ = reporter.take(&message(fields), 0, Duration::ZERO);
+        let _ = reporter.take(&message(fields), Spent::default(), String::new);
     }
 
     fn planned(cases: usize) -> Reporter {
@@ -251,7 +268,7 @@ mod tests {
         for fields in [begin(0), pass(0), pass(0), begin(0), pass(0), begin(5), pass(1), begin(1)] {
             send(&mut reporter, fields);
         }
-        let report = reporter.finish(7, Duration::ZERO);
+        let report = reporter.finish(Spent::default(), String::new);
         let seen: Vec<_> = report.cases.iter().map(|case| (case.index, case.status)).collect();
         assert_eq!(seen, [(0, Some(CaseStatus::Passed)), (1, None)]);
         assert_eq!(report.odd_messages, 5);
@@ -261,7 +278,7 @@ mod tests {
     fn a_second_plan_is_refused() {
         let mut reporter = planned(2);
         send(&mut reporter, vec![Value::str("plan"), Value::List(vec![Value::str("one")])]);
-        assert_eq!(reporter.finish(0, Duration::ZERO).plan.len(), 2);
+        assert_eq!(reporter.finish(Spent::default(), String::new).plan.len(), 2);
     }
 
     #[test]
@@ -269,14 +286,14 @@ mod tests {
         let mut reporter = planned(1);
         send(&mut reporter, begin(0));
         send(&mut reporter, vec![Value::str("case_end"), Value::Int(0), Value::str("failed"), Value::None]);
-        assert_eq!(reporter.finish(0, Duration::ZERO).cases[0].status, None);
+        assert_eq!(reporter.finish(Spent::default(), String::new).cases[0].status, None);
     }
 
     #[test]
     fn messages_are_bounded() {
         let mut reporter = Reporter::default();
         let large = message(vec![Value::str("result"), Value::Bytes(vec![0; BYTES])]);
-        assert!(reporter.take(&large, 0, Duration::ZERO).is_err());
+        assert!(reporter.take(&large, Spent::default(), String::new).is_err());
     }
 
     #[test]
@@ -290,6 +307,6 @@ mod tests {
             Value::List(vec![]),
         ]);
         send(&mut reporter, vec![Value::str("error"), error]);
-        assert_eq!(reporter.finish(0, Duration::ZERO).error, None);
+        assert_eq!(reporter.finish(Spent::default(), String::new).error, None);
     }
 }

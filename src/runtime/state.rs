@@ -6,6 +6,7 @@ use wasmtime::{Caller, Memory};
 use wasmtime_wasi::WasiCtxBuilder;
 use wasmtime_wasi::p1::WasiP1Ctx;
 
+use super::bridge::Seat;
 use super::capture::Capture;
 use super::clock::Clock;
 use super::files::{Attempts, Descriptors, Errno, Output, Stdio};
@@ -28,6 +29,8 @@ pub struct State {
     pub(super) descriptors: Descriptors,
     pub(super) attempts: Attempts,
     pub(super) reporter: Reporter,
+    /// Its place in a conversation with another guest.
+    pub(super) seat: Option<Seat>,
 }
 
 /// Standard input, output and error.
@@ -36,6 +39,7 @@ pub struct Streams {
     pub(super) stdin_at: usize,
     pub(super) stdout: Capture,
     pub(super) stderr: Capture,
+    pub(super) seat: Option<Seat>,
     flood: u64,
 }
 
@@ -52,6 +56,7 @@ impl Streams {
             stdin_at: 0,
             stdout: Capture::new(limit),
             stderr: Capture::new(limit),
+            seat: None,
             flood: limit.max(64 << 10).saturating_mul(FLOOD_FACTOR),
         }
     }
@@ -76,6 +81,9 @@ impl Stdio for Streams {
         match output {
             Output::Stdout => self.stdout.write(bytes),
             Output::Stderr => self.stderr.write(bytes),
+        }
+        if let Some(seat) = &self.seat {
+            seat.printed(output, bytes);
         }
         Ok(bytes.len())
     }

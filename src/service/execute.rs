@@ -9,7 +9,7 @@ use super::{Busy, Service};
 use crate::domain::grant::{Grant, Limits};
 use crate::domain::ids::ExecutionId;
 use crate::domain::run::{Attempt, Captured, End, File, Outcome, Program};
-use crate::domain::submission::{Compare, StdinCase, Submission, Tests};
+use crate::domain::submission::{Compare, Grading, StdinCase, Submission, Tests};
 use crate::domain::value::Value;
 use crate::domain::verdict::{FailureClass, Integrity, IntegrityLevel, Status, Verdict};
 use crate::grader;
@@ -97,15 +97,16 @@ impl Service {
     /// # Errors
     /// When it is refused; nothing was run. Our own failure is a verdict of status `infrastructure_error`.
     pub async fn execute(&self, submission: Submission) -> Result<Executed, ExecuteError> {
-        let Submission { mut program, code_field, tests, policy, limits, labels: _ } = submission;
+        let Submission { mut program, code_field, tests, grading, policy, limits, labels: _ } = submission;
         self.check_sizes(&policy, &program, code_field, tests.as_ref())?;
         let grant = self.policies.admit(&policy, &limits)?;
         let id = ExecutionId::generate();
         let planned = tests.as_ref().and_then(Tests::known_cases);
         let stdin_cases = match tests {
             None => None,
-            Some(Tests::InProcess(tests)) => {
+            Some(Tests::Python(tests)) => {
                 program.tests = Some(tests);
+                program.isolated = grading != Grading::InProcess;
                 None
             }
             Some(Tests::StdinStdout { cases, compare }) => Some((cases, compare)),
@@ -114,10 +115,11 @@ impl Service {
         let graded = program.tests.is_some();
         let done = match stdin_cases {
             Some((cases, compare)) => self.run_cases(&program, &grant, &cases, compare).await,
-            None => self.run_one(program, &grant).await.map(|(outcome, queue)| {
-                let verdict = if graded { grader::in_process(&outcome, planned) } else { grader::run_only(&outcome) };
-                (verdict, vec![outcome], queue)
-            }),
+            None if graded => self.grade(program, &grant, grading, planned).await,
+            None => self
+                .run_one(program, &grant)
+                .await
+                .map(|(outcome, queue)| (grader::run_only(&outcome), vec![outcome], queue)),
         };
         match done {
             Ok((verdict, outcomes, queue)) => Ok(executed(id, verdict, outcomes, queue, &grant, policy)),
@@ -155,17 +157,17 @@ impl Service {
         code_field: &'static str,
         tests: Option<&Tests>,
     ) -> Result<(), ExecuteError> {
-        use crate::domain::run::InProcessTests::{Asserts, CheckFunction, Script};
+        use crate::domain::run::PythonTests::{Asserts, CheckFunction, Script};
         let allowed = self.policies.request_limits(policy)?;
         let (source, cases) = match tests {
             None => (0, 0),
-            Some(Tests::InProcess(Asserts { setup, asserts })) => {
+            Some(Tests::Python(Asserts { setup, asserts })) => {
                 (setup.len() + asserts.iter().map(String::len).sum::<usize>(), asserts.len())
             }
-            Some(Tests::InProcess(CheckFunction { source, .. } | Script { source })) => (source.len(), 1),
+            Some(Tests::Python(CheckFunction { source, .. } | Script { source })) => (source.len(), 1),
             Some(Tests::StdinStdout { cases, .. }) => (0, cases.len()),
         };
-        let cases_field = if matches!(tests, Some(Tests::InProcess(_))) { "tests.asserts" } else { "tests.cases" };
+        let cases_field = if matches!(tests, Some(Tests::Python(_))) { "tests.asserts" } else { "tests.cases" };
         let checks = [
             (code_field, program.code.len(), allowed.code_bytes, "bytes"),
             ("tests", source, allowed.code_bytes, "bytes"),
@@ -175,6 +177,25 @@ impl Service {
             Some((field, asked, allowed, unit)) => Err(ExecuteError::TooLarge { field, asked, allowed, unit }),
             None => Ok(()),
         }
+    }
+
+    /// Runs a program with its tests.
+    async fn grade(
+        &self,
+        program: Program,
+        grant: &Grant,
+        grading: Grading,
+        planned: Option<usize>,
+    ) -> Result<(Verdict, Vec<Outcome>, Duration), Failure> {
+        let again = (grading == Grading::Auto).then(|| Program { isolated: false, ..program.clone() });
+        let (outcome, queue) = self.run_one(program, grant).await?;
+        let verdict = grader::python(&outcome, planned);
+        let Some(program) = again else { return Ok((verdict, vec![outcome], queue)) };
+        if verdict.status == Status::Passed || outcome.report.inexpressible.is_empty() {
+            return Ok((verdict, vec![outcome], queue));
+        }
+        let (outcome, more) = self.run_one(program, grant).await?;
+        Ok((grader::python(&outcome, planned), vec![outcome], queue + more))
     }
 
     /// One run, with the time that it waited.

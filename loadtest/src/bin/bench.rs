@@ -11,7 +11,7 @@ use anyhow::{Context, bail, ensure};
 use clap::{Parser, Subcommand};
 use proofbox::config::{Config, RuntimeSettings, SandboxSettings, ServerSettings};
 use proofbox::domain::grant::Limits;
-use proofbox::domain::run::{End, InProcessTests, Outcome, Program};
+use proofbox::domain::run::{End, Outcome, Program, PythonTests};
 use proofbox::runtime::Interpreters;
 use proofbox::runtime::image::Image;
 
@@ -116,7 +116,7 @@ fn function_program() -> Program {
         .collect();
     Program {
         code: code.to_owned(),
-        tests: Some(InProcessTests::Asserts { setup: String::new(), asserts }),
+        tests: Some(PythonTests::Asserts { setup: String::new(), asserts }),
         ..Program::default()
     }
 }

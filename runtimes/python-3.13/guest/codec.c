@@ -12,7 +12,8 @@
  *   S Z n values set, frozenset
  *   d n pairs    dict, in insertion order
  *   r index      a container seen before (shared reference or cycle)
- *   x name value a value of a richer type, reduced by `reduce` (see values.py)
+ *   g index      a container of the message that this one answers, by its number there (bridge.py)
+ *   x name value a value of a richer type, reduced by `reduce` and made again by `restore` (values.py, bridge.py)
  *   o type repr  a value that can't cross: two strs
  *
  * Tuples, lists, sets, dicts, bytearrays and `x` values are numbered in the order in which they begin; `r` names
@@ -24,7 +25,12 @@
 #include <stdint.h>
 #include <string.h>
 
-__attribute__((import_module("proofbox"), import_name("post"))) extern int host_post(const void *message, size_t length);
+#define HOST(name) __attribute__((import_module("proofbox"), import_name(name))) extern
+HOST("post") int host_post(const void *message, size_t length);
+HOST("exchange") int64_t host_exchange(int kind, const void *message, size_t length);
+HOST("take") int host_take(void *message, size_t length);
+HOST("printed") size_t host_printed(int stream, void *text, size_t capacity);
+HOST("renew") int host_renew(void);
 
 typedef struct {
     unsigned char *data;
@@ -32,6 +38,8 @@ typedef struct {
     PyObject *seen;   /* id -> index of each container that more than one reference can reach */
     PyObject *reduce; /* borrowed; called for every value that is not of a type in the table above */
     PyObject *kept;   /* what `reduce` gave: freed too early, its ids could come again and be taken for references */
+    PyObject *given;  /* borrowed; dict or NULL: id -> number of each container of the message that is answered */
+    PyObject *record; /* borrowed; list or NULL: takes the containers, by number */
     uint32_t count;
     int depth;
 } Writer;
@@ -118,8 +126,22 @@ static int write_int(Writer *w, PyObject *o) {
 
 /* 1: written as a reference; 0: `o` is new and has been numbered; -1: error. */
 static int write_if_seen(Writer *w, PyObject *o) {
+    if (w->given) {
+        PyObject *key = PyLong_FromVoidPtr(o), *number = key ? PyDict_GetItemWithError(w->given, key) : NULL;
+        Py_XDECREF(key);
+        if (number) return write_byte(w, 'g') < 0 || write_number(w, PyLong_AsUnsignedLong(number)) < 0 ? -1 : 1;
+        if (PyErr_Occurred()) return -1;
+    }
+    int alone = Py_REFCNT(o) == 1;
+    if (w->record) {
+        int known = w->seen && !alone;
+        PyObject *key = known ? PyLong_FromVoidPtr(o) : NULL;
+        known = key && PyDict_Contains(w->seen, key) == 1;
+        Py_XDECREF(key);
+        if (PyErr_Occurred() || (!known && PyList_Append(w->record, o) < 0)) return -1;
+    }
     /* There is only one empty tuple, whoever uses it. */
-    if (Py_REFCNT(o) == 1 || (PyTuple_CheckExact(o) && PyTuple_GET_SIZE(o) == 0)) {
+    if (alone || (PyTuple_CheckExact(o) && PyTuple_GET_SIZE(o) == 0)) {
         w->count++;
         return 0;
     }
@@ -262,7 +284,9 @@ static int write_value(Writer *w, PyObject *o) {
 
 typedef struct {
     const unsigned char *at, *end;
-    PyObject *seen; /* list: the containers by number */
+    PyObject *seen;    /* list: the containers by number */
+    PyObject *restore; /* borrowed, or NULL: makes richer values */
+    PyObject *given;   /* borrowed; list or NULL: the containers of the message that this one answers */
 } Reader;
 
 static PyObject *read_value(Reader *r);
@@ -395,6 +419,31 @@ static PyObject *read_reference(Reader *r) {
     return Py_NewRef(PyList_GET_ITEM(r->seen, (Py_ssize_t)index));
 }
 
+static PyObject *read_given(Reader *r) {
+    uint64_t index;
+    if (read_number(r, &index) < 0) return NULL;
+    if (!r->given || index >= (uint64_t)PyList_GET_SIZE(r->given)) return malformed();
+    return Py_NewRef(PyList_GET_ITEM(r->given, (Py_ssize_t)index));
+}
+
+/* `restore(name, payload)` makes the value. One whose name begins with '+' can contain itself: `restore(name, None)`
+ * makes it, and `restore(name, payload, value)` fills it. */
+static PyObject *read_extended(Reader *r) {
+    Py_ssize_t index = PyList_GET_SIZE(r->seen);
+    if (!r->restore || r->at >= r->end || *r->at++ != 's') return malformed();
+    PyObject *name = read_bytes_as(r, 's'), *payload = NULL, *o = NULL;
+    if (!name) return NULL;
+    int fillable = PyUnicode_GET_LENGTH(name) > 0 && PyUnicode_READ_CHAR(name, 0) == '+';
+    PyObject *early = fillable ? PyObject_CallFunctionObjArgs(r->restore, name, Py_None, NULL) : Py_NewRef(Py_None);
+    if (early && PyList_Append(r->seen, early) == 0) payload = read_value(r);
+    if (payload) o = PyObject_CallFunctionObjArgs(r->restore, name, payload, fillable ? early : NULL, NULL);
+    if (o && !fillable && PyList_SetItem(r->seen, index, Py_NewRef(o)) < 0) Py_CLEAR(o);
+    Py_DECREF(name);
+    Py_XDECREF(early);
+    Py_XDECREF(payload);
+    return o;
+}
+
 static PyObject *read_value(Reader *r) {
     if (r->at >= r->end) return malformed();
     if (Py_EnterRecursiveCall(" while decoding a value")) return NULL;
@@ -414,26 +463,50 @@ static PyObject *read_value(Reader *r) {
     case 'Z': o = read_set(r, 1); break;
     case 'd': o = read_dict(r); break;
     case 'r': o = read_reference(r); break;
+    case 'g': o = read_given(r); break;
+    case 'x': o = read_extended(r); break;
     default: o = malformed();
     }
     Py_LeaveRecursiveCall();
     return o;
 }
 
-PyObject *codec_decode(const unsigned char *data, size_t length) {
-    Reader r = {data, data + length, PyList_New(0)};
-    if (!r.seen) return NULL;
-    PyObject *o = read_value(&r);
-    Py_DECREF(r.seen);
-    if (o && r.at != r.end) {
+static PyObject *decode(Reader *r) {
+    PyObject *o = r->seen ? read_value(r) : NULL;
+    if (o && r->at != r->end) {
         Py_DECREF(o);
         return malformed();
     }
     return o;
 }
 
+PyObject *codec_decode(const unsigned char *data, size_t length) {
+    Reader r = {.at = data, .end = data + length, .seen = PyList_New(0)};
+    PyObject *o = decode(&r);
+    Py_XDECREF(r.seen);
+    return o;
+}
+
 /* The host refuses longer messages too (src/runtime/report.rs); this only spares the work. */
 #define MESSAGE_LIMIT ((size_t)8 << 20)
+
+static void forget(Writer *w) {
+    PyMem_Free(w->data);
+    Py_XDECREF(w->seen);
+    Py_XDECREF(w->kept);
+}
+
+/* {id: index} of a list's objects. */
+static PyObject *numbers_of(PyObject *list) {
+    PyObject *numbers = PyDict_New();
+    for (Py_ssize_t i = 0; numbers && i < PyList_GET_SIZE(list); i++) {
+        PyObject *key = PyLong_FromVoidPtr(PyList_GET_ITEM(list, i)), *index = key ? PyLong_FromSsize_t(i) : NULL;
+        if (!index || PyDict_SetItem(numbers, key, index) < 0) Py_CLEAR(numbers);
+        Py_XDECREF(key);
+        Py_XDECREF(index);
+    }
+    return numbers;
+}
 
 static PyObject *post(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     if (count < 1 || count > 2) {
@@ -446,12 +519,161 @@ static PyObject *post(PyObject *module, PyObject *const *args, Py_ssize_t count)
         PyErr_SetString(PyExc_ValueError, "message refused by the host");
         failed = -1;
     }
-    PyMem_Free(w.data);
-    Py_XDECREF(w.seen);
-    Py_XDECREF(w.kept);
+    forget(&w);
     if (failed) return NULL;
     Py_RETURN_NONE;
 }
+
+/* exchange(kind, value, reduce, restore, sent, given, asked) -> (kind, value, received)
+ *
+ * Hands `value` to the other guest of the pair, waits, and returns what comes back; `kind` says which it is (bridge.py).
+ * `sent` takes the containers of what is sent, by number. `given` (list or None) holds the containers of the message
+ * that this one answers: they cross as themselves. `asked` holds those of the request that still waits for its reply:
+ * as them the reply may name what it gives back. `received` lists the containers of what came.
+ * A value that can't be encoded raises before anything is sent. */
+static PyObject *exchange(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+    if (count != 7 || !PyList_CheckExact(args[4]) || (args[5] != Py_None && !PyList_CheckExact(args[5]))
+        || (args[6] != Py_None && !PyList_CheckExact(args[6]))) {
+        PyErr_SetString(PyExc_TypeError, "exchange(kind, value, reduce, restore, sent, given, asked)");
+        return NULL;
+    }
+    Writer w = {.limit = MESSAGE_LIMIT, .reduce = args[2], .record = args[4]};
+    int kind = (int)PyLong_AsLong(args[0]);
+    int failed = kind == -1 && PyErr_Occurred();
+    PyObject *given = NULL;
+    if (!failed && args[5] != Py_None) failed = !(w.given = given = numbers_of(args[5]));
+    failed = failed || write_value(&w, args[1]) < 0;
+    int64_t answered = failed ? -1 : host_exchange(kind, w.data, w.length);
+    Py_XDECREF(given);
+    forget(&w);
+    if (failed) return NULL;
+    if (answered < 0) {
+        PyErr_SetString(PyExc_RuntimeError, "there is nobody to talk to");
+        return NULL;
+    }
+    size_t length = (size_t)(answered & 0xFFFFFFFF);
+    unsigned char *data = PyMem_Malloc(length ? length : 1);
+    if (!data) return PyErr_NoMemory();
+    PyObject *result = NULL;
+    if (host_take(data, length) == 0) {
+        kind = (int)(answered >> 32);
+        int is_reply = kind == 2;
+        Reader r = {.at = data, .end = data + length, .seen = PyList_New(0), .restore = args[3],
+                    .given = is_reply && args[6] != Py_None ? args[6] : NULL};
+        PyObject *o = decode(&r);
+        if (o) result = Py_BuildValue("(iNO)", kind, o, r.seen);
+        Py_XDECREF(r.seen);
+    }
+    PyMem_Free(data);
+    if (!result) {
+        /* Told apart from what can't be sent: the conversation has gone on. */
+        PyErr_Clear();
+        PyErr_SetString(PyExc_SystemError, "the other side's message makes no sense");
+    }
+    return result;
+}
+
+/* snapshots(containers) -> list: of each list, dict, set and bytearray a shallow copy, to find out later whether it was
+ * changed; None for the rest. */
+static PyObject *snapshots(PyObject *module, PyObject *containers) {
+    if (!PyList_CheckExact(containers)) {
+        PyErr_SetString(PyExc_TypeError, "snapshots(list)");
+        return NULL;
+    }
+    Py_ssize_t n = PyList_GET_SIZE(containers);
+    PyObject *copies = PyList_New(n);
+    for (Py_ssize_t i = 0; copies && i < n; i++) {
+        PyObject *o = PyList_GET_ITEM(containers, i), *copy;
+        if (PyList_CheckExact(o)) copy = PyList_AsTuple(o);
+        else if (PyDict_CheckExact(o)) copy = PyDict_Copy(o);
+        else if (PySet_CheckExact(o)) copy = PyFrozenSet_New(o);
+        else if (PyByteArray_CheckExact(o)) copy = PyBytes_FromStringAndSize(PyByteArray_AS_STRING(o), PyByteArray_GET_SIZE(o));
+        else copy = Py_NewRef(Py_None);
+        if (!copy) Py_CLEAR(copies);
+        else PyList_SET_ITEM(copies, i, copy);
+    }
+    return copies;
+}
+
+/* Whether two dicts hold the same objects in the same order. */
+static int same_items(PyObject *a, PyObject *b) {
+    Py_ssize_t at_a = 0, at_b = 0;
+    PyObject *key_a, *value_a, *key_b, *value_b;
+    if (PyDict_GET_SIZE(a) != PyDict_GET_SIZE(b)) return 0;
+    while (PyDict_Next(a, &at_a, &key_a, &value_a)) {
+        if (!PyDict_Next(b, &at_b, &key_b, &value_b) || key_a != key_b || value_a != value_b) return 0;
+    }
+    return 1;
+}
+
+/* Whether two sets hold the same objects. Iteration runs over the tables: nothing of the user's is called. */
+static int same_members(PyObject *set, PyObject *copy) {
+    if (PySet_GET_SIZE(set) != PySet_GET_SIZE(copy)) return 0;
+    PyObject *ids = PySet_New(NULL), *iterator = ids ? PyObject_GetIter(copy) : NULL, *item;
+    int same = iterator != NULL;
+    while (same && (item = PyIter_Next(iterator)) != NULL) {
+        PyObject *id = PyLong_FromVoidPtr(item);
+        same = id && PySet_Add(ids, id) == 0;
+        Py_XDECREF(id);
+        Py_DECREF(item);
+    }
+    Py_XDECREF(iterator);
+    iterator = same ? PyObject_GetIter(set) : NULL;
+    while (same && iterator && (item = PyIter_Next(iterator)) != NULL) {
+        PyObject *id = PyLong_FromVoidPtr(item);
+        same = id && PySet_Contains(ids, id) == 1;
+        Py_XDECREF(id);
+        Py_DECREF(item);
+    }
+    Py_XDECREF(iterator);
+    Py_XDECREF(ids);
+    PyErr_Clear();
+    return same;
+}
+
+/* changed(containers, snapshots) -> list of the indices of those that are no longer as they were. */
+static PyObject *changed(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+    if (count != 2 || !PyList_CheckExact(args[0]) || !PyList_CheckExact(args[1]) || PyList_GET_SIZE(args[0]) != PyList_GET_SIZE(args[1])) {
+        PyErr_SetString(PyExc_TypeError, "changed(containers, snapshots)");
+        return NULL;
+    }
+    PyObject *indices = PyList_New(0);
+    for (Py_ssize_t i = 0; indices && i < PyList_GET_SIZE(args[0]); i++) {
+        PyObject *o = PyList_GET_ITEM(args[0], i), *copy = PyList_GET_ITEM(args[1], i);
+        int same = 1;
+        if (PyList_CheckExact(o) && PyTuple_CheckExact(copy)) {
+            Py_ssize_t n = PyList_GET_SIZE(o);
+            same = n == PyTuple_GET_SIZE(copy)
+                   && (n == 0 || memcmp(((PyListObject *)o)->ob_item, ((PyTupleObject *)copy)->ob_item, (size_t)n * sizeof(PyObject *)) == 0);
+        } else if (PyDict_CheckExact(o) && PyDict_CheckExact(copy)) {
+            same = same_items(o, copy);
+        } else if (PySet_CheckExact(o) && PyFrozenSet_CheckExact(copy)) {
+            same = same_members(o, copy);
+        } else if (PyByteArray_CheckExact(o) && PyBytes_CheckExact(copy)) {
+            same = PyByteArray_GET_SIZE(o) == PyBytes_GET_SIZE(copy)
+                   && memcmp(PyByteArray_AS_STRING(o), PyBytes_AS_STRING(copy), (size_t)PyBytes_GET_SIZE(copy)) == 0;
+        }
+        if (same) continue;
+        PyObject *index = PyLong_FromSsize_t(i);
+        if (!index || PyList_Append(indices, index) < 0) Py_CLEAR(indices);
+        Py_XDECREF(index);
+    }
+    return indices;
+}
+
+/* printed(stream) -> bytes: what the candidate has written to its standard output (1) or error (2) since it was last
+ * asked something. */
+static PyObject *printed(PyObject *module, PyObject *stream) {
+    int number = (int)PyLong_AsLong(stream);
+    if (number == -1 && PyErr_Occurred()) return NULL;
+    size_t length = host_printed(number, NULL, 0);
+    PyObject *text = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)length);
+    if (text) host_printed(number, PyBytes_AS_STRING(text), length);
+    return text;
+}
+
+/* renew() -> bool: a fresh interpreter for the candidate, which loads its module when it is next spoken to. */
+static PyObject *renew(PyObject *module, PyObject *unused) { return PyBool_FromLong(host_renew() == 0); }
 
 static PyObject *attempt(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     Writer w = {.limit = 4096};
@@ -467,6 +689,12 @@ static PyObject *attempt(PyObject *module, PyObject *const *args, Py_ssize_t cou
 static PyMethodDef methods[] = {
     {"post", (PyCFunction)(void (*)(void))post, METH_FASTCALL, "post(message, reduce=None): hand a message to the host."},
     {"attempt", (PyCFunction)(void (*)(void))attempt, METH_FASTCALL, "attempt(kind, operation, target): tell the host what was tried."},
+    {"exchange", (PyCFunction)(void (*)(void))exchange, METH_FASTCALL,
+     "exchange(kind, value, reduce, restore, sent, given, asked): hand a message to the other guest and wait for its."},
+    {"snapshots", snapshots, METH_O, "snapshots(containers): shallow copies, for changed()."},
+    {"changed", (PyCFunction)(void (*)(void))changed, METH_FASTCALL, "changed(containers, snapshots): indices of those that were changed."},
+    {"printed", printed, METH_O, "printed(stream): what the candidate wrote since it was last asked something."},
+    {"renew", renew, METH_NOARGS, "renew(): a fresh interpreter for the candidate."},
     {"immortalise", immortalise, METH_O, "immortalise(objects): stop counting references to these and what they hold."},
     {0},
 };

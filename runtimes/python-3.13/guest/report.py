@@ -29,6 +29,9 @@ def class_of(error):
     """The `stderr_class` of an exception that ended the snippet or a case."""
     from _proofbox_environment import is_unsupported
 
+    # The candidate's interpreter ended, and the host has said how (bridge.py).
+    if type(error).__name__ == "CandidateGone":
+        return error.failure_class
     if isinstance(error, SyntaxError):
         return "syntax_error"
     if isinstance(error, AssertionError):
@@ -59,6 +62,15 @@ def exit_code_of(error):
     if isinstance(code, int):
         return int(code) & 0xFF
     return 1
+
+
+def _candidates_frames(error):
+    """Where in the candidate an exception was raised that came over the bridge: told by the candidate's interpreter."""
+    frames = getattr(error, "_proofbox_frames", None)
+    if type(frames) is not list:
+        return []
+    kinds = (str, int, str, str)
+    return [frame for frame in frames[:FRAMES_LIMIT] if type(frame) is tuple and tuple(map(type, frame)) == kinds]
 
 
 def users_traceback(error):
@@ -98,10 +110,18 @@ def describe(error):
         return (class_of(error), type(error).__name__[:200], text_of(error), None, [])
 
 
-def _describe(error):
-    frames = [
+def frames_as_data(error):
+    """The user's frames as the wire has them."""
+    linecache.cache.setdefault(SNIPPET, (lambda: snippet.decode("utf-8", "replace"),))
+    return [
         (_file(name)[:300], line, function[:300], linecache.getline(name, line).strip()[:300]) for name, line, function in _frames(error)
     ]
+
+
+def _describe(error):
+    if type(error).__name__ == "CandidateGone":
+        return (error.failure_class, error.type_name, error.message, None, [])
+    frames = frames_as_data(error) + _candidates_frames(error)
     if isinstance(error, SyntaxError):
         message, line = text_of(error.msg), error.lineno if type(error.lineno) is int else None
         if type(error.filename) is str and line is not None:

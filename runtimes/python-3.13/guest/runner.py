@@ -6,6 +6,7 @@ nothing is lost when the guest is stopped:
     ("plan", [names])                    the cases that will be run
     ("compiled", bool)                   the snippet parsed, and ran to its end
     ("case_begin", index), ("case_end", index, status, error or None)
+    ("signals", [names]), ("inexpressible", what)   of the tests' own interpreter (grader.py)
     ("result", value)
     ("error", (class, type, message, line, frames))   the exception that ended the snippet, or the tests as a whole
 
@@ -18,12 +19,16 @@ import sys
 import weakref
 
 import _proofbox
+import _proofbox_candidate as candidate
 import _proofbox_environment as environment
+import _proofbox_grader as grader
+import _proofbox_proxies as proxies
 import _proofbox_report as report
 import _proofbox_tests as tests
 import _proofbox_values as values
 
 SNIPPET = report.SNIPPET
+TESTS = "/tests"
 
 
 def prepare():
@@ -68,7 +73,7 @@ def warm_up(main):
     for round in range(24):
         for wanted in WARM_UP_TESTS:
             code = WARM_UP + ("1 / 0\n" if wanted is None and round % 2 else "")
-            run({"code": code.encode(), "args": [], "env": {}, "result": None, "tests": wanted, "seed": None})
+            run({"code": code.encode(), "args": [], "env": {}, "result": None, "tests": wanted, "seed": None, "role": None, "module": None})
             main.clear()
             main.update(clean)
     linecache.clearcache()
@@ -81,19 +86,46 @@ def warm_up(main):
 
 def run(request):
     """Returns the exit code that a shell would see."""
+    role = request["role"]
     environment.start(request["env"], request["seed"])
+    report.snippet = request["code"]
+    if role == "grader":
+        return _grade(request)
     sys.argv[:] = [SNIPPET, *request["args"]]
     main = sys.modules["__main__"].__dict__
     main["__file__"] = SNIPPET
     main["__cached__"] = None
-    report.snippet = request["code"]
+    if request["module"]:
+        main["__name__"] = request["module"]
+        sys.modules[request["module"]] = sys.modules["__main__"]
     plan = tests.plan(request["tests"])
+    cases = tests.Cases()
     if plan:
-        _proofbox.post(("plan", plan.names))
+        cases.plan(plan.names)
     exit_code = _snippet(request, main)
+    if exit_code is None and role == "candidate":
+        candidate.serve(main)
     if plan and exit_code is None:
-        exit_code = plan.run(main)
+        plan.run(tests.InProcess(main), cases)
+        exit_code = 1 if cases.failures else 0
     return _finish(exit_code or 0)
+
+
+def _grade(request):
+    """In the tests' own interpreter: the candidate is in another one (bridge.py)."""
+    sys.path[:] = [TESTS]
+    sys.argv[:] = [TESTS]
+    plan = tests.plan(request["tests"])
+    cases = tests.Cases()
+    cases.plan(plan.names)
+    other = grader.connect(request["module"] or "solution", request["modules"])
+    other.load()
+    # A snippet that can't be imported has no tests to pass; how it failed the host knows from itself.
+    if not other.gone():
+        plan.run(other, cases)
+    if proxies.signals:
+        _proofbox.post(("signals", list(proxies.signals)))
+    return 1 if cases.failures else 0
 
 
 def _snippet(request, main):
@@ -105,7 +137,7 @@ def _snippet(request, main):
         value = eval(last, main) if last else None
     except BaseException as error:
         _proofbox.post(("compiled", False))
-        return _ended(error, graded=request["tests"] is not None)
+        return _ended(error, graded=request["tests"] is not None or request["role"] is not None)
     _proofbox.post(("compiled", True))
     if last:
         post_result(value)

@@ -1,4 +1,7 @@
-"""Tests run in the candidate's own interpreter (`grading: in_process`): fast, compatible, and forgeable."""
+"""Test plans: what the cases are, and how they are run.
+
+The same plans serve both ways of grading. Run in the tests' own interpreter (`isolated`) they see the candidate through
+the bridge (grader.py); run in the candidate's (`in_process`) they see it as it is: fast, compatible, and forgeable."""
 
 import ast
 import sys
@@ -7,6 +10,7 @@ import _proofbox
 import _proofbox_report as report
 
 TESTS = "/tests.py"
+NO_CODE = compile("", TESTS, "exec")
 NAME_LIMIT = 200
 
 
@@ -22,12 +26,40 @@ def shorten(name):
     return name if len(name) <= NAME_LIMIT else name[: NAME_LIMIT - 1] + "…"
 
 
+class InProcess:
+    """The candidate as tests in its own interpreter see it."""
+
+    def __init__(self, main):
+        self.main = main
+
+    def namespace(self, code=None):
+        return self.main
+
+    def bind(self, namespace, code):
+        """Names are what they are."""
+
+    def fetch(self, name):
+        try:
+            return self.main[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def gone(self):
+        return None
+
+    def fresh(self):
+        """There is one interpreter."""
+
+
 class Cases:
     """Begins and ends cases; what it says is what the host counts."""
 
     def __init__(self):
         self.open = None
         self.failures = 0
+
+    def plan(self, names):
+        _proofbox.post(("plan", names))
 
     def begin(self, index):
         self.open = index
@@ -56,23 +88,27 @@ class Asserts:
         self.sources = request["asserts"]
         self.names = [shorten(source) for source in self.sources]
 
-    def run(self, namespace):
-        cases = Cases()
-        if self.setup:
-            try:
-                exec(compile(self.setup, "/setup.py", "exec", dont_inherit=True), namespace)
-            except BaseException as error:
-                _proofbox.post(("error", report.describe(error)))
-                return 1
+    def run(self, candidate, cases):
+        try:
+            setup = compile(self.setup, "/setup.py", "exec", dont_inherit=True) if self.setup else None
+            namespace = candidate.namespace(setup or NO_CODE)
+            if setup:
+                exec(setup, namespace)
+        except BaseException as error:
+            _proofbox.post(("error", report.describe(error)))
+            return
         for index, source in enumerate(self.sources):
+            if candidate.gone():
+                candidate.fresh()
             cases.begin(index)
             try:
-                exec(compile(source, f"/tests/{index}.py", "exec", dont_inherit=True), namespace)
+                code = compile(source, f"/tests/{index}.py", "exec", dont_inherit=True)
+                candidate.bind(namespace, code)
+                exec(code, namespace)
             except BaseException as error:
                 cases.end(error)
             else:
                 cases.end()
-        return 1 if cases.failures else 0
 
 
 def has_assert(node):
@@ -82,6 +118,19 @@ def has_assert(node):
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
         return False
     return any(has_assert(child) for child in ast.iter_child_nodes(node))
+
+
+class Checks:
+    """What the instrumented `check` calls."""
+
+    def __init__(self, cases, candidate):
+        self.cases, self.candidate = cases, candidate
+        self.end = cases.end
+
+    def begin(self, index):
+        if self.candidate.gone():
+            self.candidate.fresh()
+        self.cases.begin(index)
 
 
 class CheckFunction:
@@ -128,16 +177,19 @@ class CheckFunction:
             index += 1
         return out
 
-    def run(self, namespace):
-        cases = Cases()
+    def run(self, candidate, cases):
         try:
             if self.error:
                 raise self.error
-            namespace[self.CASES] = cases
-            exec(compile(self.tree, TESTS, "exec", dont_inherit=True), namespace)
+            code = compile(self.tree, TESTS, "exec", dont_inherit=True)
+            namespace = candidate.namespace(code)
+            namespace[self.CASES] = Checks(cases, candidate)
+            exec(code, namespace)
             if not self.split:
                 cases.begin(0)
-            exec(compile(f"check({self.entry_point})", TESTS, "exec", dont_inherit=True), namespace)
+            call = compile(f"check({self.entry_point})", TESTS, "exec", dont_inherit=True)
+            candidate.bind(namespace, call)
+            exec(call, namespace)
             if cases.open is not None:
                 cases.end()
         except BaseException as error:
@@ -146,7 +198,6 @@ class CheckFunction:
             else:
                 cases.failures += 1
             _proofbox.post(("error", report.describe(error)))
-        return 1 if cases.failures else 0
 
 
 class Script:
@@ -156,16 +207,15 @@ class Script:
         self.source = request["source"]
         self.names = ["script"]
 
-    def run(self, namespace):
-        cases = Cases()
+    def run(self, candidate, cases):
         cases.begin(0)
         try:
-            exec(compile(self.source, TESTS, "exec", dont_inherit=True), namespace)
+            code = compile(self.source, TESTS, "exec", dont_inherit=True)
+            exec(code, candidate.namespace(code))
         except BaseException as error:
             cases.end(error)
         else:
             cases.end()
-        return 1 if cases.failures else 0
 
 
 PLANS = {"asserts": Asserts, "check_function": CheckFunction, "script": Script}

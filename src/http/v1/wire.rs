@@ -9,8 +9,8 @@ use serde_json::{Value as Json, json};
 use utoipa::ToSchema;
 
 use crate::domain::grant::{AskedLimits, Limits};
-use crate::domain::run::{Attempt, Deterministic, ErrorReport, File, InProcessTests, Program, ResultWanted};
-use crate::domain::submission::{Compare, StdinCase, Submission, Tests};
+use crate::domain::run::{Attempt, Deterministic, ErrorReport, File, Program, PythonTests, ResultWanted};
+use crate::domain::submission::{Compare, Grading, StdinCase, Submission, Tests};
 use crate::domain::verdict::{CaseResult, FailureClass, IntegrityLevel};
 use crate::http::error::ApiError;
 use crate::http::extract::{Object, parse_part};
@@ -42,7 +42,8 @@ pub struct ExecuteRequest {
     /// Kept as it came: its kind says how it is to be read.
     #[schema(value_type = Option<TestsRequest>)]
     tests: Option<Json>,
-    grading: Option<Grading>,
+    #[serde(default)]
+    grading: GradingRequest,
     #[serde(default)]
     visibility: Visibility,
     /// Name of a policy pack.
@@ -89,11 +90,25 @@ pub struct Base64Content {
     base64: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+/// Where Python tests run: in an interpreter of their own; in the candidate's; or the first, and the second where the
+/// tests want what the first can't give (mocking inside the candidate, for example).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum Grading {
+enum GradingRequest {
+    #[default]
     Isolated,
     InProcess,
+    Auto,
+}
+
+impl From<GradingRequest> for Grading {
+    fn from(asked: GradingRequest) -> Self {
+        match asked {
+            GradingRequest::Isolated => Self::Isolated,
+            GradingRequest::InProcess => Self::InProcess,
+            GradingRequest::Auto => Self::Auto,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
@@ -248,7 +263,7 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
     let Visibility::Full = request.visibility;
     let tests = request.tests.map(tests_of).transpose()?;
     let entry_point = match &tests {
-        Some(Tests::InProcess(InProcessTests::CheckFunction { entry_point, .. })) => Some(entry_point.as_str()),
+        Some(Tests::Python(PythonTests::CheckFunction { entry_point, .. })) => Some(entry_point.as_str()),
         _ => None,
     };
     let (code, code_field) = match (request.code, request.completion) {
@@ -261,10 +276,6 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
             return Err(ApiError::malformed(Some("code".to_owned()), "missing field `code` (or `completion`)"));
         }
     };
-    if request.grading == Some(Grading::Isolated) && matches!(tests, Some(Tests::InProcess(_))) {
-        let message = "isolated grading of this kind of test is not available in this version; say \"in_process\"";
-        return Err(ApiError::meaningless("grading", message));
-    }
     for (name, value) in &request.env {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
             return Err(ApiError::meaningless(
@@ -289,9 +300,13 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
             fetch_files: request.fetch_files,
             result,
             tests: None,
+            isolated: false,
+            module: None,
+            test_files: Vec::new(),
             deterministic: request.deterministic.map(|Object(wanted)| deterministic_of(wanted)).transpose()?,
         },
         tests,
+        grading: request.grading.into(),
         policy: request.policy,
         limits: AskedLimits {
             fuel: limits.fuel,
@@ -324,7 +339,7 @@ fn tests_of(tests: Json) -> Result<Tests, ApiError> {
             if asserts.is_empty() {
                 return Err(none("tests.asserts"));
             }
-            Tests::InProcess(InProcessTests::Asserts { setup, asserts })
+            Tests::Python(PythonTests::Asserts { setup, asserts })
         }
         "check_function" => {
             let CheckFunctionRequest { source, entry_point } = parse_part("tests", fields)?;
@@ -336,11 +351,11 @@ fn tests_of(tests: Json) -> Result<Tests, ApiError> {
                     "it must be the name of a function of the snippet",
                 ));
             }
-            Tests::InProcess(InProcessTests::CheckFunction { source, entry_point })
+            Tests::Python(PythonTests::CheckFunction { source, entry_point })
         }
         "script" => {
             let ScriptRequest { source } = parse_part("tests", fields)?;
-            Tests::InProcess(InProcessTests::Script { source })
+            Tests::Python(PythonTests::Script { source })
         }
         "stdin_stdout" => {
             let StdinStdoutRequest { cases, compare } = parse_part("tests", fields)?;
@@ -467,6 +482,10 @@ struct CaseAnswer {
     fuel_used: u64,
     stderr_class: &'static str,
     message: Option<String>,
+    /// The largest linear memory of the candidate so far.
+    peak_memory_bytes: u64,
+    /// The beginning of what the candidate printed in it (isolated grading).
+    stdout: String,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -653,6 +672,8 @@ fn case_answer(case: CaseResult) -> CaseAnswer {
         fuel_used: case.fuel_used,
         stderr_class: case.class.word(),
         message: case.message,
+        peak_memory_bytes: case.peak_memory_bytes,
+        stdout: case.stdout,
     }
 }
 

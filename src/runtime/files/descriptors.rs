@@ -5,7 +5,7 @@ use super::errno::Errno;
 use super::inodes::{Place, ROOT};
 use super::records::{DescriptorFlags, FileType, Rights};
 use super::stdio::{Output, Stdio};
-use super::tree::{SharedTree, Tree, lock};
+use super::tree::{SharedTree, Tree, View, lock};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -34,6 +34,7 @@ pub struct Call<'a> {
 #[derive(Debug)]
 pub struct Descriptors {
     pub(super) tree: SharedTree,
+    pub(super) view: View,
     table: Vec<Option<Open>>,
 }
 
@@ -101,6 +102,12 @@ impl Descriptors {
     /// A fresh interpreter's table: standard input and output, and `/`.
     #[must_use]
     pub fn new(tree: SharedTree) -> Self {
+        Self::with_view(tree, View::Whole)
+    }
+
+    /// The table of an interpreter that sees only a part of the tree.
+    #[must_use]
+    pub fn with_view(tree: SharedTree, view: View) -> Self {
         let preopen = Open {
             what: What::Preopen,
             flags: DescriptorFlags::NONE,
@@ -113,7 +120,7 @@ impl Descriptors {
             Some(Open::stdio(What::Output(Output::Stderr), Rights::WRITE)),
             Some(preopen),
         ];
-        Self { tree, table }
+        Self { tree, view, table }
     }
 
     /// The tree these descriptors are open in.
@@ -244,8 +251,10 @@ pub fn fork_sandbox(tree: &SharedTree, tables: &[&Descriptors]) -> (SharedTree, 
         }
     }
     let copy = Arc::new(Mutex::new(lock(tree).fork_with(opens)));
-    let tables =
-        tables.iter().map(|table| Descriptors { tree: Arc::clone(&copy), table: table.table.clone() }).collect();
+    let tables = tables
+        .iter()
+        .map(|table| Descriptors { tree: Arc::clone(&copy), view: table.view, table: table.table.clone() })
+        .collect();
     (copy, tables)
 }
 

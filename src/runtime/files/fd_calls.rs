@@ -5,7 +5,7 @@ use super::errno::Errno;
 use super::guest_memory::GuestMemory;
 use super::inodes::{Place, ROOT};
 use super::records::{self, DescriptorFlags, Rights};
-use super::tree::lock;
+use super::tree::lock_for;
 
 /// The place behind a descriptor; none for standard input and output.
 fn place(open: &Open) -> Option<Place> {
@@ -24,7 +24,7 @@ impl Descriptors {
     /// `EBADF`, `EFAULT`.
     pub fn fd_fdstat_get(&self, call: &mut Call<'_>, fd: u32, fdstat: u32) -> Result<(), Errno> {
         let open = self.get(fd)?;
-        let file_type = open.file_type(&lock(&self.tree));
+        let file_type = open.file_type(&lock_for(&self.tree, self.view));
         let mut memory = GuestMemory::new(call.memory);
         records::write_fdstat(&mut memory, fdstat, file_type, open.flags, open.rights, open.inheriting)
     }
@@ -77,7 +77,7 @@ impl Descriptors {
         let mut memory = GuestMemory::new(call.memory);
         match place(open) {
             Some(place) => {
-                let attributes = lock(&self.tree).attributes(place)?;
+                let attributes = lock_for(&self.tree, self.view).attributes(place)?;
                 records::write_filestat(&mut memory, filestat, &attributes)
             }
             None => records::write_stdio_filestat(&mut memory, filestat),
@@ -101,7 +101,7 @@ impl Descriptors {
         let place = place(open).ok_or(Errno::Inval)?;
         open.need(Rights::SET_TIMES)?;
         let (accessed, modified) = records::times_to_set(accessed, modified, flags, call.now)?;
-        lock(&self.tree).set_times(place, accessed, modified, call.now)?;
+        lock_for(&self.tree, self.view).set_times(place, accessed, modified, call.now)?;
         Ok(())
     }
 
@@ -154,7 +154,7 @@ impl Descriptors {
         let mut memory = GuestMemory::new(call.memory);
         memory.check(used, 4)?;
         let mut room = memory.bytes_mut(buffer, length)?;
-        let tree = lock(&self.tree);
+        let tree = lock_for(&self.tree, self.view);
         for entry in tree.listed_after(directory, cookie) {
             let record = records::dirent(entry.position, entry.number, entry.name, entry.kind);
             for part in [&record[..], entry.name.as_bytes()] {

@@ -46,6 +46,10 @@ impl Tree {
     }
 
     fn own_name(&self, parent: Place, name: &str) -> Result<Name, Fault> {
+        // What is made there would be the tests' own to those who see it.
+        if self.hides(parent, name) {
+            return Err(Fault::Protected);
+        }
         let index = match parent {
             Place::Own(index) => index,
             Place::Layer { .. } => return Err(Fault::ReadOnly),

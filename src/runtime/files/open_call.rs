@@ -9,7 +9,7 @@ use super::inodes::Place;
 use super::names::Name;
 use super::path_calls::{PathAt, last_link, note, plan};
 use super::records::{DescriptorFlags, OpenFlags, Rights};
-use super::tree::{FileKind, Tree, lock};
+use super::tree::{FileKind, Tree, lock_for};
 use super::walk::{LastLink, Reached};
 
 /// What `path_open` is given besides descriptor and path; the numbers as the guest passes them.
@@ -98,7 +98,7 @@ impl Descriptors {
         memory.check(opened, 4)?;
         let path = memory.path(at.address, at.length)?;
         let found = {
-            let tree = &mut *lock(&self.tree);
+            let tree = &mut *lock_for(&self.tree, self.view);
             let mut act = match how.writes() {
                 true => Act::OpenToWrite,
                 false => Act::Open,

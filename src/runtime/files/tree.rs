@@ -36,7 +36,14 @@ pub type SharedTree = Arc<Mutex<Tree>>;
 
 /// Takes the tree for one operation. A panic elsewhere does not spoil it: no operation leaves it half done.
 pub fn lock(tree: &SharedTree) -> MutexGuard<'_, Tree> {
-    tree.lock().unwrap_or_else(PoisonError::into_inner)
+    lock_for(tree, View::Whole)
+}
+
+/// The tree as one of its interpreters sees it.
+pub(super) fn lock_for(tree: &SharedTree, view: View) -> MutexGuard<'_, Tree> {
+    let mut tree = tree.lock().unwrap_or_else(PoisonError::into_inner);
+    tree.view = view;
+    tree
 }
 
 /// What a place is.
@@ -76,7 +83,22 @@ pub struct Tree {
     quota: FilesQuota,
     usage: FilesUsage,
     born: u64,
+    /// Who looks at it now.
+    pub(super) view: View,
 }
+
+/// Which part of a tree its interpreters see, where several share it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum View {
+    /// All of it.
+    #[default]
+    Whole,
+    /// Not [`TESTS_DIRECTORY`]: to the candidate it does not exist.
+    WithoutTests,
+}
+
+/// The directory at the root where the tests of a submission lie.
+pub const TESTS_DIRECTORY: &str = "tests";
 
 /// Names and content are the guest's, and must not get into a log by accident.
 impl std::fmt::Debug for Tree {
@@ -93,7 +115,15 @@ impl Tree {
     }
 
     pub(super) fn start(inodes: Arc<Inodes>, mounts: Arc<[Mount]>, quota: FilesQuota, now: u64) -> Self {
-        Self { inodes, mounts, opens: BTreeMap::new(), quota, usage: FilesUsage::default(), born: now }
+        Self {
+            inodes,
+            mounts,
+            opens: BTreeMap::new(),
+            quota,
+            usage: FilesUsage::default(),
+            born: now,
+            view: View::Whole,
+        }
     }
 
     /// An independent copy that shares all content until it is written. Nothing is open in it: a file already removed
@@ -113,6 +143,7 @@ impl Tree {
             quota: self.quota,
             usage: self.usage,
             born: self.born,
+            view: View::Whole,
         };
         for index in self.opens.keys() {
             copy.free_if_unused(*index);

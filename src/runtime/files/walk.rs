@@ -3,7 +3,7 @@
 use super::error::Fault;
 use super::inodes::{PARENT_POSITION, Place, ROOT, SELF_POSITION};
 use super::path::{MAXIMUM_NAME, plain};
-use super::tree::{FileKind, Tree};
+use super::tree::{FileKind, TESTS_DIRECTORY, Tree, View};
 
 /// Symbolic links followed for one path, as on Linux.
 const MAXIMUM_LINKS: u32 = 40;
@@ -190,6 +190,9 @@ impl Tree {
     }
 
     fn child(&self, directory: Place, name: &str) -> Option<Place> {
+        if self.hides(directory, name) {
+            return None;
+        }
         match directory {
             Place::Own(index) => self.inodes.directory(index)?.get(name),
             Place::Layer { mount, node } => {
@@ -199,18 +202,18 @@ impl Tree {
         }
     }
 
+    /// Whether that entry is not for who looks at the tree now.
+    pub(super) fn hides(&self, directory: Place, name: &str) -> bool {
+        self.view == View::WithoutTests && directory == ROOT && name == TESTS_DIRECTORY
+    }
+
     /// The entries of a directory after `position`; zero is the start, with `.` and `..`.
     pub(super) fn listed_after(&self, directory: Place, position: u64) -> impl Iterator<Item = Listed<'_>> {
         let dots = [(SELF_POSITION, ".", directory), (PARENT_POSITION, "..", self.parent(directory))];
-        dots.into_iter().filter(move |(dot, _, _)| *dot > position).chain(self.entries_after(directory, position)).map(
-            |(position, name, place)| Listed {
-                position,
-                number: self.number(place),
-                kind: self.kind(place),
-                name,
-                place,
-            },
-        )
+        let entries = self.entries_after(directory, position).filter(move |(_, name, _)| !self.hides(directory, name));
+        dots.into_iter().filter(move |(dot, _, _)| *dot > position).chain(entries).map(|(position, name, place)| {
+            Listed { position, number: self.number(place), kind: self.kind(place), name, place }
+        })
     }
 
     fn entries_after(&self, directory: Place, position: u64) -> impl Iterator<Item = (u64, &str, Place)> {

@@ -1,7 +1,7 @@
 //! From how a guest ended to the class of its failure.
 
-use crate::domain::run::{End, ErrorReport, Limit, LimitHit, Outcome};
-use crate::domain::verdict::FailureClass;
+use super::run::{End, ErrorReport, Limit, LimitHit, Outcome};
+use super::verdict::FailureClass;
 
 /// What went wrong with a run, if anything.
 #[derive(Debug)]
@@ -25,6 +25,11 @@ pub fn of(outcome: &Outcome) -> Failure {
             Failure { class: error.class, error: Some(error) }
         }
     }
+}
+
+/// What ended a guest that should have gone on.
+pub fn ended(outcome: &Outcome) -> ErrorReport {
+    of(outcome).error.unwrap_or_else(|| exited(&outcome.end))
 }
 
 /// The error of a guest that did not end by itself.

@@ -1,17 +1,22 @@
-//! Grades tests that ran in the candidate's own interpreter.
+//! Grades tests that ran in Python, by what their runner reported: its own interpreter's word where the tests had one,
+//! the candidate's where they ran in process.
 
 use std::time::Duration;
 
-use super::{compiled, failure};
-use crate::domain::run::{ErrorReport, Outcome};
+use super::compiled;
+use crate::domain::failure;
+use crate::domain::run::{End, ErrorReport, Outcome};
 use crate::domain::verdict::{CaseResult, CaseStatus, FailureClass, Integrity, IntegrityLevel, Status, Verdict};
 
-/// The verdict. `planned` is the number of cases where the host knows it; else the guest's plan is taken, which it
+/// The verdict. `planned` is the number of cases where the host knows it; else the runner's plan is taken, which it
 /// made before the candidate ran.
 pub fn grade(outcome: &Outcome, planned: Option<usize>) -> Verdict {
     let report = &outcome.report;
     let planned = planned.unwrap_or(report.plan.len());
     let whole = failure::of(outcome);
+    // The tests' own interpreter, where they have one: what stops it fails them, whoever is to blame.
+    let runner_end = outcome.grader.as_ref().map_or(&outcome.end, |grader| &grader.end);
+    let broken = outcome.grader.as_ref().and_then(|grader| failure::stopped(&grader.end));
     let mut cases: Vec<CaseResult> =
         (0..planned).map(|index| not_run(report.plan.get(index).cloned().unwrap_or_default())).collect();
     let mut first: Option<ErrorReport> = None;
@@ -19,27 +24,38 @@ pub fn grade(outcome: &Outcome, planned: Option<usize>) -> Verdict {
         let Some(case) = cases.get_mut(reported.index) else { continue };
         case.execution = reported.execution;
         case.fuel_used = reported.fuel_used;
+        case.peak_memory_bytes = reported.peak_memory_bytes;
+        case.stdout.clone_from(&reported.printed);
         // A case that was begun and not ended is the one in which the run ended.
         case.status = reported.status.unwrap_or(CaseStatus::Error);
         let error = match (case.status, &reported.error) {
             (CaseStatus::Passed, _) => continue,
             (_, Some(error)) => error.clone(),
-            (_, None) => failure::stopped(&outcome.end).unwrap_or_else(|| failure::exited(&outcome.end)),
+            (_, None) => failure::stopped(runner_end).unwrap_or_else(|| failure::exited(runner_end)),
         };
         case.class = error.class;
         case.message = Some(message(&error));
         first.get_or_insert(error);
     }
     let reported = report.cases.iter().filter(|case| case.status.is_some()).count();
-    let mut signals = Vec::new();
+    let mut signals = report.signals.clone();
     if report.odd_messages > 0 {
         signals.push(format!("{} messages that an honest runner does not send", report.odd_messages));
     }
+    let level = if outcome.grader.is_some() { IntegrityLevel::Isolated } else { IntegrityLevel::InProcess };
     let all_passed = !cases.is_empty() && cases.iter().all(|case| case.status == CaseStatus::Passed);
-    let passed = all_passed && reported == planned && whole.class == FailureClass::None && report.odd_messages == 0;
+    let sound = match &outcome.grader {
+        // Cases that a lost interpreter of the candidate was in have failed already.
+        Some(grader) => matches!(grader.end, End::Exited(0)),
+        None => whole.class == FailureClass::None,
+    };
+    let passed = all_passed && reported == planned && sound && report.odd_messages == 0;
     // The first thing that went wrong.
-    let error =
-        if passed { None } else { Some(first.or(whole.error).unwrap_or_else(|| failure::exited(&outcome.end))) };
+    let error = if passed {
+        None
+    } else {
+        Some(first.or(whole.error).or(broken).unwrap_or_else(|| failure::exited(runner_end)))
+    };
     let class = error.as_ref().map_or(FailureClass::None, |error| error.class);
     Verdict {
         status: if passed { Status::Passed } else { Status::Failed },
@@ -48,7 +64,7 @@ pub fn grade(outcome: &Outcome, planned: Option<usize>) -> Verdict {
         error,
         compiled: compiled(outcome),
         cases,
-        integrity: Integrity { level: IntegrityLevel::InProcess, planned, reported, signals },
+        integrity: Integrity { level, planned, reported, signals },
     }
 }
 
@@ -60,6 +76,8 @@ fn not_run(name: String) -> CaseResult {
         fuel_used: 0,
         class: FailureClass::None,
         message: None,
+        peak_memory_bytes: 0,
+        stdout: String::new(),
     }
 }
 

@@ -1,0 +1,220 @@
+"""What crosses between two guests as a value: plain builtin types (codec.c) and, by the tables here, the library's
+value types. A table entry has two halves: `reduce(value)` gives `(name, payload)`, `restore(name, payload)` makes the
+value again, of exactly the same type. All else is an object, and crosses as its number (proxies.py)."""
+
+import array
+import collections
+import datetime
+import decimal
+import fractions
+import ipaddress
+import pathlib
+import re
+import time
+import types
+import uuid
+import zoneinfo
+
+import _proofbox
+
+
+class CannotCross(TypeError):
+    """A value that can't leave its interpreter: too large, or nested too deep."""
+
+
+def _zone(value):
+    """A time zone as plain data; an offset that a class of the user computes becomes a fixed one."""
+    zone = value.tzinfo
+    if zone is None:
+        return None
+    if type(zone) is zoneinfo.ZoneInfo and zone.key:
+        return zone.key
+    offset = zone.utcoffset(value if type(value) is datetime.datetime else None)
+    return None if offset is None else (offset.days, offset.seconds, offset.microseconds)
+
+
+def _make_zone(payload):
+    if payload is None:
+        return None
+    return zoneinfo.ZoneInfo(payload) if type(payload) is str else datetime.timezone(datetime.timedelta(*payload))
+
+
+def _make_moment(cls, payload):
+    text, zone, fold = payload
+    return cls.fromisoformat(text).replace(tzinfo=_make_zone(zone), fold=fold)
+
+
+def _moment(name):
+    return lambda v: (name, (v.replace(tzinfo=None).isoformat(), _zone(v), v.fold))
+
+
+_PATTERN = type(re.compile(""))
+
+REDUCERS = {
+    range: lambda v: ("range", (v.start, v.stop, v.step)),
+    slice: lambda v: ("slice", (v.start, v.stop, v.step)),
+    type(...): lambda v: ("ellipsis", ()),
+    type(NotImplemented): lambda v: ("not_implemented", ()),
+    decimal.Decimal: lambda v: ("decimal", str(v)),
+    fractions.Fraction: lambda v: ("fraction", (v.numerator, v.denominator)),
+    datetime.date: lambda v: ("date", (v.year, v.month, v.day)),
+    datetime.time: _moment("time"),
+    datetime.datetime: _moment("datetime"),
+    datetime.timedelta: lambda v: ("timedelta", (v.days, v.seconds, v.microseconds)),
+    datetime.timezone: lambda v: ("timezone", _zone(datetime.time(tzinfo=v))),
+    zoneinfo.ZoneInfo: lambda v: ("timezone", _zone(datetime.time(tzinfo=v))),
+    # A bound can't be set later, so a bounded deque is made whole (and can't hold itself).
+    collections.deque: lambda v: ("+deque", (list(v),)) if v.maxlen is None else ("deque", (list(v), v.maxlen)),
+    collections.Counter: lambda v: ("+counter", dict(v)),
+    collections.OrderedDict: lambda v: ("+ordered_dict", dict(v)),
+    collections.defaultdict: lambda v: ("+default_dict", (v.default_factory, dict(v))),
+    type({}.keys()): lambda v: ("dict_keys", list(v)),
+    type({}.values()): lambda v: ("dict_values", list(v)),
+    type({}.items()): lambda v: ("dict_items", list(v)),
+    types.MappingProxyType: lambda v: ("mappingproxy", dict(v)),
+    pathlib.PosixPath: lambda v: ("path", str(v)),
+    pathlib.PurePosixPath: lambda v: ("pure_path", str(v)),
+    uuid.UUID: lambda v: ("uuid", v.int),
+    ipaddress.IPv4Address: lambda v: ("ipv4", int(v)),
+    ipaddress.IPv6Address: lambda v: ("ipv6", int(v)),
+    array.array: lambda v: ("array", (v.typecode, v.tobytes())),
+    _PATTERN: lambda v: ("pattern", (v.pattern, v.flags)),
+    memoryview: lambda v: ("memoryview", v.tobytes()),
+    time.struct_time: lambda v: ("struct_time", tuple(v)),
+}
+
+
+def _array(payload):
+    value = array.array(payload[0])
+    value.frombytes(payload[1])
+    return value
+
+
+RESTORERS = {
+    "range": lambda p: range(*p),
+    "slice": lambda p: slice(*p),
+    "ellipsis": lambda p: ...,
+    "not_implemented": lambda p: NotImplemented,
+    "decimal": lambda p: decimal.Decimal(p),
+    "fraction": lambda p: fractions.Fraction(*p),
+    "date": lambda p: datetime.date(*p),
+    "time": lambda p: _make_moment(datetime.time, p),
+    "datetime": lambda p: _make_moment(datetime.datetime, p),
+    "timedelta": lambda p: datetime.timedelta(*p),
+    "timezone": _make_zone,
+    "deque": lambda p: collections.deque(p[0], p[1]),
+    "dict_keys": lambda p: dict.fromkeys(p).keys(),
+    "dict_values": lambda p: dict(enumerate(p)).values(),
+    "dict_items": lambda p: dict(p).items(),
+    "mappingproxy": lambda p: types.MappingProxyType(p),
+    "path": pathlib.PosixPath,
+    "pure_path": pathlib.PurePosixPath,
+    "uuid": lambda p: uuid.UUID(int=p),
+    "ipv4": ipaddress.IPv4Address,
+    "ipv6": ipaddress.IPv6Address,
+    "array": _array,
+    "pattern": lambda p: re.compile(*p),
+    "memoryview": memoryview,
+    "struct_time": time.struct_time,
+}
+
+
+def _fill_default_dict(payload, made):
+    made.default_factory, items = payload
+    made.update(items)
+    return made
+
+
+# Containers that can hold themselves: made empty first, filled when their content is there.
+FILLABLE = {
+    "+deque": (collections.deque, lambda p, made: made.extend(p[0])),
+    "+counter": (collections.Counter, lambda p, made: dict.update(made, p)),
+    "+ordered_dict": (collections.OrderedDict, lambda p, made: made.update(p)),
+    "+default_dict": (collections.defaultdict, _fill_default_dict),
+}
+_CONTENT = {
+    collections.deque: tuple,
+    collections.Counter: lambda v: tuple(dict.items(v)),
+    collections.OrderedDict: lambda v: tuple(v.items()),
+    collections.defaultdict: lambda v: tuple(v.items()),
+}
+
+
+def reduce(value):
+    reducer = REDUCERS.get(type(value))
+    return reducer(value) if reducer else reduce_object(value)
+
+
+def restore(name, payload, made=None):
+    restorer = RESTORERS.get(name)
+    if restorer:
+        return restorer(payload)
+    make, fill = FILLABLE[name]
+    if payload is None:
+        return make()
+    fill(payload, made)
+    return made
+
+
+# Set by proxies.py.
+reduce_object = None
+
+
+# ---------------------------------------------------------------- what was changed in place
+
+
+def snapshots(received):
+    """What is needed to find out later which containers of a request were changed."""
+    rich = None
+    for index, value in enumerate(received):
+        content = _CONTENT.get(type(value))
+        if content:
+            rich = rich or {}
+            rich[index] = content(value)
+    return _proofbox.snapshots(received), rich
+
+
+def changes(received, before):
+    """`[(index, content)]` of the containers that were changed, or None."""
+    copies, rich = before
+    changed = [(index, _content(received[index])) for index in _proofbox.changed(received, copies)]
+    if rich:
+        for index, content in rich.items():
+            now = _CONTENT[type(received[index])](received[index])
+            if len(now) != len(content) or any(_differ(a, b) for a, b in zip(now, content)):
+                changed.append((index, now))
+    return changed or None
+
+
+def _differ(a, b):
+    """Whether they are other objects; pairs are made anew each time they are looked at."""
+    if type(a) is tuple and type(b) is tuple and len(a) == len(b) == 2:
+        return a[0] is not b[0] or a[1] is not b[1]
+    return a is not b
+
+
+def _content(value):
+    if type(value) is dict:
+        return tuple(value.items())
+    return bytes(value) if type(value) is bytearray else tuple(value)
+
+
+def apply(changes, sent):
+    """Alters the containers that were sent as the other side altered its copies of them."""
+    for index, content in changes:
+        target = sent[index]
+        kind = type(target)
+        if kind is list or kind is bytearray:
+            target[:] = content
+        elif kind is dict or kind is collections.OrderedDict or kind is collections.defaultdict or kind is collections.Counter:
+            dict.clear(target) if kind is not collections.OrderedDict else target.clear()
+            for key, value in content:
+                target[key] = value
+        elif kind is set:
+            target.clear()
+            target.update(content)
+        elif kind is collections.deque:
+            target.clear()
+            target.extend(content)
+        else:
+            raise CannotCross("a change to what can't be changed")

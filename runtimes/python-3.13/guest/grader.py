@@ -1,0 +1,285 @@
+"""The tests' side of the bridge: the candidate as a module of proxies, and what it may do with objects of the tests."""
+
+import importlib.machinery
+import sys
+import types
+
+import _proofbox
+import _proofbox_bridge as bridge
+import _proofbox_proxies as proxies
+
+# What the candidate may do with an object of the tests that it was handed.
+_SPECIALS = frozenset({
+    *proxies.SPECIALS, "__iter__", "__next__", "__len__", "__getitem__", "__setitem__", "__delitem__",
+})  # fmt: skip
+_METADATA = frozenset({"__name__", "__qualname__", "__doc__"})
+# Attributes without an underscore that lead to code, frames and what they hold.
+_INNARDS = ("gi_", "cr_", "ag_", "tb_", "f_", "co_", "func_")
+_CALLABLES = (
+    types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.MethodWrapperType, types.WrapperDescriptorType,
+    types.MethodDescriptorType, types.ClassMethodDescriptorType,
+)  # fmt: skip
+_MACHINERY = (types.ModuleType, types.FrameType, types.TracebackType, types.CodeType, types.CellType)
+
+inexpressible = []
+
+
+class Refused(AttributeError):
+    """The candidate asked for something of the tests that it must not have."""
+
+
+def _check_may_leave(value):
+    if isinstance(value, _MACHINERY) or type(value).__module__.startswith(("unittest.case", "unittest.result", "_pytest", "_proofbox")):
+        raise TypeError(f"{type(value).__name__} of the tests can't be passed to the candidate (grading: isolated)")
+
+
+def _visible(target, name):
+    if type(name) is not str:
+        raise Refused("an attribute has a name")
+    if name in _METADATA:
+        return
+    if name.startswith("_") or name.startswith(_INNARDS) or name == "mro" or isinstance(target, _CALLABLES):
+        proxies.signal("looked_into_the_tests")
+        raise Refused(f"{type(target).__name__!r} object of the tests has no attribute {name!r} here")
+    if type(target).__module__ == "functools":
+        raise Refused(f"{type(target).__name__!r} object of the tests can only be called")
+
+
+def _get(number, name):
+    target = proxies.objects[number]
+    _visible(target, name)
+    value = getattr(target, name)
+    if isinstance(value, _MACHINERY):
+        raise Refused(f"{name!r} does not leave the tests")
+    return value
+
+
+def _set(number, name, value):
+    target = proxies.objects[number]
+    _visible(target, name)
+    setattr(target, name, value)
+
+
+def _delete(number, name):
+    target = proxies.objects[number]
+    _visible(target, name)
+    delattr(target, name)
+
+
+def _special(number, name, arguments):
+    if name not in _SPECIALS:
+        raise Refused(f"{name!r} is not passed on")
+    target = proxies.objects[number]
+    return getattr(type(target), name)(target, *arguments)
+
+
+def _plain(number):
+    return crossing_plain(proxies.objects[number])
+
+
+def crossing_plain(value):
+    if isinstance(value, list):
+        return list(value)
+    return dict(value) if isinstance(value, dict) else set(value)
+
+
+OPERATIONS = {
+    "call": lambda number, arguments, keywords: proxies.objects[number](*arguments, **keywords),
+    "get": _get,
+    "set": _set,
+    "del": _delete,
+    "dir": lambda number: [name for name in dir(proxies.objects[number]) if not name.startswith("_")],
+    "index": lambda number, key: proxies.objects[number][key],
+    "special": _special,
+    "plain": _plain,
+    "signature": lambda number: None,
+}
+
+
+def _perform(operation, *arguments):
+    return OPERATIONS[operation](*arguments)
+
+
+def _nonsense():
+    """The candidate does not keep to the protocol: it has patched its own side of the bridge."""
+    proxies.signal("protocol_violation")
+    _proofbox.renew()
+    candidate.lose(bridge.CandidateGone("exception", "ProtocolError", "the candidate's interpreter gave an answer that makes no sense"))
+
+
+class Candidate:
+    """The candidate as the tests see it, in whichever interpreter it lives now."""
+
+    def __init__(self, module, modules):
+        self.names = None
+        self.lost = None
+        self.module = ProxyModule(module)
+        self.roots = {module, *modules}
+        sys.modules[module] = self.module
+        sys.meta_path.insert(0, self)
+
+    def lose(self, error):
+        self.lost = error
+        raise error
+
+    def gone(self):
+        return self.lost
+
+    def load(self):
+        """Imports the snippet. It may fail; then nothing can be asked."""
+        try:
+            self.names = set(ask("load"))
+        except bridge.CandidateGone:
+            self.names = self.names or set()
+
+    def fresh(self):
+        """A fresh interpreter for the candidate, if there is one to be had."""
+        if _proofbox.renew():
+            self.lost = None
+            proxies.reset()
+            self.load()
+
+    def fetch(self, name):
+        """What the snippet calls by that name."""
+        try:
+            value = ask("global", name)
+        except KeyError:
+            raise AttributeError(f"module {self.module.__name__!r} has no attribute {name!r}") from None
+        return found(value, (None, name))
+
+    def namespace(self, code=None):
+        """The snippet's names, for tests to be executed in: all, or those that `code` mentions."""
+        names = self.names if code is None else self.names & names_of(code)
+        return {"__name__": "__main__", "__builtins__": __builtins__} | {name: self.fetch(name) for name in names}
+
+    def bind(self, namespace, code):
+        """Brings up to date what `code` mentions."""
+        for name in names_of(code) & self.names:
+            if type(type(namespace.get(name))) is not proxies.Mirror and type(namespace.get(name)) is not proxies.Mirror:
+                namespace[name] = self.fetch(name)
+
+    # A finder of modules.
+
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in self.roots:
+            return importlib.machinery.ModuleSpec(name, self, is_package=True)
+        return None
+
+    def create_module(self, spec):
+        module = ProxyModule(spec.name)
+        object.__setattr__(module, "_proofbox_number", ask("import", spec.name))
+        return module
+
+    def exec_module(self, module):
+        pass
+
+
+candidate = None
+
+
+def names_of(code):
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if type(constant) is types.CodeType:
+            names |= names_of(constant)
+    return names
+
+
+def found(value, path):
+    """Notes by which name an object was found, so that it can be found again in a fresh interpreter."""
+    if type(value) is proxies.Mirror:
+        type.__setattr__(value, "_proofbox_named", True)
+        type.__setattr__(value, "_proofbox_path", path)
+    elif type(type(value)) is proxies.Mirror and not isinstance(value, BaseException):
+        object.__setattr__(value, "_proofbox_path", path)
+    return value
+
+
+def _refresh(proxy):
+    own = type.__getattribute__ if isinstance(proxy, type) else object.__getattribute__
+    try:
+        module, name = own(proxy, "_proofbox_path")
+    except AttributeError:
+        raise bridge.CandidateGone("exception", "StaleObject", "the object lived in an interpreter of the candidate that has ended") from None
+    now = candidate.fetch(name) if module is None else getattr(sys.modules[module], name)
+    if now is proxy:
+        return
+    set_ = type.__setattr__ if isinstance(proxy, type) else object.__setattr__
+    set_(proxy, "_proofbox_number", proxies.number_at_home(now))
+    set_(proxy, "_proofbox_generation", proxies.generation)
+
+
+class ProxyModule(types.ModuleType):
+    """A module of the candidate's."""
+
+    _proofbox_number = None
+
+    def __getattr__(self, name):
+        if name == "__all__":
+            return self.__dir__()
+        if name == "__file__" or name == "__path__" and self._proofbox_number is None:
+            raise AttributeError(name)
+        if self._proofbox_number is None:
+            return candidate.fetch(name)
+        return found(ask("get", self._proofbox_number, name), (self.__name__, name))
+
+    def __setattr__(self, name, value):
+        if name.startswith("__"):
+            types.ModuleType.__setattr__(self, name, value)
+        elif self._proofbox_number is None:
+            ask("set_global", name, value)
+        else:
+            ask("set", self._proofbox_number, name, value)
+
+    def __delattr__(self, name):
+        if self._proofbox_number is None:
+            ask("delete_global", name)
+        else:
+            ask("del", self._proofbox_number, name)
+
+    def __dir__(self):
+        if self._proofbox_number is None:
+            return sorted(name for name in candidate.names if not name.startswith("_"))
+        return ask("module_names", self._proofbox_number)
+
+
+_ask = bridge.ask
+_streams = None
+
+
+def ask(*request):
+    """As `bridge.ask`; what the candidate prints meanwhile is shown where the tests have it shown."""
+    if candidate.lost:
+        raise candidate.lost
+    try:
+        return _ask(*request)
+    except bridge.CandidateGone as error:
+        candidate.lost = error
+        raise
+    finally:
+        for number, (name, own) in enumerate(_streams, 1):
+            stream = getattr(sys, name)
+            if stream is not own:
+                text = _proofbox.printed(number)
+                if text:
+                    stream.write(text.decode("utf-8", "replace"))
+
+
+def connect(module, modules):
+    """Makes the candidate known to the tests as `module`."""
+    global candidate, _streams
+    _streams = ("stdout", sys.stdout), ("stderr", sys.stderr)
+    proxies.grader = True
+    proxies.refresh = _refresh
+    proxies.check_may_leave = _check_may_leave
+    proxies.inexpressible = note_inexpressible
+    bridge.ask, bridge.perform, bridge.nonsense = ask, _perform, _nonsense
+    candidate = Candidate(module, modules)
+    return candidate
+
+
+def note_inexpressible(what):
+    """Something that can't be said when the tests run apart from the candidate."""
+    if what not in inexpressible:
+        inexpressible.append(what)
+        _proofbox.post(("inexpressible", what))

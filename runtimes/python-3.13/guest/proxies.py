@@ -1,0 +1,675 @@
+"""Objects of the other interpreter: numbers on the wire, proxies here.
+
+A proxy's class mirrors its object's: name, bases, the special methods it has. Exceptions derive from the builtin class
+that theirs derives from, so that `except` and `assertRaises` see what they expect. An instance of a subclass of an
+immutable builtin (int, str, tuple …) carries its plain value, taken by the builtin's own means: operators that the
+subclass overrides do not count.
+
+In the grader's interpreter what a proxy *does* is the candidate's word. So comparing one with plain data is decided
+here (it is not equal, and has no order); operators between one and plain data are passed on only for classes that the
+tests themselves name, and must give an object again; `in` looks at the items here, unless the class is so named."""
+
+import inspect
+import sys
+import types
+import weakref
+
+import _proofbox_bridge as bridge
+import _proofbox_crossing as crossing
+import _proofbox_report as report
+
+# Whether this is the tests' side.
+grader = False
+# What was seen that an honest candidate does not need (grader only): names, each told once.
+signals = {}
+
+# This side's objects that the other knows, by number, and the numbers.
+objects = []
+numbers = {}
+# The other side's: proxies alive, mirrors, by number.
+proxies = weakref.WeakValueDictionary()
+mirrors = {}
+# Of which interpreter of the candidate; each fresh one begins with no objects.
+generation = 0
+# Classes of this side that the other has had described.
+described = {}
+
+VALUE_TYPES = (int, float, complex, str, bytes, tuple, frozenset)
+MUTABLE_TYPES = (list, dict, set, bytearray)
+KEPT_BASES = {*VALUE_TYPES, *MUTABLE_TYPES, object}
+# Modules whose classes are known on both sides by name.
+LIBRARY = {
+    "builtins", "abc", "collections", "collections.abc", "_collections_abc", "contextlib", "dataclasses", "datetime", "decimal",
+    "enum", "fractions", "functools", "io", "_io", "itertools", "numbers", "operator", "random", "re", "string", "threading",
+    "typing", "types", "unittest.mock", "_contextvars", "_thread",
+}  # fmt: skip
+
+COMPARISONS = ("__lt__", "__le__", "__gt__", "__ge__")
+ARITHMETIC = tuple(
+    f"__{prefix}{name}__"
+    for name in "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and xor or".split()
+    for prefix in ("", "r", "i")
+    if (prefix, name) != ("i", "divmod")
+)
+NUMERIC = ("__abs__", "__neg__", "__pos__", "__invert__", "__int__", "__float__", "__complex__", "__index__", "__round__",
+           "__trunc__", "__floor__", "__ceil__", "__bool__", "__len__")  # fmt: skip
+OTHERS = ("__iter__", "__next__", "__reversed__", "__getitem__", "__setitem__", "__delitem__", "__missing__", "__enter__",
+          "__exit__", "__aiter__", "__anext__", "__aenter__", "__aexit__", "__await__", "__str__", "__repr__", "__format__",
+          "__bytes__", "__length_hint__", "__call__", "__contains__", "__eq__", "__hash__")  # fmt: skip
+SPECIALS = (*COMPARISONS, *ARITHMETIC, *NUMERIC, *OTHERS)
+# What the library's own classes give a user's class without its doing.
+_BY_DEFAULT = {name: getattr(object, name) for name in SPECIALS if hasattr(object, name)}
+
+
+def reset():
+    """A fresh interpreter on the other side: nothing that it knew of is there."""
+    global generation
+    generation += 1
+    del objects[:]
+    for table in (numbers, proxies, mirrors, described):
+        table.clear()
+
+
+def signal(name):
+    if name not in signals:
+        signals[name] = True
+
+
+# ---------------------------------------------------------------- out
+
+
+def number_of(value):
+    number = numbers.get(id(value))
+    if number is None:
+        number = numbers[id(value)] = len(objects)
+        objects.append(value)
+    return number
+
+
+def reduce_object(value):
+    kind = type(value)
+    if type(kind) is Mirror:
+        return "yours", number_at_home(value)
+    if kind is Mirror:
+        return "yours", number_at_home(value)
+    if isinstance(value, type):
+        return _reduce_class(value)
+    if isinstance(value, BaseException):
+        return _reduce_exception(value)
+    check_may_leave(value)
+    plain = None
+    for base in VALUE_TYPES:
+        if base in kind.__mro__:
+            plain = _plain(base, value)
+            break
+    return "object", (number_of(value), kind, plain)
+
+
+def check_may_leave(value):
+    """Replaced on the tests' side."""
+
+
+def _plain(base, value):
+    """The builtin value that an instance of a subclass holds, whatever the subclass overrides."""
+    if base is tuple:
+        return tuple(tuple.__iter__(value))
+    if base is frozenset:
+        return frozenset(frozenset.__iter__(value))
+    if base is str:
+        return str.__str__(value) if type(str.__str__(value)) is str else "".join(str.__iter__(value))
+    if base is bytes:
+        return bytes(bytes.__iter__(value))
+    if base is complex:
+        return complex(*(part.__get__(value) for part in (complex.real, complex.imag)))
+    return int.__int__(value) if base is int else float.__float__(value)
+
+
+def _library_name(cls):
+    module, name = cls.__module__, cls.__qualname__
+    if type(module) is str and module in LIBRARY:
+        found = sys.modules.get(module)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is cls:
+            return module, name
+    return None
+
+
+def _reduce_class(cls):
+    name = _library_name(cls)
+    if name:
+        return "library", name
+    number = number_of(cls)
+    if number in described:
+        return "mine", number
+    described[number] = True
+    specials = []
+    for special in SPECIALS:
+        found = getattr(cls, special, None)
+        if special == "__hash__" and found is None:
+            specials.append("unhashable")
+        elif found is not None and found is not _BY_DEFAULT.get(special):
+            specials.append(special)
+    value_base = next((base for base in (*VALUE_TYPES, *MUTABLE_TYPES) if base in cls.__mro__), None)
+    overridden = []
+    if value_base:
+        for name_, _ in inspect.getmembers_static(value_base):
+            if not name_.startswith("__") and inspect.getattr_static(cls, name_) is not inspect.getattr_static(value_base, name_):
+                overridden.append(name_)
+    qualname = cls.__qualname__ if type(cls.__qualname__) is str else "object"
+    own = tuple(special for special in specials if _defined_by_user(cls, special))
+    return "class", (number, qualname, str(cls.__module__), cls.__bases__, tuple(specials), own, tuple(overridden))
+
+
+def _defined_by_user(cls, special):
+    """Whether the special method comes from a class that the library does not have."""
+    for base in cls.__mro__:
+        if special in base.__dict__:
+            return _library_name(base) is None
+    return False
+
+
+ATTRIBUTES = {
+    OSError: ("errno", "strerror", "filename", "filename2"),
+    ImportError: ("name", "path"),
+    StopIteration: ("value",),
+    SystemExit: ("code",),
+    AttributeError: ("name",),
+    NameError: ("name",),
+    SyntaxError: ("msg", "filename", "lineno", "offset", "text"),
+}
+
+
+def _reduce_exception(error, depth=0):
+    kind = type(error)
+    attributes = {}
+    for base, names in ATTRIBUTES.items():
+        if isinstance(error, base):
+            for name in names:
+                value = getattr(error, name, None)
+                if type(value) in (int, str, bytes, type(None)) or name == "value":
+                    attributes[name] = value
+    notes = getattr(error, "__notes__", None)
+    if type(notes) is list:
+        attributes["__notes__"] = [note for note in notes if type(note) is str]
+    cause = error.__cause__
+    user = _library_name(kind) is None
+    frames = [] if grader else report.frames_as_data(error)
+    return "exception", (
+        number_of(error) if user else None,
+        kind,
+        error.args,
+        report.text_of(error),
+        attributes,
+        frames,
+        cause if isinstance(cause, BaseException) and cause is not error else None,
+        error.__suppress_context__,
+    )
+
+
+# ---------------------------------------------------------------- in
+
+
+def _restore_yours(number):
+    return objects[number]
+
+
+def _restore_mine(number):
+    mirror = mirrors.get(number)
+    return mirror if mirror is not None else proxies[number]
+
+
+def _restore_library(payload):
+    module, name = payload
+    if module not in LIBRARY:
+        raise crossing.CannotCross(f"no class of the library: {module}.{name}")
+    found = sys.modules.get(module)
+    for part in name.split("."):
+        found = found.__dict__[part] if isinstance(found, types.ModuleType) else getattr(found, part)
+    if not isinstance(found, type):
+        raise crossing.CannotCross(f"no class of the library: {module}.{name}")
+    return found
+
+
+def _restore_object(payload):
+    number, cls, plain = payload
+    proxy = proxies.get(number)
+    if proxy is not None:
+        return proxy
+    if type(cls) is not Mirror:
+        cls = _mirror_of_library(cls)
+    base = cls._proofbox_value_base
+    if base is not None:
+        # The mirror of a subclass of a builtin is one too, and what came must be such a value.
+        if type(plain) is not base:
+            raise crossing.CannotCross("a value that is not of its type")
+        if grader and "__eq__" in cls._proofbox_own:
+            signal("overridden_equality")
+        proxy = base.__new__(cls, plain)
+    else:
+        proxy = cls.__new__(cls)
+    _attach(proxy, number)
+    try:
+        proxies[number] = proxy
+    except TypeError:
+        pass  # what varies in size takes no weak reference
+    return proxy
+
+
+def _attach(proxy, number):
+    set_ = object.__setattr__ if not isinstance(proxy, BaseException) else BaseException.__setattr__
+    set_(proxy, "_proofbox_number", number)
+    set_(proxy, "_proofbox_generation", generation)
+
+
+def _restore_exception(payload):
+    number, cls, args, text, attributes, frames, cause, suppress = payload
+    if not (isinstance(cls, type) and issubclass(cls, BaseException) and type(args) is tuple and type(text) is str):
+        raise crossing.CannotCross("no exception")
+    error = cls.__new__(cls, *args) if not issubclass(cls, UnicodeError) else _unicode_error(cls, args)
+    BaseException.__setattr__(error, "args", args)
+    for name, value in attributes.items():
+        if name == "__notes__" or any(name in names for names in ATTRIBUTES.values()):
+            try:
+                BaseException.__setattr__(error, name, value)
+            except (AttributeError, TypeError):
+                pass
+    BaseException.__setattr__(error, "_proofbox_text", text)
+    BaseException.__setattr__(error, "_proofbox_frames", frames)
+    if cause is not None:
+        error.__cause__ = cause
+    error.__suppress_context__ = bool(suppress)
+    if type(cls) is Mirror and number is not None:
+        _attach(error, number)
+        proxies[number] = error
+    return error
+
+
+def _unicode_error(cls, args):
+    try:
+        return cls(*args)
+    except TypeError:
+        return UnicodeError()
+
+
+def _restore_class(payload):
+    number, qualname, module, bases, specials, own, overridden = payload
+    same = (qualname, module, bases, specials, own, overridden)
+    mirror = _known.get(same)
+    if mirror is None or mirror.__dict__["_proofbox_generation"] == generation:
+        mirror = _make_mirror(qualname, module, bases, specials, own, overridden)
+        _known[same] = mirror
+    type.__setattr__(mirror, "_proofbox_number", number)
+    type.__setattr__(mirror, "_proofbox_generation", generation)
+    if module == "builtins":
+        type.__setattr__(mirror, "_proofbox_real", _NAMELESS.get(qualname))
+    mirrors[number] = mirror
+    return mirror
+
+
+# Builtin types that have no name in `builtins`.
+_NAMELESS = {value.__qualname__: value for value in vars(types).values() if isinstance(value, type) and value.__module__ == "builtins"}
+# Mirrors by what they were described as: a class keeps its mirror when its interpreter is replaced by a fresh one.
+_known = {}
+
+
+def _mirror_of_library(cls):
+    """For an object of a class that both sides have, and that did not come with a description."""
+    key = ("library", cls)
+    mirror = _known.get(key)
+    if mirror is None:
+        specials = [
+            special for special in SPECIALS if getattr(cls, special, None) is not None and getattr(cls, special) is not _BY_DEFAULT.get(special)
+        ]
+        if getattr(cls, "__hash__", None) is None:
+            specials.append("unhashable")
+        bases = (cls,) if cls in KEPT_BASES else ()
+        mirror = _known[key] = _make_mirror(cls.__qualname__, cls.__module__, bases, tuple(specials), (), ())
+        type.__setattr__(mirror, "_proofbox_real", cls)
+    return mirror
+
+
+# ---------------------------------------------------------------- proxies
+
+
+def number_at_home(proxy):
+    """The number of a proxy's object; one that lived in an interpreter that is gone is found again by its name."""
+    own = type.__getattribute__ if isinstance(proxy, type) else object.__getattribute__
+    if own(proxy, "_proofbox_generation") != generation:
+        refresh(proxy)
+    return own(proxy, "_proofbox_number")
+
+
+def refresh(proxy):
+    """Replaced on the tests' side."""
+    raise bridge.CandidateGone("exception", "StaleObject", "the object belongs to an interpreter that has ended")
+
+
+class Mirror(type):
+    """The class of mirrors."""
+
+    _proofbox_number = None
+    _proofbox_generation = -1
+    _proofbox_real = None
+    _proofbox_named = False
+    _proofbox_value_base = None
+    _proofbox_mutable_base = None
+    _proofbox_own = frozenset()
+
+    def __new__(mcls, name, bases, namespace, **kwargs):
+        inexpressible("a class of the tests derives from one of the candidate")
+        raise TypeError("a class of the tests can't derive from one of the candidate when they run apart (grading: isolated)")
+
+    def __call__(cls, *args, **kwargs):
+        return bridge.ask("call", number_at_home(cls), args, kwargs)
+
+    def __getattr__(cls, name):
+        return bridge.ask("get", number_at_home(cls), name)
+
+    def __setattr__(cls, name, value):
+        bridge.ask("set", number_at_home(cls), name, value)
+
+    def __delattr__(cls, name):
+        bridge.ask("del", number_at_home(cls), name)
+
+    def __iter__(cls):
+        return bridge.ask("special", number_at_home(cls), "__iter__", ())
+
+    def __len__(cls):
+        return bridge.ask("special", number_at_home(cls), "__len__", ())
+
+    def __bool__(cls):
+        return True
+
+    def __getitem__(cls, key):
+        return bridge.ask("index", number_at_home(cls), key)
+
+    def __contains__(cls, item):
+        return bridge.ask("special", number_at_home(cls), "__contains__", (item,))
+
+    def __dir__(cls):
+        return bridge.ask("dir", number_at_home(cls))
+
+
+
+def inexpressible(what):
+    """Replaced on the tests' side: notes what grading apart can't do."""
+
+
+def special(proxy, name, *args):
+    return bridge.ask("special", number_at_home(proxy), name, args)
+
+
+def _forwarded(name):
+    def method(self, *args):
+        return special(self, name, *args)
+
+    return method
+
+
+def _is_remote(value):
+    return type(type(value)) is Mirror or type(value) is Mirror
+
+
+def _named(value):
+    return any(type(cls) is Mirror and cls.__dict__.get("_proofbox_named") for cls in type(value).__mro__)
+
+
+def _arithmetic(name):
+    def method(self, other, *rest):
+        if not grader or _is_remote(other):
+            return special(self, name, other, *rest)
+        if not _named(self):
+            signal("operator_with_plain_data")
+            return NotImplemented
+        result = special(self, name, other, *rest)
+        if result is NotImplemented:
+            return result
+        signal("operator_of_the_candidate")
+        if not _is_remote(result):
+            raise TypeError(
+                f"{name} between an object of the candidate and {type(other).__name__} must give an object, not {type(result).__name__} "
+                "(grading: isolated): the tests' own value would decide the result"
+            )
+        if not isinstance(result, type):
+            object.__setattr__(result, "_proofbox_tainted", True)
+        return result
+
+    return method
+
+
+def _numeric(name):
+    def method(self, *args):
+        result = special(self, name, *args)
+        if grader and self._proofbox_tainted and not _is_remote(result):
+            raise TypeError(f"{name} of an object that an operator with the tests' own value gave (grading: isolated)")
+        return result
+
+    return method
+
+
+def _ordering(name):
+    def method(self, other):
+        if not grader or _is_remote(other):
+            return special(self, name, other)
+        signal("comparison_with_plain_data")
+        return NotImplemented
+
+    return method
+
+
+def _call(self, *args, **kwargs):
+    return bridge.ask("call", number_at_home(self), args, kwargs)
+
+
+def _equal(self, other):
+    if self is other:
+        return True
+    if _is_remote(other):
+        if number_at_home(self) == number_at_home(other):
+            return True
+        if not grader:
+            return special(self, "__eq__", other)
+        if "__eq__" not in type(self)._proofbox_own:
+            return special(self, "__eq__", other) if type(self)._proofbox_real else NotImplemented
+        signal("equality_by_candidate")
+        return special(self, "__eq__", other)
+    if not grader:
+        return special(self, "__eq__", other)
+    if type(self)._proofbox_mutable_base is not None and not isinstance(other, VALUE_TYPES):
+        return bridge.ask("plain", number_at_home(self)) == other
+    if "__eq__" in type(self)._proofbox_own and type(other) in PLAIN_TYPES:
+        signal("equality_with_plain_data")
+    return NotImplemented
+
+
+PLAIN_TYPES = {*VALUE_TYPES, *MUTABLE_TYPES, bool, type(None)}
+
+
+def _not_equal(self, other):
+    result = self.__eq__(other)
+    return result if result is NotImplemented else not result
+
+
+def _value_equal(base):
+    return {
+        "__eq__": base.__eq__, "__ne__": base.__ne__, "__lt__": getattr(base, "__lt__"), "__le__": getattr(base, "__le__"),
+        "__gt__": getattr(base, "__gt__"), "__ge__": getattr(base, "__ge__"), "__hash__": base.__hash__,
+    }  # fmt: skip
+
+
+def _hash(self):
+    return special(self, "__hash__")
+
+
+def _hash_by_identity(self):
+    return hash(("_proofbox", number_at_home(self)))
+
+
+def _contains(self, item):
+    if not grader or _is_remote(item):
+        return special(self, "__contains__", item)
+    if _named(self) and "__contains__" in type(self)._proofbox_own:
+        signal("membership_by_candidate")
+        return special(self, "__contains__", item)
+    return any(item is member or item == member for member in self)
+
+
+def _await(self):
+    return bridge.ask("run", number_at_home(self))
+    yield
+
+
+def _send(self, value):
+    raise StopIteration(bridge.ask("run", number_at_home(self)))
+
+
+def _throw(self, error, *rest):
+    raise error
+
+
+def _close(self):
+    pass
+
+
+def _getattr(self, name):
+    if name == "__signature__":
+        return _signature(self)
+    return bridge.ask("get", number_at_home(self), name)
+
+
+def _setattr(self, name, value):
+    bridge.ask("set", number_at_home(self), name, value)
+
+
+def _set_exception_attribute(self, name, value):
+    if name.startswith("__"):
+        BaseException.__setattr__(self, name, value)
+    else:
+        bridge.ask("set", number_at_home(self), name, value)
+
+
+def _delattr(self, name):
+    bridge.ask("del", number_at_home(self), name)
+
+
+def _dir(self):
+    return bridge.ask("dir", number_at_home(self))
+
+
+def _class(self):
+    return type(self)._proofbox_real or type(self)
+
+
+def _text(self):
+    return self._proofbox_text
+
+
+def _signature(self):
+    parameters = bridge.ask("signature", number_at_home(self))
+    if parameters is None:
+        raise AttributeError("__signature__")
+    made = []
+    for name, kind, has_default, default in parameters:
+        made.append(inspect.Parameter(name, kind, default=default if has_default else inspect.Parameter.empty))
+    return inspect.Signature(made)
+
+
+class _Forward:
+    """A method of the builtin base that must be the object's own."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __get__(self, proxy, cls=None):
+        return self if proxy is None else bridge.ask("get", number_at_home(proxy), self.name)
+
+
+_METHODS = {}
+for _name in SPECIALS:
+    _METHODS[_name] = _forwarded(_name)
+for _name in ARITHMETIC:
+    _METHODS[_name] = _arithmetic(_name)
+for _name in NUMERIC:
+    _METHODS[_name] = _numeric(_name)
+for _name in COMPARISONS:
+    _METHODS[_name] = _ordering(_name)
+_METHODS.update({"__call__": _call, "__eq__": _equal, "__hash__": _hash, "__contains__": _contains, "__await__": _await})
+for _name, _method in _METHODS.items():
+    _method.__name__ = _name
+
+_COMMON = {
+    "__getattr__": _getattr, "__setattr__": _setattr, "__delattr__": _delattr, "__dir__": _dir,
+    "__class__": property(_class), "_proofbox_tainted": False,
+    "__reduce_ex__": lambda self, protocol: _refuse_copy(),
+}  # fmt: skip
+
+
+def _refuse_copy():
+    raise TypeError("an object of the candidate can't be copied from where the tests are (grading: isolated)")
+
+
+def _make_mirror(qualname, module, bases, specials, own, overridden):
+    qualname = qualname[:200]
+    mirrored = []
+    value_base = mutable_base = None
+    exception = False
+    for base in bases:
+        if type(base) is Mirror:
+            mirrored.append(base)
+            value_base = value_base or base._proofbox_value_base
+            mutable_base = mutable_base or base._proofbox_mutable_base
+            exception = exception or issubclass(base, BaseException)
+        elif isinstance(base, type) and issubclass(base, BaseException):
+            mirrored.append(base)
+            exception = True
+        elif base in VALUE_TYPES:
+            mirrored.append(base)
+            value_base = base
+        elif base in MUTABLE_TYPES:
+            mirrored.append(base)
+            mutable_base = base
+    mirrored = tuple(mirrored) or (object,)
+    namespace = {
+        "__module__": module, "__qualname__": qualname, "_proofbox_value_base": value_base, "_proofbox_mutable_base": mutable_base,
+        "_proofbox_own": frozenset(own), "_proofbox_named": False,
+    }  # fmt: skip
+    if exception:
+        namespace |= {"__getattr__": _getattr, "__setattr__": _set_exception_attribute, "__str__": _text}
+    else:
+        namespace |= _COMMON
+        namespace["__doc__"] = property(lambda self: bridge.ask("get", number_at_home(self), "__doc__"))
+        namespace["__dict__"] = property(lambda self: bridge.ask("get", number_at_home(self), "__dict__"))
+    if value_base is not None:
+        for name in specials:
+            # Text of it, and what the user's class adds; the value itself is plain.
+            if name in own and name in ("__str__", "__repr__", "__format__", "__call__", "__enter__", "__exit__"):
+                namespace[name] = _METHODS[name]
+            elif name in own and name in ARITHMETIC:
+                namespace[name] = _METHODS[name]
+        namespace |= {name: function for name, function in _value_equal(value_base).items()}
+        namespace |= {name: _Forward(name) for name in overridden}
+    elif not exception:
+        namespace |= {name: _METHODS[name] for name in specials if name in _METHODS}
+        namespace["__eq__"], namespace["__ne__"] = _equal, _not_equal
+        namespace.setdefault("__hash__", _hash_by_identity)
+        if "unhashable" in specials:
+            namespace["__hash__"] = None
+        if mutable_base is not None:
+            for name, _ in inspect.getmembers_static(mutable_base):
+                if not name.startswith("__"):
+                    namespace[name] = _Forward(name)
+        if module == "builtins" and qualname in ("coroutine", "async_generator_asend", "async_generator_athrow", "anext_awaitable"):
+            namespace |= {"send": _send, "throw": _throw, "close": _close}
+    try:
+        return type.__new__(Mirror, qualname.rpartition(".")[2], mirrored, namespace)
+    except TypeError:
+        # Bases that do not go together here: the first alone then.
+        return type.__new__(Mirror, qualname.rpartition(".")[2], mirrored[:1], namespace)
+
+
+crossing.reduce_object = reduce_object
+crossing.RESTORERS |= {
+    "yours": _restore_yours, "mine": _restore_mine, "library": _restore_library, "object": _restore_object,
+    "exception": _restore_exception, "class": _restore_class,
+}  # fmt: skip
