@@ -30,6 +30,9 @@ enum Bench {
     Run {
         #[arg(long, default_value_t = 500)]
         runs: usize,
+        /// Only the programs whose name has this in it
+        #[arg(long, default_value = "")]
+        only: String,
     },
     /// CPU-bound programs of `loadtest/programs` against a native Python, interleaved
     Cpu {
@@ -65,7 +68,7 @@ fn main() -> anyhow::Result<()> {
     let load = || Interpreters::pooled(&image, SLOTS, MEMORY).map_err(|error| anyhow::anyhow!("{error:#}"));
     println!("image {}", image.image_hash);
     match cli.command {
-        Bench::Run { runs } => runtime.block_on(run(&load()?, runs)),
+        Bench::Run { runs, only } => runtime.block_on(run(&load()?, runs, &only)),
         Bench::Cpu { python, rounds, programs } => runtime.block_on(cpu(&load()?, &python, rounds, &programs)),
         Bench::Memory { interpreters } => runtime.block_on(memory(&load()?, interpreters)),
         Bench::Load { rounds } => {
@@ -121,14 +124,32 @@ fn function_program() -> Program {
     }
 }
 
+/// So many calls of a function that does nothing, in one test: what two of these differ by is the calls' cost.
+fn calls_program(calls: usize) -> Program {
+    let source = format!("for i in range({calls}):\n    f(i)\n");
+    Program {
+        code: "def f(x):\n    return x\n".to_owned(),
+        tests: Some(PythonTests::Script { source }),
+        ..Program::default()
+    }
+}
+
 async fn once(interpreters: &Interpreters, program: Program) -> anyhow::Result<Outcome> {
     let outcome = interpreters.run(program, &limits()).await?;
     ensure!(outcome.end == End::Exited(0), "it ended with {:?}: {}", outcome.end, outcome.stderr.text());
     Ok(outcome)
 }
 
-async fn run(interpreters: &Interpreters, runs: usize) -> anyhow::Result<()> {
-    for (name, program) in [("print(1+1)", print_program()), ("function + 10 asserts", function_program())] {
+async fn run(interpreters: &Interpreters, runs: usize, only: &str) -> anyhow::Result<()> {
+    let isolated = |program| Program { isolated: true, ..program };
+    let programs = [
+        ("print(1+1)", print_program()),
+        ("function + 10 asserts", function_program()),
+        ("function + 10 asserts, isolated", isolated(function_program())),
+        ("1000 calls over the bridge, isolated", isolated(calls_program(1000))),
+        ("2000 calls over the bridge, isolated", isolated(calls_program(2000))),
+    ];
+    for (name, program) in programs.into_iter().filter(|(name, _)| name.contains(only)) {
         let (mut cpu, mut wall, mut fuel) = (Vec::new(), Vec::new(), 0);
         for round in 0..runs + 50 {
             let (began, cpu_began) = (Instant::now(), thread_cpu());

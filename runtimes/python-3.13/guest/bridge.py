@@ -14,13 +14,10 @@ the candidate may do with objects of the tests that it was given is listed in `s
 
 import _proofbox
 import _proofbox_crossing as crossing
+import _proofbox_proxies as proxies
 import _proofbox_report as report
 
 READY, REQUEST, REPLY, GONE = range(4)
-
-# Set by candidate.py or grader.py. `perform` carries out a request of the other side; `nonsense` is what to do when
-# that side does not keep to the protocol.
-perform = nonsense = None
 
 
 class CandidateGone(BaseException):
@@ -42,26 +39,26 @@ def ask(*request):
             raise CandidateGone(*message)
         succeeded, value, changes = message
     except SystemError:
-        nonsense()
+        proxies.state.nonsense()
     if changes:
         crossing.apply(changes, sent)
     if succeeded is True:
         return value
     if isinstance(value, BaseException):
         raise value
-    nonsense()
+    proxies.state.nonsense()
 
 
 def _exchange(kind, message, sent, given, asked):
-    described = len(proxies.described)
+    described = len(proxies.state.described)
     try:
         return _proofbox.exchange(kind, message, crossing.reduce, crossing.restore, sent, given, asked)
     except SystemError:
         raise
     except BaseException:
         # It was not sent, nor the descriptions in it.
-        while len(proxies.described) > described:
-            proxies.described.popitem()
+        while len(proxies.state.described) > described:
+            proxies.state.described.popitem()
         raise
 
 
@@ -76,7 +73,7 @@ def _answer(request, received, asked):
     """Carries out a request and sends the reply; what comes next."""
     before = crossing.snapshots(received)
     try:
-        reply = True, perform(*request)
+        reply = True, proxies.state.perform(*request)
     except CandidateGone:
         raise
     except BaseException as error:
@@ -89,6 +86,3 @@ def _answer(request, received, asked):
     except Exception as error:
         # Too large, too deep, or altered by its own encoding.
         return _exchange(REPLY, (False, TypeError(f"the result can't leave its interpreter: {report.text_of(error, 200)}"), None), [], None, asked)
-
-
-import _proofbox_proxies as proxies  # noqa: E402: it looks things up here

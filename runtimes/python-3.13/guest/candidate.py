@@ -7,16 +7,16 @@ import sys
 import _proofbox_bridge as bridge
 import _proofbox_proxies as proxies
 
-objects = proxies.objects
-_runner = None
-
 
 def serve(main):
     """Answers the tests' side until the host ends this interpreter."""
-    global namespace
-    namespace = main
-    bridge.perform = perform
+    begin(main)
     bridge.serve()
+
+
+def begin(main):
+    proxies.state = state = proxies.State()
+    state.ask, state.perform, state.namespace = bridge.ask, perform, main
 
 
 def perform(operation, *arguments):
@@ -25,11 +25,11 @@ def perform(operation, *arguments):
 
 def _load():
     """The snippet's names."""
-    return [name for name in namespace if type(name) is str and not (name.startswith("__") and name.endswith("__"))]
+    return [name for name in proxies.state.namespace if type(name) is str and not (name.startswith("__") and name.endswith("__"))]
 
 
 def _global(name):
-    return namespace[name]
+    return proxies.state.namespace[name]
 
 
 def _import(name):
@@ -39,13 +39,13 @@ def _import(name):
 
 
 def _special(number, name, arguments):
-    target = objects[number]
+    target = proxies.state.objects[number]
     return getattr(type(target), name)(target, *arguments)
 
 
 def _plain(number):
     """The content of an instance of a subclass of a mutable builtin, by the builtin's own means."""
-    target = objects[number]
+    target = proxies.state.objects[number]
     if isinstance(target, list):
         return list(list.__iter__(target))
     if isinstance(target, dict):
@@ -55,19 +55,19 @@ def _plain(number):
 
 def _run(number):
     """Runs a coroutine (or whatever can be awaited) to its end."""
-    global _runner
-    if _runner is None:
-        _runner = asyncio.Runner()
+    state = proxies.state
+    if state.runner is None:
+        state.runner = asyncio.Runner()
 
     async def whole(awaitable):
         return await awaitable
 
-    return _runner.run(whole(objects[number]))
+    return state.runner.run(whole(proxies.state.objects[number]))
 
 
 def _signature(number):
     try:
-        signature = inspect.signature(objects[number])
+        signature = inspect.signature(proxies.state.objects[number])
     except (TypeError, ValueError):
         return None
     return [
@@ -79,18 +79,18 @@ def _signature(number):
 OPERATIONS = {
     "load": _load,
     "global": _global,
-    "set_global": lambda name, value: namespace.__setitem__(name, value),
-    "delete_global": lambda name: namespace.__delitem__(name),
+    "set_global": lambda name, value: proxies.state.namespace.__setitem__(name, value),
+    "delete_global": lambda name: proxies.state.namespace.__delitem__(name),
     "import": _import,
-    "call": lambda number, arguments, keywords: objects[number](*arguments, **keywords),
-    "get": lambda number, name: getattr(objects[number], name),
-    "set": lambda number, name, value: setattr(objects[number], name, value),
-    "del": lambda number, name: delattr(objects[number], name),
-    "dir": lambda number: [name for name in dir(objects[number]) if type(name) is str],
-    "index": lambda number, key: objects[number][key],
+    "call": lambda number, arguments, keywords: proxies.state.objects[number](*arguments, **keywords),
+    "get": lambda number, name: getattr(proxies.state.objects[number], name),
+    "set": lambda number, name, value: setattr(proxies.state.objects[number], name, value),
+    "del": lambda number, name: delattr(proxies.state.objects[number], name),
+    "dir": lambda number: [name for name in dir(proxies.state.objects[number]) if type(name) is str],
+    "index": lambda number, key: proxies.state.objects[number][key],
     "special": _special,
     "plain": _plain,
     "run": _run,
     "signature": _signature,
-    "module_names": lambda number: [name for name in vars(objects[number]) if type(name) is str],
+    "module_names": lambda number: [name for name in vars(proxies.state.objects[number]) if type(name) is str],
 }

@@ -21,6 +21,7 @@
  * half is src/domain/value.rs, and takes nothing in here on trust. */
 #define PY_SSIZE_T_CLEAN
 #include "codec.h"
+#include "heap.h"
 #include "immortal.h"
 #include <stdint.h>
 #include <string.h>
@@ -573,6 +574,36 @@ static PyObject *exchange(PyObject *module, PyObject *const *args, Py_ssize_t co
     return result;
 }
 
+/* encode(value, reduce, sent, given) -> bytes, decode(bytes, restore, given) -> (value, received): the two halves of
+ * exchange, for rehearsal.py. */
+static PyObject *encode(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+    if (count != 4 || !PyList_CheckExact(args[2]) || (args[3] != Py_None && !PyList_CheckExact(args[3]))) {
+        PyErr_SetString(PyExc_TypeError, "encode(value, reduce, sent, given)");
+        return NULL;
+    }
+    Writer w = {.limit = MESSAGE_LIMIT, .reduce = args[1], .record = args[2]};
+    PyObject *given = args[3] != Py_None ? numbers_of(args[3]) : NULL;
+    w.given = given;
+    int failed = PyErr_Occurred() || write_value(&w, args[0]) < 0;
+    PyObject *bytes = failed ? NULL : PyBytes_FromStringAndSize((const char *)w.data, (Py_ssize_t)w.length);
+    Py_XDECREF(given);
+    forget(&w);
+    return bytes;
+}
+
+static PyObject *decode_bytes(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+    if (count != 3 || !PyBytes_CheckExact(args[0]) || (args[2] != Py_None && !PyList_CheckExact(args[2]))) {
+        PyErr_SetString(PyExc_TypeError, "decode(bytes, restore, given)");
+        return NULL;
+    }
+    const unsigned char *data = (const unsigned char *)PyBytes_AS_STRING(args[0]);
+    Reader r = {.at = data, .end = data + PyBytes_GET_SIZE(args[0]), .seen = PyList_New(0), .restore = args[1],
+                .given = args[2] != Py_None ? args[2] : NULL};
+    PyObject *o = decode(&r), *result = o ? Py_BuildValue("(NO)", o, r.seen) : NULL;
+    Py_XDECREF(r.seen);
+    return result;
+}
+
 /* snapshots(containers) -> list: of each list, dict, set and bytearray a shallow copy, to find out later whether it was
  * changed; None for the rest. */
 static PyObject *snapshots(PyObject *module, PyObject *containers) {
@@ -691,11 +722,15 @@ static PyMethodDef methods[] = {
     {"attempt", (PyCFunction)(void (*)(void))attempt, METH_FASTCALL, "attempt(kind, operation, target): tell the host what was tried."},
     {"exchange", (PyCFunction)(void (*)(void))exchange, METH_FASTCALL,
      "exchange(kind, value, reduce, restore, sent, given, asked): hand a message to the other guest and wait for its."},
+    {"encode", (PyCFunction)(void (*)(void))encode, METH_FASTCALL, "encode(value, reduce, sent, given) -> bytes"},
+    {"decode", (PyCFunction)(void (*)(void))decode_bytes, METH_FASTCALL, "decode(bytes, restore, given) -> (value, received)"},
     {"snapshots", snapshots, METH_O, "snapshots(containers): shallow copies, for changed()."},
     {"changed", (PyCFunction)(void (*)(void))changed, METH_FASTCALL, "changed(containers, snapshots): indices of those that were changed."},
     {"printed", printed, METH_O, "printed(stream): what the candidate wrote since it was last asked something."},
     {"renew", renew, METH_NOARGS, "renew(): a fresh interpreter for the candidate."},
     {"immortalise", immortalise, METH_O, "immortalise(objects): stop counting references to these and what they hold."},
+    {"gather", gather, METH_O, "gather(function): what it makes lies side by side."},
+    {"set_interned_aside", set_interned_aside, METH_NOARGS, "set_interned_aside(): the image's names go where they are only read."},
     {0},
 };
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_proofbox", "What guest Python may say to the host.", 0, methods};

@@ -21,8 +21,6 @@ _CALLABLES = (
 )  # fmt: skip
 _MACHINERY = (types.ModuleType, types.FrameType, types.TracebackType, types.CodeType, types.CellType)
 
-inexpressible = []
-
 
 class Refused(AttributeError):
     """The candidate asked for something of the tests that it must not have."""
@@ -46,7 +44,7 @@ def _visible(target, name):
 
 
 def _get(number, name):
-    target = proxies.objects[number]
+    target = proxies.state.objects[number]
     _visible(target, name)
     value = getattr(target, name)
     if isinstance(value, _MACHINERY):
@@ -55,13 +53,13 @@ def _get(number, name):
 
 
 def _set(number, name, value):
-    target = proxies.objects[number]
+    target = proxies.state.objects[number]
     _visible(target, name)
     setattr(target, name, value)
 
 
 def _delete(number, name):
-    target = proxies.objects[number]
+    target = proxies.state.objects[number]
     _visible(target, name)
     delattr(target, name)
 
@@ -69,12 +67,12 @@ def _delete(number, name):
 def _special(number, name, arguments):
     if name not in _SPECIALS:
         raise Refused(f"{name!r} is not passed on")
-    target = proxies.objects[number]
+    target = proxies.state.objects[number]
     return getattr(type(target), name)(target, *arguments)
 
 
 def _plain(number):
-    return crossing_plain(proxies.objects[number])
+    return crossing_plain(proxies.state.objects[number])
 
 
 def crossing_plain(value):
@@ -84,12 +82,12 @@ def crossing_plain(value):
 
 
 OPERATIONS = {
-    "call": lambda number, arguments, keywords: proxies.objects[number](*arguments, **keywords),
+    "call": lambda number, arguments, keywords: proxies.state.objects[number](*arguments, **keywords),
     "get": _get,
     "set": _set,
     "del": _delete,
-    "dir": lambda number: [name for name in dir(proxies.objects[number]) if not name.startswith("_")],
-    "index": lambda number, key: proxies.objects[number][key],
+    "dir": lambda number: [name for name in dir(proxies.state.objects[number]) if not name.startswith("_")],
+    "index": lambda number, key: proxies.state.objects[number][key],
     "special": _special,
     "plain": _plain,
     "signature": lambda number: None,
@@ -104,7 +102,7 @@ def _nonsense():
     """The candidate does not keep to the protocol: it has patched its own side of the bridge."""
     proxies.signal("protocol_violation")
     _proofbox.renew()
-    candidate.lose(bridge.CandidateGone("exception", "ProtocolError", "the candidate's interpreter gave an answer that makes no sense"))
+    proxies.state.candidate.lose(bridge.CandidateGone("exception", "ProtocolError", "the candidate's interpreter gave an answer that makes no sense"))
 
 
 class Candidate:
@@ -136,7 +134,7 @@ class Candidate:
         """A fresh interpreter for the candidate, if there is one to be had."""
         if _proofbox.renew():
             self.lost = None
-            proxies.reset()
+            proxies.state.reset()
             self.load()
 
     def fetch(self, name):
@@ -174,9 +172,6 @@ class Candidate:
         pass
 
 
-candidate = None
-
-
 def names_of(code):
     names = set(code.co_names)
     for constant in code.co_consts:
@@ -188,25 +183,28 @@ def names_of(code):
 def found(value, path):
     """Notes by which name an object was found, so that it can be found again in a fresh interpreter."""
     if type(value) is proxies.Mirror:
-        type.__setattr__(value, "_proofbox_named", True)
-        type.__setattr__(value, "_proofbox_path", path)
+        proxies.state.named[value] = True
+        proxies.state.paths[value] = path
     elif type(type(value)) is proxies.Mirror and not isinstance(value, BaseException):
         object.__setattr__(value, "_proofbox_path", path)
     return value
 
 
 def _refresh(proxy):
-    own = type.__getattribute__ if isinstance(proxy, type) else object.__getattribute__
+    """The number of an object in the present interpreter of the candidate: found again by its name there."""
+    state = proxies.state
     try:
-        module, name = own(proxy, "_proofbox_path")
-    except AttributeError:
+        module, name = state.paths[proxy] if type(proxy) is proxies.Mirror else object.__getattribute__(proxy, "_proofbox_path")
+    except (AttributeError, KeyError):
         raise bridge.CandidateGone("exception", "StaleObject", "the object lived in an interpreter of the candidate that has ended") from None
-    now = candidate.fetch(name) if module is None else getattr(sys.modules[module], name)
-    if now is proxy:
-        return
-    set_ = type.__setattr__ if isinstance(proxy, type) else object.__setattr__
-    set_(proxy, "_proofbox_number", proxies.number_at_home(now))
-    set_(proxy, "_proofbox_generation", proxies.generation)
+    now = state.candidate.fetch(name) if module is None else getattr(sys.modules[module], name)
+    number = proxies.number_at_home(now)
+    if type(proxy) is proxies.Mirror:
+        state.homes[proxy] = number
+    else:
+        object.__setattr__(proxy, "_proofbox_number", number)
+        object.__setattr__(proxy, "_proofbox_generation", state.generation)
+    return number
 
 
 class ProxyModule(types.ModuleType):
@@ -220,7 +218,7 @@ class ProxyModule(types.ModuleType):
         if name == "__file__" or name == "__path__" and self._proofbox_number is None:
             raise AttributeError(name)
         if self._proofbox_number is None:
-            return candidate.fetch(name)
+            return proxies.state.candidate.fetch(name)
         return found(ask("get", self._proofbox_number, name), (self.__name__, name))
 
     def __setattr__(self, name, value):
@@ -239,25 +237,22 @@ class ProxyModule(types.ModuleType):
 
     def __dir__(self):
         if self._proofbox_number is None:
-            return sorted(name for name in candidate.names if not name.startswith("_"))
+            return sorted(name for name in proxies.state.candidate.names if not name.startswith("_"))
         return ask("module_names", self._proofbox_number)
-
-
-_ask = bridge.ask
-_streams = None
 
 
 def ask(*request):
     """As `bridge.ask`; what the candidate prints meanwhile is shown where the tests have it shown."""
-    if candidate.lost:
-        raise candidate.lost
+    state = proxies.state
+    if state.candidate.lost:
+        raise state.candidate.lost
     try:
-        return _ask(*request)
+        return bridge.ask(*request)
     except bridge.CandidateGone as error:
-        candidate.lost = error
+        state.candidate.lost = error
         raise
     finally:
-        for number, (name, own) in enumerate(_streams, 1):
+        for number, name, own in state.streams:
             stream = getattr(sys, name)
             if stream is not own:
                 text = _proofbox.printed(number)
@@ -267,19 +262,18 @@ def ask(*request):
 
 def connect(module, modules):
     """Makes the candidate known to the tests as `module`."""
-    global candidate, _streams
-    _streams = ("stdout", sys.stdout), ("stderr", sys.stderr)
-    proxies.grader = True
-    proxies.refresh = _refresh
-    proxies.check_may_leave = _check_may_leave
-    proxies.inexpressible = note_inexpressible
-    bridge.ask, bridge.perform, bridge.nonsense = ask, _perform, _nonsense
-    candidate = Candidate(module, modules)
-    return candidate
+    proxies.state = state = proxies.State()
+    state.grader = True
+    state.ask, state.perform, state.nonsense = ask, _perform, _nonsense
+    state.refresh, state.check_may_leave, state.inexpressible = _refresh, _check_may_leave, note_inexpressible
+    state.streams = (1, "stdout", sys.stdout), (2, "stderr", sys.stderr)
+    state.noted = []
+    state.candidate = Candidate(module, modules)
+    return state.candidate
 
 
 def note_inexpressible(what):
     """Something that can't be said when the tests run apart from the candidate."""
-    if what not in inexpressible:
-        inexpressible.append(what)
+    if what not in proxies.state.noted:
+        proxies.state.noted.append(what)
         _proofbox.post(("inexpressible", what))

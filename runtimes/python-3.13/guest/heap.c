@@ -5,6 +5,7 @@
 #include <Python.h>
 #include "heap.h"
 #include <stdlib.h>
+#include <string.h>
 
 /* The largest request that pymalloc serves itself (Objects/obmalloc.c), and its alignment on 32 bits at the least. */
 #define SMALL 512
@@ -24,4 +25,50 @@ void heap_fill_holes(void) {
         while ((block = PyObject_Malloc(size)) != NULL && block < top) {}
         PyObject_Free(block);
     }
+}
+
+/* Objects that are made side by side: code that every run executes. Its inline caches count, so a run writes to each of its
+ * pages; together these are few, and lie in one piece. What is made so is never freed. */
+#define GATHERED_BYTES ((size_t)1 << 20)
+static char *gathered, *gathered_top, *gathered_end;
+static PyMemAllocatorEx usual;
+
+static int is_gathered(void *p) { return (char *)p >= gathered && (char *)p < gathered_end; }
+
+static void *gather_malloc(void *context, size_t size) {
+    size = (size + 15) & ~(size_t)15;
+    if (size > (size_t)(gathered_end - gathered_top)) return NULL;
+    char *p = gathered_top;
+    gathered_top += size;
+    return p;
+}
+
+static void *gather_calloc(void *context, size_t count, size_t size) {
+    void *p = gather_malloc(context, count * size);
+    return p ? memset(p, 0, count * size) : NULL;
+}
+
+static void *gather_realloc(void *context, void *old, size_t size) {
+    if (old && !is_gathered(old)) return usual.realloc(usual.ctx, old, size);
+    void *p = gather_malloc(context, size);
+    if (p && old) memmove(p, old, size < (size_t)((char *)p - (char *)old) ? size : (size_t)((char *)p - (char *)old));
+    return p;
+}
+
+static void gather_free(void *context, void *p) {
+    if (!is_gathered(p)) usual.free(usual.ctx, p);
+}
+
+PyObject *gather(PyObject *module, PyObject *make) {
+    if (gathered || !(gathered = gathered_top = aligned_alloc(65536, GATHERED_BYTES))) {
+        PyErr_SetString(PyExc_RuntimeError, "objects are gathered once");
+        return NULL;
+    }
+    gathered_end = gathered + GATHERED_BYTES;
+    PyMemAllocatorEx ours = {NULL, gather_malloc, gather_calloc, gather_realloc, gather_free};
+    PyMem_GetAllocator(PYMEM_DOMAIN_OBJ, &usual);
+    PyMem_SetAllocator(PYMEM_DOMAIN_OBJ, &ours);
+    PyObject *result = PyObject_CallNoArgs(make);
+    PyMem_SetAllocator(PYMEM_DOMAIN_OBJ, &usual);
+    return result;
 }

@@ -2,7 +2,12 @@
  * and the first write to a page of the image costs a page fault and a copy in every run. So all objects of the image
  * become immortal (PEP 683), and their counts are left alone. */
 #define PY_SSIZE_T_CLEAN
+#define Py_BUILD_CORE 1
 #include "immortal.h"
+#include <internal/pycore_hashtable.h>
+#include <internal/pycore_interp.h>
+#include <internal/pycore_pystate.h>
+#include <internal/pycore_runtime.h>
 #include <stdlib.h>
 
 typedef struct {
@@ -55,4 +60,24 @@ PyObject *immortalise(PyObject *module, PyObject *roots) {
     for (size_t i = 0; i < w.count && !w.failed; i++) add_referents(w.items[i], &w);
     free(w.items);
     return w.failed ? PyErr_NoMemory() : PyLong_FromSize_t(w.count);
+}
+
+/* Names that programs intern go to a table, and the image's own hundred thousand make that table so large that each new
+ * name would write to another page of it. So the image's names move to the runtime's table of static strings, which is
+ * looked at first and only read, and a run begins with an empty table of its own. Names stay the same objects. */
+PyObject *set_interned_aside(PyObject *module, PyObject *unused) {
+    PyObject **table = &_PyInterpreterState_GET()->cached_objects.interned_strings;
+    PyObject *fresh = PyDict_New(), *name, *value;
+    Py_ssize_t position = 0;
+    if (!fresh) return NULL;
+    while (PyDict_Next(*table, &position, &name, &value)) {
+        if (!_Py_IsImmortal(name)) continue;
+        ((PyASCIIObject *)name)->state.interned = SSTATE_INTERNED_IMMORTAL;
+        if (_Py_hashtable_set(_PyRuntime.cached_objects.interned_strings, name, name) < 0) return PyErr_NoMemory();
+    }
+    position = 0;
+    while (PyDict_Next(*table, &position, &name, &value))
+        if (!_Py_IsImmortal(name) && PyDict_SetItem(fresh, name, value) < 0) return NULL;
+    *table = fresh;
+    Py_RETURN_NONE;
 }

@@ -5,4 +5,7 @@
 
 /* `_proofbox.immortalise(objects)`: makes them, and all they hold, immortal; how many. While the image is made. */
 PyObject *immortalise(PyObject *module, PyObject *roots);
+
+/* `_proofbox.set_interned_aside()`: leaves the table of interned names empty but for mortal ones. While the image is made. */
+PyObject *set_interned_aside(PyObject *module, PyObject *unused);
 #endif

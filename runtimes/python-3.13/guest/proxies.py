@@ -12,27 +12,44 @@ tests themselves name, and must give an object again; `in` looks at the items he
 import inspect
 import sys
 import types
-import weakref
 
-import _proofbox_bridge as bridge
 import _proofbox_crossing as crossing
 import _proofbox_report as report
 
-# Whether this is the tests' side.
-grader = False
-# What was seen that an honest candidate does not need (grader only): names, each told once.
-signals = {}
 
-# This side's objects that the other knows, by number, and the numbers.
-objects = []
-numbers = {}
-# The other side's: proxies alive, mirrors, by number.
-proxies = weakref.WeakValueDictionary()
-mirrors = {}
-# Of which interpreter of the candidate; each fresh one begins with no objects.
-generation = 0
-# Classes of this side that the other has had described.
-described = {}
+class State:
+    """What one side knows of the other. Made anew at the start, so that a run writes to little of the image."""
+
+    __slots__ = (
+        "grader", "objects", "numbers", "proxies", "mirrors", "homes", "described", "generation", "signals", "named", "paths",
+        "ask", "perform", "nonsense", "refresh", "check_may_leave", "inexpressible", "candidate", "streams", "noted", "namespace",
+        "runner",
+    )  # fmt: skip
+
+    def __init__(self):
+        self.grader = False  # whether this is the tests' side
+        self.signals = {}  # what was seen that an honest candidate does not need (grader only)
+        self.named = {}  # mirrors that the tests name
+        self.paths = {}  # by which name mirrors were found
+        self.generation = 0  # of which interpreter of the candidate: each fresh one begins with no objects
+        self.namespace = self.runner = self.candidate = self.refresh = self.check_may_leave = self.inexpressible = None
+        self.clear()
+
+    def clear(self):
+        self.objects = []  # this side's objects that the other knows, by number
+        self.numbers = {}  # and the numbers, by id
+        self.proxies = {}  # the other side's objects, by number
+        self.mirrors = {}  # and their classes
+        self.homes = {}  # number of each mirror
+        self.described = {}  # classes of this side that the other has had described
+
+    def reset(self):
+        """A fresh interpreter on the other side: nothing that it knew of is there."""
+        self.generation += 1
+        self.clear()
+
+
+state = None
 
 VALUE_TYPES = (int, float, complex, str, bytes, tuple, frozenset)
 MUTABLE_TYPES = (list, dict, set, bytearray)
@@ -61,28 +78,18 @@ SPECIALS = (*COMPARISONS, *ARITHMETIC, *NUMERIC, *OTHERS)
 _BY_DEFAULT = {name: getattr(object, name) for name in SPECIALS if hasattr(object, name)}
 
 
-def reset():
-    """A fresh interpreter on the other side: nothing that it knew of is there."""
-    global generation
-    generation += 1
-    del objects[:]
-    for table in (numbers, proxies, mirrors, described):
-        table.clear()
-
-
 def signal(name):
-    if name not in signals:
-        signals[name] = True
+    state.signals[name] = True
 
 
 # ---------------------------------------------------------------- out
 
 
 def number_of(value):
-    number = numbers.get(id(value))
+    number = state.numbers.get(id(value))
     if number is None:
-        number = numbers[id(value)] = len(objects)
-        objects.append(value)
+        number = state.numbers[id(value)] = len(state.objects)
+        state.objects.append(value)
     return number
 
 
@@ -96,17 +103,14 @@ def reduce_object(value):
         return _reduce_class(value)
     if isinstance(value, BaseException):
         return _reduce_exception(value)
-    check_may_leave(value)
+    if state.check_may_leave:
+        state.check_may_leave(value)
     plain = None
     for base in VALUE_TYPES:
         if base in kind.__mro__:
             plain = _plain(base, value)
             break
     return "object", (number_of(value), kind, plain)
-
-
-def check_may_leave(value):
-    """Replaced on the tests' side."""
 
 
 def _plain(base, value):
@@ -126,6 +130,8 @@ def _plain(base, value):
 
 def _library_name(cls):
     module, name = cls.__module__, cls.__qualname__
+    if _NAMELESS.get(name) is cls:
+        return "builtins", name
     if type(module) is str and module in LIBRARY:
         found = sys.modules.get(module)
         for part in name.split("."):
@@ -140,9 +146,9 @@ def _reduce_class(cls):
     if name:
         return "library", name
     number = number_of(cls)
-    if number in described:
+    if number in state.described:
         return "mine", number
-    described[number] = True
+    state.described[number] = True
     specials = []
     for special in SPECIALS:
         found = getattr(cls, special, None)
@@ -194,7 +200,7 @@ def _reduce_exception(error, depth=0):
         attributes["__notes__"] = [note for note in notes if type(note) is str]
     cause = error.__cause__
     user = _library_name(kind) is None
-    frames = [] if grader else report.frames_as_data(error)
+    frames = [] if state.grader else report.frames_as_data(error)
     return "exception", (
         number_of(error) if user else None,
         kind,
@@ -211,18 +217,19 @@ def _reduce_exception(error, depth=0):
 
 
 def _restore_yours(number):
-    return objects[number]
+    return state.objects[number]
 
 
 def _restore_mine(number):
-    mirror = mirrors.get(number)
-    return mirror if mirror is not None else proxies[number]
+    return state.mirrors[number]
 
 
 def _restore_library(payload):
     module, name = payload
     if module not in LIBRARY:
         raise crossing.CannotCross(f"no class of the library: {module}.{name}")
+    if module == "builtins" and name in _NAMELESS:
+        return _NAMELESS[name]
     found = sys.modules.get(module)
     for part in name.split("."):
         found = found.__dict__[part] if isinstance(found, types.ModuleType) else getattr(found, part)
@@ -233,7 +240,7 @@ def _restore_library(payload):
 
 def _restore_object(payload):
     number, cls, plain = payload
-    proxy = proxies.get(number)
+    proxy = state.proxies.get(number)
     if proxy is not None:
         return proxy
     if type(cls) is not Mirror:
@@ -243,23 +250,20 @@ def _restore_object(payload):
         # The mirror of a subclass of a builtin is one too, and what came must be such a value.
         if type(plain) is not base:
             raise crossing.CannotCross("a value that is not of its type")
-        if grader and "__eq__" in cls._proofbox_own:
+        if state.grader and "__eq__" in cls._proofbox_own:
             signal("overridden_equality")
         proxy = base.__new__(cls, plain)
     else:
         proxy = cls.__new__(cls)
     _attach(proxy, number)
-    try:
-        proxies[number] = proxy
-    except TypeError:
-        pass  # what varies in size takes no weak reference
     return proxy
 
 
 def _attach(proxy, number):
     set_ = object.__setattr__ if not isinstance(proxy, BaseException) else BaseException.__setattr__
     set_(proxy, "_proofbox_number", number)
-    set_(proxy, "_proofbox_generation", generation)
+    set_(proxy, "_proofbox_generation", state.generation)
+    state.proxies[number] = proxy
 
 
 def _restore_exception(payload):
@@ -281,7 +285,6 @@ def _restore_exception(payload):
     error.__suppress_context__ = bool(suppress)
     if type(cls) is Mirror and number is not None:
         _attach(error, number)
-        proxies[number] = error
     return error
 
 
@@ -296,14 +299,10 @@ def _restore_class(payload):
     number, qualname, module, bases, specials, own, overridden = payload
     same = (qualname, module, bases, specials, own, overridden)
     mirror = _known.get(same)
-    if mirror is None or mirror.__dict__["_proofbox_generation"] == generation:
-        mirror = _make_mirror(qualname, module, bases, specials, own, overridden)
-        _known[same] = mirror
-    type.__setattr__(mirror, "_proofbox_number", number)
-    type.__setattr__(mirror, "_proofbox_generation", generation)
-    if module == "builtins":
-        type.__setattr__(mirror, "_proofbox_real", _NAMELESS.get(qualname))
-    mirrors[number] = mirror
+    if mirror is None or mirror in state.homes:
+        mirror = _known[same] = _make_mirror(qualname, module, bases, specials, own, overridden)
+    state.homes[mirror] = number
+    state.mirrors[number] = mirror
     return mirror
 
 
@@ -324,8 +323,7 @@ def _mirror_of_library(cls):
         if getattr(cls, "__hash__", None) is None:
             specials.append("unhashable")
         bases = (cls,) if cls in KEPT_BASES else ()
-        mirror = _known[key] = _make_mirror(cls.__qualname__, cls.__module__, bases, tuple(specials), (), ())
-        type.__setattr__(mirror, "_proofbox_real", cls)
+        mirror = _known[key] = _make_mirror(cls.__qualname__, cls.__module__, bases, tuple(specials), (), (), cls)
     return mirror
 
 
@@ -334,70 +332,61 @@ def _mirror_of_library(cls):
 
 def number_at_home(proxy):
     """The number of a proxy's object; one that lived in an interpreter that is gone is found again by its name."""
-    own = type.__getattribute__ if isinstance(proxy, type) else object.__getattribute__
-    if own(proxy, "_proofbox_generation") != generation:
-        refresh(proxy)
-    return own(proxy, "_proofbox_number")
-
-
-def refresh(proxy):
-    """Replaced on the tests' side."""
-    raise bridge.CandidateGone("exception", "StaleObject", "the object belongs to an interpreter that has ended")
+    if type(proxy) is Mirror:
+        number = state.homes.get(proxy)
+        return state.refresh(proxy) if number is None else number
+    if proxy._proofbox_generation != state.generation:
+        return state.refresh(proxy)
+    return proxy._proofbox_number
 
 
 class Mirror(type):
     """The class of mirrors."""
 
-    _proofbox_number = None
-    _proofbox_generation = -1
     _proofbox_real = None
-    _proofbox_named = False
     _proofbox_value_base = None
     _proofbox_mutable_base = None
     _proofbox_own = frozenset()
 
     def __new__(mcls, name, bases, namespace, **kwargs):
-        inexpressible("a class of the tests derives from one of the candidate")
-        raise TypeError("a class of the tests can't derive from one of the candidate when they run apart (grading: isolated)")
+        if state.inexpressible:
+            state.inexpressible("a class of the tests derives from one of the candidate")
+        raise TypeError("a class can't derive from one of another interpreter (grading: isolated)")
 
     def __call__(cls, *args, **kwargs):
-        return bridge.ask("call", number_at_home(cls), args, kwargs)
+        return state.ask("call", number_at_home(cls), args, kwargs)
 
     def __getattr__(cls, name):
-        return bridge.ask("get", number_at_home(cls), name)
+        return state.ask("get", number_at_home(cls), name)
 
     def __setattr__(cls, name, value):
-        bridge.ask("set", number_at_home(cls), name, value)
+        state.ask("set", number_at_home(cls), name, value)
 
     def __delattr__(cls, name):
-        bridge.ask("del", number_at_home(cls), name)
+        state.ask("del", number_at_home(cls), name)
 
     def __iter__(cls):
-        return bridge.ask("special", number_at_home(cls), "__iter__", ())
+        return state.ask("special", number_at_home(cls), "__iter__", ())
 
     def __len__(cls):
-        return bridge.ask("special", number_at_home(cls), "__len__", ())
+        return state.ask("special", number_at_home(cls), "__len__", ())
 
     def __bool__(cls):
         return True
 
     def __getitem__(cls, key):
-        return bridge.ask("index", number_at_home(cls), key)
+        return state.ask("index", number_at_home(cls), key)
 
     def __contains__(cls, item):
-        return bridge.ask("special", number_at_home(cls), "__contains__", (item,))
+        return state.ask("special", number_at_home(cls), "__contains__", (item,))
 
     def __dir__(cls):
-        return bridge.ask("dir", number_at_home(cls))
+        return state.ask("dir", number_at_home(cls))
 
-
-
-def inexpressible(what):
-    """Replaced on the tests' side: notes what grading apart can't do."""
 
 
 def special(proxy, name, *args):
-    return bridge.ask("special", number_at_home(proxy), name, args)
+    return state.ask("special", number_at_home(proxy), name, args)
 
 
 def _forwarded(name):
@@ -412,12 +401,12 @@ def _is_remote(value):
 
 
 def _named(value):
-    return any(type(cls) is Mirror and cls.__dict__.get("_proofbox_named") for cls in type(value).__mro__)
+    return any(cls in state.named for cls in type(value).__mro__)
 
 
 def _arithmetic(name):
     def method(self, other, *rest):
-        if not grader or _is_remote(other):
+        if not state.grader or _is_remote(other):
             return special(self, name, other, *rest)
         if not _named(self):
             signal("operator_with_plain_data")
@@ -441,7 +430,7 @@ def _arithmetic(name):
 def _numeric(name):
     def method(self, *args):
         result = special(self, name, *args)
-        if grader and self._proofbox_tainted and not _is_remote(result):
+        if state.grader and self._proofbox_tainted and not _is_remote(result):
             raise TypeError(f"{name} of an object that an operator with the tests' own value gave (grading: isolated)")
         return result
 
@@ -450,7 +439,7 @@ def _numeric(name):
 
 def _ordering(name):
     def method(self, other):
-        if not grader or _is_remote(other):
+        if not state.grader or _is_remote(other):
             return special(self, name, other)
         signal("comparison_with_plain_data")
         return NotImplemented
@@ -459,7 +448,7 @@ def _ordering(name):
 
 
 def _call(self, *args, **kwargs):
-    return bridge.ask("call", number_at_home(self), args, kwargs)
+    return state.ask("call", number_at_home(self), args, kwargs)
 
 
 def _equal(self, other):
@@ -468,16 +457,16 @@ def _equal(self, other):
     if _is_remote(other):
         if number_at_home(self) == number_at_home(other):
             return True
-        if not grader:
+        if not state.grader:
             return special(self, "__eq__", other)
         if "__eq__" not in type(self)._proofbox_own:
             return special(self, "__eq__", other) if type(self)._proofbox_real else NotImplemented
         signal("equality_by_candidate")
         return special(self, "__eq__", other)
-    if not grader:
+    if not state.grader:
         return special(self, "__eq__", other)
     if type(self)._proofbox_mutable_base is not None and not isinstance(other, VALUE_TYPES):
-        return bridge.ask("plain", number_at_home(self)) == other
+        return state.ask("plain", number_at_home(self)) == other
     if "__eq__" in type(self)._proofbox_own and type(other) in PLAIN_TYPES:
         signal("equality_with_plain_data")
     return NotImplemented
@@ -507,7 +496,7 @@ def _hash_by_identity(self):
 
 
 def _contains(self, item):
-    if not grader or _is_remote(item):
+    if not state.grader or _is_remote(item):
         return special(self, "__contains__", item)
     if _named(self) and "__contains__" in type(self)._proofbox_own:
         signal("membership_by_candidate")
@@ -516,12 +505,12 @@ def _contains(self, item):
 
 
 def _await(self):
-    return bridge.ask("run", number_at_home(self))
+    return state.ask("run", number_at_home(self))
     yield
 
 
 def _send(self, value):
-    raise StopIteration(bridge.ask("run", number_at_home(self)))
+    raise StopIteration(state.ask("run", number_at_home(self)))
 
 
 def _throw(self, error, *rest):
@@ -535,26 +524,26 @@ def _close(self):
 def _getattr(self, name):
     if name == "__signature__":
         return _signature(self)
-    return bridge.ask("get", number_at_home(self), name)
+    return state.ask("get", number_at_home(self), name)
 
 
 def _setattr(self, name, value):
-    bridge.ask("set", number_at_home(self), name, value)
+    state.ask("set", number_at_home(self), name, value)
 
 
 def _set_exception_attribute(self, name, value):
     if name.startswith("__"):
         BaseException.__setattr__(self, name, value)
     else:
-        bridge.ask("set", number_at_home(self), name, value)
+        state.ask("set", number_at_home(self), name, value)
 
 
 def _delattr(self, name):
-    bridge.ask("del", number_at_home(self), name)
+    state.ask("del", number_at_home(self), name)
 
 
 def _dir(self):
-    return bridge.ask("dir", number_at_home(self))
+    return state.ask("dir", number_at_home(self))
 
 
 def _class(self):
@@ -566,7 +555,7 @@ def _text(self):
 
 
 def _signature(self):
-    parameters = bridge.ask("signature", number_at_home(self))
+    parameters = state.ask("signature", number_at_home(self))
     if parameters is None:
         raise AttributeError("__signature__")
     made = []
@@ -582,7 +571,7 @@ class _Forward:
         self.name = name
 
     def __get__(self, proxy, cls=None):
-        return self if proxy is None else bridge.ask("get", number_at_home(proxy), self.name)
+        return self if proxy is None else state.ask("get", number_at_home(proxy), self.name)
 
 
 _METHODS = {}
@@ -609,7 +598,7 @@ def _refuse_copy():
     raise TypeError("an object of the candidate can't be copied from where the tests are (grading: isolated)")
 
 
-def _make_mirror(qualname, module, bases, specials, own, overridden):
+def _make_mirror(qualname, module, bases, specials, own, overridden, real=None):
     qualname = qualname[:200]
     mirrored = []
     value_base = mutable_base = None
@@ -632,14 +621,14 @@ def _make_mirror(qualname, module, bases, specials, own, overridden):
     mirrored = tuple(mirrored) or (object,)
     namespace = {
         "__module__": module, "__qualname__": qualname, "_proofbox_value_base": value_base, "_proofbox_mutable_base": mutable_base,
-        "_proofbox_own": frozenset(own), "_proofbox_named": False,
+        "_proofbox_own": frozenset(own), "_proofbox_real": real,
     }  # fmt: skip
     if exception:
         namespace |= {"__getattr__": _getattr, "__setattr__": _set_exception_attribute, "__str__": _text}
     else:
         namespace |= _COMMON
-        namespace["__doc__"] = property(lambda self: bridge.ask("get", number_at_home(self), "__doc__"))
-        namespace["__dict__"] = property(lambda self: bridge.ask("get", number_at_home(self), "__dict__"))
+        namespace["__doc__"] = property(lambda self: state.ask("get", number_at_home(self), "__doc__"))
+        namespace["__dict__"] = property(lambda self: state.ask("get", number_at_home(self), "__dict__"))
     if value_base is not None:
         for name in specials:
             # Text of it, and what the user's class adds; the value itself is plain.

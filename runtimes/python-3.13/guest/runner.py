@@ -13,9 +13,11 @@ nothing is lost when the guest is stopped:
 Status and error of a case as the candidate's own interpreter tells them are the candidate's word (`in_process`)."""
 
 import atexit
+import gc
 import linecache
 import logging
 import sys
+import types
 import weakref
 
 import _proofbox
@@ -23,6 +25,7 @@ import _proofbox_candidate as candidate
 import _proofbox_environment as environment
 import _proofbox_grader as grader
 import _proofbox_proxies as proxies
+import _proofbox_rehearsal as rehearsal
 import _proofbox_report as report
 import _proofbox_tests as tests
 import _proofbox_values as values
@@ -39,13 +42,31 @@ def prepare():
     sys.stdout.reconfigure(write_through=True)
     sys.stderr.reconfigure(write_through=True)
     main = sys.modules["__main__"].__dict__
+    _proofbox.gather(_copy_code)
     warm_up(main)
     sys.path_importer_cache.clear()
-    import gc
-
     gc.collect()
     _proofbox.immortalise(gc.get_objects())
+    _proofbox.set_interned_aside()
     gc.freeze()
+
+
+# Modules whose functions run in every run.
+HOT_MODULES = ("_proofbox", "os", "linecache", "codecs", "posixpath", "genericpath")
+
+
+def _copy_code():
+    """Makes the code of what runs in every run anew, in one place."""
+    for function in gc.get_objects():
+        if type(function) is types.FunctionType and str(function.__module__).startswith(HOT_MODULES):
+            function.__code__ = _copied(function.__code__)
+    # What was made and is free again must not wait in a free list for other uses.
+    gc.collect()
+
+
+def _copied(code):
+    """The code object and those in it, made anew."""
+    return code.replace(co_consts=tuple(_copied(each) if type(each) is types.CodeType else each for each in code.co_consts))
 
 
 WARM_UP = """
@@ -76,6 +97,9 @@ def warm_up(main):
             run({"code": code.encode(), "args": [], "env": {}, "result": None, "tests": wanted, "seed": None, "role": None, "module": None})
             main.clear()
             main.update(clean)
+        rehearsal.play(run, main)
+        main.clear()
+        main.update(clean)
     linecache.clearcache()
     environment._started = False
     # The library registers again what it needs (weakref.finalize), or has nothing to end (multiprocessing); logging is
@@ -123,8 +147,8 @@ def _grade(request):
     # A snippet that can't be imported has no tests to pass; how it failed the host knows from itself.
     if not other.gone():
         plan.run(other, cases)
-    if proxies.signals:
-        _proofbox.post(("signals", list(proxies.signals)))
+    if proxies.state.signals:
+        _proofbox.post(("signals", list(proxies.state.signals)))
     return 1 if cases.failures else 0
 
 
