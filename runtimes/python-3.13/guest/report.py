@@ -81,6 +81,12 @@ def users_traceback(error):
     return tb
 
 
+def _notes(error):
+    """What `add_note` has added, as tracebacks show it."""
+    notes = error.__dict__.get("__notes__") if type(error.__dict__) is dict else None
+    return [note for note in notes[:FRAMES_LIMIT] if type(note) is str] if type(notes) is list else []
+
+
 def _frames(error):
     frames = []
     tb = error.__traceback__
@@ -128,6 +134,6 @@ def _describe(error):
             source = error.text.strip()[:300] if type(error.text) is str else ""
             frames.append((_file(error.filename)[:300], line, "<module>", source))
     else:
-        message = text_of(error)
+        message = "\n".join([text_of(error), *_notes(error)])[:MESSAGE_LIMIT]
         line = next((frame[1] for frame in reversed(frames) if frame[0].endswith("solution.py")), frames[-1][1] if frames else None)
     return (class_of(error), type(error).__name__[:200], message, line, frames)
