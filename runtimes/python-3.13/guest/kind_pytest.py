@@ -1,0 +1,338 @@
+"""Tests of the real pytest: a case is an item that it collects.
+
+Nothing but the grader's files below /tests configures it: no ini file, conftest or environment variable of the
+candidate's. An interpreter that has ended takes the test modules with it that hold its objects, so the cases left over
+are collected again, and run in a session of their own."""
+
+import builtins
+import io
+import os
+import sys
+import types
+
+import _proofbox_grading as grading
+import _proofbox_report as report
+
+
+def _import_pytest():
+    """pytest colours with pygments, which is not here, and nothing here is coloured: names suffice to import it."""
+    names = ("pygments", "formatters", "formatters.terminal", "lexer", "lexers", "lexers.diff", "lexers.python", "util")
+    stand_ins = {"pygments": types.ModuleType("pygments")}
+    for name in names[1:]:
+        module = stand_ins[f"pygments.{name}"] = types.ModuleType(f"pygments.{name}")
+        parent, _, child = module.__name__.rpartition(".")
+        setattr(stand_ins[parent], child, module)
+    stand_ins["pygments.formatters.terminal"].TerminalFormatter = None
+    stand_ins["pygments.lexer"].Lexer = None
+    stand_ins["pygments.lexers.diff"].DiffLexer = None
+    stand_ins["pygments.lexers.python"].PythonLexer = None
+    sys.modules.update(stand_ins)
+    try:
+        import pytest
+
+        return pytest
+    finally:
+        for name in stand_ins:
+            del sys.modules[name]
+
+
+pytest = _import_pytest()
+from _pytest import outcomes, runner  # noqa: E402
+from _pytest._io import TerminalWriter  # noqa: E402
+from _pytest.assertion.rewrite import AssertionRewritingHook  # noqa: E402
+from _pytest.config import _prepareconfig  # noqa: E402
+
+_WRITER = TerminalWriter(io.StringIO())
+FILE = "test_solution.py"
+TEMPORARY = "/tmp/pytest"
+# What each says, costs, or needs of a system, is no use here: terminals, caches, descriptors, threads, collections of
+# garbage at the end of each session.
+WITHOUT = (
+    "cacheprovider", "debugging", "doctest", "faulthandler", "junitxml", "pastebin", "setuponly", "setupplan",
+    "terminal", "threadexception", "unraisableexception",
+)  # fmt: skip
+OPTIONS = [
+    "--disable-plugin-autoload", "--continue-on-collection-errors", "--capture=no",
+    *(f"-pno:{name}" for name in WITHOUT),
+]  # fmt: skip
+INI_FILES = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+
+
+class PyTests:
+    def __init__(self, request):
+        self.source = request.get("source")
+        self.files = request.get("files") or {}
+        self.module = request.get("module") or "solution"
+        self.fresh_per_case = request.get("fresh_per_case")
+        self.names = None
+
+    def run(self, candidate, cases):
+        path, environment, no_bytecode = list(sys.path), {}, sys.dont_write_bytecode
+        for name in [name for name in os.environ if name.startswith("PYTEST_")]:
+            environment[name] = os.environ.pop(name)
+        sys.dont_write_bytecode = True
+        sys.path.insert(0, grading.FOLDER)
+        try:
+            self._write()
+            with grading.Imports(self.module) as imports:
+                return self._run(candidate, cases, imports)
+        finally:
+            _forget_modules()
+            sys.path[:], sys.dont_write_bytecode = path, no_bytecode
+            os.environ.update(environment)
+
+    def _write(self):
+        """The tests' files, unless the host has put them there."""
+        files = self.files if self.source is None else {**self.files, FILE: self.source}
+        for name, content in files.items():
+            path = os.path.join(grading.FOLDER, name)
+            if not os.path.exists(path):
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "wb") as file:
+                    file.write(content.encode() if type(content) is str else content)
+
+    def _run(self, candidate, cases, imports):
+        run = Run(candidate, cases, self.fresh_per_case)
+        while True:
+            try:
+                imports.provide(candidate)
+                self._session(candidate, run)
+            except BaseException as error:
+                run.stop(getattr(error, "cause", None) or error)  # of a conftest that fails
+            if run.names is None:
+                error = run.error or grading.NoTests("pytest has collected no test")
+                return grading.failed_to_load(candidate, cases, FILE if self.source is not None else "pytest", error)
+            self.names = run.names
+            if not run.is_left():
+                return 1 if run.failures or run.next < len(run.names) else 0
+            _forget_modules()
+            try:
+                candidate.fresh()
+            except BaseException as error:
+                run.fail_next(error)
+
+    def _session(self, candidate, run):
+        ini = next((name for name in INI_FILES if name in self.files), "none")
+        arguments = [
+            *OPTIONS, f"--rootdir={grading.FOLDER}", f"--confcutdir={grading.FOLDER}", f"--basetemp={TEMPORARY}",
+            f"-c{grading.FOLDER}/{ini}", *(f"--ignore={grading.FOLDER}/{name}" for name in run.unusable), grading.FOLDER,
+        ]  # fmt: skip
+        # What pytest.main does, but for the texts that it makes of errors.
+        config = _prepareconfig(arguments, [run])
+        try:
+            config.option.tbstyle = "value"
+            # Asked for when differences are explained.
+            config.get_terminal_writer = lambda: _WRITER
+            if self.source is not None:
+                _offer(candidate)
+            run.start()
+            config.hook.pytest_cmdline_main(config=config)
+        finally:
+            config._ensure_unconfigure()
+        run.finish()
+
+
+def _forget_modules():
+    """The test modules, which hold objects of the interpreter they were imported with."""
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None) if type(module) is types.ModuleType else None
+        if type(file) is str and file.startswith(grading.FOLDER + "/"):
+            del sys.modules[name]
+
+
+class _Names(dict):
+    """The builtins of a test module; behind them the snippet's names."""
+
+    def __init__(self, candidate):
+        super().__init__(vars(builtins))
+        self.candidate = candidate
+
+    def __missing__(self, name):
+        return self.candidate.namespace()[name]
+
+
+def _offer(candidate):
+    """Tests given as one source may use the snippet's names without importing them."""
+
+    def create_module(spec):
+        module = types.ModuleType(spec.name)
+        module.__builtins__ = _Names(candidate)
+        return module
+
+    (hook,) = [finder for finder in sys.meta_path if type(finder) is AssertionRewritingHook]
+    hook.create_module = create_module
+
+
+class Run:
+    """The plugin that tells of the cases, through as many sessions as it takes."""
+
+    def __init__(self, candidate, cases, fresh_per_case):
+        self.candidate = candidate
+        self.cases = cases
+        self.fresh_per_case = fresh_per_case
+        self.names = None
+        self.next = 0  # the first case that has not begun
+        self.open = False
+        self.failures = 0
+        self.error = None
+        self.over = False
+        # Files that could not be imported; each was a case.
+        self.unusable = []
+
+    # ------------------------------------------------ sessions
+
+    def start(self):
+        self.began_with = self.next
+        self.uncollected = []
+        # Whether what is left needs a session with a fresh candidate.
+        self.again = False
+
+    def finish(self):
+        if self.error is not None or not self.again:
+            self.stop(self.error)
+        elif self.next == self.began_with:
+            # Its file could be imported once.
+            self.fail_next(self.uncollected[0][2] if self.uncollected else grading.NoTests("not collected again"))
+
+    def stop(self, error):
+        """No session comes after this one. Cases that have not begun are not run."""
+        self.error, self.over = self.error or error, True
+        if self.open:
+            self._end(error, None)
+
+    def is_left(self):
+        return not self.over and self.next < len(self.names)
+
+    def fail_next(self, error):
+        self._begin(self.next)
+        self._end(error, None)
+
+    def _begin(self, index):
+        self.cases.begin(index)
+        self.next, self.open = index + 1, True
+
+    def _end(self, error, skip):
+        self.open = False
+        if error is None and skip is not None and self.candidate.gone() is None:
+            self.cases.skip(skip)
+        else:
+            self.failures += grading.end(self.candidate, self.cases, error)
+
+    def pytest_internalerror(self, excrepr, excinfo):
+        self.error = excinfo.value
+        return True  # told
+
+    def pytest_keyboard_interrupt(self, excinfo):
+        if not isinstance(excinfo.value, pytest.Session.Interrupted):  # which `shouldstop` leads to
+            self.error = excinfo.value
+
+    # ------------------------------------------------ collection
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self, collector):
+        report = yield
+        if report.outcome != "passed":
+            error = report.call.excinfo.value
+            if isinstance(error, collector.CollectError):
+                error = error.__cause__ or error
+            self.uncollected.append((collector.nodeid or "pytest", report.outcome, error))
+        return report
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session):
+        ids = [nodeid for nodeid, _, _ in self.uncollected] + [item.nodeid for item in session.items]
+        if self.names is None:
+            if not ids:
+                return None
+            self.names = grading.unique(ids)
+            self.cases.plan(self.names)
+            for index, (nodeid, outcome, error) in enumerate(self.uncollected):
+                self._begin(index)
+                self._end(error if outcome == "failed" else None, _reason(error))
+                if "::" not in nodeid:
+                    self.unusable.append(nodeid)
+            self.index = dict(zip(session.items, range(len(self.uncollected), len(ids))))
+        else:
+            known = {name: index for index, name in enumerate(self.names)}
+            names = zip(session.items, grading.unique(item.nodeid for item in session.items))
+            self.index = {item: known[name] for item, name in names if known.get(name, -1) >= self.next}
+            session.items[:] = sorted(self.index, key=self.index.get)
+        if self.candidate.gone() is not None:
+            # What was imported holds objects of an interpreter that is no more.
+            self.again, session.items[:] = True, []
+        return None
+
+    # ------------------------------------------------ cases
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item, nextitem):
+        self._begin(self.index[item])
+        self.case_passed, self.case_error, self.case_skip = False, None, None
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        try:
+            runner.runtestprotocol(item, nextitem=None if self.fresh_per_case else nextitem)
+        except BaseException as error:
+            # KeyboardInterrupt, which is the case's failure here, and pytest.exit, which is the end of the tests, too.
+            self.case_error = self.case_error or error
+            self._tear_down(item, nextitem)
+            if isinstance(error, outcomes.Exit):
+                item.session.shouldstop = str(error)
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        if self.candidate.gone() is not None or self.fresh_per_case:
+            self._tear_down(item, None)
+            self.again = True
+            item.session.shouldstop = item.session.shouldstop or "a fresh interpreter is next"
+        if not self.case_passed and self.case_error is None and self.case_skip is None:
+            self.case_error = AssertionError("the test told of no outcome")
+        self._end(self.case_error, self.case_skip)
+        return True
+
+    def _tear_down(self, item, nextitem):
+        try:
+            item.session._setupstate.teardown_exact(nextitem)
+        except BaseException as error:
+            self.case_error = self.case_error or error
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self, item, call):
+        report = yield
+        error = call.excinfo.value if call.excinfo else None
+        if report.failed:
+            self.case_error = self.case_error or _failure(error, report)
+        elif report.skipped and not hasattr(report, "wasxfail"):
+            self.case_skip = _reason(error)
+        elif report.skipped and isinstance(error, outcomes.XFailed):
+            # Said while the test ran, or instead of running it, and not by a mark that a failure has borne out.
+            self.case_skip = f"xfail: {_reason(error)}"
+        elif report.skipped and not isinstance(error, Exception):
+            # To end the interpreter is no failure that anybody expects.
+            self.case_error = self.case_error or error
+        elif report.skipped or report.when == "call":
+            self.case_passed = True
+        return report
+
+    # Of the candidate's output only what goes through sys.stdout reaches the interpreter of the tests.
+
+    @pytest.fixture
+    def capfd(self, capsys):
+        return capsys
+
+    @pytest.fixture
+    def capfdbinary(self, capsysbinary):
+        return capsysbinary
+
+
+def _reason(error):
+    message = getattr(error, "msg", None)
+    return message if type(message) is str else report.text_of(error)
+
+
+def _failure(error, told):
+    """The exception that the case ended with; an AssertionError where pytest has found something wrong itself."""
+    if error is None:
+        return AssertionError(report.text_of(told.longrepr))  # [XPASS(strict)]
+    if isinstance(error, outcomes.Failed):
+        return AssertionError(_reason(error)).with_traceback(error.__traceback__)
+    if isinstance(error, pytest.FixtureLookupError):
+        return LookupError(error.formatrepr().errorstring)
+    return error
