@@ -552,13 +552,18 @@ def freeze_library(build, folder):
     build.run(
         "compiling the standard library",
         [build.work / "native/python", "-I", HERE / "freeze.py", "--library", build.work / "trees/python/Lib",
-         "--guest", HERE / "guest", "--time-zones", build.archive("tzdata"), "--out", folder],
+         "--guest", HERE / "guest", "--time-zones", build.archive("tzdata"),
+         *(word for name in PACKAGES for word in ("--package", build.archive(name))), "--out", folder],
     )
     build.run(
         "embedding the standard library",
         [build.tool("cc"), *build.compile_flags, *python_includes(build),
          "-c", folder / "frozen.c", "-o", folder / "frozen.o"],
     )
+
+
+# Python packages in the image beside the standard library.
+PACKAGES = ("pytest", "pluggy", "iniconfig", "packaging")
 
 
 def python_includes(build):
@@ -651,7 +656,7 @@ STEPS = [
     Step(
         "frozen", freeze_library, 3, "Compiling the standard library",
         needs=["native", "python"], files=["freeze.py", "guest/**/*.py"],
-        inputs=lambda build: build.sources["tzdata"].sha256,
+        inputs=lambda build: [build.sources[name].sha256 for name in ("tzdata", *PACKAGES)],
     ),
     Step(
         "reactor", link_reactor, 20, "Linking the guest",

@@ -1,11 +1,12 @@
 """Compiles the standard library and the guest's own modules into one blob with a table of frozen modules.
 
 Run by build.py with the Python it has just built, so that the byte code fits the interpreter:
-    python freeze.py --library Lib --guest guest --time-zones TZDATA.whl --out DIR
+    python freeze.py --library Lib --guest guest --time-zones TZDATA.whl --package PACKAGE.whl ... --out DIR
 writes DIR/frozen.bin and DIR/frozen.c, which defines `guest_frozen`. With it the guest imports without any file.
 """
 
 import argparse
+import itertools
 import marshal
 import os
 import pathlib
@@ -26,7 +27,7 @@ ALIGNMENT = 16
 
 
 def standard_library(root):
-    """(module name, is a package, source file, file name in tracebacks) of all that is worth having."""
+    """(module name, is a package, source, file name in tracebacks) of all that is worth having."""
     for folder, folders, files in os.walk(root):
         folders[:] = sorted(name for name in folders if name not in SKIPPED_PACKAGES)
         package = pathlib.Path(folder).relative_to(root)
@@ -37,17 +38,29 @@ def standard_library(root):
             stem, extension = os.path.splitext(file)
             if extension != ".py" or (not package.parts and stem in SKIPPED_MODULES | {"__init__"}):
                 continue
-            is_package = stem == "__init__"
-            name = ".".join(package.parts if is_package else (*package.parts, stem))
-            yield name, is_package, pathlib.Path(folder, file), f"{LIBRARY_DIRECTORY}/{(package / file).as_posix()}"
+            yield as_module(package / file, pathlib.Path(folder, file).read_bytes())
+
+
+def as_module(path, source):
+    is_package = path.stem == "__init__"
+    name = ".".join(path.parent.parts if is_package else (*path.parent.parts, path.stem))
+    return name, is_package, source, f"{LIBRARY_DIRECTORY}/{path.as_posix()}"
+
+
+def wheel_modules(wheel):
+    """The modules of a wheel, as if they were the library's own. (`py` is a name that pytest once had.)"""
+    with zipfile.ZipFile(wheel) as archive:
+        for name in sorted(archive.namelist()):
+            if name.endswith(".py") and name != "py.py":
+                yield as_module(pathlib.PurePosixPath(name), archive.read(name))
 
 
 def guest_modules(root):
     """The guest's own modules, and its stand-ins for modules that cannot exist here, which may replace library ones."""
     for file in sorted(root.glob("*.py")):
-        yield f"_proofbox_{file.stem}", False, file, "<proofbox>"
+        yield f"_proofbox_{file.stem}", False, file.read_bytes(), "<proofbox>"
     for file in sorted(root.glob("stubs/*.py")):
-        yield file.stem, False, file, f"{LIBRARY_DIRECTORY}/{file.name}"
+        yield file.stem, False, file.read_bytes(), f"{LIBRARY_DIRECTORY}/{file.name}"
 
 
 def time_zones(wheel):
@@ -62,12 +75,15 @@ def main():
     parser = argparse.ArgumentParser()
     for option in ("--library", "--guest", "--time-zones", "--out"):
         parser.add_argument(option, type=pathlib.Path, required=True)
+    parser.add_argument("--package", type=pathlib.Path, action="append", default=[])
     arguments = parser.parse_args()
 
     modules = {}
-    for name, is_package, file, shown_as in (*standard_library(arguments.library), *guest_modules(arguments.guest)):
-        assert re.fullmatch(r"[\w.-]+", name), f"{file} is not a module's name"
-        modules[name] = is_package, compile(file.read_bytes(), shown_as, "exec", dont_inherit=True, optimize=0)
+    packages = (module for wheel in arguments.package for module in wheel_modules(wheel))
+    found = itertools.chain(standard_library(arguments.library), packages, guest_modules(arguments.guest))
+    for name, is_package, source, shown_as in found:
+        assert re.fullmatch(r"[\w.-]+", name), f"{name} is not a module's name"
+        modules[name] = is_package, compile(source, shown_as, "exec", dont_inherit=True, optimize=0)
 
     zones = time_zones(arguments.time_zones)
     modules["_proofbox_tzdata"] = False, compile(zones, "<proofbox>", "exec", dont_inherit=True)

@@ -4,7 +4,7 @@ import unittest
 import native
 from _proofbox_kind_evaluator import Evaluator
 
-PRESETS = pathlib.Path(__file__).resolve().parent.parent / "evaluators"
+PRESETS = pathlib.Path(__file__).resolve().parents[2] / "runtimes/python-3.13/evaluators"
 
 
 def grade(source, code="", **request):

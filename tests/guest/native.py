@@ -6,7 +6,7 @@ import pathlib
 import sys
 import types
 
-GUEST = pathlib.Path(__file__).resolve().parent.parent / "guest"
+GUEST = pathlib.Path(__file__).resolve().parents[2] / "runtimes/python-3.13/guest"
 SOLUTION = "/home/user/solution.py"
 
 
