@@ -48,10 +48,10 @@ def as_module(path, source):
 
 
 def wheel_modules(wheel):
-    """The modules of a wheel, as if they were the library's own. (`py` is a name that pytest once had.)"""
+    """The modules of a wheel, as if they were the library's own."""
     with zipfile.ZipFile(wheel) as archive:
         for name in sorted(archive.namelist()):
-            if name.endswith(".py") and name != "py.py":
+            if name.endswith(".py"):
                 yield as_module(pathlib.PurePosixPath(name), archive.read(name))
 
 

@@ -379,9 +379,11 @@ def _know_the_time_zones():
 
 # These look for variables on their own account (LANG, COLUMNS, TMPDIR): that says nothing about the program.
 _CURIOUS_MODULES = frozenset({
-    "_colorize", "_pyrepl.pager", "argparse", "asyncio.coroutines", "doctest", "getopt", "getpass", "gettext", "locale",
-    "optparse", "pdb", "platform", "pydoc", "shutil", "site", "subprocess", "sysconfig", "tempfile", "urllib.request",
-    "uuid", "webbrowser", "wsgiref.handlers", "xml.dom.domreg", "xml.sax", "zoneinfo._tzpath",
+    "_colorize", "_proofbox_kind_pytest", "_pyrepl.pager", "_pytest._argcomplete", "_pytest._io.terminalwriter",
+    "_pytest.assertion.util", "_pytest.compat", "_pytest.config", "_pytest.config.argparsing", "_pytest.pathlib",
+    "_pytest.runner", "_pytest.tmpdir", "argparse", "asyncio.coroutines", "doctest", "getopt", "getpass", "gettext",
+    "locale", "optparse", "pdb", "platform", "pydoc", "shutil", "site", "subprocess", "sysconfig", "tempfile",
+    "urllib.request", "uuid", "webbrowser", "wsgiref.handlers", "xml.dom.domreg", "xml.sax", "zoneinfo._tzpath",
 })  # fmt: skip
 # Frames between the lookup and who wants it; collections.abc is _collections_abc under its other name.
 _ON_THE_WAY = frozenset({"os", "collections.abc", "posixpath", __name__})

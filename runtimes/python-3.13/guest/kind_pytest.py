@@ -112,24 +112,54 @@ class PyTests:
                 run.fail_next(error)
 
     def _session(self, candidate, run):
-        ini = next((name for name in INI_FILES if name in self.files), "none")
-        arguments = [
-            *OPTIONS, f"--rootdir={grading.FOLDER}", f"--confcutdir={grading.FOLDER}", f"--basetemp={TEMPORARY}",
-            f"-c{grading.FOLDER}/{ini}", *(f"--ignore={grading.FOLDER}/{name}" for name in run.unusable), grading.FOLDER,
-        ]  # fmt: skip
-        # What pytest.main does, but for the texts that it makes of errors.
-        config = _prepareconfig(arguments, [run])
+        config = self._config(run)
         try:
-            config.option.tbstyle = "value"
-            # Asked for when differences are explained.
-            config.get_terminal_writer = lambda: _WRITER
-            if self.source is not None:
-                _offer(candidate)
             run.start()
             config.hook.pytest_cmdline_main(config=config)
         finally:
             config._ensure_unconfigure()
         run.finish()
+
+    def _config(self, run):
+        """What pytest.main makes of its arguments."""
+        ini = next((name for name in INI_FILES if name in self.files), None)
+        if _prepared and ini is None and "conftest.py" not in self.files:
+            config, hook = _prepared.pop()
+            sys.meta_path.insert(0, hook)
+        else:
+            config, hook = _configure(_arguments(ini, run.unusable))
+        if self.source is not None:
+            _offer(run.candidate, hook)
+        config.pluginmanager.register(run)
+        return config
+
+
+def _arguments(ini=None, ignored=()):
+    # The file's folder is the root of all names, also if there is no such file.
+    return [
+        *OPTIONS, f"-c{grading.FOLDER}/{ini or 'none'}", f"--confcutdir={grading.FOLDER}", f"--basetemp={TEMPORARY}",
+        *(f"--ignore={grading.FOLDER}/{name}" for name in ignored), grading.FOLDER,
+    ]  # fmt: skip
+
+
+def _configure(arguments):
+    """The configuration, and what imports tests with their asserts rewritten."""
+    config = _prepareconfig(arguments, [])
+    config.option.tbstyle = "value"
+    # Asked for when differences are explained.
+    config.get_terminal_writer = lambda: _WRITER
+    (hook,) = [finder for finder in sys.meta_path if type(finder) is AssertionRewritingHook]
+    return config, hook
+
+
+_prepared = []
+
+
+def prepare():
+    """Once, when the image is made: the configuration of the first session, if the tests do not bring their own."""
+    config, hook = _configure(_arguments())
+    sys.meta_path.remove(hook)
+    _prepared.append((config, hook))
 
 
 def _forget_modules():
@@ -151,7 +181,7 @@ class _Names(dict):
         return self.candidate.namespace()[name]
 
 
-def _offer(candidate):
+def _offer(candidate, hook):
     """Tests given as one source may use the snippet's names without importing them."""
 
     def create_module(spec):
@@ -159,7 +189,6 @@ def _offer(candidate):
         module.__builtins__ = _Names(candidate)
         return module
 
-    (hook,) = [finder for finder in sys.meta_path if type(finder) is AssertionRewritingHook]
     hook.create_module = create_module
 
 
