@@ -172,6 +172,12 @@ class Kind(unittest.TestCase):
         self.assertEqual(list(cases.statuses.values()), ["passed"] * 3)
         self.assertEqual(candidate.interpreters, 3)
 
+    def test_the_snippets_own_tests_do_not_count(self):
+        cases, _ = grade(
+            "from solution import *\ndef test(): pass\n", "def test_mine(): pass\nclass TestMine:\n    def test(self): pass\n"
+        )
+        self.assertEqual(cases.statuses, {"test_solution.py::test": "passed"})
+
     def test_files_with_conftest_packages_and_settings(self):
         cases, _ = native.grade(
             kind.PyTests,

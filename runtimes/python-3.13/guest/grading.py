@@ -45,6 +45,14 @@ def end(candidate, cases, error):
     return error is not None
 
 
+def is_candidates(candidate, name, value):
+    """Whether what the tests call by this name is the snippet's own, imported: then it is no test of the grader's."""
+    if type(value).__module__.startswith("_proofbox"):
+        return True
+    namespace = candidate.namespace()
+    return type(namespace) is dict and name in namespace and namespace[name] is value
+
+
 def failed_to_load(candidate, cases, name, error):
     """The one case of tests that could not be loaded: how many there are can't be told."""
     gone = candidate.gone()

@@ -268,6 +268,10 @@ class Run:
         return report
 
     @pytest.hookimpl(tryfirst=True)
+    def pytest_pycollect_makeitem(self, collector, name, obj):
+        return [] if grading.is_candidates(self.candidate, name, obj) else None
+
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session):
         ids = [nodeid for nodeid, _, _ in self.uncollected] + [item.nodeid for item in session.items]
         if self.names is None:
