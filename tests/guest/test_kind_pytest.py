@@ -46,6 +46,9 @@ class Kind(unittest.TestCase):
             "        with pytest.raises(ValueError): add(1, 1)\n"
             "def test_approx(): assert add(0.1, 0.2) == pytest.approx(0.3)\n"
             "def test_fail(): pytest.fail('so')\n"
+            "import unittest\n"
+            "class Unit(unittest.TestCase):\n"
+            "    def test(self): self.assertEqual(add(1, 1), 3)\n"
         )
         self.assertEqual(
             cases.results,
@@ -63,6 +66,7 @@ class Kind(unittest.TestCase):
                 ("test_solution.py::TestIt::test_did_not", "failed", "AssertionError: DID NOT RAISE <class 'ValueError'>"),
                 ("test_solution.py::test_approx", "passed", None),
                 ("test_solution.py::test_fail", "failed", "AssertionError: so"),
+                ("test_solution.py::Unit::test", "failed", "AssertionError: 2 != 3"),
             ],
         )
 
@@ -184,7 +188,7 @@ class Kind(unittest.TestCase):
             {
                 "files": {
                     "conftest.py": "import pytest\n@pytest.fixture\ndef five(): return 5\n",
-                    "pytest.ini": "[pytest]\npython_functions = check_*\n",
+                    "pytest.ini": "[pytest]\npython_functions = check_*\naddopts = -v -ra --tb=short --strict-markers --doctest-modules --durations=3\n",
                     "helper.py": "SIX = 6\n",
                     "unit/__init__.py": "", "unit/test_x.py": "from helper import SIX\nfrom bank import add\ndef check_x(five): assert add(five, 1) == SIX\n",
                     "test_y.py": "1 / 0",

@@ -218,10 +218,10 @@ class Kind(unittest.TestCase):
         self.assertEqual(cases.statuses, {"T.test": "passed"})
         cases, _ = native.grade(
             UnitTests,
-            {"files": {"t.py": "from solution import *\nimport unittest\nclass T(unittest.TestCase):\n    def test(self): pass\n"}},
+            {"files": {"test_t.py": "from solution import *\nimport unittest\nclass T(unittest.TestCase):\n    def test(self): pass\n"}},
             "import unittest\nclass Mine(unittest.TestCase):\n    def test(self): pass\n",
         )
-        self.assertEqual(cases.statuses, {"t.T.test": "passed"})
+        self.assertEqual(cases.statuses, {"test_t.T.test": "passed"})
 
     def test_async_load_tests_and_patches_of_the_tests(self):
         cases, _ = grade(

@@ -45,16 +45,12 @@ from _pytest.config import _prepareconfig  # noqa: E402
 _WRITER = TerminalWriter(io.StringIO())
 FILE = "test_solution.py"
 TEMPORARY = "/tmp/pytest"
-# What each says, costs, or needs of a system, is no use here: terminals, caches, descriptors, threads, collections of
-# garbage at the end of each session.
-WITHOUT = (
-    "cacheprovider", "debugging", "doctest", "faulthandler", "junitxml", "pastebin", "setuponly", "setupplan",
-    "terminal", "threadexception", "unraisableexception",
-)  # fmt: skip
-OPTIONS = [
-    "--disable-plugin-autoload", "--continue-on-collection-errors", "--capture=no",
-    *(f"-pno:{name}" for name in WITHOUT),
-]  # fmt: skip
+# What each does, costs, or needs of a system, is no use here: caches, descriptors, threads, and collections of garbage
+# at the end of each session.
+WITHOUT = ("cacheprovider", "faulthandler", "pastebin", "threadexception", "unraisableexception")
+# Nor these, but for their options, which the grader's settings may have.
+WITHOUT_SETTINGS = ("doctest", "junitxml", "setuponly", "setupplan")
+OPTIONS = ["--disable-plugin-autoload", "--continue-on-collection-errors", "--capture=no"]
 INI_FILES = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 
 
@@ -135,9 +131,10 @@ class PyTests:
 
 
 def _arguments(ini=None, ignored=()):
+    without = WITHOUT if ini else WITHOUT + WITHOUT_SETTINGS
     # The file's folder is the root of all names, also if there is no such file.
     return [
-        *OPTIONS, f"-c{grading.FOLDER}/{ini or 'none'}", f"--confcutdir={grading.FOLDER}", f"--basetemp={TEMPORARY}",
+        *OPTIONS, *(f"-pno:{name}" for name in without), f"-c{grading.FOLDER}/{ini or 'none'}", f"--confcutdir={grading.FOLDER}", f"--basetemp={TEMPORARY}",
         *(f"--ignore={grading.FOLDER}/{name}" for name in ignored), grading.FOLDER,
     ]  # fmt: skip
 
@@ -255,6 +252,10 @@ class Run:
         if not isinstance(excinfo.value, pytest.Session.Interrupted):  # which `shouldstop` leads to
             self.error = excinfo.value
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self, config):
+        config.pluginmanager.unregister(name="terminalreporter")
+
     # ------------------------------------------------ collection
 
     @pytest.hookimpl(wrapper=True)
@@ -264,7 +265,10 @@ class Run:
             error = report.call.excinfo.value
             if isinstance(error, collector.CollectError):
                 error = error.__cause__ or error
-            self.uncollected.append((collector.nodeid or "pytest", report.outcome, error))
+            nodeid = collector.nodeid or "pytest"
+            # A file may be collected twice, for its functions and for its docstrings.
+            if nodeid not in [told for told, _, _ in self.uncollected]:
+                self.uncollected.append((nodeid, report.outcome, error))
         return report
 
     @pytest.hookimpl(tryfirst=True)
