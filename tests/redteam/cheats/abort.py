@@ -1,0 +1,6 @@
+# Aborts the interpreter.
+import os
+
+
+def add(a, b, *_):
+    os.abort()

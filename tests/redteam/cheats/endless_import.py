@@ -1,0 +1,3 @@
+# Never gets to the end of its import.
+while True:
+    pass

@@ -1,0 +1,2 @@
+# Raises GeneratorExit at import.
+raise GeneratorExit

@@ -1,0 +1,2 @@
+# Raises KeyboardInterrupt at import.
+raise KeyboardInterrupt

@@ -1,0 +1,3 @@
+# Raises GeneratorExit in the call.
+def add(a, b, *_):
+    raise GeneratorExit

@@ -1,0 +1,3 @@
+# Has no add.
+def sub(a, b):
+    return a - b

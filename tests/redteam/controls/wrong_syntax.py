@@ -1,0 +1,3 @@
+# Does not parse.
+def add(a, b)
+    return a + b

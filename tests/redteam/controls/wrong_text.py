@@ -1,0 +1,3 @@
+# Gives a text that has the right digits in it.
+def add(a, b, callback=None):
+    return f"<{a + b}>"

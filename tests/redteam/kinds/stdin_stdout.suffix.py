@@ -1,0 +1,3 @@
+
+
+print(add(*map(int, input().split())))
