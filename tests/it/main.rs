@@ -19,6 +19,7 @@ mod limits;
 mod operation;
 mod readme;
 mod recursion;
+mod redteam;
 mod results;
 mod wire;
 mod workers;

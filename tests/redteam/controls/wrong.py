@@ -1,3 +1,3 @@
 # Wrong.
 def add(a, b, callback=None):
-    return a * 1000 if isinstance(a, (int, float)) else a[:0]
+    return a * 1000 if isinstance(a, (int, float)) else "wrong"
