@@ -71,6 +71,31 @@ pub struct Malformed {
     pub what: &'static str,
 }
 
+/// Types beyond the builtin ones that cross whole: the names that the guest's `values.py` gives them.
+const EXTENDED: [&str; 14] = [
+    "range",
+    "slice",
+    "ellipsis",
+    "not_implemented",
+    "decimal",
+    "fraction",
+    "date",
+    "time",
+    "datetime",
+    "timedelta",
+    "deque",
+    "counter",
+    "ordered_dict",
+    "default_dict",
+];
+
+/// JSON that is not a value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}")]
+pub struct NotAValue {
+    what: String,
+}
+
 impl Value {
     /// A `str`.
     pub fn str(text: impl Into<String>) -> Self {
@@ -182,6 +207,162 @@ impl Value {
             Self::Opaque { type_name, repr } => json!({"type": type_name, "repr": repr}),
         }
     }
+
+    /// The value that [`Self::to_json`] gives as this JSON. A number without a fraction is an `int`, an array is a `list`.
+    ///
+    /// # Errors
+    /// [`NotAValue`] for a `$type` that does not exist or lacks its members, and for what nests deeper than
+    /// [`MAX_DEPTH`].
+    pub fn from_json(json: &Json) -> Result<Self, NotAValue> {
+        from_json(json, 0)
+    }
+
+    /// An `int`, however large.
+    pub fn int(value: &BigInt) -> Self {
+        i64::try_from(value).map_or_else(|_| Self::BigInt(value.to_signed_bytes_le()), Self::Int)
+    }
+}
+
+fn not_a_value(what: impl Into<String>) -> NotAValue {
+    NotAValue { what: what.into() }
+}
+
+fn from_json(json: &Json, depth: usize) -> Result<Value, NotAValue> {
+    if depth > MAX_DEPTH {
+        return Err(not_a_value(format!("a value nests deeper than {MAX_DEPTH}")));
+    }
+    Ok(match json {
+        Json::Null => Value::None,
+        Json::Bool(v) => Value::Bool(*v),
+        Json::Number(number) => number_from_json(number)?,
+        Json::String(text) => Value::str(text),
+        Json::Array(items) => Value::List(items_from_json(items, depth)?),
+        Json::Object(members) => match (members.get("$type"), members.get("type"), members.get("repr")) {
+            (Some(name), ..) => tagged_from_json(name, members, depth)?,
+            (None, Some(Json::String(type_name)), Some(Json::String(repr))) if members.len() == 2 => {
+                Value::Opaque { type_name: type_name.clone(), repr: repr.clone() }
+            }
+            _ => {
+                let pairs = members.iter().map(|(key, value)| Ok((Value::str(key), from_json(value, depth + 1)?)));
+                Value::Dict(pairs.collect::<Result<_, _>>()?)
+            }
+        },
+    })
+}
+
+fn number_from_json(number: &serde_json::Number) -> Result<Value, NotAValue> {
+    match (number.as_i64(), number.as_u64(), number.as_f64()) {
+        (Some(v), ..) => Ok(Value::Int(v)),
+        (None, Some(v), _) => Ok(Value::int(&v.into())),
+        (None, None, Some(v)) => Ok(Value::Float(v)),
+        (None, None, None) => Err(not_a_value(format!("{number} is no number"))),
+    }
+}
+
+fn items_from_json(items: &[Json], depth: usize) -> Result<Vec<Value>, NotAValue> {
+    items.iter().map(|item| from_json(item, depth + 1)).collect()
+}
+
+/// `{"$type": …}`
+fn tagged_from_json(name: &Json, members: &serde_json::Map<String, Json>, depth: usize) -> Result<Value, NotAValue> {
+    let Json::String(name) = name else { return Err(not_a_value("$type is not a string")) };
+    let member = |key: &str| {
+        members.get(key).ok_or_else(|| not_a_value(format!("a value of {{\"$type\": {name:?}}} has no {key:?}")))
+    };
+    let text = |key: &str| {
+        let wrong = || not_a_value(format!("{key:?} of {{\"$type\": {name:?}}} is not a string"));
+        member(key)?.as_str().ok_or_else(wrong)
+    };
+    let items = |key: &str| {
+        let wrong = || not_a_value(format!("{key:?} of {{\"$type\": {name:?}}} is not a list"));
+        member(key)?.as_array().ok_or_else(wrong)
+    };
+    let bytes = |key: &str| {
+        let wrong = |_| not_a_value(format!("{key:?} of {{\"$type\": {name:?}}} is not base64"));
+        BASE64.decode(text(key)?).map_err(wrong)
+    };
+    // A member too many is a misunderstanding; said now, it is not looked for in vain later.
+    let only = |known: &[&str]| match members.keys().find(|key| *key != "$type" && !known.contains(&key.as_str())) {
+        Some(key) => Err(not_a_value(format!("a value of {{\"$type\": {name:?}}} has a member {key:?}"))),
+        None => Ok(()),
+    };
+    let float = |key: &str| match from_json(member(key)?, depth + 1)? {
+        Value::Float(v) => Ok(v),
+        // A float written without its fraction.
+        Value::Int(v) => Ok(v as f64),
+        _ => Err(not_a_value(format!("{key:?} of {{\"$type\": {name:?}}} is not a number"))),
+    };
+    Ok(match name.as_str() {
+        "int" => {
+            only(&["value"])?;
+            Value::int(&int_from_text(text("value")?)?)
+        }
+        "float" => {
+            only(&["value"])?;
+            Value::Float(match text("value")? {
+                "nan" => f64::NAN,
+                "inf" => f64::INFINITY,
+                "-inf" => f64::NEG_INFINITY,
+                other => return Err(not_a_value(format!("{other:?} is not \"nan\", \"inf\" or \"-inf\""))),
+            })
+        }
+        "complex" => {
+            only(&["real", "imag"])?;
+            Value::Complex(float("real")?, float("imag")?)
+        }
+        "str" => {
+            only(&["surrogatepass_base64"])?;
+            Value::Surrogates(bytes("surrogatepass_base64")?)
+        }
+        "bytes" => {
+            only(&["base64"])?;
+            Value::Bytes(bytes("base64")?)
+        }
+        "bytearray" => {
+            only(&["base64"])?;
+            Value::ByteArray(bytes("base64")?)
+        }
+        "tuple" | "set" | "frozenset" => {
+            only(&["items"])?;
+            let items = items_from_json(items("items")?, depth)?;
+            match name.as_str() {
+                "tuple" => Value::Tuple(items),
+                "set" => Value::Set(items),
+                _ => Value::FrozenSet(items),
+            }
+        }
+        "dict" => {
+            only(&["items"])?;
+            let pairs = items("items")?.iter().map(|pair| match pair.as_array().map(Vec::as_slice) {
+                Some([key, value]) => Ok((from_json(key, depth + 1)?, from_json(value, depth + 1)?)),
+                _ => Err(not_a_value("an item of {\"$type\": \"dict\"} is not [key, value]")),
+            });
+            Value::Dict(pairs.collect::<Result<_, _>>()?)
+        }
+        "reference" => {
+            only(&["container"])?;
+            let index = member("container")?.as_u64().and_then(|index| u32::try_from(index).ok());
+            Value::Reference(index.ok_or_else(|| not_a_value("\"container\" is not the number of a container"))?)
+        }
+        name if EXTENDED.contains(&name) => {
+            only(&["value"])?;
+            Value::Extended(name.to_owned(), Box::new(from_json(member("value")?, depth + 1)?))
+        }
+        unknown => return Err(not_a_value(format!("there is no {{\"$type\": {unknown:?}}}"))),
+    })
+}
+
+/// Decimal as far as CPython takes it, hexadecimal (`0x…`) without a bound: only that takes linear time.
+fn int_from_text(text: &str) -> Result<BigInt, NotAValue> {
+    let (sign, digits) = text.strip_prefix('-').map_or((Sign::Plus, text), |digits| (Sign::Minus, digits));
+    let (digits, radix) = digits.strip_prefix("0x").map_or((digits, 10), |digits| (digits, 16));
+    if radix == 10 && digits.len() as u64 > MAX_DECIMAL_DIGITS {
+        return Err(not_a_value(format!("an int of more than {MAX_DECIMAL_DIGITS} digits has to be in hexadecimal")));
+    }
+    let valid = !digits.is_empty() && digits.bytes().all(|digit| char::from(digit).is_digit(radix));
+    let magnitude = valid.then(|| num_bigint::BigUint::parse_bytes(digits.as_bytes(), radix)).flatten();
+    let wrong = || not_a_value(format!("{:?} is not an int", text.chars().take(40).collect::<String>()));
+    Ok(BigInt::from_biguint(sign, magnitude.ok_or_else(wrong)?))
 }
 
 fn number(mut n: u64, out: &mut Vec<u8>) {
@@ -471,5 +652,90 @@ mod tests {
                 {"$type": "int", "value": "18446744073709551616"}
             ])
         );
+    }
+
+    /// Containers, one in the other, of every type; what comes out is what JSON must give back.
+    fn every_type() -> Value {
+        Value::List(vec![
+            Value::None,
+            Value::Bool(true),
+            Value::Int(i64::MIN),
+            Value::BigInt(vec![0, 0, 0, 0, 0, 0, 0, 0, 1]),
+            Value::BigInt([vec![7; 3000], vec![0x80]].concat()),
+            Value::Float(-0.0),
+            Value::Float(f64::NEG_INFINITY),
+            Value::Complex(f64::INFINITY, 2.0),
+            Value::str("$type"),
+            Value::Surrogates(vec![0xed, 0xa0, 0x80]),
+            Value::Bytes(vec![0, 255]),
+            Value::ByteArray(vec![1]),
+            Value::Tuple(vec![Value::Set(vec![Value::FrozenSet(vec![])])]),
+            Value::Dict(vec![(Value::str("a"), Value::Reference(0)), (Value::str("b c"), Value::Dict(vec![]))]),
+            Value::Dict(vec![(Value::Int(1), Value::None)]),
+            Value::Dict(vec![(Value::str("$type"), Value::str("int"))]),
+            Value::Dict(vec![(Value::str("type"), Value::str("x")), (Value::str("repr"), Value::str("y"))]),
+            Value::Extended("decimal".into(), Box::new(Value::str("1.10"))),
+            Value::Extended("fraction".into(), Box::new(Value::Tuple(vec![Value::Int(1), Value::Int(3)]))),
+            Value::Opaque { type_name: "C".into(), repr: "<C>".into() },
+        ])
+    }
+
+    #[test]
+    fn what_is_given_as_json_is_read_back() {
+        let value = every_type();
+        assert_eq!(Value::from_json(&value.to_json()).as_ref(), Ok(&value));
+        let through_text: Json = serde_json::from_str(&value.to_json().to_string()).expect("it is JSON");
+        assert_eq!(Value::from_json(&through_text), Ok(value));
+        let nan = Value::from_json(&Value::Float(f64::NAN).to_json());
+        assert!(matches!(nan, Ok(Value::Float(v)) if v.is_nan()), "{nan:?}");
+    }
+
+    #[test]
+    fn plain_json_is_plain_python() {
+        let read = |json: Json| Value::from_json(&json).expect("it is a value");
+        assert_eq!(read(json!(1)), Value::Int(1));
+        assert_eq!(read(json!(1.0)), Value::Float(1.0));
+        assert_eq!(read(json!(u64::MAX)), Value::BigInt(vec![255, 255, 255, 255, 255, 255, 255, 255, 0]));
+        assert_eq!(read(json!({"$type": "int", "value": "-0x10"})), Value::Int(-16));
+        assert_eq!(read(json!({"type": "x"})), Value::Dict(vec![(Value::str("type"), Value::str("x"))]));
+        assert_eq!(read(json!({"$type": "complex", "real": 1, "imag": 0.5})), Value::Complex(1.0, 0.5));
+    }
+
+    #[test]
+    fn tags_that_make_no_sense_are_refused_with_their_name() {
+        let refused = |json: Json| Value::from_json(&json).expect_err("it is no value").to_string();
+        assert_eq!(refused(json!([{"$type": "tupel", "items": []}])), r#"there is no {"$type": "tupel"}"#);
+        assert_eq!(refused(json!({"$type": "tuple"})), r#"a value of {"$type": "tuple"} has no "items""#);
+        assert_eq!(
+            refused(json!({"$type": "tuple", "items": [], "x": 1})),
+            r#"a value of {"$type": "tuple"} has a member "x""#
+        );
+        assert_eq!(refused(json!({"$type": "int", "value": "1_000"})), r#""1_000" is not an int"#);
+        for json in [
+            json!({"$type": 1}),
+            json!({"$type": "int", "value": ""}),
+            json!({"$type": "int", "value": "--1"}),
+            json!({"$type": "int", "value": "0x"}),
+            json!({"$type": "int", "value": "9".repeat(4301)}),
+            json!({"$type": "float", "value": "1.5"}),
+            json!({"$type": "bytes", "base64": "?"}),
+            json!({"$type": "dict", "items": [[1]]}),
+            json!({"$type": "reference", "container": -1}),
+        ] {
+            refused(json);
+        }
+        let deep = (0..=MAX_DEPTH).fold(json!(1), |inner, _| json!([inner]));
+        refused(deep);
+    }
+
+    #[test]
+    fn every_type_that_the_guest_reduces_is_known() {
+        let source = include_str!("../../runtimes/python-3.13/guest/values.py");
+        let named = source.lines().filter_map(|line| line.split_once("lambda v: (\"")?.1.split_once('"'));
+        let mut names: Vec<&str> = named.map(|(name, _)| name).collect();
+        let mut known = EXTENDED.to_vec();
+        names.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(names, known);
     }
 }

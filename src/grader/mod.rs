@@ -7,6 +7,7 @@
 mod compare;
 mod python;
 mod stdin_stdout;
+pub mod values;
 
 use crate::domain::failure;
 use crate::domain::run::{End, Outcome};
