@@ -32,7 +32,7 @@ const EXCERPT: usize = 120;
 
 /// Compares `got` with `expected`, which is tagged JSON.
 ///
-/// Two strs are compared as output is ([`compare::output`]). [`Compare::Unordered`] takes the items of two sequences in
+/// Two strs are compared as output is (`compare::output`). [`Compare::Unordered`] takes the items of two sequences in
 /// any order; [`Compare::Close`] lets every number differ, however deep; for all else each `how` is exact.
 ///
 /// # Errors
