@@ -6,6 +6,7 @@
 
 mod compare;
 mod python;
+pub mod report;
 mod stdin_stdout;
 pub mod values;
 

@@ -60,6 +60,20 @@ impl ApiError {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unprocessable", message).field(field)
     }
 
+    /// The same error of a part: its field lies `below` this one.
+    pub fn under(mut self, below: &str) -> Self {
+        let field = match self.0.field.take() {
+            Some(field) => format!("{below}.{field}"),
+            None => below.to_owned(),
+        };
+        self.field(field)
+    }
+
+    /// 413: a part of the body.
+    pub fn too_large(field: &str, message: impl Into<String>, asked: usize, allowed: usize) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message).field(field).range(asked, allowed)
+    }
+
     /// 413: the body as a whole.
     pub fn body_too_large() -> Self {
         Self::new(
@@ -72,6 +86,13 @@ impl ApiError {
     /// 415
     pub fn not_json() -> Self {
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", "send JSON with Content-Type: application/json")
+    }
+
+    /// 415, where lines of JSON are taken as well.
+    pub fn neither_json_nor_lines() -> Self {
+        let message =
+            "send JSON with Content-Type: application/json, or a line for each item with application/x-ndjson";
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", message)
     }
 
     /// 404
@@ -155,19 +176,26 @@ fn number(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 9e15 { json!(value as i64) } else { json!(value) }
 }
 
-impl IntoResponse for ApiError {
-    fn into_response(self) -> Response {
-        let fields = *self.0;
+impl ApiError {
+    /// What a client reads in `error`.
+    pub fn to_json(&self) -> Value {
+        let fields = &self.0;
         let mut error = json!({"code": fields.code, "message": fields.message});
-        if let Some(field) = fields.field {
+        if let Some(field) = &fields.field {
             error["field"] = json!(field);
         }
-        if let Some((asked, allowed)) = fields.range {
-            error["asked"] = asked;
-            error["allowed"] = allowed;
+        if let Some((asked, allowed)) = &fields.range {
+            error["asked"] = asked.clone();
+            error["allowed"] = allowed.clone();
         }
-        let mut response = (fields.status, Json(json!({"error": error}))).into_response();
-        if let Some(after) = fields.retry_after {
+        error
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut response = (self.0.status, Json(json!({"error": self.to_json()}))).into_response();
+        if let Some(after) = self.0.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(after.as_secs().max(1)));
         }
         response

@@ -25,21 +25,29 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
         if kind.is_some_and(|kind| !kind.contains("json") && !kind.starts_with("application/x-www-form-urlencoded")) {
             return Err(ApiError::not_json());
         }
-        let bytes = Bytes::from_request(request, state).await.map_err(|rejection| match &rejection {
-            BytesRejection::FailedToBufferBody(failed) if failed.status() == StatusCode::PAYLOAD_TOO_LARGE => {
-                ApiError::body_too_large()
-            }
-            _ => ApiError::malformed(None, "the request body could not be read"),
-        })?;
-        parse(&bytes).map(JsonBody)
+        let bytes = whole_body(request, state).await?;
+        parse(text_of(&bytes)?).map(JsonBody)
     }
 }
 
+/// The body's bytes, up to the service's limit.
+pub async fn whole_body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, ApiError> {
+    Bytes::from_request(request, state).await.map_err(|rejection| match &rejection {
+        BytesRejection::FailedToBufferBody(failed) if failed.status() == StatusCode::PAYLOAD_TOO_LARGE => {
+            ApiError::body_too_large()
+        }
+        _ => ApiError::malformed(None, "the request body could not be read"),
+    })
+}
+
+/// A body as text.
+pub fn text_of(bytes: &[u8]) -> Result<&str, ApiError> {
+    std::str::from_utf8(bytes)
+        .map_err(|error| ApiError::malformed(None, format!("the body is not UTF-8 (at byte {})", error.valid_up_to())))
+}
+
 /// Parses a whole body.
-fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        ApiError::malformed(None, format!("the body is not UTF-8 (at byte {})", error.valid_up_to()))
-    })?;
+pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ApiError> {
     let mut json = serde_json::Deserializer::from_str(text);
     let Object(value) = serde_path_to_error::deserialize(&mut json).map_err(|error| malformed("", error))?;
     json.end().map_err(|error| ApiError::malformed(None, format!("there is more after the JSON value: {error}")))?;

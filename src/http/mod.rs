@@ -18,7 +18,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::service::Service;
 use error::ApiError;
-pub use v1::{answer_of, openapi};
+pub use v1::{answer_of, openapi, sample_of};
 
 /// Whether the service is going down: set once, never taken back.
 #[derive(Clone, Debug, Default)]
@@ -48,6 +48,7 @@ pub fn router(service: Arc<Service>, body_bytes: usize, draining: Draining) -> R
     let shared = Shared { service, draining };
     Router::new()
         .route("/v1/execute", post(v1::execute::execute))
+        .route("/v1/suites", post(v1::suites::suites))
         .route("/v1/runtime", get(v1::runtime::runtime))
         .route("/v1/policies", get(v1::policies::policies))
         .route("/healthz", get(ops::healthz))

@@ -16,6 +16,7 @@ pub struct Busy {
 /// Places for runs, and a bounded queue before them.
 pub struct Capacity {
     places: Semaphore,
+    most_running: usize,
     queued: AtomicUsize,
     most_queued: usize,
 }
@@ -23,12 +24,22 @@ pub struct Capacity {
 impl Capacity {
     /// `places` runs at once, `most_queued` waiting.
     pub fn new(places: usize, most_queued: usize) -> Self {
-        Self { places: Semaphore::new(places), queued: AtomicUsize::new(0), most_queued }
+        Self { places: Semaphore::new(places), most_running: places, queued: AtomicUsize::new(0), most_queued }
     }
 
     /// Submissions that wait now.
     pub fn queued(&self) -> usize {
         self.queued.load(Ordering::Relaxed)
+    }
+
+    /// Runs at once.
+    pub fn places(&self) -> usize {
+        self.most_running
+    }
+
+    /// Whether a submission that came now would be taken.
+    pub fn has_room(&self) -> bool {
+        self.places.available_permits() > 0 || self.queued() < self.most_queued
     }
 
     /// A place, at once or after waiting in the queue.

@@ -3,12 +3,14 @@
 mod capacity;
 mod completion;
 mod execute;
+mod suite;
 
 use std::sync::Arc;
 
 pub use capacity::{Busy, Capacity};
 pub use completion::code_of_completion;
 pub use execute::{ExecuteError, Executed};
+pub use suite::{Failed, Finished, SuiteItem};
 
 use crate::metrics::Metrics;
 use crate::policy::Policies;

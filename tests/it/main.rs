@@ -21,5 +21,6 @@ mod readme;
 mod recursion;
 mod redteam;
 mod results;
+mod suites;
 mod wire;
 mod workers;

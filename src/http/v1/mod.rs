@@ -3,10 +3,12 @@
 pub mod execute;
 pub mod policies;
 pub mod runtime;
+pub mod suites;
 mod wire;
 
 use utoipa::OpenApi;
 
+pub use suites::sample_of;
 pub use wire::answer_of;
 
 #[derive(OpenApi)]
@@ -16,7 +18,7 @@ pub use wire::answer_of;
         description = "Runs untrusted Python in WebAssembly, and grades it.",
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
-    paths(execute::execute, runtime::runtime, policies::policies)
+    paths(execute::execute, suites::suites, runtime::runtime, policies::policies)
 )]
 struct Contract;
 

@@ -1,0 +1,108 @@
+//! Many submissions at once, each answered as it finishes.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{FutureExt, Stream, stream};
+use tokio::task::JoinSet;
+
+use super::{ExecuteError, Executed, Service};
+use crate::domain::submission::Submission;
+
+/// How long an item waits before it looks again whether there is room in the queue.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// One submission of a suite.
+#[derive(Debug)]
+pub struct SuiteItem {
+    /// Its name, unique in the suite.
+    pub id: String,
+    /// The problem that it is an attempt at.
+    pub task: String,
+    /// What is to be run.
+    pub submission: Submission,
+}
+
+/// One item that is done.
+#[derive(Debug)]
+pub struct Finished {
+    /// Its name.
+    pub id: String,
+    /// Its task.
+    pub task: String,
+    /// Its labels.
+    pub labels: std::collections::BTreeMap<String, String>,
+    /// What became of it.
+    pub executed: Result<Box<Executed>, Failed>,
+}
+
+/// An item that has no verdict.
+#[derive(Debug)]
+pub enum Failed {
+    /// It was refused; nothing was run.
+    Refused(ExecuteError),
+    /// We broke down over it.
+    Panicked,
+}
+
+impl Service {
+    /// Whether policy admits it: what can be told before anything runs.
+    ///
+    /// # Errors
+    /// When it names no policy, or asks for limits that it can't have.
+    pub fn check(&self, submission: &Submission) -> Result<(), ExecuteError> {
+        self.policies.admit(&submission.policy, &submission.limits)?;
+        Ok(())
+    }
+
+    /// Runs all `items`, a few at a time, and gives each as it finishes. Dropping the stream stops what runs.
+    pub fn suite(self: &Arc<Self>, items: Vec<SuiteItem>) -> impl Stream<Item = Finished> + Send + 'static {
+        // Enough to keep the workers busy, and few enough that others have their turn, too.
+        let places = self.capacity.places();
+        let at_once = (places / 8).clamp(places.min(2), places);
+        let service = Arc::clone(self);
+        // Tasks of their own: an item gives its place back even while the client does not read.
+        let state = (items.into_iter(), JoinSet::new());
+        stream::unfold(state, move |(mut items, mut running)| {
+            let service = Arc::clone(&service);
+            async move {
+                while running.len() < at_once
+                    && let Some(item) = items.next()
+                {
+                    let service = Arc::clone(&service);
+                    running.spawn(async move { service.suite_item(item).await });
+                }
+                let finished = running.join_next().await?.expect("items catch their panics, and nobody aborts them");
+                Some((finished, (items, running)))
+            }
+        })
+    }
+
+    async fn suite_item(&self, item: SuiteItem) -> Finished {
+        let SuiteItem { id, task, submission } = item;
+        let labels = submission.labels.clone();
+        let executed = match AssertUnwindSafe(self.execute_patiently(submission)).catch_unwind().await {
+            Ok(executed) => executed.map(Box::new).map_err(Failed::Refused),
+            Err(_) => {
+                tracing::error!(item = ?id, "an item of a suite panicked");
+                Err(Failed::Panicked)
+            }
+        };
+        Finished { id, task, labels, executed }
+    }
+
+    /// Waits for room in the queue instead of being refused.
+    async fn execute_patiently(&self, submission: Submission) -> Result<Executed, ExecuteError> {
+        loop {
+            while !self.capacity.has_room() {
+                tokio::time::sleep(PATIENCE).await;
+            }
+            match self.execute(submission.clone()).await {
+                // Somebody else was faster.
+                Err(ExecuteError::Busy(_)) => tokio::time::sleep(PATIENCE).await,
+                done => return done,
+            }
+        }
+    }
+}
