@@ -1,5 +1,7 @@
 //! The command line: a thin face over the same service that HTTP has.
 
+mod eval;
+mod harmless;
 mod run;
 mod runtime;
 mod serve;
@@ -36,6 +38,8 @@ enum Command {
     Serve(ServerSettings),
     /// Run a file, and grade it when there are tests; needs no server
     Run(run::RunArguments),
+    /// Grade a suite, and report on it; needs no server
+    Eval(eval::EvalArguments),
     /// The Python runtime: build it, or tell what is there
     #[command(subcommand)]
     Runtime(runtime::RuntimeCommand),
@@ -78,6 +82,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
     match command {
         Command::Serve(server) => serve::serve(&settings(server)?),
         Command::Run(arguments) => run::run(arguments, settings(ServerSettings::default())?),
+        Command::Eval(arguments) => eval::eval(arguments, &settings(ServerSettings::default())?),
         Command::Runtime(command) => runtime::runtime(&command, &settings(ServerSettings::default())?),
         Command::Worker => worker::process::main().map(|()| ExitCode::SUCCESS),
     }

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 
+use super::harmless::harmless;
 use crate::app::App;
 use crate::config::{self, Config};
 use crate::domain::grant::AskedLimits;
@@ -200,22 +201,4 @@ fn out(text: &str) {
 
 fn note(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
-}
-
-/// Control characters but newline and tab, in the notation of `cat -v`'s caret or as `\x9b`.
-fn harmless(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' | '\t' => out.push(c),
-            '\u{0}'..='\u{1f}' => {
-                out.push('^');
-                out.push(char::from(c as u8 + 0x40));
-            }
-            '\u{7f}' => out.push_str("^?"),
-            '\u{80}'..='\u{9f}' => out.push_str(&format!("\\x{:02x}", c as u32)),
-            _ => out.push(c),
-        }
-    }
-    out
 }

@@ -9,6 +9,7 @@ mod cases;
 mod cli;
 mod deterministic;
 mod environment;
+mod eval;
 mod execute;
 mod grading;
 mod hostile;

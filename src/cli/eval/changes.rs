@@ -1,0 +1,155 @@
+//! What has changed since a baseline: an earlier file of `--json`.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use crate::grader::report::{Report, median};
+
+/// The file that `--json` writes, as far as a comparison needs it.
+#[derive(Deserialize)]
+pub struct Baseline {
+    report: Report,
+    results: Vec<Json>,
+}
+
+/// What is different now.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Changes {
+    /// Passed then, and not now.
+    pub newly_failing: Vec<String>,
+    /// Passes now, and did not then.
+    pub newly_passing: Vec<String>,
+    /// Items that the baseline does not have.
+    pub added: usize,
+    /// Items that only the baseline has.
+    pub removed: usize,
+    /// The baseline's.
+    pub pass_rate_before: Option<f64>,
+    /// Of now.
+    pub pass_rate: Option<f64>,
+    /// The median of now / then - 1 over items that pass in both; none when there is no such item, or the interpreter
+    /// is another one and fuel can't be compared.
+    pub fuel_change: Option<f64>,
+    /// Whether both ran in the same interpreter.
+    pub same_image: bool,
+}
+
+impl Baseline {
+    /// Reads the file of an earlier `--json`.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn read(path: &Path) -> anyhow::Result<Self> {
+        let bytes = std::fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+        serde_json::from_slice(&bytes)
+            .with_context(|| format!("{} is no file of `proofbox eval --json`", path.display()))
+    }
+
+    /// What is different in `results`, of which `report` is the report.
+    pub fn changes(&self, report: &Report, results: &[Json]) -> Changes {
+        let before: HashMap<&str, &Json> =
+            self.results.iter().filter_map(|line| Some((line["id"].as_str()?, line))).collect();
+        let image =
+            |lines: &[Json]| lines.iter().find_map(|line| line["runtime"]["image_hash"].as_str().map(str::to_owned));
+        let mut changes = Changes {
+            pass_rate_before: self.report.pass_rate,
+            pass_rate: report.pass_rate,
+            same_image: image(&self.results) == image(results),
+            ..Changes::default()
+        };
+        let mut fuel = Vec::new();
+        let mut common = 0;
+        for line in results {
+            let Some(id) = line["id"].as_str() else { continue };
+            let Some(old) = before.get(id) else {
+                changes.added += 1;
+                continue;
+            };
+            common += 1;
+            // What the service failed at says nothing of the item.
+            if [old, line].iter().any(|line| line["status"] == "infrastructure_error") {
+                continue;
+            }
+            match (has_passed(old), has_passed(line)) {
+                (true, false) => changes.newly_failing.push(id.to_owned()),
+                (false, true) => changes.newly_passing.push(id.to_owned()),
+                (true, true) => {
+                    if let (Some(then), Some(now)) = (old["fuel_used"].as_f64(), line["fuel_used"].as_f64())
+                        && then > 0.0
+                    {
+                        fuel.push(now / then - 1.0);
+                    }
+                }
+                (false, false) => {}
+            }
+        }
+        changes.removed = before.len() - common;
+        fuel.sort_by(f64::total_cmp);
+        changes.fuel_change = (changes.same_image && !fuel.is_empty()).then(|| median(&fuel));
+        changes
+    }
+}
+
+impl Changes {
+    /// Of now minus the baseline's.
+    pub fn pass_rate_change(&self) -> Option<f64> {
+        Some(self.pass_rate? - self.pass_rate_before?)
+    }
+}
+
+fn has_passed(line: &Json) -> bool {
+    matches!(line["status"].as_str(), Some("passed" | "ok"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn line(id: &str, status: &str, fuel: u64, image: &str) -> Json {
+        json!({"id": id, "status": status, "fuel_used": fuel, "runtime": {"image_hash": image}})
+    }
+
+    fn changes(results: &[Json]) -> Changes {
+        let baseline = Baseline {
+            report: Report { pass_rate: Some(0.5), ..Report::default() },
+            results: vec![
+                line("a", "passed", 100, "x"),
+                line("b", "failed", 100, "x"),
+                line("c", "passed", 100, "x"),
+                line("d", "passed", 100, "x"),
+                line("gone", "passed", 100, "x"),
+            ],
+        };
+        baseline.changes(&Report { pass_rate: Some(0.75), ..Report::default() }, results)
+    }
+
+    #[test]
+    fn each_item_is_compared_with_itself() {
+        let changes = changes(&[
+            line("a", "failed", 1, "x"),
+            line("b", "passed", 1, "x"),
+            line("c", "passed", 110, "x"),
+            line("d", "infrastructure_error", 0, "x"),
+            line("new", "passed", 1, "x"),
+        ]);
+        assert_eq!(
+            (changes.newly_failing.as_slice(), changes.newly_passing.as_slice()),
+            (&["a".to_owned()][..], &["b".to_owned()][..])
+        );
+        assert_eq!((changes.added, changes.removed), (1, 1));
+        assert_eq!(changes.pass_rate_change(), Some(0.25));
+        assert!((changes.fuel_change.expect("c passes in both") - 0.1).abs() < 1e-9);
+    }
+
+    #[test]
+    fn fuel_of_another_interpreter_is_not_compared() {
+        let changes = changes(&[line("c", "passed", 110, "y")]);
+        assert_eq!((changes.same_image, changes.fuel_change), (false, None));
+    }
+}

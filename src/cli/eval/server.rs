@@ -1,0 +1,214 @@
+//! Who grades: a server, or the service in this process. Both are spoken to in the words of `POST /v1/suites`.
+
+use std::pin::Pin;
+
+use anyhow::{Context, bail};
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::http::{Request, header};
+use futures_util::{Stream, StreamExt};
+use serde_json::{Map, Value as Json, json};
+use tower::ServiceExt;
+
+use super::suite::{Item, Suite};
+use crate::app::App;
+use crate::config::Config;
+use crate::http;
+
+/// Of one request: far below the 32 MiB that a server takes by default.
+const MOST_BYTES: usize = 8 << 20;
+/// Of one request.
+const MOST_ITEMS: usize = 5000;
+/// How often an item is sent that came back without a verdict through no fault of its own.
+const ATTEMPTS: usize = 3;
+/// The service in this process takes what it is given.
+const LOCAL_BODY_BYTES: usize = 1 << 32;
+
+type Chunks = Pin<Box<dyn Stream<Item = anyhow::Result<Bytes>> + Send>>;
+
+/// Who grades.
+pub enum Server {
+    /// Workers of our own. The app owns them.
+    Local(Router, #[expect(dead_code, reason = "it ends its workers when it is dropped")] App),
+    /// The address of a server.
+    Remote(reqwest::Client, String),
+}
+
+impl Server {
+    /// The server at `url`, or one in this process.
+    ///
+    /// # Errors
+    /// When the address is none, or no worker starts.
+    pub async fn find(url: Option<&str>, config: &Config) -> anyhow::Result<Self> {
+        let Some(url) = url else {
+            let app = App::new(config).await?;
+            let router = http::router(app.service().clone(), LOCAL_BODY_BYTES, http::Draining::default());
+            return Ok(Self::Local(router, app));
+        };
+        let url = url.trim_end_matches('/');
+        if url.starts_with("https://") {
+            bail!("--server {url}: this client has no TLS; put a plain http:// address before it");
+        }
+        let url = if url.starts_with("http://") { url.to_owned() } else { format!("http://{url}") };
+        let client = reqwest::Client::builder().connect_timeout(std::time::Duration::from_secs(10)).build()?;
+        Ok(Self::Remote(client, url))
+    }
+
+    /// Status and body of the answer.
+    async fn send(&self, body: Vec<u8>) -> anyhow::Result<(u16, Chunks)> {
+        match self {
+            Self::Local(router, _) => {
+                let request = Request::post("/v1/suites").header(header::CONTENT_TYPE, "application/json");
+                let answer = router.clone().oneshot(request.body(Body::from(body))?).await?;
+                let status = answer.status().as_u16();
+                Ok((status, Box::pin(answer.into_body().into_data_stream().map(|chunk| chunk.map_err(Into::into)))))
+            }
+            Self::Remote(client, url) => {
+                let url = format!("{url}/v1/suites");
+                let request = client.post(&url).header(header::CONTENT_TYPE, "application/json").body(body);
+                let answer = request.send().await.with_context(|| format!("asking {url}"))?;
+                let status = answer.status().as_u16();
+                Ok((status, Box::pin(answer.bytes_stream().map(|chunk| chunk.map_err(Into::into)))))
+            }
+        }
+    }
+
+    /// Has every item graded; the answers' lines in the order of the items. `done` is called for each.
+    ///
+    /// # Errors
+    /// When the server refuses the suite or can't be reached, or lines are missing in the end.
+    pub async fn grade(&self, suite: &Suite, done: impl Fn(&Json)) -> anyhow::Result<Vec<Json>> {
+        let mut answers: Vec<Option<Json>> = vec![None; suite.items.len()];
+        let mut broken = None;
+        for _ in 0..ATTEMPTS {
+            let waiting: Vec<usize> = (0..answers.len()).filter(|index| is_open(answers[*index].as_ref())).collect();
+            if waiting.is_empty() {
+                break;
+            }
+            // Last first: it is a stack.
+            let mut chunks = chunks(&suite.items, &waiting);
+            chunks.reverse();
+            while let Some(chunk) = chunks.pop() {
+                match self.grade_chunk(suite, &chunk, &mut answers, &done).await? {
+                    Chunk::Done => broken = None,
+                    Chunk::Broken(reason) => broken = Some(reason),
+                    Chunk::TooLarge => {
+                        let (first, second) = chunk.split_at(chunk.len() / 2);
+                        chunks.extend([second.to_vec(), first.to_vec()]);
+                    }
+                }
+            }
+        }
+        let count = answers.len();
+        let answers: Vec<Json> = answers.into_iter().flatten().collect();
+        if answers.len() < count {
+            let reason = broken.map_or_else(String::new, |reason| format!(": {reason}"));
+            bail!("the server left {} of {count} items without an answer{reason}", count - answers.len());
+        }
+        Ok(answers)
+    }
+
+    async fn grade_chunk(
+        &self,
+        suite: &Suite,
+        chunk: &[usize],
+        answers: &mut [Option<Json>],
+        done: &impl Fn(&Json),
+    ) -> anyhow::Result<Chunk> {
+        let items: Vec<&Map<String, Json>> = chunk.iter().map(|index| &suite.items[*index].fields).collect();
+        let body = serde_json::to_vec(&json!({"defaults": suite.defaults, "items": items}))?;
+        let (status, mut stream) = self.send(body).await?;
+        if status == 413 && chunk.len() > 1 {
+            return Ok(Chunk::TooLarge);
+        }
+        if status != 200 {
+            bail!("{}", refusal(status, &whole(stream).await, suite, chunk));
+        }
+        let places: std::collections::HashMap<&str, usize> =
+            chunk.iter().map(|index| (suite.items[*index].id.as_str(), *index)).collect();
+        let mut rest = Vec::new();
+        let mut is_whole = false;
+        while let Some(bytes) = stream.next().await {
+            let bytes = match bytes {
+                Ok(bytes) => bytes,
+                Err(error) => return Ok(Chunk::Broken(format!("{error:#}"))),
+            };
+            rest.extend_from_slice(&bytes);
+            let Some(end) = rest.iter().rposition(|byte| *byte == b'\n') else { continue };
+            for line in rest[..end].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+                let line: Json =
+                    serde_json::from_slice(line).context("the server's answer is not as /v1/suites has it")?;
+                is_whole |= line.get("report").is_some();
+                let Some(index) = line["id"].as_str().and_then(|id| places.get(id)) else { continue };
+                if answers[*index].is_none() {
+                    done(&line);
+                }
+                answers[*index] = Some(line);
+            }
+            rest.drain(..=end);
+        }
+        Ok(if is_whole { Chunk::Done } else { Chunk::Broken("its answer ended early".to_owned()) })
+    }
+}
+
+enum Chunk {
+    Done,
+    /// The answer ended before its end.
+    Broken(String),
+    /// Nothing was run.
+    TooLarge,
+}
+
+/// Whether there is still no verdict.
+fn is_open(answer: Option<&Json>) -> bool {
+    answer.is_none_or(|answer| answer["status"] == "infrastructure_error")
+}
+
+fn chunks(items: &[Item], waiting: &[usize]) -> Vec<Vec<usize>> {
+    let mut chunks: Vec<Vec<usize>> = Vec::new();
+    let mut bytes = 0;
+    for index in waiting {
+        let size = items[*index].fields.values().map(|value| value.to_string().len()).sum::<usize>();
+        match chunks.last_mut() {
+            Some(chunk) if bytes + size <= MOST_BYTES && chunk.len() < MOST_ITEMS => chunk.push(*index),
+            _ => {
+                chunks.push(vec![*index]);
+                bytes = 0;
+            }
+        }
+        bytes += size;
+    }
+    chunks
+}
+
+/// What is read of a refusal.
+const MOST_REFUSAL_BYTES: usize = 64 << 10;
+
+async fn whole(mut stream: Chunks) -> Vec<u8> {
+    let mut all = Vec::new();
+    while let Some(Ok(bytes)) = stream.next().await {
+        all.extend_from_slice(&bytes);
+        if all.len() > MOST_REFUSAL_BYTES {
+            break;
+        }
+    }
+    all
+}
+
+/// The server's words, with the place in the file that they are about.
+fn refusal(status: u16, body: &[u8], suite: &Suite, chunk: &[usize]) -> String {
+    let answer: Json = serde_json::from_slice(body).unwrap_or_default();
+    let message = answer["error"]["message"].as_str().unwrap_or("no reason was given");
+    let field = answer["error"]["field"].as_str().unwrap_or("");
+    let place = field.strip_prefix("items[").and_then(|rest| rest.split_once(']'));
+    let item = place.and_then(|(index, rest)| {
+        Some((&suite.items[*chunk.get(index.parse::<usize>().ok()?)?], rest.trim_start_matches('.')))
+    });
+    let place = match item {
+        Some((item, "")) => format!("{}: ", item.origin),
+        Some((item, field)) => format!("{}: {field}: ", item.origin),
+        None if field.is_empty() => String::new(),
+        None => format!("{field}: "),
+    };
+    format!("{place}{message} ({status})")
+}
