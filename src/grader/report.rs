@@ -63,7 +63,7 @@ pub struct Report {
     pub refused: u64,
     /// The service failed. In no rate, and in no pass@k.
     pub infrastructure_errors: u64,
-    /// passed, failed, blocked and refused: what the rates are of.
+    /// passed and failed, and of blocked and refused those with tests: what the rates are of.
     pub graded: u64,
     /// passed of graded; null when nothing was graded.
     pub pass_rate: Option<f64>,
@@ -136,7 +136,8 @@ pub fn report(samples: &[Sample], ks: &[u32]) -> Report {
     let mut lint = LintShare::default();
     for sample in samples {
         count(&mut report, sample);
-        if is_graded(sample.ending) {
+        report.graded += u64::from(is_graded(sample));
+        if is_graded(sample) {
             let (n, c) = tasks.entry(&sample.task).or_default();
             *n += 1;
             *c += u64::from(has_passed(sample.ending));
@@ -146,7 +147,6 @@ pub fn report(samples: &[Sample], ks: &[u32]) -> Report {
             lint.clean += u64::from(clean);
         }
     }
-    report.graded = report.passed + report.failed + report.blocked + report.refused;
     report.pass_rate = rate(report.passed, report.graded);
     report.tests_pass_rate = rate(report.tests_passed, report.tests_total);
     report.tasks = tasks.len() as u64;
@@ -181,7 +181,7 @@ fn count(report: &mut Report, sample: &Sample) {
     for (label, value) in &sample.labels {
         let share = report.by_label.entry(label.clone()).or_default().entry(value.clone()).or_default();
         share.items += 1;
-        share.graded += u64::from(is_graded(sample.ending));
+        share.graded += u64::from(is_graded(sample));
         share.passed += u64::from(has_passed(sample.ending));
     }
     if sample.flaky {
@@ -189,10 +189,11 @@ fn count(report: &mut Report, sample: &Sample) {
     }
 }
 
-/// What is refused counts as not passed: a sample that can't be run must not raise a rate.
-fn is_graded(ending: Ending) -> bool {
-    match ending {
-        Ending::Verdict(Status::Passed | Status::Failed | Status::Blocked) | Ending::Refused => true,
+/// What has tests and is not run counts as not passed: a sample that can't be run must not raise a rate.
+fn is_graded(sample: &Sample) -> bool {
+    match sample.ending {
+        Ending::Verdict(Status::Passed | Status::Failed) => true,
+        Ending::Verdict(Status::Blocked) | Ending::Refused => sample.tests_total > 0,
         Ending::Verdict(Status::Ok | Status::Error | Status::InfrastructureError) => false,
     }
 }
@@ -295,7 +296,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_counts_as_not_passed() {
+    fn what_has_tests_and_is_refused_counts_as_not_passed() {
+        let without = Sample { tests_total: 0, ..sample("a", Ending::Refused) };
+        let refused = report(&[without], &[1]);
+        assert_eq!((refused.refused, refused.pass_rate), (1, None));
         let report = report(&[sample("a", PASSED), sample("a", Ending::Refused)], &[1]);
         assert_eq!((report.refused, report.pass_rate, report.pass_at_k[&1]), (1, Some(0.5), Some(0.5)));
     }

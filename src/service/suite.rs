@@ -33,6 +33,8 @@ pub struct Finished {
     pub task: String,
     /// Its labels.
     pub labels: std::collections::BTreeMap<String, String>,
+    /// Cases that were to be run, as far as the host can tell; 0 without tests.
+    pub planned: usize,
     /// What became of it.
     pub executed: Result<Box<Executed>, Failed>,
 }
@@ -82,6 +84,7 @@ impl Service {
     async fn suite_item(&self, item: SuiteItem) -> Finished {
         let SuiteItem { id, task, submission } = item;
         let labels = submission.labels.clone();
+        let planned = submission.tests.as_ref().map_or(0, |tests| tests.known_cases().unwrap_or(1));
         let executed = match AssertUnwindSafe(self.execute_patiently(submission)).catch_unwind().await {
             Ok(executed) => executed.map(Box::new).map_err(Failed::Refused),
             Err(_) => {
@@ -89,7 +92,7 @@ impl Service {
                 Err(Failed::Panicked)
             }
         };
-        Finished { id, task, labels, executed }
+        Finished { id, task, labels, planned, executed }
     }
 
     /// Waits for room in the queue instead of being refused.

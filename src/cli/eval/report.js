@@ -102,8 +102,8 @@
     const some = round.length >= 2 ? round : places.filter((index) => index % 2 === 0);
     const every = Math.ceil(some.length / 8);
     for (const index of some.filter((_, place) => place % every === 0)) {
-      const at = Math.min(Math.max(left + index * step, 24), width - 24);
-      svg.append(drawn("text", { x: at, y: height - 7, "text-anchor": "middle" }, shown(10 ** ((first + index) / perDecade))));
+      const at = Math.min(Math.max(left + index * step, 24), width - 28);
+      svg.append(drawn("text", { x: at, y: height - 7, "text-anchor": "middle" }, shown(10 ** ((first + index) / perDecade)).replace(/\.0+ /, " ")));
     }
     svg.setAttribute("aria-label", `Distribution of ${positive.length} values, median ${shown(middle)}`);
     return svg;

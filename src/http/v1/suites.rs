@@ -322,7 +322,7 @@ fn bytes_of(line: &impl Serialize) -> Bytes {
 }
 
 fn line_of(finished: Finished, service: &Service) -> Json {
-    let Finished { id, task, labels, executed } = finished;
+    let Finished { id, task, labels, planned, executed } = finished;
     let mut line = Map::from_iter([("id".to_owned(), json!(id)), ("task".to_owned(), json!(task))]);
     match executed {
         Ok(executed) => {
@@ -339,6 +339,8 @@ fn line_of(finished: Finished, service: &Service) -> Json {
                 Failed::Panicked => (Status::InfrastructureError.word(), ApiError::internal()),
             };
             line.insert("status".to_owned(), json!(status));
+            line.insert("tests_passed".to_owned(), json!(0));
+            line.insert("tests_total".to_owned(), json!(planned));
             line.insert("error".to_owned(), error.to_json());
             line.insert("labels".to_owned(), json!(labels));
         }
