@@ -13,7 +13,7 @@ use crate::metrics::Metrics;
 use crate::policy::Policies;
 use crate::runtime::image::Image;
 use crate::sandbox::Sandbox;
-use crate::service::{Capacity, Service};
+use crate::service::{Capacity, Receipts, Service};
 use crate::worker::{WorkerPool, WorkerSettings};
 
 /// The whole of proofbox, ready to serve.
@@ -29,6 +29,7 @@ impl App {
     /// # Errors
     /// When a policy is wrong, there is no image and none can be made, or no worker starts.
     pub async fn new(config: &Config) -> anyhow::Result<Self> {
+        let receipts = Receipts::open(config.receipt_key.clone())?;
         let policies = Policies::load(config.policies_dir.as_deref())?;
         let source = config.image.clone();
         let image = tokio::task::spawn_blocking(move || Image::ready(&source)).await??;
@@ -43,7 +44,7 @@ impl App {
         let workers = WorkerPool::start(settings, Arc::clone(&metrics));
         workers.wait_ready().await.context("starting the workers")?;
         let capacity = Capacity::new(config.workers * config.slots as usize, config.queue);
-        let service = Arc::new(Service::new(Sandbox::new(workers), policies, capacity, image, metrics));
+        let service = Arc::new(Service::new(Sandbox::new(workers), policies, capacity, image, metrics, receipts));
         Ok(Self { service, body_bytes: config.body_bytes, drain: config.drain })
     }
 

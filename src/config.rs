@@ -57,6 +57,9 @@ pub struct ServerSettings {
     /// Seconds that running work has to finish when the service is told to stop [default: 30]
     #[arg(long, env = "PROOFBOX_DRAIN_SECONDS", value_name = "SECONDS")]
     pub drain_seconds: Option<u64>,
+    /// The key that receipts are signed with (Ed25519, PEM), made when it is first needed [default: `proofbox/receipt-key.pem` in the user's data directory]
+    #[arg(long, env = "PROOFBOX_RECEIPT_KEY", value_name = "FILE")]
+    pub receipt_key: Option<PathBuf>,
     /// What is logged: error, warn, info, debug, or a filter as tracing has it [default: info]
     #[arg(long, env = "PROOFBOX_LOG", value_name = "FILTER")]
     pub log: Option<String>,
@@ -90,6 +93,8 @@ pub struct Config {
     pub body_bytes: usize,
     /// Time for running work to finish.
     pub drain: std::time::Duration,
+    /// The key that receipts are signed with; none where there is no place for one.
+    pub receipt_key: Option<PathBuf>,
     /// What is logged.
     pub log: String,
 }
@@ -158,6 +163,9 @@ impl Config {
             listen: server.listen.or(file.server.listen).unwrap_or(SocketAddr::from(([127, 0, 0, 1], 8080))),
             body_bytes: server.body_bytes.or(file.server.body_bytes).unwrap_or(32 << 20),
             drain: std::time::Duration::from_secs(server.drain_seconds.or(file.server.drain_seconds).unwrap_or(30)),
+            receipt_key: server.receipt_key.or(file.server.receipt_key).or_else(|| {
+                Some(directories::BaseDirs::new()?.data_local_dir().join("proofbox").join("receipt-key.pem"))
+            }),
             log: server.log.or(file.server.log).unwrap_or_else(|| "info".to_owned()),
         };
         let in_range = |setting, value: usize, range: std::ops::RangeInclusive<usize>, rule| {

@@ -5,6 +5,7 @@ mod harmless;
 mod run;
 mod runtime;
 mod serve;
+mod verify;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -40,6 +41,8 @@ enum Command {
     Run(run::RunArguments),
     /// Grade a suite, and report on it; needs no server
     Eval(eval::EvalArguments),
+    /// Check a receipt: exit code 0 when it is valid, 1 when it is not
+    Verify(verify::VerifyArguments),
     /// The Python runtime: build it, or tell what is there
     #[command(subcommand)]
     Runtime(runtime::RuntimeCommand),
@@ -83,6 +86,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Serve(server) => serve::serve(&settings(server)?),
         Command::Run(arguments) => run::run(arguments, settings(ServerSettings::default())?),
         Command::Eval(arguments) => eval::eval(arguments, &settings(ServerSettings::default())?),
+        Command::Verify(arguments) => verify::verify(&arguments),
         Command::Runtime(command) => runtime::runtime(&command, &settings(ServerSettings::default())?),
         Command::Worker => worker::process::main().map(|()| ExitCode::SUCCESS),
     }

@@ -103,6 +103,7 @@ pub fn run(arguments: RunArguments, config: Config) -> anyhow::Result<ExitCode> 
             ..AskedLimits::default()
         },
         labels: BTreeMap::new(),
+        receipt: None,
     };
     let config = Config { workers: 1, slots: 2, ..config };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

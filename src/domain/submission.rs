@@ -22,6 +22,15 @@ pub struct Submission {
     pub limits: AskedLimits,
     /// Given back with the answer.
     pub labels: BTreeMap<String, String>,
+    /// Where the verdict is to be signed.
+    pub receipt: Option<ReceiptAsked>,
+}
+
+/// A verdict that is to be signed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReceiptAsked {
+    /// SHA-256 of the tests as they were sent, in canonical JSON.
+    pub tests_sha256: Option<String>,
 }
 
 /// Where Python tests run.

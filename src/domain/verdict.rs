@@ -169,6 +169,11 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// Cases that were planned.
+    pub fn total(&self) -> usize {
+        if self.integrity.level == IntegrityLevel::None { self.integrity.planned } else { self.cases.len() }
+    }
+
     /// Cases that passed.
     pub fn passed(&self) -> usize {
         self.cases.iter().filter(|case| case.status == CaseStatus::Passed).count()

@@ -154,6 +154,10 @@ impl From<ExecuteError> for ApiError {
             ExecuteError::Files { field, .. } => {
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_file", message).field(field)
             }
+            ExecuteError::NoKey(error) => {
+                tracing::error!(%error, "a receipt can't be signed");
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "no_receipt_key", message).field("receipt")
+            }
             ExecuteError::Busy(busy) => {
                 Self::new(StatusCode::TOO_MANY_REQUESTS, "busy", message).retry_after(busy.retry_after)
             }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
 
-use super::{Busy, Service};
+use super::{Busy, KeyError, Service};
 use crate::domain::grant::{Grant, Limits};
 use crate::domain::ids::ExecutionId;
 use crate::domain::run::{Attempt, Captured, End, File, Outcome, Program};
@@ -13,6 +13,7 @@ use crate::domain::submission::{Compare, Grading, StdinCase, Submission, Tests};
 use crate::domain::value::Value;
 use crate::domain::verdict::{FailureClass, Integrity, IntegrityLevel, Status, Verdict};
 use crate::grader;
+use crate::grader::receipt::Receipt;
 use crate::policy::Refusal;
 use crate::sandbox::{self, FilesError, SandboxError};
 
@@ -42,6 +43,9 @@ pub enum ExecuteError {
         /// What is wrong with it.
         error: FilesError,
     },
+    /// A receipt is wanted, and can't be signed.
+    #[error("receipts can't be signed now: the service has no key")]
+    NoKey(#[from] KeyError),
     /// No place, and no room to wait.
     #[error(transparent)]
     Busy(#[from] Busy),
@@ -74,6 +78,8 @@ pub struct Executed {
     pub limits: Limits,
     /// Name of the policy.
     pub policy: String,
+    /// Where one was asked for.
+    pub receipt: Option<Receipt>,
 }
 
 /// What a submission cost.
@@ -97,7 +103,7 @@ impl Service {
     /// # Errors
     /// When it is refused; nothing was run. Our own failure is a verdict of status `infrastructure_error`.
     pub async fn execute(&self, submission: Submission) -> Result<Executed, ExecuteError> {
-        let Submission { mut program, code_field, tests, grading, policy, limits, labels: _ } = submission;
+        let Submission { mut program, code_field, tests, grading, policy, limits, labels: _, receipt: _ } = submission;
         self.check_sizes(&policy, &program, code_field, tests.as_ref())?;
         let grant = self.policies.admit(&policy, &limits)?;
         let id = ExecutionId::generate();
@@ -311,6 +317,7 @@ fn executed(
         attempts_dropped,
         limits: *grant.limits(),
         policy,
+        receipt: None,
     }
 }
 

@@ -3,6 +3,8 @@
 mod capacity;
 mod completion;
 mod execute;
+mod receipts;
+mod submit;
 mod suite;
 
 use std::sync::Arc;
@@ -10,6 +12,7 @@ use std::sync::Arc;
 pub use capacity::{Busy, Capacity};
 pub use completion::code_of_completion;
 pub use execute::{ExecuteError, Executed};
+pub use receipts::{KeyError, Receipts};
 pub use suite::{Failed, Finished, SuiteItem};
 
 use crate::metrics::Metrics;
@@ -24,17 +27,30 @@ pub struct Service {
     capacity: Capacity,
     image: Image,
     metrics: Arc<Metrics>,
+    receipts: Receipts,
 }
 
 impl Service {
     /// Wires the parts.
-    pub fn new(sandbox: Sandbox, policies: Policies, capacity: Capacity, image: Image, metrics: Arc<Metrics>) -> Self {
-        Self { sandbox, policies, capacity, image, metrics }
+    pub fn new(
+        sandbox: Sandbox,
+        policies: Policies,
+        capacity: Capacity,
+        image: Image,
+        metrics: Arc<Metrics>,
+        receipts: Receipts,
+    ) -> Self {
+        Self { sandbox, policies, capacity, image, metrics, receipts }
     }
 
     /// The image that guests start from.
     pub fn image(&self) -> &Image {
         &self.image
+    }
+
+    /// The key that receipts are signed with.
+    pub fn receipts(&self) -> &Receipts {
+        &self.receipts
     }
 
     /// The packs in force.

@@ -101,7 +101,7 @@ impl Service {
             while !self.capacity.has_room() {
                 tokio::time::sleep(PATIENCE).await;
             }
-            match self.execute(submission.clone()).await {
+            match self.submit(submission.clone()).await {
                 // Somebody else was faster.
                 Err(ExecuteError::Busy(_)) => tokio::time::sleep(PATIENCE).await,
                 done => return done,

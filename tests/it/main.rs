@@ -19,6 +19,7 @@ mod leaks;
 mod limits;
 mod operation;
 mod readme;
+mod receipts;
 mod recursion;
 mod redteam;
 mod results;

@@ -76,6 +76,7 @@ const REQUEST: &[&str] = &[
     "deterministic",
     "repeat",
     "lint",
+    "receipt",
     "result",
     "labels",
 ];
@@ -110,6 +111,7 @@ const ANSWER: &[&str] = &[
     "limits",
     "runtime",
     "labels",
+    "receipt",
 ];
 const PARTS: &[(&str, &[&str])] = &[
     ("/error", &["class", "type", "message", "line", "traceback"]),
@@ -158,7 +160,10 @@ async fn a_request_with_every_field_is_taken() {
 async fn the_contract_is_published_as_openapi() {
     let contract = document("/openapi.json").await;
     assert!(contract["openapi"].as_str().is_some_and(|version| version.starts_with("3.1.")), "{}", contract["openapi"]);
-    assert_eq!(missing(&["/v1/execute", "/v1/suites", "/v1/runtime", "/v1/policies"], &contract["paths"]), [""; 0]);
+    assert_eq!(
+        missing(&["/v1/execute", "/v1/suites", "/v1/receipts/key", "/v1/runtime", "/v1/policies"], &contract["paths"]),
+        [""; 0]
+    );
     let operation = &contract["paths"]["/v1/execute"]["post"];
     let schema = |part: &Value| {
         let reference = part["content"]["application/json"]["schema"]["$ref"].as_str().expect("a reference").to_owned();

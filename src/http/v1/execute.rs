@@ -29,6 +29,6 @@ pub async fn execute(
 ) -> Result<Json<Answer>, ApiError> {
     let submission = submission_of(request)?;
     let labels = submission.labels.clone();
-    let executed = shared.service.execute(submission).await?;
+    let executed = shared.service.submit(submission).await?;
     Ok(Json(answer_of(executed, shared.service.image(), labels)))
 }

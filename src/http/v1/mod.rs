@@ -2,6 +2,7 @@
 
 pub mod execute;
 pub mod policies;
+pub mod receipts;
 pub mod runtime;
 pub mod suites;
 mod wire;
@@ -18,7 +19,7 @@ pub use wire::answer_of;
         description = "Runs untrusted Python in WebAssembly, and grades it.",
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
-    paths(execute::execute, suites::suites, runtime::runtime, policies::policies)
+    paths(execute::execute, suites::suites, receipts::key, runtime::runtime, policies::policies)
 )]
 struct Contract;
 

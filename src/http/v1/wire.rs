@@ -8,10 +8,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use utoipa::ToSchema;
 
+use crate::domain::canonical_json::canonical;
 use crate::domain::grant::{AskedLimits, Limits};
 use crate::domain::run::{Attempt, Deterministic, ErrorReport, File, Program, PythonTests, ResultWanted};
-use crate::domain::submission::{Compare, Grading, StdinCase, Submission, Tests};
-use crate::domain::verdict::{CaseResult, FailureClass, IntegrityLevel};
+use crate::domain::submission::{Compare, Grading, ReceiptAsked, StdinCase, Submission, Tests};
+use crate::domain::verdict::{CaseResult, FailureClass};
+use crate::grader::receipt::{Receipt, sha256};
 use crate::http::error::ApiError;
 use crate::http::extract::{Object, parse_part};
 use crate::runtime::image::Image;
@@ -59,6 +61,9 @@ pub struct ExecuteRequest {
     repeat: u32,
     #[serde(default)]
     lint: bool,
+    /// Sign the verdict.
+    #[serde(default)]
+    receipt: bool,
     result: Option<ResultRequest>,
     /// Given back with the answer.
     #[serde(default)]
@@ -261,6 +266,9 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
         return Err(ApiError::meaningless("lint", "linting is not available in this version"));
     }
     let Visibility::Full = request.visibility;
+    let receipt = request.receipt.then(|| ReceiptAsked {
+        tests_sha256: request.tests.as_ref().map(|tests| sha256(canonical(tests).as_bytes())),
+    });
     let tests = request.tests.map(tests_of).transpose()?;
     let entry_point = match &tests {
         Some(Tests::Python(PythonTests::CheckFunction { entry_point, .. })) => Some(entry_point.as_str()),
@@ -317,6 +325,7 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
             files_count: limits.files_count,
         },
         labels: request.labels,
+        receipt,
     })
 }
 
@@ -452,6 +461,8 @@ pub struct Answer {
     limits: LimitsInForce,
     runtime: RuntimeAnswer,
     labels: BTreeMap<String, String>,
+    /// The signed verdict, where one was asked for.
+    receipt: Option<Receipt>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -585,6 +596,7 @@ pub fn answer_of(executed: Executed, image: &Image, labels: BTreeMap<String, Str
         attempts_dropped,
         limits,
         policy,
+        receipt,
     } = executed;
     let passed = verdict.passed();
     let blocked = verdict.class == FailureClass::PolicyBlocked;
@@ -594,11 +606,7 @@ pub fn answer_of(executed: Executed, image: &Image, labels: BTreeMap<String, Str
         exit_code: verdict.exit_code,
         stderr_class: verdict.class.word(),
         tests_passed: passed,
-        tests_total: if verdict.integrity.level == IntegrityLevel::None {
-            verdict.integrity.planned
-        } else {
-            verdict.cases.len()
-        },
+        tests_total: verdict.total(),
         execution_seconds: cost.execution.as_secs_f64(),
         queue_seconds: cost.queue.as_secs_f64(),
         cpu_seconds: cost.cpu.as_secs_f64(),
@@ -645,6 +653,7 @@ pub fn answer_of(executed: Executed, image: &Image, labels: BTreeMap<String, Str
             packages_hash: image.packages_hash.clone(),
         },
         labels,
+        receipt,
     }
 }
 
