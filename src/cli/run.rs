@@ -103,6 +103,7 @@ pub fn run(arguments: RunArguments, config: Config) -> anyhow::Result<ExitCode> 
             ..AskedLimits::default()
         },
         labels: BTreeMap::new(),
+        lint: false,
         receipt: None,
     };
     let config = Config { workers: 1, slots: 2, ..config };

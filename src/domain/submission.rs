@@ -22,6 +22,8 @@ pub struct Submission {
     pub limits: AskedLimits,
     /// Given back with the answer.
     pub labels: BTreeMap<String, String>,
+    /// Whether a linter is asked, beside the run.
+    pub lint: bool,
     /// Where the verdict is to be signed.
     pub receipt: Option<ReceiptAsked>,
 }

@@ -6,6 +6,7 @@
 
 mod compare;
 mod python;
+pub mod lint;
 pub mod receipt;
 pub mod report;
 mod stdin_stdout;

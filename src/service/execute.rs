@@ -13,6 +13,7 @@ use crate::domain::submission::{Compare, Grading, StdinCase, Submission, Tests};
 use crate::domain::value::Value;
 use crate::domain::verdict::{FailureClass, Integrity, IntegrityLevel, Status, Verdict};
 use crate::grader;
+use crate::grader::lint::LintReport;
 use crate::grader::receipt::Receipt;
 use crate::policy::Refusal;
 use crate::sandbox::{self, FilesError, SandboxError};
@@ -78,6 +79,8 @@ pub struct Executed {
     pub limits: Limits,
     /// Name of the policy.
     pub policy: String,
+    /// What the linter says, where it was asked.
+    pub lint: Option<LintReport>,
     /// Where one was asked for.
     pub receipt: Option<Receipt>,
 }
@@ -103,7 +106,8 @@ impl Service {
     /// # Errors
     /// When it is refused; nothing was run. Our own failure is a verdict of status `infrastructure_error`.
     pub async fn execute(&self, submission: Submission) -> Result<Executed, ExecuteError> {
-        let Submission { mut program, code_field, tests, grading, policy, limits, labels: _, receipt: _ } = submission;
+        let Submission { mut program, code_field, tests, grading, policy, limits, labels: _, lint: _, receipt: _ } =
+            submission;
         self.check_sizes(&policy, &program, code_field, tests.as_ref())?;
         let grant = self.policies.admit(&policy, &limits)?;
         let id = ExecutionId::generate();
@@ -317,6 +321,7 @@ fn executed(
         attempts_dropped,
         limits: *grant.limits(),
         policy,
+        lint: None,
         receipt: None,
     }
 }

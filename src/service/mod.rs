@@ -15,10 +15,14 @@ pub use execute::{ExecuteError, Executed};
 pub use receipts::{KeyError, Receipts};
 pub use suite::{Failed, Finished, SuiteItem};
 
+use crate::grader::lint::Linter;
 use crate::metrics::Metrics;
 use crate::policy::Policies;
 use crate::runtime::image::Image;
 use crate::sandbox::Sandbox;
+
+/// Snippets that are linted at once: it takes a millisecond or so, beside a run.
+const LINTING_THREADS: usize = 2;
 
 /// The service behind every dialect.
 pub struct Service {
@@ -28,6 +32,7 @@ pub struct Service {
     image: Image,
     metrics: Arc<Metrics>,
     receipts: Receipts,
+    linter: Linter,
 }
 
 impl Service {
@@ -40,7 +45,7 @@ impl Service {
         metrics: Arc<Metrics>,
         receipts: Receipts,
     ) -> Self {
-        Self { sandbox, policies, capacity, image, metrics, receipts }
+        Self { sandbox, policies, capacity, image, metrics, receipts, linter: Linter::new(LINTING_THREADS) }
     }
 
     /// The image that guests start from.

@@ -6,7 +6,7 @@ use crate::domain::submission::Submission;
 use crate::domain::verdict::Status;
 
 impl Service {
-    /// Admits, runs and grades one submission, and signs a receipt where one is asked for.
+    /// Admits, runs and grades one submission, and lints it and signs a receipt where that is asked for.
     ///
     /// # Errors
     /// When it is refused; nothing was run.
@@ -16,7 +16,16 @@ impl Service {
             None => None,
             Some(asked) => Some((self.receipts.key().await?, Subject::of(&submission, asked.tests_sha256.as_deref()))),
         };
-        let mut executed = self.execute(submission).await?;
+        let code = submission.lint.then(|| submission.program.code.clone());
+        let lint = async {
+            match &code {
+                Some(code) => Ok(Some(self.linter.lint(code).await)),
+                None => Ok(None),
+            }
+        };
+        // Side by side; what is refused does not wait for the linter.
+        let (mut executed, lint) = tokio::try_join!(self.execute(submission), lint)?;
+        executed.lint = lint;
         // What the service failed at was not graded: there is nothing to be attested.
         executed.receipt = signing
             .filter(|_| executed.verdict.status != Status::InfrastructureError)

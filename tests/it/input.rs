@@ -196,7 +196,6 @@ async fn what_has_no_meaning_is_refused() {
             (check("a b"), "tests.entry_point"),
             (check("1a"), "tests.entry_point"),
             (with("repeat", json!(2)), "repeat"),
-            (with("lint", json!(true)), "lint"),
             (with("env", json!({"": "x"})), "env."),
             (with("env", json!({"A=B": "x"})), "env.A=B"),
             (with("env", json!({"A": "x\0"})), "env.A"),

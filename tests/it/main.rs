@@ -17,6 +17,7 @@ mod image;
 mod input;
 mod leaks;
 mod limits;
+mod lint;
 mod operation;
 mod readme;
 mod receipts;

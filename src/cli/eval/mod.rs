@@ -60,6 +60,9 @@ pub struct EvalArguments {
     /// How every item is graded [default: as the item says]
     #[arg(long, value_enum)]
     grading: Option<Grading>,
+    /// Lint every item with Ruff's default rules
+    #[arg(long)]
+    lint: bool,
     /// Policy pack for every item
     #[arg(long)]
     policy: Option<String>,
@@ -171,6 +174,9 @@ impl EvalArguments {
                 Grading::InProcess => "in_process",
             };
             item.insert("grading".to_owned(), json!(word));
+        }
+        if self.lint {
+            item.insert("lint".to_owned(), json!(true));
         }
         if let Some(policy) = &self.policy {
             item.insert("policy".to_owned(), json!(policy));

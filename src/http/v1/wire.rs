@@ -13,6 +13,7 @@ use crate::domain::grant::{AskedLimits, Limits};
 use crate::domain::run::{Attempt, Deterministic, ErrorReport, File, Program, PythonTests, ResultWanted};
 use crate::domain::submission::{Compare, Grading, ReceiptAsked, StdinCase, Submission, Tests};
 use crate::domain::verdict::{CaseResult, FailureClass};
+use crate::grader::lint::LintReport;
 use crate::grader::receipt::{Receipt, sha256};
 use crate::http::error::ApiError;
 use crate::http::extract::{Object, parse_part};
@@ -59,6 +60,7 @@ pub struct ExecuteRequest {
     #[serde(default = "one")]
     #[schema(minimum = 1, maximum = 1)]
     repeat: u32,
+    /// Have Ruff's default rules look at the snippet.
     #[serde(default)]
     lint: bool,
     /// Sign the verdict.
@@ -262,9 +264,6 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
     if request.repeat != 1 {
         return Err(ApiError::meaningless("repeat", "only 1 is possible in this version"));
     }
-    if request.lint {
-        return Err(ApiError::meaningless("lint", "linting is not available in this version"));
-    }
     let Visibility::Full = request.visibility;
     let receipt = request.receipt.then(|| ReceiptAsked {
         tests_sha256: request.tests.as_ref().map(|tests| sha256(canonical(tests).as_bytes())),
@@ -325,6 +324,7 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
             files_count: limits.files_count,
         },
         labels: request.labels,
+        lint: request.lint,
         receipt,
     })
 }
@@ -453,7 +453,8 @@ pub struct Answer {
     policy: PolicyAnswer,
     boundary: BoundaryAnswer,
     integrity: IntegrityAnswer,
-    lint: Option<Json>,
+    /// Where it was asked for.
+    lint: Option<LintReport>,
     flaky: Vec<String>,
     files: BTreeMap<String, Base64Content>,
     /// Why the files could not be returned, where they could not.
@@ -596,6 +597,7 @@ pub fn answer_of(executed: Executed, image: &Image, labels: BTreeMap<String, Str
         attempts_dropped,
         limits,
         policy,
+        lint,
         receipt,
     } = executed;
     let passed = verdict.passed();
@@ -639,7 +641,7 @@ pub fn answer_of(executed: Executed, image: &Image, labels: BTreeMap<String, Str
             reported: verdict.integrity.reported,
             signals: verdict.integrity.signals,
         },
-        lint: None,
+        lint,
         flaky: Vec::new(),
         files: files
             .into_iter()
