@@ -141,7 +141,7 @@ fn tests_of(source: String, kind: Option<Kind>, entry_point: Option<&str>, code:
     } else {
         Kind::Script
     });
-    Ok(Tests::Python(match kind {
+    let tests = match kind {
         Kind::Script => PythonTests::Script { source },
         Kind::Asserts => PythonTests::Asserts {
             setup: String::new(),
@@ -156,7 +156,8 @@ fn tests_of(source: String, kind: Option<Kind>, entry_point: Option<&str>, code:
                 .to_owned();
             PythonTests::CheckFunction { source, entry_point }
         }
-    }))
+    };
+    Ok(Tests::Python { tests, module: None, files: Vec::new(), expected: Vec::new() })
 }
 
 /// Output as the snippet wrote it, then what became of it. Control characters are shown, not obeyed.

@@ -67,7 +67,7 @@ pub struct Deterministic {
 
 /// Tests that Python runs: in an interpreter of their own, or in the candidate's, where they are no stronger than the
 /// candidate is honest.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum PythonTests {
     /// Each statement a case (MBPP).
     Asserts {
@@ -88,6 +88,84 @@ pub enum PythonTests {
         /// Python source.
         source: String,
     },
+    /// Each call a case; what it returns is compared on the host.
+    FunctionCases {
+        /// What is called: a name, or `Class().method`.
+        entry_point: String,
+        /// The calls.
+        calls: Vec<Call>,
+    },
+    /// Each test method a case.
+    Unittest(TestFiles),
+    /// Each item that pytest collects a case.
+    Pytest(TestFiles),
+    /// Each example of the snippet's docstrings a case.
+    Doctest,
+    /// One case: a function that scores.
+    Evaluator(Evaluator),
+}
+
+impl PythonTests {
+    /// How many cases are planned, where that can be told before the run.
+    pub fn known_cases(&self) -> Option<usize> {
+        match self {
+            Self::Asserts { asserts, .. } => Some(asserts.len()),
+            Self::FunctionCases { calls, .. } => Some(calls.len()),
+            Self::Script { .. } | Self::Evaluator(_) => Some(1),
+            Self::CheckFunction { .. } | Self::Unittest(_) | Self::Pytest(_) | Self::Doctest => None,
+        }
+    }
+
+    /// Length of their source, but for files.
+    pub fn source_bytes(&self) -> usize {
+        match self {
+            Self::Asserts { setup, asserts } => setup.len() + asserts.iter().map(String::len).sum::<usize>(),
+            Self::CheckFunction { source, .. } | Self::Script { source } => source.len(),
+            Self::Unittest(files) | Self::Pytest(files) => files.source.as_ref().map_or(0, String::len),
+            Self::Evaluator(evaluator) => evaluator.source.len(),
+            // Their number is limited, and the request's length.
+            Self::FunctionCases { .. } | Self::Doctest => 0,
+        }
+    }
+}
+
+/// One call of a function of the snippet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    /// By position.
+    pub args: Vec<Value>,
+    /// By name.
+    pub kwargs: Vec<(String, Value)>,
+    /// Name of the exception that it must raise.
+    pub raises: Option<String>,
+    /// For people.
+    pub name: Option<String>,
+}
+
+/// Tests in files of their own; the files stand in [`Program::test_files`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestFiles {
+    /// One file of tests, where there is but one.
+    pub source: Option<String>,
+    /// Which of the files to load.
+    pub test_module: Option<String>,
+    /// Whether each case has a fresh interpreter of the candidate.
+    pub fresh_per_case: bool,
+    /// Seed of the order of the cases, where it is not to be the usual one.
+    pub shuffle: Option<u64>,
+}
+
+/// A function that scores.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Evaluator {
+    /// Python source.
+    pub source: String,
+    /// Which parameters the function has, or `auto`.
+    pub interface: String,
+    /// What a score must reach.
+    pub threshold: Option<f64>,
+    /// What it is given, by name.
+    pub arguments: Vec<(String, Value)>,
 }
 
 /// How a guest ended, and all that it left.
@@ -183,6 +261,8 @@ pub struct Report {
     pub odd_messages: u64,
     /// What the tests' interpreter saw that an honest candidate does not need.
     pub signals: Vec<String>,
+    /// What an evaluator found.
+    pub evaluation: Option<Value>,
     /// What the tests wanted that can't be had when they run apart from the candidate.
     pub inexpressible: Vec<String>,
 }
@@ -196,6 +276,8 @@ pub struct CaseReport {
     pub status: Option<CaseStatus>,
     /// Why it did not pass.
     pub error: Option<ErrorReport>,
+    /// What the call returned, where the host compares.
+    pub value: Option<Value>,
     /// Measured by the host.
     pub fuel_used: u64,
     /// Measured by the host.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::grant::AskedLimits;
-use super::run::{Program, PythonTests};
+use super::run::{File, Program, PythonTests};
+use super::value::Value;
 
 /// One submission, parsed and not yet admitted.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,7 +52,16 @@ pub enum Grading {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Tests {
     /// Python.
-    Python(PythonTests),
+    Python {
+        /// The tests.
+        tests: PythonTests,
+        /// The name under which they import the snippet.
+        module: Option<String>,
+        /// Their files.
+        files: Vec<File>,
+        /// What each case must return, where the host compares; empty where it does not.
+        expected: Vec<Option<Expected>>,
+    },
     /// Input and expected output; compared on the host.
     StdinStdout {
         /// Each is one fresh run.
@@ -65,12 +75,19 @@ impl Tests {
     /// How many cases are planned, where the host can tell before the run.
     pub fn known_cases(&self) -> Option<usize> {
         match self {
-            Self::Python(PythonTests::Asserts { asserts, .. }) => Some(asserts.len()),
-            Self::Python(PythonTests::Script { .. }) => Some(1),
-            Self::Python(PythonTests::CheckFunction { .. }) => None,
+            Self::Python { tests, .. } => tests.known_cases(),
             Self::StdinStdout { cases, .. } => Some(cases.len()),
         }
     }
+}
+
+/// What a call must return.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expected {
+    /// The value.
+    pub value: Value,
+    /// How it is compared.
+    pub compare: Compare,
 }
 
 /// One run of a program with its input.

@@ -217,6 +217,26 @@ impl Value {
         from_json(json, 0)
     }
 
+    /// Plain JSON as Python's `json` reads it: no member of an object has a meaning of its own.
+    ///
+    /// # Errors
+    /// [`NotAValue`] for what nests deeper than [`MAX_DEPTH`].
+    pub fn from_plain_json(json: &Json) -> Result<Self, NotAValue> {
+        plain_from_json(json, 0)
+    }
+
+    /// Whether it is of plain builtin types alone, so that a guest's decoder makes it.
+    pub fn is_plain(&self) -> bool {
+        match self {
+            Self::Extended(..) | Self::Opaque { .. } => false,
+            Self::Tuple(items) | Self::List(items) | Self::Set(items) | Self::FrozenSet(items) => {
+                items.iter().all(Self::is_plain)
+            }
+            Self::Dict(pairs) => pairs.iter().all(|(key, value)| key.is_plain() && value.is_plain()),
+            _ => true,
+        }
+    }
+
     /// An `int`, however large.
     pub fn int(value: &BigInt) -> Self {
         i64::try_from(value).map_or_else(|_| Self::BigInt(value.to_signed_bytes_le()), Self::Int)
@@ -225,6 +245,22 @@ impl Value {
 
 fn not_a_value(what: impl Into<String>) -> NotAValue {
     NotAValue { what: what.into() }
+}
+
+fn plain_from_json(json: &Json, depth: usize) -> Result<Value, NotAValue> {
+    if depth > MAX_DEPTH {
+        return Err(not_a_value(format!("a value nests deeper than {MAX_DEPTH}")));
+    }
+    Ok(match json {
+        Json::Array(items) => {
+            Value::List(items.iter().map(|item| plain_from_json(item, depth + 1)).collect::<Result<_, _>>()?)
+        }
+        Json::Object(members) => {
+            let pairs = members.iter().map(|(key, value)| Ok((Value::str(key), plain_from_json(value, depth + 1)?)));
+            Value::Dict(pairs.collect::<Result<_, _>>()?)
+        }
+        scalar => from_json(scalar, depth)?,
+    })
 }
 
 fn from_json(json: &Json, depth: usize) -> Result<Value, NotAValue> {

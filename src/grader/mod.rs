@@ -5,8 +5,9 @@
 //! compares on the host, where the candidate is not.
 
 mod compare;
-mod python;
 pub mod lint;
+pub mod preset;
+mod python;
 pub mod receipt;
 pub mod report;
 mod stdin_stdout;
@@ -16,7 +17,7 @@ use crate::domain::failure;
 use crate::domain::run::{End, Outcome};
 use crate::domain::verdict::{FailureClass, Integrity, IntegrityLevel, Status, Verdict};
 
-pub use python::grade as python;
+pub use python::{Planned, grade as python};
 pub use stdin_stdout::{case as stdin_case, grade as stdin_stdout};
 
 /// The verdict on a snippet that was only run.

@@ -3,16 +3,26 @@
 
 use std::time::Duration;
 
-use super::compiled;
+use super::{compiled, values};
 use crate::domain::failure;
 use crate::domain::run::{End, ErrorReport, Outcome};
+use crate::domain::submission::Expected;
+use crate::domain::value::Value;
 use crate::domain::verdict::{CaseResult, CaseStatus, FailureClass, Integrity, IntegrityLevel, Status, Verdict};
 
-/// The verdict. `planned` is the number of cases where the host knows it; else the runner's plan is taken, which it
-/// made before the candidate ran.
-pub fn grade(outcome: &Outcome, planned: Option<usize>) -> Verdict {
+/// What the host knows of the cases before they are run.
+#[derive(Debug, Default)]
+pub struct Planned {
+    /// How many there are; where it can't tell, the runner's plan is taken, which it makes before the candidate runs.
+    pub cases: Option<usize>,
+    /// What each must return, where the host compares.
+    pub expected: Vec<Option<Expected>>,
+}
+
+/// The verdict.
+pub fn grade(outcome: &Outcome, known: &Planned) -> Verdict {
     let report = &outcome.report;
-    let planned = planned.unwrap_or(report.plan.len());
+    let planned = known.cases.unwrap_or(report.plan.len());
     let whole = failure::of(outcome);
     // The tests' own interpreter, where they have one: what stops it fails them, whoever is to blame.
     let runner_end = outcome.grader.as_ref().map_or(&outcome.end, |grader| &grader.end);
@@ -28,8 +38,19 @@ pub fn grade(outcome: &Outcome, planned: Option<usize>) -> Verdict {
         case.stdout.clone_from(&reported.printed);
         // A case that was begun and not ended is the one in which the run ended.
         case.status = reported.status.unwrap_or(CaseStatus::Error);
-        let error = match (case.status, &reported.error) {
-            (CaseStatus::Passed, _) => continue,
+        let difference = match (case.status, known.expected.get(reported.index)) {
+            (CaseStatus::Passed, Some(Some(expected))) => difference(expected, reported.value.as_ref()),
+            _ => None,
+        };
+        if difference.is_some() {
+            case.status = CaseStatus::Failed;
+        }
+        let error = match (case.status, difference.as_ref().or(reported.error.as_ref())) {
+            (CaseStatus::Passed, None) => continue,
+            (CaseStatus::Skipped, reason) => {
+                case.message = reason.map(|reason| reason.message.clone());
+                continue;
+            }
             (_, Some(error)) => error.clone(),
             (_, None) => failure::stopped(runner_end).unwrap_or_else(|| failure::exited(runner_end)),
         };
@@ -50,6 +71,8 @@ pub fn grade(outcome: &Outcome, planned: Option<usize>) -> Verdict {
         None => whole.class == FailureClass::None,
     };
     let passed = all_passed && reported == planned && sound && report.odd_messages == 0;
+    let skipped = cases.iter().filter(|case| case.status == CaseStatus::Skipped).count();
+    let first = first.or_else(|| (skipped > 0).then(|| only_skipped(skipped)));
     // The first thing that went wrong.
     let error = if passed {
         None
@@ -65,6 +88,31 @@ pub fn grade(outcome: &Outcome, planned: Option<usize>) -> Verdict {
         compiled: compiled(outcome),
         cases,
         integrity: Integrity { level, planned, reported, signals },
+    }
+}
+
+/// How what a call returned differs from what it must return.
+fn difference(expected: &Expected, got: Option<&Value>) -> Option<ErrorReport> {
+    let words = match got {
+        Some(got) => values::compare_values(&expected.value, got, expected.compare).err()?,
+        None => "the call told of no value".to_owned(),
+    };
+    Some(ErrorReport {
+        class: FailureClass::AssertionFailure,
+        type_name: String::new(),
+        message: words,
+        line: None,
+        traceback: Vec::new(),
+    })
+}
+
+fn only_skipped(cases: usize) -> ErrorReport {
+    ErrorReport {
+        class: FailureClass::AssertionFailure,
+        type_name: String::new(),
+        message: format!("{cases} cases skipped themselves: that is no pass"),
+        line: None,
+        traceback: Vec::new(),
     }
 }
 

@@ -51,6 +51,7 @@ pub fn router(service: Arc<Service>, body_bytes: usize, draining: Draining) -> R
         .route("/v1/suites", post(v1::suites::suites))
         .route("/v1/runtime", get(v1::runtime::runtime))
         .route("/v1/policies", get(v1::policies::policies))
+        .route("/v1/evaluators/presets", get(v1::evaluators::presets))
         .route("/v1/receipts/key", get(v1::receipts::key))
         .route("/healthz", get(ops::healthz))
         .route("/readyz", get(ops::readyz))

@@ -21,7 +21,7 @@ use super::report::Reporter;
 use super::state::{OutputFlood, State, Streams, wasi};
 use crate::domain::grant::Limits;
 use crate::domain::run::{
-    Deterministic, End, File, Limit, LimitHit, Outcome, Program, PythonTests, ResultWanted, Usage,
+    Call, Deterministic, End, File, Limit, LimitHit, Outcome, Program, PythonTests, ResultWanted, TestFiles, Usage,
 };
 use crate::domain::value::Value;
 
@@ -380,6 +380,24 @@ fn request_of(program: &Program, role: &Role) -> Value {
         Some(PythonTests::Script { source }) => {
             dict(vec![("kind", Value::str("script")), ("source", Value::str(source))])
         }
+        Some(PythonTests::FunctionCases { entry_point, calls }) => dict(vec![
+            ("kind", Value::str("function_cases")),
+            ("entry_point", Value::str(entry_point)),
+            ("calls", Value::List(calls.iter().map(call_of).collect())),
+        ]),
+        Some(PythonTests::Unittest(tests)) => dict(test_files_of("unittest", tests, program)),
+        Some(PythonTests::Pytest(tests)) => dict(test_files_of("pytest", tests, program)),
+        Some(PythonTests::Doctest) => dict(vec![("kind", Value::str("doctest"))]),
+        Some(PythonTests::Evaluator(evaluator)) => {
+            let mut fields = vec![
+                ("kind", Value::str("evaluator")),
+                ("source", Value::str(&evaluator.source)),
+                ("interface", Value::str(&evaluator.interface)),
+                ("threshold", evaluator.threshold.map_or(Value::None, Value::Float)),
+            ];
+            fields.extend(evaluator.arguments.iter().map(|(name, value)| (name.as_str(), value.clone())));
+            dict(fields)
+        }
     };
     let env = program.env.iter().map(|(name, value)| (Value::str(name), Value::str(value))).collect();
     let seed = program.deterministic.map_or(Value::None, |wanted| Value::Int(wanted.seed.cast_signed()));
@@ -395,6 +413,27 @@ fn request_of(program: &Program, role: &Role) -> Value {
         ("module", program.module.as_ref().map_or(Value::None, Value::str)),
         ("modules", strings(&modules(program))),
     ])
+}
+
+fn call_of(call: &Call) -> Value {
+    let text = |text: &Option<String>| text.as_ref().map_or(Value::None, Value::str);
+    let kwargs = call.kwargs.iter().map(|(name, value)| (Value::str(name), value.clone())).collect();
+    Value::Tuple(vec![Value::List(call.args.clone()), Value::Dict(kwargs), text(&call.raises), text(&call.name)])
+}
+
+fn test_files_of<'a>(kind: &str, tests: &TestFiles, program: &Program) -> Vec<(&'a str, Value)> {
+    let text = |text: &Option<String>| text.as_ref().map_or(Value::None, Value::str);
+    let files = program.test_files.iter();
+    let files = files.map(|file| (Value::str(&file.path), Value::Bytes(file.content.clone()))).collect();
+    vec![
+        ("kind", Value::str(kind)),
+        ("source", text(&tests.source)),
+        ("files", Value::Dict(files)),
+        ("test_module", text(&tests.test_module)),
+        ("module", text(&program.module)),
+        ("fresh_per_case", Value::Bool(tests.fresh_per_case)),
+        ("shuffle", tests.shuffle.map_or(Value::None, |seed| Value::Int((seed >> 1).cast_signed()))),
+    ]
 }
 
 /// Names of the top-level modules among the candidate's files.

@@ -112,6 +112,7 @@ impl Reporter {
                     index,
                     status: None,
                     error: None,
+                    value: None,
                     fuel_used: 0,
                     execution: Duration::ZERO,
                     peak_memory_bytes: 0,
@@ -127,13 +128,23 @@ impl Reporter {
                 let error = optional(fields.next()?, error)?;
                 self.open?;
                 let case = report.cases.last_mut().filter(|case| case.index == index)?;
-                if (status == CaseStatus::Passed) != error.is_none() {
+                let fine = matches!(status, CaseStatus::Passed);
+                if status != CaseStatus::Skipped && fine != error.is_none() {
                     return None;
                 }
                 case.status = Some(status);
                 case.error = error;
                 self.close(spent, printed);
             }
+            "case_value" => {
+                let index = index(fields.next()?)?;
+                self.open?;
+                let case = report.cases.last_mut().filter(|case| case.index == index && case.value.is_none())?;
+                let mut value = fields.next()?;
+                value.renumber_references(1);
+                case.value = Some(value);
+            }
+            "evaluation" if report.evaluation.is_none() => report.evaluation = Some(fields.next()?),
             // Containers are numbered from the message's own tuple on; in the value alone, from its first.
             "result" if report.result.is_none() => {
                 let mut value = fields.next()?;

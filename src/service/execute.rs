@@ -8,13 +8,13 @@ use futures_util::future::try_join_all;
 use super::{Busy, KeyError, Service};
 use crate::domain::grant::{Grant, Limits};
 use crate::domain::ids::ExecutionId;
-use crate::domain::run::{Attempt, Captured, End, File, Outcome, Program};
+use crate::domain::run::{Attempt, Captured, End, File, Outcome, Program, PythonTests};
 use crate::domain::submission::{Compare, Grading, StdinCase, Submission, Tests};
 use crate::domain::value::Value;
 use crate::domain::verdict::{FailureClass, Integrity, IntegrityLevel, Status, Verdict};
-use crate::grader;
 use crate::grader::lint::LintReport;
 use crate::grader::receipt::Receipt;
+use crate::grader::{self, Planned};
 use crate::policy::Refusal;
 use crate::sandbox::{self, FilesError, SandboxError};
 
@@ -112,11 +112,15 @@ impl Service {
         let grant = self.policies.admit(&policy, &limits)?;
         let id = ExecutionId::generate();
         let planned = tests.as_ref().and_then(Tests::known_cases);
+        let mut expected = Vec::new();
         let stdin_cases = match tests {
             None => None,
-            Some(Tests::Python(tests)) => {
+            Some(Tests::Python { tests, module, files, expected: wanted }) => {
                 program.tests = Some(tests);
                 program.isolated = grading != Grading::InProcess;
+                program.module = module;
+                program.test_files = files;
+                expected = wanted;
                 None
             }
             Some(Tests::StdinStdout { cases, compare }) => Some((cases, compare)),
@@ -125,7 +129,7 @@ impl Service {
         let graded = program.tests.is_some();
         let done = match stdin_cases {
             Some((cases, compare)) => self.run_cases(&program, &grant, &cases, compare).await,
-            None if graded => self.grade(program, &grant, grading, planned).await,
+            None if graded => self.grade(program, &grant, grading, &Planned { cases: planned, expected }).await,
             None => self
                 .run_one(program, &grant)
                 .await
@@ -167,17 +171,17 @@ impl Service {
         code_field: &'static str,
         tests: Option<&Tests>,
     ) -> Result<(), ExecuteError> {
-        use crate::domain::run::PythonTests::{Asserts, CheckFunction, Script};
         let allowed = self.policies.request_limits(policy)?;
         let (source, cases) = match tests {
             None => (0, 0),
-            Some(Tests::Python(Asserts { setup, asserts })) => {
-                (setup.len() + asserts.iter().map(String::len).sum::<usize>(), asserts.len())
+            Some(Tests::Python { tests, files, .. }) => {
+                let files = files.iter().map(|file| file.content.len()).sum::<usize>();
+                (files + tests.source_bytes(), tests.known_cases().unwrap_or(1))
             }
-            Some(Tests::Python(CheckFunction { source, .. } | Script { source })) => (source.len(), 1),
             Some(Tests::StdinStdout { cases, .. }) => (0, cases.len()),
         };
-        let cases_field = if matches!(tests, Some(Tests::Python(_))) { "tests.asserts" } else { "tests.cases" };
+        let asserts = matches!(tests, Some(Tests::Python { tests: PythonTests::Asserts { .. }, .. }));
+        let cases_field = if asserts { "tests.asserts" } else { "tests.cases" };
         let checks = [
             (code_field, program.code.len(), allowed.code_bytes, "bytes"),
             ("tests", source, allowed.code_bytes, "bytes"),
@@ -195,7 +199,7 @@ impl Service {
         program: Program,
         grant: &Grant,
         grading: Grading,
-        planned: Option<usize>,
+        planned: &Planned,
     ) -> Result<(Verdict, Vec<Outcome>, Duration), Failure> {
         let again = (grading == Grading::Auto).then(|| Program { isolated: false, ..program.clone() });
         let (outcome, queue) = self.run_one(program, grant).await?;

@@ -105,11 +105,14 @@ def _nonsense():
     proxies.state.candidate.lose(bridge.CandidateGone("exception", "ProtocolError", "the candidate's interpreter gave an answer that makes no sense"))
 
 
+NAMESPACE = {"__name__": "__main__", "__builtins__": __builtins__}
+
+
 class Candidate:
     """The candidate as the tests see it, in whichever interpreter it lives now."""
 
     def __init__(self, module, modules):
-        self.names = None
+        self.names = self.all = None
         self.lost = None
         self.module = ProxyModule(module)
         self.roots = {module, *modules}
@@ -126,7 +129,7 @@ class Candidate:
     def load(self):
         """Imports the snippet. It may fail; then nothing can be asked."""
         try:
-            self.names = set(ask("load"))
+            self.names, self.all = set(ask("load")), None
         except bridge.CandidateGone:
             self.names = self.names or set()
 
@@ -146,9 +149,14 @@ class Candidate:
         return found(value, (None, name))
 
     def namespace(self, code=None):
-        """The snippet's names, for tests to be executed in: all, or those that `code` mentions."""
-        names = self.names if code is None else self.names & names_of(code)
-        return {"__name__": "__main__", "__builtins__": __builtins__} | {name: self.fetch(name) for name in names}
+        """The snippet's names, for tests to be executed in: all (the same dict each time), or those that `code` mentions."""
+        if code is not None:
+            return NAMESPACE | {name: self.fetch(name) for name in self.names & names_of(code)}
+        if self.all is None:
+            self.all = dict(NAMESPACE)
+            if not self.lost:
+                self.all |= {name: self.fetch(name) for name in self.names}
+        return self.all
 
     def bind(self, namespace, code):
         """Brings up to date what `code` mentions."""
@@ -165,6 +173,8 @@ class Candidate:
 
     def create_module(self, spec):
         module = ProxyModule(spec.name)
+        if proxies.state.candidate.lost:
+            return module
         object.__setattr__(module, "_proofbox_number", ask("import", spec.name))
         return module
 
@@ -207,6 +217,24 @@ def _refresh(proxy):
     return number
 
 
+class Lost:
+    """What stands for any name of a candidate that could not be imported, so that its tests can be loaded and counted."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __call__(self, *args, **kwargs):
+        raise self.error
+
+    def __mro_entries__(self, bases):
+        return ()
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+
 class ProxyModule(types.ModuleType):
     """A module of the candidate's."""
 
@@ -217,6 +245,8 @@ class ProxyModule(types.ModuleType):
             return self.__dir__()
         if name == "__file__" or name == "__path__" and self._proofbox_number is None:
             raise AttributeError(name)
+        if proxies.state.candidate.lost:
+            return Lost(proxies.state.candidate.lost)
         if self._proofbox_number is None:
             return proxies.state.candidate.fetch(name)
         return found(ask("get", self._proofbox_number, name), (self.__name__, name))

@@ -24,6 +24,7 @@ import _proofbox
 import _proofbox_candidate as candidate
 import _proofbox_environment as environment
 import _proofbox_grader as grader
+import _proofbox_kinds as kinds
 import _proofbox_proxies as proxies
 import _proofbox_rehearsal as rehearsal
 import _proofbox_report as report
@@ -43,6 +44,7 @@ def prepare():
     sys.stderr.reconfigure(write_through=True)
     main = sys.modules["__main__"].__dict__
     _proofbox.gather(_copy_code)
+    kinds.prepare()
     warm_up(main)
     sys.path_importer_cache.clear()
     gc.collect()
@@ -124,13 +126,13 @@ def run(request):
         sys.modules[request["module"]] = sys.modules["__main__"]
     plan = tests.plan(request["tests"])
     cases = tests.Cases()
-    if plan:
+    if plan and plan.names:
         cases.plan(plan.names)
     exit_code = _snippet(request, main)
     if exit_code is None and role == "candidate":
         candidate.serve(main)
     if plan and exit_code is None:
-        plan.run(tests.InProcess(main), cases)
+        plan.run(tests.InProcess(main, request["module"]), cases)
         exit_code = 1 if cases.failures else 0
     return _finish(exit_code or 0)
 
@@ -141,11 +143,13 @@ def _grade(request):
     sys.argv[:] = [TESTS]
     plan = tests.plan(request["tests"])
     cases = tests.Cases()
-    cases.plan(plan.names)
+    if plan.names:
+        cases.plan(plan.names)
     other = grader.connect(request["module"] or "solution", request["modules"])
     other.load()
-    # A snippet that can't be imported has no tests to pass; how it failed the host knows from itself.
-    if not other.gone():
+    # A snippet that can't be imported has no tests to pass; how it failed the host knows from itself. But how many
+    # there are may be known only when they are loaded.
+    if not other.gone() or not plan.names:
         plan.run(other, cases)
     if proxies.state.signals:
         _proofbox.post(("signals", list(proxies.state.signals)))

@@ -7,7 +7,9 @@ import ast
 import sys
 
 import _proofbox
+import _proofbox_kinds as kinds
 import _proofbox_report as report
+import _proofbox_values as values
 
 TESTS = "/tests.py"
 NO_CODE = compile("", TESTS, "exec")
@@ -18,7 +20,8 @@ def plan(request):
     """The plan for the request's `tests`, or None when the snippet is only run."""
     if request is None:
         return None
-    return PLANS[request["kind"]](request)
+    kind = request["kind"]
+    return PLANS[kind](request) if kind in PLANS else kinds.KINDS[kind](request)
 
 
 def shorten(name):
@@ -29,8 +32,9 @@ def shorten(name):
 class InProcess:
     """The candidate as tests in its own interpreter see it."""
 
-    def __init__(self, main):
+    def __init__(self, main, module=None):
         self.main = main
+        self.module = sys.modules[module or "__main__"]
 
     def namespace(self, code=None):
         return self.main
@@ -64,6 +68,12 @@ class Cases:
     def begin(self, index):
         self.open = index
         _proofbox.post(("case_begin", index))
+
+    def skip(self, reason):
+        index, self.open = self.open, None
+        self.failures += 1  # it is no pass
+        reason = report.text_of(reason)
+        _proofbox.post(("case_end", index, "skipped", ("exception", "Skipped", reason, None, [])))
 
     def end(self, error=None):
         index, self.open = self.open, None
@@ -218,4 +228,37 @@ class Script:
             cases.end()
 
 
-PLANS = {"asserts": Asserts, "check_function": CheckFunction, "script": Script}
+class FunctionCases:
+    """Each call is a case. What it returns is told to the host, which compares."""
+
+    def __init__(self, request):
+        self.entry_point = request["entry_point"]
+        self.calls = request["calls"]
+        self.names = [shorten(name or self.text(args, kwargs)) for args, kwargs, _, name in self.calls]
+
+    def text(self, args, kwargs):
+        arguments = [repr(each) for each in args] + [f"{name}={each!r}" for name, each in kwargs.items()]
+        return f"{self.entry_point}({', '.join(arguments)})"
+
+    def run(self, candidate, cases):
+        code = compile(self.entry_point, TESTS, "eval", dont_inherit=True)
+        namespace = candidate.namespace(code)
+        for index, (args, kwargs, raises, _) in enumerate(self.calls):
+            if candidate.gone():
+                candidate.fresh()
+            cases.begin(index)
+            try:
+                candidate.bind(namespace, code)
+                value = eval(code, namespace)(*args, **kwargs)
+            except BaseException as error:
+                named = [cls.__name__ for cls in type(error).__mro__]
+                cases.end(None if raises in named and not candidate.gone() else error)
+                continue
+            if raises:
+                cases.end(AssertionError(f"{raises} was not raised"))
+                continue
+            _proofbox.post(("case_value", index, value), values.reduce)
+            cases.end()
+
+
+PLANS = {"asserts": Asserts, "check_function": CheckFunction, "function_cases": FunctionCases, "script": Script}

@@ -1,10 +1,12 @@
 //! Our own dialect: docs/API.md is its contract.
 
+pub mod evaluators;
 pub mod execute;
 pub mod policies;
 pub mod receipts;
 pub mod runtime;
 pub mod suites;
+mod tests;
 mod wire;
 
 use utoipa::OpenApi;
@@ -19,7 +21,7 @@ pub use wire::answer_of;
         description = "Runs untrusted Python in WebAssembly, and grades it.",
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
-    paths(execute::execute, suites::suites, receipts::key, runtime::runtime, policies::policies)
+    paths(execute::execute, suites::suites, receipts::key, runtime::runtime, policies::policies, evaluators::presets)
 )]
 struct Contract;
 

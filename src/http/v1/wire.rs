@@ -43,7 +43,7 @@ pub struct ExecuteRequest {
     #[serde(default)]
     fetch_files: Vec<String>,
     /// Kept as it came: its kind says how it is to be read.
-    #[schema(value_type = Option<TestsRequest>)]
+    #[schema(value_type = Option<super::tests::TestsRequest>)]
     tests: Option<Json>,
     #[serde(default)]
     grading: GradingRequest,
@@ -125,91 +125,6 @@ enum Visibility {
     Full,
 }
 
-/// What the snippet is graded by. Described here, read by `tests_of`.
-#[derive(ToSchema)]
-#[schema(as = Tests)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-#[expect(
-    dead_code,
-    reason = "the contract's description; each kind is parsed by itself, so that errors name the field"
-)]
-enum TestsRequest {
-    /// Each statement a case (MBPP).
-    Asserts(AssertsRequest),
-    /// Each asserting statement of `check(candidate)` a case (HumanEval).
-    CheckFunction(CheckFunctionRequest),
-    /// One case: running to the end without an exception.
-    Script(ScriptRequest),
-    /// Each case a fresh run of the program; compared on the host.
-    StdinStdout(StdinStdoutRequest),
-}
-
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-struct AssertsRequest {
-    asserts: Vec<String>,
-    /// Run once before them.
-    #[serde(default)]
-    setup: String,
-}
-
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-struct CheckFunctionRequest {
-    source: String,
-    entry_point: String,
-}
-
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-struct ScriptRequest {
-    source: String,
-}
-
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-struct StdinStdoutRequest {
-    #[schema(value_type = Vec<StdinCaseRequest>)]
-    cases: Vec<Object<StdinCaseRequest>>,
-    #[serde(default)]
-    compare: CompareRequest,
-}
-
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-struct StdinCaseRequest {
-    #[serde(default)]
-    stdin: String,
-    expected_stdout: String,
-    args: Option<Vec<String>>,
-    name: Option<String>,
-}
-
-/// How output is compared.
-#[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-enum CompareRequest {
-    Exact,
-    #[default]
-    Trimmed,
-    Tokens,
-    Unordered,
-    Close {
-        #[serde(default = "default_rtol")]
-        rtol: f64,
-        #[serde(default = "default_atol")]
-        atol: f64,
-    },
-}
-
-fn default_rtol() -> f64 {
-    1e-6
-}
-
-fn default_atol() -> f64 {
-    1e-9
-}
-
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct LimitsRequest {
@@ -270,7 +185,7 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
     });
     let tests = request.tests.map(tests_of).transpose()?;
     let entry_point = match &tests {
-        Some(Tests::Python(PythonTests::CheckFunction { entry_point, .. })) => Some(entry_point.as_str()),
+        Some(Tests::Python { tests: PythonTests::CheckFunction { entry_point, .. }, .. }) => Some(entry_point.as_str()),
         _ => None,
     };
     let (code, code_field) = match (request.code, request.completion) {
@@ -278,6 +193,10 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
         (None, Some(completion)) => (code_of_completion(&completion, entry_point), "completion"),
         (Some(_), Some(_)) => {
             return Err(ApiError::meaningless("completion", "give either `code` or `completion`, not both"));
+        }
+        // An evaluator may have nothing to do with code.
+        (None, None) if matches!(tests, Some(Tests::Python { tests: PythonTests::Evaluator(_), .. })) => {
+            (String::new(), "code")
         }
         (None, None) => {
             return Err(ApiError::malformed(Some("code".to_owned()), "missing field `code` (or `completion`)"));
@@ -303,7 +222,7 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
             args: request.args,
             stdin: request.stdin.into_bytes(),
             env: request.env.into_iter().collect(),
-            files: request.files.into_iter().map(file_of).collect::<Result<_, _>>()?,
+            files: request.files.into_iter().map(|file| file_of("files", file)).collect::<Result<_, _>>()?,
             fetch_files: request.fetch_files,
             result,
             tests: None,
@@ -329,78 +248,15 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
     })
 }
 
-fn tests_of(tests: Json) -> Result<Tests, ApiError> {
-    const KINDS: &str = "`asserts`, `check_function`, `script`, `stdin_stdout`";
-    let Json::Object(mut fields) = tests else {
-        return Err(ApiError::malformed(Some("tests".to_owned()), "expected an object"));
-    };
-    let wrong_kind = |message: String| ApiError::malformed(Some("tests.kind".to_owned()), message);
-    let kind = match fields.remove("kind") {
-        Some(Json::String(kind)) => kind,
-        Some(_) => return Err(wrong_kind(format!("expected one of {KINDS}"))),
-        None => return Err(wrong_kind(format!("missing field `kind`: one of {KINDS}"))),
-    };
-    let fields = Json::Object(fields);
-    let none = |field: &str| ApiError::meaningless(field, "there must be at least one");
-    Ok(match kind.as_str() {
-        "asserts" => {
-            let AssertsRequest { asserts, setup } = parse_part("tests", fields)?;
-            if asserts.is_empty() {
-                return Err(none("tests.asserts"));
-            }
-            Tests::Python(PythonTests::Asserts { setup, asserts })
-        }
-        "check_function" => {
-            let CheckFunctionRequest { source, entry_point } = parse_part("tests", fields)?;
-            let mut characters = entry_point.chars();
-            let starts = characters.next().is_some_and(|c| c.is_alphabetic() || c == '_');
-            if !starts || !characters.all(|c| c.is_alphanumeric() || c == '_') {
-                return Err(ApiError::meaningless(
-                    "tests.entry_point",
-                    "it must be the name of a function of the snippet",
-                ));
-            }
-            Tests::Python(PythonTests::CheckFunction { source, entry_point })
-        }
-        "script" => {
-            let ScriptRequest { source } = parse_part("tests", fields)?;
-            Tests::Python(PythonTests::Script { source })
-        }
-        "stdin_stdout" => {
-            let StdinStdoutRequest { cases, compare } = parse_part("tests", fields)?;
-            if cases.is_empty() {
-                return Err(none("tests.cases"));
-            }
-            let case = |Object(case): Object<StdinCaseRequest>| StdinCase {
-                stdin: case.stdin,
-                expected_stdout: case.expected_stdout,
-                args: case.args,
-                name: case.name,
-            };
-            Tests::StdinStdout { cases: cases.into_iter().map(case).collect(), compare: compare_of(compare)? }
-        }
-        other => return Err(wrong_kind(format!("unknown variant `{other}`, expected one of {KINDS}"))),
-    })
-}
-
-fn compare_of(compare: CompareRequest) -> Result<Compare, ApiError> {
-    Ok(match compare {
-        CompareRequest::Exact => Compare::Exact,
-        CompareRequest::Trimmed => Compare::Trimmed,
-        CompareRequest::Tokens => Compare::Tokens,
-        CompareRequest::Unordered => Compare::Unordered,
-        CompareRequest::Close { rtol, atol } if rtol >= 0.0 && atol >= 0.0 => Compare::Close { rtol, atol },
-        CompareRequest::Close { .. } => {
-            return Err(ApiError::meaningless("tests.compare.close", "tolerances are not negative"));
-        }
-    })
-}
-
-fn file_of((path, content): (String, FileContent)) -> Result<File, ApiError> {
+/// A file of the request, which stands in the field `of`.
+///
+/// # Errors
+/// When it is not base64.
+pub fn file_of(of: &str, (path, content): (String, FileContent)) -> Result<File, ApiError> {
     let content = match content {
         FileContent::Text(text) => text.into_bytes(),
         FileContent::Bytes(bytes) => BASE64.decode(&bytes.base64).map_err(|error| {
-            ApiError::malformed(Some(format!("files.{path}.base64")), format!("not base64: {error}"))
+            ApiError::malformed(Some(format!("{of}.{path}.base64")), format!("not base64: {error}"))
         })?,
     };
     Ok(File { path, content })

@@ -1,0 +1,34 @@
+//! `GET /v1/evaluators/presets`
+
+use axum::Json;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::grader::preset::PRESETS;
+
+/// The evaluators that a request can name.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Presets {
+    presets: Vec<PresetAnswer>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct PresetAnswer {
+    /// For `tests.preset`.
+    name: &'static str,
+    /// What it does, and what it takes from `app_params`.
+    description: &'static str,
+    /// Python.
+    source: &'static str,
+}
+
+/// The evaluators that a request can name.
+#[utoipa::path(get, path = "/v1/evaluators/presets", responses((status = 200, body = Presets)))]
+pub async fn presets() -> Json<Presets> {
+    let answer = |preset: &crate::grader::preset::Preset| PresetAnswer {
+        name: preset.name,
+        description: preset.description(),
+        source: preset.source,
+    };
+    Json(Presets { presets: PRESETS.iter().map(answer).collect() })
+}
