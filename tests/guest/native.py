@@ -113,15 +113,31 @@ class Candidate:
     def gone(self):
         return self.error
 
+    def apart(self):
+        """As if the snippet were in another interpreter: its names are there for who asks."""
+        self.namespace = lambda: _Elsewhere(self.module)
+        return self
+
     def _die(self):
         self.error = Candidate.Gone("the candidate's interpreter ended")
         raise self.error
 
 
-def grade(kind, request, code=""):
-    """The cases, the candidate and the exit code of a run."""
+class _Elsewhere(dict):
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+
+    def __missing__(self, name):
+        return self.module.__dict__[name]
+
+
+def grade(kind, request, code="", apart=False):
+    """The cases and the candidate of a run."""
     posts.clear()
     cases, candidate = Cases(), Candidate(code)
+    if apart:
+        candidate.apart()
     main, modules = sys.modules["__main__"], set(sys.modules)
     sys.modules["__main__"] = candidate.module
     try:

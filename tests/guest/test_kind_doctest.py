@@ -78,6 +78,19 @@ class Kind(unittest.TestCase):
         cases, _ = grade('def f():\n    """\n    >>> mine = 1\n    """\ndef g():\n    """\n    >>> mine\n    1\n    """\n')
         self.assertEqual(cases.statuses, {"f:3": "passed", "g:7": "error"})
 
+    def test_the_names_of_a_snippet_elsewhere(self):
+        code = '''def add(a, b):
+    """
+    >>> class A: three = add(1, 2)
+    >>> A.three, len("ab")
+    (3, 2)
+    """
+    return a + b
+def len(x): return 3
+'''
+        cases, _ = native.grade(Doctests, {"code": code}, code, apart=True)
+        self.assertEqual(cases.statuses, {"add:3": "passed", "add:4": "passed"})
+
     def test_what_the_code_does_to_its_docstring_changes_nothing(self):
         cases, _ = grade('def f():\n    """\n    >>> f()\n    1\n    """\n    return 2\nf.__doc__ = ""\n')
         self.assertEqual(cases.statuses, {"f:3": "failed"})

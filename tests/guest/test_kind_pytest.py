@@ -75,6 +75,21 @@ class Kind(unittest.TestCase):
         self.assertEqual(list(cases.statuses.values()), ["passed", "error"])
         self.assertEqual(cases.messages["test_solution.py::test_not"], "NameError: name 'nowhere' is not defined")
 
+    def test_the_names_of_a_snippet_elsewhere(self):
+        code = "def add(a, b): return a + b\ndef len(x): return 3\ndef pow(x): return 5\nclass AssertionError(Exception): pass\n"
+        cases, _ = native.grade(
+            kind.PyTests,
+            {
+                "source": "class Test:\n    three = add(1, 2)\n"
+                "    def test(self): assert (self.three, add(1, 1), len('ab'), pow(1)) == (3, 2, 2, 5)\n"
+                "    def test_wrong(self): assert len('ab') == 3\n",
+                "entry_point": "pow",
+            },
+            code,
+            apart=True,
+        )
+        self.assertEqual([status for _, status, _ in cases.results], ["passed", "failed"])
+
     def test_fixtures_and_their_failures(self):
         cases, candidate = grade(
             "import pytest\n"

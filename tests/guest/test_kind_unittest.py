@@ -240,6 +240,23 @@ class Kind(unittest.TestCase):
             {"T.test": "passed", "T.test_patched": "passed", "T.test (2)": "passed", "T.test_patched (2)": "passed"},
         )
 
+    def test_the_names_of_a_snippet_elsewhere(self):
+        code = "def add(a, b): return a + b\ndef len(x): return 3\ndef pow(x): return 5\nclass AssertionError(Exception): pass\n"
+        cases, _ = native.grade(
+            UnitTests,
+            {
+                "source": "import unittest, unittest.mock\nclass T(unittest.TestCase):\n    three = add(1, 2)\n"
+                "    def test(self): self.assertEqual((self.three, add(1, 1), len('ab'), pow(1)), (3, 2, 2, 5))\n"
+                "    def test_not(self): nowhere\n"
+                "    @unittest.mock.patch('tests.add', return_value=7)\n"
+                "    def test_patched(self, fake): self.assertEqual(add(1, 1), 7)\n",
+                "entry_point": "pow",
+            },
+            code,
+            apart=True,
+        )
+        self.assertEqual(cases.results, [("T.test", "passed", None), ("T.test_not", "error", "NameError: name 'nowhere' is not defined"), ("T.test_patched", "passed", None)])
+
     def test_shuffled_keeps_classes_together(self):
         source = "".join(
             f"class {name}(unittest.TestCase):\n"

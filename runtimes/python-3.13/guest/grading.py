@@ -1,5 +1,6 @@
 """What the kinds of tests have in common: how tests are loaded and import the snippet, and how a case ends."""
 
+import builtins
 import importlib
 import importlib.machinery
 import importlib.util
@@ -73,6 +74,29 @@ def quotable(filename, source):
     linecache.cache[filename] = len(source), None, source.splitlines(keepends=True), filename
 
 
+class Names(dict):
+    """Builtins for code that may use the snippet's names as its own: they come after all others.
+
+    (As globals, a dict with `__missing__` would not be asked by the bodies of classes.) A builtin's name is the
+    builtin: a snippet with a `set` or `len` of its own must not decide what the tests compare. But for the entry point,
+    which the tests are about."""
+
+    def __init__(self, namespace, entry_point=None):
+        super().__init__(vars(builtins))
+        self.namespace = namespace
+        if entry_point in self and not entry_point.startswith("__"):
+            del self[entry_point]
+
+    def __missing__(self, name):
+        return self.namespace[name]
+
+
+def namespace_of(candidate, entry_point=None):
+    """A dict to run code in that may use the snippet's names: the snippet's own where it runs in this interpreter."""
+    namespace = candidate.namespace()
+    return namespace if type(namespace) is dict else {"__builtins__": Names(namespace, entry_point)}
+
+
 def execute(source, namespace, name):
     """Runs the source of the tests in the namespace, and gives what it bound there.
 
@@ -98,8 +122,9 @@ class NamespaceModule(types.ModuleType):
         object.__setattr__(self, "_namespace", namespace)
 
     def __getattr__(self, name):
+        names = self._namespace.get("__builtins__")
         try:
-            return self._namespace[name]
+            return names.namespace[name] if type(names) is Names and name not in self._namespace else self._namespace[name]
         except KeyError:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}") from None
 

@@ -2,11 +2,11 @@
 
 Both the examples and what they are to print are the candidate's own words: a pass says that its documentation is true
 of its code, not that the code does what somebody else asked for. The docstrings are read from the source text, so that
-what the code does to its `__doc__` or to this module changes nothing."""
+what the code does to its `__doc__` changes nothing. The examples themselves run in the interpreter of the tests, which
+holds nothing in this kind that their author did not write."""
 
 import __future__
 import ast
-import copy
 import doctest
 import io
 import sys
@@ -43,7 +43,7 @@ class Doctests:
                 if stale:
                     candidate.fresh()
                 if stale or name != docstring:
-                    namespace, docstring = copy.copy(candidate.namespace()), name
+                    namespace, docstring = dict(grading.namespace_of(candidate)), name
                     namespace.setdefault("__name__", "__main__")
                 if isinstance(example, Exception):
                     raise example

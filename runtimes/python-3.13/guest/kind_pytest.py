@@ -4,7 +4,6 @@ Nothing but the grader's files below /tests configures it: no ini file, conftest
 candidate's. An interpreter that has ended takes the test modules with it that hold its objects, so the cases left over
 are collected again, and run in a session of their own."""
 
-import builtins
 import io
 import os
 import sys
@@ -59,6 +58,7 @@ class PyTests:
         self.source = request.get("source")
         self.files = request.get("files") or {}
         self.module = request.get("module") or "solution"
+        self.entry_point = request.get("entry_point")
         self.fresh_per_case = request.get("fresh_per_case")
         self.names = None
 
@@ -125,7 +125,7 @@ class PyTests:
         else:
             config, hook = _configure(_arguments(ini, run.unusable))
         if self.source is not None:
-            _offer(run.candidate, hook)
+            _offer(grading.Names(run.candidate.namespace(), self.entry_point), hook)
         config.pluginmanager.register(run)
         return config
 
@@ -167,23 +167,12 @@ def _forget_modules():
             del sys.modules[name]
 
 
-class _Names(dict):
-    """The builtins of a test module; behind them the snippet's names."""
-
-    def __init__(self, candidate):
-        super().__init__(vars(builtins))
-        self.candidate = candidate
-
-    def __missing__(self, name):
-        return self.candidate.namespace()[name]
-
-
-def _offer(candidate, hook):
+def _offer(names, hook):
     """Tests given as one source may use the snippet's names without importing them."""
 
     def create_module(spec):
         module = types.ModuleType(spec.name)
-        module.__builtins__ = _Names(candidate)
+        module.__builtins__ = names
         return module
 
     hook.create_module = create_module

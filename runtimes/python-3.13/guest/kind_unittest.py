@@ -17,6 +17,7 @@ class UnitTests:
         self.source = request.get("source")
         self.files = request.get("files")
         self.module = request.get("module") or "solution"
+        self.entry_point = request.get("entry_point")
         self.test_module = request.get("test_module")
         self.shuffle = request.get("shuffle")
         self.fresh_per_case = request.get("fresh_per_case")
@@ -91,7 +92,7 @@ class UnitTests:
     def _module_of_source(self, candidate):
         """A module with what the source has bound: a test class of the snippet's own is not the grader's."""
         source = grading.text(self.source)
-        namespace = candidate.namespace()
+        namespace = grading.namespace_of(candidate, self.entry_point)
         sys.modules["tests"] = grading.NamespaceModule("tests", namespace)
         module = types.ModuleType("tests")
         module.__dict__.update(grading.execute(source, namespace, "tests"))
