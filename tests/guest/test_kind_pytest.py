@@ -175,6 +175,12 @@ class Kind(unittest.TestCase):
         self.assertEqual(list(cases.statuses.values()), ["error", "passed", "error", "error", "passed"])
         self.assertEqual(candidate.interpreters, 4)
 
+    def test_a_fresh_candidate_that_cannot_be_had_fails_the_rest(self):
+        code = "import builtins\nbuiltins.starts = getattr(builtins, 'starts', 0) + 1\nif builtins.starts == 2: raise ValueError('once')\n"
+        self.addCleanup(lambda: delattr(__import__("builtins"), "starts"))
+        cases, _ = grade("from solution import die\ndef test_a(): die()\ndef test_b(): pass\ndef test_c(): pass\n", code)
+        self.assertEqual(list(cases.statuses.values()), ["error", "error", "passed"])
+
     def test_death_while_a_file_is_imported_is_that_files(self):
         cases, candidate = native.grade(
             kind.PyTests,

@@ -158,6 +158,14 @@ class Kind(unittest.TestCase):
         )
         self.assertEqual(candidate.interpreters, 4)
 
+    def test_a_fresh_candidate_that_cannot_be_had_fails_the_rest(self):
+        code = "import builtins\nbuiltins.starts = getattr(builtins, 'starts', 0) + 1\nif builtins.starts == 2: raise ValueError('once')\n"
+        self.addCleanup(lambda: delattr(__import__("builtins"), "starts"))
+        cases, _ = grade(
+            "class T(unittest.TestCase):\n    def test_a(self): die()\n    def test_b(self): pass\n    def test_c(self): pass\n", code
+        )
+        self.assertEqual(list(cases.statuses.values()), ["error", "error", "passed"])
+
     def test_each_case_has_a_fresh_interpreter_when_asked_for(self):
         cases, candidate = grade(
             "class T(unittest.TestCase):\n"

@@ -39,7 +39,7 @@ pytest = _import_pytest()
 from _pytest import outcomes, runner  # noqa: E402
 from _pytest._io import TerminalWriter  # noqa: E402
 from _pytest.assertion.rewrite import AssertionRewritingHook  # noqa: E402
-from _pytest.config import _prepareconfig  # noqa: E402
+from _pytest.config import ConftestImportFailure, _prepareconfig  # noqa: E402
 
 _WRITER = TerminalWriter(io.StringIO())
 FILE = "test_solution.py"
@@ -89,32 +89,35 @@ class PyTests:
 
     def _run(self, candidate, cases, imports):
         run = Run(candidate, cases, self.fresh_per_case)
-        while True:
-            try:
-                imports.provide(candidate)
-                self._session(candidate, run)
-            except BaseException as error:
-                run.stop(getattr(error, "cause", None) or error)  # of a conftest that fails
-            if run.names is None:
-                error = run.error or grading.NoTests("pytest has collected no test")
-                return grading.failed_to_load(candidate, cases, FILE if self.source is not None else "pytest", error)
-            self.names = run.names
-            if not run.is_left():
-                return 1 if run.failures or run.next < len(run.names) else 0
+        self._session(candidate, run, imports)
+        if run.names is None:
+            error = run.error or grading.NoTests("pytest has collected no test")
+            return grading.failed_to_load(candidate, cases, FILE if self.source is not None else "pytest", error)
+        self.names = run.names
+        while run.is_left():
             _forget_modules()
             try:
                 candidate.fresh()
             except BaseException as error:
                 run.fail_next(error)
+            else:
+                self._session(candidate, run, imports)
+        return 1 if run.failures or run.next < len(run.names) else 0
 
-    def _session(self, candidate, run):
-        config = self._config(run)
+    def _session(self, candidate, run, imports):
         try:
-            run.start()
-            config.hook.pytest_cmdline_main(config=config)
-        finally:
-            config._ensure_unconfigure()
-        run.finish()
+            imports.provide(candidate)
+            config = self._config(run)
+            try:
+                run.start()
+                config.hook.pytest_cmdline_main(config=config)
+            finally:
+                config._ensure_unconfigure()
+            run.finish()
+        except ConftestImportFailure as failure:
+            run.stop(failure.cause)
+        except BaseException as error:
+            run.stop(error)
 
     def _config(self, run):
         """What pytest.main makes of its arguments."""
@@ -134,9 +137,14 @@ def _arguments(ini=None, ignored=()):
     without = WITHOUT if ini else WITHOUT + WITHOUT_SETTINGS
     # The file's folder is the root of all names, also if there is no such file.
     return [
-        *OPTIONS, *(f"-pno:{name}" for name in without), f"-c{grading.FOLDER}/{ini or 'none'}", f"--confcutdir={grading.FOLDER}", f"--basetemp={TEMPORARY}",
-        *(f"--ignore={grading.FOLDER}/{name}" for name in ignored), grading.FOLDER,
-    ]  # fmt: skip
+        *OPTIONS,
+        *(f"-pno:{name}" for name in without),
+        *(f"--ignore={grading.FOLDER}/{name}" for name in ignored),
+        f"-c{grading.FOLDER}/{ini or 'none'}",
+        f"--confcutdir={grading.FOLDER}",
+        f"--basetemp={TEMPORARY}",
+        grading.FOLDER,
+    ]
 
 
 def _configure(arguments):

@@ -54,14 +54,16 @@ class UnitTests:
             outcome.begin()
             try:
                 if stale or (self.fresh_per_case and index):
+                    stale = True  # until there are tests that know the fresh one
                     candidate.fresh()
-                    tests, stale = self._load(candidate, imports), False
+                    tests = self._load(candidate, imports)
                     suite.forget(outcome)
+                    stale = False
                 last = self.fresh_per_case or index + 1 == len(order)
                 suite.run_one(tests[at], None if last else tests[order[index + 1]], outcome)
             except BaseException as error:
                 outcome.fail(error)
-            stale = candidate.gone() is not None
+            stale = stale or candidate.gone() is not None
             if outcome.skip is not None and outcome.error is None and not stale:
                 cases.skip(outcome.skip)
             elif grading.end(candidate, cases, outcome.verdict()):
