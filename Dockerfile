@@ -22,6 +22,7 @@ RUN cd /opt/proofbox/build \
         toolchain/ziglang/LICENSE toolchain/ziglang/lib/libc/wasi/LICENSE* \
         toolchain/ziglang/lib/libc/wasi/libc-bottom-half/cloudlibc/LICENSE \
         toolchain/ziglang/lib/libc/wasi/libc-top-half/musl/COPYRIGHT \
+        sources/pytest-*.whl sources/pluggy-*.whl sources/iniconfig-*.whl sources/packaging-*.whl \
     && cd .. \
     && rm -rf build build.lock \
     && ln -s runtimes/*/image.wasm image.wasm
