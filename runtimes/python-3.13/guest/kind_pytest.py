@@ -48,7 +48,7 @@ TEMPORARY = "/tmp/pytest"
 # at the end of each session.
 WITHOUT = ("cacheprovider", "faulthandler", "pastebin", "threadexception", "unraisableexception")
 # Nor these, but for their options, which the grader's settings may have.
-WITHOUT_SETTINGS = ("doctest", "junitxml", "setuponly", "setupplan")
+WITHOUT_SETTINGS = ("doctest", "junitxml", "setuponly", "setupplan", "terminal")
 OPTIONS = ["--disable-plugin-autoload", "--continue-on-collection-errors", "--capture=no"]
 INI_FILES = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 
@@ -251,7 +251,8 @@ class Run:
 
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self, config):
-        config.pluginmanager.unregister(name="terminalreporter")
+        if config.pluginmanager.has_plugin("terminalreporter"):
+            config.pluginmanager.unregister(name="terminalreporter")
 
     # ------------------------------------------------ collection
 
