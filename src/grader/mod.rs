@@ -10,6 +10,7 @@ pub mod preset;
 mod python;
 pub mod receipt;
 pub mod report;
+pub mod signals;
 mod stdin_stdout;
 pub mod values;
 

@@ -60,6 +60,7 @@ pub fn grade(outcome: &Outcome, known: &Planned) -> Verdict {
     }
     let reported = report.cases.iter().filter(|case| case.status.is_some()).count();
     let mut signals = report.signals.clone();
+    signals.extend(report.inexpressible.iter().map(|what| format!("inexpressible: {what}")));
     if report.odd_messages > 0 {
         signals.push(format!("{} messages that an honest runner does not send", report.odd_messages));
     }

@@ -90,7 +90,7 @@ impl Reporter {
     ) -> Option<Option<ToldAttempt>> {
         let report = &mut self.report;
         match kind {
-            "plan" if report.plan.is_empty() && report.compiled.is_none() => {
+            "plan" if report.plan.is_empty() && report.cases.is_empty() => {
                 let Value::List(names) = fields.next()? else { return None };
                 if names.len() > CASES {
                     return None;

@@ -127,6 +127,7 @@ impl Service {
         };
         sandbox::check_files(&program, &grant).map_err(|(field, error)| ExecuteError::Files { field, error })?;
         let graded = program.tests.is_some();
+        let signs = if graded { grader::signals::of_source(&program.code) } else { Vec::new() };
         let done = match stdin_cases {
             Some((cases, compare)) => self.run_cases(&program, &grant, &cases, compare).await,
             None if graded => self.grade(program, &grant, grading, &Planned { cases: planned, expected }).await,
@@ -136,7 +137,10 @@ impl Service {
                 .map(|(outcome, queue)| (grader::run_only(&outcome), vec![outcome], queue)),
         };
         match done {
-            Ok((verdict, outcomes, queue)) => Ok(executed(id, verdict, outcomes, queue, &grant, policy)),
+            Ok((mut verdict, outcomes, queue)) => {
+                verdict.integrity.signals.splice(0..0, signs);
+                Ok(executed(id, verdict, outcomes, queue, &grant, policy))
+            }
             Err(Failure::Busy(busy)) => {
                 self.metrics.refused_busy.inc();
                 Err(busy.into())

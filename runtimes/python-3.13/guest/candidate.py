@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import random
 import sys
 
 import _proofbox_bridge as bridge
@@ -91,6 +92,7 @@ OPERATIONS = {
     "special": _special,
     "plain": _plain,
     "run": _run,
+    "seed": lambda a, version: random.seed(a, version),
     "signature": _signature,
     "module_names": lambda number: [name for name in vars(proxies.state.objects[number]) if type(name) is str],
 }

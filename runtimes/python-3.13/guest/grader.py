@@ -1,12 +1,17 @@
 """The tests' side of the bridge: the candidate as a module of proxies, and what it may do with objects of the tests."""
 
+import builtins
 import importlib.machinery
+import random
 import sys
 import types
+from unittest import mock
 
 import _proofbox
 import _proofbox_bridge as bridge
+import _proofbox_kind_pytest  # noqa: F401: it imports pytest as it must be imported here
 import _proofbox_proxies as proxies
+from _pytest.monkeypatch import MonkeyPatch
 
 # What the candidate may do with an object of the tests that it was handed.
 _SPECIALS = frozenset({
@@ -105,6 +110,20 @@ def _nonsense():
     proxies.state.candidate.lose(bridge.CandidateGone("exception", "ProtocolError", "the candidate's interpreter gave an answer that makes no sense"))
 
 
+class Names(dict):
+    """All names of the snippet, each looked up when it is used."""
+
+    def __init__(self, candidate):
+        self.candidate = candidate
+
+    def __missing__(self, name):
+        try:
+            return self.candidate.fetch(name)
+        except AttributeError:
+            raise KeyError(name) from None
+
+
+BUILTINS = frozenset(vars(builtins))
 NAMESPACE = {"__name__": "__main__", "__builtins__": __builtins__}
 
 
@@ -112,7 +131,7 @@ class Candidate:
     """The candidate as the tests see it, in whichever interpreter it lives now."""
 
     def __init__(self, module, modules):
-        self.names = self.all = None
+        self.names = None
         self.lost = None
         self.module = ProxyModule(module)
         self.roots = {module, *modules}
@@ -129,7 +148,7 @@ class Candidate:
     def load(self):
         """Imports the snippet. It may fail; then nothing can be asked."""
         try:
-            self.names, self.all = set(ask("load")), None
+            self.names = set(ask("load"))
         except bridge.CandidateGone:
             self.names = self.names or set()
 
@@ -148,19 +167,29 @@ class Candidate:
             raise AttributeError(f"module {self.module.__name__!r} has no attribute {name!r}") from None
         return found(value, (None, name))
 
-    def namespace(self, code=None):
-        """The snippet's names, for tests to be executed in: all (the same dict each time), or those that `code` mentions."""
-        if code is not None:
-            return NAMESPACE | {name: self.fetch(name) for name in self.names & names_of(code)}
-        if self.all is None:
-            self.all = dict(NAMESPACE)
-            if not self.lost:
-                self.all |= {name: self.fetch(name) for name in self.names}
-        return self.all
+    def namespace(self, code=None, entry_point=None):
+        """The snippet's names, for tests to be executed in: those that `code` mentions, or all, looked up when used."""
+        if code is None:
+            return Names(self)
+        return NAMESPACE | {name: self.fetch(name) for name in self.mentioned(code, entry_point)}
 
-    def bind(self, namespace, code):
+    def mentioned(self, code, entry_point):
+        """The snippet's names among those that `code` uses. A builtin's name is the builtin, lest the snippet decide
+        what the tests compare, but for the entry point: where none is given, the one name of the snippet that is used."""
+        names = names_of(code) & self.names
+        shadowing = names & BUILTINS
+        if shadowing:
+            names -= shadowing
+            if entry_point is None and not names and len(shadowing) == 1:
+                return shadowing
+            if entry_point in shadowing:
+                names.add(entry_point)
+            proxies.signal("shadowed_builtin")
+        return names
+
+    def bind(self, namespace, code, entry_point=None):
         """Brings up to date what `code` mentions."""
-        for name in names_of(code) & self.names:
+        for name in self.mentioned(code, entry_point):
             if type(type(namespace.get(name))) is not proxies.Mirror and type(namespace.get(name)) is not proxies.Mirror:
                 namespace[name] = self.fetch(name)
 
@@ -302,8 +331,52 @@ def connect(module, modules):
     return state.candidate
 
 
+def prepare():
+    """Once, when the image is made: what tests do to the state of the interpreter, which they do not share with the
+    candidate, is done to the candidate's too where that is simple, and noted where it is not."""
+    enter = mock._patch.__enter__
+    enter_dict = mock._patch_dict.__enter__
+    setattr_, setenv, chdir = MonkeyPatch.setattr, MonkeyPatch.setenv, MonkeyPatch.chdir
+    seed_here = random.seed
+
+    def __enter__(self):
+        target = self.getter()
+        if type(target) is types.ModuleType and (target is not sys or self.attribute not in ("stdout", "stderr")):
+            note_inexpressible(f"mock.patch of {target.__name__}.{self.attribute}")
+        elif isinstance(target, type) and type(target) is not proxies.Mirror and proxies.is_of_library(target):
+            note_inexpressible(f"mock.patch of {target.__module__}.{target.__qualname__}.{self.attribute}")
+        return enter(self)
+
+    def enter_patch_dict(self):
+        note_inexpressible("mock.patch.dict")
+        return enter_dict(self)
+
+    def patched_setattr(self, target, *rest, **options):
+        if isinstance(target, (str, types.ModuleType)) and not isinstance(target, ProxyModule):
+            note_inexpressible("monkeypatch.setattr of a module")
+        return setattr_(self, target, *rest, **options)
+
+    def patched_setenv(self, *arguments, **options):
+        note_inexpressible("monkeypatch.setenv")
+        return setenv(self, *arguments, **options)
+
+    def patched_chdir(self, path):
+        note_inexpressible("monkeypatch.chdir")
+        return chdir(self, path)
+
+    def seed(a=None, version=2):
+        seed_here(a, version)
+        if proxies.state and proxies.state.grader and not proxies.state.candidate.lost and a is not None:
+            proxies.state.ask("seed", a, version)
+
+    mock._patch.__enter__, mock._patch_dict.__enter__ = __enter__, enter_patch_dict
+    MonkeyPatch.setattr, MonkeyPatch.setenv, MonkeyPatch.chdir = patched_setattr, patched_setenv, patched_chdir
+    random.seed = seed
+
+
 def note_inexpressible(what):
     """Something that can't be said when the tests run apart from the candidate."""
-    if what not in proxies.state.noted:
-        proxies.state.noted.append(what)
+    state = proxies.state
+    if state and state.grader and what not in state.noted:
+        state.noted.append(what)
         _proofbox.post(("inexpressible", what))

@@ -141,6 +141,12 @@ def _library_name(cls):
     return None
 
 
+def is_of_library(cls):
+    """Whether a class is one that the tests have not defined themselves."""
+    module = sys.modules.get(cls.__module__)
+    return cls.__module__ in LIBRARY or str(getattr(module, "__file__", "")).startswith(report.NOT_THE_USERS)
+
+
 def _reduce_class(cls):
     name = _library_name(cls)
     if name:

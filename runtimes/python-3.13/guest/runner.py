@@ -45,6 +45,7 @@ def prepare():
     main = sys.modules["__main__"].__dict__
     _proofbox.gather(_copy_code)
     kinds.prepare()
+    grader.prepare()
     warm_up(main)
     sys.path_importer_cache.clear()
     gc.collect()

@@ -36,10 +36,10 @@ class InProcess:
         self.main = main
         self.module = sys.modules[module or "__main__"]
 
-    def namespace(self, code=None):
+    def namespace(self, code=None, entry_point=None):
         return self.main
 
-    def bind(self, namespace, code):
+    def bind(self, namespace, code, entry_point=None):
         """Names are what they are."""
 
     def fetch(self, name):
@@ -101,7 +101,7 @@ class Asserts:
     def run(self, candidate, cases):
         try:
             setup = compile(self.setup, "/setup.py", "exec", dont_inherit=True) if self.setup else None
-            namespace = candidate.namespace(setup or NO_CODE)
+            namespace = candidate.namespace(setup or NO_CODE, "")
             if setup:
                 exec(setup, namespace)
         except BaseException as error:
@@ -192,13 +192,13 @@ class CheckFunction:
             if self.error:
                 raise self.error
             code = compile(self.tree, TESTS, "exec", dont_inherit=True)
-            namespace = candidate.namespace(code)
+            namespace = candidate.namespace(code, self.entry_point)
             namespace[self.CASES] = Checks(cases, candidate)
             exec(code, namespace)
             if not self.split:
                 cases.begin(0)
             call = compile(f"check({self.entry_point})", TESTS, "exec", dont_inherit=True)
-            candidate.bind(namespace, call)
+            candidate.bind(namespace, call, self.entry_point)
             exec(call, namespace)
             if cases.open is not None:
                 cases.end()
