@@ -20,7 +20,7 @@ class Imposter:
 
 Imposter.__name__ = Imposter.__qualname__ = "int"
 Imposter.__module__ = "builtins"
-Imposter.real = Imposter.numerator = 3
+Imposter.real = Imposter.numerator = 0
 int = Imposter
 
 
