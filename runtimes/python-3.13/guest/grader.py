@@ -132,6 +132,7 @@ class Candidate:
 
     def __init__(self, module, modules):
         self.names = None
+        self.given = {}  # by name, what the tests were given
         self.lost = None
         self.module = ProxyModule(module)
         self.roots = {module, *modules}
@@ -171,7 +172,9 @@ class Candidate:
         """The snippet's names, for tests to be executed in: those that `code` mentions, or all, looked up when used."""
         if code is None:
             return Names(self)
-        return NAMESPACE | {name: self.fetch(name) for name in self.mentioned(code, entry_point)}
+        namespace = dict(NAMESPACE)
+        self.bind(namespace, code, entry_point)
+        return namespace
 
     def mentioned(self, code, entry_point):
         """The snippet's names among those that `code` uses. A builtin's name is the builtin, lest the snippet decide
@@ -190,8 +193,10 @@ class Candidate:
     def bind(self, namespace, code, entry_point=None):
         """Brings up to date what `code` mentions."""
         for name in self.mentioned(code, entry_point):
-            if type(type(namespace.get(name))) is not proxies.Mirror and type(namespace.get(name)) is not proxies.Mirror:
-                namespace[name] = self.fetch(name)
+            known = namespace.get(name, self)
+            # What the tests have bound themselves is theirs; functions and classes stay what they are.
+            if known is self or known is self.given.get(name) and not proxies._is_remote(known):
+                namespace[name] = self.given[name] = self.fetch(name)
 
     # A finder of modules.
 

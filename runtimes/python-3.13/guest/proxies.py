@@ -9,6 +9,7 @@ In the grader's interpreter what a proxy *does* is the candidate's word. So comp
 here (it is not equal, and has no order); operators between one and plain data are passed on only for classes that the
 tests themselves name, and must give an object again; `in` looks at the items here, unless the class is so named."""
 
+import importlib
 import inspect
 import sys
 import types
@@ -53,6 +54,10 @@ state = None
 
 VALUE_TYPES = (int, float, complex, str, bytes, tuple, frozenset)
 MUTABLE_TYPES = (list, dict, set, bytearray)
+MUTATORS = frozenset(
+    "append extend insert remove pop clear sort reverse add discard update setdefault popitem intersection_update "
+    "difference_update symmetric_difference_update".split()
+)
 KEPT_BASES = {*VALUE_TYPES, *MUTABLE_TYPES, object}
 # Modules whose classes are known on both sides by name.
 LIBRARY = {
@@ -103,6 +108,8 @@ def reduce_object(value):
         return _reduce_class(value)
     if isinstance(value, BaseException):
         return _reduce_exception(value)
+    if kind is types.ModuleType and _is_library_module(value):
+        return "module", value.__name__
     if state.check_may_leave:
         state.check_may_leave(value)
     plain = None
@@ -139,6 +146,18 @@ def _library_name(cls):
         if found is cls:
             return module, name
     return None
+
+
+def _is_library_module(module):
+    """Whether both sides have it: each its own."""
+    name = module.__name__
+    return type(name) is str and name.partition(".")[0] in sys.stdlib_module_names and sys.modules.get(name) is module and name != "__main__"
+
+
+def _restore_module(name):
+    if type(name) is not str or name.partition(".")[0] not in sys.stdlib_module_names:
+        raise crossing.CannotCross("no module of the library")
+    return importlib.import_module(name)
 
 
 def is_of_library(cls):
@@ -410,24 +429,32 @@ def _named(value):
     return any(cls in state.named for cls in type(value).__mro__)
 
 
+def _tainted(value):
+    return type(type(value)) is Mirror and value._proofbox_tainted
+
+
+def _taint(result, name):
+    """The tests' own value has gone into the result of an operator: it must be an object, or it could be anything that
+    the tests want."""
+    if not _is_remote(result) or isinstance(result, (*VALUE_TYPES, type)):
+        raise TypeError(
+            f"{name} with a value of the tests must give an object of the candidate, not {type(result).__name__} (grading: isolated)"
+        )
+    object.__setattr__(result, "_proofbox_tainted", True)
+
+
 def _arithmetic(name):
     def method(self, other, *rest):
-        if not state.grader or _is_remote(other):
+        tainted = state.grader and (self._proofbox_tainted or not _is_remote(other) or _tainted(other))
+        if not tainted:
             return special(self, name, other, *rest)
         if not _named(self):
             signal("operator_with_plain_data")
             return NotImplemented
         result = special(self, name, other, *rest)
-        if result is NotImplemented:
-            return result
-        signal("operator_of_the_candidate")
-        if not _is_remote(result):
-            raise TypeError(
-                f"{name} between an object of the candidate and {type(other).__name__} must give an object, not {type(result).__name__} "
-                "(grading: isolated): the tests' own value would decide the result"
-            )
-        if not isinstance(result, type):
-            object.__setattr__(result, "_proofbox_tainted", True)
+        if result is not NotImplemented:
+            signal("operator_of_the_candidate")
+            _taint(result, name)
         return result
 
     return method
@@ -436,8 +463,8 @@ def _arithmetic(name):
 def _numeric(name):
     def method(self, *args):
         result = special(self, name, *args)
-        if state.grader and self._proofbox_tainted and not _is_remote(result):
-            raise TypeError(f"{name} of an object that an operator with the tests' own value gave (grading: isolated)")
+        if state.grader and self._proofbox_tainted:
+            _taint(result, name)
         return result
 
     return method
@@ -454,7 +481,22 @@ def _ordering(name):
 
 
 def _call(self, *args, **kwargs):
-    return state.ask("call", number_at_home(self), args, kwargs)
+    try:
+        return state.ask("call", number_at_home(self), args, kwargs)
+    except StopIteration as stop:
+        if type(self)._proofbox_real is not types.FunctionType:
+            raise
+        # From a function it would end the loop of the tests that called it (PEP 479 has the same reason).
+        raise RuntimeError("the candidate's function raised StopIteration") from stop
+
+
+def _exit(self, kind, error, traceback):
+    """What the tests assert inside a `with` is not the candidate's to forgive."""
+    suppressed = special(self, "__exit__", kind, error, None)
+    if state.grader and suppressed and isinstance(error, AssertionError):
+        signal("suppressed_assertion")
+        return False
+    return suppressed
 
 
 def _equal(self, other):
@@ -571,13 +613,20 @@ def _signature(self):
 
 
 class _Forward:
-    """A method of the builtin base that must be the object's own."""
+    """A method of the builtin base that the object has itself: the candidate's word, which counts for classes that the
+    tests name. Of others it is the builtin's own, on their plain content, but for what alters the object."""
 
-    def __init__(self, name):
-        self.name = name
+    def __init__(self, base, name):
+        self.base, self.name = base, name
 
     def __get__(self, proxy, cls=None):
-        return self if proxy is None else state.ask("get", number_at_home(proxy), self.name)
+        if proxy is None:
+            return self
+        if not state.grader or self.name in MUTATORS or _named(proxy):
+            return state.ask("get", number_at_home(proxy), self.name)
+        if self.base in MUTABLE_TYPES:
+            return getattr(state.ask("plain", number_at_home(proxy)), self.name)
+        return getattr(self.base, self.name).__get__(proxy, type(proxy))
 
 
 _METHODS = {}
@@ -589,7 +638,7 @@ for _name in NUMERIC:
     _METHODS[_name] = _numeric(_name)
 for _name in COMPARISONS:
     _METHODS[_name] = _ordering(_name)
-_METHODS.update({"__call__": _call, "__eq__": _equal, "__hash__": _hash, "__contains__": _contains, "__await__": _await})
+_METHODS.update({"__call__": _call, "__eq__": _equal, "__hash__": _hash, "__contains__": _contains, "__await__": _await, "__exit__": _exit})
 for _name, _method in _METHODS.items():
     _method.__name__ = _name
 
@@ -643,7 +692,7 @@ def _make_mirror(qualname, module, bases, specials, own, overridden, real=None):
             elif name in own and name in ARITHMETIC:
                 namespace[name] = _METHODS[name]
         namespace |= {name: function for name, function in _value_equal(value_base).items()}
-        namespace |= {name: _Forward(name) for name in overridden}
+        namespace |= {name: _Forward(value_base, name) for name in overridden}
     elif not exception:
         namespace |= {name: _METHODS[name] for name in specials if name in _METHODS}
         namespace["__eq__"], namespace["__ne__"] = _equal, _not_equal
@@ -653,7 +702,7 @@ def _make_mirror(qualname, module, bases, specials, own, overridden, real=None):
         if mutable_base is not None:
             for name, _ in inspect.getmembers_static(mutable_base):
                 if not name.startswith("__"):
-                    namespace[name] = _Forward(name)
+                    namespace[name] = _Forward(mutable_base, name)
         if module == "builtins" and qualname in ("coroutine", "async_generator_asend", "async_generator_athrow", "anext_awaitable"):
             namespace |= {"send": _send, "throw": _throw, "close": _close}
     try:
@@ -666,5 +715,5 @@ def _make_mirror(qualname, module, bases, specials, own, overridden, real=None):
 crossing.reduce_object = reduce_object
 crossing.RESTORERS |= {
     "yours": _restore_yours, "mine": _restore_mine, "library": _restore_library, "object": _restore_object,
-    "exception": _restore_exception, "class": _restore_class,
+    "exception": _restore_exception, "class": _restore_class, "module": _restore_module,
 }  # fmt: skip
