@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ed25519_dalek::SigningKey;
+use ed25519_dalek::ed25519::pkcs8::KeypairBytes;
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use ed25519_dalek::pkcs8::{DecodePrivateKey, EncodePrivateKey};
 use serde_json::{Map, Value as Json, json};
@@ -107,7 +108,9 @@ fn make(path: &Path) -> Result<SigningKey, KeyError> {
     let mut seed = Zeroizing::new([0; 32]);
     getrandom::fill(seed.as_mut_slice()).map_err(KeyError::Random)?;
     let key = SigningKey::from_bytes(&seed);
-    let text = key.to_pkcs8_pem(LineEnding::LF).expect("an Ed25519 key has a form in PKCS #8");
+    // Without its public half: OpenSSL reads no other.
+    let pair = KeypairBytes { secret_key: *seed, public_key: None };
+    let text = pair.to_pkcs8_pem(LineEnding::LF).expect("an Ed25519 key has a form in PKCS #8");
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(directory).map_err(io(directory))?;
     // tempfile makes files with mode 0600.
@@ -178,6 +181,22 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
         assert_eq!(make(&path).expect("it is there").to_bytes(), first.to_bytes());
         assert_eq!(std::fs::read_dir(path.parent().expect("a directory")).expect("it is there").count(), 1);
+    }
+
+    #[test]
+    fn keys_are_those_of_openssl() {
+        // RFC 8410, section 10.3.
+        let rfc = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n-----END PRIVATE KEY-----\n";
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("rfc.pem");
+        std::fs::write(&path, rfc).expect("a file");
+        let key = read(&path).expect("it can be read").expect("it is there");
+        let public = [0x19, 0xbf, 0x44, 0x09, 0x69, 0x84, 0xcd, 0xfe];
+        assert!(key.verifying_key().as_bytes().starts_with(&public));
+        // Of the same form: version 1, without the public half.
+        make(&directory.path().join("own.pem")).expect("there is room");
+        let own = std::fs::read_to_string(directory.path().join("own.pem")).expect("it was made");
+        assert_eq!((own.len(), &own[..49]), (rfc.len(), &rfc[..49]));
     }
 
     #[test]

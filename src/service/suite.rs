@@ -75,7 +75,10 @@ impl Service {
                     let service = Arc::clone(&service);
                     running.spawn(async move { service.suite_item(item).await });
                 }
-                let finished = running.join_next().await?.expect("items catch their panics, and nobody aborts them");
+                let Ok(finished) = running.join_next().await? else {
+                    // Items catch their panics: the process is ending, and a report would be of less than all.
+                    return std::future::pending().await;
+                };
                 Some((finished, (items, running)))
             }
         })

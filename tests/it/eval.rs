@@ -107,8 +107,10 @@ fn suite(wrong: bool) -> String {
 #[test]
 fn a_requirement_that_does_not_hold_fails_the_command_by_name() {
     let eval = Eval::new(&[("s.jsonl", &suite(true))]);
-    let (code, stdout, _) = eval.picture(&["s.jsonl", "--require", "pass_rate>=0.9", "--require", "failed<=1"]);
+    let (code, stdout, _) =
+        eval.picture(&["s.jsonl", "--lint", "--require", "pass_rate>=0.9", "--require", "failed<=1"]);
     assert_eq!(code, Some(1));
+    assert!(stdout.contains("lint clean             2 of 2, 100.0 %"), "{stdout}");
     assert!(stdout.contains("FAILS   pass_rate>=0.9: it is 0.5") && stdout.contains("holds   failed<=1"), "{stdout}");
     assert_eq!(eval.picture(&["s.jsonl", "--require", "pass_rate>=50%"]).0, Some(0));
 }

@@ -60,10 +60,25 @@ struct SuiteItemRequest {
     request: ExecuteRequest,
 }
 
-/// A line of the answer; the last one has only `report`.
+/// A line of the answer.
 #[derive(ToSchema)]
+#[serde(untagged)]
 #[expect(dead_code, reason = "the contract's description; lines are made from the answer's JSON")]
-struct SuiteLine {
+enum SuiteLine {
+    /// An item that was run.
+    Answer(Box<SuiteAnswer>),
+    /// An item that was not.
+    Refused(SuiteRefusal),
+    /// The last line.
+    Report {
+        /// On all items.
+        report: Box<Report>,
+    },
+}
+
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the contract's description")]
+struct SuiteAnswer {
     /// Of the item.
     id: String,
     task: String,
@@ -71,7 +86,20 @@ struct SuiteLine {
     execution_id: String,
     #[serde(flatten)]
     answer: Answer,
-    report: Option<Report>,
+}
+
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the contract's description")]
+struct SuiteRefusal {
+    id: String,
+    task: String,
+    /// `refused`, or `infrastructure_error`
+    status: String,
+    tests_passed: usize,
+    tests_total: usize,
+    #[schema(value_type = Object)]
+    error: Json,
+    labels: std::collections::BTreeMap<String, String>,
 }
 
 /// Parsed, checked, and ready to run.
