@@ -95,6 +95,9 @@ pub fn run(arguments: RunArguments, config: Config) -> anyhow::Result<ExitCode> 
             GradingArgument::InProcess => Grading::InProcess,
             GradingArgument::Auto => Grading::Auto,
         },
+        hidden: false,
+        repeat: 1,
+        complexity: None,
         policy: arguments.policy,
         limits: AskedLimits {
             fuel: arguments.fuel,

@@ -103,6 +103,15 @@ pub enum PythonTests {
     Doctest,
     /// One case: a function that scores.
     Evaluator(Evaluator),
+    /// For each size two cases: passing the arguments alone, and the call.
+    Complexity {
+        /// Defines `generate(n)`.
+        generator: String,
+        /// The function.
+        entry_point: String,
+        /// The sizes.
+        sizes: Vec<u64>,
+    },
 }
 
 impl PythonTests {
@@ -112,6 +121,7 @@ impl PythonTests {
             Self::Asserts { asserts, .. } => Some(asserts.len()),
             Self::FunctionCases { calls, .. } => Some(calls.len()),
             Self::Script { .. } | Self::Evaluator(_) => Some(1),
+            Self::Complexity { sizes, .. } => Some(2 * sizes.len()),
             Self::CheckFunction { .. } | Self::Unittest(_) | Self::Pytest(_) | Self::Doctest => None,
         }
     }
@@ -123,6 +133,7 @@ impl PythonTests {
             Self::CheckFunction { source, .. } | Self::Script { source } => source.len(),
             Self::Unittest(files) | Self::Pytest(files) => files.source.as_ref().map_or(0, String::len),
             Self::Evaluator(evaluator) => evaluator.source.len(),
+            Self::Complexity { generator, .. } => generator.len(),
             // Their number is limited, and the request's length.
             Self::FunctionCases { .. } | Self::Doctest => 0,
         }

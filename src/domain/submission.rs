@@ -17,6 +17,12 @@ pub struct Submission {
     pub tests: Option<Tests>,
     /// Where the tests run.
     pub grading: Grading,
+    /// Whether the answer must give nothing of the tests away.
+    pub hidden: bool,
+    /// How often the whole grading is run, to find what does not always end the same.
+    pub repeat: u32,
+    /// How fuel grows with the size of the input, where that is asked.
+    pub complexity: Option<Complexity>,
     /// Name of the policy.
     pub policy: String,
     /// Limits other than the policy's.
@@ -34,6 +40,17 @@ pub struct Submission {
 pub struct ReceiptAsked {
     /// SHA-256 of the tests as they were sent, in canonical JSON.
     pub tests_sha256: Option<String>,
+}
+
+/// A measurement of how the cost of a function grows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Complexity {
+    /// Defines `generate(n)`, which returns the arguments for size n: a tuple.
+    pub generator: String,
+    /// The function.
+    pub entry_point: String,
+    /// The sizes, ascending.
+    pub sizes: Vec<u64>,
 }
 
 /// Where Python tests run.

@@ -5,6 +5,7 @@
 //! compares on the host, where the candidate is not.
 
 mod compare;
+pub mod complexity;
 pub mod lint;
 pub mod preset;
 mod python;
@@ -15,7 +16,7 @@ mod stdin_stdout;
 pub mod values;
 
 use crate::domain::failure;
-use crate::domain::run::{End, Outcome};
+use crate::domain::run::{End, ErrorReport, Outcome};
 use crate::domain::verdict::{FailureClass, Integrity, IntegrityLevel, Status, Verdict};
 
 pub use python::{Planned, grade as python};
@@ -40,4 +41,52 @@ pub fn run_only(outcome: &Outcome) -> Verdict {
 fn compiled(outcome: &Outcome) -> bool {
     // A snippet that ends itself with `os._exit(0)` reports nothing, and has run.
     outcome.report.compiled.unwrap_or(matches!(outcome.end, End::Exited(0)))
+}
+
+/// What stays the same when the same failure comes again with other values: class, type, where it was raised, and the
+/// message without its numbers and quoted texts. The first 16 digits of a SHA-256.
+pub fn fingerprint(error: &ErrorReport) -> String {
+    use sha2::{Digest, Sha256};
+    let mut words = String::new();
+    let mut quoted = None;
+    for c in error.message.chars() {
+        match (quoted, c) {
+            (Some(quote), _) if c == quote => quoted = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quoted = Some(c),
+            (None, _) if c.is_ascii_digit() => {}
+            (None, _) => words.push(c),
+        }
+    }
+    let place = error.traceback.last();
+    let mut hash = Sha256::new();
+    for part in [error.class.word(), &error.type_name, &words] {
+        hash.update(part.as_bytes());
+        hash.update([0]);
+    }
+    if let Some(frame) = place {
+        hash.update(format!("{}\0{}\0{}", frame.file, frame.function, frame.source).as_bytes());
+    }
+    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(message: &str) -> ErrorReport {
+        ErrorReport {
+            class: FailureClass::Exception,
+            type_name: "KeyError".to_owned(),
+            message: message.to_owned(),
+            line: None,
+            traceback: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_fingerprint_tells_failures_apart_and_not_their_values() {
+        assert_eq!(fingerprint(&error("no 'a' at 3")), fingerprint(&error("no 'b' at 44")));
+        assert_ne!(fingerprint(&error("no 'a' at 3")), fingerprint(&error("not 'a' at 3")));
+    }
 }

@@ -1,9 +1,9 @@
 //! What a snippet's text says of its intentions: names that an honest answer to a task seldom needs. For people to look
 //! at; no verdict depends on it, and none could: what is written can be hidden.
 
-use ruff_python_ast::token::TokenKind;
-use ruff_python_parser::Mode;
-use ruff_python_parser::lexer::lex;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 /// Longest snippet that is looked at.
 const MOST_BYTES: usize = 1 << 20;
@@ -12,7 +12,10 @@ const KNOWN_INPUTS: usize = 3;
 
 /// Names, and what they are a sign of.
 const NAMES: &[(&str, &[&str])] = &[
-    ("frame_walk", &["_getframe", "f_back", "f_globals", "f_locals", "tb_frame", "gi_frame", "cr_frame", "currentframe"]),
+    (
+        "frame_walk",
+        &["_getframe", "f_back", "f_globals", "f_locals", "tb_frame", "gi_frame", "cr_frame", "currentframe"],
+    ),
     ("gc_scan", &["get_objects", "get_referrers", "get_referents"]),
     ("process_exit", &["_exit", "abort"]),
     ("exit_hook", &["atexit", "excepthook", "unraisablehook"]),
@@ -21,65 +24,32 @@ const NAMES: &[(&str, &[&str])] = &[
     ("linecache", &["linecache", "co_consts", "co_code"]),
 ];
 
-/// The signs in a snippet's source, each once.
+static WORD: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"[A-Za-z_][A-Za-z0-9_]*").expect("it is one"));
+static CONSTANT_EQUALITY: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(__eq__|__ne__)[^\n]*(:|=\s*lambda)[^\n]*\n?\s*(return\s+)?\bTrue\b").expect("it is one")
+});
+static TABLE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\bif\s+\w+\s*==\s*[\d'\x22(\[-][^\n]*:\s*return\b").expect("it is one"));
+
+/// The signs in a snippet's source, each once. Read as text, comments and strings included.
 pub fn of_source(source: &str) -> Vec<String> {
     if source.len() > MOST_BYTES {
         return Vec::new();
     }
-    let mut found = Vec::new();
-    let mut note = |name: &str| {
-        if !found.iter().any(|known| known == name) {
-            found.push(name.to_owned());
-        }
-    };
-    let mut lexer = lex(source, Mode::Module);
-    // The last tokens, the newest first, with the text of names.
-    let mut recent: [(TokenKind, &str); 4] = [(TokenKind::EndOfFile, ""); 4];
-    let mut in_eq = false;
-    let mut tables = 0;
-    loop {
-        let kind = lexer.next_token();
-        if kind == TokenKind::EndOfFile {
-            break;
-        }
-        let range = lexer.current_range();
-        let text = &source[range.start().to_usize()..range.end().to_usize()];
-        if kind == TokenKind::Name {
-            for (sign, names) in NAMES {
-                if names.contains(&text) {
-                    note(sign);
-                }
-            }
-            if text.starts_with("_proofbox") {
-                note("sandbox_internals");
-            }
-            if recent[0].0 == TokenKind::Def {
-                in_eq = text == "__eq__";
-            }
-        }
-        if matches!(kind, TokenKind::String | TokenKind::FStringMiddle) && text.contains("_proofbox") {
-            note("sandbox_internals");
-        }
-        if in_eq && kind == TokenKind::True && recent[0].0 == TokenKind::Return {
-            note("constant_equality");
-        }
-        // `if x == 3: return 4`, on one line or two.
-        if is_literal(kind) && recent[0].0 == TokenKind::EqEqual && recent[2].0 == TokenKind::If {
-            tables += 1;
-        }
-        if !matches!(kind, TokenKind::NonLogicalNewline | TokenKind::Comment) {
-            recent.rotate_right(1);
-            recent[0] = (kind, text);
-        }
+    let mut found: Vec<&str> = Vec::new();
+    for word in WORD.find_iter(source) {
+        let word = word.as_str();
+        let sign = NAMES.iter().find(|(_, names)| names.contains(&word)).map(|(sign, _)| *sign);
+        let sign = if word.starts_with("_proofbox") { Some("sandbox_internals") } else { sign };
+        found.extend(sign.filter(|sign| !found.contains(sign)));
     }
-    if tables >= KNOWN_INPUTS {
-        note("branches_on_known_inputs");
+    if CONSTANT_EQUALITY.is_match(source) {
+        found.push("constant_equality");
     }
-    found
-}
-
-fn is_literal(kind: TokenKind) -> bool {
-    matches!(kind, TokenKind::Int | TokenKind::Float | TokenKind::String | TokenKind::Lsqb | TokenKind::Lpar)
+    if TABLE.find_iter(source).take(KNOWN_INPUTS).count() == KNOWN_INPUTS {
+        found.push("branches_on_known_inputs");
+    }
+    found.into_iter().map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -95,7 +65,7 @@ mod tests {
     fn what_cheats_use_is_named() {
         let source = "import sys, gc, os\nclass A:\n    def __eq__(self, other):\n        return True\n\
                       def add(a, b):\n    sys._getframe(1).f_back\n    gc.get_objects()\n    os._exit(0)\n";
-        assert_eq!(of_source(source), ["constant_equality", "frame_walk", "gc_scan", "process_exit"]);
+        assert_eq!(of_source(source), ["frame_walk", "gc_scan", "process_exit", "constant_equality"]);
     }
 
     #[test]

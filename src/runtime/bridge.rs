@@ -10,6 +10,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use super::files::Output;
+use crate::domain::grant::Limits;
 use crate::domain::run::{ErrorReport, Usage};
 use crate::domain::value::Value;
 
@@ -99,6 +100,8 @@ struct Conversation {
     limited: usize,
     /// The candidate could not be imported: another try would end the same.
     hopeless: bool,
+    /// What all its interpreters together may use.
+    budget: (u64, Duration),
 }
 
 /// Whether the candidate can be asked.
@@ -112,8 +115,8 @@ enum Presence {
     Wanted,
 }
 
-/// Both places of a new conversation; the candidate begins.
-pub fn seats() -> (Seat, Seat) {
+/// Both places of a new conversation; the candidate begins. All its interpreters together have these limits.
+pub fn seats(limits: &Limits) -> (Seat, Seat) {
     let conversation = Arc::new(Mutex::new(Conversation {
         turn: Side::Candidate,
         message: None,
@@ -127,6 +130,7 @@ pub fn seats() -> (Seat, Seat) {
         dismissed: false,
         limited: 0,
         hopeless: false,
+        budget: (limits.fuel, limits.wall),
     }));
     (Seat { side: Side::Candidate, conversation: Arc::clone(&conversation) }, Seat { side: Side::Grader, conversation })
 }
@@ -217,11 +221,15 @@ impl Seat {
         talk.message.take().map(|(_, message)| message)
     }
 
-    /// The tests ask for a fresh interpreter for the candidate. Not when it could not be imported, nor when limits have
-    /// ended so many that more would only cost.
+    /// The tests ask for a fresh interpreter for the candidate. There is none when it could not be imported, when its fuel
+    /// or time is used up, or when limits have ended so many that more would only cost.
     pub fn renew(&self) -> bool {
         let mut talk = self.lock();
-        if self.side != Side::Grader || talk.turn != Side::Grader || talk.hopeless || talk.limited >= LIMITED {
+        let (fuel, time) = talk.budget;
+        let spent = talk.before.and(talk.present);
+        let used_up = spent.fuel >= fuel || spent.execution >= time;
+        if self.side != Side::Grader || talk.turn != Side::Grader || talk.hopeless || used_up || talk.limited >= LIMITED
+        {
             return false;
         }
         talk.asking.clear();
@@ -266,6 +274,16 @@ impl Seat {
         talk.asking.clear();
         talk.candidate = Presence::Gone(how);
         talk.turn = Side::Grader;
+    }
+
+    /// The limits of a further interpreter of the candidate: what the others have left.
+    pub fn left(&self, limits: &Limits) -> Limits {
+        let spent = self.spent();
+        Limits {
+            fuel: limits.fuel.saturating_sub(spent.fuel),
+            wall: limits.wall.saturating_sub(spent.execution),
+            ..*limits
+        }
     }
 
     /// What the candidate has cost, in all its interpreters.

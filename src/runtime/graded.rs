@@ -11,7 +11,7 @@ use crate::domain::grant::Limits;
 use crate::domain::run::{Attempt, Captured, End, GraderOutcome, LimitHit, Outcome, Program, Usage};
 use crate::runtime::capture::Capture;
 
-/// Runs a candidate and its tests. Each interpreter has the limits for itself.
+/// Runs a candidate and its tests. Both have the limits for themselves; all interpreters of the candidate share theirs.
 ///
 /// # Errors
 /// When there is no interpreter to be had.
@@ -21,8 +21,11 @@ pub async fn run(
     limits: &Limits,
     tree: &SharedTree,
 ) -> Result<Outcome, RunError> {
-    let (candidates_seat, graders_seat) = seats();
-    let start = |seat: &Seat| Box::pin(interpreters.guest(program, limits, tree, Role::Candidate(seat.clone())));
+    let (candidates_seat, graders_seat) = seats(limits);
+    let start = |seat: &Seat| {
+        let (left, role) = (seat.left(limits), Role::Candidate(seat.clone()));
+        Box::pin(async move { interpreters.guest(program, &left, tree, role).await })
+    };
     let mut pair = Pair { seat: candidates_seat.clone(), candidate: Some(start(&candidates_seat)), ended: Vec::new() };
     let mut grader = Box::pin(interpreters.guest(program, limits, tree, Role::Grader(graders_seat.clone())));
     let seat = candidates_seat;

@@ -387,6 +387,12 @@ fn request_of(program: &Program, role: &Role) -> Value {
         ]),
         Some(PythonTests::Unittest(tests)) => dict(test_files_of("unittest", tests, program)),
         Some(PythonTests::Pytest(tests)) => dict(test_files_of("pytest", tests, program)),
+        Some(PythonTests::Complexity { generator, entry_point, sizes }) => dict(vec![
+            ("kind", Value::str("complexity")),
+            ("generator", Value::str(generator)),
+            ("entry_point", Value::str(entry_point)),
+            ("sizes", Value::List(sizes.iter().map(|size| Value::Int(size.cast_signed())).collect())),
+        ]),
         Some(PythonTests::Doctest) => dict(vec![("kind", Value::str("doctest"))]),
         Some(PythonTests::Evaluator(evaluator)) => {
             let mut fields = vec![

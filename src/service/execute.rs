@@ -8,10 +8,11 @@ use futures_util::future::try_join_all;
 use super::{Busy, KeyError, Service};
 use crate::domain::grant::{Grant, Limits};
 use crate::domain::ids::ExecutionId;
-use crate::domain::run::{Attempt, Captured, End, File, Outcome, Program, PythonTests};
-use crate::domain::submission::{Compare, Grading, StdinCase, Submission, Tests};
+use crate::domain::run::{Attempt, Captured, End, File, GraderOutcome, Outcome, Program, PythonTests};
+use crate::domain::submission::{Compare, Complexity, Grading, StdinCase, Submission, Tests};
 use crate::domain::value::Value;
 use crate::domain::verdict::{FailureClass, Integrity, IntegrityLevel, Status, Verdict};
+use crate::grader::complexity::{self, ComplexityReport};
 use crate::grader::lint::LintReport;
 use crate::grader::receipt::Receipt;
 use crate::grader::{self, Planned};
@@ -79,6 +80,14 @@ pub struct Executed {
     pub limits: Limits,
     /// Name of the policy.
     pub policy: String,
+    /// Cases that did not always end the same.
+    pub flaky: Vec<String>,
+    /// How the cost grows, where that was asked.
+    pub complexity: Option<ComplexityReport>,
+    /// What an evaluator found.
+    pub evaluation: Option<Value>,
+    /// The interpreter of the tests, where they had one of their own.
+    pub grader: Option<GraderOutcome>,
     /// What the linter says, where it was asked.
     pub lint: Option<LintReport>,
     /// Where one was asked for.
@@ -100,14 +109,77 @@ pub struct Cost {
     pub peak_memory_bytes: u64,
 }
 
+impl Cost {
+    /// Of a further run.
+    pub fn add(&mut self, more: &Self) {
+        self.execution += more.execution;
+        self.queue += more.queue;
+        self.cpu += more.cpu;
+        self.fuel += more.fuel;
+        self.peak_memory_bytes = self.peak_memory_bytes.max(more.peak_memory_bytes);
+    }
+}
+
+impl Executed {
+    /// Takes out what tells of the tests: names and messages of cases, what was printed, what was returned. How many there
+    /// are, which of them passed, and the classes of failures stay.
+    pub fn hide(&mut self) {
+        for (index, case) in self.verdict.cases.iter_mut().enumerate() {
+            case.name = format!("case {}", index + 1);
+            case.message = None;
+            case.stdout.clear();
+        }
+        if let Some(error) = &mut self.verdict.error {
+            // A candidate can put what it was asked into any text of its exceptions.
+            error.message.clear();
+            error.type_name.clear();
+            error.traceback.clear();
+            error.line = None;
+        }
+        for captured in [&mut self.stdout, &mut self.stderr] {
+            *captured = Captured::default();
+        }
+        self.flaky = self.flaky.iter().map(|_| "(hidden)".to_owned()).collect();
+        self.verdict.integrity.signals.retain(|signal| !signal.starts_with("inexpressible"));
+        self.files.clear();
+        self.attempts.clear();
+        self.result = None;
+        self.evaluation = None;
+        if let Some(grader) = &mut self.grader {
+            (grader.stdout, grader.stderr) = (Captured::default(), Captured::default());
+        }
+    }
+}
+
 impl Service {
+    /// Measures how the cost of a function grows. Its verdict is not touched by how that ends.
+    ///
+    /// # Errors
+    /// As [`Self::execute`].
+    pub(super) async fn measure(
+        &self,
+        complexity: Complexity,
+        submission: Submission,
+    ) -> Result<ComplexityReport, ExecuteError> {
+        let Complexity { generator, entry_point, sizes } = complexity;
+        let grant = self.policies.admit(&submission.policy, &submission.limits)?;
+        let tests = PythonTests::Complexity { generator, entry_point, sizes: sizes.clone() };
+        let program = Program { tests: Some(tests), isolated: true, ..submission.program };
+        match self.run_one(program, &grant).await {
+            Ok((outcome, _)) => Ok(complexity::report(&outcome, &sizes)),
+            Err(Failure::Busy(busy)) => Err(busy.into()),
+            Err(Failure::Sandbox(error)) => {
+                Ok(ComplexityReport { points: Vec::new(), exponent: None, error: Some(error.to_string()) })
+            }
+        }
+    }
+
     /// Admits, runs and grades one submission.
     ///
     /// # Errors
     /// When it is refused; nothing was run. Our own failure is a verdict of status `infrastructure_error`.
     pub async fn execute(&self, submission: Submission) -> Result<Executed, ExecuteError> {
-        let Submission { mut program, code_field, tests, grading, policy, limits, labels: _, lint: _, receipt: _ } =
-            submission;
+        let Submission { mut program, code_field, tests, grading, policy, limits, .. } = submission;
         self.check_sizes(&policy, &program, code_field, tests.as_ref())?;
         let grant = self.policies.admit(&policy, &limits)?;
         let id = ExecutionId::generate();
@@ -312,8 +384,13 @@ fn executed(
     let mut outcomes = outcomes;
     let attempts = merged(outcomes.iter_mut().flat_map(|outcome| std::mem::take(&mut outcome.attempts)));
     let shown = if outcomes.is_empty() { None } else { Some(outcomes.swap_remove(spoken_of)) };
+    let (mut evaluation, mut grader) = (None, None);
     let (stdout, stderr, result, files, files_error) = match shown {
-        Some(outcome) => (outcome.stdout, outcome.stderr, outcome.report.result, outcome.files, outcome.files_error),
+        Some(outcome) => {
+            evaluation = outcome.report.evaluation;
+            grader = outcome.grader.map(|grader| *grader);
+            (outcome.stdout, outcome.stderr, outcome.report.result, outcome.files, outcome.files_error)
+        }
         None => (Captured::default(), Captured::default(), None, Vec::new(), None),
     };
     Executed {
@@ -329,6 +406,10 @@ fn executed(
         attempts_dropped,
         limits: *grant.limits(),
         policy,
+        flaky: Vec::new(),
+        complexity: None,
+        evaluation,
+        grader,
         lint: None,
         receipt: None,
     }

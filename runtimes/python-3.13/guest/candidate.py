@@ -92,6 +92,7 @@ OPERATIONS = {
     "special": _special,
     "plain": _plain,
     "run": _run,
+    "ignore": lambda arguments: None,
     "seed": lambda a, version: random.seed(a, version),
     "signature": _signature,
     "module_names": lambda number: [name for name in vars(proxies.state.objects[number]) if type(name) is str],

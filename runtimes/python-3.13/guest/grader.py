@@ -198,6 +198,10 @@ class Candidate:
             if known is self or known is self.given.get(name) and not proxies._is_remote(known):
                 namespace[name] = self.given[name] = self.fetch(name)
 
+    def ignore(self, *arguments):
+        """Passes them to the candidate, which does nothing with them."""
+        ask("ignore", arguments)
+
     # A finder of modules.
 
     def find_spec(self, name, path=None, target=None):

@@ -162,6 +162,7 @@ _prepared = []
 
 def prepare():
     """Once, when the image is made: the configuration of the first session, if the tests do not bring their own."""
+    os.makedirs(grading.FOLDER, exist_ok=True)  # which only a file system of the image's making has
     config, hook = _configure(_arguments())
     sys.meta_path.remove(hook)
     _prepared.append((config, hook))

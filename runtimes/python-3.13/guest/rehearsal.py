@@ -94,6 +94,7 @@ def _exchange(kind, message, reduce, restore, sent, given, asked):
         reply = True, proxies.state.perform(*request)
     except Exception as error:
         reply = False, error
+    sys.__stdout__.flush()
     data = _proofbox.encode((*reply, crossing.changes(received, before)), reduce, [], received)
     _sides[0], proxies.state = proxies.state, own
     message, received = _proofbox.decode(data, restore, asked)

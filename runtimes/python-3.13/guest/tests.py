@@ -261,4 +261,35 @@ class FunctionCases:
             cases.end()
 
 
-PLANS = {"asserts": Asserts, "check_function": CheckFunction, "function_cases": FunctionCases, "script": Script}
+class Complexity:
+    """For each size n two cases: the arguments that `generate(n)` gives go to the candidate and nothing is done with them,
+    then the function is called with them. What the second costs beyond the first is the function's own."""
+
+    def __init__(self, request):
+        self.generator, self.entry_point, self.sizes = request["generator"], request["entry_point"], request["sizes"]
+        self.names = [f"{what}({size})" for size in self.sizes for what in ("pass", "call")]
+
+    def run(self, candidate, cases):
+        code = compile(self.generator, TESTS, "exec", dont_inherit=True)
+        namespace = {"__name__": "tests"}
+        function = candidate.fetch(self.entry_point)
+        for index, size in enumerate(self.sizes):
+            try:
+                if not index:
+                    exec(code, namespace)
+                arguments = namespace["generate"](size)
+                arguments = arguments if type(arguments) is tuple else (arguments,)
+            except BaseException as error:
+                _proofbox.post(("error", report.describe(error)))
+                return
+            for number, call in ((2 * index, candidate.ignore), (2 * index + 1, function)):
+                cases.begin(number)
+                try:
+                    call(*arguments)
+                except BaseException as error:
+                    cases.end(error)
+                    return
+                cases.end()
+
+
+PLANS = {"asserts": Asserts, "check_function": CheckFunction, "function_cases": FunctionCases, "script": Script, "complexity": Complexity}

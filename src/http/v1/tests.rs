@@ -45,7 +45,7 @@ pub enum TestsRequest {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct AssertsRequest {
+pub struct AssertsRequest {
     asserts: Vec<String>,
     /// Run once before them.
     #[serde(default)]
@@ -57,7 +57,7 @@ struct AssertsRequest {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct CheckFunctionRequest {
+pub struct CheckFunctionRequest {
     source: String,
     entry_point: String,
     /// Modules and data of the tests, where the candidate is not.
@@ -67,7 +67,7 @@ struct CheckFunctionRequest {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct FunctionCasesRequest {
+pub struct FunctionCasesRequest {
     /// A function of the snippet, or an expression that gives one: `Solution().add`.
     entry_point: String,
     #[schema(value_type = Vec<FunctionCaseRequest>)]
@@ -105,7 +105,7 @@ fn exact() -> CompareRequest {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct TestFilesRequest {
+pub struct TestFilesRequest {
     /// One file of tests. `source` or `files` is given.
     source: Option<String>,
     /// Modules and data of the tests, by relative path, where the candidate is not.
@@ -129,11 +129,11 @@ fn solution() -> String {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct DoctestRequest {}
+pub struct DoctestRequest {}
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct EvaluatorRequest {
+pub struct EvaluatorRequest {
     /// Defines `evaluate` or `get_assert`. `source` or `preset` is given.
     source: Option<String>,
     /// One of `GET /v1/evaluators/presets`.
@@ -159,13 +159,13 @@ fn auto() -> String {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct ScriptRequest {
+pub struct ScriptRequest {
     source: String,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct StdinStdoutRequest {
+pub struct StdinStdoutRequest {
     #[schema(value_type = Vec<StdinCaseRequest>)]
     cases: Vec<Object<StdinCaseRequest>>,
     #[serde(default)]

@@ -8,15 +8,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use utoipa::ToSchema;
 
+use super::tests::tests_of;
 use crate::domain::canonical_json::canonical;
 use crate::domain::grant::{AskedLimits, Limits};
-use crate::domain::run::{Attempt, Deterministic, ErrorReport, File, Program, PythonTests, ResultWanted};
-use crate::domain::submission::{Compare, Grading, ReceiptAsked, StdinCase, Submission, Tests};
+use crate::domain::run::{
+    Attempt, Deterministic, ErrorReport, File, GraderOutcome, Program, PythonTests, ResultWanted,
+};
+use crate::domain::submission::{Complexity, Grading, ReceiptAsked, Submission, Tests};
 use crate::domain::verdict::{CaseResult, FailureClass};
+use crate::grader::complexity::ComplexityReport;
 use crate::grader::lint::LintReport;
 use crate::grader::receipt::{Receipt, sha256};
 use crate::http::error::ApiError;
-use crate::http::extract::{Object, parse_part};
+use crate::http::extract::Object;
 use crate::runtime::image::Image;
 use crate::service::{Executed, code_of_completion};
 
@@ -58,8 +62,10 @@ pub struct ExecuteRequest {
     #[schema(value_type = Option<DeterministicRequest>)]
     deterministic: Option<Object<DeterministicRequest>>,
     #[serde(default = "one")]
-    #[schema(minimum = 1, maximum = 1)]
+    #[schema(minimum = 1, maximum = 100)]
     repeat: u32,
+    #[schema(value_type = Option<ComplexityRequest>)]
+    complexity: Option<Object<ComplexityRequest>>,
     /// Have Ruff's default rules look at the snippet.
     #[serde(default)]
     lint: bool,
@@ -123,6 +129,38 @@ impl From<GradingRequest> for Grading {
 enum Visibility {
     #[default]
     Full,
+    /// Cases come back without names and messages, the rest without what was printed and returned.
+    Hidden,
+}
+
+/// How fuel grows with the size of the input.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct ComplexityRequest {
+    /// Defines `generate(n)`, which returns the function's arguments for size n, as a tuple.
+    generator: String,
+    entry_point: String,
+    /// Ascending sizes, or one, of which n, 2n and 4n are taken.
+    sizes: Vec<u64>,
+}
+
+const MOST_REPEATS: u32 = 100;
+const MOST_SIZES: usize = 16;
+const LARGEST_SIZE: u64 = 1_000_000_000;
+
+fn complexity_of(Object(request): Object<ComplexityRequest>) -> Result<Complexity, ApiError> {
+    let mut sizes = request.sizes;
+    if let [n] = sizes[..] {
+        sizes = vec![n, n.saturating_mul(2), n.saturating_mul(4)];
+    }
+    let fine = (1..=MOST_SIZES).contains(&sizes.len())
+        && sizes.iter().all(|size| (1..=LARGEST_SIZE).contains(size))
+        && sizes.is_sorted_by(|a, b| a < b);
+    if !fine {
+        let message = format!("1 to {MOST_SIZES} ascending sizes from 1 to {LARGEST_SIZE}");
+        return Err(ApiError::meaningless("complexity.sizes", message));
+    }
+    Ok(Complexity { generator: request.generator, entry_point: request.entry_point, sizes })
 }
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -176,10 +214,9 @@ struct ResultVariable {
 /// # Errors
 /// The first field that has no meaning.
 pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
-    if request.repeat != 1 {
-        return Err(ApiError::meaningless("repeat", "only 1 is possible in this version"));
+    if !(1..=MOST_REPEATS).contains(&request.repeat) {
+        return Err(ApiError::meaningless("repeat", format!("it must be from 1 to {MOST_REPEATS}")));
     }
-    let Visibility::Full = request.visibility;
     let receipt = request.receipt.then(|| ReceiptAsked {
         tests_sha256: request.tests.as_ref().map(|tests| sha256(canonical(tests).as_bytes())),
     });
@@ -233,6 +270,9 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
         },
         tests,
         grading: request.grading.into(),
+        hidden: request.visibility == Visibility::Hidden,
+        repeat: request.repeat,
+        complexity: request.complexity.map(complexity_of).transpose()?,
         policy: request.policy,
         limits: AskedLimits {
             fuel: limits.fuel,
@@ -311,7 +351,14 @@ pub struct Answer {
     integrity: IntegrityAnswer,
     /// Where it was asked for.
     lint: Option<LintReport>,
+    /// Cases that did not always end the same, when the grading is repeated.
     flaky: Vec<String>,
+    /// Where that was asked.
+    complexity: Option<ComplexityReport>,
+    /// What an evaluator found: score, passed, reason. Tagged JSON.
+    evaluation: Json,
+    /// The interpreter of the tests, where they had one of their own; all other figures are the candidate's.
+    grader: Option<GraderAnswer>,
     files: BTreeMap<String, Base64Content>,
     /// Why the files could not be returned, where they could not.
     files_error: Option<String>,
@@ -329,6 +376,8 @@ struct ErrorAnswer {
     #[serde(rename = "type")]
     type_name: String,
     message: String,
+    /// The same for the same failure, whatever values are in its message: a loop of one error shows.
+    fingerprint: String,
     /// Line of the snippet.
     line: Option<u32>,
     traceback: Vec<FrameAnswer>,
@@ -340,6 +389,18 @@ struct FrameAnswer {
     line: u32,
     function: String,
     source: String,
+}
+
+/// What the tests cost and printed.
+#[derive(Debug, Serialize, ToSchema)]
+struct GraderAnswer {
+    fuel_used: u64,
+    execution_seconds: f64,
+    peak_memory_bytes: u64,
+    stdout: String,
+    stderr: String,
+    /// Interpreters that the candidate had: one more for each that it lost.
+    candidates: usize,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -453,6 +514,10 @@ pub fn answer_of(executed: Executed, image: &Image, labels: BTreeMap<String, Str
         attempts_dropped,
         limits,
         policy,
+        flaky,
+        complexity,
+        evaluation,
+        grader,
         lint,
         receipt,
     } = executed;
@@ -498,7 +563,10 @@ pub fn answer_of(executed: Executed, image: &Image, labels: BTreeMap<String, Str
             signals: verdict.integrity.signals,
         },
         lint,
-        flaky: Vec::new(),
+        flaky,
+        complexity,
+        evaluation: evaluation.map_or(Json::Null, |value| value.to_json()),
+        grader: grader.map(grader_answer),
         files: files
             .into_iter()
             .map(|file| (file.path, Base64Content { base64: BASE64.encode(file.content) }))
@@ -515,6 +583,17 @@ pub fn answer_of(executed: Executed, image: &Image, labels: BTreeMap<String, Str
     }
 }
 
+fn grader_answer(grader: GraderOutcome) -> GraderAnswer {
+    GraderAnswer {
+        fuel_used: grader.usage.fuel,
+        execution_seconds: grader.usage.execution.as_secs_f64(),
+        peak_memory_bytes: grader.usage.peak_memory_bytes,
+        stdout: grader.stdout.text(),
+        stderr: grader.stderr.text(),
+        candidates: grader.candidates,
+    }
+}
+
 fn error_answer(error: ErrorReport) -> ErrorAnswer {
     let frame = |frame: crate::domain::run::Frame| FrameAnswer {
         file: frame.file,
@@ -523,6 +602,7 @@ fn error_answer(error: ErrorReport) -> ErrorAnswer {
         source: frame.source,
     };
     ErrorAnswer {
+        fingerprint: crate::grader::fingerprint(&error),
         class: error.class.word(),
         type_name: error.type_name,
         message: error.message,
