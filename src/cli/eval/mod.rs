@@ -84,6 +84,8 @@ enum Grading {
     /// Tests in the candidate's own interpreter: it can forge them
     #[value(name = "in_process", alias = "in-process")]
     InProcess,
+    /// Isolated, and in process where the tests want what can't be had so
+    Auto,
 }
 
 /// All that there is to show.
@@ -172,6 +174,7 @@ impl EvalArguments {
             let word = match grading {
                 Grading::Isolated => "isolated",
                 Grading::InProcess => "in_process",
+                Grading::Auto => "auto",
             };
             item.insert("grading".to_owned(), json!(word));
         }

@@ -41,6 +41,12 @@ fn text(results: &Results<'_>) -> String {
     for warning in &results.suite.warnings {
         lines.push(format!("\nNote: {}", harmless_line(warning, 300)));
     }
+    let forgeable = results.answers.iter().filter(|answer| answer["integrity"]["level"] == "in_process").count();
+    if forgeable > 0 {
+        lines.push(format!(
+            "\nNote: {forgeable} items were graded in_process: their programs could have forged the verdict."
+        ));
+    }
     if results.report.infrastructure_errors > 0 {
         lines.push(format!(
             "\nNote: the service failed at {} items, several times; they are in no rate.",
@@ -220,6 +226,16 @@ mod tests {
         let shown = text(&results);
         assert!(shown.chars().all(|c| c == '\n' || !c.is_control()) && !shown.contains('\u{202e}'), "{shown:?}");
         assert!(shown.contains("case^[]0;x^G"), "{shown}");
+    }
+
+    #[test]
+    fn verdicts_that_can_be_forged_are_told() {
+        let answers =
+            ["in_process", "isolated"].map(|level| json!({"status": "passed", "integrity": {"level": level}}));
+        let (suite, report) = (Suite::default(), Report::default());
+        let results =
+            Results { suite: &suite, report: &report, answers: &answers, changes: None, required: Vec::new() };
+        assert!(text(&results).contains("Note: 1 items were graded in_process"));
     }
 
     #[test]
