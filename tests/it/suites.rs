@@ -166,7 +166,7 @@ async fn what_is_for_later_is_refused() {
 
 #[tokio::test]
 async fn items_wait_for_a_place_instead_of_being_refused() {
-    let server = Server::start(&["--workers", "1", "--slots", "1", "--queue", "0"]);
+    let server = Server::start(&["--workers", "1", "--slots", "2", "--queue", "0"]);
     let items: Vec<Value> =
         (0..6).map(|n| json!({"id": n.to_string(), "code": "import time\ntime.sleep(0.02)"})).collect();
     let body = json!({"items": items}).to_string();
