@@ -1,7 +1,6 @@
 """The candidate's side of the bridge: does with the candidate's objects what the tests' side asks."""
 
 import asyncio
-import inspect
 import random
 import sys
 
@@ -66,17 +65,6 @@ def _run(number):
     return state.runner.run(whole(proxies.state.objects[number]))
 
 
-def _signature(number):
-    try:
-        signature = inspect.signature(proxies.state.objects[number])
-    except (TypeError, ValueError):
-        return None
-    return [
-        (parameter.name, int(parameter.kind), parameter.default is not parameter.empty, None if parameter.default is parameter.empty else parameter.default)
-        for parameter in signature.parameters.values()
-    ]
-
-
 OPERATIONS = {
     "load": _load,
     "global": _global,
@@ -94,6 +82,6 @@ OPERATIONS = {
     "run": _run,
     "ignore": lambda arguments: None,
     "seed": lambda a, version: random.seed(a, version),
-    "signature": _signature,
+    "signature": lambda number: proxies.signature_of(proxies.state.objects[number]),
     "module_names": lambda number: [name for name in vars(proxies.state.objects[number]) if type(name) is str],
 }

@@ -95,7 +95,7 @@ OPERATIONS = {
     "index": lambda number, key: proxies.state.objects[number][key],
     "special": _special,
     "plain": _plain,
-    "signature": lambda number: None,
+    "signature": lambda number: proxies.signature_of(proxies.state.objects[number]),
 }
 
 
@@ -316,6 +316,11 @@ def ask(*request):
         raise state.candidate.lost
     try:
         return bridge.ask(*request)
+    except NameError as error:
+        # In one interpreter the snippet would find what the tests have imported.
+        if type(error.name) is str and hasattr(sys.modules.get("tests"), error.name):
+            note_inexpressible(f"the snippet uses {error.name!r}, a name of the tests")
+        raise
     except bridge.CandidateGone as error:
         state.candidate.lost = error
         raise

@@ -59,12 +59,8 @@ MUTATORS = frozenset(
     "difference_update symmetric_difference_update".split()
 )
 KEPT_BASES = {*VALUE_TYPES, *MUTABLE_TYPES, object}
-# Modules whose classes are known on both sides by name.
-LIBRARY = {
-    "builtins", "abc", "collections", "collections.abc", "_collections_abc", "contextlib", "dataclasses", "datetime", "decimal",
-    "enum", "fractions", "functools", "io", "_io", "itertools", "numbers", "operator", "random", "re", "string", "threading",
-    "typing", "types", "unittest.mock", "_contextvars", "_thread",
-}  # fmt: skip
+# Classes of the library are known on both sides by name, but for those by which tests are told of their outcome.
+NOT_SHARED = frozenset({"unittest", "doctest", "bdb", "__main__"})
 
 COMPARISONS = ("__lt__", "__le__", "__gt__", "__ge__")
 ARITHMETIC = tuple(
@@ -135,11 +131,16 @@ def _plain(base, value):
     return int.__int__(value) if base is int else float.__float__(value)
 
 
+def _is_shared(module):
+    root = module.partition(".")[0]
+    return root in sys.stdlib_module_names and root not in NOT_SHARED
+
+
 def _library_name(cls):
     module, name = cls.__module__, cls.__qualname__
     if _NAMELESS.get(name) is cls:
         return "builtins", name
-    if type(module) is str and module in LIBRARY:
+    if type(module) is str and _is_shared(module):
         found = sys.modules.get(module)
         for part in name.split("."):
             found = getattr(found, part, None)
@@ -151,11 +152,11 @@ def _library_name(cls):
 def _is_library_module(module):
     """Whether both sides have it: each its own."""
     name = module.__name__
-    return type(name) is str and name.partition(".")[0] in sys.stdlib_module_names and sys.modules.get(name) is module and name != "__main__"
+    return type(name) is str and _is_shared(name) and sys.modules.get(name) is module
 
 
 def _restore_module(name):
-    if type(name) is not str or name.partition(".")[0] not in sys.stdlib_module_names:
+    if type(name) is not str or not _is_shared(name):
         raise crossing.CannotCross("no module of the library")
     return importlib.import_module(name)
 
@@ -163,7 +164,7 @@ def _restore_module(name):
 def is_of_library(cls):
     """Whether a class is one that the tests have not defined themselves."""
     module = sys.modules.get(cls.__module__)
-    return cls.__module__ in LIBRARY or str(getattr(module, "__file__", "")).startswith(report.NOT_THE_USERS)
+    return _is_shared(cls.__module__) or str(getattr(module, "__file__", "")).startswith(report.NOT_THE_USERS)
 
 
 def _reduce_class(cls):
@@ -218,7 +219,7 @@ def _reduce_exception(error, depth=0):
         if isinstance(error, base):
             for name in names:
                 value = getattr(error, name, None)
-                if type(value) in (int, str, bytes, type(None)) or name == "value":
+                if type(value) in (int, str, bytes) or name == "value":
                     attributes[name] = value
     notes = getattr(error, "__notes__", None)
     if type(notes) is list:
@@ -251,11 +252,11 @@ def _restore_mine(number):
 
 def _restore_library(payload):
     module, name = payload
-    if module not in LIBRARY:
+    if type(module) is not str or type(name) is not str or not _is_shared(module):
         raise crossing.CannotCross(f"no class of the library: {module}.{name}")
     if module == "builtins" and name in _NAMELESS:
         return _NAMELESS[name]
-    found = sys.modules.get(module)
+    found = importlib.import_module(module)
     for part in name.split("."):
         found = found.__dict__[part] if isinstance(found, types.ModuleType) else getattr(found, part)
     if not isinstance(found, type):
@@ -600,6 +601,19 @@ def _class(self):
 
 def _text(self):
     return self._proofbox_text
+
+
+def signature_of(target):
+    """The parameters of a callable as plain data, or None."""
+    try:
+        parameters = inspect.signature(target).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    # Defaults of the tests' own functions are no business of the candidate's.
+    return [
+        (p.name, int(p.kind), p.default is not p.empty, None if p.default is p.empty or state.grader else p.default)
+        for p in parameters
+    ]
 
 
 def _signature(self):
