@@ -182,20 +182,43 @@ async fn words_that_do_not_exist_are_named() {
 async fn what_has_no_meaning_is_refused() {
     let close = json!({"kind": "stdin_stdout", "cases": [{"expected_stdout": ""}], "compare": {"close": {"rtol": -1}}});
     let check = |entry_point: &str| tests(json!({"kind": "check_function", "source": "", "entry_point": entry_point}));
-    let isolated = json!({"code": "1", "grading": "isolated", "tests": {"kind": "asserts", "asserts": ["1"]}});
+    let call = |case: Value| tests(json!({"kind": "function_cases", "entry_point": "f", "cases": [case]}));
+    let unittest = |fields: Value| {
+        let mut all = json!({"kind": "unittest"});
+        all.as_object_mut().expect("an object").extend(fields.as_object().expect("an object").clone());
+        tests(all)
+    };
+    let sizes = |sizes: Value| with("complexity", json!({"generator": "", "entry_point": "f", "sizes": sizes}));
     all_refused(
         422,
         "unprocessable",
         &[
             (json!({"code": "1", "completion": "2"}), "completion"),
-            (isolated, "grading"),
+            (call(json!({"args": []})), "tests.cases[0].expected"),
+            (call(json!({"expected": 1, "raises": "E"})), "tests.cases[0].expected"),
+            (call(json!({"args": [{"$type": "decimal", "value": "1"}], "expected": 1})), "tests.cases[0].args[0]"),
+            (
+                tests(json!({"kind": "function_cases", "entry_point": "f()[0]", "cases": [{"expected": 1}]})),
+                "tests.entry_point",
+            ),
+            (tests(json!({"kind": "function_cases", "entry_point": "f", "cases": []})), "tests.cases"),
+            (unittest(json!({})), "tests.source"),
+            (unittest(json!({"source": "", "module": "a b"})), "tests.module"),
+            (unittest(json!({"files": {"a.py": ""}, "test_module": "a-b"})), "tests.test_module"),
+            (tests(json!({"kind": "evaluator"})), "tests.source"),
+            (tests(json!({"kind": "evaluator", "preset": "nope"})), "tests.preset"),
+            (tests(json!({"kind": "evaluator", "source": "", "interface": "v9"})), "tests.interface"),
+            (sizes(json!([])), "complexity.sizes"),
+            (sizes(json!([4, 2])), "complexity.sizes"),
+            (sizes(json!([0])), "complexity.sizes"),
+            (with("repeat", json!(0)), "repeat"),
             (tests(json!({"kind": "asserts", "asserts": []})), "tests.asserts"),
             (tests(json!({"kind": "stdin_stdout", "cases": []})), "tests.cases"),
             (tests(close), "tests.compare.close"),
             (check(""), "tests.entry_point"),
             (check("a b"), "tests.entry_point"),
             (check("1a"), "tests.entry_point"),
-            (with("repeat", json!(2)), "repeat"),
+            (with("repeat", json!(101)), "repeat"),
             (with("env", json!({"": "x"})), "env."),
             (with("env", json!({"A=B": "x"})), "env.A=B"),
             (with("env", json!({"A": "x\0"})), "env.A"),

@@ -15,6 +15,7 @@ mod grading;
 mod hostile;
 mod image;
 mod input;
+mod isolated;
 mod leaks;
 mod limits;
 mod lint;

@@ -4,6 +4,7 @@ The same plans serve both ways of grading. Run in the tests' own interpreter (`i
 the bridge (grader.py); run in the candidate's (`in_process`) they see it as it is: fast, compatible, and forgeable."""
 
 import ast
+import builtins
 import sys
 
 import _proofbox
@@ -232,6 +233,14 @@ class Script:
             cases.end()
 
 
+def is_named(error, name):
+    """Whether the exception is of the class of that name: the builtin, where there is one, else one of the snippet's."""
+    builtin = getattr(builtins, name or "", None)
+    if isinstance(builtin, type):
+        return isinstance(error, builtin)
+    return name in [cls.__name__ for cls in type(error).__mro__]
+
+
 class FunctionCases:
     """Each call is a case. What it returns is told to the host, which compares."""
 
@@ -255,8 +264,7 @@ class FunctionCases:
                 candidate.bind(namespace, code)
                 value = eval(code, namespace)(*args, **kwargs)
             except BaseException as error:
-                named = [cls.__name__ for cls in type(error).__mro__]
-                cases.end(None if raises in named and not candidate.gone() else error)
+                cases.end(None if is_named(error, raises) and not candidate.gone() else error)
                 continue
             if raises:
                 cases.end(AssertionError(f"{raises} was not raised"))
