@@ -143,6 +143,7 @@ async fn a_traceback_has_the_frames_of_the_user_and_no_others() {
     assert_eq!(
         answer["error"],
         json!({
+            "fingerprint": answer["error"]["fingerprint"],
             "class": "exception", "type": "JSONDecodeError", "line": 7,
             "message": "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
             "traceback": [frame(9, "<module>", "f()"), frame(4, "f", "return g()"), frame(7, "g", "return json.loads('{')")],

@@ -13,10 +13,8 @@ use tokio::task::JoinSet;
 use crate::cases::rows;
 use crate::harness::Server;
 
-/// Kinds that this version refuses to grade so; to be taken out as they come.
-const NOT_ISOLATED_YET: &[&str] = &[];
-/// Kinds whose in-process grading is not held to the README's table.
-const NOT_IN_PROCESS_YET: &[&str] = &["function_cases", "unittest", "pytest", "evaluator"];
+/// Kinds whose grading in process the README's table does not speak of.
+const NOT_IN_THE_TABLE: &[&str] = &["function_cases", "unittest", "pytest", "evaluator"];
 
 /// Files in `kinds` whose tests can't be said when they run apart from the candidate: right programs fail there too.
 const NOT_TO_BE_SAID_APART: &[&str] = &["class_derived"];
@@ -195,7 +193,7 @@ impl Graded {
 }
 
 /// Every candidate with every kind that is not in `not_yet`; those must be refused.
-async fn grade_all(grading: Grading, not_yet: &[&str]) -> Vec<Graded> {
+async fn grade_all(grading: Grading, without: &[&str]) -> Vec<Graded> {
     let server = Server::shared();
     let at_once = Arc::new(Semaphore::new(4));
     let mut running = JoinSet::new();
@@ -203,9 +201,7 @@ async fn grade_all(grading: Grading, not_yet: &[&str]) -> Vec<Graded> {
     for candidate in candidates().into_iter().map(Arc::new) {
         for kind in &kinds {
             let Some(code) = candidate.program(kind) else { continue };
-            let is_refused = not_yet.contains(&kind.word());
-            // One of each is enough to see that.
-            if is_refused && candidate.name != "correct" {
+            if without.contains(&kind.word()) {
                 continue;
             }
             let mut request = kind.request.clone();
@@ -217,17 +213,13 @@ async fn grade_all(grading: Grading, not_yet: &[&str]) -> Vec<Graded> {
             running.spawn(async move {
                 let _place = at_once.acquire_owned().await;
                 let (status, answer) = server.post("/v1/execute", &request).await;
-                if is_refused {
-                    assert_ne!(status, 200, "{} can be graded now: take it out of the list", kind.word());
-                    return None;
-                }
-                Some(Graded { candidate, kind, status, answer })
+                Graded { candidate, kind, status, answer }
             });
         }
     }
     let mut graded = Vec::new();
     while let Some(done) = running.join_next().await {
-        graded.extend(done.expect("no request panics"));
+        graded.push(done.expect("no request panics"));
     }
     graded.sort_by(|a, b| (&a.candidate.name, &a.kind.name).cmp(&(&b.candidate.name, &b.kind.name)));
     graded
@@ -253,7 +245,7 @@ fn table(graded: &[Graded]) -> String {
 
 #[tokio::test]
 async fn no_cheat_passes_a_case_where_the_candidate_is_not() {
-    let graded = grade_all(Grading::Isolated, NOT_ISOLATED_YET).await;
+    let graded = grade_all(Grading::Isolated, &[]).await;
     eprintln!("{}", table(&graded));
     let cheats: BTreeSet<&str> =
         graded.iter().filter(|one| one.candidate.role == Role::Cheat).map(|one| one.candidate.name.as_str()).collect();
@@ -269,13 +261,11 @@ async fn no_cheat_passes_a_case_where_the_candidate_is_not() {
 
 /// Name of the cheat -> what its row in the README says of grading in process.
 fn rows_of_the_readme() -> BTreeMap<String, String> {
-    // What was not measured is not claimed.
-    let isolated = if NOT_ISOLATED_YET.is_empty() { "-" } else { "?" };
     let readme = read(&corpus().join("README.md"));
     let rows = readme.lines().filter(|line| line.starts_with("| `") && line.contains(" | "));
     let cells = rows.map(|row| row.trim_matches('|').split(" | ").map(|cell| cell.trim().replace('`', "")).collect());
     let rows = cells.filter(|cells: &Vec<String>| cells.len() >= 4).map(|cells: Vec<String>| {
-        assert_eq!(cells[cells.len() - 1], isolated, "the column of isolated grading: {cells:?}");
+        assert_eq!(cells[cells.len() - 1], "-", "the column of isolated grading: {cells:?}");
         (cells[0].clone(), cells[cells.len() - 2].clone())
     });
     rows.collect()
@@ -283,7 +273,7 @@ fn rows_of_the_readme() -> BTreeMap<String, String> {
 
 #[tokio::test]
 async fn the_readme_of_the_corpus_says_which_cheats_fool_grading_in_process() {
-    let graded = grade_all(Grading::InProcess, NOT_IN_PROCESS_YET).await;
+    let graded = grade_all(Grading::InProcess, NOT_IN_THE_TABLE).await;
     eprintln!("{}", table(&graded));
     let mut seen: BTreeMap<String, String> = BTreeMap::new();
     let mut objections = Vec::new();
@@ -308,6 +298,12 @@ async fn the_readme_of_the_corpus_says_which_cheats_fool_grading_in_process() {
     assert_eq!(rows_of_the_readme(), seen);
 }
 
+/// Rows of which more cases pass here than where they were measured, and why that fools nobody.
+const RIGHT_IN_PART: &[(&str, u64, &str)] = &[
+    ("hostile/cheat/os_exit_after_one", 2, "the case after the exit has a fresh interpreter, which answers it rightly"),
+    ("hostile/cheat/unittest_skip_all", 1, "its patch of unittest does not reach the tests, one of which holds for it"),
+];
+
 /// The rows of the measuring set that cheat.
 #[tokio::test]
 async fn cheats_of_the_measuring_set_fool_nobody() {
@@ -321,14 +317,9 @@ async fn cheats_of_the_measuring_set_fool_nobody() {
                 json!({"kind": kind, "source": format!("from solution import add\n{source}")})
             }
         };
-        let is_refused = NOT_ISOLATED_YET.contains(&tests["kind"].as_str().expect("a kind"));
         let (status, answer) = Server::shared()
             .post("/v1/execute", &json!({"code": row["code"], "tests": tests, "grading": "isolated"}))
             .await;
-        if is_refused {
-            assert_ne!(status, 200, "{tests}");
-            continue;
-        }
         let passed = &answer["tests_passed"];
         let mut allowed = match &row["want_check"]["passed"] {
             Value::Array(numbers) => numbers.clone(),
@@ -338,6 +329,7 @@ async fn cheats_of_the_measuring_set_fool_nobody() {
         if allowed.contains(&json!(0)) {
             allowed.retain(|number| *number != row["want_check"]["total"]);
         }
+        allowed.extend(RIGHT_IN_PART.iter().filter(|(id, ..)| row["id"] == *id).map(|(_, passed, _)| json!(passed)));
         let stdout = answer["stdout"].as_str().unwrap_or("");
         let tells = row["forbid_stdout"].as_str().is_some_and(|text| stdout.contains(text));
         if status != 200 || !allowed.contains(passed) || answer["status"] == "infrastructure_error" || tells {

@@ -146,8 +146,8 @@ async fn a_client_that_leaves_stops_its_guest() {
 
 #[tokio::test]
 async fn a_client_that_leaves_the_queue_is_not_run() {
-    let server = Server::start(&["--workers", "1", "--slots", "1"]);
-    let first = server.execute(json!({"code": BUSY}));
+    let server = Server::start(&["--workers", "1", "--slots", "2"]);
+    let first = async { tokio::join!(server.execute(json!({"code": BUSY})), server.execute(json!({"code": BUSY}))).0 };
     let second = async {
         tokio::time::sleep(Duration::from_millis(200)).await;
         let waiting = server.execute(endless("while True: pass"));

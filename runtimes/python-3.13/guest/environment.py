@@ -78,7 +78,6 @@ def prepare():
     import _proofbox_warmup as warmup
 
     warmup.walk()
-    _leave_nothing_random()
 
 
 _started = False
@@ -426,7 +425,7 @@ def _attempted(operation, name):
 # ---------------------------------------------------------------- randomness
 
 
-def _leave_nothing_random():
+def leave_nothing_random():
     """Each generator and each secret that an import has made is made again in the copy that uses it."""
     import random
     import tempfile

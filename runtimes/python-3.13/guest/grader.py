@@ -11,6 +11,7 @@ import _proofbox
 import _proofbox_bridge as bridge
 import _proofbox_kind_pytest  # noqa: F401: it imports pytest as it must be imported here
 import _proofbox_proxies as proxies
+import _proofbox_randomness as randomness
 from _pytest.monkeypatch import MonkeyPatch
 
 # What the candidate may do with an object of the tests that it was handed.
@@ -351,7 +352,6 @@ def prepare():
     enter = mock._patch.__enter__
     enter_dict = mock._patch_dict.__enter__
     setattr_, setenv, chdir = MonkeyPatch.setattr, MonkeyPatch.setenv, MonkeyPatch.chdir
-    seed_here = random.seed
 
     def __enter__(self):
         target = self.getter()
@@ -378,13 +378,22 @@ def prepare():
         note_inexpressible("monkeypatch.chdir")
         return chdir(self, path)
 
-    def seed(a=None, version=2):
-        seed_here(a, version)
-        if proxies.state and proxies.state.grader and not proxies.state.candidate.lost and a is not None:
-            proxies.state.ask("seed", a, version)
-
     mock._patch.__enter__, mock._patch_dict.__enter__ = __enter__, enter_patch_dict
     MonkeyPatch.setattr, MonkeyPatch.setenv, MonkeyPatch.chdir = patched_setattr, patched_setenv, patched_chdir
+    randomness.after_first_use(random, _seed_both)
+
+
+def _seed_both():
+    """`random.seed` of the tests is the candidate's, too."""
+    state, seed_here = proxies.state, random.seed
+    if not state or not state.grader:
+        return
+
+    def seed(a=None, version=2):
+        seed_here(a, version)
+        if not state.candidate.lost and a is not None:
+            state.ask("seed", a, version)
+
     random.seed = seed
 
 

@@ -13,6 +13,7 @@ nothing is lost when the guest is stopped:
 Status and error of a case as the candidate's own interpreter tells them are the candidate's word (`in_process`)."""
 
 import atexit
+import builtins
 import gc
 import linecache
 import logging
@@ -46,6 +47,8 @@ def prepare():
     _proofbox.gather(_copy_code)
     kinds.prepare()
     grader.prepare()
+    environment.leave_nothing_random()
+    vars(builtins).pop("_", None)  # what a display hook leaves
     warm_up(main)
     sys.path_importer_cache.clear()
     gc.collect()

@@ -4,10 +4,16 @@ A module-level generator is part of the image. Its exports are therefore taken o
 the first look at any of them, when the generator is seeded. What a program then holds are the original built-in
 methods, at their original speed."""
 
-__all__ = ["seed_on_first_use", "set_seed"]
+__all__ = ["after_first_use", "seed_on_first_use", "set_seed"]
 
 _seed = None  # the host's randomness
 _in_use = []
+_hooks = []
+
+
+def after_first_use(module, hook):
+    """Calls `hook` when the generator that `module` exports is first used."""
+    _hooks.append((module, hook))
 
 
 def set_seed(seed):
@@ -34,6 +40,9 @@ def seed_on_first_use(generator, modules, reseed):
         withheld.clear()
         _in_use.append(reseed)
         reseed(_seed)
+        for module, hook in _hooks:
+            if module in modules:
+                hook()
 
     for module in modules:
         namespace = vars(module)
