@@ -16,6 +16,9 @@ use crate::harness::Server;
 /// Kinds whose grading in process the README's table does not speak of.
 const NOT_IN_THE_TABLE: &[&str] = &["function_cases", "unittest", "pytest", "evaluator"];
 
+/// Files in `kinds` of whose cases some hold for wrong programs, too: adding a number to a text raises what it should.
+const TRUE_OF_WRONG_CODE: &[&str] = &["function_cases_raises"];
+
 /// Files in `kinds` whose tests can't be said when they run apart from the candidate: right programs fail there too.
 const NOT_TO_BE_SAID_APART: &[&str] = &["class_derived"];
 
@@ -171,7 +174,10 @@ impl Graded {
             "FOOLED"
         } else if answer["status"] != "failed" || answer["stderr_class"] == "infrastructure_error" {
             "the service failed, not the candidate"
-        } else if self.passed_cases() > 0 && !self.candidate.is_right_in_part() {
+        } else if self.passed_cases() > 0
+            && !self.candidate.is_right_in_part()
+            && !TRUE_OF_WRONG_CODE.contains(&self.kind.name.as_str())
+        {
             "passes a case"
         } else if answer["tests_total"] == 0 {
             "nothing was planned"
