@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::value::Value;
 use super::verdict::{CaseStatus, FailureClass};
 
+/// The directory at the root of the sandbox where the tests of a submission lie; to the candidate it does not exist.
+pub const TESTS_DIRECTORY: &str = "tests";
+
 /// What one interpreter is to run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Program {

@@ -10,9 +10,7 @@ use wasmtime_wasi::I32Exit;
 use super::bridge::{Dismissed, Seat, Side, Spent};
 use super::clock::{Clock, REALTIME};
 use super::engine::{self, PoolSize};
-use super::files::{
-    Attempts, Base, Descriptors, FilesError, FilesQuota, Output, SharedTree, Stdio, TESTS_DIRECTORY, View, lock,
-};
+use super::files::{Attempts, Base, Descriptors, FilesError, FilesQuota, Output, SharedTree, Stdio, View, lock};
 use super::image::Image;
 use super::limiter::MemoryLimiter;
 use super::metered::{Stopwatch, Times, metered};
@@ -21,7 +19,8 @@ use super::report::Reporter;
 use super::state::{OutputFlood, State, Streams, wasi};
 use crate::domain::grant::Limits;
 use crate::domain::run::{
-    Call, Deterministic, End, File, Limit, LimitHit, Outcome, Program, PythonTests, ResultWanted, TestFiles, Usage,
+    Call, Deterministic, End, File, Limit, LimitHit, Outcome, Program, PythonTests, ResultWanted, TESTS_DIRECTORY,
+    TestFiles, Usage,
 };
 use crate::domain::value::Value;
 
@@ -438,7 +437,7 @@ fn test_files_of<'a>(kind: &str, tests: &TestFiles, program: &Program) -> Vec<(&
         ("test_module", text(&tests.test_module)),
         ("module", text(&program.module)),
         ("fresh_per_case", Value::Bool(tests.fresh_per_case)),
-        ("shuffle", tests.shuffle.map_or(Value::None, |seed| Value::Int((seed >> 1).cast_signed()))),
+        ("shuffle", tests.shuffle.map_or(Value::None, |seed| Value::int(&seed.into()))),
     ]
 }
 

@@ -284,8 +284,12 @@ impl Service {
         if verdict.status == Status::Passed || outcome.report.inexpressible.is_empty() {
             return Ok((verdict, vec![outcome], queue));
         }
+        let noted = outcome.report.inexpressible;
         let (outcome, more) = self.run_one(program, grant).await?;
-        Ok((grader::python(&outcome, planned), vec![outcome], queue + more))
+        let mut verdict = grader::python(&outcome, planned);
+        // Why it was graded so: the candidate may have seen to it.
+        verdict.integrity.signals.extend(noted.into_iter().map(|what| format!("inexpressible: {what}")));
+        Ok((verdict, vec![outcome], queue + more))
     }
 
     /// One run, with the time that it waited.

@@ -278,6 +278,36 @@ async fn calls_are_compared_where_nobody_else_is() {
 }
 
 #[tokio::test]
+async fn a_result_that_can_not_cross_is_what_no_test_expects() {
+    let code = "def huge():\n    return 1 << 100_000_000\n";
+    let answer = asserts(
+        code,
+        &[
+            "try:\n    huge()\nexcept Exception:\n    pass",
+            "import unittest; unittest.TestCase().assertRaises(Exception, huge)",
+            "assert True",
+        ],
+    )
+    .await;
+    assert_eq!(statuses(&answer), ["error", "error", "passed"]);
+    assert_shows(&answer["cases"][0], json!({"stderr_class": "serialization_error"}));
+}
+
+#[tokio::test]
+async fn modules_and_dataclasses_of_the_candidate_are_used_as_elsewhere() {
+    let request = json!({
+        "code": "from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\n    y: int = 2\n",
+        "files": {"lib/__init__.py": "", "lib/deep.py": "def f():\n    return 5\n", "flat.py": "N = 3\n"},
+        "tests": {"kind": "unittest", "source": "import unittest, dataclasses\nimport lib.deep, flat\nfrom lib.deep import f\nfrom solution import P\n\
+            class T(unittest.TestCase):\n    def test_modules(self):\n        self.assertEqual((lib.deep.f(), f(), flat.N), (5, 5, 3))\n\
+            \x20   def test_dataclass(self):\n        self.assertEqual(dataclasses.asdict(P(1)), {'x': 1, 'y': 2})\n        self.assertEqual([f.name for f in dataclasses.fields(P)], ['x', 'y'])\n\
+            \x20       self.assertEqual(P(1), P(1, 2))\n"},
+    });
+    let answer = Server::shared().execute(request).await;
+    assert_shows(&answer, json!({"status": "passed", "tests_total": 2}));
+}
+
+#[tokio::test]
 async fn auto_runs_in_process_what_can_not_be_said_apart() {
     let source = "import unittest, os\nfrom unittest.mock import patch\nimport solution\nclass T(unittest.TestCase):\n\
                   \x20   @patch('os.path.exists', return_value=True)\n    def test_a(self, mock):\n        self.assertTrue(solution.f())\n        mock.assert_called_once()\n";

@@ -48,6 +48,8 @@ def ask(*request):
         return value
     if isinstance(value, BaseException):
         raise value
+    if type(value) is str:
+        raise crossing.CannotCross(f"the result can't leave its interpreter: {value[:200]}")
     proxies.state.nonsense()
 
 
@@ -90,6 +92,6 @@ def _answer(request, received, asked):
         return _exchange(REPLY, (*reply, changes), [], received, asked)
     except SystemError:
         raise
-    except Exception as error:
-        # Too large, too deep, or altered by its own encoding.
-        return _exchange(REPLY, (False, TypeError(f"the result can't leave its interpreter: {report.text_of(error, 200)}"), None), [], None, asked)
+    except BaseException as error:
+        # Too large, too deep, or altered by its own encoding: the reply is no exception then, but a text.
+        return _exchange(REPLY, (False, report.text_of(error, 200), None), [], None, asked)

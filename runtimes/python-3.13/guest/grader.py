@@ -291,7 +291,8 @@ class ProxyModule(types.ModuleType):
         return found(ask("get", self._proofbox_number, name), (self.__name__, name))
 
     def __setattr__(self, name, value):
-        if name.startswith("__"):
+        # A module of a package is set on it by the import system.
+        if name.startswith("__") or isinstance(value, ProxyModule):
             types.ModuleType.__setattr__(self, name, value)
         elif self._proofbox_number is None:
             ask("set_global", name, value)

@@ -42,7 +42,7 @@ class UnitTests:
             self.names = [self.test_module or "tests"]
             return grading.failed_to_load(candidate, cases, self.names[0], error)
         order = list(range(len(tests)))
-        if self.shuffle:
+        if self.shuffle is not None:
             order = _shuffled(tests, self.shuffle)
         ids = [_case_name(test, self.test_module or "tests") for test in tests]
         self.names = grading.unique(ids[at] for at in order)

@@ -9,6 +9,7 @@ In the grader's interpreter what a proxy *does* is the candidate's word. So comp
 here (it is not equal, and has no order); operators between one and plain data are passed on only for classes that the
 tests themselves name, and must give an object again; `in` looks at the items here, unless the class is so named."""
 
+import dataclasses
 import importlib
 import inspect
 import sys
@@ -383,7 +384,11 @@ class Mirror(type):
         return state.ask("call", number_at_home(cls), args, kwargs)
 
     def __getattr__(cls, name):
-        return state.ask("get", number_at_home(cls), name)
+        value = state.ask("get", number_at_home(cls), name)
+        if name == "__dataclass_fields__":
+            # `dataclasses` knows fields by marks that are objects of its own.
+            return {name: _field(name) for name in value}
+        return value
 
     def __setattr__(cls, name, value):
         state.ask("set", number_at_home(cls), name, value)
@@ -409,6 +414,12 @@ class Mirror(type):
     def __dir__(cls):
         return state.ask("dir", number_at_home(cls))
 
+
+
+def _field(name):
+    field = dataclasses.field()
+    field.name, field._field_type = name, dataclasses._FIELD
+    return field
 
 
 def special(proxy, name, *args):

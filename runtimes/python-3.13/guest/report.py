@@ -29,6 +29,8 @@ def class_of(error):
     """The `stderr_class` of an exception that ended the snippet or a case."""
     from _proofbox_environment import is_unsupported
 
+    if type(error).__name__ == "CannotCross":
+        return "serialization_error"
     # The candidate's interpreter ended, and the host has said how (bridge.py).
     if type(error).__name__ == "CandidateGone":
         return error.failure_class

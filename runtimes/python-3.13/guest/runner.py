@@ -154,7 +154,11 @@ def _grade(request):
     # A snippet that can't be imported has no tests to pass; how it failed the host knows from itself. But how many
     # there are may be known only when they are loaded.
     if not other.gone() or not plan.names:
-        plan.run(other, cases)
+        try:
+            plan.run(other, cases)
+        except BaseException as error:
+            cases.failures += 1
+            _proofbox.post(("error", report.describe(error)))
     if proxies.state.signals:
         _proofbox.post(("signals", list(proxies.state.signals)))
     return 1 if cases.failures else 0

@@ -284,11 +284,11 @@ class Complexity:
     def run(self, candidate, cases):
         code = compile(self.generator, TESTS, "exec", dont_inherit=True)
         namespace = {"__name__": "tests"}
-        function = candidate.fetch(self.entry_point)
         for index, size in enumerate(self.sizes):
             try:
                 if not index:
                     exec(code, namespace)
+                    function = candidate.fetch(self.entry_point)
                 arguments = namespace["generate"](size)
                 arguments = arguments if type(arguments) is tuple else (arguments,)
             except BaseException as error:

@@ -296,6 +296,9 @@ fn is_path(text: &str) -> bool {
 }
 
 fn files_of(files: BTreeMap<String, FileContent>) -> Result<Vec<File>, ApiError> {
+    if let Some(path) = files.keys().find(|path| path.starts_with('/') || path.split('/').any(|part| part == "..")) {
+        return Err(ApiError::meaningless(format!("tests.files.{path}"), "a path of the tests' own, without `..`"));
+    }
     files.into_iter().map(|file| file_of("tests.files", file)).collect()
 }
 

@@ -12,7 +12,7 @@ use super::tests::tests_of;
 use crate::domain::canonical_json::canonical;
 use crate::domain::grant::{AskedLimits, Limits};
 use crate::domain::run::{
-    Attempt, Deterministic, ErrorReport, File, GraderOutcome, Program, PythonTests, ResultWanted,
+    Attempt, Deterministic, ErrorReport, File, GraderOutcome, Program, PythonTests, ResultWanted, TESTS_DIRECTORY,
 };
 use crate::domain::submission::{Complexity, Grading, ReceiptAsked, Submission, Tests};
 use crate::domain::verdict::{CaseResult, FailureClass};
@@ -259,7 +259,7 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
             args: request.args,
             stdin: request.stdin.into_bytes(),
             env: request.env.into_iter().collect(),
-            files: request.files.into_iter().map(|file| file_of("files", file)).collect::<Result<_, _>>()?,
+            files: request.files.into_iter().map(candidates_file).collect::<Result<_, _>>()?,
             fetch_files: request.fetch_files,
             result,
             tests: None,
@@ -286,6 +286,25 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
         lint: request.lint,
         receipt,
     })
+}
+
+/// A file of the candidate's: not where the tests import their own from.
+fn candidates_file(file: (String, FileContent)) -> Result<File, ApiError> {
+    let mut place = vec!["home", "user"];
+    if file.0.starts_with('/') {
+        place.clear();
+    }
+    for part in file.0.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        if part == ".." {
+            place.pop();
+        } else {
+            place.push(part);
+        }
+    }
+    if place.first() == Some(&TESTS_DIRECTORY) {
+        return Err(ApiError::meaningless(format!("files.{}", file.0), "this directory belongs to the tests"));
+    }
+    file_of("files", file)
 }
 
 /// A file of the request, which stands in the field `of`.

@@ -44,4 +44,4 @@ pub use path::{HOME, MAXIMUM_DEPTH, MAXIMUM_NAME, MAXIMUM_PATH, PathFault, TEMPO
 pub use path_calls::PathAt;
 pub use requests::FileEntry;
 pub use stdio::{Output, Stdio};
-pub use tree::{FileKind, FilesQuota, FilesUsage, SharedTree, TESTS_DIRECTORY, Tree, View, lock};
+pub use tree::{FileKind, FilesQuota, FilesUsage, SharedTree, Tree, View, lock};

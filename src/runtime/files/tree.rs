@@ -93,12 +93,9 @@ pub enum View {
     /// All of it.
     #[default]
     Whole,
-    /// Not [`TESTS_DIRECTORY`]: to the candidate it does not exist.
+    /// Not [`TESTS_DIRECTORY`](crate::domain::run::TESTS_DIRECTORY): to the candidate it does not exist.
     WithoutTests,
 }
-
-/// The directory at the root where the tests of a submission lie.
-pub const TESTS_DIRECTORY: &str = "tests";
 
 /// Names and content are the guest's, and must not get into a log by accident.
 impl std::fmt::Debug for Tree {

@@ -3,7 +3,8 @@
 use super::error::Fault;
 use super::inodes::{PARENT_POSITION, Place, ROOT, SELF_POSITION};
 use super::path::{MAXIMUM_NAME, plain};
-use super::tree::{FileKind, TESTS_DIRECTORY, Tree, View};
+use super::tree::{FileKind, Tree, View};
+use crate::domain::run::TESTS_DIRECTORY;
 
 /// Symbolic links followed for one path, as on Linux.
 const MAXIMUM_LINKS: u32 = 40;
