@@ -584,6 +584,8 @@ def _close(self):
 def _getattr(self, name):
     if name == "__signature__":
         return _signature(self)
+    if name == "__dataclass_fields__":
+        return getattr(type(self), name)
     return state.ask("get", number_at_home(self), name)
 
 
