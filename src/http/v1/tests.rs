@@ -19,6 +19,7 @@ use crate::http::extract::{Object, parse_part};
 #[schema(as = Tests)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[expect(
+    clippy::large_enum_variant,
     dead_code,
     reason = "the contract's description; each kind is parsed by itself, so that errors name the field"
 )]
