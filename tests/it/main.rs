@@ -16,6 +16,7 @@ mod hostile;
 mod image;
 mod input;
 mod isolated;
+mod kinds;
 mod leaks;
 mod limits;
 mod lint;
