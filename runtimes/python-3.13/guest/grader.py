@@ -15,9 +15,7 @@ import _proofbox_randomness as randomness
 from _pytest.monkeypatch import MonkeyPatch
 
 # What the candidate may do with an object of the tests that it was handed.
-_SPECIALS = frozenset({
-    *proxies.SPECIALS, "__iter__", "__next__", "__len__", "__getitem__", "__setitem__", "__delitem__",
-})  # fmt: skip
+_SPECIALS = frozenset(proxies.SPECIALS)
 _METADATA = frozenset({"__name__", "__qualname__", "__doc__"})
 # Attributes without an underscore that lead to code, frames and what they hold.
 _INNARDS = ("gi_", "cr_", "ag_", "tb_", "f_", "co_", "func_")
@@ -77,17 +75,7 @@ def _special(number, name, arguments):
     return getattr(type(target), name)(target, *arguments)
 
 
-def _plain(number):
-    return crossing_plain(proxies.state.objects[number])
-
-
-def crossing_plain(value):
-    if isinstance(value, list):
-        return list(value)
-    return dict(value) if isinstance(value, dict) else set(value)
-
-
-OPERATIONS = {
+_OPERATIONS = {
     "call": lambda number, arguments, keywords: proxies.state.objects[number](*arguments, **keywords),
     "get": _get,
     "set": _set,
@@ -95,13 +83,12 @@ OPERATIONS = {
     "dir": lambda number: [name for name in dir(proxies.state.objects[number]) if not name.startswith("_")],
     "index": lambda number, key: proxies.state.objects[number][key],
     "special": _special,
-    "plain": _plain,
     "signature": lambda number: proxies.signature_of(proxies.state.objects[number]),
 }
 
 
 def _perform(operation, *arguments):
-    return OPERATIONS[operation](*arguments)
+    return _OPERATIONS[operation](*arguments)
 
 
 def _nonsense():

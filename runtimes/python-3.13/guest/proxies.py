@@ -97,9 +97,7 @@ def number_of(value):
 
 def reduce_object(value):
     kind = type(value)
-    if type(kind) is Mirror:
-        return "yours", number_at_home(value)
-    if kind is Mirror:
+    if type(kind) is Mirror or kind is Mirror:
         return "yours", number_at_home(value)
     if isinstance(value, type):
         return _reduce_class(value)
