@@ -12,7 +12,7 @@ use super::harmless::harmless;
 use crate::app::App;
 use crate::config::{self, Config};
 use crate::domain::grant::AskedLimits;
-use crate::domain::run::{Program, PythonTests};
+use crate::domain::run::{Program, PythonTests, TestFiles};
 use crate::domain::submission::{Grading, Submission, Tests};
 use crate::domain::verdict::{CaseStatus, Status};
 use crate::http::answer_of;
@@ -32,6 +32,9 @@ pub struct RunArguments {
     /// What the tests are [default: check-function when they define check(candidate), else script]
     #[arg(long, value_enum)]
     kind: Option<Kind>,
+    /// The name under which unittest and pytest tests import the snippet
+    #[arg(long, value_name = "NAME", default_value = "solution")]
+    module: String,
     /// The function that check(candidate) is given [default: the last one of the snippet]
     #[arg(long, value_name = "NAME")]
     entry_point: Option<String>,
@@ -63,6 +66,12 @@ enum Kind {
     CheckFunction,
     /// One case: running to the end
     Script,
+    /// Each test method a case
+    Unittest,
+    /// Each item that pytest collects a case
+    Pytest,
+    /// Each example of the snippet's docstrings a case; needs no file of tests
+    Doctest,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -79,7 +88,12 @@ enum GradingArgument {
 pub fn run(arguments: RunArguments, config: Config) -> anyhow::Result<ExitCode> {
     let code = read(&arguments.file)?;
     let tests = match &arguments.tests {
-        Some(path) => Some(tests_of(read(path)?, arguments.kind, arguments.entry_point.as_deref(), &code)?),
+        Some(path) => {
+            Some(tests_of(read(path)?, arguments.kind, arguments.entry_point.as_deref(), &arguments.module, &code)?)
+        }
+        None if arguments.kind == Some(Kind::Doctest) => {
+            Some(tests_of(String::new(), arguments.kind, None, &arguments.module, &code)?)
+        }
         None => None,
     };
     let mut stdin = Vec::new();
@@ -138,14 +152,36 @@ fn read(path: &Path) -> anyhow::Result<String> {
     String::from_utf8(bytes).with_context(|| format!("{} is not UTF-8", path.display()))
 }
 
-fn tests_of(source: String, kind: Option<Kind>, entry_point: Option<&str>, code: &str) -> anyhow::Result<Tests> {
+fn tests_of(
+    source: String,
+    kind: Option<Kind>,
+    entry_point: Option<&str>,
+    module: &str,
+    code: &str,
+) -> anyhow::Result<Tests> {
     let kind = kind.unwrap_or(if source.lines().any(|line| line.starts_with("def check(")) {
         Kind::CheckFunction
     } else {
         Kind::Script
     });
+    let in_files =
+        || TestFiles { source: Some(source.clone()), test_module: None, fresh_per_case: false, shuffle: None };
+    let mut module = Some(module.to_owned());
     let tests = match kind {
-        Kind::Script => PythonTests::Script { source },
+        Kind::Unittest => PythonTests::Unittest(in_files()),
+        Kind::Pytest => PythonTests::Pytest(in_files()),
+        Kind::Doctest => PythonTests::Doctest,
+        Kind::Script | Kind::Asserts | Kind::CheckFunction => {
+            module = None;
+            script_of(source, kind, entry_point, code)?
+        }
+    };
+    Ok(Tests::Python { tests, module, files: Vec::new(), expected: Vec::new() })
+}
+
+/// Tests that use the snippet's names as their own.
+fn script_of(source: String, kind: Kind, entry_point: Option<&str>, code: &str) -> anyhow::Result<PythonTests> {
+    Ok(match kind {
         Kind::Asserts => PythonTests::Asserts {
             setup: String::new(),
             asserts: source.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect(),
@@ -159,8 +195,8 @@ fn tests_of(source: String, kind: Option<Kind>, entry_point: Option<&str>, code:
                 .to_owned();
             PythonTests::CheckFunction { source, entry_point }
         }
-    };
-    Ok(Tests::Python { tests, module: None, files: Vec::new(), expected: Vec::new() })
+        Kind::Script | Kind::Unittest | Kind::Pytest | Kind::Doctest => PythonTests::Script { source },
+    })
 }
 
 /// Output as the snippet wrote it, then what became of it. Control characters are shown, not obeyed.

@@ -43,6 +43,33 @@ fn picture(output: &Output) -> (Option<i32>, String, String) {
 }
 
 #[test]
+fn run_grades_by_the_frameworks_too() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("it can be written");
+        path
+    };
+    let code = write("code.py", "def add(a, b):\n    \"\"\"\n    >>> add(1, 2)\n    3\n    \"\"\"\n    return a + b\n");
+    let code = code.to_str().expect("UTF-8");
+    let unit = write(
+        "unit.py",
+        "import unittest\nfrom code_ import add\nclass T(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(add(1, 2), 3)\n",
+    );
+    let py = write("py.py", "from code_ import add\ndef test_a():\n    assert add(1, 2) == 3\n");
+    for (kind, tests) in [("unittest", Some(unit)), ("pytest", Some(py)), ("doctest", None)] {
+        let mut arguments = vec!["run", code, "--kind", kind, "--module", "code_"];
+        let tests = tests.map(|path| path.to_str().expect("UTF-8").to_owned());
+        if let Some(tests) = &tests {
+            arguments.extend(["--tests", tests]);
+        }
+        let output = crate::harness::proofbox(&arguments).output().expect("it can be started");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.contains("1 of 1 passed"), "{kind}: {said}");
+    }
+}
+
+#[test]
 fn a_file_runs_as_under_python() {
     let code = "import sys\nprint('out', input(), sys.argv[1:])\nprint('err', file=sys.stderr)\nsys.exit(3)\n";
     let directory = files(&[("a.py", code)]);

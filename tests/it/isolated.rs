@@ -90,6 +90,14 @@ async fn what_the_candidate_alters_is_altered_for_the_tests() {
 }
 
 #[tokio::test]
+async fn an_argument_that_was_changed_and_is_passed_again_is_noted() {
+    let code = "def f(xs):\n    xs.append(1)\n    return len(xs)\n";
+    let signals = async |checks: &[&str]| hold(code, checks).await["integrity"]["signals"].clone();
+    assert_eq!(signals(&["assert f([]) == 1", "assert f([]) == 1"]).await, json!([]));
+    assert_eq!(signals(&["xs = []; assert f(xs) == 1; assert f(xs) == 2"]).await, json!(["changed_argument_reused"]));
+}
+
+#[tokio::test]
 async fn objects_stay_where_they_are_and_are_used_from_here() {
     let code = "class Stack(list):\n    def push(self, x):\n        self.append(x)\n\
                 class Point:\n    count = 0\n    def __init__(self, x):\n        self.x = x\n        Point.count += 1\n\

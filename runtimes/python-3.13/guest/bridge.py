@@ -42,8 +42,11 @@ def ask(*request):
         succeeded, value, changes = message
     except SystemError:
         proxies.state.nonsense()
+    if proxies.state.altered:
+        proxies.note_reuse(sent)
     if changes:
         crossing.apply(changes, sent)
+        proxies.state.altered.extend(sent[index] for index, _ in changes)
     if succeeded is True:
         return value
     if isinstance(value, BaseException):

@@ -25,7 +25,7 @@ class State:
     __slots__ = (
         "grader", "objects", "numbers", "proxies", "mirrors", "homes", "described", "generation", "signals", "named", "paths",
         "ask", "perform", "nonsense", "refresh", "check_may_leave", "inexpressible", "candidate", "streams", "noted", "namespace",
-        "runner",
+        "runner", "altered",
     )  # fmt: skip
 
     def __init__(self):
@@ -33,6 +33,7 @@ class State:
         self.signals = {}  # what was seen that an honest candidate does not need (grader only)
         self.named = {}  # mirrors that the tests name
         self.paths = {}  # by which name mirrors were found
+        self.altered = []  # arguments that the other side has changed
         self.generation = 0  # of which interpreter of the candidate: each fresh one begins with no objects
         self.namespace = self.runner = self.candidate = self.refresh = self.check_may_leave = self.inexpressible = None
         self.clear()
@@ -82,6 +83,13 @@ _BY_DEFAULT = {name: getattr(object, name) for name in SPECIALS if hasattr(objec
 
 def signal(name):
     state.signals[name] = True
+
+
+def note_reuse(sent):
+    """An argument that one call has changed and the next one gets: few tests mean that."""
+    if state.grader and any(each is known for each in sent for known in state.altered):
+        signal("changed_argument_reused")
+        state.altered.clear()
 
 
 # ---------------------------------------------------------------- out
