@@ -148,6 +148,15 @@ class Checks:
         self.cases.begin(index)
 
 
+def segment(lines, node):
+    """The source of a statement; columns count bytes."""
+    first, last = node.lineno - 1, node.end_lineno - 1
+    if first == last:
+        return lines[first][node.col_offset : node.end_col_offset].decode("utf-8", "replace")
+    parts = [lines[first][node.col_offset :], *lines[first + 1 : last], lines[last][: node.end_col_offset]]
+    return b"\n".join(parts).decode("utf-8", "replace")
+
+
 class CheckFunction:
     """`check(candidate)`: each top-level statement of its body that asserts is a case, the rest runs as written
     (HumanEval). Without such a statement the whole call is the one case."""
@@ -168,7 +177,9 @@ class CheckFunction:
         statements = [node for node in checks[-1].body if has_assert(node)] if checks else []
         self.split = bool(statements)
         if self.split:
-            self.names = [shorten(ast.get_source_segment(source, node) or "assert") for node in statements]
+            # As ast.get_source_segment, which would split the whole source for each.
+            lines = source.replace("\r\n", "\n").replace("\r", "\n").encode().split(b"\n")
+            self.names = [shorten(segment(lines, node)) for node in statements]
             checks[-1].body = self.instrument(checks[-1].body)
             ast.fix_missing_locations(self.tree)
 
