@@ -406,6 +406,22 @@ pub struct Usage {
     pub memory_refused: bool,
 }
 
+impl Attempt {
+    /// Adds the attempts of a further run: the same attempt in several runs is one attempt.
+    pub fn merge(all: &mut Vec<Self>, more: Vec<Self>) {
+        for attempt in more {
+            let same = |known: &&mut Self| {
+                (known.kind, known.allowed, &known.operation, &known.target)
+                    == (attempt.kind, attempt.allowed, &attempt.operation, &attempt.target)
+            };
+            match all.iter_mut().find(same) {
+                Some(known) => known.count = known.count.saturating_add(attempt.count),
+                None => all.push(attempt),
+            }
+        }
+    }
+}
+
 /// Something outside the sandbox that the guest tried to reach.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {

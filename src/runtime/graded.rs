@@ -109,7 +109,7 @@ fn merged(candidates: Vec<Outcome>, grader: Outcome, output_bytes: u64) -> Outco
         whole.usage = sum(&whole.usage, &next.usage);
         whole.stdout = joined(&whole.stdout, &next.stdout, output_bytes);
         whole.stderr = joined(&whole.stderr, &next.stderr, output_bytes);
-        merge_attempts(&mut whole.attempts, next.attempts);
+        Attempt::merge(&mut whole.attempts, next.attempts);
         whole.attempts_dropped += next.attempts_dropped;
         whole.end = worse(whole.end, next.end);
         whole.report.error = whole.report.error.or(next.report.error);
@@ -163,17 +163,4 @@ fn joined(a: &Captured, b: &Captured, limit: u64) -> Captured {
         capture.write(part);
     }
     Captured { total_bytes: a.total_bytes + b.total_bytes, ..capture.finish() }
-}
-
-fn merge_attempts(all: &mut Vec<Attempt>, more: Vec<Attempt>) {
-    for attempt in more {
-        let same = |known: &&mut Attempt| {
-            (known.kind, known.allowed, &known.operation, &known.target)
-                == (attempt.kind, attempt.allowed, &attempt.operation, &attempt.target)
-        };
-        match all.iter_mut().find(same) {
-            Some(known) => known.count = known.count.saturating_add(attempt.count),
-            None => all.push(attempt),
-        }
-    }
 }

@@ -386,7 +386,10 @@ fn executed(
         .unwrap_or(0);
     let attempts_dropped = outcomes.iter().map(|outcome| outcome.attempts_dropped).sum();
     let mut outcomes = outcomes;
-    let attempts = merged(outcomes.iter_mut().flat_map(|outcome| std::mem::take(&mut outcome.attempts)));
+    let mut attempts = Vec::new();
+    for outcome in &mut outcomes {
+        Attempt::merge(&mut attempts, std::mem::take(&mut outcome.attempts));
+    }
     let shown = if outcomes.is_empty() { None } else { Some(outcomes.swap_remove(spoken_of)) };
     let (mut evaluation, mut grader) = (None, None);
     let (stdout, stderr, result, files, files_error) = match shown {
@@ -417,23 +420,6 @@ fn executed(
         lint: None,
         receipt: None,
     }
-}
-
-/// The same attempt in several runs is one attempt.
-fn merged(attempts: impl Iterator<Item = Attempt>) -> Vec<Attempt> {
-    let mut all: Vec<Attempt> = Vec::new();
-    for attempt in attempts {
-        let same = |known: &&mut Attempt| {
-            (known.kind, known.allowed) == (attempt.kind, attempt.allowed)
-                && known.operation == attempt.operation
-                && known.target == attempt.target
-        };
-        match all.iter_mut().find(same) {
-            Some(known) => known.count = known.count.saturating_add(attempt.count),
-            None => all.push(attempt),
-        }
-    }
-    all
 }
 
 /// Nothing was graded: the client may try again.

@@ -22,7 +22,7 @@ async fn each_attempt_is_reported_by_kind_and_target() {
         ("open('../../etc/shadow')", refused("file", "open", "/etc/shadow")),
         ("open('/proc/self/environ', 'rb')", refused("file", "open", "/proc/self/environ")),
         ("import os; os.listdir('/proc')", refused("file", "open", "/proc")),
-        ("import os; os.stat('/root/.ssh/id_rsa')", refused("file", "stat", "/root/.ssh/id_rsa")),
+        ("import os; os.stat('/home/admin/.ssh/id_rsa')", refused("file", "stat", "/home/admin/.ssh/id_rsa")),
         ("import socket; socket.socket()", refused("network", "socket", "AF_INET")),
         (
             "import socket; socket.create_connection(('example.com', 80))",
