@@ -44,7 +44,10 @@ impl App {
         let workers = WorkerPool::start(settings, Arc::clone(&metrics));
         workers.wait_ready().await.context("starting the workers")?;
         let capacity = Capacity::new(config.workers * config.slots as usize, config.queue);
-        let service = Arc::new(Service::new(Sandbox::new(workers), policies, capacity, image, metrics, receipts));
+        let directory = config.policies_dir.clone();
+        let sandbox = Sandbox::new(workers);
+        let service = Service::new(sandbox, policies, directory, capacity, image, metrics, receipts);
+        let service = Arc::new(service);
         Ok(Self { service, body_bytes: config.body_bytes, drain: config.drain })
     }
 

@@ -30,4 +30,5 @@ pub mod policy;
 pub mod runtime;
 pub mod sandbox;
 pub mod service;
+pub mod syntax;
 pub mod worker;

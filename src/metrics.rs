@@ -3,8 +3,9 @@
 use prometheus::{Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder};
 
 /// Seconds: from a fresh interpreter's half a millisecond to the longest wall limit.
-const DURATIONS: [f64; 16] =
-    [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 300.0];
+const DURATIONS: [f64; 18] = [
+    0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 300.0,
+];
 
 /// The service's counters.
 pub struct Metrics {
@@ -31,6 +32,12 @@ pub struct Metrics {
     pub refused_busy: IntCounter,
     /// Workers that were replaced.
     pub worker_restarts: IntCounter,
+    /// Snippets that the policy gate looked at, by policy and decision.
+    pub scans: IntCounterVec,
+    /// Findings that blocked a snippet, by scanner and rule: both are words of ours, or of a policy file.
+    pub policy_blocks: IntCounterVec,
+    /// Seconds that the policy gate took.
+    pub scan_seconds: Histogram,
 }
 
 impl Metrics {
@@ -60,6 +67,17 @@ impl Metrics {
             instances_live: gauge("proofbox_instances_live", "Interpreters alive."),
             queue_length: gauge("proofbox_queue_length", "Submissions waiting for a place."),
             refused_busy: counter("proofbox_refused_busy_total", "Submissions refused because the queue was full."),
+            scans: counters(
+                "proofbox_scans_total",
+                "Snippets that the policy gate looked at, by policy and decision.",
+                &["policy", "decision"],
+            ),
+            policy_blocks: counters(
+                "proofbox_policy_blocks_total",
+                "Findings that blocked a snippet, by scanner and rule.",
+                &["scanner", "rule"],
+            ),
+            scan_seconds: histogram("proofbox_scan_seconds", "Time that the policy gate took."),
             worker_restarts: counter("proofbox_worker_restarts_total", "Worker processes that were replaced."),
             registry,
         }

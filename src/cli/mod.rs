@@ -2,8 +2,10 @@
 
 mod eval;
 mod harmless;
+mod policy;
 mod run;
 mod runtime;
+mod scan;
 mod serve;
 mod verify;
 
@@ -41,6 +43,11 @@ enum Command {
     Run(run::RunArguments),
     /// Grade a suite, and report on it; needs no server
     Eval(eval::EvalArguments),
+    /// Look at Python files with a policy's gate, and run nothing: exit code 0 when all may run, 1 when one may not
+    Scan(scan::ScanArguments),
+    /// Policy packs: check those of a directory
+    #[command(subcommand)]
+    Policy(policy::PolicyCommand),
     /// Check a receipt: exit code 0 when it is valid, 1 when it is not
     Verify(verify::VerifyArguments),
     /// The Python runtime: build it, or tell what is there
@@ -86,6 +93,8 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Serve(server) => serve::serve(&settings(server)?),
         Command::Run(arguments) => run::run(arguments, settings(ServerSettings::default())?),
         Command::Eval(arguments) => eval::eval(arguments, &settings(ServerSettings::default())?),
+        Command::Scan(arguments) => scan::scan(&arguments, &settings(ServerSettings::default())?),
+        Command::Policy(command) => policy::policy(&command),
         Command::Verify(arguments) => verify::verify(&arguments),
         Command::Runtime(command) => runtime::runtime(&command, &settings(ServerSettings::default())?),
         Command::Worker => worker::process::main().map(|()| ExitCode::SUCCESS),

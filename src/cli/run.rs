@@ -104,12 +104,12 @@ pub fn run(arguments: RunArguments, config: Config) -> anyhow::Result<ExitCode> 
         code_field: "code",
         program: Program { code, args: arguments.args, stdin, ..Program::default() },
         tests,
-        grading: match arguments.grading {
+        grading: Some(match arguments.grading {
             GradingArgument::Isolated => Grading::Isolated,
             GradingArgument::InProcess => Grading::InProcess,
             GradingArgument::Auto => Grading::Auto,
-        },
-        hidden: false,
+        }),
+        hidden: None,
         repeat: 1,
         complexity: None,
         policy: arguments.policy,
@@ -127,7 +127,7 @@ pub fn run(arguments: RunArguments, config: Config) -> anyhow::Result<ExitCode> 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (executed, image) = runtime.block_on(async {
         let app = App::new(&config).await?;
-        let executed = app.service().execute(submission).await?;
+        let executed = app.service().submit(submission).await?;
         anyhow::Ok((executed, app.service().image().clone()))
     })?;
     let exit_code = u8::try_from(executed.verdict.exit_code).unwrap_or(1);

@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context;
 use tokio::net::TcpListener;
@@ -11,7 +12,7 @@ use tracing_subscriber::EnvFilter;
 use crate::app::App;
 use crate::config::Config;
 
-/// Serves until SIGINT or SIGTERM.
+/// Serves until SIGINT or SIGTERM. SIGHUP has the policies read again.
 pub fn serve(config: &Config) -> anyhow::Result<ExitCode> {
     let filter =
         EnvFilter::try_new(&config.log).with_context(|| format!("--log (PROOFBOX_LOG) is {:?}", config.log))?;
@@ -30,7 +31,20 @@ pub fn serve(config: &Config) -> anyhow::Result<ExitCode> {
         let address = listener.local_addr()?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
+        let mut hangup = signal(SignalKind::hangup())?;
         let app = App::new(config).await?;
+        let service = Arc::clone(app.service());
+        // Ends with the runtime, after the last request.
+        tokio::spawn(async move {
+            while hangup.recv().await.is_some() {
+                let service = Arc::clone(&service);
+                match tokio::task::spawn_blocking(move || service.reload_policies()).await {
+                    Ok(Ok(())) => tracing::info!("the policies were read again"),
+                    Ok(Err(error)) => tracing::error!(%error, "the policies stay as they were"),
+                    Err(_) => tracing::error!("reading the policies failed; they stay as they were"),
+                }
+            }
+        });
         tracing::info!(%address, workers = config.workers, "serving");
         app.serve(listener, async move {
             tokio::select! {

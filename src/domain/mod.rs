@@ -8,3 +8,4 @@ pub mod run;
 pub mod submission;
 pub mod value;
 pub mod verdict;
+pub mod words;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::value::Value;
 use super::verdict::{CaseStatus, FailureClass};
+use super::words::words;
 
 /// The directory at the root of the sandbox where the tests of a submission lie; to the candidate it does not exist.
 pub const TESTS_DIRECTORY: &str = "tests";
@@ -437,33 +438,19 @@ pub struct Attempt {
     pub count: u64,
 }
 
-/// What kind of thing was tried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AttemptKind {
-    /// A path.
-    File,
-    /// A host or socket.
-    Network,
-    /// An environment variable.
-    Environment,
-    /// A process.
-    Process,
-    /// A thread.
-    Thread,
-}
-
-impl AttemptKind {
-    /// The word the guest and the wire use.
-    pub fn parse(word: &str) -> Option<Self> {
-        Some(match word {
-            "file" => Self::File,
-            "network" => Self::Network,
-            "environment" => Self::Environment,
-            "process" => Self::Process,
-            "thread" => Self::Thread,
-            _ => return None,
-        })
+words! {
+    /// What kind of thing was tried.
+    AttemptKind {
+        /// A path.
+        File = "file",
+        /// A host or socket.
+        Network = "network",
+        /// An environment variable.
+        Environment = "environment",
+        /// A process.
+        Process = "process",
+        /// A thread.
+        Thread = "thread",
     }
 }
 

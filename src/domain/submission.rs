@@ -15,10 +15,10 @@ pub struct Submission {
     pub code_field: &'static str,
     /// What it is graded by; without it the snippet is only run.
     pub tests: Option<Tests>,
-    /// Where the tests run.
-    pub grading: Grading,
-    /// Whether the answer must give nothing of the tests away.
-    pub hidden: bool,
+    /// Where the tests run; otherwise as the policy has it.
+    pub grading: Option<Grading>,
+    /// Whether the answer must give nothing of the tests away; otherwise as the policy has it.
+    pub hidden: Option<bool>,
     /// How often the whole grading is run, to find what does not always end the same.
     pub repeat: u32,
     /// How fuel grows with the size of the input, where that is asked.

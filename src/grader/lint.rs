@@ -17,14 +17,14 @@ use ruff_linter::registry::Rule;
 use ruff_linter::settings::LinterSettings;
 use ruff_linter::settings::flags::Noqa;
 use ruff_linter::source_kind::SourceKind;
-use ruff_python_ast::token::TokenKind;
 use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, TraversalSignal};
 use ruff_python_ast::{AnyNodeRef, Mod, PySourceType, PythonVersion};
-use ruff_python_parser::lexer::lex;
 use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
 use serde::Serialize;
 use tokio::sync::{Semaphore, oneshot};
 use utoipa::ToSchema;
+
+use crate::syntax::{LARGE_STACK_BYTES, tokens_nest_too_deep};
 
 /// Longest snippet that is linted. Some rules take quadratic time.
 const MOST_BYTES: usize = 256 << 10;
@@ -32,8 +32,6 @@ const MOST_BYTES: usize = 256 << 10;
 const MOST_DEPTH: usize = 1000;
 /// Where it is not worth while to parse. Ruff's parser takes some 5 KiB for a level.
 const MOST_TOKEN_DEPTH: usize = 20_000;
-/// The deepest tree that is walked was seen to need less than 3 MiB; only what is touched takes memory.
-const STACK_BYTES: usize = 64 << 20;
 /// From asking to answering.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Findings that are told.
@@ -123,13 +121,13 @@ impl Linter {
             // Nobody may be waiting any more.
             let _ = answer.send(linted.unwrap_or(Err(LintError::Failed)));
         };
-        let spawned = std::thread::Builder::new().name("lint".to_owned()).stack_size(STACK_BYTES).spawn(work);
+        let spawned = std::thread::Builder::new().name("lint".to_owned()).stack_size(LARGE_STACK_BYTES).spawn(work);
         spawned.map_err(|_| LintError::Failed)?;
         answered.await.unwrap_or(Err(LintError::Failed))
     }
 }
 
-/// Needs [`STACK_BYTES`] of stack.
+/// Needs [`LARGE_STACK_BYTES`] of stack.
 fn lint(settings: &LinterSettings, code: String) -> Result<LintReport, LintError> {
     if nests_too_deep(&code, Mode::Module) {
         return Err(LintError::TooDeep);
@@ -165,7 +163,7 @@ fn lint(settings: &LinterSettings, code: String) -> Result<LintReport, LintError
 
 /// Whether the tree of `source`, or of a text in it that could be read as an annotation, is too deep to be walked.
 fn nests_too_deep(source: &str, mode: Mode) -> bool {
-    if tokens_nest_too_deep(source, mode) {
+    if tokens_nest_too_deep(source, mode, MOST_TOKEN_DEPTH) {
         return true;
     }
     let parsed = parse_unchecked(source, ParseOptions::from(mode));
@@ -200,71 +198,6 @@ impl<'a> SourceOrderVisitor<'a> for Depth {
 
     fn leave_node(&mut self, _: AnyNodeRef<'a>) {
         self.now -= 1;
-    }
-}
-
-/// Whether so many tokens that could open a level follow each other without one that must close it. More than the depth
-/// of the tree, never less.
-fn tokens_nest_too_deep(source: &str, mode: Mode) -> bool {
-    /// Of one pair of brackets.
-    #[derive(Default)]
-    struct Level {
-        /// Operators and keywords since the last comma.
-        operators: usize,
-        /// A comma may stand in the parameters of a lambda, and does not end it.
-        lambdas: usize,
-    }
-    let mut levels = vec![Level::default()];
-    let (mut depth, mut indent) = (0, 0_usize);
-    let mut lexer = lex(source, mode);
-    loop {
-        let kind = lexer.next_token();
-        let level = levels.last_mut().expect("the outermost level is never closed");
-        match kind {
-            TokenKind::EndOfFile => return false,
-            TokenKind::Newline => {
-                levels = vec![Level::default()];
-                depth = indent;
-            }
-            TokenKind::Indent => indent += 1,
-            TokenKind::Dedent => indent = indent.saturating_sub(1),
-            TokenKind::Lpar
-            | TokenKind::Lsqb
-            | TokenKind::Lbrace
-            | TokenKind::FStringStart
-            | TokenKind::TStringStart => {
-                levels.push(Level::default());
-                depth += 1;
-            }
-            TokenKind::Rpar | TokenKind::Rsqb | TokenKind::Rbrace | TokenKind::FStringEnd | TokenKind::TStringEnd => {
-                if levels.len() > 1
-                    && let Some(closed) = levels.pop()
-                {
-                    depth -= closed.operators + closed.lambdas + 1;
-                }
-                // `f()()()` nests as well.
-                if let Some(level) = levels.last_mut() {
-                    level.operators += 1;
-                    depth += 1;
-                }
-            }
-            TokenKind::Comma => {
-                depth -= level.operators;
-                level.operators = 0;
-            }
-            TokenKind::Lambda => {
-                level.lambdas += 1;
-                depth += 1;
-            }
-            kind if kind.is_operator() || kind.is_keyword() => {
-                level.operators += 1;
-                depth += 1;
-            }
-            _ => {}
-        }
-        if depth > MOST_TOKEN_DEPTH {
-            return true;
-        }
     }
 }
 

@@ -11,7 +11,6 @@ pub mod preset;
 mod python;
 pub mod receipt;
 pub mod report;
-pub mod signals;
 mod stdin_stdout;
 pub mod values;
 

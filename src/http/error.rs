@@ -148,6 +148,13 @@ impl From<ExecuteError> for ApiError {
                     .field(field)
                     .range(number(refused.asked), number(refused.allowed))
             }
+            ExecuteError::Refused(Refusal::NotForThis { .. }) => {
+                Self::new(StatusCode::FORBIDDEN, "policy_not_allowed", message).field("policy")
+            }
+            ExecuteError::Refused(Refusal::File { field, .. }) => {
+                Self::new(StatusCode::FORBIDDEN, "file_not_allowed", message).field(field)
+            }
+            ExecuteError::Gate => Self::internal(),
             ExecuteError::TooLarge { field, asked, allowed, .. } => {
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message).field(field).range(asked, allowed)
             }

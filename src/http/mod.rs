@@ -48,6 +48,7 @@ pub fn router(service: Arc<Service>, body_bytes: usize, draining: Draining) -> R
     let shared = Shared { service, draining };
     Router::new()
         .route("/v1/execute", post(v1::execute::execute))
+        .route("/v1/scan", post(v1::scan::scan))
         .route("/v1/suites", post(v1::suites::suites))
         .route("/v1/runtime", get(v1::runtime::runtime))
         .route("/v1/policies", get(v1::policies::policies))

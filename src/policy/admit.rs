@@ -1,13 +1,19 @@
 //! From what a request asks to what it is granted.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::file::{Pack, PackError, RequestLimits};
+use super::file::{Pack, PackError};
 use crate::domain::grant::{AskedLimits, Grant, LimitRefused};
 
 /// The packs that are part of the binary.
-const BUILT_IN: [(&str, &str); 1] = [("default", include_str!("../../policies/default.toml"))];
+const BUILT_IN: [(&str, &str); 5] = [
+    ("default", include_str!("../../policies/default.toml")),
+    ("eval", include_str!("../../policies/eval.toml")),
+    ("strict", include_str!("../../policies/strict.toml")),
+    ("agent", include_str!("../../policies/agent.toml")),
+    ("permissive", include_str!("../../policies/permissive.toml")),
+];
 
 /// A request that policy does not admit.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -23,6 +29,20 @@ pub enum Refusal {
     /// It asks for too much or too little.
     #[error(transparent)]
     Limit(#[from] LimitRefused),
+    /// The pack is for certain keys.
+    #[error("the policy `{asked}` is for certain keys, and this request has none of them")]
+    NotForThis {
+        /// The name it gave.
+        asked: String,
+    },
+    /// A file that the pack does not let in, or files that it does not let out.
+    #[error("{message}")]
+    File {
+        /// The field of the request.
+        field: &'static str,
+        /// What is refused.
+        message: String,
+    },
 }
 
 /// The packs of one service.
@@ -39,34 +59,35 @@ impl Policies {
     pub fn load(directory: Option<&Path>) -> Result<Self, PackError> {
         let mut packs = BTreeMap::new();
         for (name, text) in BUILT_IN {
-            packs.insert(name.to_owned(), Pack::parse(Path::new(name), text)?);
+            packs.insert(name.to_owned(), Pack::parse(name, Path::new(name), text)?);
         }
-        let Some(directory) = directory else { return Ok(Self { packs }) };
-        let io = |path: &Path| {
-            let path = path.display().to_string();
-            move |source| PackError::Io { path, source }
-        };
-        for entry in std::fs::read_dir(directory).map_err(io(directory))? {
-            let path = entry.map_err(io(directory))?.path();
-            let Some(name) = path
-                .file_stem()
-                .and_then(|stem| stem.to_str())
-                .filter(|_| path.extension().is_some_and(|extension| extension == "toml"))
-            else {
-                continue;
-            };
-            let text = std::fs::read_to_string(&path).map_err(io(&path))?;
-            packs.insert(name.to_owned(), Pack::parse(&path, &text)?);
+        if let Some(directory) = directory {
+            for (path, pack) in Self::check(directory)? {
+                packs.insert(name_of(&path).unwrap_or_default().to_owned(), pack?);
+            }
         }
         Ok(Self { packs })
     }
 
-    /// What a request under the pack `name` may hold.
+    /// Each pack of `directory`, or what is wrong with it.
     ///
     /// # Errors
-    /// When there is no such pack.
-    pub fn request_limits(&self, name: &str) -> Result<RequestLimits, Refusal> {
-        Ok(self.pack(name)?.request)
+    /// When the directory or one of its files can't be read.
+    pub fn check(directory: &Path) -> Result<Vec<(PathBuf, Result<Pack, PackError>)>, PackError> {
+        let io = |path: &Path| {
+            let path = path.display().to_string();
+            move |source| PackError::Io { path, source }
+        };
+        let mut checked = Vec::new();
+        for entry in std::fs::read_dir(directory).map_err(io(directory))? {
+            let path = entry.map_err(io(directory))?.path();
+            let Some(name) = name_of(&path) else { continue };
+            let text = std::fs::read_to_string(&path).map_err(io(&path))?;
+            let pack = Pack::parse(name, &path, &text);
+            checked.push((path, pack));
+        }
+        checked.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(checked)
     }
 
     /// Grants what is asked for under the pack `name`.
@@ -82,15 +103,43 @@ impl Policies {
         self.packs.values().map(|pack| pack.ceiling.most.memory_bytes).max().unwrap_or(0)
     }
 
+    /// Whether none of them allows more memory than workers were started with.
+    ///
+    /// # Errors
+    /// The first that does.
+    pub fn fit_memory(&self, allowed: u64) -> Result<(), PackError> {
+        match self.packs.iter().find(|(_, pack)| pack.ceiling.most.memory_bytes > allowed) {
+            None => Ok(()),
+            Some((name, pack)) => {
+                Err(PackError::Memory { path: name.clone(), asked: pack.ceiling.most.memory_bytes, allowed })
+            }
+        }
+    }
+
     /// Every pack: name, description, limits.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Pack)> {
         self.packs.iter().map(|(name, pack)| (name.as_str(), pack))
     }
 
-    fn pack(&self, name: &str) -> Result<&Pack, Refusal> {
-        self.packs.get(name).ok_or_else(|| Refusal::UnknownPolicy {
-            asked: name.chars().take(100).collect(),
+    /// The pack of that name, for a request without a key.
+    ///
+    /// # Errors
+    /// When there is none, or it is for certain keys.
+    pub fn pack(&self, name: &str) -> Result<&Pack, Refusal> {
+        let asked = || name.chars().take(100).collect();
+        let pack = self.packs.get(name).ok_or_else(|| Refusal::UnknownPolicy {
+            asked: asked(),
             known: self.packs.keys().cloned().collect::<Vec<_>>().join(", "),
-        })
+        })?;
+        match pack.keys {
+            None => Ok(pack),
+            Some(_) => Err(Refusal::NotForThis { asked: asked() }),
+        }
     }
+}
+
+/// A pack is called as its file.
+fn name_of(path: &Path) -> Option<&str> {
+    let toml = path.extension().is_some_and(|extension| extension == "toml");
+    path.file_stem().and_then(|stem| stem.to_str()).filter(|_| toml)
 }

@@ -1,9 +1,20 @@
-//! May it run? What the operator lets a request use.
+//! May it run? What the operator lets a request use, and what is said of a snippet before it runs.
 //!
-//! Scanners that look at the snippet come beside `admit`; today a pack gives limits.
+//! A [`Pack`] is one file of an operator's: limits, and what the gate's scanners do about what they find. [`Policies`] holds
+//! those of a service. The gate ([`Gate`]) reads a snippet as Python and as text; it is what the operator wants to hear
+//! about or refuse, and not what contains a program: that is the sandbox.
 
 mod admit;
+mod excerpt;
 mod file;
+mod gate;
+mod names;
+mod report;
+mod scan;
 
 pub use admit::{Policies, Refusal};
-pub use file::{Pack, PackError, RequestLimits};
+pub use file::{BoundaryRule, Defaults, FileRules, Pack, PackError, RequestLimits};
+pub use gate::{Aggregation, Gate, GateFailed, Imports, Scanned, ScannerRules, Source};
+pub use names::{NamePattern, NamePatternError};
+pub use report::{Action, Decision, Finding, ScanReport, ScannerReport};
+pub use scan::{Capability, Scanner};

@@ -16,7 +16,7 @@ use crate::grader::complexity::{self, ComplexityReport};
 use crate::grader::lint::LintReport;
 use crate::grader::receipt::Receipt;
 use crate::grader::{self, Planned};
-use crate::policy::Refusal;
+use crate::policy::{Refusal, ScanReport};
 use crate::sandbox::{self, FilesError, SandboxError};
 
 /// A submission that was not carried out.
@@ -45,6 +45,9 @@ pub enum ExecuteError {
         /// What is wrong with it.
         error: FilesError,
     },
+    /// The gate panicked: our own failure.
+    #[error("the policy gate failed; the request may be sent again")]
+    Gate,
     /// A receipt is wanted, and can't be signed.
     #[error("receipts can't be signed now: the service has no key")]
     NoKey(#[from] KeyError),
@@ -80,6 +83,8 @@ pub struct Executed {
     pub limits: Limits,
     /// Name of the policy.
     pub policy: String,
+    /// What its gate says of the snippet; none where it was not asked.
+    pub scan: Option<ScanReport>,
     /// Cases that did not always end the same.
     pub flaky: Vec<String>,
     /// How the cost grows, where that was asked.
@@ -162,7 +167,7 @@ impl Service {
         submission: Submission,
     ) -> Result<ComplexityReport, ExecuteError> {
         let Complexity { generator, entry_point, sizes } = complexity;
-        let grant = self.policies.admit(&submission.policy, &submission.limits)?;
+        let grant = self.policies().admit(&submission.policy, &submission.limits)?;
         let tests = PythonTests::Complexity { generator, entry_point, sizes: sizes.clone() };
         let program = Program { tests: Some(tests), isolated: true, ..submission.program };
         match self.run_one(program, &grant).await {
@@ -179,9 +184,9 @@ impl Service {
     /// # Errors
     /// When it is refused; nothing was run. Our own failure is a verdict of status `infrastructure_error`.
     pub async fn execute(&self, submission: Submission) -> Result<Executed, ExecuteError> {
-        let Submission { mut program, code_field, tests, grading, policy, limits, .. } = submission;
-        self.check_sizes(&policy, &program, code_field, tests.as_ref())?;
-        let grant = self.policies.admit(&policy, &limits)?;
+        let grant = self.check(&submission)?;
+        let Submission { mut program, tests, grading, policy, .. } = submission;
+        let grading = grading.unwrap_or_default();
         let id = ExecutionId::generate();
         let planned = tests.as_ref().and_then(Tests::known_cases);
         let mut expected = Vec::new();
@@ -199,7 +204,6 @@ impl Service {
         };
         sandbox::check_files(&program, &grant).map_err(|(field, error)| ExecuteError::Files { field, error })?;
         let graded = program.tests.is_some();
-        let signs = if graded { grader::signals::of_source(&program.code) } else { Vec::new() };
         let done = match stdin_cases {
             Some((cases, compare)) => self.run_cases(&program, &grant, &cases, compare).await,
             None if graded => self.grade(program, &grant, grading, &Planned { cases: planned, expected }).await,
@@ -209,10 +213,7 @@ impl Service {
                 .map(|(outcome, queue)| (grader::run_only(&outcome), vec![outcome], queue)),
         };
         match done {
-            Ok((mut verdict, outcomes, queue)) => {
-                verdict.integrity.signals.splice(0..0, signs);
-                Ok(executed(id, verdict, outcomes, queue, &grant, policy))
-            }
+            Ok((verdict, outcomes, queue)) => Ok(executed(id, verdict, outcomes, queue, &grant, policy)),
             Err(Failure::Busy(busy)) => {
                 self.metrics.refused_busy.inc();
                 Err(busy.into())
@@ -230,7 +231,7 @@ impl Service {
     /// # Errors
     /// What does not.
     pub async fn self_test(&self) -> Result<(), String> {
-        let grant = self.policies.admit("default", &Default::default()).map_err(|error| error.to_string())?;
+        let grant = self.policies().admit("default", &Default::default()).map_err(|error| error.to_string())?;
         let program = Program { code: "print(6 * 7)".to_owned(), ..Program::default() };
         // It takes no place in the queue: it must tell whether guests run, not whether there is much to do.
         let outcome = self.sandbox.run(program, &grant).await.map_err(|error| error.to_string())?;
@@ -240,14 +241,15 @@ impl Service {
         }
     }
 
-    fn check_sizes(
-        &self,
-        policy: &str,
-        program: &Program,
-        code_field: &'static str,
-        tests: Option<&Tests>,
-    ) -> Result<(), ExecuteError> {
-        let allowed = self.policies.request_limits(policy)?;
+    /// Whether it is admitted, as far as that can be told before anything is scanned or run.
+    ///
+    /// # Errors
+    /// When it names no policy, is too large for it, or asks for limits that it can't have.
+    pub fn check(&self, submission: &Submission) -> Result<Grant, ExecuteError> {
+        let policies = self.policies();
+        let Submission { program, code_field, tests, policy, limits, .. } = submission;
+        let allowed = policies.pack(policy)?.request;
+        let tests = tests.as_ref();
         let (source, cases) = match tests {
             None => (0, 0),
             Some(Tests::Python { tests, files, .. }) => {
@@ -259,13 +261,13 @@ impl Service {
         let asserts = matches!(tests, Some(Tests::Python { tests: PythonTests::Asserts { .. }, .. }));
         let cases_field = if asserts { "tests.asserts" } else { "tests.cases" };
         let checks = [
-            (code_field, program.code.len(), allowed.code_bytes, "bytes"),
+            (*code_field, program.code.len(), allowed.code_bytes, "bytes"),
             ("tests", source, allowed.code_bytes, "bytes"),
             (cases_field, cases, allowed.cases, "cases"),
         ];
         match checks.into_iter().find(|(_, asked, allowed, _)| asked > allowed) {
             Some((field, asked, allowed, unit)) => Err(ExecuteError::TooLarge { field, asked, allowed, unit }),
-            None => Ok(()),
+            None => Ok(policies.admit(policy, limits)?),
         }
     }
 
@@ -363,7 +365,7 @@ impl From<SandboxError> for Failure {
     }
 }
 
-fn executed(
+pub(super) fn executed(
     id: ExecutionId,
     verdict: Verdict,
     outcomes: Vec<Outcome>,
@@ -413,6 +415,7 @@ fn executed(
         attempts_dropped,
         limits: *grant.limits(),
         policy,
+        scan: None,
         flaky: Vec::new(),
         complexity: None,
         evaluation,

@@ -3,11 +3,13 @@
 mod capacity;
 mod completion;
 mod execute;
+mod gate;
 mod receipts;
 mod submit;
 mod suite;
 
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
 
 pub use capacity::{Busy, Capacity};
 pub use completion::code_of_completion;
@@ -17,7 +19,7 @@ pub use suite::{Failed, Finished, SuiteItem};
 
 use crate::grader::lint::Linter;
 use crate::metrics::Metrics;
-use crate::policy::Policies;
+use crate::policy::{PackError, Policies};
 use crate::runtime::image::Image;
 use crate::sandbox::Sandbox;
 
@@ -27,7 +29,8 @@ const LINTING_THREADS: usize = 2;
 /// The service behind every dialect.
 pub struct Service {
     sandbox: Sandbox,
-    policies: Policies,
+    policies: RwLock<Arc<Policies>>,
+    policies_directory: Option<PathBuf>,
     capacity: Capacity,
     image: Image,
     metrics: Arc<Metrics>,
@@ -40,12 +43,15 @@ impl Service {
     pub fn new(
         sandbox: Sandbox,
         policies: Policies,
+        policies_directory: Option<PathBuf>,
         capacity: Capacity,
         image: Image,
         metrics: Arc<Metrics>,
         receipts: Receipts,
     ) -> Self {
-        Self { sandbox, policies, capacity, image, metrics, receipts, linter: Linter::new(LINTING_THREADS) }
+        let policies = RwLock::new(Arc::new(policies));
+        let linter = Linter::new(LINTING_THREADS);
+        Self { sandbox, policies, policies_directory, capacity, image, metrics, receipts, linter }
     }
 
     /// The image that guests start from.
@@ -59,8 +65,19 @@ impl Service {
     }
 
     /// The packs in force.
-    pub fn policies(&self) -> &Policies {
-        &self.policies
+    pub fn policies(&self) -> Arc<Policies> {
+        Arc::clone(&self.policies.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Reads the packs again. Requests that are being served keep those that they began with.
+    ///
+    /// # Errors
+    /// When one of them can't be used: then those in force stay.
+    pub fn reload_policies(&self) -> Result<(), PackError> {
+        let policies = Policies::load(self.policies_directory.as_deref())?;
+        policies.fit_memory(self.policies().most_memory_bytes())?;
+        *self.policies.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(policies);
+        Ok(())
     }
 
     /// The counters, with those that are read when they are asked for.

@@ -1,32 +1,55 @@
 //! One submission, with what is asked beside the verdict.
 
+use super::gate::judge_attempts;
 use super::receipts::Subject;
 use super::{ExecuteError, Executed, Service};
 use crate::domain::submission::Submission;
 use crate::domain::verdict::{Status, Verdict};
+use crate::policy::Decision;
 
 impl Service {
-    /// Admits, runs and grades one submission, and lints it and signs a receipt where that is asked for.
+    /// Scans, admits, runs and grades one submission, and lints it and signs a receipt where that is asked for.
     ///
     /// # Errors
     /// When it is refused; nothing was run.
-    pub async fn submit(&self, submission: Submission) -> Result<Executed, ExecuteError> {
+    pub async fn submit(&self, mut submission: Submission) -> Result<Executed, ExecuteError> {
+        let policies = self.policies();
+        let pack = policies.pack(&submission.policy)?;
+        let grant = self.check(&submission)?;
+        let hidden = submission.hidden.unwrap_or(pack.defaults.hidden);
+        submission.grading.get_or_insert(pack.defaults.grading);
         // Without a key there would be no receipt in the end: told before anything runs.
         let signing = match &submission.receipt {
             None => None,
             Some(asked) => Some((self.receipts.key().await?, Subject::of(&submission, asked.tests_sha256.as_deref()))),
         };
         let code = submission.lint.then(|| submission.program.code.clone());
-        let lint = async {
-            match &code {
-                Some(code) => Ok(Some(self.linter.lint(code).await)),
-                None => Ok(None),
+        let scanned = self.gate(pack, &mut submission).await?;
+        let mut executed = if scanned.report.decision == Decision::Block {
+            let mut blocked = self.blocked(&submission, &grant, scanned);
+            if let Some(code) = &code {
+                blocked.lint = Some(self.linter.lint(code).await);
             }
+            blocked
+        } else {
+            let graded = submission.tests.is_some();
+            let lint = async {
+                match &code {
+                    Some(code) => Ok(Some(self.linter.lint(code).await)),
+                    None => Ok(None),
+                }
+            };
+            // Side by side; what is refused does not wait for the linter.
+            let (mut executed, lint) = tokio::try_join!(self.repeated(submission), lint)?;
+            executed.lint = lint;
+            executed.scan = Some(scanned.report);
+            if graded {
+                let signs = scanned.signs.into_iter().map(str::to_owned);
+                executed.verdict.integrity.signals.splice(0..0, signs);
+            }
+            judge_attempts(pack, &mut executed);
+            executed
         };
-        let hidden = submission.hidden;
-        // Side by side; what is refused does not wait for the linter.
-        let (mut executed, lint) = tokio::try_join!(self.repeated(submission), lint)?;
-        executed.lint = lint;
         if hidden {
             executed.hide();
         }

@@ -5,6 +5,7 @@ pub mod execute;
 pub mod policies;
 pub mod receipts;
 pub mod runtime;
+pub mod scan;
 pub mod suites;
 mod tests;
 mod wire;
@@ -21,7 +22,15 @@ pub use wire::answer_of;
         description = "Runs untrusted Python in WebAssembly, and grades it.",
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
-    paths(execute::execute, suites::suites, receipts::key, runtime::runtime, policies::policies, evaluators::presets)
+    paths(
+        execute::execute,
+        scan::scan,
+        suites::suites,
+        receipts::key,
+        runtime::runtime,
+        policies::policies,
+        evaluators::presets
+    )
 )]
 struct Contract;
 

@@ -1,12 +1,16 @@
 //! `GET /v1/policies`
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::wire::LimitsInForce;
+use crate::domain::submission::Grading;
 use crate::http::Shared;
+use crate::policy::{Action, BoundaryRule, Imports, Pack, Scanner};
 
 /// A policy pack.
 #[derive(Serialize, ToSchema)]
@@ -19,17 +23,88 @@ pub struct Policy {
     least: LimitsInForce,
     /// The most that may be asked for.
     most: LimitsInForce,
+    /// `isolated`, `in_process` or `auto`, where a request is silent.
+    default_grading: &'static str,
+    /// `full` or `hidden`, where a request is silent.
+    default_visibility: &'static str,
+    /// What is done about each capability, and why.
+    capabilities: BTreeMap<&'static str, CapabilityRule>,
+    /// What the other scanners do about what they find.
+    scanners: BTreeMap<&'static str, ScannerRule>,
+    /// Modules that may be imported, or may not, where the policy says so.
+    imports: Option<ImportRule>,
+    /// What a refused attempt to reach outside does to a run: `report` or `fail`.
+    boundary: BTreeMap<&'static str, &'static str>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct CapabilityRule {
+    action: Action,
+    reason: String,
+}
+
+#[derive(Serialize, ToSchema)]
+struct ScannerRule {
+    action: Action,
+    /// Findings of less confidence are left out.
+    threshold: f64,
+}
+
+#[derive(Serialize, ToSchema)]
+struct ImportRule {
+    /// `allow`: these only; `deny`: all but these.
+    list: &'static str,
+    modules: Vec<String>,
 }
 
 /// The policies in force.
 #[utoipa::path(get, path = "/v1/policies", responses((status = 200, description = "Every pack", body = Vec<Policy>)))]
 pub async fn policies(State(shared): State<Shared>) -> Json<Vec<Policy>> {
-    let policy = |(name, pack): (&str, &crate::policy::Pack)| Policy {
+    Json(shared.service.policies().iter().map(policy).collect())
+}
+
+fn policy((name, pack): (&str, &Pack)) -> Policy {
+    let gate = &pack.gate;
+    let names = |names: &[crate::policy::NamePattern]| names.iter().map(|name| name.text().to_owned()).collect();
+    let imports = match &gate.imports {
+        _ if gate.rules[&Scanner::Imports].action == Action::Off => None,
+        Imports::Allow(modules) => Some(ImportRule { list: "allow", modules: names(modules) }),
+        Imports::Deny(modules) => Some(ImportRule { list: "deny", modules: names(modules) }),
+    };
+    Policy {
         name: name.to_owned(),
         description: pack.description.clone(),
         default: (&pack.ceiling.default).into(),
         least: (&pack.ceiling.least).into(),
         most: (&pack.ceiling.most).into(),
-    };
-    Json(shared.service.policies().iter().map(policy).collect())
+        default_grading: match pack.defaults.grading {
+            Grading::Isolated => "isolated",
+            Grading::InProcess => "in_process",
+            Grading::Auto => "auto",
+        },
+        default_visibility: if pack.defaults.hidden { "hidden" } else { "full" },
+        capabilities: gate
+            .capabilities
+            .iter()
+            .map(|(word, (action, reason))| (word.word(), CapabilityRule { action: *action, reason: reason.clone() }))
+            .collect(),
+        scanners: gate
+            .rules
+            .iter()
+            .filter(|(scanner, _)| **scanner != Scanner::Capabilities)
+            .map(|(scanner, rules)| (scanner.word(), ScannerRule { action: rules.action, threshold: rules.threshold }))
+            .collect(),
+        imports,
+        boundary: pack
+            .boundary
+            .iter()
+            .map(|(kind, rule)| {
+                let rule = match rule {
+                    BoundaryRule::Report => "report",
+                    BoundaryRule::Fail => "fail",
+                };
+                (kind.word(), rule)
+            })
+            .collect(),
+    }
 }

@@ -15,12 +15,13 @@ use crate::domain::run::{
     Attempt, Deterministic, ErrorReport, File, GraderOutcome, Program, PythonTests, ResultWanted, TESTS_DIRECTORY,
 };
 use crate::domain::submission::{Complexity, Grading, ReceiptAsked, Submission, Tests};
-use crate::domain::verdict::{CaseResult, FailureClass};
+use crate::domain::verdict::CaseResult;
 use crate::grader::complexity::ComplexityReport;
 use crate::grader::lint::LintReport;
 use crate::grader::receipt::{Receipt, sha256};
 use crate::http::error::ApiError;
 use crate::http::extract::Object;
+use crate::policy::ScanReport;
 use crate::runtime::image::Image;
 use crate::service::{Executed, code_of_completion};
 
@@ -49,10 +50,10 @@ pub struct ExecuteRequest {
     /// Kept as it came: its kind says how it is to be read.
     #[schema(value_type = Option<super::tests::TestsRequest>)]
     tests: Option<Json>,
-    #[serde(default)]
-    grading: GradingRequest,
-    #[serde(default)]
-    visibility: Visibility,
+    /// Where Python tests run; the policy's default where it is left out.
+    grading: Option<GradingRequest>,
+    /// How much is told; the policy's default where it is left out.
+    visibility: Option<Visibility>,
     /// Name of a policy pack.
     #[serde(default = "default_policy")]
     policy: String,
@@ -78,7 +79,8 @@ pub struct ExecuteRequest {
     labels: BTreeMap<String, String>,
 }
 
-fn default_policy() -> String {
+/// The pack of a request that names none.
+pub fn default_policy() -> String {
     "default".to_owned()
 }
 
@@ -105,10 +107,9 @@ pub struct Base64Content {
 
 /// Where Python tests run: in an interpreter of their own; in the candidate's; or the first, and the second where the
 /// tests want what the first can't give (mocking inside the candidate, for example).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum GradingRequest {
-    #[default]
     Isolated,
     InProcess,
     Auto,
@@ -124,10 +125,9 @@ impl From<GradingRequest> for Grading {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum Visibility {
-    #[default]
     Full,
     /// Cases come back without names and messages, the rest without what was printed and returned.
     Hidden,
@@ -269,8 +269,8 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
             deterministic: request.deterministic.map(|Object(wanted)| deterministic_of(wanted)).transpose()?,
         },
         tests,
-        grading: request.grading.into(),
-        hidden: request.visibility == Visibility::Hidden,
+        grading: request.grading.map(Grading::from),
+        hidden: request.visibility.map(|visibility| visibility == Visibility::Hidden),
         repeat: request.repeat,
         complexity: request.complexity.map(complexity_of).transpose()?,
         policy: request.policy,
@@ -365,7 +365,8 @@ pub struct Answer {
     /// The snippet parsed and imported.
     compiled: bool,
     cases: Vec<CaseAnswer>,
-    policy: PolicyAnswer,
+    /// What the policy's gate says of the snippet.
+    policy: ScanReport,
     boundary: BoundaryAnswer,
     integrity: IntegrityAnswer,
     /// Where it was asked for.
@@ -434,15 +435,6 @@ struct CaseAnswer {
     peak_memory_bytes: u64,
     /// The beginning of what the candidate printed in it (isolated grading).
     stdout: String,
-}
-
-#[derive(Debug, Serialize, ToSchema)]
-struct PolicyAnswer {
-    name: String,
-    decision: &'static str,
-    blocked_by: Vec<String>,
-    findings: Vec<Json>,
-    scan_seconds: f64,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -533,6 +525,7 @@ pub fn answer_of(executed: Executed, image: &Image, labels: BTreeMap<String, Str
         attempts_dropped,
         limits,
         policy,
+        scan,
         flaky,
         complexity,
         evaluation,
@@ -541,7 +534,6 @@ pub fn answer_of(executed: Executed, image: &Image, labels: BTreeMap<String, Str
         receipt,
     } = executed;
     let passed = verdict.passed();
-    let blocked = verdict.class == FailureClass::PolicyBlocked;
     Answer {
         id: id.to_string(),
         status: verdict.status.word(),
@@ -564,13 +556,7 @@ pub fn answer_of(executed: Executed, image: &Image, labels: BTreeMap<String, Str
         error: verdict.error.map(error_answer),
         compiled: verdict.compiled,
         cases: verdict.cases.into_iter().map(case_answer).collect(),
-        policy: PolicyAnswer {
-            name: policy,
-            decision: if blocked { "block" } else { "allow" },
-            blocked_by: Vec::new(),
-            findings: Vec::new(),
-            scan_seconds: 0.0,
-        },
+        policy: scan.unwrap_or_else(|| ScanReport::nothing(policy)),
         boundary: BoundaryAnswer {
             attempts: attempts.into_iter().map(attempt_answer).collect(),
             dropped: attempts_dropped,

@@ -1,0 +1,45 @@
+//! `proofbox policy check DIRECTORY`
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use crate::policy::{Action, Policies};
+
+/// What is to be done with policy packs.
+#[derive(Subcommand)]
+pub enum PolicyCommand {
+    /// Read every pack of a directory, as `serve --policies-dir` would: exit code 0 when all can be used, 1 when one can't
+    Check {
+        /// The directory
+        #[arg(value_name = "DIRECTORY")]
+        directory: PathBuf,
+    },
+}
+
+/// Carries it out.
+pub fn policy(command: &PolicyCommand) -> anyhow::Result<ExitCode> {
+    let PolicyCommand::Check { directory } = command;
+    let mut sound = true;
+    for (path, pack) in Policies::check(directory)? {
+        match pack {
+            Ok(pack) => {
+                let blocks: Vec<&str> = pack
+                    .gate
+                    .capabilities
+                    .iter()
+                    .filter(|(_, (action, _))| *action == Action::Block)
+                    .map(|(capability, _)| capability.word())
+                    .collect();
+                let blocks = if blocks.is_empty() { "no capability".to_owned() } else { blocks.join(", ") };
+                println!("{}: sound; blocks {blocks}", path.display());
+            }
+            Err(error) => {
+                sound = false;
+                println!("{error}");
+            }
+        }
+    }
+    Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,95 @@
+//! `proofbox scan FILE…`: the gate on the command line.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Args;
+use serde_json::json;
+
+use super::harmless::harmless;
+use crate::config::{self, Config};
+use crate::policy::{Action, Decision, Policies, ScanReport, Source};
+
+/// What to look at, and how to tell it.
+#[derive(Args)]
+pub struct ScanArguments {
+    /// Python files; - is standard input
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Policy pack
+    #[arg(long, default_value = "default", value_name = "NAME")]
+    policy: String,
+    /// One JSON object a line, with the file and what POST /v1/scan would say
+    #[arg(long)]
+    json: bool,
+    /// Tell nothing but what blocks
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// Scans each file; exit code 0 when all may run, 1 when one may not.
+pub fn scan(arguments: &ScanArguments, config: &Config) -> anyhow::Result<ExitCode> {
+    let policies = Policies::load(config.policies_dir.as_deref())?;
+    let pack = policies.pack(&arguments.policy)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let mut blocked = false;
+    let mut out = std::io::stdout().lock();
+    for path in &arguments.files {
+        let text = read(path)?;
+        let scanned = runtime.block_on(pack.gate.scan(&[Source { text: &text, file: None }]))?;
+        let report = scanned.report;
+        blocked |= report.decision == Decision::Block;
+        let told = if arguments.json {
+            let line = json!({"file": path, "policy": report, "syntax_ok": report.syntax_ok});
+            format!("{line}\n")
+        } else {
+            told(path, &report, arguments.quiet)
+        };
+        // Whoever reads may have seen enough (`| head`).
+        if out.write_all(told.as_bytes()).is_err() {
+            break;
+        }
+    }
+    Ok(if blocked { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn read(path: &Path) -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    if path == Path::new("-") {
+        std::io::stdin().read_to_end(&mut bytes).context("reading standard input")?;
+    } else {
+        bytes = std::fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+    }
+    String::from_utf8(bytes).with_context(|| format!("{} is not UTF-8", path.display()))
+}
+
+/// As compilers tell it: file, line, column, what, why.
+fn told(path: &Path, report: &ScanReport, quiet: bool) -> String {
+    let colours = config::colours();
+    let paint = |text: &str, colour: u8| if colours { format!("\x1b[{colour}m{text}\x1b[0m") } else { text.to_owned() };
+    let mut text = String::new();
+    for finding in report.findings.iter().filter(|finding| !quiet || finding.action == Action::Block) {
+        let colour = if finding.action == Action::Block { 31 } else { 33 };
+        let (line, column) = (finding.line, finding.column + 1);
+        let action = paint(finding.action.word(), colour);
+        let (scanner, rule) = (finding.scanner.word(), &finding.rule);
+        let (reason, excerpt) = (harmless(&finding.reason), harmless(&finding.excerpt));
+        text += &format!("{}:{line}:{column}: {action} [{scanner}/{rule}] {reason}\n", path.display());
+        if !excerpt.is_empty() {
+            text += &format!("    {excerpt}\n");
+        }
+    }
+    if report.findings_dropped > 0 && !quiet {
+        text += &format!("{}: and {} more\n", path.display(), report.findings_dropped);
+    }
+    if !report.syntax_ok && !quiet {
+        text += &format!("{}: it does not parse; what can be made of it was scanned\n", path.display());
+    }
+    if report.decision == Decision::Block {
+        let by: Vec<&str> = report.blocked_by.iter().map(|scanner| scanner.word()).collect();
+        text += &format!("{}: {} by {}\n", path.display(), paint("blocked", 31), by.join(", "));
+    }
+    text
+}

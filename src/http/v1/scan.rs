@@ -1,0 +1,78 @@
+//! `POST /v1/scan`
+
+use axum::Json;
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::wire::{ErrorBody, default_policy};
+use crate::http::Shared;
+use crate::http::error::ApiError;
+use crate::http::extract::JsonBody;
+use crate::policy::ScanReport;
+use crate::service::code_of_completion;
+
+/// What is to be scanned.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScanRequest {
+    /// Python source. Required unless `completion` is given.
+    code: Option<String>,
+    /// A model's answer: the code is taken out of it.
+    completion: Option<String>,
+    /// Name of a policy pack.
+    #[serde(default = "default_policy")]
+    policy: String,
+}
+
+/// What the gate says.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ScanAnswer {
+    /// As in the answer of an execution.
+    policy: ScanReport,
+    /// Whether there is anything but white space and comments.
+    contains_code: bool,
+    /// Whether it parses.
+    syntax_ok: bool,
+    /// The snippet as it would run, where the policy blanks something out of it.
+    redacted: Option<String>,
+}
+
+/// Look at a snippet with the policy's gate; nothing is run.
+#[utoipa::path(
+    post,
+    path = "/v1/scan",
+    request_body = ScanRequest,
+    responses(
+        (status = 200, description = "The snippet was scanned, whatever was found", body = ScanAnswer),
+        (status = 400, description = "Malformed", body = ErrorBody),
+        (status = 403, description = "The policy is for certain keys", body = ErrorBody),
+        (status = 413, description = "Too large", body = ErrorBody),
+        (status = 415, description = "Not JSON", body = ErrorBody),
+        (status = 422, description = "Well formed, but meaningless", body = ErrorBody),
+        (status = 503, description = "Going down", body = ErrorBody),
+    )
+)]
+pub async fn scan(
+    State(shared): State<Shared>,
+    JsonBody(request): JsonBody<ScanRequest>,
+) -> Result<Json<ScanAnswer>, ApiError> {
+    let (code, field) = match (request.code, request.completion) {
+        (Some(code), None) => (code, "code"),
+        (None, Some(completion)) => (code_of_completion(&completion, None), "completion"),
+        (Some(_), Some(_)) => {
+            return Err(ApiError::meaningless("completion", "give either `code` or `completion`, not both"));
+        }
+        (None, None) => {
+            return Err(ApiError::malformed(Some("code".to_owned()), "missing field `code` (or `completion`)"));
+        }
+    };
+    let contains_code = code.lines().any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
+    let scanned = shared.service.scan(&request.policy, &code, field).await?;
+    Ok(Json(ScanAnswer {
+        contains_code,
+        syntax_ok: scanned.report.syntax_ok,
+        redacted: scanned.redacted,
+        policy: scanned.report,
+    }))
+}

@@ -1,0 +1,59 @@
+//! What a snippet says before it runs: one scanner a file, and the reader of Python that several of them rest on.
+
+pub mod fragment;
+pub mod injection;
+pub mod invisible;
+pub mod patterns;
+pub mod secrets;
+pub mod tree;
+pub mod urls;
+
+use utoipa::ToSchema;
+
+use crate::domain::words::words;
+
+words! {
+    /// What a program can do with what it names.
+    #[derive(ToSchema)]
+    Capability {
+        /// Starts, ends or signals processes.
+        Process = "process",
+        /// Reaches other machines.
+        Network = "network",
+        /// Reads files.
+        FileRead = "file_read",
+        /// Makes or changes files.
+        FileWrite = "file_write",
+        /// Reads or changes the environment.
+        Environment = "environment",
+        /// Runs code that is not in the source as it stands.
+        DynamicCode = "dynamic_code",
+        /// Looks behind the language: frames, code objects, memory of the interpreter.
+        Introspection = "introspection",
+        /// Changes what a grader in the same interpreter would rest on.
+        GraderTampering = "grader_tampering",
+    }
+}
+
+words! {
+    /// One of those that look at a snippet.
+    #[derive(ToSchema)]
+    Scanner {
+        /// Modules that are imported, in whatever way.
+        Imports = "imports",
+        /// Names of modules and builtins that are used.
+        Calls = "calls",
+        /// What the program can do with what it names.
+        Capabilities = "capabilities",
+        /// Keys, tokens, passwords.
+        Secrets = "secrets",
+        /// Addresses that no honest program names.
+        MaliciousUrl = "malicious_url",
+        /// Characters that are not seen, or seen as others.
+        InvisibleCharacters = "invisible_characters",
+        /// Payloads for shells, databases, templates and models.
+        Injection = "injection",
+        /// The operator's own patterns.
+        Regex = "regex",
+    }
+}

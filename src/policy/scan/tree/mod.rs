@@ -1,0 +1,241 @@
+//! Reads Python as Python: which modules a snippet imports, what it names of them, and what it can do with that.
+//!
+//! The reader walks the tree once, in the order in which it would run, and keeps for each name what is known of its value:
+//! constants are folded, objects of modules are followed through assignments, containers, attributes, `getattr`, calls of the
+//! snippet's own functions and the text of `exec`. Loops over constants and calls are run again for their values, within a
+//! budget; without it everything is still read once. It is an approximation that errs both ways: what comes from outside
+//! can't be known, and no verdict of the sandbox rests on it.
+
+mod call;
+mod eval;
+mod fold;
+mod known;
+mod names;
+mod object;
+mod shapes;
+mod statement;
+mod table;
+
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use ruff_python_ast::ModModule;
+use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
+use ruff_text_size::{TextRange, TextSize};
+use typed_arena::Arena;
+
+use super::Capability;
+use known::Known;
+use names::Scope;
+
+/// What is told of one snippet; what is beyond is not kept.
+const MOST_USES: usize = 1000;
+const MOST_IMPORTS: usize = 5000;
+const MOST_REFERENCES: usize = 20_000;
+/// Expressions that are evaluated again for their value: loops over constants, calls of the snippet's own functions.
+const AGAIN: u32 = 10_000;
+/// Bytes of text that folding may make, beside the length of the source.
+const FOLDED: usize = 256 << 10;
+/// Texts in texts that are read as code.
+const DEEPEST_SOURCE: u32 = 4;
+
+/// A capability that a snippet uses, or seems to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Use {
+    /// What it can do with it.
+    pub capability: Capability,
+    /// How it shows: a word.
+    pub rule: &'static str,
+    /// What was named: `os.system`.
+    pub name: String,
+    /// How sure that is.
+    pub confidence: f64,
+    /// Where.
+    pub range: TextRange,
+}
+
+/// A module that is imported, in whatever way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Import {
+    /// Its full name; with leading dots if it is relative.
+    pub module: String,
+    /// Where.
+    pub range: TextRange,
+    /// Whether an import statement says it, rather than a call.
+    pub statement: bool,
+}
+
+/// A string that stands in the source, or that folding gives.
+#[derive(Clone, Debug)]
+pub struct Text {
+    /// The string.
+    pub text: Rc<str>,
+    /// The expression.
+    pub range: TextRange,
+    /// What it is called where it stands.
+    pub name: Option<Rc<str>>,
+    /// Whether it only comes out by folding.
+    pub folded: bool,
+}
+
+/// What a snippet's tree says.
+#[derive(Debug, Default)]
+pub struct Reading {
+    /// Modules, in order.
+    pub imports: Vec<Import>,
+    /// Capabilities, in order.
+    pub uses: Vec<Use>,
+    /// Qualified names of what is used of modules and builtins.
+    pub references: Vec<(Rc<str>, TextRange)>,
+    /// Strings.
+    pub texts: Vec<Text>,
+}
+
+/// Reads a snippet. `module` need not be whole: what the parser could make of it is read.
+pub fn read(module: &ModModule, source_length: usize) -> Reading {
+    let sources = Arena::new();
+    let mut reader = Reader {
+        sources: &sources,
+        scopes: vec![Scope::module()],
+        here: 0,
+        attributes: std::collections::HashMap::new(),
+        reading: Reading::default(),
+        told: HashSet::new(),
+        later: std::collections::VecDeque::new(),
+        frames: Vec::new(),
+        place: None,
+        branches: 0,
+        again: 0,
+        steps: AGAIN,
+        folding: FOLDED + 8 * source_length,
+        sources_deep: 0,
+        naming: None,
+    };
+    reader.whole(&module.body);
+    reader.reading
+}
+
+/// What is read, and what is known so far.
+struct Reader<'a> {
+    /// Texts that were read as code live as long as the reader.
+    sources: &'a Arena<Parsed<ModModule>>,
+    scopes: Vec<Scope<'a>>,
+    /// The scope that statements are in.
+    here: usize,
+    /// What objects of the snippet's own have under a name, whichever object it is.
+    attributes: std::collections::HashMap<Rc<str>, Known<'a>>,
+    reading: Reading,
+    told: HashSet<(TextSize, Capability, &'static str)>,
+    /// Bodies of functions, read when the module's own is.
+    later: std::collections::VecDeque<(&'a ruff_python_ast::StmtFunctionDef, usize)>,
+    /// Calls that are being evaluated.
+    frames: Vec<Frame<'a>>,
+    /// Where everything is said to be, in a text that is read as code.
+    place: Option<TextRange>,
+    /// Branches and loops around, in which an assignment may not happen.
+    branches: u32,
+    /// Whether what is evaluated was read before.
+    again: u32,
+    steps: u32,
+    folding: usize,
+    sources_deep: u32,
+    /// What the next string is called.
+    naming: Option<Rc<str>>,
+}
+
+#[derive(Default)]
+struct Frame<'a> {
+    /// The function, to tell recursion.
+    function: usize,
+    returns: Known<'a>,
+    yields: Vec<Known<'a>>,
+}
+
+impl<'a> Reader<'a> {
+    /// A body, and then the functions that it defines.
+    fn whole(&mut self, body: &'a [ruff_python_ast::Stmt]) {
+        self.body(body);
+        while let Some((function, scope)) = self.later.pop_front() {
+            let here = std::mem::replace(&mut self.here, scope);
+            let branches = std::mem::take(&mut self.branches);
+            self.function_body(function, &[], &[], false);
+            self.here = here;
+            self.branches = branches;
+        }
+    }
+
+    /// Reads a text that the snippet runs as code, in the scope where it does.
+    fn source(&mut self, text: &str, range: TextRange) -> Known<'a> {
+        if self.sources_deep >= DEEPEST_SOURCE || crate::syntax::nests_too_deep(text, crate::syntax::MOST_DEPTH_INLINE)
+        {
+            return Known::Unknown;
+        }
+        let place = self.place.replace(self.place.unwrap_or(range));
+        self.sources_deep += 1;
+        let options = ParseOptions::from(Mode::Module);
+        let text = text.trim_start_matches([' ', '\t', '\n']);
+        let mut value = Known::Unknown;
+        if let Some(parsed) = parse_unchecked(text, options).try_into_module() {
+            let parsed: &'a Parsed<ModModule> = self.sources.alloc(parsed);
+            let body = &parsed.syntax().body;
+            if let [ruff_python_ast::Stmt::Expr(only)] = body.as_slice() {
+                value = self.eval(&only.value);
+            } else {
+                self.body(body);
+            }
+        }
+        self.sources_deep -= 1;
+        self.place = place;
+        value
+    }
+
+    /// Tells of a capability, once for each place and way.
+    fn tell(&mut self, capability: Capability, rule: &'static str, name: &str, confidence: f64, range: TextRange) {
+        let range = self.place.unwrap_or(range);
+        if self.reading.uses.len() < MOST_USES && self.told.insert((range.start(), capability, rule)) {
+            let name = name.chars().take(100).collect();
+            self.reading.uses.push(Use { capability, rule, name, confidence, range });
+        }
+    }
+
+    /// Tells of all that a table says.
+    fn tell_all(&mut self, entries: &[table::Entry], rule: &'static str, name: &str, range: TextRange) {
+        for entry in entries {
+            self.tell(entry.capability, rule, name, entry.confidence, range);
+        }
+    }
+
+    /// A module is imported.
+    fn import(&mut self, module: &str, range: TextRange, statement: bool) {
+        self.tell_all(table::of_module(module), "import", module, range);
+        let range = self.place.unwrap_or(range);
+        let import = Import { module: module.chars().take(200).collect(), range, statement };
+        if self.reading.imports.len() < MOST_IMPORTS
+            && !self.reading.imports.iter().rev().take(64).any(|known| *known == import)
+        {
+            self.reading.imports.push(import);
+        }
+    }
+
+    /// A value that folding made, unless that has become too much.
+    fn made(&mut self, value: Known<'a>) -> Known<'a> {
+        let size = match &value {
+            Known::Text(text) => text.len(),
+            Known::Bytes(bytes) => bytes.len(),
+            Known::Sequence(items) => 16 * items.len(),
+            Known::Dict(items) => 32 * items.len(),
+            _ => 0,
+        };
+        if size > self.folding {
+            self.folding = 0;
+            return Known::Unknown;
+        }
+        self.folding -= size;
+        value
+    }
+
+    /// Whether there is still time to evaluate something again.
+    fn may_repeat(&self) -> bool {
+        self.steps > 0
+    }
+}

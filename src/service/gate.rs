@@ -1,0 +1,183 @@
+//! The policy gate: before anything runs, and alone.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::execute::{Cost, executed};
+use super::{ExecuteError, Executed, Service};
+use crate::domain::failure;
+use crate::domain::grant::Grant;
+use crate::domain::ids::ExecutionId;
+use crate::domain::run::{Attempt, AttemptKind, End, ErrorReport, Program};
+use crate::domain::submission::Submission;
+use crate::domain::verdict::{FailureClass, Integrity, IntegrityLevel, Status, Verdict};
+use crate::policy::{Action, BoundaryRule, Decision, GateFailed, Pack, Refusal, Scanned, Source};
+
+/// Compiles what comes on standard input, and runs nothing of it.
+const COMPILE: &str = "import sys\ncompile(sys.stdin.buffer.read(), 'solution.py', 'exec', dont_inherit=True)\n";
+
+impl Service {
+    /// Scans a snippet under the pack of that name; nothing is run.
+    ///
+    /// # Errors
+    /// When there is no such pack, the snippet is too large for it, or the gate fails.
+    pub async fn scan(&self, policy: &str, code: &str, code_field: &'static str) -> Result<Scanned, ExecuteError> {
+        let policies = self.policies();
+        let pack = policies.pack(policy)?;
+        if code.len() > pack.request.code_bytes {
+            let allowed = pack.request.code_bytes;
+            return Err(ExecuteError::TooLarge { field: code_field, asked: code.len(), allowed, unit: "bytes" });
+        }
+        let scanned = pack.gate.scan(&[Source { text: code, file: None }]).await?;
+        self.count_scan(&scanned);
+        Ok(scanned)
+    }
+
+    /// Lets a submission pass, with what the pack blanks out of it, or not.
+    ///
+    /// # Errors
+    /// When the pack does not admit it, or the gate fails.
+    pub(super) async fn gate(&self, pack: &Pack, submission: &mut Submission) -> Result<Scanned, ExecuteError> {
+        let program = &submission.program;
+        if let Some(file) = program.files.iter().find(|file| !pack.files.upload.is_match(&file.path)) {
+            let message = format!("the policy lets no file `{}` in", file.path.chars().take(100).collect::<String>());
+            return Err(Refusal::File { field: "files", message }.into());
+        }
+        if !program.fetch_files.is_empty() && !pack.files.fetch {
+            let message = "the policy lets no files out".to_owned();
+            return Err(Refusal::File { field: "fetch_files", message }.into());
+        }
+        let python = |path: &str| path.ends_with(".py") || path.ends_with(".pyi") || path.ends_with(".pth");
+        let mut sources = vec![Source { text: &program.code, file: None }];
+        for file in program.files.iter().filter(|file| python(&file.path)) {
+            // What is not UTF-8 is Python in an encoding of its own: the gate says so where it can't read it.
+            if let Ok(text) = std::str::from_utf8(&file.content) {
+                sources.push(Source { text, file: Some(&file.path) });
+            }
+        }
+        let mut scanned = pack.gate.scan(&sources).await?;
+        let unreadable = program.files.iter().find(|file| {
+            (python(&file.path) && std::str::from_utf8(&file.content).is_err())
+                || [".pyc", ".so", ".pyd", ".egg", ".zip", ".whl"].iter().any(|end| file.path.ends_with(end))
+        });
+        if let Some(file) = unreadable {
+            pack.gate.unreadable(&mut scanned, Some(&file.path));
+        }
+        if scanned.report.decision == Decision::Allow && !scanned.report.syntax_ok && pack.gate.guards_tree() {
+            // Two readers of one language may differ: what only CPython can read was not looked at.
+            let grant = pack.ceiling.grant(&submission.limits).map_err(Refusal::from)?;
+            if self.compiles(&program.code, &grant).await? {
+                pack.gate.unreadable(&mut scanned, None);
+            }
+        }
+        self.count_scan(&scanned);
+        if let Some(redacted) = scanned.redacted.take() {
+            submission.program.code = redacted;
+        }
+        Ok(scanned)
+    }
+
+    /// Whether CPython can read it.
+    async fn compiles(&self, code: &str, grant: &Grant) -> Result<bool, ExecuteError> {
+        let program = Program { code: COMPILE.to_owned(), stdin: code.as_bytes().to_vec(), ..Program::default() };
+        let place = self.capacity.enter().await?;
+        let outcome = self.sandbox.run(program, grant).await;
+        drop(place);
+        // What can't be told is told by the run itself.
+        Ok(outcome.is_ok_and(|outcome| matches!(outcome.end, End::Exited(0)) && outcome.report.error.is_none()))
+    }
+
+    fn count_scan(&self, scanned: &Scanned) {
+        let report = &scanned.report;
+        let metrics = Arc::clone(&self.metrics);
+        metrics.scans.with_label_values(&[report.name.as_str(), report.decision.word()]).inc();
+        metrics.scan_seconds.observe(report.scan_seconds);
+        if report.decision == Decision::Block {
+            let blocking = || report.findings.iter().filter(|finding| finding.action == Action::Block);
+            for finding in blocking() {
+                let rule = finding.rule.as_str();
+                metrics.policy_blocks.with_label_values(&[finding.scanner.word(), rule]).inc();
+            }
+            let rules: Vec<&str> = blocking().map(|finding| finding.rule.as_str()).collect();
+            let scanners: Vec<&str> = report.blocked_by.iter().map(|scanner| scanner.word()).collect();
+            // An event of the request's span as well.
+            tracing::info!(policy = %report.name, blocked_by = ?scanners, ?rules, "the policy blocked a snippet");
+        }
+    }
+
+    /// What is said of a submission that does not run.
+    pub(super) fn blocked(&self, submission: &Submission, grant: &Grant, scanned: Scanned) -> Executed {
+        self.metrics.runs.with_label_values(&[FailureClass::PolicyBlocked.word()]).inc();
+        let reasons: Vec<&str> = scanned
+            .report
+            .findings
+            .iter()
+            .filter(|finding| finding.action == Action::Block)
+            .map(|finding| finding.reason.as_str())
+            .take(5)
+            .collect();
+        let line = scanned.report.findings.iter().find(|finding| finding.action == Action::Block);
+        let line = line.filter(|finding| finding.file.is_none()).and_then(|finding| u32::try_from(finding.line).ok());
+        let verdict = Verdict {
+            status: Status::Blocked,
+            exit_code: failure::exit_code(&End::Exited(0), FailureClass::PolicyBlocked),
+            class: FailureClass::PolicyBlocked,
+            error: Some(ErrorReport {
+                class: FailureClass::PolicyBlocked,
+                type_name: String::new(),
+                message: format!("the policy `{}` does not let it run: {}", submission.policy, reasons.join("; ")),
+                line,
+                traceback: Vec::new(),
+            }),
+            compiled: false,
+            cases: Vec::new(),
+            integrity: Integrity {
+                level: IntegrityLevel::None,
+                planned: submission.tests.as_ref().and_then(|tests| tests.known_cases()).unwrap_or(0),
+                reported: 0,
+                signals: Vec::new(),
+            },
+        };
+        let mut executed =
+            executed(ExecutionId::generate(), verdict, Vec::new(), Duration::ZERO, grant, submission.policy.clone());
+        executed.cost = Cost::default();
+        executed.scan = Some(scanned.report);
+        executed
+    }
+}
+
+/// Fails a run that tried to reach what its pack does not let it try to reach.
+pub(super) fn judge_attempts(pack: &Pack, executed: &mut Executed) {
+    let fails = |attempt: &&Attempt| {
+        !attempt.allowed && pack.boundary.get(&attempt.kind).is_some_and(|rule| *rule == BoundaryRule::Fail)
+    };
+    let Some(attempt) = executed.attempts.iter().find(fails) else { return };
+    let verdict = &mut executed.verdict;
+    if !matches!(verdict.status, Status::Passed | Status::Ok) {
+        return;
+    }
+    let class = match attempt.kind {
+        AttemptKind::File => FailureClass::PermissionDenied,
+        _ => FailureClass::UnsafeOperation,
+    };
+    verdict.status = if verdict.status == Status::Ok { Status::Error } else { Status::Failed };
+    verdict.class = class;
+    verdict.exit_code = 1;
+    verdict.error = Some(ErrorReport {
+        class,
+        type_name: String::new(),
+        message: format!(
+            "the policy `{}` fails what tries to reach outside: {} ({})",
+            executed.policy, attempt.operation, attempt.target
+        ),
+        line: None,
+        traceback: Vec::new(),
+    });
+}
+
+impl From<GateFailed> for ExecuteError {
+    fn from(_: GateFailed) -> Self {
+        tracing::error!("the policy gate failed");
+        Self::Gate
+    }
+}
