@@ -47,8 +47,8 @@ pub struct Match {
 /// Most matches that one call of a scanner adds.
 pub(super) const MOST_MATCHES: usize = 64;
 
-/// The matches of one call. Past [`MOST_MATCHES`] the weakest gives way to a stronger one: a crowd of harmless ones must
-/// not hide the one that matters.
+/// The matches of one call. Past [`MOST_MATCHES`] the weakest gives way to a stronger one: a crowd of harmless ones
+/// must not hide the one that matters.
 pub(super) struct Strongest<'v> {
     all: &'v mut Vec<Match>,
     start: usize,
@@ -133,10 +133,13 @@ pub(super) mod tests {
             start.elapsed().as_secs_f64()
         };
         for text in texts {
-            let (short, long) = (seconds(text, 64 << 10), seconds(text, 256 << 10));
-            // Quadratic time would be 16 times as long; what is quick says nothing.
-            assert!(long < 0.2 || long < short * 9.0, "{text:?}: {short} s, four times the text {long} s");
-            assert!(long < 20.0, "{text:?}: {long} s");
+            // Quadratic time would be 16 times as long; what is quick says nothing, and the machine may be busy.
+            let tries = (0..5).map(|_| (seconds(text, 64 << 10), seconds(text, 256 << 10)));
+            let mut tries = tries.inspect(|(_, long)| assert!(*long < 20.0, "{text:?}: {long} s"));
+            assert!(
+                tries.any(|(short, long)| long < 0.2 || long < short * 9.0),
+                "{text:?} takes more than linear time"
+            );
         }
     }
 

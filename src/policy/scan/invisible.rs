@@ -56,6 +56,7 @@ struct Run {
     after: Option<char>,
     /// Of the worst of them.
     kind: Kind,
+    of_kind: usize,
     count: usize,
     bytes: usize,
     first: char,
@@ -67,7 +68,17 @@ struct Run {
 impl Run {
     /// From `c` on, as far as it goes.
     fn take(before: Option<char>, c: char, kind: Kind, rest: &mut Peekable<CharIndices>) -> Self {
-        let mut run = Self { before, after: None, kind, count: 0, bytes: 0, first: c, last: c, spelled: String::new() };
+        let mut run = Self {
+            before,
+            after: None,
+            kind,
+            of_kind: 0,
+            count: 0,
+            bytes: 0,
+            first: c,
+            last: c,
+            spelled: String::new(),
+        };
         run.add(c, kind);
         while let Some((_, next)) = rest.peek() {
             let Some(kind) = kind_of(*next) else { break };
@@ -80,8 +91,9 @@ impl Run {
 
     fn add(&mut self, c: char, kind: Kind) {
         if kind.weight() > self.kind.weight() {
-            self.kind = kind;
+            (self.kind, self.of_kind) = (kind, 0);
         }
+        self.of_kind += usize::from(kind == self.kind);
         self.count += 1;
         self.bytes += c.len_utf8();
         self.last = c;
@@ -110,7 +122,7 @@ impl Run {
                 return None;
             }
             Kind::Tag => 0.98,
-            Kind::VariationSelector => match self.count {
+            Kind::VariationSelector => match self.of_kind {
                 1 if self.varies() => return None,
                 1 => 0.5,
                 2 => 0.7,
@@ -233,7 +245,8 @@ mod tests {
 
     #[test]
     fn variation_selectors_are_data_in_a_row_only() {
-        for text in ["❤\u{FE0F}", "1\u{FE0F}\u{20E3}", "葛\u{E0100}", "⚠\u{FE0F} ⚠\u{FE0F}"] {
+        for text in ["❤\u{FE0F}", "1\u{FE0F}\u{20E3}", "葛\u{E0100}", "⚠\u{FE0F} ⚠\u{FE0F}", "⚠\u{FE0F}\u{A0}!"]
+        {
             assert_eq!(found(text), [], "{text:?}");
         }
         assert_eq!(one("😀\u{FE01}\u{E0123}\u{E0145}"), ("variation_selectors".to_owned(), 0.95));

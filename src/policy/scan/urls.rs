@@ -1,54 +1,37 @@
 //! URLs: those that lead where a program has no business, and those that are not what they seem.
 //!
-//! A URL is parsed as a browser does (url.spec.whatwg.org), so every way to write an address is the same address. Hosts
-//! that matter without a URL around them are found alone, too. The operator's denials beat the allowances, and those beat
-//! everything that is guessed here.
+//! A URL is parsed as a browser does (url.spec.whatwg.org), so every way to write an address is the same address.
+//! Hosts that matter without a URL around them are found alone, too. The operator's denials beat the allowances, and
+//! those beat everything that is guessed here.
 
 mod address;
+mod besides;
+mod domain;
 mod hosts;
 mod known;
+mod opaque;
+mod span;
 
-use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
-use unicode_security::confusable_detection::skeleton;
 use url::{Host, Url};
 
 pub use self::hosts::HostPatternError;
 use self::hosts::Hosts;
+use self::span::{LONGEST_HOST, host_around, url_around};
 use super::fragment::{Fragment, FragmentKind, Match, Strongest};
 
 /// Of every match.
 const CATEGORY: &str = "url";
 /// Longest URL that is parsed; of a longer one the start is.
 const LONGEST: usize = 2048;
-/// Longest scheme that is looked at.
-const LONGEST_SCHEME: usize = 24;
-/// Longest literal that could be a host and a port.
-const LONGEST_HOST: usize = 263;
+/// And of one inside of another, in its query say.
+const LONGEST_NESTED: usize = 256;
 
 /// What is wrong with a URL or a host: rule, confidence, reason.
 type Told = (&'static str, f64, &'static str);
-
-/// Rules about schemes, for URLs that have no host or whose host says nothing.
-const SCHEMES: &[(&str, Told)] = &[
-    ("gopher", ("dangerous_scheme", 0.9, "gopher: URLs speak to any server.")),
-    ("dict", ("dangerous_scheme", 0.85, "dict: URLs speak to any server.")),
-    ("file", ("file_url", 0.6, "file: URLs read the machine's files.")),
-    ("ldap", ("dangerous_scheme", 0.6, "ldap: URLs can load code.")),
-    ("ldaps", ("dangerous_scheme", 0.6, "ldap: URLs can load code.")),
-    ("rmi", ("dangerous_scheme", 0.8, "rmi: URLs load code.")),
-    ("jar", ("dangerous_scheme", 0.7, "jar: URLs load code.")),
-    ("netdoc", ("dangerous_scheme", 0.8, "netdoc: URLs read the machine's files.")),
-    ("phar", ("dangerous_scheme", 0.8, "phar: URLs load code.")),
-    ("expect", ("dangerous_scheme", 0.8, "expect: URLs run commands.")),
-    ("php", ("dangerous_scheme", 0.7, "php: URLs read the machine's files.")),
-    ("smb", ("dangerous_scheme", 0.6, "smb: URLs give credentials away.")),
-    ("tftp", ("dangerous_scheme", 0.7, "tftp: URLs send packets to any server.")),
-    ("ftp", ("ftp_url", 0.3, "ftp: URLs are not encrypted.")),
-];
 
 #[derive(Clone, Copy)]
 enum Anchor {
@@ -89,19 +72,6 @@ static ANCHORS: LazyLock<Anchors> = LazyLock::new(|| {
     Anchors { automaton, kinds }
 });
 
-fn set(words: &'static str) -> HashSet<&'static str> {
-    words.split_whitespace().collect()
-}
-
-static METADATA: LazyLock<HashSet<&str>> = LazyLock::new(|| known::METADATA.iter().copied().collect());
-static DROPS: LazyLock<HashSet<&str>> = LazyLock::new(|| set(known::DROPS));
-static SHORTENERS: LazyLock<HashSet<&str>> = LazyLock::new(|| set(known::SHORTENERS));
-static WILDCARD_DNS: LazyLock<HashSet<&str>> = LazyLock::new(|| set(known::WILDCARD_DNS));
-static GATEWAYS: LazyLock<HashSet<&str>> = LazyLock::new(|| set(known::GATEWAYS));
-static WELL_KNOWN: LazyLock<HashSet<&str>> = LazyLock::new(|| set(known::WELL_KNOWN));
-static WELL_KNOWN_BY_LOOKS: LazyLock<HashSet<String>> =
-    LazyLock::new(|| known::WELL_KNOWN.split_whitespace().map(|host| skeleton(host).collect()).collect());
-
 /// Looks for URLs and hosts.
 #[derive(Debug)]
 pub struct Urls {
@@ -125,20 +95,28 @@ impl Urls {
         }
         let text = fragment.text;
         let mut found = Strongest::new(found);
-        let mut end = 0;
+        // Of the last host, and of the URL around it. A URL may have another one in it.
+        let (mut end, mut end_of_url) = (0, 0);
+        // Whether its host was read: what follows is a path, in which a host is only a word.
+        let mut in_path = false;
         for hit in ANCHORS.automaton.find_iter(text) {
             if hit.start() < end {
                 continue;
             }
             let at = hit.range();
+            let nested = at.start < end_of_url;
             match ANCHORS.kinds[hit.pattern()] {
                 Anchor::Authority => {
-                    let Some(range) = url_around(text, at, end) else { continue };
-                    end = range.end;
-                    self.in_url(text, range, &mut found);
+                    let longest = if nested { LONGEST_NESTED } else { LONGEST };
+                    let Some(range) = url_around(text, at.clone(), end, longest) else { continue };
+                    end_of_url = end_of_url.max(range.end);
+                    let after = authority(&text[at.end..range.end]).len();
+                    in_path = self.in_url(text, range, &mut found);
+                    end = if in_path { at.end + after } else { at.end };
                 }
-                Anchor::Script => push(script(text, at, end), &mut found),
-                Anchor::Data => push(data(text, at, end), &mut found),
+                Anchor::Script => push(opaque::script(text, at, end), &mut found),
+                Anchor::Data => push(opaque::data(text, at, end), &mut found),
+                Anchor::Drop | Anchor::Onion if nested && in_path => {}
                 Anchor::Metadata | Anchor::Drop | Anchor::Onion => {
                     if let Some(range) = host_around(text, at, end) {
                         end = range.end;
@@ -154,43 +132,42 @@ impl Urls {
         }
     }
 
-    /// The URL at `range`.
-    fn in_url(&self, text: &str, range: Range<usize>, found: &mut Strongest) {
+    /// The URL at `range`. Whether its host could be read.
+    fn in_url(&self, text: &str, range: Range<usize>, found: &mut Strongest) -> bool {
         let written = &text[range.clone()];
-        let Ok(url) = Url::parse(written) else { return };
-        let authority = written.find("://").map_or(0, |at| at + 3);
-        let after = &written[authority..];
-        let length = after.find(['/', '?', '#', '\\']).unwrap_or(after.len());
-        let userinfo = after[..length].rfind('@').map_or(0, |at| at + 1);
+        let Some((scheme, after)) = written.split_once("://") else { return false };
+        let of_scheme = besides::of_scheme(&scheme.to_ascii_lowercase());
+        let (userinfo, host_as_written) = authority(after).rsplit_once('@').unwrap_or(("", authority(after)));
         // What stands before the host may be a password.
-        let shown = if userinfo == 0 { range } else { range.start + authority + userinfo..range.end };
-        if shown.is_empty() {
-            return;
+        let start = if userinfo.is_empty() { range.start } else { range.end - after.len() + userinfo.len() + 1 };
+        if start == range.end {
+            return false;
         }
-        let host_as_written = &after[userinfo..length];
-        // A template is no host.
-        let templates = ["{", "}", "$", "*", "%s", "%d", "%("];
-        if templates.iter().any(|template| host_as_written.contains(template)) {
-            return push(scheme(url.scheme()).map(|told| (shown, told)), found);
-        }
-        // Schemes that the specification does not know keep the host as it is written.
-        let Some(host) = url.host_str().and_then(|host| Host::parse(host).ok()) else {
-            return push(scheme(url.scheme()).map(|told| (shown, told)), found);
+        let shown = start..range.end;
+        let name = without_port(host_as_written);
+        let is_template = ["{", "}", "$", "*", "%s", "%d", "%("].iter().any(|template| name.contains(template));
+        let host = if is_template { None } else { Host::parse(name).ok() };
+        let Some(host) = host else {
+            push(of_scheme.map(|told| (shown, told)), found);
+            return false;
         };
-        if let Some(listed) = self.listed(&host) {
-            return push(listed.map(|told| (shown, told)), found);
-        }
-        if leads_nowhere(&host) {
-            return push(scheme(url.scheme()).map(|told| (shown, told)), found);
-        }
-        let told = [
-            of_host(&host, host_as_written),
-            scheme(url.scheme()),
-            disguised_host(&after[..userinfo]),
-            executable(&url, &host),
-            odd_port(&url, &host),
-        ];
-        push(strongest(told).map(|told| (shown, told)), found);
+        let told = match self.listed(&host) {
+            Some(listed) => listed,
+            None if domain::leads_nowhere(&host) => of_scheme,
+            None => {
+                // The port may be a template, or none.
+                let url = Url::parse(written).ok();
+                strongest([
+                    of_host(&host, name),
+                    of_scheme,
+                    domain::disguised_host(userinfo),
+                    url.as_ref().and_then(|url| besides::executable(url, &host)),
+                    url.as_ref().and_then(|url| besides::odd_port(url, &host)),
+                ])
+            }
+        };
+        push(told.map(|told| (shown, told)), found);
+        true
     }
 
     /// The host at `range`, which stands alone in the text.
@@ -214,10 +191,7 @@ impl Urls {
         if text.len() > LONGEST_HOST || text.len() < 4 || !text.bytes().all(of_host) {
             return;
         }
-        let without_port = text.rsplit_once(':').filter(|(host, port)| {
-            port.bytes().all(|b| b.is_ascii_digit()) && (!host.contains(':') || host.ends_with(']'))
-        });
-        let name = without_port.map_or(text, |(host, _)| host);
+        let name = without_port(text);
         let digits = name.bytes().all(|b| b.is_ascii_digit());
         let is_address = digits || name.bytes().all(|b| b.is_ascii_hexdigit() || b".:[]xX".contains(&b));
         if !is_address && (!name.contains('.') || self.deny.is_empty()) {
@@ -245,12 +219,10 @@ impl Urls {
 
     /// None when no list has `host`; otherwise what the list says of it.
     fn listed(&self, host: &Host) -> Option<Option<Told>> {
-        let name = host.to_string();
-        let name = name.strip_suffix('.').unwrap_or(&name);
-        if self.deny.contain(name) {
+        if self.deny.contain(host) {
             return Some(Some(("denied_host", 1.0, "The operator denies this host.")));
         }
-        self.allow.contain(name).then_some(None)
+        self.allow.contain(host).then_some(None)
     }
 }
 
@@ -269,217 +241,30 @@ fn in_brackets(host: &str) -> String {
     if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() }
 }
 
-fn scheme(scheme: &str) -> Option<Told> {
-    SCHEMES.iter().find(|(name, _)| *name == scheme).map(|(_, told)| *told)
+/// `after` the `://`, up to the path.
+fn authority(after: &str) -> &str {
+    &after[..after.find(['/', '?', '#', '\\']).unwrap_or(after.len())]
+}
+
+/// The port may be a template. The colons of an address without brackets belong to it.
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, _)) if !name.contains(':') || name.ends_with(']') => name,
+        Some(_) | None => host,
+    }
 }
 
 /// What is known of a host; `written` is how the program has it.
 fn of_host(host: &Host, written: &str) -> Option<Told> {
     let name = host.to_string();
     let name = name.strip_suffix('.').unwrap_or(&name);
-    if METADATA.contains(name) {
+    if domain::METADATA.contains(name) {
         return Some(("metadata_host", 0.95, "Clouds give credentials away at this host."));
     }
     match host {
         Host::Ipv4(address) => address::v4(*address, written),
         Host::Ipv6(address) => address::v6(*address),
-        Host::Domain(_) => of_domain(name, written),
-    }
-}
-
-/// Names that are kept for examples (RFC 2606, RFC 6761).
-fn leads_nowhere(host: &Host) -> bool {
-    let Host::Domain(name) = host else { return false };
-    let mut labels = name.trim_end_matches('.').rsplit('.');
-    let (top, second) = (labels.next().unwrap_or_default(), labels.next().unwrap_or_default());
-    ["example", "test", "invalid"].contains(&top) || (second == "example" && ["com", "net", "org"].contains(&top))
-}
-
-fn of_domain(name: &str, written: &str) -> Option<Told> {
-    // The host itself and every domain it is under.
-    let parents = || std::iter::successors(Some(name), |name| name.split_once('.').map(|(_, parent)| parent));
-    let under = |known: &HashSet<&str>| parents().any(|parent| known.contains(parent));
-    let last = parents().find(|parent| parent.matches('.').count() == 1).unwrap_or(name);
-    let top = name.rsplit('.').next().unwrap_or(name);
-    if METADATA.contains(name) || under(&METADATA) {
-        return Some(("metadata_host", 0.95, "Clouds give credentials away at this host."));
-    }
-    if top == "localhost" {
-        return Some(("local_host", 0.2, "This host is the machine itself."));
-    }
-    if top == "onion" {
-        return Some(("onion_host", 0.85, "This host is in the Tor network."));
-    }
-    if under(&DROPS) {
-        return Some(("drop_host", 0.8, "This host is used to get data out or code in."));
-    }
-    if under(&WILDCARD_DNS) {
-        return Some(("wildcard_dns", 0.7, "This name leads to any address."));
-    }
-    if !WELL_KNOWN.contains(last) && lookalike(last) {
-        return Some(("lookalike_host", 0.9, "This host looks like a well-known one and is another one."));
-    }
-    if name.split('.').any(|label| label.starts_with("xn--")) && !written.is_ascii() {
-        // Written out it deceives less than in punycode, but a reader still can't tell similar letters.
-        return Some(("international_host", 0.3, "This host has letters that others look like."));
-    }
-    if name.split('.').any(|label| label.starts_with("xn--")) {
-        return Some(("punycode_host", 0.5, "This host hides its letters."));
-    }
-    if under(&SHORTENERS) {
-        return Some(("shortened_url", 0.6, "This URL hides where it leads."));
-    }
-    if under(&GATEWAYS) {
-        return Some(("gateway_host", 0.5, "This host gives what nobody answers for."));
-    }
-    None
-}
-
-/// Whether `domain` looks like one of the well-known: `paypa1.com`, and with letters of other scripts.
-fn lookalike(domain: &str) -> bool {
-    let (unicode, _) = idna::domain_to_unicode(domain);
-    let looks: String = skeleton(&unicode).collect();
-    WELL_KNOWN_BY_LOOKS.contains(&looks) || WELL_KNOWN_BY_LOOKS.contains(&looks.replace('O', "o"))
-}
-
-/// `https://google.com@evil.test`: what stands before the `@` is not where it leads.
-fn disguised_host(userinfo: &str) -> Option<Told> {
-    let user = userinfo.trim_end_matches('@');
-    let user = user.split(':').next().unwrap_or(user);
-    let domain = user.rsplit('.').take(2).collect::<Vec<_>>();
-    let is_domain = domain.len() == 2 && WELL_KNOWN.contains(format!("{}.{}", domain[1], domain[0]).as_str());
-    is_domain.then_some(("disguised_host", 0.9, "The host that a reader sees is only the name of a user."))
-}
-
-fn executable(url: &Url, host: &Host) -> Option<Told> {
-    let name = url.path_segments()?.next_back()?;
-    let (stem, extension) = name.rsplit_once('.')?;
-    let extension = extension.to_ascii_lowercase();
-    if stem.is_empty() || !known::EXECUTABLE.split_whitespace().any(|one| one == extension) {
-        return None;
-    }
-    match host {
-        Host::Ipv4(address) if address.is_loopback() => None,
-        Host::Ipv4(_) | Host::Ipv6(_) => Some(("executable_download", 0.9, "A program to be loaded from an address.")),
-        Host::Domain(name) if name == "localhost" => None,
-        Host::Domain(_) => Some(("executable_download", 0.5, "A program to be loaded.")),
-    }
-}
-
-fn odd_port(url: &Url, host: &Host) -> Option<Told> {
-    let local =
-        matches!(host, Host::Domain(name) if name == "localhost") || matches!(host, Host::Ipv4(a) if a.is_loopback());
-    let web = ["http", "https"].contains(&url.scheme());
-    let odd = web && !local && url.port().is_some_and(|port| !known::ORDINARY_PORTS.contains(&port));
-    odd.then_some(("odd_port", 0.3, "Web servers rarely listen on this port."))
-}
-
-fn of_scheme(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || b"+.-".contains(&b)
-}
-
-/// The URL whose `://` is at `at`; nothing before `from` belongs to it.
-fn url_around(text: &str, at: Range<usize>, from: usize) -> Option<Range<usize>> {
-    let before =
-        text.as_bytes()[from..at.start].iter().rev().take(LONGEST_SCHEME).take_while(|b| of_scheme(**b)).count();
-    let start = at.start - before;
-    // A scheme begins with a letter: `12http` has one in it.
-    let skipped = text.as_bytes()[start..at.start].iter().position(u8::is_ascii_alphabetic)?;
-    let start = start + skipped;
-    let ends = |c: char| c.is_whitespace() || c.is_control() || "\"'<>`|^".contains(c);
-    let rest = &text[at.end..];
-    let limit = rest.char_indices().map(|(at, c)| at + c.len_utf8()).take_while(|end| *end <= LONGEST);
-    let mut length = 0;
-    for (end, c) in limit.zip(rest.chars()) {
-        if ends(c) {
-            break;
-        }
-        length = end;
-    }
-    let url = without_what_follows(&rest[..length]);
-    (!url.is_empty()).then_some(start..at.end + url.len())
-}
-
-/// `url` without what ends a sentence or closes a bracket around it; the bracket of an address stays.
-fn without_what_follows(url: &str) -> &str {
-    let mut url = url;
-    // A text may end in thousands of them.
-    for _ in 0..4 {
-        url = url.trim_end_matches(['.', ',', ';', ':', '!', '?', '\\']);
-        let closed = [('(', ')'), ('[', ']'), ('{', '}')]
-            .iter()
-            .any(|(open, close)| url.ends_with(*close) && !url.contains(*open));
-        if !closed {
-            break;
-        }
-        url = &url[..url.len() - 1];
-    }
-    url
-}
-
-/// The host of which `at` is the end, unless it goes on.
-fn host_around(text: &str, at: Range<usize>, from: usize) -> Option<Range<usize>> {
-    let bytes = text.as_bytes();
-    let of_label = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
-    let goes_on = match bytes.get(at.end) {
-        Some(b'.') => bytes.get(at.end + 1).is_some_and(|b| of_label(*b)),
-        Some(b) => of_label(*b),
-        None => false,
-    };
-    let onion = text[at.clone()].starts_with('.');
-    let before =
-        bytes[from..at.start].iter().rev().take(LONGEST_HOST).take_while(|b| of_label(**b) || **b == b'.').count();
-    let start = at.start - before;
-    // Another word, or another address: `0.169.254.169.254`.
-    let part = !onion && before > 0 && (bytes[at.start - 1] != b'.' || bytes[at.start].is_ascii_digit());
-    // A hidden service has a name of 16 or 56 characters.
-    let no_service = onion && !matches!(text[start..at.start].rsplit('.').next().map(str::len), Some(16 | 56));
-    (!goes_on && !part && !no_service).then_some(start..at.end)
-}
-
-/// `javascript:alert(1)`; in prose a space follows.
-fn script(text: &str, at: Range<usize>, from: usize) -> Option<(Range<usize>, Told)> {
-    let bytes = text.as_bytes();
-    if bytes[from..at.start].last().is_some_and(|b| of_scheme(*b) || *b == b'_') {
-        return None;
-    }
-    let code =
-        bytes[at.end..].iter().take(LONGEST).take_while(|b| b.is_ascii_graphic() && !b"\"'<>`".contains(b)).count();
-    let body = &text[at.end..at.end + code];
-    let harmless = ["", ";", "//", "void(0)", "void(0);", "void", ",", ")", "[", "{"].contains(&body);
-    let calls = body.contains(['(', '=', '.']) || body.contains("%28");
-    if harmless || !calls {
-        return None;
-    }
-    Some((at.start..at.end + code, ("dangerous_scheme", 0.8, "A URL that runs a script.")))
-}
-
-/// `data:text/html,…`; an image is fine.
-fn data(text: &str, at: Range<usize>, from: usize) -> Option<(Range<usize>, Told)> {
-    let bytes = text.as_bytes();
-    if bytes[from..at.start].last().is_some_and(|b| of_scheme(*b) || *b == b'_') {
-        return None;
-    }
-    let kind =
-        bytes[at.end..].iter().take(64).take_while(|b| b.is_ascii_alphanumeric() || b"/+-.;=".contains(b)).count();
-    let media = text[at.end..at.end + kind].to_ascii_lowercase();
-    let scripted = ["text/html", "text/javascript", "application/javascript", "application/x-javascript", "text/xml"];
-    let program = ["application/x-msdownload", "application/x-sh", "application/x-msdos-program", "application/hta"];
-    let end = at.end + kind;
-    // A comma separates the type from the data.
-    if bytes.get(end) != Some(&b',') {
-        return None;
-    }
-    let is = |kinds: &[&str]| kinds.iter().any(|kind| media.starts_with(kind));
-    match () {
-        () if is(&scripted) => {
-            Some((at.start..end, ("dangerous_scheme", 0.7, "A URL that holds a page with scripts.")))
-        }
-        () if is(&program) => Some((at.start..end, ("dangerous_scheme", 0.8, "A URL that holds a program."))),
-        () if is(&["image/svg+xml"]) => {
-            Some((at.start..end, ("svg_url", 0.3, "A URL that holds an image with scripts.")))
-        }
-        () => None,
+        Host::Domain(_) => domain::of_domain(name, written),
     }
 }
 
@@ -597,6 +382,9 @@ mod tests {
             "http://[64:ff9b::a9fe:a9fe]/",
             "http://169.254.169.254",
             "http://①⑥⑨.254.169.254/",
+            "http://169.254.169.254:{port}/",
+            "http://169.254.169.254:99999/",
+            "http://{user}:{word}@169.254.169.254/",
         ] {
             let found = one(text);
             let known = ["metadata_host", "disguised_address"].contains(&found.0.as_str());
@@ -644,6 +432,7 @@ mod tests {
             ("https://webhook.site/0b1", "drop_host", 0.8),
             ("https://abc.ngrok-free.app/x", "drop_host", 0.8),
             ("http://x1.oast.fun/?d=", "drop_host", 0.8),
+            ("https://%s.webhook.site/", "drop_host", 0.6),
             ("curl -T f transfer.sh", "drop_host", 0.6),
             ("abc.interact.sh", "drop_host", 0.6),
             ("https://pastebin.com/raw/x", "drop_host", 0.8),
@@ -686,6 +475,12 @@ mod tests {
         assert_eq!(one("https://github.com@evil.corp/x").0, "disguised_host");
         assert_eq!(one("https://xn--bcher-kva.de/").0, "punycode_host");
         assert!(one("https://bücher.de/").1 < 0.5);
+    }
+
+    #[test]
+    fn a_url_inside_of_a_url_is_one() {
+        let found = found("https://host.corp/go?to=http://169.254.169.254/latest");
+        assert_eq!(found, [("metadata_host".to_owned(), "http://169.254.169.254/latest".to_owned(), 0.95)]);
     }
 
     #[test]

@@ -27,9 +27,9 @@ const WELL_KNOWN: &str = "
     __main__ __name__ __spec__ __subclasses__ ArithmeticError AssertionError AttributeError BaseException Exception
     ImportError IndexError KeyError LookupError NameError OSError RuntimeError StopIteration SyntaxError SystemExit
     TypeError ValueError
-    asyncio base64 builtins collections copy csv ctypes datetime functools gc hashlib http importlib inspect io itertools
-    json logging math marshal multiprocessing numpy os pandas pathlib pickle platform pty random re requests shutil
-    signal site socket ssl sqlite3 string subprocess sys tempfile threading time traceback typing unittest urllib
+    asyncio base64 builtins collections copy csv ctypes datetime functools gc hashlib http importlib inspect io
+    itertools json logging math marshal multiprocessing numpy os pandas pathlib pickle platform pty random re requests
+    shutil signal site socket ssl sqlite3 string subprocess sys tempfile threading time traceback typing unittest urllib
     admin answer args assertEqual auth check cls code command config connect count data decode default delete encode
     environ error execute file flag get host is_admin item key kwargs load login main name password path popen
     post process read remove request response result run save score secret self send solution solve status system test
@@ -86,7 +86,6 @@ fn normalised(name: &str) -> Option<Told> {
 /// A name that a reader takes for a well-known one.
 fn looks_like(name: &str) -> Option<Told> {
     let known = WELL_KNOWN_BY_LOOKS.get(&skeleton(name).collect::<String>())?;
-    // What only differs in the sharpness of an accent has one.
     Some(("lookalike_name", 0.95, format!("This name looks like `{known}` and is another one.")))
 }
 
@@ -106,7 +105,7 @@ fn mixes_scripts(name: &str) -> Option<Told> {
         (true, false, true) if !has(Script::Greek) => 0.6,
         (true, false, true) if name.chars().any(|c| "οΑΒΕΖΗΙΚΜΝΟΡΤΥΧ".contains(c)) => 0.7,
         _ if has(Script::Greek) && !cyrillic => return None,
-        // Parts in different scripts can be told apart: `data_данные` is caught above, `中文name` is not meant to deceive.
+        // `中文name` is not meant to deceive.
         _ => 0.3,
     };
     Some(("mixed_script_name", confidence, "This name mixes letters of different scripts.".to_owned()))

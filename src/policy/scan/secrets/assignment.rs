@@ -71,7 +71,7 @@ fn promise(name: &str) -> Option<Promise> {
         "bearer",
         "apisecret",
     ];
-    (ends(&keys) && !ends(&["publictoken", "sharedtoken"])).then_some(Promise::Key)
+    ends(&keys).then_some(Promise::Key)
 }
 
 /// The literal of `fragment`, when its name promises a secret and it looks like one.

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
-/// Words, and runs that nobody draws at random. In 40 random characters of base 62 any given one of four letters turns up
-/// once in ten thousand.
+/// Words, and runs that nobody draws at random. In 40 random characters of base 62 any given one of four letters
+/// turns up once in ten thousand.
 const WORDS: &[&str] = &[
     "example",
     "sample",
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn what_is_written_to_be_replaced_is_a_placeholder() {
-        for text in ["<token>", "your-api-key-here", "XXXXXXXXXXXX", "changeme", "AKIAIOSFODNN7EXAMPLE", "${TOKEN}"] {
+        for text in ["<token>", "your-api-key-here", "Xxxxxxxxxxxx", "changeme", "AKIAIOSFODNN7EXAMPLE", "${TOKEN}"] {
             assert!(is_placeholder(text), "{text}");
         }
         for text in ["9fK2mQ7xLw3Rt8Zp", "correct horse battery staple"] {

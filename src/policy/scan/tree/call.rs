@@ -10,23 +10,78 @@ use super::known::Known;
 use super::{Frame, Reader, fold, shapes};
 use crate::policy::scan::Capability;
 
+/// Functions that run a text as code, or make of it what is run.
+const RUNS_SOURCE: &[&str] = &[
+    "builtins.exec",
+    "builtins.eval",
+    "builtins.compile",
+    "timeit.timeit",
+    "timeit.repeat",
+    "timeit.Timer",
+    "cProfile.run",
+    "cProfile.runctx",
+    "cProfile.Profile().run",
+    "profile.run",
+    "profile.runctx",
+    "pdb.run",
+    "pdb.runeval",
+    "bdb.Bdb().run",
+    "trace.Trace().run",
+    "code.InteractiveConsole().push",
+    "code.InteractiveConsole().runsource",
+    "code.InteractiveInterpreter().runsource",
+    "code.InteractiveInterpreter().runcode",
+    "code.compile_command",
+    "codeop.compile_command",
+    "ast.parse",
+    "ctypes.pythonapi.PyRun_SimpleString",
+    "_testcapi.run_in_subinterp",
+    "doctest.debug_src",
+];
+/// Functions of packages that read from an address as well as from a file.
+const READ_ADDRESSES: &[&str] = &[
+    "read_csv",
+    "read_json",
+    "read_html",
+    "read_table",
+    "read_excel",
+    "read_parquet",
+    "read_xml",
+    "read_feather",
+    "imread",
+    "load_dataset",
+    "loadtxt",
+    "genfromtxt",
+    "from_url",
+    "parse",
+    "make_parser",
+];
 /// Calls in calls that are evaluated.
 const DEEPEST_CALL: usize = 4;
 
+/// Keyword arguments.
+pub type Keywords<'a> = Vec<(Rc<str>, Known<'a>)>;
+
 /// The arguments of a call.
-pub struct Arguments<'k, 'a> {
+#[derive(Default)]
+pub struct Arguments<'a> {
     args: Vec<Known<'a>>,
-    keywords: Vec<(&'k str, Known<'a>)>,
+    keywords: Keywords<'a>,
 }
 
-impl<'a> Arguments<'_, 'a> {
+impl<'a> Arguments<'a> {
+    /// Positional ones only.
+    fn of(args: Vec<Known<'a>>) -> Self {
+        Self { args, keywords: Vec::new() }
+    }
+
     /// The argument at that place or of that name.
     fn get(&self, index: usize, name: &str) -> Option<&Known<'a>> {
         self.args.get(index).or_else(|| self.keyword(name))
     }
 
     fn keyword(&self, name: &str) -> Option<&Known<'a>> {
-        self.keywords.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+        self.keywords.iter().find(|(known, _)| **known == *name).map(|(_, value)| value)
     }
 }
 
@@ -34,7 +89,7 @@ impl<'a> Reader<'a> {
     /// A call in the source.
     pub fn call(&mut self, call: &'a ExprCall) -> Known<'a> {
         let function = self.eval(&call.func);
-        let mut arguments = Arguments { args: Vec::new(), keywords: Vec::new() };
+        let mut arguments = Arguments::default();
         for arg in &call.arguments.args {
             let value = self.eval(arg);
             match (arg, value.items()) {
@@ -46,17 +101,48 @@ impl<'a> Reader<'a> {
         for keyword in &call.arguments.keywords {
             self.naming = keyword.arg.as_ref().map(|name| name.as_str().into());
             let value = self.eval(&keyword.value);
-            if let Some(name) = &keyword.arg {
-                arguments.keywords.push((name.as_str(), value));
+            match (&keyword.arg, &value) {
+                (Some(name), _) => arguments.keywords.push((name.as_str().into(), value)),
+                (None, Known::Dict(items)) => {
+                    let named = items.iter().filter_map(|(key, value)| Some((key.as_text()?.into(), value.clone())));
+                    arguments.keywords.extend(named);
+                }
+                (None, _) => {}
             }
         }
         self.naming = None;
         self.changed_in_place(call, &arguments);
-        self.apply(&function, &arguments, call.range())
+        let range = call.range();
+        // A loader's methods import what they are told, whatever loader it is.
+        if let (Expr::Attribute(method), Some(Known::Text(_))) = (&*call.func, arguments.args.first())
+            && matches!(
+                method.attr.as_str(),
+                "load_module" | "find_module" | "find_spec" | "import_module" | "create_module"
+            )
+            && !matches!(function, Known::Function(..))
+        {
+            return self.call_import(&method.attr, &arguments, range);
+        }
+        // A class of the snippet: what it does with its arguments is read where it is made.
+        if let (Known::Unknown, Expr::Name(name)) = (&function, &*call.func)
+            && !arguments.args.is_empty()
+            && self.classes.contains(name.id.as_str())
+            && let Some(init) = self.attributes.get("__init__").cloned()
+        {
+            self.apply(&init, &arguments, range);
+        }
+        if let (Known::Unknown, Expr::Call(made)) = (&function, &*call.func)
+            && let Expr::Name(name) = &*made.func
+            && self.classes.contains(name.id.as_str())
+            && let Some(body) = self.attributes.get("__call__").cloned()
+        {
+            return self.apply(&body, &arguments, range);
+        }
+        self.apply(&function, &arguments, range)
     }
 
     /// `name.append(value)` and the like.
-    fn changed_in_place(&mut self, call: &'a ExprCall, arguments: &Arguments<'_, 'a>) {
+    fn changed_in_place(&mut self, call: &'a ExprCall, arguments: &Arguments<'a>) {
         let Expr::Attribute(method) = &*call.func else { return };
         let Expr::Name(name) = &*method.value else { return };
         let [.., last] = arguments.args.as_slice() else { return };
@@ -90,7 +176,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What calling `function` gives.
-    fn apply(&mut self, function: &Known<'a>, arguments: &Arguments<'_, 'a>, range: TextRange) -> Known<'a> {
+    fn apply(&mut self, function: &Known<'a>, arguments: &Arguments<'a>, range: TextRange) -> Known<'a> {
         let mut result = Known::Unknown;
         for function in function.possibilities() {
             let value = match function {
@@ -108,17 +194,23 @@ impl<'a> Reader<'a> {
                 }
                 Known::Partial(partial) => {
                     let args = partial.1.iter().chain(&arguments.args).cloned().collect();
-                    let arguments = Arguments { args, keywords: arguments.keywords.clone() };
-                    self.apply(&partial.0, &arguments, range)
+                    let keywords = partial.2.iter().chain(&arguments.keywords).cloned().collect();
+                    self.apply(&partial.0, &Arguments { args, keywords }, range)
                 }
                 Known::Getter(path, given) => match arguments.args.first() {
                     Some(value) => {
                         let value = value.clone();
-                        let found = path.split('.').fold(value, |value, name| self.attribute(&value, name, range));
+                        let mut found: Vec<Known<'a>> = Vec::new();
+                        for path in path.split(',') {
+                            let names = path.split('.');
+                            found.push(names.fold(value.clone(), |value, name| self.attribute(&value, name, range)));
+                        }
+                        let found =
+                            if found.len() == 1 { found.pop().unwrap_or_default() } else { Known::sequence(found) };
                         match given {
                             None => found,
                             Some(args) => {
-                                let arguments = Arguments { args: args.to_vec(), keywords: Vec::new() };
+                                let arguments = Arguments::of(args.to_vec());
                                 self.apply(&found, &arguments, range)
                             }
                         }
@@ -136,13 +228,7 @@ impl<'a> Reader<'a> {
         result
     }
 
-    fn call_method(
-        &mut self,
-        of: &Known<'a>,
-        name: &str,
-        arguments: &Arguments<'_, 'a>,
-        range: TextRange,
-    ) -> Known<'a> {
+    fn call_method(&mut self, of: &Known<'a>, name: &str, arguments: &Arguments<'a>, range: TextRange) -> Known<'a> {
         let args = &arguments.args;
         match (of, name) {
             (Known::Object(_) | Known::Namespace(_), "__getattribute__" | "__getattr__") => match args.first() {
@@ -157,17 +243,18 @@ impl<'a> Reader<'a> {
                 self.replaced(of, args.first().and_then(Known::as_text), range);
                 Known::Unknown
             }
-            (Known::Namespace(of), "values" | "items") => self.some_attribute(of, range),
+            (Known::Namespace(_), "copy" | "items") => of.clone(),
+            (Known::Namespace(of), "values") => self.some_attribute(of, range),
             (Known::Text(template), "format" | "format_map") => {
                 shapes::format_walk(self, template, args, range);
-                fold::method(of, name, args, &arguments.keywords)
+                fold::method(of, name, args, &borrowed(&arguments.keywords))
             }
-            _ => fold::method(of, name, args, &arguments.keywords),
+            _ => fold::method(of, name, args, &borrowed(&arguments.keywords)),
         }
     }
 
     /// A function of the snippet, with these arguments.
-    fn call_own(&mut self, function: &'a StmtFunctionDef, scope: usize, arguments: &Arguments<'_, 'a>) -> Known<'a> {
+    fn call_own(&mut self, function: &'a StmtFunctionDef, scope: usize, arguments: &Arguments<'a>) -> Known<'a> {
         let parameters = &function.parameters;
         let known = |value: &Known| !value.is_unknown();
         let worth = parameters.is_empty()
@@ -210,7 +297,7 @@ impl<'a> Reader<'a> {
         &mut self,
         function: &'a StmtFunctionDef,
         args: &[Known<'a>],
-        keywords: &[(&str, Known<'a>)],
+        keywords: &[(Rc<str>, Known<'a>)],
         called: bool,
     ) {
         let back = (!called).then(|| self.enter(self.here, false));
@@ -229,7 +316,7 @@ impl<'a> Reader<'a> {
         &mut self,
         parameters: &'a Parameters,
         args: &[Known<'a>],
-        keywords: &[(&str, Known<'a>)],
+        keywords: &[(Rc<str>, Known<'a>)],
         skip: bool,
     ) {
         let positional = parameters.posonlyargs.iter().chain(&parameters.args);
@@ -237,7 +324,7 @@ impl<'a> Reader<'a> {
         for (index, parameter) in positional.enumerate() {
             let name = parameter.parameter.name.as_str();
             let given = if skip && index == 0 { None } else { args.next() };
-            let given = given.or_else(|| keywords.iter().find(|(known, _)| *known == name).map(|(_, value)| value));
+            let given = given.or_else(|| keywords.iter().find(|(known, _)| **known == *name).map(|(_, value)| value));
             let value = match (given, &parameter.default) {
                 (Some(value), _) => value.clone(),
                 (None, Some(default)) => {
@@ -250,7 +337,7 @@ impl<'a> Reader<'a> {
         }
         for parameter in &parameters.kwonlyargs {
             let name = parameter.parameter.name.as_str();
-            let value = match (keywords.iter().find(|(known, _)| *known == name), &parameter.default) {
+            let value = match (keywords.iter().find(|(known, _)| **known == *name), &parameter.default) {
                 (Some((_, value)), _) => value.clone(),
                 (None, Some(default)) => self.eval(default),
                 (None, None) => Known::Unknown,
@@ -270,9 +357,9 @@ impl<'a> Reader<'a> {
     }
 
     /// A call of something that has a name in a module.
-    fn call_object(&mut self, name: &Rc<str>, arguments: &Arguments<'_, 'a>, range: TextRange) -> Known<'a> {
+    fn call_object(&mut self, name: &Rc<str>, arguments: &Arguments<'a>, range: TextRange) -> Known<'a> {
         let args = arguments.args.as_slice();
-        let first = args.first();
+        let keywords = borrowed(&arguments.keywords);
         match (&**name, args) {
             (
                 "builtins.getattr"
@@ -307,8 +394,55 @@ impl<'a> Reader<'a> {
                 Known::Nothing
             }
             ("unittest.mock.patch" | "unittest.mock.patch.object", _) => Known::Unknown,
+            ("os.write" | "os.close" | "os.dup" | "os.dup2" | "os.pwrite", [descriptor, ..]) => {
+                // Standard output is a program's own; the rest was given to somebody else.
+                if !matches!(descriptor, Known::Int(1 | 2)) || name.ends_with("close") || name.contains("dup") {
+                    self.tell(Capability::GraderTampering, "descriptor", name, 0.6, range);
+                }
+                Known::Unknown
+            }
+            ("signal.alarm", [Known::Int(0)]) | ("signal.setitimer", [_, Known::Int(0), ..]) => {
+                self.tell(Capability::GraderTampering, "timer_off", name, 0.7, range);
+                Known::Unknown
+            }
+            ("fileinput.input", _) => {
+                if arguments.keyword("inplace").is_some_and(|inplace| inplace.truth() != Some(false)) {
+                    self.tell(Capability::FileWrite, "open_to_write", name, 0.9, range);
+                }
+                Known::Unknown
+            }
+            ("pathlib.Path().iterdir" | "pathlib.Path().glob" | "pathlib.Path().rglob", _) => {
+                Known::sequence(vec![Known::Instance("pathlib.Path".into())])
+            }
+            (_, [Known::Text(address), ..])
+                if address.starts_with("file:")
+                    && super::table::of_name(name).iter().any(|entry| entry.capability == Capability::Network) =>
+            {
+                self.tell(Capability::FileRead, "read_address", name, 0.8, range);
+                Known::Instance(Rc::clone(name))
+            }
+            (reader, [Known::Text(address), ..])
+                if address.contains("://")
+                    && reader.rsplit('.').next().is_some_and(|last| READ_ADDRESSES.contains(&last)) =>
+            {
+                self.tell(Capability::Network, "read_address", name, 0.8, range);
+                Known::Instance(Rc::clone(name))
+            }
             ("builtins.globals" | "builtins.locals" | "builtins.vars", []) => own_names(),
             ("builtins.vars", [of, ..]) => Known::Namespace(Rc::new(of.clone())),
+            ("inspect.getmembers" | "inspect.getmembers_static", [of @ Known::Object(_), ..]) => {
+                Known::Namespace(Rc::new(of.clone()))
+            }
+            (
+                "builtins.dict"
+                | "collections.ChainMap"
+                | "types.MappingProxyType"
+                | "copy.copy"
+                | "collections.OrderedDict"
+                | "types.SimpleNamespace"
+                | "collections.UserDict",
+                [space @ Known::Namespace(_), ..],
+            ) => space.clone(),
             (
                 "builtins.__import__"
                 | "importlib.import_module"
@@ -335,11 +469,7 @@ impl<'a> Reader<'a> {
             ("builtins.get" | "builtins.__getitem__" | "builtins.pop", [Known::Text(key), ..]) => {
                 self.attribute(&Known::object("builtins"), key, range)
             }
-            (
-                "builtins.exec" | "builtins.eval" | "builtins.compile" | "timeit.timeit" | "timeit.repeat"
-                | "timeit.Timer",
-                _,
-            ) => self.call_source(name, arguments, range),
+            (name, _) if RUNS_SOURCE.contains(&name) => self.call_source(name, arguments, range),
             (
                 "builtins.open"
                 | "io.FileIO"
@@ -388,24 +518,33 @@ impl<'a> Reader<'a> {
                 Known::Nothing
             }
             ("functools.partial" | "functools.partialmethod", [of, rest @ ..]) => {
-                Known::Partial(Rc::new((of.clone(), rest.to_vec()))).bounded()
+                Known::Partial(Rc::new((of.clone(), rest.to_vec(), arguments.keywords.clone()))).bounded()
             }
             ("functools.reduce", [of, over, rest @ ..]) => {
                 let Some(items) = over.items().filter(|items| items.len() <= 64) else { return Known::Unknown };
                 let mut items = rest.first().cloned().into_iter().chain(items);
                 let mut value = items.next().unwrap_or_default();
                 for item in items {
-                    value = self.apply(of, &Arguments { args: vec![value, item], keywords: Vec::new() }, range);
+                    value = self.apply(of, &Arguments::of(vec![value, item]), range);
                 }
                 value
             }
             ("operator.attrgetter", [Known::Text(path)]) => Known::Getter(Rc::clone(path), None),
+            ("operator.attrgetter", [_, _, ..]) => {
+                let paths: Option<Vec<&str>> = args.iter().map(Known::as_text).collect();
+                paths.map_or(Known::Unknown, |paths| Known::Getter(paths.join(",").into(), None))
+            }
             ("operator.methodcaller", [Known::Text(path), rest @ ..]) => {
                 Known::Getter(Rc::clone(path), Some(Rc::new(rest.to_vec())))
             }
             ("operator.itemgetter", [index]) => Known::ItemGetter(Rc::new(index.clone())).bounded(),
             ("operator.call" | "builtins.map" | "itertools.starmap" | "builtins.filter", [of, rest @ ..]) => {
                 self.call_each(name, of, rest, range)
+            }
+            ("builtins.type", [Known::Object(of)]) if !of.contains("()") => Known::object("types.ModuleType"),
+            ("builtins.type", [Known::Function(..) | Known::Lambda(..)]) => {
+                self.touch(&"types.FunctionType".into(), range);
+                Known::object("types.FunctionType")
             }
             ("builtins.type", [_, _, Known::Dict(items)]) => {
                 for (key, value) in items.iter() {
@@ -449,7 +588,7 @@ impl<'a> Reader<'a> {
                 let target = arguments.keyword("target").or(args.get(1)).cloned();
                 let given = arguments.keyword("args").and_then(Known::items).unwrap_or_default();
                 if let Some(target) = target {
-                    self.apply(&target, &Arguments { args: given, keywords: Vec::new() }, range);
+                    self.apply(&target, &Arguments::of(given), range);
                 }
                 Known::Instance(Rc::clone(name))
             }
@@ -458,7 +597,7 @@ impl<'a> Reader<'a> {
                 [Known::Text(template), rest @ ..],
             ) => {
                 shapes::format_walk(self, template, rest, range);
-                fold::method(&args[0], "format", rest, &arguments.keywords)
+                fold::method(&args[0], "format", rest, &keywords)
             }
             ("string.Formatter().get_field", [Known::Text(path), ..]) => {
                 shapes::format_walk(self, &format!("{{{path}}}"), &args[1..], range);
@@ -470,10 +609,7 @@ impl<'a> Reader<'a> {
                 | "pathlib.PosixPath"
                 | "pathlib.WindowsPath"
                 | "pathlib.Path.cwd"
-                | "pathlib.Path.home" => {
-                    if let Some(Known::Text(_)) = first {}
-                    Known::Instance("pathlib.Path".into())
-                }
+                | "pathlib.Path.home" => Known::Instance("pathlib.Path".into()),
                 _ => Known::Unknown,
             },
             (path, _) if path.starts_with("pathlib.Path().") => match path.rsplit('.').next() {
@@ -484,7 +620,7 @@ impl<'a> Reader<'a> {
                 _ => Known::Unknown,
             },
             ("builtins.print" | "builtins.isinstance" | "builtins.super" | "builtins.object", _) => Known::Unknown,
-            _ => match fold::function(name, args, &arguments.keywords) {
+            _ => match fold::function(name, args, &keywords) {
                 Some(value) => self.made(value),
                 None if name.starts_with("builtins.") => Known::Unknown,
                 // Of something that is not known nothing is known.
@@ -495,9 +631,14 @@ impl<'a> Reader<'a> {
     }
 
     /// A function that imports what it is told.
-    fn call_import(&mut self, function: &str, arguments: &Arguments<'_, 'a>, range: TextRange) -> Known<'a> {
+    fn call_import(&mut self, function: &str, arguments: &Arguments<'a>, range: TextRange) -> Known<'a> {
         let Some(name) = arguments.get(0, "name") else { return Known::object("?") };
-        let name = name.clone();
+        let package = arguments.get(1, "package").and_then(Known::as_text).unwrap_or("").to_owned();
+        let name = name.each(|name| match name.as_text() {
+            // Relative to a package that is named beside it.
+            Some(text) if text.starts_with('.') && !package.is_empty() => Known::text(&format!("{package}{text}")),
+            _ => name.clone(),
+        });
         let mut result = Known::Unknown;
         for name in name.possibilities() {
             let Some(name) = name.as_text() else {
@@ -511,7 +652,7 @@ impl<'a> Reader<'a> {
             let whole = !function.ends_with("__import__")
                 || arguments.get(3, "fromlist").is_some_and(|names| names.truth() != Some(false));
             let bound = if whole { dotted.as_str() } else { dotted.split('.').next().unwrap_or(&dotted) };
-            let object: Rc<str> = super::table::canonical(bound).into();
+            let object: Rc<str> = (&*super::table::canonical(bound)).into();
             self.touch(&object, range);
             result = result.or(Known::Object(object));
         }
@@ -519,9 +660,13 @@ impl<'a> Reader<'a> {
     }
 
     /// A function that runs a text as code.
-    fn call_source(&mut self, function: &str, arguments: &Arguments<'_, 'a>, range: TextRange) -> Known<'a> {
+    fn call_source(&mut self, function: &str, arguments: &Arguments<'a>, range: TextRange) -> Known<'a> {
         let timed = function.starts_with("timeit");
         let source = arguments.get(0, if timed { "stmt" } else { "source" }).cloned().unwrap_or_default();
+        if function == "ast.parse" {
+            // A tree: run by whoever compiles it.
+            return if let Known::Text(_) = source { source } else { Known::Unknown };
+        }
         let mut result = Known::Unknown;
         for source in source.possibilities() {
             let text = match source {
@@ -535,7 +680,7 @@ impl<'a> Reader<'a> {
                     self.tell(Capability::DynamicCode, "constant_source", function, 0.5, range);
                     let value = self.source(&text, range);
                     result = result.or(match function {
-                        "builtins.compile" => Known::Text(text),
+                        "builtins.compile" | "code.compile_command" | "codeop.compile_command" => Known::Text(text),
                         "builtins.eval" => value,
                         _ => Known::Nothing,
                     });
@@ -551,7 +696,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A function that opens a file.
-    fn call_open(&mut self, function: &str, arguments: &Arguments<'_, 'a>, range: TextRange) {
+    fn call_open(&mut self, function: &str, arguments: &Arguments<'a>, range: TextRange) {
         let (at, default) = match function {
             "pathlib.Path().open" => (0, "r"),
             _ => (1, "r"),
@@ -561,6 +706,7 @@ impl<'a> Reader<'a> {
         if let Some(descriptor) = path.and_then(Known::as_int) {
             if descriptor != 0 {
                 self.tell(Capability::GraderTampering, "descriptor", function, 0.7, range);
+                self.tell(Capability::FileRead, "descriptor", function, 0.5, range);
             }
             return;
         }
@@ -580,14 +726,14 @@ impl<'a> Reader<'a> {
     /// `map(f, …)` and its like.
     fn call_each(&mut self, name: &str, of: &Known<'a>, rest: &[Known<'a>], range: TextRange) -> Known<'a> {
         if name == "operator.call" {
-            return self.apply(of, &Arguments { args: rest.to_vec(), keywords: Vec::new() }, range);
+            return self.apply(of, &Arguments::of(rest.to_vec()), range);
         }
         if name == "builtins.filter" {
             return rest.first().cloned().unwrap_or_default();
         }
         let columns: Option<Vec<Vec<Known<'a>>>> = rest.iter().map(Known::items).collect();
         let Some(columns) = columns.filter(|columns| !columns.is_empty()) else {
-            self.apply(of, &Arguments { args: vec![Known::Unknown; rest.len().max(1)], keywords: Vec::new() }, range);
+            self.apply(of, &Arguments::of(vec![Known::Unknown; rest.len().max(1)]), range);
             return Known::Unknown;
         };
         let rows = columns.iter().map(Vec::len).min().unwrap_or(0).min(4096);
@@ -608,7 +754,7 @@ impl<'a> Reader<'a> {
 
     /// What a decorated function is.
     pub fn decorated(&mut self, decorator: &Known<'a>, function: Known<'a>, range: TextRange) -> Known<'a> {
-        let arguments = Arguments { args: vec![function.clone()], keywords: Vec::new() };
+        let arguments = Arguments::of(vec![function.clone()]);
         self.apply(decorator, &arguments, range).or(function)
     }
 
@@ -616,4 +762,8 @@ impl<'a> Reader<'a> {
     pub fn named_as(&mut self, target: &Expr) {
         self.naming = name_of(target);
     }
+}
+
+fn borrowed<'k, 'a>(keywords: &'k [(Rc<str>, Known<'a>)]) -> Vec<(&'k str, Known<'a>)> {
+    keywords.iter().map(|(name, value)| (&**name, value.clone())).collect()
 }

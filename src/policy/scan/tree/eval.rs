@@ -62,6 +62,7 @@ impl<'a> Reader<'a> {
                 let mut result = Known::Unknown;
                 for (op, right) in compare.ops.iter().zip(&compare.comparators) {
                     let right = self.eval(right);
+                    shapes::search(self, &left, *op, &right, expr.range());
                     result = fold::compare(*op, &left, &right);
                     left = right;
                 }
@@ -112,11 +113,11 @@ impl<'a> Reader<'a> {
                             }
                             items.push((key, value));
                         }
-                        None => {
-                            if let Known::Dict(more) = self.eval(&item.value) {
-                                items.extend(more.iter().cloned());
-                            }
-                        }
+                        None => match self.eval(&item.value) {
+                            Known::Dict(more) => items.extend(more.iter().cloned()),
+                            space @ Known::Namespace(_) => return space,
+                            _ => {}
+                        },
                     }
                 }
                 self.naming = None;
@@ -402,6 +403,9 @@ impl<'a> Reader<'a> {
                 shapes::constant_answer(self, name, value, target.range());
                 if matches!(name, "__code__" | "__class__" | "__defaults__" | "__globals__" | "__bases__") {
                     self.tell(Capability::GraderTampering, "object_changed", name, 0.7, target.range());
+                }
+                if name == "__code__" {
+                    self.tell(Capability::DynamicCode, "object_changed", name, 0.9, target.range());
                 }
                 self.replaced(&of, Some(name), target.range());
                 self.note_attribute(name, value.clone());

@@ -48,8 +48,8 @@ pub enum Known<'a> {
     /// A lambda of the snippet, likewise.
     Lambda(&'a ExprLambda, usize),
     /// `functools.partial`.
-    Partial(Rc<(Self, Vec<Self>)>),
-    /// `operator.attrgetter` (no arguments) or `methodcaller`.
+    Partial(Rc<(Self, Vec<Self>, Vec<(Rc<str>, Self)>)>),
+    /// `operator.attrgetter` (no arguments; several paths with commas between) or `methodcaller`.
     Getter(Rc<str>, Option<Rc<Vec<Self>>>),
     /// `operator.itemgetter`.
     ItemGetter(Rc<Self>),

@@ -98,6 +98,7 @@ pub fn read(module: &ModModule, source_length: usize) -> Reading {
         sources: &sources,
         scopes: vec![Scope::module()],
         here: 0,
+        classes: HashSet::new(),
         attributes: std::collections::HashMap::new(),
         reading: Reading::default(),
         told: HashSet::new(),
@@ -111,6 +112,7 @@ pub fn read(module: &ModModule, source_length: usize) -> Reading {
         sources_deep: 0,
         naming: None,
     };
+    reader.bind("__doc__", object::document(&module.body));
     reader.whole(&module.body);
     reader.reading
 }
@@ -122,6 +124,8 @@ struct Reader<'a> {
     scopes: Vec<Scope<'a>>,
     /// The scope that statements are in.
     here: usize,
+    /// Names of classes of the snippet.
+    classes: HashSet<&'a str>,
     /// What objects of the snippet's own have under a name, whichever object it is.
     attributes: std::collections::HashMap<Rc<str>, Known<'a>>,
     reading: Reading,

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::TextRange;
 
 use super::known::Known;
@@ -10,8 +11,17 @@ use crate::policy::scan::Capability;
 
 /// Longest qualified name that is followed.
 const LONGEST_NAME: usize = 200;
-/// Of these something could be had that matters, so a name that is not known does.
-const WIDE: &[&str] = &["os", "sys", "builtins", "subprocess", "posix", "socket", "shutil", "importlib", "?"];
+/// Of these something could be had that matters, so a name that is not known does; with the worst of it.
+const WIDE: &[(&str, Capability)] = &[
+    ("os", Capability::Process),
+    ("subprocess", Capability::Process),
+    ("sys", Capability::Introspection),
+    ("builtins", Capability::DynamicCode),
+    ("importlib", Capability::DynamicCode),
+    ("socket", Capability::Network),
+    ("shutil", Capability::FileWrite),
+    ("?", Capability::DynamicCode),
+];
 
 impl<'a> Reader<'a> {
     /// An object is named.
@@ -40,6 +50,11 @@ impl<'a> Reader<'a> {
             (_, "__builtins__" | "f_builtins") => Known::object("builtins"),
             (Known::Object(_), "__dict__") => Known::Namespace(Rc::new(value.clone())),
             (Known::Object(of), "__self__") if of.starts_with("builtins.") => Known::object("builtins"),
+            (Known::Object(of), "__getattribute__" | "__getattr__")
+                if matches!(&**of, "builtins.object" | "builtins.type" | "types.ModuleType") =>
+            {
+                Known::object("builtins.object.__getattribute__")
+            }
             (Known::Object(_) | Known::Namespace(_), "__getattribute__" | "__getattr__" | "__getitem__") => {
                 Known::Method(Rc::new((value.clone(), name.into())))
             }
@@ -57,9 +72,7 @@ impl<'a> Reader<'a> {
                 if full.len() > LONGEST_NAME {
                     return Known::Unknown;
                 }
-                if of.starts_with('?') {
-                    self.tell_all(table::of_method(name), "method", name, range);
-                }
+                self.tell_all(table::of_method(name), "method", name, range);
                 self.touch(&full, range);
                 Known::Object(full)
             }
@@ -74,6 +87,8 @@ impl<'a> Reader<'a> {
                 _,
             ) => Known::Method(Rc::new((value.clone(), name.into()))),
             (Known::Function(..) | Known::Lambda(..) | Known::Partial(_), "__call__") => value.clone(),
+            (Known::Function(function, _), "__name__" | "__qualname__") => Known::text(function.name.as_str()),
+            (Known::Function(function, _), "__doc__") => document(&function.body),
             _ => match self.attributes.get(name) {
                 Some(known) => known.clone(),
                 None => {
@@ -88,17 +103,17 @@ impl<'a> Reader<'a> {
         let module = !of.contains('(');
         // `shutil.os` is `os`.
         if module
-            && table::HELD.contains(&name)
+            && table::is_held(name)
             && !of.starts_with("builtins")
             && table::of_name(&format!("{of}.{name}")).is_empty()
         {
-            return Known::object(table::canonical(name));
+            return Known::object(&table::canonical(name));
         }
         let full = format!("{of}.{name}");
         if full.len() > LONGEST_NAME {
             return Known::Unknown;
         }
-        let full: Rc<str> = table::canonical(&full).into();
+        let full: Rc<str> = (&*table::canonical(&full)).into();
         self.touch(&full, range);
         Known::Object(full)
     }
@@ -106,11 +121,10 @@ impl<'a> Reader<'a> {
     /// `getattr(value, name)` where the name is not known.
     pub fn some_attribute(&mut self, value: &Known<'a>, range: TextRange) -> Known<'a> {
         for value in value.possibilities() {
-            if let Known::Object(of) = value
-                && WIDE.contains(&&**of)
-            {
-                self.tell(Capability::DynamicCode, "computed_attribute", of, 0.7, range);
-            }
+            let Known::Object(of) = value else { continue };
+            let Some((_, worst)) = WIDE.iter().find(|(module, _)| **of == **module) else { continue };
+            self.tell(Capability::DynamicCode, "computed_attribute", of, 0.7, range);
+            self.tell(*worst, "computed_attribute", of, 0.5, range);
         }
         Known::Unknown
     }
@@ -137,7 +151,7 @@ impl<'a> Reader<'a> {
             (Known::Object(of), Known::Text(name)) => match &**of {
                 "sys.modules" => {
                     self.import(name, range, false);
-                    Known::object(table::canonical(name))
+                    Known::object(&table::canonical(name))
                 }
                 "builtins" => self.attribute(value, name, range),
                 "?" => self.anything(name, range),
@@ -161,8 +175,8 @@ impl<'a> Reader<'a> {
     fn anything(&mut self, name: &str, range: TextRange) -> Known<'a> {
         match name {
             "__builtins__" | "builtins" => Known::object("builtins"),
-            name if table::BUILTINS.contains(&name) => self.attribute(&Known::object("builtins"), name, range),
-            name if table::HELD.contains(&name) => Known::object(table::canonical(name)),
+            name if table::is_builtin(name) => self.attribute(&Known::object("builtins"), name, range),
+            name if table::is_held(name) => Known::object(&table::canonical(name)),
             name => self.attribute(&Known::object("?"), name, range),
         }
     }
@@ -180,12 +194,12 @@ impl<'a> Reader<'a> {
                 ("" | "os.environ", _) => continue,
                 ("builtins" | "sys.modules", _) => 0.95,
                 // Capturing what is printed is common, and harmless.
-                ("sys", Some("stdout" | "stderr" | "stdin" | "argv" | "path")) => 0.4,
+                ("sys", Some("stdout" | "stderr" | "stdin" | "argv" | "path")) => 0.5,
                 ("sys", Some("tracebacklimit" | "dont_write_bytecode" | "ps1" | "ps2")) => continue,
                 ("sys", _) => 0.9,
                 _ if of.starts_with("unittest") || of.starts_with("pytest") || of.starts_with("_pytest") => 0.95,
                 _ if of.contains('(') => continue,
-                _ if STANDARD.contains(&of.split('.').next().unwrap_or(of)) => 0.8,
+                _ if STANDARD.split_whitespace().any(|module| module == of.split('.').next().unwrap_or(of)) => 0.8,
                 _ => continue,
             };
             self.tell(Capability::GraderTampering, "replaced", &full, confidence, range);
@@ -194,62 +208,23 @@ impl<'a> Reader<'a> {
 }
 
 /// Modules of the standard library that tests and graders rest on.
-const STANDARD: &[&str] = &[
-    "abc",
-    "ast",
-    "asyncio",
-    "atexit",
-    "builtins",
-    "codecs",
-    "collections",
-    "contextlib",
-    "copy",
-    "dataclasses",
-    "datetime",
-    "decimal",
-    "doctest",
-    "enum",
-    "fractions",
-    "functools",
-    "gc",
-    "hashlib",
-    "importlib",
-    "inspect",
-    "io",
-    "itertools",
-    "json",
-    "linecache",
-    "logging",
-    "math",
-    "numbers",
-    "operator",
-    "os",
-    "pathlib",
-    "pickle",
-    "pprint",
-    "random",
-    "re",
-    "shutil",
-    "signal",
-    "site",
-    "socket",
-    "ssl",
-    "statistics",
-    "string",
-    "struct",
-    "subprocess",
-    "tempfile",
-    "textwrap",
-    "threading",
-    "time",
-    "traceback",
-    "types",
-    "typing",
-    "uuid",
-    "warnings",
-    "weakref",
-    "?",
-];
+const STANDARD: &str = "
+    ? __main__ abc ast asyncio atexit builtins codecs collections contextlib copy dataclasses datetime decimal
+    doctest enum fractions functools gc hashlib importlib inspect io itertools json linecache logging math numbers
+    operator os pathlib pickle pprint random re shutil signal site socket ssl statistics string struct subprocess
+    sys tempfile textwrap threading time traceback types typing uuid warnings weakref
+";
+
+/// The docstring of a body.
+pub fn document<'a>(body: &[Stmt]) -> Known<'a> {
+    match body.first() {
+        Some(Stmt::Expr(text)) => match &*text.value {
+            Expr::StringLiteral(literal) => Known::text(literal.value.to_str()),
+            _ => Known::Nothing,
+        },
+        _ => Known::Nothing,
+    }
+}
 
 /// `vars()` of an object.
 pub fn namespace<'a>(of: &str) -> Known<'a> {

@@ -1,7 +1,7 @@
 //! Shapes of code that say something whatever it names: objects that equal everything, tables of known answers, format strings
 //! that walk attributes, paths that only a host has.
 
-use ruff_python_ast::{Expr, Stmt, StmtFunctionDef};
+use ruff_python_ast::{CmpOp, Expr, ExprCompare, Stmt, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange};
 
 use super::Reader;
@@ -50,9 +50,20 @@ const HOST_PARTS: &[&str] = &["/.ssh/", "/.aws/", "docker.sock", "/.kube/", "/.g
 
 /// An object's own answer to a comparison that is always the same, given under that name.
 pub fn constant_answer<'a>(reader: &mut Reader<'a>, name: &str, value: &Known<'a>, range: TextRange) {
-    if let (true, Known::Lambda(lambda, _)) = (ANSWERS.contains(&name), value)
-        && is_constant(&lambda.body)
-    {
+    if name == "__class__" {
+        reader.tell(Capability::GraderTampering, "object_changed", name, 0.7, range);
+    }
+    if !ANSWERS.contains(&name) {
+        return;
+    }
+    let constant = match value {
+        Known::Lambda(lambda, _) => is_constant(&lambda.body),
+        Known::Function(function, _) => answers_alike(function, name),
+        // Equal to everything by its nature.
+        Known::Object(of) | Known::Instance(of) => of.starts_with("unittest.mock."),
+        _ => false,
+    };
+    if constant {
         reader.tell(Capability::GraderTampering, "constant_equality", name, 0.8, range);
     }
 }
@@ -63,13 +74,11 @@ pub fn function<'a>(reader: &mut Reader<'a>, function: &'a StmtFunctionDef) {
     let documented = matches!(function.body.first(), Some(Stmt::Expr(text)) if text.value.is_string_literal_expr());
     let body = &function.body[usize::from(documented)..];
     let range = function.name.range();
-    if ANSWERS.contains(&name)
-        && let [Stmt::Return(given)] = body
-        && given.value.as_ref().is_some_and(|value| is_constant(value))
-        // An empty container of its own kind is false.
-        && !(name == "__len__" || name == "__bool__" && given.value.as_ref().is_some_and(|value| value.is_boolean_literal_expr() && is_false(value)))
-    {
+    if ANSWERS.contains(&name) && answers_alike(function, name) {
         reader.tell(Capability::GraderTampering, "constant_equality", name, 0.8, range);
+    }
+    if name.starts_with("pytest_") {
+        reader.tell(Capability::GraderTampering, "test_hook", name, 0.8, range);
     }
     let answers = body.iter().filter(|statement| is_known_answer(statement)).count()
         + body
@@ -102,8 +111,39 @@ pub fn function<'a>(reader: &mut Reader<'a>, function: &'a StmtFunctionDef) {
     }
 }
 
+/// Whether a comparison method never looks at what it is compared with, and answers other than that it can't tell.
+fn answers_alike(function: &StmtFunctionDef, name: &str) -> bool {
+    let documented = matches!(function.body.first(), Some(Stmt::Expr(text)) if text.value.is_string_literal_expr());
+    let body = &function.body[usize::from(documented)..];
+    // An empty container of its own kind is false.
+    if matches!(name, "__len__" | "__bool__") {
+        return name == "__bool__"
+            && matches!(body, [Stmt::Return(given)] if given.value.as_ref().is_some_and(|value| is_constant(value) && !is_false(value)));
+    }
+    let Some(Stmt::Return(last)) = body.last() else { return false };
+    let Some(value) = &last.value else { return false };
+    if is_constant(value) {
+        return body
+            .iter()
+            .all(|statement| statement.is_return_stmt() || statement.is_assign_stmt() || statement.is_expr_stmt());
+    }
+    let other = function.parameters.iter_non_variadic_params().nth(1).map(|other| other.parameter.name.as_str());
+    match (body, &**value) {
+        // `return not None`, `return bool("yes")`: it names neither itself nor the other.
+        ([..], Expr::UnaryOp(op)) if body.len() <= 2 => op.operand.is_literal_expr(),
+        ([_], Expr::Call(call)) => {
+            other.is_some() && call.arguments.args.iter().all(Expr::is_literal_expr) && call.func.is_name_expr()
+        }
+        _ => false,
+    }
+}
+
 fn is_constant(value: &Expr) -> bool {
-    value.is_literal_expr() || matches!(value, Expr::Name(name) if name.id.as_str() == "self")
+    let compared = |compare: &ExprCompare| is_constant(&compare.left) && compare.comparators.iter().all(is_constant);
+    value.is_literal_expr()
+        || matches!(value, Expr::Compare(compare) if compared(compare))
+        || matches!(value, Expr::UnaryOp(op) if op.operand.is_literal_expr())
+        || matches!(value, Expr::Name(name) if name.id.as_str() == "self")
 }
 
 fn is_false(value: &Expr) -> bool {
@@ -132,6 +172,18 @@ fn returns_literal(body: &[Stmt]) -> bool {
     }))
 }
 
+/// A text that is searched for in what comes from outside: code in it is what a test would hold.
+pub fn search(reader: &mut Reader<'_>, part: &Known<'_>, op: CmpOp, whole: &Known<'_>, range: TextRange) {
+    let (Known::Text(part), Known::Instance(from)) = (part, whole) else { return };
+    let outside =
+        matches!(&**from, "sys.stdin.read" | "sys.stdin.buffer.read" | "builtins.open().read" | "inspect.getsource")
+            || from.ends_with(".read_text");
+    let code = part.contains("assert") || part.find('(').is_some_and(|at| at > 0 && !part[..at].contains(' '));
+    if matches!(op, CmpOp::In | CmpOp::NotIn) && outside && code {
+        reader.tell(Capability::GraderTampering, "looks_for_tests", from, 0.6, range);
+    }
+}
+
 /// A string that says something by itself.
 pub fn telling_text<'a>(reader: &mut Reader<'a>, text: &str, range: TextRange) {
     if text.len() < 300 && !text.contains([' ', '\n']) {
@@ -139,6 +191,26 @@ pub fn telling_text<'a>(reader: &mut Reader<'a>, text: &str, range: TextRange) {
             HOST_PATHS.iter().any(|start| text.starts_with(start)) || HOST_PARTS.iter().any(|part| text.contains(part));
         if of_a_host {
             reader.tell(Capability::FileRead, "host_path", text, 0.6, range);
+        }
+    }
+    if text.starts_with("/proc/") && text.ends_with("/environ") {
+        reader.tell(Capability::Environment, "host_path", text, 0.9, range);
+    }
+    let file = text.rsplit('/').next().unwrap_or(text);
+    if matches!(file, "conftest.py" | "sitecustomize.py" | "usercustomize.py" | "pytest.ini" | "tox.ini")
+        || (file.ends_with(".pth") && file.len() > 4)
+    {
+        reader.tell(Capability::GraderTampering, "test_hook", file, 0.7, range);
+    }
+    // By such a text many functions find what it names: mock.patch, pkgutil, logging, entry points.
+    let dotted = text.strip_prefix("ext://").unwrap_or(text);
+    if text.len() < 80
+        && dotted.contains(['.', ':'])
+        && dotted.chars().all(|char| char.is_alphanumeric() || matches!(char, '.' | '_' | ':'))
+    {
+        let name = dotted.replace(':', ".");
+        for entry in super::table::of_exact(&name) {
+            reader.tell(entry.capability, "named_in_text", &name, 0.6 * entry.confidence, range);
         }
     }
     if walks(text) {

@@ -2,7 +2,9 @@
 
 use std::rc::Rc;
 
-use ruff_python_ast::{ExceptHandler, Expr, Pattern, Stmt, StmtClassDef, StmtFor, StmtFunctionDef, StmtImportFrom};
+use ruff_python_ast::{
+    ExceptHandler, Expr, Pattern, Stmt, StmtClassDef, StmtFor, StmtFunctionDef, StmtImportFrom, StmtWhile,
+};
 use ruff_text_size::{Ranged, TextRange};
 
 use super::known::Known;
@@ -99,13 +101,22 @@ impl<'a> Reader<'a> {
                 }
             }
             Stmt::For(round) => self.rounds(round),
-            Stmt::While(round) => {
-                self.eval(&round.test);
-                self.branch(&round.body);
-                self.branch(&round.orelse);
-            }
+            Stmt::While(round) => self.rounds_while(round),
             Stmt::If(choice) => {
-                self.eval(&choice.test);
+                let test = self.eval(&choice.test);
+                // Read before: now only what happens counts.
+                if self.again > 0
+                    && let Some(truth) = test.truth()
+                    && choice.elif_else_clauses.len() <= 1
+                {
+                    if truth {
+                        self.body(&choice.body);
+                    } else if let Some(clause) = choice.elif_else_clauses.first().filter(|clause| clause.test.is_none())
+                    {
+                        self.body(&clause.body);
+                    }
+                    return;
+                }
                 self.branch(&choice.body);
                 for clause in &choice.elif_else_clauses {
                     if let Some(test) = &clause.test {
@@ -171,7 +182,7 @@ impl<'a> Reader<'a> {
     }
 
     fn bind_module(&mut self, name: &'a str, module: &str, range: TextRange) {
-        let object: Rc<str> = super::table::canonical(module).into();
+        let object: Rc<str> = (&*super::table::canonical(module)).into();
         self.touch(&object, range);
         self.bind(name, Known::Object(object));
     }
@@ -189,7 +200,7 @@ impl<'a> Reader<'a> {
             let full = if module.ends_with('.') { format!("{module}{name}") } else { format!("{module}.{name}") };
             // It may be a module of the package.
             self.tell_all(super::table::of_module(&full), "import", &full, alias.range());
-            let value = self.attribute(&Known::object(super::table::canonical(&module)), name, alias.range());
+            let value = self.attribute(&Known::object(&super::table::canonical(&module)), name, alias.range());
             let bound = alias.asname.as_ref().map_or(name, |name| name.as_str());
             self.bind(bound, value);
         }
@@ -222,6 +233,27 @@ impl<'a> Reader<'a> {
             self.body(&round.body);
         }
         self.again -= 1;
+        self.branch(&round.orelse);
+    }
+
+    fn rounds_while(&mut self, round: &'a StmtWhile) {
+        let test = self.eval(&round.test);
+        let before = self.scopes_now();
+        self.branch(&round.body);
+        // `break` and `return` would have to be followed.
+        let simple =
+            round.body.iter().all(|one| one.is_assign_stmt() || one.is_aug_assign_stmt() || one.is_expr_stmt());
+        if simple && test.truth() == Some(true) && before.is_some() {
+            self.scopes_then(before);
+            self.again += 1;
+            for _ in 0..MOST_ROUNDS {
+                if !self.may_repeat() || self.eval(&round.test).truth() != Some(true) {
+                    break;
+                }
+                self.body(&round.body);
+            }
+            self.again -= 1;
+        }
         self.branch(&round.orelse);
     }
 
@@ -322,11 +354,13 @@ impl<'a> Reader<'a> {
                 self.eval(&keyword.value);
             }
         }
+        self.classes.insert(class.name.as_str());
         let back = self.enter(self.here, true);
         self.body(&class.body);
         let names = self.names_of(self.here);
         self.leave(back);
         for (name, value) in names {
+            shapes::constant_answer(self, &name, &value, class.name.range());
             self.note_attribute(&name, value);
         }
         self.bind(class.name.as_str(), Known::Unknown);

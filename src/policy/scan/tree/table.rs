@@ -3,7 +3,7 @@
 //! A name is qualified as an import would write it; `x()` is what calling `x` gives, and `.*` all that lies below. The
 //! confidence says how surely someone who reads the name would say that the program uses the capability.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use crate::policy::scan::Capability::{
@@ -19,476 +19,185 @@ pub struct Entry {
     pub confidence: f64,
 }
 
-type Group = (Capability, f64, &'static [&'static str]);
+/// Capability, confidence, and the names with spaces between.
+type Group = (Capability, f64, &'static str);
 
 /// By qualified name.
 const NAMES: &[Group] = &[
     (
         Process,
         0.95,
-        &[
-            "os.system",
-            "os.popen",
-            "os.popen2",
-            "os.popen3",
-            "os.popen4",
-            "os.execl",
-            "os.execle",
-            "os.execlp",
-            "os.execlpe",
-            "os.execv",
-            "os.execve",
-            "os.execvp",
-            "os.execvpe",
-            "os.spawnl",
-            "os.spawnle",
-            "os.spawnlp",
-            "os.spawnlpe",
-            "os.spawnv",
-            "os.spawnve",
-            "os.spawnvp",
-            "os.spawnvpe",
-            "os.fork",
-            "os.forkpty",
-            "os.kill",
-            "os.killpg",
-            "os.posix_spawn",
-            "os.posix_spawnp",
-            "os.startfile",
-            "os.abort",
-            "os._exit",
-            "os.wait",
-            "os.waitpid",
-            "os.setuid",
-            "os.setgid",
-            "os.setsid",
-            "os.chroot",
-            "os.pidfd_open",
-            "os.register_at_fork",
-            "subprocess.*",
-            "_posixsubprocess.*",
-            "_winapi.*",
-            "multiprocessing.Process",
-            "multiprocessing.Pool",
-            "multiprocessing.pool.Pool",
-            "multiprocessing.Manager",
-            "multiprocessing.context.*",
-            "concurrent.futures.ProcessPoolExecutor",
-            "concurrent.futures.process.*",
-            "pty.*",
-            "asyncio.create_subprocess_exec",
-            "asyncio.create_subprocess_shell",
-            "asyncio.subprocess.*",
-            "signal.signal",
-            "signal.alarm",
-            "signal.setitimer",
-            "signal.raise_signal",
-            "signal.pthread_kill",
-            "signal.siginterrupt",
-            "signal.set_wakeup_fd",
-            "ensurepip.*",
-            "pip.*",
-            "venv.*",
-            "pexpect.*",
-            "psutil.*",
-            "sh.*",
-            "plumbum.*",
-            "fabric.*",
-            "invoke.*",
-            "commands.*",
-            "popen2.*",
-            "webbrowser.open",
-            "webbrowser.get",
-            "webbrowser.open_new",
-            "webbrowser.open_new_tab",
-            "antigravity",
-            "distutils.spawn.spawn",
-            "platform.popen",
-            "resource.setrlimit",
-            "os.nice",
-            "os.setpriority",
-            "os.sched_setaffinity",
-            "_thread.interrupt_main",
-            "faulthandler._sigsegv",
-        ],
+        "
+         os.system os.popen os.popen2 os.popen3 os.popen4 os.execl os.execle os.execlp os.execlpe os.execv
+         os.execve os.execvp os.execvpe os.spawnl os.spawnle os.spawnlp os.spawnlpe os.spawnv os.spawnve
+         os.spawnvp os.spawnvpe os.fork os.forkpty os.kill os.killpg os.posix_spawn os.posix_spawnp os.startfile
+         os.abort os._exit os.wait os.waitpid os.setuid os.setgid os.setsid os.chroot os.pidfd_open
+         os.register_at_fork subprocess.* _posixsubprocess.* _winapi.* multiprocessing.Process
+         multiprocessing.Pool multiprocessing.pool.Pool multiprocessing.Manager multiprocessing.context.*
+         concurrent.futures.ProcessPoolExecutor concurrent.futures.process.* pty.* asyncio.create_subprocess_exec
+         asyncio.create_subprocess_shell asyncio.subprocess.* signal.signal signal.alarm signal.setitimer
+         signal.raise_signal signal.pthread_kill signal.siginterrupt signal.set_wakeup_fd ensurepip.* pip.* venv.*
+         pexpect.* psutil.* sh.* plumbum.* fabric.* invoke.* commands.* popen2.* webbrowser.open webbrowser.get
+         webbrowser.open_new webbrowser.open_new_tab antigravity distutils.spawn.spawn platform.popen
+         resource.setrlimit os.nice os.setpriority os.sched_setaffinity _thread.interrupt_main
+         faulthandler._sigsegv
+        ",
     ),
     (
         Process,
         0.8,
-        &["multiprocessing", "signal", "resource", "fcntl.*", "termios.*", "posix", "_signal", "_multiprocessing"],
+        "
+         multiprocessing signal resource fcntl.* termios.* posix _signal _multiprocessing
+        ",
     ),
-    (Process, 0.4, &["multiprocessing.*", "signal.*", "os.getpid", "os.getppid"]),
+    (Process, 0.4, "multiprocessing.* signal.* os.getpid os.getppid"),
     (
         Network,
         0.95,
-        &[
-            "socket.*",
-            "_socket.*",
-            "ssl.*",
-            "_ssl.*",
-            "http.client.*",
-            "http.server.*",
-            "urllib.request.*",
-            "urllib.robotparser.*",
-            "urllib2.*",
-            "ftplib.*",
-            "poplib.*",
-            "imaplib.*",
-            "smtplib.*",
-            "smtpd.*",
-            "nntplib.*",
-            "telnetlib.*",
-            "xmlrpc.client.*",
-            "xmlrpc.server.*",
-            "socketserver.*",
-            "asyncio.open_connection",
-            "asyncio.start_server",
-            "asyncio.open_unix_connection",
-            "asyncio.start_unix_server",
-            "asyncio.streams.*",
-            "wsgiref.simple_server.*",
-            "requests.*",
-            "httpx.*",
-            "aiohttp.*",
-            "urllib3.*",
-            "websocket.*",
-            "websockets.*",
-            "paramiko.*",
-            "pycurl.*",
-            "boto3.*",
-            "botocore.*",
-            "dns.*",
-            "scapy.*",
-            "twisted.*",
-            "tornado.*",
-            "flask.Flask().run",
-            "grpc.*",
-            "redis.*",
-            "pymongo.*",
-            "psycopg2.*",
-            "pymysql.*",
-            "mechanize.*",
-            "multiprocessing.connection.*",
-            "multiprocessing.managers.*",
-            "logging.handlers.SocketHandler",
-            "logging.handlers.DatagramHandler",
-            "logging.handlers.SysLogHandler",
-            "logging.handlers.HTTPHandler",
-            "logging.handlers.SMTPHandler",
-            "webbrowser.*",
-            "logging.config.listen",
-            "antigravity",
-            "turtledemo.*",
-            "asyncio.get_event_loop().create_connection",
-            "asyncio.new_event_loop().create_connection",
-            "asyncio.get_running_loop().create_connection",
-        ],
+        "
+         socket.* _socket.* ssl.* _ssl.* http.client.* http.server.* urllib.request.* urllib.robotparser.*
+         urllib2.* ftplib.* poplib.* imaplib.* smtplib.* smtpd.* nntplib.* telnetlib.* xmlrpc.client.*
+         xmlrpc.server.* socketserver.* asyncio.open_connection asyncio.start_server asyncio.open_unix_connection
+         asyncio.start_unix_server asyncio.streams.* wsgiref.simple_server.* requests.* httpx.* aiohttp.*
+         urllib3.* websocket.* websockets.* paramiko.* pycurl.* boto3.* botocore.* dns.* scapy.* twisted.*
+         tornado.* flask.Flask().run grpc.* redis.* pymongo.* psycopg2.* pymysql.* mechanize.*
+         multiprocessing.connection.* multiprocessing.managers.* logging.handlers.SocketHandler
+         logging.handlers.DatagramHandler logging.handlers.SysLogHandler logging.handlers.HTTPHandler
+         logging.handlers.SMTPHandler webbrowser.* logging.config.listen antigravity turtledemo.*
+         asyncio.get_event_loop().create_connection asyncio.new_event_loop().create_connection
+         asyncio.get_running_loop().create_connection
+        ",
     ),
     (
         FileWrite,
         0.9,
-        &[
-            "os.remove",
-            "os.unlink",
-            "os.rmdir",
-            "os.removedirs",
-            "os.mkdir",
-            "os.makedirs",
-            "os.rename",
-            "os.renames",
-            "os.replace",
-            "os.link",
-            "os.symlink",
-            "os.truncate",
-            "os.ftruncate",
-            "os.chmod",
-            "os.lchmod",
-            "os.fchmod",
-            "os.chown",
-            "os.lchown",
-            "os.fchown",
-            "os.mkfifo",
-            "os.mknod",
-            "os.utime",
-            "os.write",
-            "os.pwrite",
-            "os.writev",
-            "os.pwritev",
-            "os.sendfile",
-            "os.copy_file_range",
-            "os.dup2",
-            "os.setxattr",
-            "os.memfd_create",
-            "os.posix_fallocate",
-            "shutil.copy",
-            "shutil.copy2",
-            "shutil.copyfile",
-            "shutil.copyfileobj",
-            "shutil.copytree",
-            "shutil.copymode",
-            "shutil.copystat",
-            "shutil.move",
-            "shutil.rmtree",
-            "shutil.chown",
-            "shutil.make_archive",
-            "shutil.unpack_archive",
-            "pathlib.Path().write_text",
-            "pathlib.Path().write_bytes",
-            "pathlib.Path().unlink",
-            "pathlib.Path().rmdir",
-            "pathlib.Path().mkdir",
-            "pathlib.Path().touch",
-            "pathlib.Path().rename",
-            "pathlib.Path().replace",
-            "pathlib.Path().symlink_to",
-            "pathlib.Path().hardlink_to",
-            "pathlib.Path().chmod",
-            "pathlib.Path().lchmod",
-            "shelve.open",
-            "shelve.Shelf",
-            "shelve.DbfilenameShelf",
-            "dbm.*",
-            "logging.FileHandler",
-            "logging.handlers.RotatingFileHandler",
-            "logging.handlers.TimedRotatingFileHandler",
-            "logging.handlers.WatchedFileHandler",
-            "mmap.mmap",
-            "py_compile.compile",
-            "compileall.*",
-            "zipapp.create_archive",
-            "os.fdopen().write",
-            "zipfile.ZipFile().extractall",
-            "zipfile.ZipFile().extract",
-            "tarfile.open().extractall",
-            "tarfile.open().extract",
-            "tarfile.TarFile().extractall",
-        ],
+        "
+         os.remove os.unlink os.rmdir os.removedirs os.mkdir os.makedirs os.rename os.renames os.replace os.link
+         os.symlink os.truncate os.ftruncate os.chmod os.lchmod os.fchmod os.chown os.lchown os.fchown os.mkfifo
+         os.mknod os.utime os.write os.pwrite os.writev os.pwritev os.sendfile os.copy_file_range os.dup2
+         os.setxattr os.memfd_create os.posix_fallocate shutil.copy shutil.copy2 shutil.copyfile
+         shutil.copyfileobj shutil.copytree shutil.copymode shutil.copystat shutil.move shutil.rmtree shutil.chown
+         shutil.make_archive shutil.unpack_archive pathlib.Path().write_text pathlib.Path().write_bytes
+         pathlib.Path().unlink pathlib.Path().rmdir pathlib.Path().mkdir pathlib.Path().touch
+         pathlib.Path().rename pathlib.Path().replace pathlib.Path().symlink_to pathlib.Path().hardlink_to
+         pathlib.Path().chmod pathlib.Path().lchmod shelve.open shelve.Shelf shelve.DbfilenameShelf dbm.*
+         logging.FileHandler logging.handlers.RotatingFileHandler logging.handlers.TimedRotatingFileHandler
+         logging.handlers.WatchedFileHandler mmap.mmap py_compile.compile compileall.* zipapp.create_archive
+         os.fdopen().write zipfile.ZipFile().extractall zipfile.ZipFile().extract tarfile.open().extractall
+         tarfile.open().extract tarfile.TarFile().extractall
+        ",
     ),
-    (FileWrite, 0.4, &["tempfile.*", "fileinput.input", "sqlite3.Connection().backup"]),
+    (FileWrite, 0.4, "tempfile.* fileinput.input sqlite3.Connection().backup"),
     (
         FileRead,
         0.6,
-        &[
-            "os.listdir",
-            "os.scandir",
-            "os.walk",
-            "os.fwalk",
-            "os.readlink",
-            "os.open",
-            "os.read",
-            "os.pread",
-            "os.openpty",
-            "glob.glob",
-            "glob.iglob",
-            "pathlib.Path().read_text",
-            "pathlib.Path().read_bytes",
-            "pathlib.Path().iterdir",
-            "pathlib.Path().glob",
-            "pathlib.Path().rglob",
-            "pathlib.Path().walk",
-            "linecache.getline",
-            "linecache.getlines",
-            "filecmp.*",
-            "pkgutil.get_data",
-        ],
+        "
+         os.listdir os.scandir os.walk os.fwalk os.readlink os.open os.read os.pread os.openpty glob.glob
+         glob.iglob pathlib.Path().read_text pathlib.Path().read_bytes pathlib.Path().iterdir pathlib.Path().glob
+         pathlib.Path().rglob pathlib.Path().walk linecache.getline linecache.getlines filecmp.* pkgutil.get_data
+        ",
     ),
     (
         Environment,
         0.95,
-        &[
-            "os.environ",
-            "os.environb",
-            "os.getenv",
-            "os.getenvb",
-            "os.putenv",
-            "os.unsetenv",
-            "os.path.expandvars",
-            "posixpath.expandvars",
-            "dotenv.*",
-            "decouple.*",
-            "environ.*",
-            "posix.environ",
-        ],
+        "
+         os.environ os.environb os.getenv os.getenvb os.putenv os.unsetenv os.path.expandvars os.get_exec_path
+         urllib.request.getproxies urllib.request.getproxies_environment posixpath.expandvars dotenv.* decouple.*
+         environ.* posix.environ
+        ",
     ),
-    (Environment, 0.6, &["os.getlogin", "pwd.*", "grp.*", "spwd.*", "getpass.getuser", "os.uname", "os.getuid"]),
+    (
+        Environment,
+        0.6,
+        "
+         os.getlogin pwd.* grp.* spwd.* getpass.getuser os.uname os.getuid
+        ",
+    ),
     (
         DynamicCode,
         0.9,
-        &[
-            "types.FunctionType",
-            "types.CodeType",
-            "types.LambdaType",
-            "code.*",
-            "codeop.*",
-            "runpy.*",
-            "imp.*",
-            "zipimport.*",
-            "importlib.util.*",
-            "importlib.machinery.*",
-            "importlib._bootstrap.*",
-            "importlib._bootstrap_external.*",
-            "_imp.*",
-            "_frozen_importlib.*",
-            "_frozen_importlib_external.*",
-            "marshal.load",
-            "marshal.loads",
-            "pickle.load",
-            "pickle.loads",
-            "pickle.Unpickler",
-            "_pickle.loads",
-            "_pickle.load",
-            "_pickle.Unpickler",
-            "cPickle.*",
-            "dill.*",
-            "cloudpickle.*",
-            "jsonpickle.*",
-            "pdb.run",
-            "pdb.runeval",
-            "pdb.runcall",
-            "pdb.Pdb",
-            "bdb.*",
-            "cProfile.run",
-            "cProfile.runctx",
-            "profile.run",
-            "profile.runctx",
-            "trace.Trace",
-            "doctest.run_docstring_examples",
-            "doctest.testsource",
-            "doctest.script_from_examples",
-            "timeit.template",
-            "yaml.load",
-            "yaml.unsafe_load",
-            "yaml.full_load",
-            "logging.config.fileConfig",
-            "_xxsubinterpreters.*",
-            "_interpreters.*",
-            "concurrent.interpreters.*",
-            "interpreters.*",
-            "concurrent.futures.InterpreterPoolExecutor",
-            "builtins.eval().*",
-            "pkgutil.resolve_name",
-            "pkgutil.get_loader",
-            "pkgutil.find_loader",
-            "pkgutil.get_importer",
-            "sys.path_hooks",
-            "sys.meta_path",
-            "site.*",
-            "rlcompleter.*",
-            "idlelib.*",
-            "lib2to3.*",
-            "cffi.*",
-        ],
+        "
+         types.FunctionType types.CodeType code.* codeop.* runpy.* imp.* zipimport.*
+         importlib.util.* importlib.machinery.* importlib._bootstrap.* importlib._bootstrap_external.* _imp.*
+         _frozen_importlib.* _frozen_importlib_external.* marshal.load marshal.loads pickle.load pickle.loads
+         pickle.Unpickler _pickle.loads _pickle.load _pickle.Unpickler cPickle.* dill.* cloudpickle.* jsonpickle.*
+         pdb.run pdb.runeval pdb.runcall pdb.Pdb bdb.* cProfile.run cProfile.runctx profile.run profile.runctx
+         trace.Trace doctest.run_docstring_examples doctest.testsource doctest.script_from_examples
+         timeit.template yaml.load yaml.unsafe_load yaml.full_load logging.config.fileConfig _xxsubinterpreters.*
+         _interpreters.* concurrent.interpreters.* interpreters.* concurrent.futures.InterpreterPoolExecutor
+         builtins.eval().* pkgutil.resolve_name pkgutil.get_loader pkgutil.find_loader pkgutil.get_importer
+         sys.path_hooks sys.meta_path site.* rlcompleter.* idlelib.* lib2to3.* cffi.*
+        ",
     ),
-    (DynamicCode, 0.5, &["importlib.import_module", "importlib.reload", "builtins.__import__", "importlib.__import__"]),
+    (DynamicCode, 0.6, "builtins.breakpoint typing.get_type_hints inspect.get_annotations"),
+    (DynamicCode, 0.5, "importlib.import_module importlib.reload builtins.__import__ importlib.__import__"),
     (
         Introspection,
         0.95,
-        &[
-            "gc.get_objects",
-            "gc.get_referrers",
-            "gc.get_referents",
-            "gc.callbacks",
-            "sys._getframe",
-            "sys._getframemodulename",
-            "sys._current_frames",
-            "sys._current_exceptions",
-            "inspect.currentframe",
-            "inspect.stack",
-            "inspect.trace",
-            "inspect.getouterframes",
-            "inspect.getinnerframes",
-            "inspect.getclosurevars",
-            "inspect.getgeneratorlocals",
-            "inspect.getcoroutinelocals",
-            "inspect.getgeneratorstate",
-            "sys.settrace",
-            "sys.setprofile",
-            "sys.gettrace",
-            "sys.monitoring.*",
-            "sys.call_tracing",
-            "threading.settrace",
-            "threading.setprofile",
-            "threading.settrace_all_threads",
-            "threading.setprofile_all_threads",
-            "traceback.walk_stack",
-            "traceback.walk_tb",
-            "traceback.extract_stack",
-            "ctypes.*",
-            "_ctypes.*",
-            "cffi.*",
-            "dis.*",
-            "_testcapi.*",
-            "_testinternalcapi.*",
-            "tracemalloc.*",
-            "sys._clear_type_cache",
-            "sys.addaudithook",
-            "sys.audit",
-            "sys.activate_stack_trampoline",
-            "sys.set_asyncgen_hooks",
-            "sys._debugmallocstats",
-            "opcode.*",
-            "_opcode.*",
-            "builtins.object.__subclasses__",
-            "trace.*",
-            "mmap.mmap",
-            "symtable.*",
-            "hotshot.*",
-        ],
+        "
+         gc.get_objects gc.get_referrers gc.get_referents gc.callbacks sys._getframe sys._getframemodulename
+         sys._current_frames sys._current_exceptions inspect.currentframe inspect.stack inspect.trace
+         inspect.getouterframes inspect.getinnerframes inspect.getclosurevars inspect.getgeneratorlocals
+         inspect.getcoroutinelocals inspect.getgeneratorstate sys.settrace sys.setprofile sys.gettrace
+         sys.monitoring.* sys.call_tracing threading.settrace threading.setprofile threading.settrace_all_threads
+         threading.setprofile_all_threads traceback.walk_stack traceback.walk_tb traceback.extract_stack ctypes.*
+         _ctypes.* cffi.* dis.* _testcapi.* _testinternalcapi.* tracemalloc.* sys._clear_type_cache
+         sys.addaudithook sys.audit sys.activate_stack_trampoline sys.set_asyncgen_hooks sys._debugmallocstats
+         opcode.* _opcode.* builtins.object.__subclasses__ trace.* mmap.mmap symtable.* hotshot.*
+        ",
     ),
     (
         Introspection,
         0.6,
-        &[
-            "inspect.getframeinfo",
-            "inspect.getsource",
-            "inspect.getsourcelines",
-            "inspect.getsourcefile",
-            "inspect.getfile",
-            "inspect.getmembers",
-            "inspect.getmodule",
-            "traceback.print_stack",
-            "traceback.format_stack",
-            "traceback.StackSummary",
-            "types.FrameType",
-            "types.TracebackType",
-            "weakref.getweakrefs",
-            "weakref.getweakrefcount",
-            "sys.exc_info",
-            "sys.last_traceback",
-            "sys.modules",
-            "inspect.getattr_static",
-            "sys.getrefcount",
-            "sys.intern().*",
-            "types.MappingProxyType().*",
-            "gc.is_tracked",
-        ],
+        "
+         inspect.getframeinfo inspect.getsource inspect.getsourcelines inspect.getsourcefile inspect.getfile
+         inspect.getmembers inspect.getmodule traceback.print_stack traceback.format_stack traceback.StackSummary
+         types.FrameType types.TracebackType weakref.getweakrefs weakref.getweakrefcount sys.exc_info
+         sys.last_traceback sys.modules inspect.getattr_static sys.getrefcount sys.intern().*
+         types.MappingProxyType().* gc.is_tracked
+        ",
     ),
     (
         GraderTampering,
         0.9,
-        &[
-            "os._exit",
-            "linecache.cache",
-            "linecache.updatecache",
-            "linecache.lazycache",
-            "unittest.mock.patch",
-            "unittest.mock.patch.object",
-            "unittest.mock.patch.dict",
-            "_proofbox.*",
-            "pytest.exit",
-            "pytest.skip",
-            "unittest.SkipTest",
-            "_pytest.*",
-            "unittest.case.*",
-            "unittest.result.*",
-            "unittest.runner.*",
-            "os.dup2",
-            "os.abort",
-            "forbiddenfruit.*",
-        ],
+        "
+         os._exit linecache.cache linecache.updatecache linecache.lazycache unittest.mock.patch
+         unittest.mock.patch.object unittest.mock.patch.dict _proofbox.* pytest.exit pytest.skip unittest.SkipTest
+         _pytest.* unittest.case.* unittest.result.* unittest.runner.* os.dup2 os.abort forbiddenfruit.*
+        ",
     ),
-    (GraderTampering, 0.7, &["atexit.register", "atexit._run_exitfuncs", "atexit._clear", "atexit.unregister"]),
-    (GraderTampering, 0.4, &["builtins.exit", "builtins.quit", "sys.exit", "builtins.SystemExit"]),
+    (GraderTampering, 0.7, "atexit.register atexit._run_exitfuncs atexit._clear atexit.unregister"),
+    (GraderTampering, 0.5, "builtins.exit builtins.quit sys.exit builtins.SystemExit sys.__stdout__ sys.__stderr__"),
+    (
+        Process,
+        0.95,
+        "webbrowser.GenericBrowser webbrowser.BackgroundBrowser webbrowser.register pydoc.pager pydoc.pipepager pydoc.tempfilepager",
+    ),
+    (Process, 0.6, "shutil.which"),
+    (
+        Network,
+        0.95,
+        "webbrowser.open webbrowser.get webbrowser.open_new webbrowser.open_new_tab pydoc.browse pydoc.apropos pip.*",
+    ),
+    (
+        FileWrite,
+        0.9,
+        "venv.create venv.EnvBuilder cProfile.Profile().dump_stats cProfile.run profile.run cProfile.runctx tracemalloc.Snapshot().dump",
+    ),
+    (
+        DynamicCode,
+        0.9,
+        "shelve.open shelve.Shelf shelve.DbfilenameShelf gettext.c2py typing.ForwardRef _testcapi.run_in_subinterp py_compile.compile compileall.* doctest.testmod doctest.testfile annotationlib.*",
+    ),
+    (DynamicCode, 0.6, "builtins.breakpoint typing.get_type_hints inspect.get_annotations"),
+    (
+        GraderTampering,
+        0.9,
+        "sys.meta_path sys.path_hooks pytest.MonkeyPatch _pytest.monkeypatch.MonkeyPatch pdb.set_trace",
+    ),
+    (GraderTampering, 0.6, "unittest.mock.ANY sys.__stdout__ sys.__stderr__"),
+    (Environment, 0.9, "os.get_exec_path urllib.request.getproxies urllib.request.getproxies_environment"),
+    (Introspection, 0.9, "bdb.* faulthandler.* pdb.set_trace pdb.post_mortem"),
 ];
 
 /// Modules whose import alone says it: there is nothing else in them.
@@ -496,256 +205,110 @@ const MODULES: &[Group] = &[
     (
         Process,
         0.8,
-        &[
-            "subprocess",
-            "_posixsubprocess",
-            "multiprocessing",
-            "pty",
-            "pexpect",
-            "psutil",
-            "sh",
-            "plumbum",
-            "fabric",
-            "ensurepip",
-            "pip",
-            "venv",
-            "commands",
-            "popen2",
-            "antigravity",
-            "posix",
-        ],
+        "
+         subprocess _posixsubprocess multiprocessing pty pexpect psutil sh plumbum fabric ensurepip pip venv
+         commands popen2 antigravity posix
+        ",
     ),
-    (Process, 0.5, &["signal", "resource", "fcntl", "termios", "tty"]),
+    (Process, 0.5, "signal resource fcntl termios tty"),
     (
         Network,
         0.8,
-        &[
-            "socket",
-            "_socket",
-            "ssl",
-            "_ssl",
-            "http.client",
-            "http.server",
-            "urllib.request",
-            "urllib2",
-            "ftplib",
-            "poplib",
-            "imaplib",
-            "smtplib",
-            "smtpd",
-            "nntplib",
-            "telnetlib",
-            "xmlrpc",
-            "xmlrpc.client",
-            "xmlrpc.server",
-            "socketserver",
-            "wsgiref.simple_server",
-            "requests",
-            "httpx",
-            "aiohttp",
-            "urllib3",
-            "websocket",
-            "websockets",
-            "paramiko",
-            "pycurl",
-            "boto3",
-            "botocore",
-            "dns",
-            "scapy",
-            "twisted",
-            "tornado",
-            "grpc",
-            "redis",
-            "pymongo",
-            "psycopg2",
-            "pymysql",
-            "webbrowser",
-            "antigravity",
-            "multiprocessing.connection",
-            "multiprocessing.managers",
-            "urllib.robotparser",
-        ],
+        "
+         socket _socket ssl _ssl http.client http.server urllib.request urllib2 ftplib poplib imaplib smtplib
+         smtpd nntplib telnetlib xmlrpc xmlrpc.client xmlrpc.server socketserver wsgiref.simple_server requests
+         httpx aiohttp urllib3 websocket websockets paramiko pycurl boto3 botocore dns scapy twisted tornado grpc
+         redis pymongo psycopg2 pymysql webbrowser antigravity multiprocessing.connection multiprocessing.managers
+         urllib.robotparser
+        ",
     ),
     (
         DynamicCode,
         0.7,
-        &[
-            "code",
-            "codeop",
-            "runpy",
-            "imp",
-            "zipimport",
-            "marshal",
-            "dill",
-            "cloudpickle",
-            "jsonpickle",
-            "bdb",
-            "importlib.util",
-            "importlib.machinery",
-            "_imp",
-            "_frozen_importlib",
-            "_frozen_importlib_external",
-            "_xxsubinterpreters",
-            "_interpreters",
-            "concurrent.interpreters",
-        ],
+        "
+         code codeop runpy imp zipimport marshal dill cloudpickle jsonpickle bdb importlib.util
+         importlib.machinery _imp _frozen_importlib _frozen_importlib_external _xxsubinterpreters _interpreters
+         concurrent.interpreters
+        ",
     ),
-    (DynamicCode, 0.3, &["pickle", "importlib", "pdb"]),
-    (Introspection, 0.8, &["ctypes", "_ctypes", "cffi", "dis", "opcode", "_testcapi", "tracemalloc", "symtable"]),
-    (Introspection, 0.3, &["gc", "inspect"]),
-    (Introspection, 0.5, &["mmap"]),
-    (Environment, 0.6, &["dotenv", "decouple", "pwd", "grp"]),
-    (FileWrite, 0.5, &["dbm", "shelve"]),
-    (GraderTampering, 0.7, &["_pytest", "linecache", "atexit", "forbiddenfruit"]),
-    (GraderTampering, 0.3, &["unittest", "pytest", "unittest.mock"]),
+    (DynamicCode, 0.3, "pickle importlib pdb"),
+    (
+        Introspection,
+        0.8,
+        "
+         ctypes _ctypes cffi dis opcode _testcapi tracemalloc symtable
+        ",
+    ),
+    (Introspection, 0.3, "gc inspect"),
+    (Introspection, 0.5, "mmap"),
+    (Environment, 0.6, "dotenv decouple pwd grp"),
+    (FileWrite, 0.5, "dbm shelve"),
+    (GraderTampering, 0.7, "_pytest linecache atexit forbiddenfruit"),
+    (GraderTampering, 0.6, "__main__"),
+    (GraderTampering, 0.6, "__main__"),
+    (GraderTampering, 0.3, "unittest pytest unittest.mock"),
 ];
 
 /// What is in those modules and gives nothing.
-const HARMLESS: &[&str] = &[
-    "subprocess.PIPE",
-    "subprocess.STDOUT",
-    "subprocess.DEVNULL",
-    "subprocess.CalledProcessError",
-    "subprocess.TimeoutExpired",
-    "subprocess.SubprocessError",
-    "subprocess.CompletedProcess",
-    "socket.error",
-    "socket.timeout",
-    "socket.gaierror",
-    "socket.herror",
-    "socket.AF_INET",
-    "socket.SOCK_STREAM",
-    "socket.inet_aton",
-    "socket.inet_ntoa",
-    "socket.inet_pton",
-    "socket.inet_ntop",
-    "socket.htons",
-    "socket.ntohs",
-    "socket.htonl",
-    "socket.ntohl",
-    "requests.exceptions.*",
-    "requests.RequestException",
-    "urllib.request.quote",
-    "urllib.request.unquote",
-    "urllib.request.pathname2url",
-    "ssl.SSLError",
-    "http.client.HTTPException",
-    "http.client.responses",
-    "ftplib.all_errors",
-    "ftplib.error_perm",
-    "smtplib.SMTPException",
-    "signal.SIGINT",
-    "signal.SIGTERM",
-    "signal.Signals",
-    "multiprocessing.cpu_count",
-    "dis.Instruction",
-    "psutil.NoSuchProcess",
-    "importlib.util.find_spec",
-    "sys.exc_info",
-    "traceback.format_exc",
-    "dbm.error",
-];
+const HARMLESS: &str = "
+         subprocess.PIPE subprocess.STDOUT subprocess.DEVNULL subprocess.CalledProcessError
+         subprocess.TimeoutExpired subprocess.SubprocessError subprocess.CompletedProcess socket.error
+         socket.timeout socket.gaierror socket.herror socket.AF_INET socket.SOCK_STREAM socket.inet_aton
+         socket.inet_ntoa socket.inet_pton socket.inet_ntop socket.htons socket.ntohs socket.htonl socket.ntohl
+         requests.exceptions.* requests.RequestException urllib.request.quote urllib.request.unquote
+         urllib.request.pathname2url ssl.SSLError http.client.HTTPException http.client.responses
+         ftplib.all_errors ftplib.error_perm smtplib.SMTPException signal.SIGINT signal.SIGTERM signal.Signals
+         multiprocessing.cpu_count dis.Instruction psutil.NoSuchProcess importlib.util.find_spec sys.exc_info
+         traceback.format_exc dbm.error
+        ";
 
 /// Methods that say it whatever they are called on, where it is not known on what.
 const METHODS: &[Group] = &[
     (
         Process,
         0.6,
-        &[
-            "system",
-            "popen",
-            "check_output",
-            "check_call",
-            "getoutput",
-            "getstatusoutput",
-            "Popen",
-            "execv",
-            "execve",
-            "execvp",
-            "execl",
-            "execlp",
-            "spawnv",
-            "spawnl",
-            "spawnlp",
-            "fork",
-            "forkpty",
-            "posix_spawn",
-            "fork_exec",
-            "ProcessPoolExecutor",
-            "create_subprocess_exec",
-            "create_subprocess_shell",
-            "subprocess_exec",
-            "subprocess_shell",
-            "killpg",
-        ],
+        "
+         system popen check_output check_call getoutput getstatusoutput Popen execv execve execvp execl execlp
+         spawnv spawnl spawnlp fork forkpty posix_spawn fork_exec ProcessPoolExecutor create_subprocess_exec
+         create_subprocess_shell subprocess_exec subprocess_shell killpg
+        ",
     ),
     (
         Network,
         0.6,
-        &[
-            "urlopen",
-            "urlretrieve",
-            "create_connection",
-            "gethostbyname",
-            "getaddrinfo",
-            "gethostbyname_ex",
-            "open_connection",
-            "start_server",
-            "create_server",
-            "sock_connect",
-            "create_datagram_endpoint",
-            "HTTPConnection",
-            "HTTPSConnection",
-            "getfqdn",
-        ],
+        "
+         urlopen urlretrieve create_connection gethostbyname getaddrinfo gethostbyname_ex open_connection
+         start_server create_server sock_connect create_datagram_endpoint HTTPConnection HTTPSConnection getfqdn
+        ",
     ),
     (
         FileWrite,
         0.6,
-        &[
-            "write_text",
-            "write_bytes",
-            "rmtree",
-            "symlink_to",
-            "hardlink_to",
-            "makedirs",
-            "copyfile",
-            "copytree",
-            "extractall",
-        ],
+        "
+         write_text write_bytes rmtree symlink_to hardlink_to makedirs copyfile copytree extractall
+        ",
     ),
-    (FileWrite, 0.4, &["unlink", "rmdir", "touch", "mkdir"]),
-    (Environment, 0.6, &["getenv", "environ", "putenv"]),
+    (FileWrite, 0.4, "unlink rmdir touch mkdir"),
+    (Environment, 0.6, "getenv environ putenv"),
     (
         DynamicCode,
         0.6,
-        &[
-            "import_module",
-            "load_module",
-            "exec_module",
-            "find_spec",
-            "spec_from_file_location",
-            "run_path",
-            "run_module",
-            "find_module",
-        ],
+        "
+         import_module load_module exec_module find_spec spec_from_file_location run_path run_module find_module
+        ",
     ),
     (
         Introspection,
         0.6,
-        &[
-            "get_objects",
-            "get_referrers",
-            "get_referents",
-            "_getframe",
-            "settrace",
-            "setprofile",
-            "currentframe",
-            "pythonapi",
-            "CDLL",
-        ],
+        "
+         get_objects get_referrers get_referents _getframe settrace setprofile currentframe pythonapi CDLL
+        ",
     ),
-    (GraderTampering, 0.6, &["_exit", "_run_exitfuncs", "addaudithook"]),
+    (GraderTampering, 0.6, "_exit _run_exitfuncs addaudithook"),
+    (Process, 0.6, "syscall execlpe spawnve spawnvp"),
+    (Network, 0.6, "getnameinfo"),
+    (DynamicCode, 0.8, "PyRun_SimpleString PyRun_String PyRun_SimpleStringFlags PyEval_EvalCode"),
+    (FileWrite, 0.5, "dump_stats to_csv to_excel to_parquet to_pickle savefig"),
 ];
 
 /// Attributes that say it on any object.
@@ -753,57 +316,22 @@ const ATTRIBUTES: &[Group] = &[
     (
         Introspection,
         0.9,
-        &[
-            "__subclasses__",
-            "__globals__",
-            "__builtins__",
-            "__closure__",
-            "func_globals",
-            "f_back",
-            "f_globals",
-            "f_locals",
-            "f_builtins",
-            "f_code",
-            "tb_frame",
-            "gi_frame",
-            "cr_frame",
-            "ag_frame",
-            "gi_code",
-            "cr_code",
-            "ag_code",
-            "cr_origin",
-            "co_consts",
-            "co_code",
-            "_co_code_adaptive",
-            "cell_contents",
-            "gi_yieldfrom",
-            "cr_await",
-        ],
+        "
+         __subclasses__ __globals__ __builtins__ __closure__ func_globals f_back f_globals f_locals f_builtins
+         f_code tb_frame gi_frame cr_frame ag_frame gi_code cr_code ag_code cr_origin co_consts co_code
+         _co_code_adaptive cell_contents gi_yieldfrom cr_await
+        ",
     ),
     (
         Introspection,
         0.7,
-        &[
-            "__code__",
-            "__bases__",
-            "__base__",
-            "__mro__",
-            "__loader__",
-            "__spec__",
-            "tb_next",
-            "tb_lasti",
-            "__reduce_ex__",
-            "__reduce__",
-            "__self__",
-            "co_names",
-            "co_varnames",
-            "co_filename",
-            "f_lineno",
-            "f_trace",
-        ],
+        "
+         __code__ __bases__ __base__ __mro__ __loader__ __spec__ tb_next tb_lasti __reduce_ex__ __reduce__
+         __self__ co_names co_varnames co_filename f_lineno f_trace
+        ",
     ),
-    (Introspection, 0.5, &["__getattribute__", "__func__", "__wrapped__", "__traceback__"]),
-    (DynamicCode, 0.8, &["__import__"]),
+    (Introspection, 0.5, "__getattribute__ __func__ __wrapped__ __traceback__"),
+    (DynamicCode, 0.8, "__import__"),
 ];
 
 struct Tables {
@@ -811,21 +339,31 @@ struct Tables {
     modules: HashMap<&'static str, Vec<Entry>>,
     methods: HashMap<&'static str, Vec<Entry>>,
     attributes: HashMap<&'static str, Vec<Entry>>,
+    held: HashSet<&'static str>,
+    builtins: HashSet<&'static str>,
 }
 
 static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     let of = |groups: &[Group]| {
         let mut table: HashMap<&'static str, Vec<Entry>> = HashMap::new();
         for (capability, confidence, names) in groups {
-            for name in *names {
+            for name in names.split_whitespace() {
                 table.entry(name).or_default().push(Entry { capability: *capability, confidence: *confidence });
             }
         }
         table
     };
     let mut names = of(NAMES);
-    names.extend(HARMLESS.iter().map(|name| (*name, Vec::new())));
-    Tables { names, modules: of(MODULES), methods: of(METHODS), attributes: of(ATTRIBUTES) }
+    names.extend(HARMLESS.split_whitespace().map(|name| (name, Vec::new())));
+    let set = |names: &'static str| names.split_whitespace().collect();
+    Tables {
+        names,
+        modules: of(MODULES),
+        methods: of(METHODS),
+        attributes: of(ATTRIBUTES),
+        held: set(HELD),
+        builtins: set(BUILTINS),
+    }
 });
 
 /// What the object of this qualified name gives.
@@ -847,6 +385,11 @@ pub fn of_name(name: &str) -> &'static [Entry] {
         pattern.truncate(at);
     }
     &[]
+}
+
+/// What the object of just this name gives; nothing that lies below a name of the tables.
+pub fn of_exact(name: &str) -> &'static [Entry] {
+    TABLES.names.get(name).map_or(&[], Vec::as_slice)
 }
 
 /// What importing this module gives.
@@ -883,110 +426,49 @@ pub fn has(module: &str, name: &str) -> bool {
 }
 
 /// Names of modules that other modules of the standard library hold as attributes: `shutil.os`, `pathlib.os.sys`.
-pub const HELD: &[&str] = &[
-    "os",
-    "sys",
-    "subprocess",
-    "builtins",
-    "socket",
-    "importlib",
-    "io",
-    "shutil",
-    "threading",
-    "signal",
-    "types",
-    "linecache",
-    "traceback",
-    "inspect",
-    "gc",
-    "warnings",
-    "functools",
-    "operator",
-    "pickle",
-    "select",
-    "code",
-    "codecs",
-    "_os",
-    "_sys",
-    "_socket",
-    "_io",
-    "_imp",
-    "posix",
-    "posixpath",
-    "contextlib",
-    "tempfile",
-    "pathlib",
-];
+const HELD: &str = "
+         os sys subprocess builtins socket importlib io shutil threading signal types linecache traceback inspect
+         gc warnings functools operator pickle select code codecs _os _sys _socket _io _imp posix posixpath
+         contextlib tempfile pathlib
+        ";
 
 /// Builtins that are told apart.
-pub const BUILTINS: &[&str] = &[
-    "__import__",
-    "__build_class__",
-    "abs",
-    "ascii",
-    "bin",
-    "bool",
-    "breakpoint",
-    "bytearray",
-    "bytes",
-    "chr",
-    "classmethod",
-    "compile",
-    "delattr",
-    "dict",
-    "dir",
-    "enumerate",
-    "eval",
-    "exec",
-    "exit",
-    "filter",
-    "format",
-    "frozenset",
-    "getattr",
-    "globals",
-    "hasattr",
-    "hex",
-    "input",
-    "int",
-    "iter",
-    "len",
-    "list",
-    "locals",
-    "map",
-    "memoryview",
-    "next",
-    "object",
-    "oct",
-    "open",
-    "ord",
-    "print",
-    "property",
-    "quit",
-    "range",
-    "repr",
-    "reversed",
-    "set",
-    "setattr",
-    "slice",
-    "sorted",
-    "staticmethod",
-    "str",
-    "sum",
-    "super",
-    "tuple",
-    "type",
-    "vars",
-    "zip",
-    "SystemExit",
-    "KeyboardInterrupt",
-    "BaseException",
-    "help",
-];
+const BUILTINS: &str = "
+         __import__ __build_class__ abs ascii bin bool breakpoint bytearray bytes chr classmethod compile delattr
+         dict dir enumerate eval exec exit filter format frozenset getattr globals hasattr hex input int iter len
+         list locals map memoryview next object oct open ord print property quit range repr reversed set setattr
+         slice sorted staticmethod str sum super tuple type vars zip SystemExit KeyboardInterrupt BaseException
+         help
+        ";
+
+/// Whether it is one of [`HELD`].
+pub fn is_held(name: &str) -> bool {
+    TABLES.held.contains(name)
+}
+
+/// Whether it is one of [`BUILTINS`].
+pub fn is_builtin(name: &str) -> bool {
+    TABLES.builtins.contains(name)
+}
 
 /// The name under which the tables have it: what the standard library has under several.
-pub fn canonical(name: &str) -> &str {
-    match name {
+pub fn canonical(name: &str) -> std::borrow::Cow<'_, str> {
+    // The module that os takes most of its functions from, and methods called by their class.
+    for (from, to) in [
+        ("posix.", "os."),
+        ("nt.", "os."),
+        ("pathlib.PosixPath.", "pathlib.Path()."),
+        ("pathlib.Path.", "pathlib.Path()."),
+    ] {
+        if let Some(rest) = name.strip_prefix(from)
+            && !matches!(rest, "cwd" | "home")
+        {
+            return format!("{to}{rest}").into();
+        }
+    }
+    let known = match name {
         "io.open" | "_io.open" | "codecs.open" | "_pyio.open" => "builtins.open",
+        "posix.open" | "nt.open" => "os.open",
         "_io" | "_pyio" => "io",
         "_io.FileIO" => "io.FileIO",
         "_os" => "os",
@@ -999,5 +481,6 @@ pub fn canonical(name: &str) -> &str {
         "_pickle" => "pickle",
         "_signal" => "signal",
         _ => name,
-    }
+    };
+    known.into()
 }

@@ -16,33 +16,58 @@ pub struct HostPatternError {
     pub problem: String,
 }
 
-/// Patterns as `example.com`, `*.example.com` (its subdomains, not itself), `10.0.*`, `[::1]`. A `*` stands for any
+/// Patterns as `example.com`, `*.example.com` (its subdomains, not itself), `10.0.*`, `[fd00:*`. A `*` stands for any
 /// characters; case does not matter, and names are compared as a browser writes them (`xn--…`).
 #[derive(Debug)]
-pub(super) struct Hosts(GlobSet);
+pub(super) struct Hosts {
+    names: GlobSet,
+    /// Apart: `10.*` must not match `10.example.com`.
+    addresses: GlobSet,
+}
 
 impl Hosts {
     pub(super) fn new(patterns: &[String]) -> Result<Self, HostPatternError> {
-        let mut globs = GlobSetBuilder::new();
+        let (mut names, mut addresses) = (GlobSetBuilder::new(), GlobSetBuilder::new());
         for pattern in patterns {
             let error = |problem: String| HostPatternError { pattern: pattern.clone(), problem };
-            let ascii = ascii(pattern).map_err(|problem| error(problem.to_owned()))?;
+            let (ascii, kind) = match are_addresses(pattern) {
+                true => (pattern.to_ascii_lowercase(), &mut addresses),
+                false => (ascii(pattern).map_err(|problem| error(problem.to_owned()))?, &mut names),
+            };
             let glob: Vec<String> = ascii.split('*').map(globset::escape).collect();
-            globs.add(Glob::new(&glob.join("*")).map_err(|problem| error(problem.to_string()))?);
+            kind.add(Glob::new(&glob.join("*")).map_err(|problem| error(problem.to_string()))?);
         }
         let told =
             |problem: globset::Error| HostPatternError { pattern: "…".to_owned(), problem: problem.to_string() };
-        Ok(Self(globs.build().map_err(told)?))
+        Ok(Self { names: names.build().map_err(told)?, addresses: addresses.build().map_err(told)? })
     }
 
-    /// Whether a pattern matches `host`, as [`url::Url::host_str`] writes it.
-    pub(super) fn contain(&self, host: &str) -> bool {
-        self.0.is_match(host)
+    /// Whether a pattern matches `host`.
+    pub(super) fn contain(&self, host: &Host) -> bool {
+        let name = host.to_string();
+        // The dot of the root makes no other host.
+        let name = name.strip_suffix('.').unwrap_or(&name);
+        let is_address = match host {
+            Host::Domain(_) => false,
+            Host::Ipv4(_) | Host::Ipv6(_) => true,
+        };
+        self.names.is_match(name) || (is_address && self.addresses.is_match(name))
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.names.is_empty() && self.addresses.is_empty()
     }
+}
+
+/// Whether `pattern` stands for several addresses. One alone is parsed as a host.
+fn are_addresses(pattern: &str) -> bool {
+    let of_version_4 = |b: u8| b.is_ascii_digit() || b".*".contains(&b);
+    let of_version_6 = |b: u8| b.is_ascii_hexdigit() || b"*:[]".contains(&b);
+    let in_brackets = pattern.starts_with('[') && pattern.bytes().all(of_version_6);
+    let has_digit = pattern.bytes().any(|b| b.is_ascii_digit());
+    pattern.len() <= LONGEST
+        && pattern.contains('*')
+        && (in_brackets || (has_digit && pattern.bytes().all(of_version_4)))
 }
 
 /// The pattern as hosts are compared.
@@ -53,12 +78,8 @@ fn ascii(pattern: &str) -> Result<String, &'static str> {
     if pattern.len() > LONGEST {
         return Err("it is longer than the name of a host can be");
     }
-    if pattern.contains(['/', '@']) || pattern.contains("://") {
-        return Err("it is a URL; only the host is compared");
-    }
-    // The start of an address is no host of its own.
-    if pattern.contains('*') && pattern.bytes().all(|b| b.is_ascii_hexdigit() || b"*.:[]".contains(&b)) {
-        return Ok(pattern.to_ascii_lowercase());
+    if pattern.contains(['/', '@']) {
+        return Err("it is a URL or a network; only the host is compared");
     }
     match Host::parse(pattern) {
         Ok(host) => Ok(host.to_string()),
@@ -78,13 +99,20 @@ mod tests {
 
     #[test]
     fn a_star_stands_for_any_characters() {
-        let hosts = hosts(&["Example.com", "*.example.org", "10.0.*", "[::1]", "bücher.de"]).expect("patterns");
-        for host in ["example.com", "a.example.org", "a.b.example.org", "10.0.0.1", "[::1]", "xn--bcher-kva.de"] {
-            assert!(hosts.contain(host), "{host}");
+        let patterns = ["Example.com", "*.example.org", "10.0.*", "[::1]", "[fd*", "bücher.de"];
+        let hosts = hosts(&patterns).expect("they are fine");
+        let contain = |host: &str| hosts.contain(&Host::parse(host).expect("a host"));
+        let names = ["example.com", "EXAMPLE.com.", "a.example.org", "a.b.example.org", "xn--bcher-kva.de"];
+        for host in names.into_iter().chain(["10.0.0.1", "[::1]", "[fd00:ec2::254]"]) {
+            assert!(contain(host), "{host}");
         }
-        for host in ["a.example.com", "example.org", "notexample.org", "example.comx", "110.0.0.1", "[::2]"] {
-            assert!(!hosts.contain(host), "{host}");
+        let names = ["a.example.com", "example.org", "notexample.org", "example.comx", "10.0.example.net"];
+        for host in names.into_iter().chain(["110.0.0.1", "[::2]"]) {
+            assert!(!contain(host), "{host}");
         }
+        let all = super::tests::hosts(&["*"]).expect("everything");
+        assert!(all.contain(&Host::parse("a.example").expect("a host")));
+        assert!(all.contain(&Host::parse("[::1]").expect("a host")));
     }
 
     #[test]
@@ -93,6 +121,7 @@ mod tests {
             ("", "empty"),
             ("https://example.com", "a URL"),
             ("example.com:80", "a port"),
+            ("10.0.0.0/8", "a network"),
             ("exa mple", "not the name"),
             (&"a".repeat(300), "longer"),
         ] {

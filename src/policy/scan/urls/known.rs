@@ -1,7 +1,7 @@
 //! Hosts that are known for what they are used for.
 
-/// Where clouds tell a machine its credentials: AWS, Google, Azure, Oracle, DigitalOcean, OpenStack; AWS for tasks and pods;
-/// Azure's wire server; Alibaba; Oracle before; Tencent.
+/// Where clouds tell a machine its credentials, each for machines, tasks or pods: AWS, Google, Azure, Oracle,
+/// DigitalOcean, OpenStack, Alibaba, Tencent, Equinix.
 pub(super) const METADATA: &[&str] = &[
     "169.254.169.254",
     "169.254.170.2",
