@@ -21,6 +21,7 @@ mod leaks;
 mod limits;
 mod lint;
 mod operation;
+mod policy;
 mod readme;
 mod receipts;
 mod recursion;
