@@ -104,6 +104,52 @@ def check(candidate):
 }
 
 #[tokio::test]
+async fn a_statement_that_asserts_somewhere_inside_is_a_case() {
+    let source = "\
+def check(candidate):
+    'Not a case.'
+    if False:
+        pass
+    elif True:
+        assert True
+    while True:
+        break
+    else:
+        assert True
+    for _ in ():
+        pass
+    else:
+        assert True
+    try:
+        1 / 0
+    except ZeroDivisionError:
+        assert True
+    try:
+        pass
+    finally:
+        assert True
+    try:
+        raise ExceptionGroup('', [ValueError()])
+    except* ValueError:
+        assert True
+    match candidate(1, 2):
+        case 3:
+            pass
+        case _:
+            assert True
+    def inner():
+        assert False
+    class Inner:
+        assert True
+    assert True; assert candidate('é', '') == 'é'
+";
+    let answer = check(ADD, source).await;
+    assert_shows(&answer, json!({"status": "passed", "tests_passed": 9, "tests_total": 9}));
+    assert_eq!(answer["cases"][0]["name"], "if False: pass elif True: assert True");
+    assert_eq!(answer["cases"][8]["name"], "assert candidate('é', '') == 'é'");
+}
+
+#[tokio::test]
 async fn a_check_without_asserts_is_one_case() {
     assert_shows(
         &check(ADD, "def check(candidate):\n    candidate(1, 2)\n").await,
@@ -147,6 +193,13 @@ async fn a_missing_entry_point_or_check_is_named() {
     assert_shows(
         &check(ADD, "def check(candidate:").await,
         json!({"status": "failed", "tests_passed": 0, "stderr_class": "syntax_error"}),
+    );
+    assert_shows(
+        &check(ADD, "def check(candidate):\n    assert candidate(1, 2) == 3\nreturn\n").await,
+        json!({
+            "status": "failed", "tests_passed": 0, "stderr_class": "syntax_error",
+            "cases": [{"name": "assert candidate(1, 2) == 3", "status": "not_run"}],
+        }),
     );
 }
 

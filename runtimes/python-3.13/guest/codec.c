@@ -21,6 +21,7 @@
  * half is src/domain/value.rs, and takes nothing in here on trust. */
 #define PY_SSIZE_T_CLEAN
 #include "codec.h"
+#include "check.h"
 #include "heap.h"
 #include "immortal.h"
 #include <stdint.h>
@@ -728,6 +729,8 @@ static PyMethodDef methods[] = {
     {"changed", (PyCFunction)(void (*)(void))changed, METH_FASTCALL, "changed(containers, snapshots): indices of those that were changed."},
     {"printed", printed, METH_O, "printed(stream): what the candidate wrote since it was last asked something."},
     {"renew", renew, METH_NOARGS, "renew(): a fresh interpreter for the candidate."},
+    {"compile_check", (PyCFunction)(void (*)(void))compile_check, METH_FASTCALL,
+     "compile_check(source, filename, places) -> code: a module whose `check` tells of its cases; where they are is appended to places."},
     {"immortalise", immortalise, METH_O, "immortalise(objects): stop counting references to these and what they hold."},
     {"gather", gather, METH_O, "gather(function): what it makes lies side by side."},
     {"set_interned_aside", set_interned_aside, METH_NOARGS, "set_interned_aside(): the image's names go where they are only read."},

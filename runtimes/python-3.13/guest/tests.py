@@ -3,7 +3,6 @@
 The same plans serve both ways of grading. Run in the tests' own interpreter (`isolated`) they see the candidate through
 the bridge (grader.py); run in the candidate's (`in_process`) they see it as it is: fast, compatible, and forgeable."""
 
-import ast
 import builtins
 import sys
 
@@ -126,15 +125,6 @@ class Asserts:
                 cases.end()
 
 
-def has_assert(node):
-    """Whether a statement asserts something itself, not in a function or class that it defines."""
-    if isinstance(node, ast.Assert):
-        return True
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-        return False
-    return any(has_assert(child) for child in ast.iter_child_nodes(node))
-
-
 class Checks:
     """What the instrumented `check` calls."""
 
@@ -148,12 +138,12 @@ class Checks:
         self.cases.begin(index)
 
 
-def segment(lines, node):
+def segment(lines, place):
     """The source of a statement; columns count bytes."""
-    first, last = node.lineno - 1, node.end_lineno - 1
+    first, first_column, last, last_column = place
     if first == last:
-        return lines[first][node.col_offset : node.end_col_offset].decode("utf-8", "replace")
-    parts = [lines[first][node.col_offset :], *lines[first + 1 : last], lines[last][: node.end_col_offset]]
+        return lines[first - 1][first_column:last_column].decode("utf-8", "replace")
+    parts = [lines[first - 1][first_column:], *lines[first : last - 1], lines[last - 1][:last_column]]
     return b"\n".join(parts).decode("utf-8", "replace")
 
 
@@ -161,56 +151,26 @@ class CheckFunction:
     """`check(candidate)`: each top-level statement of its body that asserts is a case, the rest runs as written
     (HumanEval). Without such a statement the whole call is the one case."""
 
-    CASES = "__proofbox_cases__"
-
     def __init__(self, request):
         self.entry_point = request["entry_point"]
-        self.names = ["check"]
-        self.tree = self.error = None
-        source = request["source"]
+        self.code = self.error = None
+        source, places = request["source"], []
         try:
-            self.tree = ast.parse(source, TESTS)
+            # Each asserting statement S becomes: begin(i); try: S; except BaseException as e: end(e); else: end().
+            self.code = _proofbox.compile_check(source, TESTS, places)
         except BaseException as error:
             self.error = error
-            return
-        checks = [node for node in self.tree.body if isinstance(node, ast.FunctionDef) and node.name == "check"]
-        statements = [node for node in checks[-1].body if has_assert(node)] if checks else []
-        self.split = bool(statements)
-        if self.split:
-            # As ast.get_source_segment, which would split the whole source for each.
-            lines = source.replace("\r\n", "\n").replace("\r", "\n").encode().split(b"\n")
-            self.names = [shorten(segment(lines, node)) for node in statements]
-            checks[-1].body = self.instrument(checks[-1].body)
-            ast.fix_missing_locations(self.tree)
-
-    def instrument(self, body):
-        """Each asserting statement S becomes: begin(i); try: S; except BaseException as e: end(e); else: end()."""
-        index, out = 0, []
-        for node in body:
-            if not has_assert(node):
-                out.append(node)
-                continue
-            template = ast.parse(
-                f"{self.CASES}.begin({index})\ntry:\n    pass\nexcept BaseException as {self.CASES}_error:\n"
-                f"    {self.CASES}.end({self.CASES}_error)\nelse:\n    {self.CASES}.end()"
-            ).body
-            for part in template:
-                for inner in ast.walk(part):
-                    if hasattr(inner, "lineno"):
-                        ast.copy_location(inner, node)
-            template[1].body = [node]
-            out += template
-            index += 1
-        return out
+        self.split = bool(places)
+        lines = source.replace("\r\n", "\n").replace("\r", "\n").encode().split(b"\n") if places else None
+        self.names = [shorten(segment(lines, place)) for place in places] or ["check"]
 
     def run(self, candidate, cases):
         try:
             if self.error:
                 raise self.error
-            code = compile(self.tree, TESTS, "exec", dont_inherit=True)
-            namespace = candidate.namespace(code, self.entry_point)
-            namespace[self.CASES] = Checks(cases, candidate)
-            exec(code, namespace)
+            namespace = candidate.namespace(self.code, self.entry_point)
+            namespace["__proofbox_cases__"] = Checks(cases, candidate)
+            exec(self.code, namespace)
             if not self.split:
                 cases.begin(0)
             call = compile(f"check({self.entry_point})", TESTS, "exec", dont_inherit=True)
