@@ -81,14 +81,12 @@ async fn blocked_work_is_never_graded_as_passed() {
 
 #[tokio::test]
 async fn a_block_is_counted_by_scanner_and_rule() {
-    let blocks = "proofbox_policy_blocks_total{rule=\"bidirectional_control\",scanner=\"invisible_characters\"}";
+    let blocks = "proofbox_policy_blocks_total{rule=\"bidi_control\",scanner=\"invisible_characters\"}";
     let scans = "proofbox_scans_total{decision=\"block\",policy=\"default\"}";
     let server = Server::shared();
-    let answer = execute("default", "access = 'user\u{202e} ⁦# admin⁩ ⁦'\n").await;
+    let answer = execute("default", "access = 'user\u{202e} \u{2066}# admin\u{2069} \u{2066}'\n").await;
     assert_shows(&answer, json!({"status": "blocked", "policy": {"blocked_by": ["invisible_characters"]}}));
-    let rule = answer["policy"]["findings"][0]["rule"].as_str().expect("a word").to_owned();
-    let blocks = blocks.replace("bidirectional_control", &rule);
-    assert!(server.metric(&blocks).await >= 1.0 && server.metric(scans).await >= 1.0);
+    assert!(server.metric(blocks).await >= 1.0 && server.metric(scans).await >= 1.0);
     assert!(answer["policy"]["findings"][0]["excerpt"].as_str().is_some_and(|text| !text.contains('\u{202e}')));
 }
 
@@ -118,7 +116,10 @@ async fn python_that_comes_as_a_file_is_scanned_too() {
 #[tokio::test]
 async fn code_that_does_not_parse_is_not_waved_through() {
     let answer = scan("strict", "def f(:\n    token = 'http://169.254.169.254/latest'\n").await;
-    assert_shows(&answer, json!({"syntax_ok": false, "policy": {"decision": "block", "blocked_by": ["malicious_url"]}}));
+    assert_shows(
+        &answer,
+        json!({"syntax_ok": false, "policy": {"decision": "block", "blocked_by": ["malicious_url"]}}),
+    );
     let answer = execute("strict", "def f(:\n").await;
     assert_shows(&answer, json!({"status": "error", "stderr_class": "syntax_error"}));
 }
@@ -137,10 +138,16 @@ async fn secrets_are_blanked_out_before_the_snippet_runs() {
     let key = format!("AKIA{}", "Q3EGRBEXAMPL7XY2");
     let code = format!("key = '{key}'\nprint(key, len(key))\n");
     let answer = execute("agent", &code).await;
-    assert_shows(&answer, json!({"status": "ok", "stdout": "******************** 20\n", "policy": {"decision": "allow"}}));
+    assert_shows(
+        &answer,
+        json!({"status": "ok", "stdout": "******************** 20\n", "policy": {"decision": "allow"}}),
+    );
     let told = answer.to_string();
     assert!(told.contains("redact") && !told.contains(&key), "{told}");
-    assert_shows(&scan("agent", &code).await, json!({"redacted": "key = '********************'\nprint(key, len(key))\n"}));
+    assert_shows(
+        &scan("agent", &code).await,
+        json!({"redacted": "key = '********************'\nprint(key, len(key))\n"}),
+    );
 }
 
 #[tokio::test]
@@ -182,7 +189,10 @@ async fn hidden_is_the_default_of_the_pack_for_evaluations() {
 async fn packs_of_ones_own_say_what_may_be_imported_and_called() {
     let own = pack(&[
         ("[scanners.imports]\naction = \"off\"", "[scanners.imports]\naction = \"block\""),
-        ("deny = []\n\n[scanners.calls]\naction = \"off\"", "allow = [\"math\", \"json.*\"]\n\n[scanners.calls]\naction = \"block\""),
+        (
+            "deny = []\n\n[scanners.calls]\naction = \"off\"",
+            "allow = [\"math\", \"json.*\"]\n\n[scanners.calls]\naction = \"block\"",
+        ),
         ("deny = {}", "deny = { \"math.fact*\" = \"it takes too long\" }"),
     ]);
     let directory = packs(&[("own", own)]);
@@ -247,11 +257,14 @@ async fn an_attempt_that_the_gate_did_not_see_fails_the_run_where_the_pack_says_
 
 #[tokio::test]
 async fn files_go_in_and_out_as_the_pack_says() {
-    let directory = packs(&[("own", pack(&[("upload = [\"**\"]", "upload = [\"*.csv\"]"), ("fetch = true", "fetch = false")]))]);
+    let directory =
+        packs(&[("own", pack(&[("upload = [\"**\"]", "upload = [\"*.csv\"]"), ("fetch = true", "fetch = false")]))]);
     let server = server(&directory);
-    let (status, answer) = server.post("/v1/execute", &json!({"code": "1", "policy": "own", "files": {"a.txt": ""}})).await;
+    let (status, answer) =
+        server.post("/v1/execute", &json!({"code": "1", "policy": "own", "files": {"a.txt": ""}})).await;
     assert_eq!((status, answer["error"]["code"].as_str()), (403, Some("file_not_allowed")), "{answer}");
-    let (status, answer) = server.post("/v1/execute", &json!({"code": "1", "policy": "own", "fetch_files": ["*"]})).await;
+    let (status, answer) =
+        server.post("/v1/execute", &json!({"code": "1", "policy": "own", "fetch_files": ["*"]})).await;
     assert_eq!((status, answer["error"]["field"].as_str()), (403, Some("fetch_files")), "{answer}");
     let answer = server.execute(json!({"code": "1", "policy": "own", "files": {"a.csv": ""}})).await;
     assert_shows(&answer, json!({"status": "ok"}));
@@ -301,9 +314,18 @@ fn a_mistake_in_a_pack_stops_the_start_with_a_message_to_act_on() {
     for (changes, expected) in [
         (vec![("[limits.fuel]", "[limits.fule]")], vec!["own.toml", "line", "fule", "did you mean `fuel`?"]),
         (vec![("process = {", "proces = {")], vec!["proces", "did you mean `process`?"]),
-        (vec![("action = \"block\"", "action = \"blok\"")], vec!["unknown variant `blok`", "did you mean `block`?", "line"]),
+        (
+            vec![("action = \"block\"", "action = \"blok\"")],
+            vec!["unknown variant `blok`", "did you mean `block`?", "line"],
+        ),
         (vec![("threshold = 0.6", "threshold = 6")], vec!["scanners.capabilities.threshold", "between 0 and 1"]),
-        (vec![("rules = []", "rules = [{ name = \"x\", pattern = \"(\", category = \"c\", confidence = 1.0, reason = \"r\" }]")], vec!["scanners.regex.rules", "x"]),
+        (
+            vec![(
+                "rules = []",
+                "rules = [{ name = \"x\", pattern = \"(\", category = \"c\", confidence = 1.0, reason = \"r\" }]",
+            )],
+            vec!["scanners.regex.rules", "x"],
+        ),
         (vec![("deny = {}", "deny = { \"os system\" = \"no\" }")], vec!["scanners.calls.deny", "os system"]),
         (vec![("mode = \"any\"", "mode = \"weighted\"")], vec!["aggregation", "threshold"]),
         (vec![("network = \"report\"", "network = \"ignore\"")], vec!["ignore", "report"]),
