@@ -663,6 +663,7 @@ fn describe(rule: &str, name: &str) -> String {
         "known_answers" => format!("{name} has a table of answers"),
         "answers_in_turn" => format!("{name} gives answers in turn, whatever it is asked"),
         "uncatchable_exception" => "an exception that no test catches".to_owned(),
+        "unread" => "constants that are too large to be followed further".to_owned(),
         "looks_for_tests" => format!("code is searched for in what {name} gives"),
         "test_hook" => format!("{name} is what a test runner would load or call"),
         "named_in_text" => format!("a text that names {name}"),

@@ -92,10 +92,13 @@ impl<'a> Reader<'a> {
         let mut arguments = Arguments::default();
         for arg in &call.arguments.args {
             let value = self.eval(arg);
-            match (arg, value.items()) {
-                (Expr::Starred(_), Some(more)) => arguments.args.extend(more.into_iter().take(4096)),
-                (Expr::Starred(_), None) => arguments.args.push(Known::Unknown),
-                _ => arguments.args.push(value),
+            if !arg.is_starred_expr() {
+                arguments.args.push(value);
+                continue;
+            }
+            match self.items(&value) {
+                Some(more) => arguments.args.extend(more.into_iter().take(4096)),
+                None => arguments.args.push(Known::Unknown),
             }
         }
         for keyword in &call.arguments.keywords {
@@ -249,6 +252,7 @@ impl<'a> Reader<'a> {
                 shapes::format_walk(self, template, args, range);
                 fold::method(of, name, args, &borrowed(&arguments.keywords))
             }
+            _ if !self.affords(std::slice::from_ref(of)) || !self.affords(args) => Known::Unknown,
             _ => fold::method(of, name, args, &borrowed(&arguments.keywords)),
         }
     }
@@ -620,6 +624,7 @@ impl<'a> Reader<'a> {
                 _ => Known::Unknown,
             },
             ("builtins.print" | "builtins.isinstance" | "builtins.super" | "builtins.object", _) => Known::Unknown,
+            _ if !self.affords(args) => Known::Unknown,
             _ => match fold::function(name, args, &keywords) {
                 Some(value) => self.made(value),
                 None if name.starts_with("builtins.") => Known::Unknown,
@@ -731,7 +736,7 @@ impl<'a> Reader<'a> {
         if name == "builtins.filter" {
             return rest.first().cloned().unwrap_or_default();
         }
-        let columns: Option<Vec<Vec<Known<'a>>>> = rest.iter().map(Known::items).collect();
+        let columns: Option<Vec<Vec<Known<'a>>>> = rest.iter().map(|column| self.items(column)).collect();
         let Some(columns) = columns.filter(|columns| !columns.is_empty()) else {
             self.apply(of, &Arguments::of(vec![Known::Unknown; rest.len().max(1)]), range);
             return Known::Unknown;

@@ -23,6 +23,7 @@ impl<'a> Reader<'a> {
             self.steps -= 1;
         }
         let naming = self.naming.take();
+        self.at = expr.range();
         let value = match expr {
             Expr::StringLiteral(literal) => {
                 let text: Rc<str> = literal.value.to_str().into();
@@ -63,7 +64,8 @@ impl<'a> Reader<'a> {
                 for (op, right) in compare.ops.iter().zip(&compare.comparators) {
                     let right = self.eval(right);
                     shapes::search(self, &left, *op, &right, expr.range());
-                    result = fold::compare(*op, &left, &right);
+                    let afforded = self.affords(&[left.clone(), right.clone()]);
+                    result = if afforded { fold::compare(*op, &left, &right) } else { Known::Unknown };
                     left = right;
                 }
                 return if compare.ops.len() == 1 { result } else { Known::Unknown };
@@ -149,7 +151,8 @@ impl<'a> Reader<'a> {
             }
             Expr::YieldFrom(given) => {
                 let value = self.eval(&given.value);
-                if let (Some(frame), Some(items)) = (self.frames.last_mut(), value.items()) {
+                let items = self.items(&value);
+                if let (Some(frame), Some(items)) = (self.frames.last_mut(), items) {
                     frame.yields.extend(items.into_iter().take(1024));
                     frame.yields.truncate(1024);
                 }
@@ -204,10 +207,13 @@ impl<'a> Reader<'a> {
         let mut values = Vec::new();
         for item in items {
             let value = self.eval(item);
-            match (item, value.items()) {
-                (Expr::Starred(_), Some(more)) => values.extend(more),
-                (Expr::Starred(_), None) => values.push(Known::Unknown),
-                _ => values.push(value),
+            if !item.is_starred_expr() {
+                values.push(value);
+                continue;
+            }
+            match self.items(&value) {
+                Some(more) => values.extend(more),
+                None => values.push(Known::Unknown),
             }
         }
         Known::sequence(values)
@@ -248,9 +254,15 @@ impl<'a> Reader<'a> {
                     },
                 }
             }
+            if !self.affords(std::slice::from_ref(&value)) {
+                return Known::Unknown;
+            }
             return value.each(|value| fold::slice(value, bounds[0], bounds[1], bounds[2]));
         }
         let index = self.eval(index);
+        if !matches!(value, Known::Sequence(_)) && !self.affords(std::slice::from_ref(&value)) {
+            return Known::Unknown;
+        }
         self.item(&value, &index, range)
     }
 
@@ -278,7 +290,7 @@ impl<'a> Reader<'a> {
         made: &mut Vec<(Known<'a>, Known<'a>)>,
     ) -> bool {
         let [generator, inner @ ..] = generators else { return false };
-        let items = over.items();
+        let items = self.items(&over);
         let mut whole = items.is_some();
         // Once without knowing, so that everything is read; then again for each.
         let rounds = std::iter::once(None).chain(items.into_iter().flatten().take(4096).map(Some));
@@ -378,7 +390,7 @@ impl<'a> Reader<'a> {
                     Expr::List(list) => &list.elts,
                     _ => &[],
                 };
-                let items = value.items().filter(|items| items.len() <= 1024);
+                let items = self.items(value).filter(|items| items.len() <= 1024);
                 let star = targets.iter().position(|target| target.is_starred_expr());
                 for (index, target) in targets.iter().enumerate() {
                     let value = match (&items, star) {
@@ -452,7 +464,7 @@ fn number<'a>(number: &Number) -> Known<'a> {
             None => {
                 let text = value.to_string().replace('_', "").to_ascii_lowercase();
                 // Quadratic in the digits.
-                if text.len() > 4096 {
+                if text.len() > 1024 {
                     return Known::Unknown;
                 }
                 fold::function("builtins.int", &[Known::text(&text), Known::Int(0)], &[]).unwrap_or_default()

@@ -9,6 +9,8 @@ use ruff_python_ast::{ExprLambda, StmtFunctionDef};
 const MOST_POSSIBILITIES: usize = 6;
 /// Longest text, in bytes, and longest sequence that is made by folding.
 pub const LONGEST: usize = 64 << 10;
+/// Items that are looked at one by one.
+const MOST_ITEMS: usize = 8192;
 /// Deepest sequence in a sequence.
 const DEEPEST: u32 = 8;
 
@@ -178,9 +180,22 @@ impl<'a> Known<'a> {
         }
     }
 
+    /// How long it is, in bytes of text or items.
+    pub fn length(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Sequence(items) => items.len(),
+            Self::Dict(items) => items.len(),
+            Self::OneOf(items) => items.iter().map(Self::length).sum(),
+            _ => 0,
+        }
+    }
+
     /// The items that iterating over it gives.
     pub fn items(&self) -> Option<Vec<Self>> {
         match self {
+            _ if self.length() > MOST_ITEMS => None,
             Self::Text(text) => {
                 let mut buffer = [0; 4];
                 Some(text.chars().map(|char| Self::text(char.encode_utf8(&mut buffer))).collect())

@@ -110,6 +110,7 @@ pub fn read(module: &ModModule, source_length: usize) -> Reading {
         steps: AGAIN,
         folding: FOLDED + 8 * source_length,
         sources_deep: 0,
+        at: TextRange::default(),
         naming: None,
     };
     reader.bind("__doc__", object::document(&module.body));
@@ -143,6 +144,8 @@ struct Reader<'a> {
     steps: u32,
     folding: usize,
     sources_deep: u32,
+    /// The expression that is being evaluated.
+    at: TextRange,
     /// What the next string is called.
     naming: Option<Rc<str>>,
 }
@@ -230,12 +233,34 @@ impl<'a> Reader<'a> {
             Known::Dict(items) => 32 * items.len(),
             _ => 0,
         };
-        if size > self.folding {
-            self.folding = 0;
-            return Known::Unknown;
+        if self.spend(size) { value } else { Known::Unknown }
+    }
+
+    /// Whether there is still time to look through such values.
+    fn affords(&mut self, values: &[Known<'a>]) -> bool {
+        let size = values.iter().map(Known::length).sum();
+        self.spend(size)
+    }
+
+    /// The items of a value, unless that has become too much.
+    fn items(&mut self, value: &Known<'a>) -> Option<Vec<Known<'a>>> {
+        if self.spend(8 * value.length()) { value.items() } else { None }
+    }
+
+    fn spend(&mut self, size: usize) -> bool {
+        match self.folding.checked_sub(size) {
+            Some(rest) => {
+                self.folding = rest;
+                true
+            }
+            None => {
+                if self.folding > 0 {
+                    self.folding = 0;
+                    self.tell(Capability::DynamicCode, "unread", "", 0.5, self.at);
+                }
+                false
+            }
         }
-        self.folding -= size;
-        value
     }
 
     /// Whether there is still time to evaluate something again.

@@ -30,7 +30,11 @@ pub fn function<'a>(name: &str, args: &[Known<'a>], keywords: &[(&str, Known<'a>
             }
         }
         ("builtins.ord", Known::Bytes(bytes)) if bytes.len() == 1 => Known::Int(i128::from(bytes[0])),
-        ("builtins.len", value) => value.items().map_or(Known::Unknown, |items| Known::Int(items.len() as i128)),
+        ("builtins.len", value) => match value {
+            Known::Text(text) => Known::Int(text.chars().count() as i128),
+            Known::Bytes(_) | Known::Sequence(_) | Known::Dict(_) => Known::Int(value.length() as i128),
+            _ => Known::Unknown,
+        },
         ("builtins.str", Known::Bytes(_)) if args.len() > 1 || !keywords.is_empty() => {
             decode(first?, args.get(1).and_then(Known::as_text).unwrap_or("utf-8"))
         }
@@ -250,7 +254,7 @@ fn number<'a>(text: &str, base: i128) -> Option<Known<'a>> {
         text.strip_prefix(prefix).filter(|_| base == 0 || base == of).map(|digits| (digits.to_owned(), of))
     });
     let (digits, base) = prefixed.unwrap_or((text, if base == 0 { 10 } else { base }));
-    if digits.len() > 4096 {
+    if digits.len() > 1024 {
         return None;
     }
     if let Ok(value) = i128::from_str_radix(&digits, base) {
