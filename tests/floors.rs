@@ -13,7 +13,7 @@ const FLOORS: &[&[&str]] = &[
     &["grader", "policy", "sandbox"],
     &["worker"],
     &["runtime"],
-    &["config", "metrics"],
+    &["config", "metrics", "syntax"],
     &["domain"],
 ];
 

@@ -21,8 +21,13 @@ pub enum PolicyCommand {
 /// Carries it out.
 pub fn policy(command: &PolicyCommand) -> anyhow::Result<ExitCode> {
     let PolicyCommand::Check { directory } = command;
+    let checked = Policies::check(directory)?;
+    if checked.is_empty() {
+        println!("{}: there is no pack (*.toml) in it", directory.display());
+        return Ok(ExitCode::FAILURE);
+    }
     let mut sound = true;
-    for (path, pack) in Policies::check(directory)? {
+    for (path, pack) in checked {
         match pack {
             Ok(pack) => {
                 let blocks: Vec<&str> = pack

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::harmless::harmless;
 use crate::config::{self, Config};
-use crate::policy::{Action, Decision, Policies, ScanReport, Source};
+use crate::policy::{Action, Decision, Policies, ScanReport, Source, contains_code};
 
 /// What to look at, and how to tell it.
 #[derive(Args)]
@@ -42,7 +42,10 @@ pub fn scan(arguments: &ScanArguments, config: &Config) -> anyhow::Result<ExitCo
         let report = scanned.report;
         blocked |= report.decision == Decision::Block;
         let told = if arguments.json {
-            let line = json!({"file": path, "policy": report, "syntax_ok": report.syntax_ok});
+            let line = json!({
+                "file": path, "policy": report, "contains_code": contains_code(&text), "syntax_ok": report.syntax_ok,
+                "redacted": scanned.redacted,
+            });
             format!("{line}\n")
         } else {
             told(path, &report, arguments.quiet)

@@ -72,7 +72,7 @@ impl Policies {
     /// Each pack of `directory`, or what is wrong with it.
     ///
     /// # Errors
-    /// When the directory or one of its files can't be read.
+    /// When the directory can't be read.
     pub fn check(directory: &Path) -> Result<Vec<(PathBuf, Result<Pack, PackError>)>, PackError> {
         let io = |path: &Path| {
             let path = path.display().to_string();
@@ -82,8 +82,10 @@ impl Policies {
         for entry in std::fs::read_dir(directory).map_err(io(directory))? {
             let path = entry.map_err(io(directory))?.path();
             let Some(name) = name_of(&path) else { continue };
-            let text = std::fs::read_to_string(&path).map_err(io(&path))?;
-            let pack = Pack::parse(name, &path, &text);
+            let pack = match std::fs::read_to_string(&path).map_err(io(&path)) {
+                Ok(text) => Pack::parse(name, &path, &text),
+                Err(error) => Err(error),
+            };
             checked.push((path, pack));
         }
         checked.sort_by(|a, b| a.0.cmp(&b.0));

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use ruff_python_ast::token::TokenKind;
 use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
+use ruff_python_stdlib::sys::is_known_standard_library;
 use ruff_text_size::{Ranged, TextRange};
 
 use super::excerpt::Places;
@@ -158,7 +159,8 @@ impl Gate {
     /// As [`Self::scan`], on this stack: it must be large, or the sources shallow.
     pub fn scan_here(&self, sources: &[Source<'_>]) -> Scanned {
         let begun = Instant::now();
-        let mut scan = Scan { gate: self, found: Vec::new(), spent: BTreeMap::new(), signs: Vec::new() };
+        let own = sources.iter().filter_map(|source| source.file).filter_map(own_module).collect();
+        let mut scan = Scan { gate: self, own, found: Vec::new(), spent: BTreeMap::new(), signs: Vec::new() };
         let mut syntax_ok = true;
         let mut places: Vec<Places> = Vec::new();
         for (file, source) in sources.iter().enumerate() {
@@ -176,8 +178,9 @@ impl Gate {
     /// Adds to a report that there is something that the gate can't read, in that file or in the snippet.
     pub fn unreadable(&self, scanned: &mut Scanned, file: Option<&str>) {
         let capability = Capability::DynamicCode;
-        let (action, why) = &self.capabilities[&capability];
-        if *action == Action::Off {
+        let why = &self.capabilities[&capability].1;
+        let action = self.action_on_unread();
+        if action == Action::Off {
             return;
         }
         let report = &mut scanned.report;
@@ -186,7 +189,7 @@ impl Gate {
             category: capability.word().to_owned(),
             rule: "unreadable".to_owned(),
             capability: Some(capability),
-            action: *action,
+            action,
             confidence: 0.9,
             file: file.map(str::to_owned),
             line: 1,
@@ -201,12 +204,27 @@ impl Gate {
             report.capabilities.push(capability);
         }
         // It is no vote among others: nothing else of it could be looked at.
-        if *action == Action::Block {
+        if let Some(row) = report.scanners.iter_mut().find(|row| row.scanner == Scanner::Capabilities) {
+            *row = ScannerReport {
+                matched: true,
+                score: row.score.max(0.9),
+                action: row.action.max(action),
+                findings: row.findings + 1,
+                ..row.clone()
+            };
+        }
+        if action == Action::Block {
             report.decision = Decision::Block;
             if !report.blocked_by.contains(&Scanner::Capabilities) {
                 report.blocked_by.push(Scanner::Capabilities);
             }
         }
+    }
+
+    /// What is done about what can't be read: a pack that refuses something refuses what may be that.
+    fn action_on_unread(&self) -> Action {
+        let action = self.capabilities[&Capability::DynamicCode].0;
+        if self.guards_tree() { Action::Block } else { action }
     }
 
     fn decide(
@@ -249,7 +267,13 @@ impl Gate {
                     scanner: *scanner,
                     matched: own().next().is_some(),
                     score: own().map(|(_, raw)| raw.confidence).fold(0.0, f64::max),
-                    action: own().map(|(action, _)| *action).max().unwrap_or(rules.action),
+                    action: own().map(|(action, _)| *action).max().unwrap_or(
+                        match scanner {
+                            Scanner::Capabilities => self.capabilities.values().map(|(action, _)| *action).max(),
+                            _ => None,
+                        }
+                        .unwrap_or(rules.action),
+                    ),
                     findings: own().count(),
                     latency_seconds: spent.get(scanner).copied().unwrap_or(0.0),
                 }
@@ -259,7 +283,7 @@ impl Gate {
             |scanner: Scanner| found.iter().any(|(action, raw)| raw.scanner == scanner && *action == Action::Block);
         let votes: Vec<Scanner> = Scanner::ALL.iter().copied().filter(|scanner| blocking(*scanner)).collect();
         let blocked = self.blocked(&votes, &scanners);
-        let redacted = redact(sources, cuts);
+        let redacted = if blocked { None } else { redact(sources, cuts) };
         // Those that block come first where there are too many; what is told stays in order.
         found.sort_by_key(|(action, _)| std::cmp::Reverse(*action));
         let findings_dropped = found.len().saturating_sub(MOST_FINDINGS);
@@ -340,12 +364,14 @@ const INLINE_BYTES: usize = 64 << 10;
 
 struct Scan<'g> {
     gate: &'g Gate,
+    /// Modules that come with the request.
+    own: Vec<&'g str>,
     found: Vec<Raw>,
     spent: BTreeMap<Scanner, f64>,
     signs: Vec<&'static str>,
 }
 
-impl Scan<'_> {
+impl<'g> Scan<'g> {
     /// Scans one source; whether it parses.
     fn source(&mut self, file: usize, source: &Source<'_>) -> bool {
         let text = source.text;
@@ -376,6 +402,17 @@ impl Scan<'_> {
         self.spend(Scanner::Capabilities, begun);
         let sound = parsed.has_valid_syntax();
         if sound {
+            self.timed(Scanner::Regex, |scan| {
+                let mut found = Vec::new();
+                scan.gate.patterns.scan(&Fragment { kind: FragmentKind::Source, text, name: None }, &mut found);
+                for one in found {
+                    let range = one.range.clone();
+                    let exact = in_text(&parsed, &range);
+                    scan.matched(Scanner::Regex, file, one, range, text, exact);
+                }
+            });
+        }
+        if sound {
             self.texts(file, text, &parsed, &reading);
         } else {
             self.whole(file, text);
@@ -390,6 +427,12 @@ impl Scan<'_> {
             }
         });
         sound
+    }
+
+    /// Whether a module comes with the request, where it is scanned, and hides none of the standard library's.
+    fn comes_along(&self, module: &str) -> bool {
+        let top = module.split('.').next().unwrap_or(module);
+        self.own.contains(&top) && !is_known_standard_library(13, top)
     }
 
     fn timed(&mut self, scanner: Scanner, look: impl FnOnce(&mut Self)) {
@@ -419,6 +462,8 @@ impl Scan<'_> {
         reason: &str,
     ) {
         let (action, why) = &self.gate.capabilities[&capability];
+        let unread = matches!(rule, "unreadable" | "source_encoding");
+        let action = if unread { &self.gate.action_on_unread() } else { action };
         if *action == Action::Off || confidence < self.gate.rules[&Scanner::Capabilities].threshold {
             return;
         }
@@ -461,7 +506,7 @@ impl Scan<'_> {
             for import in &reading.imports {
                 let refused = match &self.gate.imports {
                     Imports::Allow(names) => {
-                        let own = import.module.starts_with('.');
+                        let own = import.module.starts_with('.') || self.comes_along(&import.module);
                         let allowed = own || names.iter().any(|name| name.authorizes(&import.module));
                         (!allowed).then_some(("not_authorized", "it is not among the imports that the policy allows"))
                     }
@@ -554,6 +599,10 @@ impl Scan<'_> {
             (Scanner::Regex, &|found| gate.patterns.scan(fragment, found)),
         ];
         for (scanner, look) in looks {
+            // The operator's patterns have seen the source as it stands.
+            if scanner == Scanner::Regex && !matches!(fragment.kind, FragmentKind::Folded | FragmentKind::Source) {
+                continue;
+            }
             self.timed(scanner, |scan| {
                 let mut found = Vec::new();
                 look(&mut found);
@@ -706,6 +755,20 @@ fn encoding(text: &str) -> Option<Range<usize>> {
         start += line.len();
     }
     None
+}
+
+/// The module that a file of the request is in: `a` of `a.py`, and of `a/b.py`.
+fn own_module(path: &str) -> Option<&str> {
+    let path = path.strip_prefix("./").unwrap_or(path);
+    match path.split_once('/') {
+        Some((package, _)) => Some(package),
+        None => path.strip_suffix(".py"),
+    }
+}
+
+/// Whether there is anything but white space and comments.
+pub fn contains_code(source: &str) -> bool {
+    source.lines().any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
 }
 
 fn bytes(range: TextRange) -> Range<usize> {

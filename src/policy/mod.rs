@@ -14,7 +14,7 @@ mod scan;
 
 pub use admit::{Policies, Refusal};
 pub use file::{BoundaryRule, Defaults, FileRules, Pack, PackError, RequestLimits};
-pub use gate::{Aggregation, Gate, GateFailed, Imports, Scanned, ScannerRules, Source};
+pub use gate::{Aggregation, Gate, GateFailed, Imports, Scanned, ScannerRules, Source, contains_code};
 pub use names::{NamePattern, NamePatternError};
 pub use report::{Action, Decision, Finding, ScanReport, ScannerReport};
 pub use scan::{Capability, Scanner};

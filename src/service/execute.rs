@@ -16,7 +16,7 @@ use crate::grader::complexity::{self, ComplexityReport};
 use crate::grader::lint::LintReport;
 use crate::grader::receipt::Receipt;
 use crate::grader::{self, Planned};
-use crate::policy::{Refusal, ScanReport};
+use crate::policy::{Pack, Refusal, ScanReport};
 use crate::sandbox::{self, FilesError, SandboxError};
 
 /// A submission that was not carried out.
@@ -163,11 +163,12 @@ impl Service {
     /// As [`Self::execute`].
     pub(super) async fn measure(
         &self,
+        pack: &Pack,
         complexity: Complexity,
         submission: Submission,
     ) -> Result<ComplexityReport, ExecuteError> {
         let Complexity { generator, entry_point, sizes } = complexity;
-        let grant = self.policies().admit(&submission.policy, &submission.limits)?;
+        let grant = pack.ceiling.grant(&submission.limits).map_err(Refusal::from)?;
         let tests = PythonTests::Complexity { generator, entry_point, sizes: sizes.clone() };
         let program = Program { tests: Some(tests), isolated: true, ..submission.program };
         match self.run_one(program, &grant).await {
@@ -179,12 +180,12 @@ impl Service {
         }
     }
 
-    /// Admits, runs and grades one submission.
+    /// Runs and grades one submission, under this pack.
     ///
     /// # Errors
     /// When it is refused; nothing was run. Our own failure is a verdict of status `infrastructure_error`.
-    pub async fn execute(&self, submission: Submission) -> Result<Executed, ExecuteError> {
-        let grant = self.check(&submission)?;
+    pub(super) async fn execute(&self, pack: &Pack, submission: Submission) -> Result<Executed, ExecuteError> {
+        let grant = check(pack, &submission)?;
         let Submission { mut program, tests, grading, policy, .. } = submission;
         let grading = grading.unwrap_or_default();
         let id = ExecutionId::generate();
@@ -238,36 +239,6 @@ impl Service {
         match (&outcome.end, outcome.stdout.text().as_str()) {
             (End::Exited(0), "42\n") => Ok(()),
             (end, _) => Err(format!("the test snippet ended with {end:?}")),
-        }
-    }
-
-    /// Whether it is admitted, as far as that can be told before anything is scanned or run.
-    ///
-    /// # Errors
-    /// When it names no policy, is too large for it, or asks for limits that it can't have.
-    pub fn check(&self, submission: &Submission) -> Result<Grant, ExecuteError> {
-        let policies = self.policies();
-        let Submission { program, code_field, tests, policy, limits, .. } = submission;
-        let allowed = policies.pack(policy)?.request;
-        let tests = tests.as_ref();
-        let (source, cases) = match tests {
-            None => (0, 0),
-            Some(Tests::Python { tests, files, .. }) => {
-                let files = files.iter().map(|file| file.content.len()).sum::<usize>();
-                (files + tests.source_bytes(), tests.known_cases().unwrap_or(1))
-            }
-            Some(Tests::StdinStdout { cases, .. }) => (0, cases.len()),
-        };
-        let asserts = matches!(tests, Some(Tests::Python { tests: PythonTests::Asserts { .. }, .. }));
-        let cases_field = if asserts { "tests.asserts" } else { "tests.cases" };
-        let checks = [
-            (*code_field, program.code.len(), allowed.code_bytes, "bytes"),
-            ("tests", source, allowed.code_bytes, "bytes"),
-            (cases_field, cases, allowed.cases, "cases"),
-        ];
-        match checks.into_iter().find(|(_, asked, allowed, _)| asked > allowed) {
-            Some((field, asked, allowed, unit)) => Err(ExecuteError::TooLarge { field, asked, allowed, unit }),
-            None => Ok(policies.admit(policy, limits)?),
         }
     }
 
@@ -345,6 +316,35 @@ impl Service {
         metrics.run_seconds.observe(outcome.usage.execution.as_secs_f64());
         metrics.fuel.inc_by(outcome.usage.fuel);
         metrics.output_bytes.inc_by(outcome.stdout.total_bytes + outcome.stderr.total_bytes);
+    }
+}
+
+/// Whether it is admitted, as far as that can be told before anything is scanned or run.
+///
+/// # Errors
+/// When it is too large, or asks for limits that it can't have.
+pub(super) fn check(pack: &Pack, submission: &Submission) -> Result<Grant, ExecuteError> {
+    let Submission { program, code_field, tests, limits, .. } = submission;
+    let allowed = pack.request;
+    let tests = tests.as_ref();
+    let (source, cases) = match tests {
+        None => (0, 0),
+        Some(Tests::Python { tests, files, .. }) => {
+            let files = files.iter().map(|file| file.content.len()).sum::<usize>();
+            (files + tests.source_bytes(), tests.known_cases().unwrap_or(1))
+        }
+        Some(Tests::StdinStdout { cases, .. }) => (0, cases.len()),
+    };
+    let asserts = matches!(tests, Some(Tests::Python { tests: PythonTests::Asserts { .. }, .. }));
+    let cases_field = if asserts { "tests.asserts" } else { "tests.cases" };
+    let checks = [
+        (*code_field, program.code.len(), allowed.code_bytes, "bytes"),
+        ("tests", source, allowed.code_bytes, "bytes"),
+        (cases_field, cases, allowed.cases, "cases"),
+    ];
+    match checks.into_iter().find(|(_, asked, allowed, _)| asked > allowed) {
+        Some((field, asked, allowed, unit)) => Err(ExecuteError::TooLarge { field, asked, allowed, unit }),
+        None => Ok(pack.ceiling.grant(limits).map_err(Refusal::from)?),
     }
 }
 

@@ -31,6 +31,8 @@ pub struct Service {
     sandbox: Sandbox,
     policies: RwLock<Arc<Policies>>,
     policies_directory: Option<PathBuf>,
+    /// What workers were started for.
+    most_memory_bytes: u64,
     capacity: Capacity,
     image: Image,
     metrics: Arc<Metrics>,
@@ -49,9 +51,10 @@ impl Service {
         metrics: Arc<Metrics>,
         receipts: Receipts,
     ) -> Self {
+        let most_memory_bytes = policies.most_memory_bytes();
         let policies = RwLock::new(Arc::new(policies));
         let linter = Linter::new(LINTING_THREADS);
-        Self { sandbox, policies, policies_directory, capacity, image, metrics, receipts, linter }
+        Self { sandbox, policies, policies_directory, most_memory_bytes, capacity, image, metrics, receipts, linter }
     }
 
     /// The image that guests start from.
@@ -75,7 +78,7 @@ impl Service {
     /// When one of them can't be used: then those in force stay.
     pub fn reload_policies(&self) -> Result<(), PackError> {
         let policies = Policies::load(self.policies_directory.as_deref())?;
-        policies.fit_memory(self.policies().most_memory_bytes())?;
+        policies.fit_memory(self.most_memory_bytes)?;
         *self.policies.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(policies);
         Ok(())
     }

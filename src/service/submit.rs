@@ -1,11 +1,12 @@
 //! One submission, with what is asked beside the verdict.
 
+use super::execute::check;
 use super::gate::judge_attempts;
 use super::receipts::Subject;
 use super::{ExecuteError, Executed, Service};
 use crate::domain::submission::Submission;
 use crate::domain::verdict::{Status, Verdict};
-use crate::policy::Decision;
+use crate::policy::{Decision, Pack};
 
 impl Service {
     /// Scans, admits, runs and grades one submission, and lints it and signs a receipt where that is asked for.
@@ -15,7 +16,7 @@ impl Service {
     pub async fn submit(&self, mut submission: Submission) -> Result<Executed, ExecuteError> {
         let policies = self.policies();
         let pack = policies.pack(&submission.policy)?;
-        let grant = self.check(&submission)?;
+        let grant = check(pack, &submission)?;
         let hidden = submission.hidden.unwrap_or(pack.defaults.hidden);
         submission.grading.get_or_insert(pack.defaults.grading);
         // Without a key there would be no receipt in the end: told before anything runs.
@@ -40,7 +41,7 @@ impl Service {
                 }
             };
             // Side by side; what is refused does not wait for the linter.
-            let (mut executed, lint) = tokio::try_join!(self.repeated(submission), lint)?;
+            let (mut executed, lint) = tokio::try_join!(self.repeated(pack, submission), lint)?;
             executed.lint = lint;
             executed.scan = Some(scanned.report);
             if graded {
@@ -50,7 +51,8 @@ impl Service {
             judge_attempts(pack, &mut executed);
             executed
         };
-        if hidden {
+        // What the gate says is of the snippet alone.
+        if hidden && executed.verdict.status != Status::Blocked {
             executed.hide();
         }
         // What the service failed at was not graded: there is nothing to be attested.
@@ -61,12 +63,12 @@ impl Service {
     }
 
     /// Executes it as often as it asks for, and measures what it wants measured.
-    async fn repeated(&self, submission: Submission) -> Result<Executed, ExecuteError> {
+    async fn repeated(&self, pack: &Pack, submission: Submission) -> Result<Executed, ExecuteError> {
         let again = (submission.repeat > 1).then(|| submission.clone());
         let measured = submission.complexity.clone().map(|complexity| (complexity, submission.clone()));
-        let mut executed = self.execute(submission).await?;
+        let mut executed = self.execute(pack, submission).await?;
         for submission in again.iter().flat_map(|again| std::iter::repeat_n(again, again.repeat as usize - 1)) {
-            let next = self.execute(submission.clone()).await?;
+            let next = self.execute(pack, submission.clone()).await?;
             executed.cost.add(&next.cost);
             for name in differing(&executed.verdict, &next.verdict) {
                 if !executed.flaky.contains(&name) {
@@ -75,7 +77,7 @@ impl Service {
             }
         }
         if let Some((complexity, submission)) = measured {
-            executed.complexity = Some(self.measure(complexity, submission).await?);
+            executed.complexity = Some(self.measure(pack, complexity, submission).await?);
         }
         Ok(executed)
     }

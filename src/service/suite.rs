@@ -49,6 +49,15 @@ pub enum Failed {
 }
 
 impl Service {
+    /// Whether policy admits it: what can be told before anything runs.
+    ///
+    /// # Errors
+    /// When it names no policy, or asks for limits that it can't have.
+    pub fn check(&self, submission: &Submission) -> Result<(), ExecuteError> {
+        self.policies().admit(&submission.policy, &submission.limits)?;
+        Ok(())
+    }
+
     /// Runs all `items`, a few at a time, and gives each as it finishes. Dropping the stream stops what runs.
     pub fn suite(self: &Arc<Self>, items: Vec<SuiteItem>) -> impl Stream<Item = Finished> + Send + 'static {
         // Enough to keep the workers busy, and few enough that others have their turn, too.

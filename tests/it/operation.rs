@@ -52,7 +52,7 @@ async fn every_module_that_is_listed_can_be_imported() {
 async fn the_policies_are_listed() {
     let policies = document("/v1/policies").await;
     let names: Vec<&Value> = policies.as_array().expect("a list").iter().map(|policy| &policy["name"]).collect();
-    assert_eq!(names, ["default"]);
+    assert_eq!(names, ["agent", "default", "eval", "permissive", "strict"]);
     for limits in ["default", "least", "most"] {
         let names: Vec<&String> = policies[0][limits].as_object().expect("limits").keys().collect();
         assert_eq!(names.len(), 6, "{limits}: {names:?}");

@@ -55,7 +55,7 @@ async fn a_scan_names_capability_place_and_reason_and_runs_nothing() {
     assert_shows(
         finding.expect("os.system is found"),
         json!({"scanner": "capabilities", "category": "process", "action": "block", "line": 2, "column": 9, "start": 19,
-            "end": 44, "matched": "os.system", "excerpt": "x = 'é'; getattr(os, 'sys' + 'tem')('id')", "file": null}),
+            "end": 45, "matched": "os.system", "excerpt": "x = 'é'; getattr(os, 'sys' + 'tem')('id')", "file": null}),
     );
     assert!(policy["scan_seconds"].as_f64().is_some_and(|seconds| seconds > 0.0), "{policy}");
 }
@@ -82,9 +82,9 @@ async fn blocked_work_is_never_graded_as_passed() {
 #[tokio::test]
 async fn a_block_is_counted_by_scanner_and_rule() {
     let blocks = "proofbox_policy_blocks_total{rule=\"bidi_control\",scanner=\"invisible_characters\"}";
-    let scans = "proofbox_scans_total{decision=\"block\",policy=\"default\"}";
+    let scans = "proofbox_scans_total{decision=\"block\",policy=\"eval\"}";
     let server = Server::shared();
-    let answer = execute("default", "access = 'user\u{202e} \u{2066}# admin\u{2069} \u{2066}'\n").await;
+    let answer = execute("eval", "access = 'user\u{202e} \u{2066}# admin\u{2069} \u{2066}'\n").await;
     assert_shows(&answer, json!({"status": "blocked", "policy": {"blocked_by": ["invisible_characters"]}}));
     assert!(server.metric(blocks).await >= 1.0 && server.metric(scans).await >= 1.0);
     assert!(answer["policy"]["findings"][0]["excerpt"].as_str().is_some_and(|text| !text.contains('\u{202e}')));
@@ -213,7 +213,7 @@ async fn votes_are_added_up_as_the_pack_says() {
     let blocks = [
         ("[scanners.secrets]\naction = \"flag\"", "[scanners.secrets]\naction = \"block\""),
         ("[scanners.malicious_url]\naction = \"flag\"", "[scanners.malicious_url]\naction = \"block\""),
-        ("[scanners.invisible_characters]\naction = \"block\"", "[scanners.invisible_characters]\naction = \"off\""),
+        ("[scanners.invisible_characters]\naction = \"flag\"", "[scanners.invisible_characters]\naction = \"off\""),
     ];
     let with = |mode: &str| {
         let mut changes = blocks.to_vec();
@@ -315,8 +315,8 @@ fn a_mistake_in_a_pack_stops_the_start_with_a_message_to_act_on() {
         (vec![("[limits.fuel]", "[limits.fule]")], vec!["own.toml", "line", "fule", "did you mean `fuel`?"]),
         (vec![("process = {", "proces = {")], vec!["proces", "did you mean `process`?"]),
         (
-            vec![("action = \"block\"", "action = \"blok\"")],
-            vec!["unknown variant `blok`", "did you mean `block`?", "line"],
+            vec![("action = \"flag\"", "action = \"flog\"")],
+            vec!["unknown variant `flog`", "did you mean `flag`?", "line"],
         ),
         (vec![("threshold = 0.6", "threshold = 6")], vec!["scanners.capabilities.threshold", "between 0 and 1"]),
         (

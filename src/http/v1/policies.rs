@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use super::wire::LimitsInForce;
 use crate::domain::submission::Grading;
 use crate::http::Shared;
-use crate::policy::{Action, BoundaryRule, Imports, Pack, Scanner};
+use crate::policy::{Action, Aggregation, BoundaryRule, Imports, Pack, Scanner};
 
 /// A policy pack.
 #[derive(Serialize, ToSchema)]
@@ -27,9 +27,11 @@ pub struct Policy {
     default_grading: &'static str,
     /// `full` or `hidden`, where a request is silent.
     default_visibility: &'static str,
+    /// How the scanners' votes become a decision: `any`, `all`, `majority`, `weighted`.
+    aggregation: &'static str,
     /// What is done about each capability, and why.
     capabilities: BTreeMap<&'static str, CapabilityRule>,
-    /// What the other scanners do about what they find.
+    /// What each scanner does about what it finds; of `capabilities` the gravest.
     scanners: BTreeMap<&'static str, ScannerRule>,
     /// Modules that may be imported, or may not, where the policy says so.
     imports: Option<ImportRule>,
@@ -83,6 +85,12 @@ fn policy((name, pack): (&str, &Pack)) -> Policy {
             Grading::Auto => "auto",
         },
         default_visibility: if pack.defaults.hidden { "hidden" } else { "full" },
+        aggregation: match gate.aggregation {
+            Aggregation::Any => "any",
+            Aggregation::All => "all",
+            Aggregation::Majority => "majority",
+            Aggregation::Weighted(_) => "weighted",
+        },
         capabilities: gate
             .capabilities
             .iter()
@@ -91,8 +99,14 @@ fn policy((name, pack): (&str, &Pack)) -> Policy {
         scanners: gate
             .rules
             .iter()
-            .filter(|(scanner, _)| **scanner != Scanner::Capabilities)
-            .map(|(scanner, rules)| (scanner.word(), ScannerRule { action: rules.action, threshold: rules.threshold }))
+            .map(|(scanner, rules)| {
+                let action = match scanner {
+                    Scanner::Capabilities => gate.capabilities.values().map(|(action, _)| *action).max(),
+                    _ => None,
+                };
+                let action = action.unwrap_or(rules.action);
+                (scanner.word(), ScannerRule { action, threshold: rules.threshold })
+            })
             .collect(),
         imports,
         boundary: pack

@@ -9,7 +9,7 @@ use super::wire::{ErrorBody, default_policy};
 use crate::http::Shared;
 use crate::http::error::ApiError;
 use crate::http::extract::JsonBody;
-use crate::policy::ScanReport;
+use crate::policy::{ScanReport, contains_code};
 use crate::service::code_of_completion;
 
 /// What is to be scanned.
@@ -67,10 +67,9 @@ pub async fn scan(
             return Err(ApiError::malformed(Some("code".to_owned()), "missing field `code` (or `completion`)"));
         }
     };
-    let contains_code = code.lines().any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
     let scanned = shared.service.scan(&request.policy, &code, field).await?;
     Ok(Json(ScanAnswer {
-        contains_code,
+        contains_code: contains_code(&code),
         syntax_ok: scanned.report.syntax_ok,
         redacted: scanned.redacted,
         policy: scanned.report,

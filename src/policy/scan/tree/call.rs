@@ -723,7 +723,7 @@ impl<'a> Reader<'a> {
             Some(mode) if mode.contains(['w', 'a', 'x', '+']) => {
                 self.tell(Capability::FileWrite, "open_to_write", function, 0.9, range);
             }
-            Some(_) => self.tell(Capability::FileRead, "open_to_read", function, 0.4, range),
+            Some(_) => self.tell(Capability::FileRead, "open_to_read", function, 0.5, range),
             None => self.tell(Capability::FileWrite, "computed_mode", function, 0.6, range),
         }
     }

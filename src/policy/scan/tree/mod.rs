@@ -16,7 +16,7 @@ mod shapes;
 mod statement;
 mod table;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
 use ruff_python_ast::ModModule;
@@ -99,10 +99,10 @@ pub fn read(module: &ModModule, source_length: usize) -> Reading {
         scopes: vec![Scope::module()],
         here: 0,
         classes: HashSet::new(),
-        attributes: std::collections::HashMap::new(),
+        attributes: HashMap::new(),
         reading: Reading::default(),
-        told: HashSet::new(),
-        later: std::collections::VecDeque::new(),
+        told: HashMap::new(),
+        later: VecDeque::new(),
         frames: Vec::new(),
         place: None,
         branches: 0,
@@ -128,11 +128,11 @@ struct Reader<'a> {
     /// Names of classes of the snippet.
     classes: HashSet<&'a str>,
     /// What objects of the snippet's own have under a name, whichever object it is.
-    attributes: std::collections::HashMap<Rc<str>, Known<'a>>,
+    attributes: HashMap<Rc<str>, Known<'a>>,
     reading: Reading,
-    told: HashSet<(TextSize, Capability, &'static str)>,
+    told: HashMap<(TextSize, Capability, &'static str), usize>,
     /// Bodies of functions, read when the module's own is.
-    later: std::collections::VecDeque<(&'a ruff_python_ast::StmtFunctionDef, usize)>,
+    later: VecDeque<(&'a ruff_python_ast::StmtFunctionDef, usize)>,
     /// Calls that are being evaluated.
     frames: Vec<Frame<'a>>,
     /// Where everything is said to be, in a text that is read as code.
@@ -199,9 +199,21 @@ impl<'a> Reader<'a> {
     /// Tells of a capability, once for each place and way.
     fn tell(&mut self, capability: Capability, rule: &'static str, name: &str, confidence: f64, range: TextRange) {
         let range = self.place.unwrap_or(range);
-        if self.reading.uses.len() < MOST_USES && self.told.insert((range.start(), capability, rule)) {
-            let name = name.chars().take(100).collect();
-            self.reading.uses.push(Use { capability, rule, name, confidence, range });
+        let key = (range.start(), capability, rule);
+        // Of what begins at one place the surest: `().__class__.__base__.__subclasses__` has three attributes.
+        let known = self.told.get(&key).copied();
+        if known.is_some_and(|index| self.reading.uses[index].confidence >= confidence) {
+            return;
+        }
+        let name = name.chars().take(100).collect();
+        let one = Use { capability, rule, name, confidence, range };
+        match known {
+            Some(index) => self.reading.uses[index] = one,
+            None if self.reading.uses.len() < MOST_USES => {
+                self.told.insert(key, self.reading.uses.len());
+                self.reading.uses.push(one);
+            }
+            None => {}
         }
     }
 
