@@ -163,8 +163,8 @@ impl Descriptors {
         let (old_target, source) = plan(tree, old_base, old_path, last, existing);
         let (new_target, name) = plan(tree, new_base, new_path, LastLink::Never, |reached| file_name(tree, reached));
         let linked = source.and_then(|place| tree.add_name(name?, place, call.now));
-        note(call.attempts, tree, Act::Link, &old_target, linked)?;
-        note(call.attempts, tree, Act::Link, &new_target, linked)
+        let noted = note(call.attempts, tree, Act::Link, &old_target, linked);
+        noted.and(note(call.attempts, tree, Act::Link, &new_target, linked))
     }
 
     /// `path_readlink`: the text of a symbolic link, as much as fits.
@@ -235,8 +235,8 @@ impl Descriptors {
         let (old_target, source) = plan(tree, old_base, old_path, LastLink::Never, |reached| tree.taken_name(reached));
         let (new_target, place) = plan(tree, new_base, new_path, LastLink::Never, |reached| tree.destination(reached));
         let renamed = source.and_then(|named| tree.rename_entry(&named, place?, call.now));
-        note(call.attempts, tree, Act::Rename, &old_target, renamed)?;
-        note(call.attempts, tree, Act::Rename, &new_target, renamed)
+        let noted = note(call.attempts, tree, Act::Rename, &old_target, renamed);
+        noted.and(note(call.attempts, tree, Act::Rename, &new_target, renamed))
     }
 
     /// `path_symlink`: makes a symbolic link. Its text may be any path, also one that leads nowhere.
@@ -410,6 +410,17 @@ mod tests {
             ("delete", "/usr/lib/site/pkg/mod.py", false),
             ("open", "/usr/lib/site/pkg/mod.py", false),
         ];
+        assert_eq!(recorded(&guest), expected);
+    }
+
+    #[test]
+    fn a_way_out_that_fails_is_recorded_by_where_it_leads() {
+        let mut guest = Guest::new();
+        guest.open("tmp/f", "w").expect("free");
+        guest.rename("tmp/f", "etc/cron.d/f").expect_err("there is no such directory");
+        guest.link("tmp/f", "etc/cron.d/f").expect_err("there is no such directory");
+        let expected =
+            [("create", "/tmp/f", true), ("rename", "/etc/cron.d/f", false), ("link", "/etc/cron.d/f", false)];
         assert_eq!(recorded(&guest), expected);
     }
 
