@@ -39,6 +39,24 @@ pub struct Program {
     pub test_files: Vec<File>,
     /// Seed and start time of a run that must be repeatable.
     pub deterministic: Option<Deterministic>,
+    /// What it uses that is to be reported.
+    pub report_use: ReportUse,
+}
+
+/// Which use of what every program may have is reported among its attempts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportUse {
+    /// Clocks and sleep.
+    pub time: bool,
+    /// Random bytes.
+    pub entropy: bool,
+}
+
+impl ReportUse {
+    /// Whether any is.
+    pub fn any(self) -> bool {
+        self.time || self.entropy
+    }
 }
 
 /// One file of the sandbox.
@@ -280,6 +298,8 @@ pub struct Report {
     pub evaluation: Option<Value>,
     /// What the tests wanted that can't be had when they run apart from the candidate.
     pub inexpressible: Vec<String>,
+    /// Paths that an error is about: that of a case, by its index, or the one above.
+    pub error_paths: Vec<(Option<usize>, Vec<String>)>,
 }
 
 /// One case as the guest's runner reported it, with what the host measured.
@@ -426,7 +446,7 @@ impl Attempt {
 /// Something outside the sandbox that the guest tried to reach.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
-    /// `file`, `network`, `environment`, `process`, `thread`.
+    /// `file`, `network`, `environment`, `process`, `thread`, `time`, `entropy`.
     pub kind: AttemptKind,
     /// `open`, `connect`, `spawn` …
     pub operation: String,
@@ -451,6 +471,10 @@ words! {
         Process = "process",
         /// A thread.
         Thread = "thread",
+        /// A clock, or sleep. Counted by the host, and where that is asked for only; likewise the next.
+        Time = "time",
+        /// Random bytes.
+        Entropy = "entropy",
     }
 }
 

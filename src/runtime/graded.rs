@@ -4,8 +4,9 @@ use std::pin::Pin;
 use std::task::Poll;
 
 use super::bridge::{Seat, Side, seats};
-use super::files::SharedTree;
+use super::files::{Refusals, SharedTree, Tree, lock};
 use super::guest::{Interpreters, Role, RunError};
+use super::refusals;
 use crate::domain::failure;
 use crate::domain::grant::Limits;
 use crate::domain::run::{Attempt, Captured, End, GraderOutcome, LimitHit, Outcome, Program, Usage};
@@ -65,7 +66,7 @@ pub async fn run(
     })
     .await?;
     std::future::poll_fn(|context| pair.dismiss(context)).await?;
-    Ok(merged(pair.ended, graded, limits.output_bytes))
+    Ok(merged(pair.ended, graded, limits.output_bytes, &lock(tree)))
 }
 
 /// The candidate's interpreters: the present one, and how the others ended.
@@ -99,7 +100,7 @@ impl<F: Future<Output = Result<Outcome, RunError>>> Pair<F> {
 }
 
 /// All interpreters of the candidate as one outcome, with the cases as the tests reported them.
-fn merged(candidates: Vec<Outcome>, grader: Outcome, output_bytes: u64) -> Outcome {
+fn merged(candidates: Vec<Outcome>, mut grader: Outcome, output_bytes: u64, tree: &Tree) -> Outcome {
     let count = candidates.len();
     let mut all = candidates.into_iter();
     let mut whole = all.next().expect("the candidate has been started");
@@ -115,6 +116,10 @@ fn merged(candidates: Vec<Outcome>, grader: Outcome, output_bytes: u64) -> Outco
         whole.report.error = whole.report.error.or(next.report.error);
         whole.report.result = whole.report.result.or(next.report.result);
     }
+    // A test fails by what it was itself refused, or by what its candidate was.
+    grader.attempts.extend_from_slice(&whole.attempts);
+    let dropped = grader.attempts_dropped + whole.attempts_dropped;
+    refusals::judge(&mut grader.report, &Refusals::new(tree, &grader.attempts, dropped));
     let candidates_report = std::mem::take(&mut whole.report);
     whole.report = grader.report;
     whole.report.compiled = compiled;

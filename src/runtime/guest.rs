@@ -10,13 +10,18 @@ use wasmtime_wasi::I32Exit;
 use super::bridge::{Dismissed, Seat, Side, Spent};
 use super::clock::{Clock, REALTIME};
 use super::engine::{self, PoolSize};
-use super::files::{Attempts, Base, Descriptors, FilesError, FilesQuota, Output, SharedTree, Stdio, View, lock};
+use super::entropy::Entropy;
+use super::files::{
+    Attempts, Base, Descriptors, FilesError, FilesQuota, Output, Refusals, SharedTree, Stdio, View, lock,
+};
 use super::image::Image;
 use super::limiter::MemoryLimiter;
 use super::metered::{Stopwatch, Times, metered};
 use super::preview1;
+use super::refusals;
 use super::report::Reporter;
 use super::state::{OutputFlood, State, Streams, wasi};
+use super::uses::Uses;
 use crate::domain::grant::Limits;
 use crate::domain::run::{
     Call, Deterministic, End, File, Limit, LimitHit, Outcome, Program, PythonTests, ResultWanted, TESTS_DIRECTORY,
@@ -146,6 +151,8 @@ impl Interpreters {
         let live = Live::count(&self.live);
         let mut request = Vec::new();
         request_of(program, &role).encode(&mut request);
+        // What it reports are the candidate's failures, too: they are judged when its attempts are known (`graded`).
+        let grades = matches!(role, Role::Grader(_));
         let state = state(program, limits, tree, role);
         let stopwatch = Arc::clone(&state.stopwatch);
         let mut store = Store::new(&self.engine, state);
@@ -164,7 +171,13 @@ impl Interpreters {
         let state = store.into_data();
         drop(live);
         let end = end(returned, &state, limits);
-        Ok(outcome(end, state, times, fuel, start))
+        let mut outcome = outcome(end, state, times, fuel, start);
+        if !grades {
+            let tree = lock(tree);
+            let refusals = Refusals::new(&tree, &outcome.attempts, outcome.attempts_dropped);
+            refusals::judge(&mut outcome.report, &refusals);
+        }
+        Ok(outcome)
     }
 }
 
@@ -279,7 +292,7 @@ fn outcome(end: End, state: State, times: Times, fuel: u64, start: Duration) -> 
         stdout: state.streams.stdout.finish(),
         stderr: state.streams.stderr.finish(),
         usage,
-        attempts: state.attempts.list().to_vec(),
+        attempts: state.attempts.list().iter().cloned().chain(state.uses.attempts()).collect(),
         attempts_dropped: state.attempts.dropped(),
         grader: None,
         files: Vec::new(),
@@ -335,7 +348,7 @@ fn state(program: &Program, limits: &Limits, tree: &SharedTree, role: Role) -> S
         Some(wanted) => Clock::Virtual { start_time: wanted.start_time_nanoseconds, slept: Duration::ZERO },
     };
     State {
-        wasi: wasi(deterministic.map(|wanted| wanted.seed)),
+        wasi: wasi(),
         memory: None,
         limiter: MemoryLimiter::new(limits.memory_bytes),
         clock,
@@ -345,6 +358,8 @@ fn state(program: &Program, limits: &Limits, tree: &SharedTree, role: Role) -> S
         descriptors: Descriptors::with_view(Arc::clone(tree), view),
         attempts: Attempts::default(),
         reporter: Reporter::default(),
+        uses: Uses::new(program.report_use),
+        entropy: Entropy::new(deterministic.map(|wanted| wanted.seed)),
         seat,
     }
 }
@@ -406,7 +421,7 @@ fn request_of(program: &Program, role: &Role) -> Value {
     };
     let env = program.env.iter().map(|(name, value)| (Value::str(name), Value::str(value))).collect();
     let seed = program.deterministic.map_or(Value::None, |wanted| Value::Int(wanted.seed.cast_signed()));
-    dict(vec![
+    let mut fields = vec![
         // As bytes: the source is read as a file is, with its byte-order mark and coding line.
         ("code", Value::Bytes(program.code.as_bytes().to_vec())),
         ("args", strings(&program.args)),
@@ -417,7 +432,11 @@ fn request_of(program: &Program, role: &Role) -> Value {
         ("role", word),
         ("module", program.module.as_ref().map_or(Value::None, Value::str)),
         ("modules", strings(&modules(program))),
-    ])
+    ];
+    if program.report_use.any() {
+        fields.push(("report_use", Value::Bool(true)));
+    }
+    dict(fields)
 }
 
 fn call_of(call: &Call) -> Value {

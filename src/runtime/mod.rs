@@ -9,6 +9,7 @@ mod bridge_calls;
 mod capture;
 mod clock;
 mod engine;
+mod entropy;
 pub mod files;
 mod graded;
 mod guest;
@@ -17,8 +18,10 @@ mod limiter;
 mod metered;
 mod preview1;
 mod recipe;
+mod refusals;
 mod report;
 mod snapshot;
 mod state;
+mod uses;
 
 pub use guest::{Interpreters, RunError, check_files};

@@ -1,8 +1,9 @@
 //! What the image imports: WASI preview 1, `proofbox.post`, and the calls of the bridge.
 //!
-//! wasmtime-wasi supplies randomness, arguments, environment, exit and the refusal of sockets. Files, standard streams
-//! and time are ours: files because they live in memory ([`super::files`]), time because it may be virtual and because
-//! sleep is told apart from work.
+//! wasmtime-wasi supplies arguments, environment, exit and the refusal of sockets. Files, standard streams, time and
+//! randomness are ours: files because they live in memory ([`super::files`]), time because it may be virtual and because
+//! sleep is told apart from work, randomness because it may be seeded; the use of both may have to be reported
+//! ([`super::uses`]).
 
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use super::bridge::{Seat, Side, Spent};
 use super::bridge_calls;
 use super::clock::{Clock, REALTIME};
 use super::files::{Call, Descriptors, Errno, OpenHow, PathAt, status};
+use super::report::Told;
 use super::state::State;
 
 const WASI: &str = "wasi_snapshot_preview1";
@@ -23,6 +25,9 @@ const EVENT: usize = 32;
 const CLOCK_TAG: u8 = 0;
 const ABSOLUTE: u16 = 1;
 
+/// Random bytes made in one go: the kernel's take about a millisecond.
+const RANDOM_AT_ONCE: usize = 256 << 10;
+
 /// Gives the linker everything that the image imports.
 pub fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     p1::add_to_linker_async(linker, |state: &mut State| &mut state.wasi)?;
@@ -30,6 +35,9 @@ pub fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     add_descriptor_calls(linker)?;
     add_path_calls(linker)?;
     linker.func_wrap(WASI, "clock_time_get", clock_time_get)?;
+    linker.func_wrap_async(WASI, "random_get", |caller, (buffer, length): (u32, u32)| {
+        Box::new(random_get(caller, buffer, length))
+    })?;
     linker.func_wrap_async(
         WASI,
         "poll_oneoff",
@@ -196,8 +204,29 @@ fn add_path_calls(l: &mut Linker<State>) -> wasmtime::Result<()> {
 
 fn clock_time_get(mut caller: Guest, clock: u32, _precision: u64, out: u32) -> wasmtime::Result<i32> {
     let now = now(&caller, clock);
-    let (memory, _) = State::split(&mut caller)?;
+    let (memory, state) = State::split(&mut caller)?;
+    state.uses.clock(clock);
     Ok(status(put(memory, out as usize, &now.to_le_bytes())))
+}
+
+/// Fills a buffer with random bytes; between parts of a long one others have their turn.
+async fn random_get(mut caller: Guest<'_>, buffer: u32, length: u32) -> wasmtime::Result<i32> {
+    let (start, end) = (buffer as usize, buffer as usize + length as usize);
+    let (memory, state) = State::split(&mut caller)?;
+    if end > memory.len() {
+        return Ok(status(Err(Errno::Fault)));
+    }
+    state.uses.entropy();
+    for at in (start..end).step_by(RANDOM_AT_ONCE) {
+        if at > start {
+            tokio::task::yield_now().await;
+        }
+        let (memory, state) = State::split(&mut caller)?;
+        if state.entropy.fill(&mut memory[at..end.min(at + RANDOM_AT_ONCE)]).is_err() {
+            return Ok(status(Err(Errno::Io)));
+        }
+    }
+    Ok(status(Ok(())))
 }
 
 /// Sleeps until the first clock is due. Descriptors are always ready: nothing here blocks.
@@ -218,6 +247,9 @@ async fn poll_oneoff(
         Due::In(nanoseconds) => nanoseconds,
         Due::At { clock, nanoseconds } => nanoseconds.saturating_sub(now(caller, clock)),
     };
+    if asked.iter().any(|subscription| subscription.tag == CLOCK_TAG) {
+        caller.data_mut().uses.sleep();
+    }
     let waits: Vec<u64> = asked.iter().map(|subscription| remaining(subscription, &caller)).collect();
     let shortest = waits.iter().copied().min().unwrap_or(0);
     if shortest > 0 {
@@ -306,8 +338,12 @@ fn post(mut caller: Guest, address: u32, length: u32) -> wasmtime::Result<i32> {
     };
     let printed = || state.seat.as_ref().map(Seat::case_output).unwrap_or_default();
     match state.reporter.take(message, spent, printed) {
-        Ok(None) => Ok(0),
-        Ok(Some(told)) => {
+        Ok(Told::Kept) => Ok(0),
+        Ok(Told::Started) => {
+            state.uses.start();
+            Ok(0)
+        }
+        Ok(Told::Attempt(told)) => {
             state.attempts.record(told.kind, &told.operation, &told.target, false);
             Ok(0)
         }

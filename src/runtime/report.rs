@@ -17,6 +17,8 @@ const CASES: usize = 20_000;
 const SIGNALS: usize = 64;
 /// Characters kept of any text.
 const TEXT: usize = 4_096;
+/// Paths that one error may be about: an OSError has two at most.
+const ERROR_PATHS: usize = 2;
 /// Frames kept of a traceback.
 const FRAMES: usize = 64;
 
@@ -28,6 +30,16 @@ pub struct ToldAttempt {
     pub operation: String,
     /// Which.
     pub target: String,
+}
+
+/// What a message asks of others than the report.
+pub enum Told {
+    /// Nothing: it is in the report.
+    Kept,
+    /// The snippet starts.
+    Started,
+    /// Something was tried.
+    Attempt(ToldAttempt),
 }
 
 /// Collects what one guest reports.
@@ -45,12 +57,7 @@ impl Reporter {
     ///
     /// # Errors
     /// When the message is beyond the bounds; the guest is told, and its run goes on.
-    pub fn take(
-        &mut self,
-        message: &[u8],
-        spent: Spent,
-        printed: impl FnOnce() -> String,
-    ) -> Result<Option<ToldAttempt>, Refused> {
+    pub fn take(&mut self, message: &[u8], spent: Spent, printed: impl FnOnce() -> String) -> Result<Told, Refused> {
         // What is refused for its length takes nothing from what may still come.
         if message.len() > BYTES - self.bytes || self.messages >= MESSAGES {
             return Err(Refused);
@@ -67,10 +74,10 @@ impl Reporter {
             _ => None,
         };
         match known {
-            Some(attempt) => Ok(attempt),
+            Some(told) => Ok(told),
             None => {
                 self.report.odd_messages += 1;
-                Ok(None)
+                Ok(Told::Kept)
             }
         }
     }
@@ -87,7 +94,7 @@ impl Reporter {
         mut fields: impl Iterator<Item = Value>,
         spent: Spent,
         printed: impl FnOnce() -> String,
-    ) -> Option<Option<ToldAttempt>> {
+    ) -> Option<Told> {
         let report = &mut self.report;
         match kind {
             "plan" if report.plan.is_empty() && report.cases.is_empty() => {
@@ -125,7 +132,8 @@ impl Reporter {
             "case_end" => {
                 let index = index(fields.next()?)?;
                 let status = text(fields.next()?).and_then(|word| CaseStatus::parse(&word))?;
-                let error = optional(fields.next()?, error)?;
+                let mut paths = Vec::new();
+                let error = optional(fields.next()?, |value| error(value, &mut paths))?;
                 self.open?;
                 let case = report.cases.last_mut().filter(|case| case.index == index)?;
                 let fine = matches!(status, CaseStatus::Passed);
@@ -134,6 +142,9 @@ impl Reporter {
                 }
                 case.status = Some(status);
                 case.error = error;
+                if !paths.is_empty() {
+                    report.error_paths.push((Some(index), paths));
+                }
                 self.close(spent, printed);
             }
             "case_value" => {
@@ -152,7 +163,13 @@ impl Reporter {
                 report.result = Some(value);
             }
             // The first error is the one that ended things; what follows from it says less.
-            "error" if report.error.is_none() => report.error = Some(error(fields.next()?)?),
+            "error" if report.error.is_none() => {
+                let mut paths = Vec::new();
+                report.error = Some(error(fields.next()?, &mut paths)?);
+                if !paths.is_empty() {
+                    report.error_paths.push((None, paths));
+                }
+            }
             "signals" if report.signals.is_empty() => {
                 let Value::List(names) = fields.next()? else { return None };
                 report.signals = names.into_iter().take(SIGNALS).map(text).collect::<Option<_>>()?;
@@ -160,15 +177,17 @@ impl Reporter {
             "inexpressible" if report.inexpressible.len() < SIGNALS => report.inexpressible.push(text(fields.next()?)?),
             "attempt" => {
                 let kind = text(fields.next()?).and_then(|word| AttemptKind::parse(&word))?;
-                return Some(Some(ToldAttempt {
-                    kind,
-                    operation: text(fields.next()?)?,
-                    target: text(fields.next()?)?,
-                }));
+                // These the host counts itself.
+                if matches!(kind, AttemptKind::Time | AttemptKind::Entropy) {
+                    return None;
+                }
+                let (operation, target) = (text(fields.next()?)?, text(fields.next()?)?);
+                return Some(Told::Attempt(ToldAttempt { kind, operation, target }));
             }
+            "started" => return Some(Told::Started),
             _ => return None,
         }
-        Some(None)
+        Some(Told::Kept)
     }
 
     fn close(&mut self, spent: Spent, printed: impl FnOnce() -> String) {
@@ -211,14 +230,15 @@ fn line(value: Value) -> Option<u32> {
 }
 
 /// `None` stays `None`; anything else must parse.
-fn optional<T>(value: Value, parse: impl Fn(Value) -> Option<T>) -> Option<Option<T>> {
+fn optional<T>(value: Value, parse: impl FnOnce(Value) -> Option<T>) -> Option<Option<T>> {
     match value {
         Value::None => Some(None),
         value => parse(value).map(Some),
     }
 }
 
-fn error(value: Value) -> Option<ErrorReport> {
+/// An error; the paths that it is about go to `paths`.
+fn error(value: Value, paths: &mut Vec<String>) -> Option<ErrorReport> {
     let Value::Tuple(fields) = value else { return None };
     let mut fields = fields.into_iter();
     let class = text(fields.next()?).and_then(|word| FailureClass::parse(&word))?;
@@ -231,6 +251,11 @@ fn error(value: Value) -> Option<ErrorReport> {
     let line = optional(fields.next()?, line)?;
     let Value::List(frames) = fields.next()? else { return None };
     let traceback = frames.into_iter().take(FRAMES).map(frame).collect::<Option<_>>()?;
+    match fields.next() {
+        None => {}
+        Some(Value::List(named)) => *paths = named.into_iter().take(ERROR_PATHS).map(text).collect::<Option<_>>()?,
+        Some(_) => return None,
+    }
     Some(ErrorReport { class, type_name, message, line, traceback })
 }
 

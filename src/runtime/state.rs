@@ -9,10 +9,12 @@ use wasmtime_wasi::p1::WasiP1Ctx;
 use super::bridge::Seat;
 use super::capture::Capture;
 use super::clock::Clock;
+use super::entropy::Entropy;
 use super::files::{Attempts, Descriptors, Errno, Output, Stdio};
 use super::limiter::MemoryLimiter;
 use super::metered::Stopwatch;
 use super::report::Reporter;
+use super::uses::Uses;
 
 /// A program that writes more than this many times what is kept is stopped: it fills nothing, but never ends either.
 const FLOOD_FACTOR: u64 = 64;
@@ -29,6 +31,8 @@ pub struct State {
     pub(super) descriptors: Descriptors,
     pub(super) attempts: Attempts,
     pub(super) reporter: Reporter,
+    pub(super) uses: Uses,
+    pub(super) entropy: Entropy,
     /// Its place in a conversation with another guest.
     pub(super) seat: Option<Seat>,
 }
@@ -105,12 +109,7 @@ impl State {
     }
 }
 
-/// Preview 1 for a guest without arguments, environment, directories or network; `random` seeded when it must be
-/// repeatable.
-pub fn wasi(seed: Option<u64>) -> WasiP1Ctx {
-    let mut builder = WasiCtxBuilder::new();
-    if let Some(seed) = seed {
-        builder.secure_random(<rand_chacha::ChaCha12Rng as rand_core::SeedableRng>::seed_from_u64(seed));
-    }
-    builder.build_p1()
+/// Preview 1 for a guest without arguments, environment, directories or network.
+pub fn wasi() -> WasiP1Ctx {
+    WasiCtxBuilder::new().build_p1()
 }

@@ -15,9 +15,9 @@ import time
 
 import _proofbox
 import _proofbox_randomness as randomness
-from _proofbox_unsupported import is_unsupported, refusal, text
+from _proofbox_unsupported import UNSUPPORTED, refusal, text
 
-__all__ = ["PRELOAD", "is_unsupported", "prepare", "start"]
+__all__ = ["PRELOAD", "prepare", "start"]
 
 # Imported into the image, where an import costs nothing. All of the public library but what nobody runs here:
 # interpreters within the interpreter, installers, modules for other systems.
@@ -65,6 +65,7 @@ def prepare():
     _refuse_processes()
     _refuse_multiprocessing()
     _refuse_signals()
+    _refuse_native_code()
     _answer_about_the_system()
     _answer_about_the_user()
     _write_no_colours()
@@ -131,6 +132,8 @@ _PROCESS_FUNCTIONS = {
     "spawnv": 1, "spawnve": 1, "spawnvp": 1, "spawnvpe": 1, "spawnl": 1, "spawnle": 1, "spawnlp": 1, "spawnlpe": 1,
     "wait": None, "wait3": None, "wait4": 0, "waitid": 1, "waitpid": 0,
 }  # fmt: skip
+# Of these, what would not reach another process.
+_WITHIN_THE_PROCESS = {"pipe", "pipe2", "wait", "wait3", "wait4", "waitid", "waitpid"}
 # Arguments of theirs, without which a call would end in an AttributeError first.
 _PROCESS_CONSTANTS = {
     "P_WAIT": 0, "P_NOWAIT": 1, "P_NOWAITO": 1, "P_ALL": 0, "P_PID": 1, "P_PGID": 2,
@@ -142,10 +145,12 @@ def _refuse_processes():
     import subprocess
 
     def refused(operation, target_at):
+        failure = UNSUPPORTED if operation in _WITHIN_THE_PROCESS else None
+
         def function(*args, **kwargs):
             args += tuple(kwargs.values())
             target = args[target_at] if target_at is not None and target_at < len(args) else ""
-            raise refusal("process", operation, target)
+            raise refusal("process", operation, target, failure=failure)
 
         return function
 
@@ -167,11 +172,14 @@ def _refuse_processes():
 def _refuse_multiprocessing():
     import multiprocessing
     from concurrent.futures import process as process_pools
-    from multiprocessing import context, pool
+    from multiprocessing import context, managers, pool
 
     def refused(what):
+        # Locks, queues and shared values start no process: they are only not there.
+        failure = None if what in ("Manager", "Pool", "ProcessPoolExecutor") else UNSUPPORTED
+
         def method(self, *args, **kwargs):
-            raise refusal("process", "multiprocessing", what)
+            raise refusal("process", "multiprocessing", what, failure=failure)
 
         return method
 
@@ -187,6 +195,7 @@ def _refuse_multiprocessing():
         setattr(multiprocessing, name, getattr(context._default_context, name))
     for kind in (context.ForkProcess, context.SpawnProcess, context.ForkServerProcess):
         kind._Popen = staticmethod(start)
+    managers.BaseManager.start = refused("Manager")
     process_pools._check_system_limits = lambda: refused("ProcessPoolExecutor")(None)
 
     def __init__(self, *args, **kwargs):
@@ -201,7 +210,7 @@ def _refuse_signals():
 
     def refused(operation, reason="signals do not reach this sandbox"):
         def function(*args):
-            raise refusal("process", operation, reason=reason)
+            raise refusal("process", operation, reason=reason, failure=UNSUPPORTED)
 
         return function
 
@@ -211,6 +220,15 @@ def _refuse_signals():
     signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF = 0, 1, 2
     # Elsewhere it makes os.environ["TZ"] the local time; to do nothing would give wrong hours.
     _install(refused("tzset", "local time is always UTC in this sandbox"), time, name="tzset")
+
+
+def _refuse_native_code():
+    import _imp
+
+    def create_dynamic(spec, file=None, /):
+        raise refusal("process", "load", spec.origin, type=ImportError, reason="native code can't be loaded in this sandbox")
+
+    _install(create_dynamic, _imp)
 
 
 def _stand_in_for_https():
@@ -239,6 +257,8 @@ class _MissingLibrary:
         # Only an import is told; importlib.util.find_spec wants None.
         asked_by = sys._getframe(2).f_code.co_name
         if asked_by == "_find_and_load_unlocked" and name in sys.stdlib_module_names:
+            if name in ("ctypes", "_ctypes"):
+                _proofbox.attempt("process", "load", name)
             raise ModuleNotFoundError(f"No module named {name!r}: not available in this sandbox (WebAssembly)", name=name)
 
 

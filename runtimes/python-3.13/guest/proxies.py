@@ -220,6 +220,8 @@ ATTRIBUTES = {
 
 
 def _reduce_exception(error, depth=0):
+    from _proofbox_unsupported import marks_of
+
     kind = type(error)
     attributes = {}
     for base, names in ATTRIBUTES.items():
@@ -231,6 +233,7 @@ def _reduce_exception(error, depth=0):
     notes = getattr(error, "__notes__", None)
     if type(notes) is list:
         attributes["__notes__"] = [note for note in notes if type(note) is str]
+    attributes.update(marks_of(error))
     cause = error.__cause__
     user = _library_name(kind) is None
     frames = [] if state.grader else report.frames_as_data(error)
@@ -300,13 +303,15 @@ def _attach(proxy, number):
 
 
 def _restore_exception(payload):
+    from _proofbox_unsupported import MARKS
+
     number, cls, args, text, attributes, frames, cause, suppress = payload
     if not (isinstance(cls, type) and issubclass(cls, BaseException) and type(args) is tuple and type(text) is str):
         raise crossing.CannotCross("no exception")
     error = cls.__new__(cls, *args) if not issubclass(cls, UnicodeError) else _unicode_error(cls, args)
     BaseException.__setattr__(error, "args", args)
     for name, value in attributes.items():
-        if name == "__notes__" or any(name in names for names in ATTRIBUTES.values()):
+        if name == "__notes__" or name in MARKS or any(name in names for names in ATTRIBUTES.values()):
             try:
                 BaseException.__setattr__(error, name, value)
             except (AttributeError, TypeError):

@@ -27,7 +27,7 @@ def text_of(value, limit=MESSAGE_LIMIT):
 
 def class_of(error):
     """The `stderr_class` of an exception that ended the snippet or a case."""
-    from _proofbox_environment import is_unsupported
+    from _proofbox_unsupported import class_of_refusal
 
     if type(error).__name__ == "CannotCross":
         return "serialization_error"
@@ -47,12 +47,11 @@ def class_of(error):
         return "recursion_limit" if str(error).startswith("Parser stack overflowed") else "memory_limit"
     if isinstance(error, SystemExit):
         return "nonzero_exit" if exit_code_of(error) else "exception"
-    if is_unsupported(error):
-        return "unsupported_operation"
+    refused = class_of_refusal(error)
+    if refused:
+        return refused
     if isinstance(error, ModuleNotFoundError):
         return "missing_dependency"
-    if isinstance(error, PermissionError):
-        return "permission_denied"
     return "exception"
 
 
@@ -108,7 +107,9 @@ def _file(name):
 
 
 def describe(error):
-    """The exception as the wire's `error` object: (class, type, message, line, [(file, line, function, source)])."""
+    """The exception as the wire's `error` object: (class, type, message, line, [(file, line, function, source)]).
+
+    After these perhaps paths that it is about: if they were refused, which the host knows, it is `permission_denied`."""
     # An entry that is a tuple of one function is lazy: nothing is split into lines unless it is quoted.
     linecache.cache.setdefault(SNIPPET, (lambda: snippet.decode("utf-8", "replace"),))
     try:
@@ -127,6 +128,8 @@ def frames_as_data(error):
 
 
 def _describe(error):
+    from _proofbox_unsupported import paths_of
+
     if type(error).__name__ == "CandidateGone":
         return (error.failure_class, error.type_name, error.message, None, [])
     frames = frames_as_data(error) + _candidates_frames(error)
@@ -138,4 +141,6 @@ def _describe(error):
     else:
         message = "\n".join([text_of(error), *_notes(error)])[:MESSAGE_LIMIT]
         line = next((frame[1] for frame in reversed(frames) if frame[0].endswith("solution.py")), frames[-1][1] if frames else None)
-    return (class_of(error), type(error).__name__[:200], message, line, frames)
+    described = (class_of(error), type(error).__name__[:200], message, line, frames)
+    paths = paths_of(error) if described[0] == "exception" else None
+    return (*described, paths) if paths else described

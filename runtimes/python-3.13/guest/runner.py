@@ -4,11 +4,13 @@ The host hands over a dict (src/runtime/guest.rs); what happens is told to it by
 nothing is lost when the guest is stopped:
 
     ("plan", [names])                    the cases that will be run
+    ("started",)                         the snippet begins; only where the use of time or entropy is asked for
     ("compiled", bool)                   the snippet parsed, and ran to its end
     ("case_begin", index), ("case_end", index, status, error or None)
     ("signals", [names]), ("inexpressible", what)   of the tests' own interpreter (grader.py)
     ("result", value)
-    ("error", (class, type, message, line, frames))   the exception that ended the snippet, or the tests as a whole
+    ("error", (class, type, message, line, frames))   the exception that ended the snippet, or the tests as a whole;
+                                         perhaps with a sixth field: paths that it is about (report.py)
 
 Status and error of a case as the candidate's own interpreter tells them are the candidate's word (`in_process`)."""
 
@@ -59,13 +61,16 @@ def prepare():
 
 # Modules whose functions run in every run.
 HOT_MODULES = ("_proofbox", "os", "linecache", "codecs", "posixpath", "genericpath")
+# What of these runs only when something is refused.
+COLD_MODULES = ("_proofbox_unsupported", "_proofbox_loop")
 
 
 def _copy_code():
     """Makes the code of what runs in every run anew, in one place."""
     for function in gc.get_objects():
         if type(function) is types.FunctionType and str(function.__module__).startswith(HOT_MODULES):
-            function.__code__ = _copied(function.__code__)
+            if not str(function.__module__).startswith(COLD_MODULES):
+                function.__code__ = _copied(function.__code__)
     # What was made and is free again must not wait in a free list for other uses.
     gc.collect()
 
@@ -132,6 +137,8 @@ def run(request):
     cases = tests.Cases()
     if plan and plan.names:
         cases.plan(plan.names)
+    if "report_use" in request:
+        _proofbox.post(("started",))
     exit_code = _snippet(request, main)
     if exit_code is None and role == "candidate":
         candidate.serve(main)

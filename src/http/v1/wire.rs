@@ -12,7 +12,8 @@ use super::tests::tests_of;
 use crate::domain::canonical_json::canonical;
 use crate::domain::grant::{AskedLimits, Limits};
 use crate::domain::run::{
-    Attempt, Deterministic, ErrorReport, File, GraderOutcome, Program, PythonTests, ResultWanted, TESTS_DIRECTORY,
+    Attempt, Deterministic, ErrorReport, File, GraderOutcome, Program, PythonTests, ReportUse, ResultWanted,
+    TESTS_DIRECTORY,
 };
 use crate::domain::submission::{Complexity, Grading, ReceiptAsked, Submission, Tests};
 use crate::domain::verdict::CaseResult;
@@ -74,6 +75,9 @@ pub struct ExecuteRequest {
     #[serde(default)]
     receipt: bool,
     result: Option<ResultRequest>,
+    /// Uses that are to be counted in `boundary.attempts`.
+    #[serde(default)]
+    report_use: Vec<UseRequest>,
     /// Given back with the answer.
     #[serde(default)]
     labels: BTreeMap<String, String>,
@@ -131,6 +135,16 @@ enum Visibility {
     Full,
     /// Cases come back without names and messages, the rest without what was printed and returned.
     Hidden,
+}
+
+/// What every program may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum UseRequest {
+    /// Clocks and sleep.
+    Time,
+    /// Random bytes.
+    Entropy,
 }
 
 /// How fuel grows with the size of the input.
@@ -267,6 +281,10 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
             module: None,
             test_files: Vec::new(),
             deterministic: request.deterministic.map(|Object(wanted)| deterministic_of(wanted)).transpose()?,
+            report_use: ReportUse {
+                time: request.report_use.contains(&UseRequest::Time),
+                entropy: request.report_use.contains(&UseRequest::Entropy),
+            },
         },
         tests,
         grading: request.grading.map(Grading::from),

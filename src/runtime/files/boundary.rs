@@ -1,7 +1,10 @@
 //! The record of what a guest tried to reach, and which file operations belong in it.
 
 use super::errno::Errno;
+use super::inodes::ROOT;
 use super::path::{HOME, TEMPORARY, is_within};
+use super::tree::Tree;
+use super::walk::LastLink;
 use crate::domain::run::{Attempt, AttemptKind};
 use serde::{Deserialize, Serialize};
 
@@ -72,6 +75,42 @@ impl Attempts {
         if let Some(allowed) = verdict(area, act.weight(), result.is_ok()) {
             self.record(AttemptKind::File, act.name(), target, allowed);
         }
+    }
+}
+
+/// What a record says was refused.
+pub struct Refusals<'a> {
+    tree: &'a Tree,
+    attempts: &'a [Attempt],
+    dropped: u64,
+}
+
+impl<'a> Refusals<'a> {
+    /// Those in `attempts`, of which `dropped` more are not listed.
+    pub fn new(tree: &'a Tree, attempts: &'a [Attempt], dropped: u64) -> Self {
+        Self { tree, attempts, dropped }
+    }
+
+    /// Whether something was that would have reached beyond the sandbox. A record that is full can't say no.
+    pub fn of_reaching_out(&self) -> bool {
+        let reaches_out = |kind| matches!(kind, AttemptKind::Network | AttemptKind::Process);
+        self.dropped > 0 || self.attempts.iter().any(|attempt| !attempt.allowed && reaches_out(attempt.kind))
+    }
+
+    /// Whether an operation was on what the absolute `path` leads to, links followed as they are now.
+    pub fn on_path(&self, path: &str) -> bool {
+        let target = match path.trim_start_matches('/') {
+            "" => "/".to_owned(),
+            relative => match self.tree.walk(ROOT, relative, LastLink::Follow) {
+                Ok(reached) => self.tree.reached_path(&reached),
+                Err(stuck) => stuck.target,
+            },
+        };
+        let outside = || Area::of(&target, self.tree.mounts.iter().map(|mount| &*mount.path)) == Area::Outside;
+        let kept = cut(&target, MAXIMUM_TARGET);
+        let listed =
+            |attempt: &Attempt| attempt.kind == AttemptKind::File && !attempt.allowed && attempt.target == kept;
+        self.attempts.iter().any(listed) || self.dropped > 0 && outside()
     }
 }
 

@@ -34,7 +34,7 @@ mod tree;
 mod walk;
 
 pub use base::Base;
-pub use boundary::{Attempts, MAXIMUM_ATTEMPTS, MAXIMUM_TARGET};
+pub use boundary::{Attempts, MAXIMUM_ATTEMPTS, MAXIMUM_TARGET, Refusals};
 pub use descriptors::{Call, Descriptors, MAXIMUM_DESCRIPTORS, fork_sandbox};
 pub use errno::{Errno, status};
 pub use error::{Fault, FilesError};

@@ -7,7 +7,7 @@ import time
 from asyncio import events, unix_events
 from contextvars import Context
 
-from _proofbox_unsupported import refusal
+from _proofbox_unsupported import refusal, text
 
 __all__ = ["SandboxEventLoop", "install"]
 
@@ -90,6 +90,9 @@ class SandboxEventLoop(asyncio.BaseEventLoop):
 
     async def create_datagram_endpoint(self, protocol_factory, local_addr=None, remote_addr=None, **options):
         raise refusal("network", "datagram", _address(*(remote_addr or local_addr or ("",))[:2]))
+
+    async def sock_connect(self, sock, address):
+        raise refusal("network", "connect", _address(*address[:2]) if isinstance(address, tuple) else text(address))
 
     async def create_unix_connection(self, protocol_factory, path=None, **options):
         raise refusal("network", "connect", path or "")
