@@ -122,6 +122,7 @@ pub fn run(arguments: RunArguments, config: Config) -> anyhow::Result<ExitCode> 
         labels: BTreeMap::new(),
         lint: false,
         receipt: None,
+        canaries: Vec::new(),
     };
     let config = Config { workers: 1, slots: 2, ..config };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::canary::Canary;
 use super::grant::AskedLimits;
 use super::run::{File, Program, PythonTests};
 use super::value::Value;
@@ -33,6 +34,8 @@ pub struct Submission {
     pub lint: bool,
     /// Where the verdict is to be signed.
     pub receipt: Option<ReceiptAsked>,
+    /// Strings that must not come out.
+    pub canaries: Vec<Canary>,
 }
 
 /// A verdict that is to be signed.

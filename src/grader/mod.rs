@@ -4,6 +4,7 @@
 //! `python` grades tests that ran in Python: in an interpreter of their own, or in the candidate's. `stdin_stdout`
 //! compares on the host, where the candidate is not.
 
+pub mod canaries;
 mod compare;
 pub mod complexity;
 pub mod lint;

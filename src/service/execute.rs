@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 use futures_util::future::try_join_all;
 
 use super::{Busy, KeyError, Service};
+use crate::domain::canary::Canary;
 use crate::domain::grant::{Grant, Limits};
 use crate::domain::ids::ExecutionId;
 use crate::domain::run::{Attempt, Captured, End, File, GraderOutcome, Outcome, Program, PythonTests};
 use crate::domain::submission::{Compare, Complexity, Grading, StdinCase, Submission, Tests};
 use crate::domain::value::Value;
 use crate::domain::verdict::{FailureClass, Integrity, IntegrityLevel, Status, Verdict};
+use crate::grader::canaries::{CanaryFound, Finder, Place};
 use crate::grader::complexity::{self, ComplexityReport};
 use crate::grader::lint::LintReport;
 use crate::grader::receipt::Receipt;
@@ -79,6 +81,8 @@ pub struct Executed {
     pub attempts: Vec<Attempt>,
     /// Attempts that were not kept.
     pub attempts_dropped: u64,
+    /// Canaries that came out.
+    pub canaries: Vec<CanaryFound>,
     /// Limits in force.
     pub limits: Limits,
     /// Name of the policy.
@@ -166,18 +170,23 @@ impl Service {
         pack: &Pack,
         complexity: Complexity,
         submission: Submission,
-    ) -> Result<ComplexityReport, ExecuteError> {
+    ) -> Result<(ComplexityReport, Vec<CanaryFound>), ExecuteError> {
         let Complexity { generator, entry_point, sizes } = complexity;
         let grant = pack.ceiling.grant(&submission.limits).map_err(Refusal::from)?;
         let tests = PythonTests::Complexity { generator, entry_point, sizes: sizes.clone() };
         let program = Program { tests: Some(tests), isolated: true, ..submission.program };
-        match self.run_one(program, &grant).await {
-            Ok((outcome, _)) => Ok(complexity::report(&outcome, &sizes)),
-            Err(Failure::Busy(busy)) => Err(busy.into()),
+        let report = match self.run_one(program, &grant).await {
+            Ok((outcome, _)) => complexity::report(&outcome, &sizes),
+            Err(Failure::Busy(busy)) => return Err(busy.into()),
             Err(Failure::Sandbox(error)) => {
-                Ok(ComplexityReport { points: Vec::new(), exponent: None, error: Some(error.to_string()) })
+                ComplexityReport { points: Vec::new(), exponent: None, error: Some(error.to_string()) }
             }
-        }
+        };
+        let found = match (&report.error, Finder::new(&submission.canaries)) {
+            (Some(error), Some(finder)) => finder.find_in(Place::Complexity, error),
+            _ => Vec::new(),
+        };
+        Ok((report, found))
     }
 
     /// Runs and grades one submission, under this pack.
@@ -186,7 +195,7 @@ impl Service {
     /// When it is refused; nothing was run. Our own failure is a verdict of status `infrastructure_error`.
     pub(super) async fn execute(&self, pack: &Pack, submission: Submission) -> Result<Executed, ExecuteError> {
         let grant = check(pack, &submission)?;
-        let Submission { mut program, tests, grading, policy, .. } = submission;
+        let Submission { mut program, tests, grading, policy, canaries, .. } = submission;
         let grading = grading.unwrap_or_default();
         let id = ExecutionId::generate();
         let planned = tests.as_ref().and_then(Tests::known_cases);
@@ -214,7 +223,10 @@ impl Service {
                 .map(|(outcome, queue)| (grader::run_only(&outcome), vec![outcome], queue)),
         };
         match done {
-            Ok((verdict, outcomes, queue)) => Ok(executed(id, verdict, outcomes, queue, &grant, policy)),
+            Ok((verdict, outcomes, queue)) => {
+                let (verdict, outcomes, found) = searched(canaries, verdict, outcomes).await;
+                Ok(Executed { canaries: found, ..executed(id, verdict, outcomes, queue, &grant, policy) })
+            }
             Err(Failure::Busy(busy)) => {
                 self.metrics.refused_busy.inc();
                 Err(busy.into())
@@ -365,6 +377,22 @@ impl From<SandboxError> for Failure {
     }
 }
 
+/// Looks for canaries in all that came out, on a thread that may take its time.
+async fn searched(
+    canaries: Vec<Canary>,
+    verdict: Verdict,
+    outcomes: Vec<Outcome>,
+) -> (Verdict, Vec<Outcome>, Vec<CanaryFound>) {
+    if canaries.is_empty() {
+        return (verdict, outcomes, Vec::new());
+    }
+    let searching = tokio::task::spawn_blocking(move || {
+        let found = Finder::new(&canaries).map_or_else(Vec::new, |finder| finder.find(&verdict, &outcomes));
+        (verdict, outcomes, found)
+    });
+    searching.await.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))
+}
+
 pub(super) fn executed(
     id: ExecutionId,
     verdict: Verdict,
@@ -413,6 +441,7 @@ pub(super) fn executed(
         files_error,
         attempts,
         attempts_dropped,
+        canaries: Vec::new(),
         limits: *grant.limits(),
         policy,
         scan: None,

@@ -6,6 +6,7 @@ use super::receipts::Subject;
 use super::{ExecuteError, Executed, Service};
 use crate::domain::submission::Submission;
 use crate::domain::verdict::{Status, Verdict};
+use crate::grader::canaries;
 use crate::policy::{Decision, Pack};
 
 impl Service {
@@ -70,6 +71,7 @@ impl Service {
         for submission in again.iter().flat_map(|again| std::iter::repeat_n(again, again.repeat as usize - 1)) {
             let next = self.execute(pack, submission.clone()).await?;
             executed.cost.add(&next.cost);
+            canaries::merge(&mut executed.canaries, next.canaries);
             for name in differing(&executed.verdict, &next.verdict) {
                 if !executed.flaky.contains(&name) {
                     executed.flaky.push(name);
@@ -77,7 +79,13 @@ impl Service {
             }
         }
         if let Some((complexity, submission)) = measured {
+<<<<<<< HEAD
             executed.complexity = Some(self.measure(pack, complexity, submission).await?);
+=======
+            let (report, found) = self.measure(complexity, submission).await?;
+            executed.complexity = Some(report);
+            canaries::merge(&mut executed.canaries, found);
+>>>>>>> 2db19b9 (Canaries: strings that must not come out of a run are looked for in all that does)
         }
         Ok(executed)
     }

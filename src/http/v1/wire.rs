@@ -9,6 +9,7 @@ use serde_json::{Value as Json, json};
 use utoipa::ToSchema;
 
 use super::tests::tests_of;
+use crate::domain::canary::Canary;
 use crate::domain::canonical_json::canonical;
 use crate::domain::grant::{AskedLimits, Limits};
 use crate::domain::run::{
@@ -17,6 +18,7 @@ use crate::domain::run::{
 };
 use crate::domain::submission::{Complexity, Grading, ReceiptAsked, Submission, Tests};
 use crate::domain::verdict::CaseResult;
+use crate::grader::canaries::CanaryFound;
 use crate::grader::complexity::ComplexityReport;
 use crate::grader::lint::LintReport;
 use crate::grader::receipt::{Receipt, sha256};
@@ -78,6 +80,9 @@ pub struct ExecuteRequest {
     /// Uses that are to be counted in `boundary.attempts`.
     #[serde(default)]
     report_use: Vec<UseRequest>,
+    /// Strings that must not appear in any output. Kept as they came: what is wrong with them is told without them.
+    #[schema(value_type = Vec<String>, max_items = 32)]
+    canaries: Option<Json>,
     /// Given back with the answer.
     #[serde(default)]
     labels: BTreeMap<String, String>,
@@ -303,7 +308,24 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
         labels: request.labels,
         lint: request.lint,
         receipt,
+        canaries: request.canaries.map_or(Ok(Vec::new()), canaries_of)?,
     })
+}
+
+fn canaries_of(list: Json) -> Result<Vec<Canary>, ApiError> {
+    let Json::Array(list) = list else {
+        return Err(ApiError::malformed(Some("canaries".to_owned()), "it must be a list of strings"));
+    };
+    if list.len() > Canary::MOST {
+        return Err(ApiError::meaningless("canaries", format!("there may be at most {}", Canary::MOST)));
+    }
+    let canary = |(index, text)| {
+        let field = format!("canaries[{index}]");
+        let Json::String(text) = text else { return Err(ApiError::malformed(Some(field), "it must be a string")) };
+        let lengths = format!("it must have {} to {} bytes", Canary::SHORTEST, Canary::LONGEST);
+        Canary::new(text).ok_or_else(|| ApiError::meaningless(field, lengths))
+    };
+    list.into_iter().enumerate().map(canary).collect()
 }
 
 /// A file of the candidate's: not where the tests import their own from.
@@ -460,6 +482,8 @@ struct BoundaryAnswer {
     attempts: Vec<AttemptAnswer>,
     /// Attempts beyond those that are kept.
     dropped: u64,
+    /// The canaries that were found.
+    canaries: Vec<CanaryFound>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -541,6 +565,7 @@ pub fn answer_of(executed: Executed, image: &Image, labels: BTreeMap<String, Str
         files_error,
         attempts,
         attempts_dropped,
+        canaries,
         limits,
         policy,
         scan,
@@ -578,6 +603,7 @@ pub fn answer_of(executed: Executed, image: &Image, labels: BTreeMap<String, Str
         boundary: BoundaryAnswer {
             attempts: attempts.into_iter().map(attempt_answer).collect(),
             dropped: attempts_dropped,
+            canaries,
         },
         integrity: IntegrityAnswer {
             level: verdict.integrity.level.word(),
