@@ -79,13 +79,9 @@ impl Service {
             }
         }
         if let Some((complexity, submission)) = measured {
-<<<<<<< HEAD
-            executed.complexity = Some(self.measure(pack, complexity, submission).await?);
-=======
-            let (report, found) = self.measure(complexity, submission).await?;
+            let (report, found) = self.measure(pack, complexity, submission).await?;
             executed.complexity = Some(report);
             canaries::merge(&mut executed.canaries, found);
->>>>>>> 2db19b9 (Canaries: strings that must not come out of a run are looked for in all that does)
         }
         Ok(executed)
     }
