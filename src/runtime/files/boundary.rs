@@ -91,10 +91,16 @@ impl<'a> Refusals<'a> {
         Self { tree, attempts, dropped }
     }
 
-    /// Whether something was that would have reached beyond the sandbox. A record that is full can't say no.
+    /// Whether some may not be listed: a refusal takes the place of what was allowed, so long as there is any.
+    fn are_dropped(&self) -> bool {
+        let is_use = |attempt: &Attempt| matches!(attempt.kind, AttemptKind::Time | AttemptKind::Entropy);
+        self.dropped > 0 && self.attempts.iter().all(|attempt| !attempt.allowed || is_use(attempt))
+    }
+
+    /// Whether something was that would have reached beyond the sandbox. A record full of refusals can't say no.
     pub fn of_reaching_out(&self) -> bool {
         let reaches_out = |kind| matches!(kind, AttemptKind::Network | AttemptKind::Process);
-        self.dropped > 0 || self.attempts.iter().any(|attempt| !attempt.allowed && reaches_out(attempt.kind))
+        self.are_dropped() || self.attempts.iter().any(|attempt| !attempt.allowed && reaches_out(attempt.kind))
     }
 
     /// Whether an operation was on what the absolute `path` leads to, links followed as they are now.
@@ -110,7 +116,7 @@ impl<'a> Refusals<'a> {
         let kept = cut(&target, MAXIMUM_TARGET);
         let listed =
             |attempt: &Attempt| attempt.kind == AttemptKind::File && !attempt.allowed && attempt.target == kept;
-        self.attempts.iter().any(listed) || self.dropped > 0 && outside()
+        self.attempts.iter().any(listed) || self.are_dropped() && outside()
     }
 }
 
@@ -263,6 +269,21 @@ mod tests {
         let mut attempts = Attempts::default();
         attempts.record(AttemptKind::File, "open", &"€".repeat(100), false);
         assert_eq!(attempts.list()[0].target, "€".repeat(85));
+    }
+
+    #[test]
+    fn a_record_full_of_refusals_may_have_dropped_one_and_another_has_not() {
+        let tree = super::super::base::Base::bare().tree(super::super::FilesQuota { bytes: 0, count: 0 }, 0);
+        let refused_of = |allowed: usize, refused: usize| {
+            let mut attempts = Attempts::default();
+            (0..allowed).for_each(|n| attempts.record(AttemptKind::File, "create", &format!("/tmp/{n}"), true));
+            (0..refused).for_each(|n| attempts.record(AttemptKind::File, "open", &format!("/etc/{n}"), false));
+            let refusals = Refusals::new(&tree, attempts.list(), attempts.dropped());
+            let on = |path| refusals.on_path(path);
+            (refusals.of_reaching_out(), on("/etc/0"), on("/etc/other"), on("/home/user/other"))
+        };
+        assert_eq!(refused_of(200, 1), (false, true, false, false));
+        assert_eq!(refused_of(200, 200), (true, true, true, false));
     }
 
     #[test]
