@@ -45,6 +45,9 @@ pub enum Refusal {
     },
 }
 
+/// A file of packs, and the pack in it or what is wrong with it.
+pub type Checked = (PathBuf, Result<Pack, PackError>);
+
 /// The packs of one service.
 #[derive(Clone, Debug)]
 pub struct Policies {
@@ -73,7 +76,7 @@ impl Policies {
     ///
     /// # Errors
     /// When the directory can't be read.
-    pub fn check(directory: &Path) -> Result<Vec<(PathBuf, Result<Pack, PackError>)>, PackError> {
+    pub fn check(directory: &Path) -> Result<Vec<Checked>, PackError> {
         let io = |path: &Path| {
             let path = path.display().to_string();
             move |source| PackError::Io { path, source }

@@ -14,6 +14,9 @@ const MOST_ITEMS: usize = 8192;
 /// Deepest sequence in a sequence.
 const DEEPEST: u32 = 8;
 
+/// Keyword arguments.
+pub type Keywords<'a> = Vec<(Rc<str>, Known<'a>)>;
+
 /// A value, as far as it can be told. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub enum Known<'a> {
@@ -50,7 +53,7 @@ pub enum Known<'a> {
     /// A lambda of the snippet, likewise.
     Lambda(&'a ExprLambda, usize),
     /// `functools.partial`.
-    Partial(Rc<(Self, Vec<Self>, Vec<(Rc<str>, Self)>)>),
+    Partial(Rc<(Self, Vec<Self>, Keywords<'a>)>),
     /// `operator.attrgetter` (no arguments; several paths with commas between) or `methodcaller`.
     Getter(Rc<str>, Option<Rc<Vec<Self>>>),
     /// `operator.itemgetter`.

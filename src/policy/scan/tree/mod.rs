@@ -10,11 +10,14 @@ mod call;
 mod eval;
 mod fold;
 mod known;
+mod library;
 mod names;
 mod object;
 mod shapes;
 mod statement;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::Rc;

@@ -234,13 +234,12 @@ fn walks(template: &str) -> bool {
 
 /// A template that is filled in: what its fields walk to is named.
 pub fn format_walk<'a>(reader: &mut Reader<'a>, template: &str, args: &[Known<'a>], range: TextRange) {
-    let mut next = 0;
-    for (field, _) in template.split('{').skip(1).filter_map(|field| field.split_once('}')).take(64) {
+    let fields = template.split('{').skip(1).filter_map(|field| field.split_once('}')).take(64);
+    for (next, (field, _)) in fields.enumerate() {
         let path = field.split([':', '!']).next().unwrap_or("");
         let mut parts = path.split(['.', '[']);
         let first = parts.next().unwrap_or("");
         let index = first.parse::<usize>().unwrap_or(next);
-        next += 1;
         let mut value = args.get(index).cloned().unwrap_or_default();
         for part in parts.take(32) {
             value = match part.strip_suffix(']') {
