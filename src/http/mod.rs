@@ -7,6 +7,7 @@ mod v1;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
@@ -14,6 +15,7 @@ use axum::http::header::CONTENT_LENGTH;
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use futures_util::StreamExt;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::service::Service;
@@ -77,14 +79,25 @@ async fn method_not_allowed() -> ApiError {
     ApiError::method_not_allowed()
 }
 
-/// A body that says itself that it is far too large is not waited for. (One that is somewhat too large is read as far as
-/// it may go: clients listen more readily once they have sent.)
+/// How long a body that is too large is read on, for its sender to hear why it is refused.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A body that says itself that it is far too large is not waited for. One that is somewhat too large is read, and thrown
+/// away: clients listen only once they have sent.
 async fn refuse_announced_excess(most: usize, request: Request, next: Next) -> Response {
     let announced = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if announced.is_some_and(|length| length > most as u64 * 8) {
-        return ApiError::body_too_large().into_response();
+    let most = most as u64;
+    match announced {
+        Some(length) if length > most * 8 => ApiError::body_too_large().into_response(),
+        Some(length) if length > most => {
+            let mut body = request.into_body().into_data_stream();
+            let read = async { while let Some(Ok(_)) = body.next().await {} };
+            // Who is too slow hears it now, or not at all.
+            let _ = tokio::time::timeout(PATIENCE, read).await;
+            ApiError::body_too_large().into_response()
+        }
+        _ => next.run(request).await,
     }
-    next.run(request).await
 }
 
 async fn refuse_when_draining(State(shared): State<Shared>, request: Request, next: Next) -> Response {

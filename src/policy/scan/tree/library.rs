@@ -196,6 +196,10 @@ impl<'a> Reader<'a> {
                 self.call_open(name, arguments, range);
                 Known::Instance(Rc::clone(name))
             }
+            ("sys.modules.update" | "sys.modules.clear" | "sys.modules.__setitem__" | "sys.modules.__delitem__", _) => {
+                self.replaced(&Known::object("sys.modules"), args.first().and_then(Known::as_text), range);
+                Known::Nothing
+            }
             ("os.open", _) => {
                 let reads = match args.get(1) {
                     Some(Known::Int(0)) => true,
