@@ -143,7 +143,8 @@ pub fn run(arguments: RunArguments, config: Config) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::from(exit_code))
 }
 
-fn read(path: &Path) -> anyhow::Result<String> {
+/// A source file; - is standard input.
+pub fn read(path: &Path) -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     if path == Path::new("-") {
         std::io::stdin().read_to_end(&mut bytes).context("reading standard input")?;

@@ -1,14 +1,14 @@
 //! `proofbox scan FILE…`: the gate on the command line.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context;
 use clap::Args;
 use serde_json::json;
 
 use super::harmless::harmless;
+use super::run::read;
 use crate::config::{self, Config};
 use crate::policy::{Action, Decision, Policies, ScanReport, Source, contains_code};
 
@@ -56,16 +56,6 @@ pub fn scan(arguments: &ScanArguments, config: &Config) -> anyhow::Result<ExitCo
         }
     }
     Ok(if blocked { ExitCode::FAILURE } else { ExitCode::SUCCESS })
-}
-
-fn read(path: &Path) -> anyhow::Result<String> {
-    let mut bytes = Vec::new();
-    if path == Path::new("-") {
-        std::io::stdin().read_to_end(&mut bytes).context("reading standard input")?;
-    } else {
-        bytes = std::fs::read(path).with_context(|| format!("reading {}", path.display()))?;
-    }
-    String::from_utf8(bytes).with_context(|| format!("{} is not UTF-8", path.display()))
 }
 
 /// As compilers tell it: file, line, column, what, why.

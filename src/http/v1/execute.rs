@@ -3,7 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 
-use super::wire::{Answer, ErrorBody, ExecuteRequest, answer_of, submission_of};
+use super::answer::{Answer, ErrorBody, answer_of};
+use super::request::{ExecuteRequest, submission_of};
 use crate::http::Shared;
 use crate::http::error::ApiError;
 use crate::http::extract::JsonBody;

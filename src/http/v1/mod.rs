@@ -1,19 +1,20 @@
 //! Our own dialect: docs/API.md is its contract.
 
+mod answer;
 pub mod evaluators;
 pub mod execute;
 pub mod policies;
 pub mod receipts;
+mod request;
 pub mod runtime;
 pub mod scan;
 pub mod suites;
 mod tests;
-mod wire;
 
 use utoipa::OpenApi;
 
+pub use answer::answer_of;
 pub use suites::sample_of;
-pub use wire::answer_of;
 
 #[derive(OpenApi)]
 #[openapi(

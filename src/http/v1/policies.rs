@@ -7,7 +7,7 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::wire::LimitsInForce;
+use super::answer::LimitsInForce;
 use crate::domain::submission::Grading;
 use crate::http::Shared;
 use crate::policy::{Action, Aggregation, BoundaryRule, Imports, Pack, Scanner};

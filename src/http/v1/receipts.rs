@@ -9,7 +9,7 @@ use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::wire::ErrorBody;
+use super::answer::ErrorBody;
 use crate::http::Shared;
 use crate::http::error::ApiError;
 use crate::service::ExecuteError;

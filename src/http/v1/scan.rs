@@ -5,7 +5,8 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::wire::{ErrorBody, default_policy};
+use super::answer::ErrorBody;
+use super::request::default_policy;
 use crate::http::Shared;
 use crate::http::error::ApiError;
 use crate::http::extract::JsonBody;

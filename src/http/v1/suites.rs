@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 use utoipa::ToSchema;
 
-use super::wire::{Answer, ErrorBody, ExecuteRequest, answer_of, submission_of};
+use super::answer::{Answer, ErrorBody, answer_of};
+use super::request::{ExecuteRequest, submission_of};
 use crate::domain::verdict::{FailureClass, Status};
 use crate::grader::report::{Ending, Report, Sample, report};
 use crate::http::Shared;

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 use utoipa::ToSchema;
 
-use super::wire::{FileContent, file_of};
+use super::request::{FileContent, file_of};
 use crate::domain::run::{Call, Evaluator, File, PythonTests, TestFiles};
 use crate::domain::submission::{Compare, Expected, StdinCase, Tests};
 use crate::domain::value::Value;

@@ -1,0 +1,332 @@
+//! What clients are told: the shapes of the contract, made of the domain's words.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::Serialize;
+use serde_json::{Value as Json, json};
+use utoipa::ToSchema;
+
+use super::request::Base64Content;
+use crate::domain::grant::Limits;
+use crate::domain::run::{Attempt, ErrorReport, GraderOutcome};
+use crate::domain::verdict::CaseResult;
+use crate::grader::canaries::CanaryFound;
+use crate::grader::complexity::ComplexityReport;
+use crate::grader::lint::LintReport;
+use crate::grader::receipt::Receipt;
+use crate::policy::ScanReport;
+use crate::runtime::image::Image;
+use crate::service::Executed;
+
+/// The answer to `POST /v1/execute`.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Answer {
+    id: String,
+    #[schema(example = "passed")]
+    status: &'static str,
+    /// What a shell would see.
+    exit_code: i32,
+    #[schema(example = "none")]
+    stderr_class: &'static str,
+    tests_passed: usize,
+    tests_total: usize,
+    /// CPU time and sleep of the guest.
+    execution_seconds: f64,
+    /// Waiting for a place and for a core; never counts against the snippet.
+    queue_seconds: f64,
+    /// CPU time of the guest.
+    cpu_seconds: f64,
+    fuel_used: u64,
+    peak_memory_bytes: u64,
+    stdout: String,
+    stderr: String,
+    /// Written in all, kept or not.
+    stdout_bytes: u64,
+    stderr_bytes: u64,
+    stdout_truncated: bool,
+    stderr_truncated: bool,
+    /// Tagged JSON: docs/API.md.
+    result: Json,
+    error: Option<ErrorAnswer>,
+    /// The snippet parsed and imported.
+    compiled: bool,
+    cases: Vec<CaseAnswer>,
+    /// What the policy's gate says of the snippet.
+    policy: ScanReport,
+    boundary: BoundaryAnswer,
+    integrity: IntegrityAnswer,
+    /// Where it was asked for.
+    lint: Option<LintReport>,
+    /// Cases that did not always end the same, when the grading is repeated.
+    flaky: Vec<String>,
+    /// Where that was asked.
+    complexity: Option<ComplexityReport>,
+    /// What an evaluator found: score, passed, reason. Tagged JSON.
+    evaluation: Json,
+    /// The interpreter of the tests, where they had one of their own; all other figures are the candidate's.
+    grader: Option<GraderAnswer>,
+    files: BTreeMap<String, Base64Content>,
+    /// Why the files could not be returned, where they could not.
+    files_error: Option<String>,
+    limits: LimitsInForce,
+    runtime: RuntimeAnswer,
+    labels: BTreeMap<String, String>,
+    /// The signed verdict, where one was asked for.
+    receipt: Option<Receipt>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct ErrorAnswer {
+    class: &'static str,
+    /// Name of the Python type.
+    #[serde(rename = "type")]
+    type_name: String,
+    message: String,
+    /// The same for the same failure, whatever values are in its message: a loop of one error shows.
+    fingerprint: String,
+    /// Line of the snippet.
+    line: Option<u32>,
+    traceback: Vec<FrameAnswer>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct FrameAnswer {
+    file: String,
+    line: u32,
+    function: String,
+    source: String,
+}
+
+/// What the tests cost and printed.
+#[derive(Debug, Serialize, ToSchema)]
+struct GraderAnswer {
+    fuel_used: u64,
+    execution_seconds: f64,
+    peak_memory_bytes: u64,
+    stdout: String,
+    stderr: String,
+    /// Interpreters that the candidate had: one more for each that it lost.
+    candidates: usize,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct CaseAnswer {
+    name: String,
+    status: &'static str,
+    execution_seconds: f64,
+    fuel_used: u64,
+    stderr_class: &'static str,
+    message: Option<String>,
+    /// The largest linear memory of the candidate so far.
+    peak_memory_bytes: u64,
+    /// The beginning of what the candidate printed in it (isolated grading).
+    stdout: String,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct BoundaryAnswer {
+    attempts: Vec<AttemptAnswer>,
+    /// Attempts beyond those that are kept.
+    dropped: u64,
+    /// The canaries that were found.
+    canaries: Vec<CanaryFound>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct AttemptAnswer {
+    kind: Json,
+    operation: String,
+    target: String,
+    allowed: bool,
+    count: u64,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct IntegrityAnswer {
+    /// `isolated`, `in_process`; `none` when there was nothing to grade.
+    level: &'static str,
+    planned: usize,
+    reported: usize,
+    signals: Vec<String>,
+}
+
+/// Limits, each in its unit.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct LimitsInForce {
+    fuel: u64,
+    wall_seconds: f64,
+    memory_bytes: u64,
+    output_bytes: u64,
+    files_bytes: u64,
+    files_count: u64,
+}
+
+impl From<&Limits> for LimitsInForce {
+    fn from(limits: &Limits) -> Self {
+        Self {
+            fuel: limits.fuel,
+            wall_seconds: limits.wall.as_secs_f64(),
+            memory_bytes: limits.memory_bytes,
+            output_bytes: limits.output_bytes,
+            files_bytes: limits.files_bytes,
+            files_count: limits.files_count,
+        }
+    }
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct RuntimeAnswer {
+    image_hash: String,
+    python: String,
+    packages_hash: String,
+}
+
+/// An error of the service itself.
+#[derive(Serialize, ToSchema)]
+pub struct ErrorBody {
+    error: ErrorFields,
+}
+
+#[derive(Serialize, ToSchema)]
+struct ErrorFields {
+    /// Stable.
+    code: String,
+    message: String,
+    /// The field of the request that it is about.
+    field: Option<String>,
+    asked: Option<f64>,
+    allowed: Option<f64>,
+}
+
+/// The answer on the wire.
+pub fn answer_of(executed: Executed, image: &Image, labels: BTreeMap<String, String>) -> Answer {
+    let Executed {
+        id,
+        verdict,
+        cost,
+        stdout,
+        stderr,
+        result,
+        files,
+        files_error,
+        attempts,
+        attempts_dropped,
+        canaries,
+        limits,
+        policy,
+        scan,
+        flaky,
+        complexity,
+        evaluation,
+        grader,
+        lint,
+        receipt,
+    } = executed;
+    let passed = verdict.passed();
+    Answer {
+        id: id.to_string(),
+        status: verdict.status.word(),
+        exit_code: verdict.exit_code,
+        stderr_class: verdict.class.word(),
+        tests_passed: passed,
+        tests_total: verdict.total(),
+        execution_seconds: cost.execution.as_secs_f64(),
+        queue_seconds: cost.queue.as_secs_f64(),
+        cpu_seconds: cost.cpu.as_secs_f64(),
+        fuel_used: cost.fuel,
+        peak_memory_bytes: cost.peak_memory_bytes,
+        stdout_bytes: stdout.total_bytes,
+        stderr_bytes: stderr.total_bytes,
+        stdout_truncated: stdout.truncated(),
+        stderr_truncated: stderr.truncated(),
+        stdout: stdout.text(),
+        stderr: stderr.text(),
+        result: result.map_or(Json::Null, |value| value.to_json()),
+        error: verdict.error.map(error_answer),
+        compiled: verdict.compiled,
+        cases: verdict.cases.into_iter().map(case_answer).collect(),
+        policy: scan.unwrap_or_else(|| ScanReport::nothing(policy)),
+        boundary: BoundaryAnswer {
+            attempts: attempts.into_iter().map(attempt_answer).collect(),
+            dropped: attempts_dropped,
+            canaries,
+        },
+        integrity: IntegrityAnswer {
+            level: verdict.integrity.level.word(),
+            planned: verdict.integrity.planned,
+            reported: verdict.integrity.reported,
+            signals: verdict.integrity.signals,
+        },
+        lint,
+        flaky,
+        complexity,
+        evaluation: evaluation.map_or(Json::Null, |value| value.to_json()),
+        grader: grader.map(grader_answer),
+        files: files
+            .into_iter()
+            .map(|file| (file.path, Base64Content { base64: BASE64.encode(file.content) }))
+            .collect(),
+        files_error,
+        limits: (&limits).into(),
+        runtime: RuntimeAnswer {
+            image_hash: image.image_hash.clone(),
+            python: image.python.clone(),
+            packages_hash: image.packages_hash.clone(),
+        },
+        labels,
+        receipt,
+    }
+}
+
+fn grader_answer(grader: GraderOutcome) -> GraderAnswer {
+    GraderAnswer {
+        fuel_used: grader.usage.fuel,
+        execution_seconds: grader.usage.execution.as_secs_f64(),
+        peak_memory_bytes: grader.usage.peak_memory_bytes,
+        stdout: grader.stdout.text(),
+        stderr: grader.stderr.text(),
+        candidates: grader.candidates,
+    }
+}
+
+fn error_answer(error: ErrorReport) -> ErrorAnswer {
+    let frame = |frame: crate::domain::run::Frame| FrameAnswer {
+        file: frame.file,
+        line: frame.line,
+        function: frame.function,
+        source: frame.source,
+    };
+    ErrorAnswer {
+        fingerprint: crate::grader::fingerprint(&error),
+        class: error.class.word(),
+        type_name: error.type_name,
+        message: error.message,
+        line: error.line,
+        traceback: error.traceback.into_iter().map(frame).collect(),
+    }
+}
+
+fn case_answer(case: CaseResult) -> CaseAnswer {
+    CaseAnswer {
+        name: case.name,
+        status: case.status.word(),
+        execution_seconds: case.execution.as_secs_f64(),
+        fuel_used: case.fuel_used,
+        stderr_class: case.class.word(),
+        message: case.message,
+        peak_memory_bytes: case.peak_memory_bytes,
+        stdout: case.stdout,
+    }
+}
+
+fn attempt_answer(attempt: Attempt) -> AttemptAnswer {
+    AttemptAnswer {
+        kind: json!(attempt.kind),
+        operation: attempt.operation,
+        target: attempt.target,
+        allowed: attempt.allowed,
+        count: attempt.count,
+    }
+}
