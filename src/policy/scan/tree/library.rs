@@ -61,9 +61,43 @@ const READ_ADDRESSES: &[&str] = &[
 impl<'a> Reader<'a> {
     /// A call of something that has a name in a module.
     pub fn call_object(&mut self, name: &Rc<str>, arguments: &Arguments<'a>, range: TextRange) -> Known<'a> {
+        if let Some(value) = self.reaches_for_names(name, arguments, range) {
+            return value;
+        }
+        if let Some(value) = self.reaches_outside(name, arguments, range) {
+            return value;
+        }
+        if let Some(value) = self.calls_what_it_is_given(name, arguments, range) {
+            return value;
+        }
         let args = arguments.args.as_slice();
         let keywords = borrowed(&arguments.keywords);
         match (&**name, args) {
+            ("builtins.dict", []) => {
+                Known::dict(arguments.keywords.iter().map(|(key, value)| (Known::text(key), value.clone())).collect())
+            }
+            ("builtins.list" | "builtins.tuple" | "builtins.set" | "collections.deque", []) => {
+                Known::sequence(Vec::new())
+            }
+            ("builtins.str", []) => Known::text(""),
+            ("builtins.bytearray" | "builtins.bytes", []) => Known::bytes(b""),
+            ("builtins.print" | "builtins.isinstance" | "builtins.super" | "builtins.object", _) => Known::Unknown,
+            _ if !self.affords(args) => Known::Unknown,
+            _ => match fold::function(name, args, &keywords) {
+                Some(value) => self.made(value),
+                None if name.starts_with("builtins.") => Known::Unknown,
+                // Of something that is not known nothing is known.
+                None if &**name == "?" => Known::Unknown,
+                None => Known::Instance(Rc::clone(name)),
+            },
+        }
+    }
+
+    /// Attributes, namespaces, modules and code, by name or as text.
+    fn reaches_for_names(&mut self, name: &Rc<str>, arguments: &Arguments<'a>, range: TextRange) -> Option<Known<'a>> {
+        let args = arguments.args.as_slice();
+        let keywords = borrowed(&arguments.keywords);
+        Some(match (&**name, args) {
             (
                 "builtins.getattr"
                 | "inspect.getattr_static"
@@ -97,40 +131,6 @@ impl<'a> Reader<'a> {
                 Known::Nothing
             }
             ("unittest.mock.patch" | "unittest.mock.patch.object", _) => Known::Unknown,
-            ("os.write" | "os.close" | "os.dup" | "os.dup2" | "os.pwrite", [descriptor, ..]) => {
-                // Standard output is a program's own; the rest was given to somebody else.
-                if !matches!(descriptor, Known::Int(1 | 2)) || name.ends_with("close") || name.contains("dup") {
-                    self.tell(Capability::GraderTampering, "descriptor", name, 0.6, range);
-                }
-                Known::Unknown
-            }
-            ("signal.alarm", [Known::Int(0)]) | ("signal.setitimer", [_, Known::Int(0), ..]) => {
-                self.tell(Capability::GraderTampering, "timer_off", name, 0.7, range);
-                Known::Unknown
-            }
-            ("fileinput.input", _) => {
-                if arguments.keyword("inplace").is_some_and(|inplace| inplace.truth() != Some(false)) {
-                    self.tell(Capability::FileWrite, "open_to_write", name, 0.9, range);
-                }
-                Known::Unknown
-            }
-            ("pathlib.Path().iterdir" | "pathlib.Path().glob" | "pathlib.Path().rglob", _) => {
-                Known::sequence(vec![Known::Instance("pathlib.Path".into())])
-            }
-            (_, [Known::Text(address), ..])
-                if address.starts_with("file:")
-                    && super::table::of_name(name).iter().any(|entry| entry.capability == Capability::Network) =>
-            {
-                self.tell(Capability::FileRead, "read_address", name, 0.8, range);
-                Known::Instance(Rc::clone(name))
-            }
-            (reader, [Known::Text(address), ..])
-                if address.contains("://")
-                    && reader.rsplit('.').next().is_some_and(|last| READ_ADDRESSES.contains(&last)) =>
-            {
-                self.tell(Capability::Network, "read_address", name, 0.8, range);
-                Known::Instance(Rc::clone(name))
-            }
             ("builtins.globals" | "builtins.locals" | "builtins.vars", []) => own_names(),
             ("builtins.vars", [of, ..]) => Known::Namespace(Rc::new(of.clone())),
             ("inspect.getmembers" | "inspect.getmembers_static", [of @ Known::Object(_), ..]) => {
@@ -173,6 +173,76 @@ impl<'a> Reader<'a> {
                 self.attribute(&Known::object("builtins"), key, range)
             }
             (name, _) if RUNS_SOURCE.contains(&name) => self.call_source(name, arguments, range),
+            ("sys.modules.update" | "sys.modules.clear" | "sys.modules.__setitem__" | "sys.modules.__delitem__", _) => {
+                self.replaced(&Known::object("sys.modules"), args.first().and_then(Known::as_text), range);
+                Known::Nothing
+            }
+            ("builtins.type", [Known::Object(of)]) if !of.contains("()") => Known::object("types.ModuleType"),
+            ("builtins.type", [Known::Function(..) | Known::Lambda(..)]) => {
+                self.touch(&"types.FunctionType".into(), range);
+                Known::object("types.FunctionType")
+            }
+            ("builtins.type", [_, _, Known::Dict(items)]) => {
+                for (key, value) in items.iter() {
+                    if let Some(key) = key.as_text() {
+                        self.note_attribute(key, value.clone());
+                    }
+                }
+                Known::Unknown
+            }
+            (
+                "string.Formatter().format" | "string.Formatter().vformat" | "builtins.str.format",
+                [Known::Text(template), rest @ ..],
+            ) => {
+                shapes::format_walk(self, template, rest, range);
+                fold::method(&args[0], "format", rest, &keywords)
+            }
+            ("string.Formatter().get_field", [Known::Text(path), ..]) => {
+                shapes::format_walk(self, &format!("{{{path}}}"), &args[1..], range);
+                Known::Unknown
+            }
+            _ => return None,
+        })
+    }
+
+    /// Files, descriptors, addresses, timers.
+    fn reaches_outside(&mut self, name: &Rc<str>, arguments: &Arguments<'a>, range: TextRange) -> Option<Known<'a>> {
+        let args = arguments.args.as_slice();
+        Some(match (&**name, args) {
+            ("os.write" | "os.close" | "os.dup" | "os.dup2" | "os.pwrite", [descriptor, ..]) => {
+                // Standard output is a program's own; the rest was given to somebody else.
+                if !matches!(descriptor, Known::Int(1 | 2)) || name.ends_with("close") || name.contains("dup") {
+                    self.tell(Capability::GraderTampering, "descriptor", name, 0.6, range);
+                }
+                Known::Unknown
+            }
+            ("signal.alarm", [Known::Int(0)]) | ("signal.setitimer", [_, Known::Int(0), ..]) => {
+                self.tell(Capability::GraderTampering, "timer_off", name, 0.7, range);
+                Known::Unknown
+            }
+            ("fileinput.input", _) => {
+                if arguments.keyword("inplace").is_some_and(|inplace| inplace.truth() != Some(false)) {
+                    self.tell(Capability::FileWrite, "open_to_write", name, 0.9, range);
+                }
+                Known::Unknown
+            }
+            ("pathlib.Path().iterdir" | "pathlib.Path().glob" | "pathlib.Path().rglob", _) => {
+                Known::sequence(vec![Known::Instance("pathlib.Path".into())])
+            }
+            (_, [Known::Text(address), ..])
+                if address.starts_with("file:")
+                    && super::table::of_name(name).iter().any(|entry| entry.capability == Capability::Network) =>
+            {
+                self.tell(Capability::FileRead, "read_address", name, 0.8, range);
+                Known::Instance(Rc::clone(name))
+            }
+            (reader, [Known::Text(address), ..])
+                if address.contains("://")
+                    && reader.rsplit('.').next().is_some_and(|last| READ_ADDRESSES.contains(&last)) =>
+            {
+                self.tell(Capability::Network, "read_address", name, 0.8, range);
+                Known::Instance(Rc::clone(name))
+            }
             (
                 "builtins.open"
                 | "io.FileIO"
@@ -195,10 +265,6 @@ impl<'a> Reader<'a> {
             ) => {
                 self.call_open(name, arguments, range);
                 Known::Instance(Rc::clone(name))
-            }
-            ("sys.modules.update" | "sys.modules.clear" | "sys.modules.__setitem__" | "sys.modules.__delitem__", _) => {
-                self.replaced(&Known::object("sys.modules"), args.first().and_then(Known::as_text), range);
-                Known::Nothing
             }
             ("os.open", _) => {
                 let reads = match args.get(1) {
@@ -224,11 +290,42 @@ impl<'a> Reader<'a> {
                 }
                 Known::Nothing
             }
+            (path, _) if path.starts_with("pathlib.") && !path.contains("()") => match path {
+                "pathlib.PurePath"
+                | "pathlib.Path"
+                | "pathlib.PosixPath"
+                | "pathlib.WindowsPath"
+                | "pathlib.Path.cwd"
+                | "pathlib.Path.home" => Known::Instance("pathlib.Path".into()),
+                _ => Known::Unknown,
+            },
+            (path, _) if path.starts_with("pathlib.Path().") => match path.rsplit('.').next() {
+                Some(
+                    "absolute" | "resolve" | "joinpath" | "with_name" | "with_suffix" | "expanduser" | "relative_to"
+                    | "__enter__",
+                ) => Known::Instance("pathlib.Path".into()),
+                _ => Known::Unknown,
+            },
+            _ => return None,
+        })
+    }
+
+    /// Functions of functions.
+    fn calls_what_it_is_given(
+        &mut self,
+        name: &Rc<str>,
+        arguments: &Arguments<'a>,
+        range: TextRange,
+    ) -> Option<Known<'a>> {
+        let args = arguments.args.as_slice();
+        Some(match (&**name, args) {
             ("functools.partial" | "functools.partialmethod", [of, rest @ ..]) => {
                 Known::Partial(Rc::new((of.clone(), rest.to_vec(), arguments.keywords.clone()))).bounded()
             }
             ("functools.reduce", [of, over, rest @ ..]) => {
-                let Some(items) = over.items().filter(|items| items.len() <= 64) else { return Known::Unknown };
+                let Some(items) = self.items(over).filter(|items| items.len() <= 64) else {
+                    return Some(Known::Unknown);
+                };
                 let mut items = rest.first().cloned().into_iter().chain(items);
                 let mut value = items.next().unwrap_or_default();
                 for item in items {
@@ -248,33 +345,12 @@ impl<'a> Reader<'a> {
             ("operator.call" | "builtins.map" | "itertools.starmap" | "builtins.filter", [of, rest @ ..]) => {
                 self.call_each(name, of, rest, range)
             }
-            ("builtins.type", [Known::Object(of)]) if !of.contains("()") => Known::object("types.ModuleType"),
-            ("builtins.type", [Known::Function(..) | Known::Lambda(..)]) => {
-                self.touch(&"types.FunctionType".into(), range);
-                Known::object("types.FunctionType")
-            }
-            ("builtins.type", [_, _, Known::Dict(items)]) => {
-                for (key, value) in items.iter() {
-                    if let Some(key) = key.as_text() {
-                        self.note_attribute(key, value.clone());
-                    }
-                }
-                Known::Unknown
-            }
             ("types.SimpleNamespace", _) => {
                 for (key, value) in &arguments.keywords {
                     self.note_attribute(key, value.clone());
                 }
                 Known::Unknown
             }
-            ("builtins.dict", []) => {
-                Known::dict(arguments.keywords.iter().map(|(key, value)| (Known::text(key), value.clone())).collect())
-            }
-            ("builtins.list" | "builtins.tuple" | "builtins.set" | "collections.deque", []) => {
-                Known::sequence(Vec::new())
-            }
-            ("builtins.str", []) => Known::text(""),
-            ("builtins.bytearray" | "builtins.bytes", []) => Known::bytes(b""),
             (
                 "builtins.staticmethod"
                 | "builtins.classmethod"
@@ -299,43 +375,8 @@ impl<'a> Reader<'a> {
                 }
                 Known::Instance(Rc::clone(name))
             }
-            (
-                "string.Formatter().format" | "string.Formatter().vformat" | "builtins.str.format",
-                [Known::Text(template), rest @ ..],
-            ) => {
-                shapes::format_walk(self, template, rest, range);
-                fold::method(&args[0], "format", rest, &keywords)
-            }
-            ("string.Formatter().get_field", [Known::Text(path), ..]) => {
-                shapes::format_walk(self, &format!("{{{path}}}"), &args[1..], range);
-                Known::Unknown
-            }
-            (path, _) if path.starts_with("pathlib.") && !path.contains("()") => match path {
-                "pathlib.PurePath"
-                | "pathlib.Path"
-                | "pathlib.PosixPath"
-                | "pathlib.WindowsPath"
-                | "pathlib.Path.cwd"
-                | "pathlib.Path.home" => Known::Instance("pathlib.Path".into()),
-                _ => Known::Unknown,
-            },
-            (path, _) if path.starts_with("pathlib.Path().") => match path.rsplit('.').next() {
-                Some(
-                    "absolute" | "resolve" | "joinpath" | "with_name" | "with_suffix" | "expanduser" | "relative_to"
-                    | "__enter__",
-                ) => Known::Instance("pathlib.Path".into()),
-                _ => Known::Unknown,
-            },
-            ("builtins.print" | "builtins.isinstance" | "builtins.super" | "builtins.object", _) => Known::Unknown,
-            _ if !self.affords(args) => Known::Unknown,
-            _ => match fold::function(name, args, &keywords) {
-                Some(value) => self.made(value),
-                None if name.starts_with("builtins.") => Known::Unknown,
-                // Of something that is not known nothing is known.
-                None if &**name == "?" => Known::Unknown,
-                None => Known::Instance(Rc::clone(name)),
-            },
-        }
+            _ => return None,
+        })
     }
 
     /// A function that imports what it is told.
