@@ -167,15 +167,14 @@ impl Service {
     /// As [`Self::execute`].
     pub(super) async fn measure(
         &self,
-        pack: &Pack,
+        grant: &Grant,
         complexity: Complexity,
         submission: Submission,
     ) -> Result<(ComplexityReport, Vec<CanaryFound>), ExecuteError> {
         let Complexity { generator, entry_point, sizes } = complexity;
-        let grant = pack.ceiling.grant(&submission.limits).map_err(Refusal::from)?;
         let tests = PythonTests::Complexity { generator, entry_point, sizes: sizes.clone() };
         let program = Program { tests: Some(tests), isolated: true, ..submission.program };
-        let report = match self.run_one(program, &grant).await {
+        let report = match self.run_one(program, grant).await {
             Ok((outcome, _)) => complexity::report(&outcome, &sizes),
             Err(Failure::Busy(busy)) => return Err(busy.into()),
             Err(Failure::Sandbox(error)) => {
@@ -189,12 +188,11 @@ impl Service {
         Ok((report, found))
     }
 
-    /// Runs and grades one submission, under this pack.
+    /// Runs and grades one submission, that was admitted.
     ///
     /// # Errors
     /// When it is refused; nothing was run. Our own failure is a verdict of status `infrastructure_error`.
-    pub(super) async fn execute(&self, pack: &Pack, submission: Submission) -> Result<Executed, ExecuteError> {
-        let grant = check(pack, &submission)?;
+    pub(super) async fn execute(&self, grant: &Grant, submission: Submission) -> Result<Executed, ExecuteError> {
         let Submission { mut program, tests, grading, policy, canaries, .. } = submission;
         let grading = grading.unwrap_or_default();
         let id = ExecutionId::generate();
@@ -212,20 +210,20 @@ impl Service {
             }
             Some(Tests::StdinStdout { cases, compare }) => Some((cases, compare)),
         };
-        sandbox::check_files(&program, &grant).map_err(|(field, error)| ExecuteError::Files { field, error })?;
+        sandbox::check_files(&program, grant).map_err(|(field, error)| ExecuteError::Files { field, error })?;
         let graded = program.tests.is_some();
         let done = match stdin_cases {
-            Some((cases, compare)) => self.run_cases(&program, &grant, &cases, compare).await,
-            None if graded => self.grade(program, &grant, grading, &Planned { cases: planned, expected }).await,
+            Some((cases, compare)) => self.run_cases(&program, grant, &cases, compare).await,
+            None if graded => self.grade(program, grant, grading, &Planned { cases: planned, expected }).await,
             None => self
-                .run_one(program, &grant)
+                .run_one(program, grant)
                 .await
                 .map(|(outcome, queue)| (grader::run_only(&outcome), vec![outcome], queue)),
         };
         match done {
             Ok((verdict, outcomes, queue)) => {
                 let (verdict, outcomes, found) = searched(canaries, verdict, outcomes).await;
-                Ok(Executed { canaries: found, ..executed(id, verdict, outcomes, queue, &grant, policy) })
+                Ok(Executed { canaries: found, ..executed(id, verdict, outcomes, queue, grant, policy) })
             }
             Err(Failure::Busy(busy)) => {
                 self.metrics.refused_busy.inc();
@@ -234,7 +232,7 @@ impl Service {
             Err(Failure::Sandbox(error)) => {
                 tracing::error!(%id, %error, "a run could not be carried out");
                 self.metrics.runs.with_label_values(&[FailureClass::InfrastructureError.word()]).inc();
-                Ok(executed(id, infrastructure_error(planned), Vec::new(), Duration::ZERO, &grant, policy))
+                Ok(executed(id, infrastructure_error(planned), Vec::new(), Duration::ZERO, grant, policy))
             }
         }
     }

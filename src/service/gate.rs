@@ -37,7 +37,12 @@ impl Service {
     ///
     /// # Errors
     /// When the pack does not admit it, or the gate fails.
-    pub(super) async fn gate(&self, pack: &Pack, submission: &mut Submission) -> Result<Scanned, ExecuteError> {
+    pub(super) async fn gate(
+        &self,
+        pack: &Pack,
+        grant: &Grant,
+        submission: &mut Submission,
+    ) -> Result<Scanned, ExecuteError> {
         let program = &submission.program;
         if let Some(file) = program.files.iter().find(|file| !pack.files.upload.is_match(&file.path)) {
             let message = format!("the policy lets no file `{}` in", file.path.chars().take(100).collect::<String>());
@@ -65,8 +70,7 @@ impl Service {
         }
         if scanned.report.decision == Decision::Allow && !scanned.report.syntax_ok && pack.gate.guards_tree() {
             // Two readers of one language may differ: what only CPython can read was not looked at.
-            let grant = pack.ceiling.grant(&submission.limits).map_err(Refusal::from)?;
-            if self.compiles(&program.code, &grant).await? {
+            if self.compiles(&program.code, grant).await? {
                 pack.gate.unreadable(&mut scanned, None);
             }
         }

@@ -4,10 +4,11 @@ use super::execute::check;
 use super::gate::judge_attempts;
 use super::receipts::Subject;
 use super::{ExecuteError, Executed, Service};
+use crate::domain::grant::Grant;
 use crate::domain::submission::Submission;
 use crate::domain::verdict::{Status, Verdict};
 use crate::grader::canaries;
-use crate::policy::{Decision, Pack};
+use crate::policy::Decision;
 
 impl Service {
     /// Scans, admits, runs and grades one submission, and lints it and signs a receipt where that is asked for.
@@ -26,7 +27,7 @@ impl Service {
             Some(asked) => Some((self.receipts.key().await?, Subject::of(&submission, asked.tests_sha256.as_deref()))),
         };
         let code = submission.lint.then(|| submission.program.code.clone());
-        let scanned = self.gate(pack, &mut submission).await?;
+        let scanned = self.gate(pack, &grant, &mut submission).await?;
         let mut executed = if scanned.report.decision == Decision::Block {
             let mut blocked = self.blocked(&submission, &grant, scanned);
             if let Some(code) = &code {
@@ -42,7 +43,7 @@ impl Service {
                 }
             };
             // Side by side; what is refused does not wait for the linter.
-            let (mut executed, lint) = tokio::try_join!(self.repeated(pack, submission), lint)?;
+            let (mut executed, lint) = tokio::try_join!(self.repeated(&grant, submission), lint)?;
             executed.lint = lint;
             executed.scan = Some(scanned.report);
             if graded {
@@ -64,12 +65,12 @@ impl Service {
     }
 
     /// Executes it as often as it asks for, and measures what it wants measured.
-    async fn repeated(&self, pack: &Pack, submission: Submission) -> Result<Executed, ExecuteError> {
+    async fn repeated(&self, grant: &Grant, submission: Submission) -> Result<Executed, ExecuteError> {
         let again = (submission.repeat > 1).then(|| submission.clone());
         let measured = submission.complexity.clone().map(|complexity| (complexity, submission.clone()));
-        let mut executed = self.execute(pack, submission).await?;
+        let mut executed = self.execute(grant, submission).await?;
         for submission in again.iter().flat_map(|again| std::iter::repeat_n(again, again.repeat as usize - 1)) {
-            let next = self.execute(pack, submission.clone()).await?;
+            let next = self.execute(grant, submission.clone()).await?;
             executed.cost.add(&next.cost);
             canaries::merge(&mut executed.canaries, next.canaries);
             for name in differing(&executed.verdict, &next.verdict) {
@@ -79,7 +80,7 @@ impl Service {
             }
         }
         if let Some((complexity, submission)) = measured {
-            let (report, found) = self.measure(pack, complexity, submission).await?;
+            let (report, found) = self.measure(grant, complexity, submission).await?;
             executed.complexity = Some(report);
             canaries::merge(&mut executed.canaries, found);
         }

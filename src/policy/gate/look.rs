@@ -44,6 +44,15 @@ pub struct Raw {
 /// What a scanner of texts finds in one.
 type Look = fn(&Gate, &Fragment<'_>, &mut Vec<Match>);
 
+/// Whether it was seen already that the sources do not nest deep.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// It was.
+    Shallow,
+    /// It was not looked at.
+    Unknown,
+}
+
 /// Looks at the sources of one submission.
 pub struct Scan<'g> {
     gate: &'g Gate,
@@ -65,9 +74,10 @@ impl<'g> Scan<'g> {
     }
 
     /// Scans one source; whether it parses.
-    pub fn source(&mut self, file: usize, source: &Source<'_>) -> bool {
+    pub fn source(&mut self, file: usize, source: &Source<'_>, depth: Depth) -> bool {
         let text = source.text;
-        if text.len() > MOST_BYTES || syntax::nests_too_deep(text, syntax::MOST_DEPTH) {
+        let deep = depth == Depth::Unknown && syntax::nests_too_deep(text, syntax::MOST_DEPTH);
+        if text.len() > MOST_BYTES || deep {
             self.unread(file, "unreadable", 0..0, "it nests too deep, or is too long, to be read");
             self.whole(file, text);
             return false;

@@ -16,7 +16,7 @@ use super::scan::patterns::Patterns;
 use super::scan::urls::Urls;
 use super::scan::{Capability, Scanner};
 use crate::syntax;
-use look::{Raw, Scan};
+use look::{Depth, Raw, Scan};
 
 /// Findings that are told.
 const MOST_FINDINGS: usize = 200;
@@ -120,7 +120,8 @@ impl Gate {
         };
         if sources.iter().map(|source| source.text.len()).sum::<usize>() <= INLINE_BYTES && sources.iter().all(shallow)
         {
-            return std::panic::catch_unwind(AssertUnwindSafe(|| self.scan_here(sources))).map_err(|_| GateFailed);
+            return std::panic::catch_unwind(AssertUnwindSafe(|| self.scan_all(sources, Depth::Shallow)))
+                .map_err(|_| GateFailed);
         }
         let gate = self.clone();
         let owned: Vec<(String, Option<String>)> =
@@ -136,12 +137,16 @@ impl Gate {
 
     /// As [`Self::scan`], on this stack: it must be large, or the sources shallow.
     pub fn scan_here(&self, sources: &[Source<'_>]) -> Scanned {
+        self.scan_all(sources, Depth::Unknown)
+    }
+
+    fn scan_all(&self, sources: &[Source<'_>], depth: Depth) -> Scanned {
         let begun = Instant::now();
         let mut scan = Scan::new(self, sources);
         let mut syntax_ok = true;
         let mut places: Vec<Places> = Vec::new();
         for (file, source) in sources.iter().enumerate() {
-            syntax_ok &= scan.source(file, source) || source.file.is_some();
+            syntax_ok &= scan.source(file, source, depth) || source.file.is_some();
             places.push(Places::new(source.text));
         }
         let Scan { found, spent, signs, .. } = scan;

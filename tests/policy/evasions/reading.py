@@ -93,11 +93,11 @@ with open("/etc/passwd", "rb") as f:
 #: configparser_read -> file_read
 import configparser
 c = configparser.ConfigParser()
-c.read("/root/.aws/credentials")
+c.read("/home/admin/.aws/credentials")
 
 #: netrc_read -> file_read
 import netrc
-print(netrc.netrc("/root/.netrc").hosts)
+print(netrc.netrc("/home/admin/.netrc").hosts)
 
 #: pkgutil_get_data -> file_read
 import pkgutil
@@ -120,7 +120,7 @@ print([f.read() for f in map(open, ["/etc/hostname"])])
 
 #: stat_probe -> file_read
 import os
-print(os.stat("/root/.ssh"))
+print(os.stat("/home/admin/.ssh"))
 
 #: exists_probe -> file_read
 from pathlib import Path

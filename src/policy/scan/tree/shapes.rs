@@ -46,7 +46,7 @@ const HOST_PATHS: &[&str] = &[
     "~/.config",
     "C:\\Windows",
 ];
-const HOST_PARTS: &[&str] = &["/.ssh/", "/.aws/", "docker.sock", "/.kube/", "/.git-credentials", "/.netrc", "../../"];
+const HOST_PARTS: &[&str] = &["/.ssh", "/.aws", "docker.sock", "/.kube", "/.git-credentials", "/.netrc", "../../"];
 
 /// An object's own answer to a comparison that is always the same, given under that name.
 pub fn constant_answer<'a>(reader: &mut Reader<'a>, name: &str, value: &Known<'a>, range: TextRange) {
