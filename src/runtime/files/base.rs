@@ -10,8 +10,8 @@ use std::sync::{Arc, LazyLock};
 /// What fresh sandboxes start from: the initial directories and the read-only layers. Made once a process.
 #[derive(Clone)]
 pub struct Base {
-    inodes: Arc<Inodes>,
-    mounts: Arc<[Mount]>,
+    pub(super) inodes: Arc<Inodes>,
+    pub(super) mounts: Arc<[Mount]>,
 }
 
 /// A layer and where it is seen.

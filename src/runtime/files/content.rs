@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 /// Bytes of one page: what a write to a shared file copies at most. Small enough that a byte changed in a forked file of
 /// 64 MiB costs microseconds, large enough that such a file has only a thousand pages.
-const PAGE: usize = 64 * 1024;
+pub(super) const PAGE: usize = 64 * 1024;
 
 /// A file's bytes. A clone shares every page; a page is copied when one side writes to it.
 ///
@@ -19,6 +19,26 @@ pub(super) struct Content {
 impl Content {
     pub(super) fn length(&self) -> u64 {
         self.length
+    }
+
+    /// The pages that were written, each with its number.
+    pub(super) fn pages(&self) -> impl Iterator<Item = (u32, &Arc<Vec<u8>>)> {
+        (0..).zip(&self.pages).filter_map(|(number, page)| Some((number, page.as_ref()?)))
+    }
+
+    /// Content put together again; none if the pages are out of order, too long, or reach past `length`.
+    pub(super) fn from_pages(length: u64, saved: impl ExactSizeIterator<Item = (u32, Arc<Vec<u8>>)>) -> Option<Self> {
+        let mut pages = Vec::with_capacity(saved.len());
+        for (number, page) in saved {
+            let absent = (number as usize).checked_sub(pages.len())?;
+            let end = u64::from(number) * PAGE as u64 + page.len() as u64;
+            if page.len() > PAGE || end > length {
+                return None;
+            }
+            pages.resize(pages.len() + absent, None);
+            pages.push(Some(page));
+        }
+        Some(Self { pages, length })
     }
 
     /// Copies bytes from `offset` on into `out`; returns how many there were.

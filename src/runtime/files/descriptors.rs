@@ -6,6 +6,7 @@ use super::inodes::{Place, ROOT};
 use super::records::{DescriptorFlags, FileType, Rights};
 use super::stdio::{Output, Stdio};
 use super::tree::{SharedTree, Tree, View, lock};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -47,7 +48,7 @@ pub(super) struct Open {
     pub(super) inheriting: Rights,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum What {
     Stdin,
     Output(Output),
@@ -74,7 +75,7 @@ impl Open {
     }
 
     /// The place the tree must keep while this is open.
-    fn held(&self) -> Option<Place> {
+    pub(super) fn held(&self) -> Option<Place> {
         match self.what {
             What::File { place, .. } | What::Directory { place } => Some(place),
             What::Stdin | What::Output(_) | What::Preopen => None,
@@ -121,6 +122,16 @@ impl Descriptors {
             Some(preopen),
         ];
         Self { tree, view, table }
+    }
+
+    /// A table put together again; the tree must have noted already what is open in it.
+    pub(super) fn restored(tree: SharedTree, view: View, table: Vec<Option<Open>>) -> Self {
+        Self { tree, view, table }
+    }
+
+    /// What is open under each number.
+    pub(super) fn table(&self) -> &[Option<Open>] {
+        &self.table
     }
 
     /// The tree these descriptors are open in.
@@ -223,7 +234,7 @@ impl Descriptors {
         Ok(())
     }
 
-    fn held(&self) -> impl Iterator<Item = Place> {
+    pub(super) fn held(&self) -> impl Iterator<Item = Place> {
         self.table.iter().flatten().filter_map(Open::held)
     }
 }
@@ -239,17 +250,23 @@ impl Drop for Descriptors {
     }
 }
 
-/// An independent copy of a sandbox's files with the descriptors of its interpreters, in the order given; all of them
-/// must be open in `tree`. Files that were removed but are open in one of them are in the copy too.
-#[must_use]
-pub fn fork_sandbox(tree: &SharedTree, tables: &[&Descriptors]) -> (SharedTree, Vec<Descriptors>) {
+/// The tree's own inodes among `places`, with how often each occurs.
+pub(super) fn count_opens(places: impl Iterator<Item = Place>) -> BTreeMap<u32, u32> {
     let mut opens = BTreeMap::new();
-    for place in tables.iter().flat_map(|table| table.held()) {
+    for place in places {
         match place {
             Place::Own(index) => *opens.entry(index).or_insert(0) += 1,
             Place::Layer { .. } => {}
         }
     }
+    opens
+}
+
+/// An independent copy of a sandbox's files with the descriptors of its interpreters, in the order given; all of them
+/// must be open in `tree`. Files that were removed but are open in one of them are in the copy too.
+#[must_use]
+pub fn fork_sandbox(tree: &SharedTree, tables: &[&Descriptors]) -> (SharedTree, Vec<Descriptors>) {
+    let opens = count_opens(tables.iter().flat_map(|table| table.held()));
     let copy = Arc::new(Mutex::new(lock(tree).fork_with(opens)));
     let tables = tables
         .iter()

@@ -1,6 +1,7 @@
 //! The inode table: what every tree is made of, and the directories and files in it.
 
 use super::content::Content;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ pub(super) const PARENT_POSITION: u64 = 2;
 pub(super) const UNSET: u64 = u64::MAX;
 
 /// Where a file or directory is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(super) enum Place {
     /// An inode of the tree itself.
     Own(u32),
@@ -25,7 +26,7 @@ pub(super) enum Place {
 }
 
 /// Times in nanoseconds since 1970, or [`UNSET`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Times {
     pub(super) accessed: u64,
     pub(super) modified: u64,
@@ -114,8 +115,32 @@ impl Directory {
         }
     }
 
+    /// A directory put together again; none if a name or position occurs twice or a position is out of range.
+    pub(super) fn from_entries(
+        parent: u32,
+        name: Arc<str>,
+        next_position: u64,
+        entries: impl IntoIterator<Item = (u64, Arc<str>, Place)>,
+    ) -> Option<Self> {
+        let mut directory = Self { next_position, ..Self::new(parent, name) };
+        for (position, name, place) in entries {
+            let known = PARENT_POSITION < position && position < next_position;
+            let again = directory.order.insert(position, Arc::clone(&name)).is_some()
+                || directory.names.insert(name, Entry { position, place }).is_some();
+            if !known || again {
+                return None;
+            }
+        }
+        Some(directory)
+    }
+
     pub(super) fn get(&self, name: &str) -> Option<Place> {
         Some(self.names.get(name)?.place)
+    }
+
+    /// The position the next entry gets.
+    pub(super) fn next_position(&self) -> u64 {
+        self.next_position
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -149,6 +174,11 @@ impl Directory {
         self.order
             .range((Excluded(position), Unbounded))
             .filter_map(|(position, name)| Some((*position, &**name, self.get(name)?)))
+    }
+
+    /// Every entry with its position, in the order they were made in.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (u64, Arc<str>, Place)> {
+        self.order.iter().filter_map(|(position, name)| Some((*position, Arc::clone(name), self.get(name)?)))
     }
 
     pub(super) fn places(&self) -> impl Iterator<Item = Place> {
@@ -190,6 +220,23 @@ impl Inodes {
             parent.subdirectories += u32::from(directory);
         }
         index
+    }
+
+    /// A table put together again; the caller has checked what is in it.
+    pub(super) fn from_slots(slots: Vec<Option<Arc<Inode>>>, next_number: u64) -> Self {
+        // The caller has at most half of all numbers.
+        let free = (0..slots.len() as u32).rev().filter(|index| slots[*index as usize].is_none()).collect();
+        Self { slots, free, next_number }
+    }
+
+    /// How many indexes are in use or were.
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The number the next inode gets.
+    pub(super) fn next_number(&self) -> u64 {
+        self.next_number
     }
 
     #[cfg(test)]

@@ -151,6 +151,11 @@ impl Layer {
         }
     }
 
+    /// Whether there is such a node.
+    pub(super) fn has(&self, node: u32) -> bool {
+        (node as usize) < self.nodes.len()
+    }
+
     /// The directory that holds `node`; the root is its own.
     pub(super) fn parent(&self, node: u32) -> u32 {
         match self.nodes.get(node as usize) {

@@ -16,6 +16,7 @@ mod guest_memory;
 mod inodes;
 mod io_calls;
 mod layer;
+mod load;
 mod names;
 mod open_call;
 mod path;
@@ -23,6 +24,7 @@ mod path_calls;
 mod patterns;
 mod records;
 mod requests;
+mod saved;
 mod stdio;
 #[cfg(test)]
 mod test_guest;
@@ -30,6 +32,8 @@ mod test_guest;
 mod test_model;
 #[cfg(test)]
 mod test_nonsense;
+#[cfg(test)]
+mod test_saved;
 mod tree;
 mod walk;
 
@@ -39,9 +43,11 @@ pub use descriptors::{Call, Descriptors, MAXIMUM_DESCRIPTORS, fork_sandbox};
 pub use errno::{Errno, status};
 pub use error::{Fault, FilesError};
 pub use layer::{Layer, LayerError};
+pub use load::DamagedFiles;
 pub use open_call::OpenHow;
 pub use path::{HOME, MAXIMUM_DEPTH, MAXIMUM_NAME, MAXIMUM_PATH, PathFault, TEMPORARY};
 pub use path_calls::PathAt;
 pub use requests::FileEntry;
+pub use saved::{SandboxFiles, save_sandbox};
 pub use stdio::{Output, Stdio};
 pub use tree::{FileKind, FilesQuota, FilesUsage, SharedTree, Tree, View, lock};

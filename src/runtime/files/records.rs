@@ -108,6 +108,10 @@ impl DescriptorFlags {
         }
     }
 
+    pub(super) fn bits(self) -> u16 {
+        self.0
+    }
+
     pub(super) fn append(self) -> bool {
         self.0 & Self::APPEND != 0
     }

@@ -1,9 +1,10 @@
 //! Standard input and output, which belong to the caller: the tree only passes bytes on.
 
 use super::errno::Errno;
+use serde::{Deserialize, Serialize};
 
 /// Which of the two outputs is written to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Output {
     /// Descriptor 1.
     Stdout,

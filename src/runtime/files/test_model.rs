@@ -1,7 +1,8 @@
 //! Random calls against a naive model of files, which must agree at every step.
 
 use super::test_guest::{Guest, Random, audit};
-use super::{Descriptors, Errno, FilesQuota, fork_sandbox, lock};
+use super::test_saved::reloaded;
+use super::{Base, Descriptors, Errno, FilesQuota, fork_sandbox, lock};
 use std::collections::{BTreeMap, BTreeSet};
 
 const QUOTA: FilesQuota = FilesQuota { bytes: 3000, count: 14 };
@@ -343,6 +344,9 @@ fn the_tree_does_what_a_naive_model_does() {
             }
             if number % 170 == 0 {
                 guest = continue_in_fork(&mut random, guest);
+            }
+            if number % 90 == 0 {
+                guest = reloaded(&guest, &Base::bare());
             }
         }
         compare(&model, &mut guest);

@@ -1,6 +1,7 @@
 //! Calls with arguments that mean nothing: whatever a guest passes, the host neither panics nor loses count.
 
 use super::test_guest::{FOLLOW, Guest, Random, audit};
+use super::test_saved::reloaded;
 use super::{Base, Descriptors, Errno, FilesQuota, Layer, MAXIMUM_DESCRIPTORS, OpenHow, PathAt};
 use bytes::Bytes;
 
@@ -53,7 +54,16 @@ fn odd_path(random: &mut Random, guest: &mut Guest, address: u32) -> PathAt {
     }
 }
 
-fn odd_call(random: &mut Random, guest: &mut Guest) -> Result<(), Errno> {
+/// Fills the memory with numbers that are mostly small, so that records read from anywhere often name something real.
+pub(super) fn fill_with_small_numbers(random: &mut Random, guest: &mut Guest) {
+    for number in guest.memory.chunks_mut(4) {
+        let small = random.next() as u16 >> random.below(16);
+        number.copy_from_slice(&u32::from(small).to_le_bytes());
+    }
+}
+
+/// Calls something with odd arguments; most fail.
+pub(super) fn odd_call(random: &mut Random, guest: &mut Guest) -> Result<(), Errno> {
     let path = odd_path(random, guest, 4096);
     let other = odd_path(random, guest, 8192);
     let (one, two) = (odd_number(random), odd_number(random));
@@ -120,15 +130,14 @@ fn calls_with_arguments_that_mean_nothing_never_panic_and_keep_the_books() {
     for seed in 1..=30 {
         let mut random = Random::seeded(seed);
         let mut guest = Guest::on(&base, QUOTA);
-        for number in guest.memory.chunks_mut(4) {
-            // Mostly small, so that records read from anywhere often name something real.
-            let small = random.next() as u16 >> random.below(16);
-            number.copy_from_slice(&u32::from(small).to_le_bytes());
-        }
+        fill_with_small_numbers(&mut random, &mut guest);
         for number in 0..4000 {
             successes += u32::from(odd_call(&mut random, &mut guest).is_ok());
             if number % 200 == 0 {
                 audit(&guest);
+            }
+            if number % 500 == 0 {
+                guest = reloaded(&guest, &base);
             }
         }
         assert!(guest.descriptors.open_count() <= MAXIMUM_DESCRIPTORS);

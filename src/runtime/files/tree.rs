@@ -9,11 +9,12 @@ use super::inodes::{Inode, Inodes, Kind, Place, ROOT, Times, UNSET};
 use super::layer::LAYER_ROOT;
 use super::path::MAXIMUM_DEPTH;
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What the files of one sandbox may take, all together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilesQuota {
     /// Lengths of all files and texts of all symbolic links, bytes. A hole in a file counts as if it were written.
     pub bytes: u64,
@@ -88,7 +89,7 @@ pub struct Tree {
 }
 
 /// Which part of a tree its interpreters see, where several share it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum View {
     /// All of it.
     #[default]
@@ -121,6 +122,17 @@ impl Tree {
             born: now,
             view: View::Whole,
         }
+    }
+
+    /// A tree put together again, in which `opens` are open; the caller has checked that all of it fits together.
+    pub(super) fn restored(mut fresh: Self, inodes: Inodes, usage: FilesUsage, opens: BTreeMap<u32, u32>) -> Self {
+        (fresh.inodes, fresh.usage, fresh.opens) = (Arc::new(inodes), usage, opens);
+        fresh
+    }
+
+    /// When it was made.
+    pub(super) fn born(&self) -> u64 {
+        self.born
     }
 
     /// An independent copy that shares all content until it is written. Nothing is open in it: a file already removed
