@@ -59,8 +59,8 @@ def guest_modules(root):
     """The guest's own modules, and its stand-ins for modules that cannot exist here, which may replace library ones."""
     for file in sorted(root.glob("*.py")):
         yield f"_proofbox_{file.stem}", False, file.read_bytes(), "<proofbox>"
-    for file in sorted(root.glob("stubs/*.py")):
-        yield file.stem, False, file.read_bytes(), f"{LIBRARY_DIRECTORY}/{file.name}"
+    for file in sorted(root.glob("stubs/**/*.py")):
+        yield as_module(file.relative_to(root / "stubs"), file.read_bytes())
 
 
 def time_zones(wheel):

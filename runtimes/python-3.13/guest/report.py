@@ -6,9 +6,12 @@ import os
 HOME = "/home/user/"
 SNIPPET = HOME + "solution.py"
 MESSAGE_LIMIT = 4000
+ANY_LENGTH = 1 << 62
 FRAMES_LIMIT = 40
 # Frames of these are ours or the standard library's.
 NOT_THE_USERS = ("<proofbox>", "/lib/python3.13/", "<frozen ")
+# How the names of cells begin (tracebacks.py).
+CELL = "Cell In["
 
 
 # Source of the snippet that runs, for tracebacks to quote without reading its file.
@@ -82,10 +85,10 @@ def users_traceback(error):
     return tb
 
 
-def _notes(error):
+def notes(error):
     """What `add_note` has added, as tracebacks show it."""
-    notes = error.__dict__.get("__notes__") if type(error.__dict__) is dict else None
-    return [note for note in notes[:FRAMES_LIMIT] if type(note) is str] if type(notes) is list else []
+    added = error.__dict__.get("__notes__") if type(error.__dict__) is dict else None
+    return [note for note in added[:FRAMES_LIMIT] if type(note) is str] if type(added) is list else []
 
 
 def _frames(error):
@@ -139,8 +142,9 @@ def _describe(error):
             source = error.text.strip()[:300] if type(error.text) is str else ""
             frames.append((_file(error.filename)[:300], line, "<module>", source))
     else:
-        message = "\n".join([text_of(error), *_notes(error)])[:MESSAGE_LIMIT]
-        line = next((frame[1] for frame in reversed(frames) if frame[0].endswith("solution.py")), frames[-1][1] if frames else None)
+        message = "\n".join([text_of(error), *notes(error)])[:MESSAGE_LIMIT]
+        own = (frame[1] for frame in reversed(frames) if frame[0].endswith("solution.py") or frame[0].startswith(CELL))
+        line = next(own, frames[-1][1] if frames else None)
     described = (class_of(error), type(error).__name__[:200], message, line, frames)
     paths = paths_of(error) if described[0] == "exception" else None
     return (*described, paths) if paths else described

@@ -28,9 +28,11 @@ import _proofbox_candidate as candidate
 import _proofbox_environment as environment
 import _proofbox_grader as grader
 import _proofbox_kinds as kinds
+import _proofbox_program as program
 import _proofbox_proxies as proxies
 import _proofbox_rehearsal as rehearsal
 import _proofbox_report as report
+import _proofbox_session as session
 import _proofbox_tests as tests
 import _proofbox_values as values
 
@@ -49,6 +51,7 @@ def prepare():
     _proofbox.gather(_copy_code)
     kinds.prepare()
     grader.prepare()
+    session.prepare()
     environment.leave_nothing_random()
     vars(builtins).pop("_", None)  # what a display hook leaves
     warm_up(main)
@@ -111,6 +114,9 @@ def warm_up(main):
         rehearsal.play(run, main)
         main.clear()
         main.update(clean)
+        session.rehearse(run)
+        main.clear()
+        main.update(clean)
     linecache.clearcache()
     environment._started = False
     # The library registers again what it needs (weakref.finalize), or has nothing to end (multiprocessing); logging is
@@ -121,6 +127,10 @@ def warm_up(main):
 
 def run(request):
     """Returns the exit code that a shell would see."""
+    if "cell" in request:
+        return session.cell(request)
+    if "program" in request:
+        return program.run(request)
     role = request["role"]
     environment.start(request["env"], request["seed"])
     report.snippet = request["code"]
@@ -183,11 +193,11 @@ def _snippet(request, main):
         return _ended(error, graded=request["tests"] is not None or request["role"] is not None)
     _proofbox.post(("compiled", True))
     if last:
-        post_result(value)
+        values.post(value)
     elif type(result) is dict:
         name = result["variable"]
         if name in main:
-            post_result(main[name])
+            values.post(main[name])
         else:
             _proofbox.post(("error", ("serialization_error", "NameError", f"name {name!r} is not defined", None, [])))
     return None
@@ -204,19 +214,6 @@ def _compile(source, split):
         return compile(tree, SNIPPET, "exec", dont_inherit=True), None
     last = ast.Expression(tree.body.pop().value)
     return compile(tree, SNIPPET, "exec", dont_inherit=True), compile(last, SNIPPET, "eval", dont_inherit=True)
-
-
-def post_result(value):
-    try:
-        _proofbox.post(("result", value), values.reduce)
-    except BaseException:
-        # Too large, too deep, or changed while it was read: what it is can still be said.
-        _proofbox.post(("result", None if value is None else _Opaque(value)), lambda o: values.opaque(o.value))
-
-
-class _Opaque:
-    def __init__(self, value):
-        self.value = value
 
 
 def _ended(error, graded):

@@ -1,0 +1,5 @@
+"""Captures what is printed and displayed."""
+
+from _proofbox_capture import CapturedIO, capture_output
+
+__all__ = ["CapturedIO", "capture_output"]

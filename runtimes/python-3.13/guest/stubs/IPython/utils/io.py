@@ -1,0 +1,5 @@
+"""Input and output."""
+
+from _proofbox_capture import CapturedIO, capture_output
+
+__all__ = ["CapturedIO", "capture_output"]
