@@ -13,7 +13,8 @@ use crate::metrics::Metrics;
 use crate::policy::Policies;
 use crate::runtime::image::Image;
 use crate::sandbox::Sandbox;
-use crate::service::{Capacity, Receipts, Service};
+use crate::service::{Capacity, Receipts, Service, SessionSettings};
+use crate::store::Store;
 use crate::worker::{WorkerPool, WorkerSettings};
 
 /// The whole of proofbox, ready to serve.
@@ -39,6 +40,7 @@ impl App {
             image: image.clone(),
             count: config.workers,
             slots: config.slots,
+            session_slots: config.session_slots,
             memory_bytes: policies.most_memory_bytes(),
         };
         let workers = WorkerPool::start(settings, Arc::clone(&metrics));
@@ -46,8 +48,14 @@ impl App {
         let capacity = Capacity::new(config.workers * config.slots as usize, config.queue);
         let directory = config.policies_dir.clone();
         let sandbox = Sandbox::new(workers);
-        let service = Service::new(sandbox, policies, directory, capacity, image, metrics, receipts);
+        let sessions = SessionSettings { most: config.sessions, memory_bytes: config.session_memory_bytes };
+        let store = match config.data_dir.as_deref().filter(|_| config.session_slots > 0) {
+            Some(directory) => Some(Store::open(&directory.join("store.sqlite3")).await.context("opening the store")?),
+            None => None,
+        };
+        let service = Service::new(sandbox, policies, directory, capacity, image, metrics, receipts, sessions, store);
         let service = Arc::new(service);
+        service.look_after_sessions();
         Ok(Self { service, body_bytes: config.body_bytes, drain: config.drain })
     }
 

@@ -36,6 +36,18 @@ pub struct SandboxSettings {
     /// Interpreters alive at once in each worker [default: 32]
     #[arg(long, global = true, env = "PROOFBOX_SLOTS", value_name = "N")]
     pub slots: Option<u32>,
+    /// Interpreters of sessions at once in each worker; the others of all sessions are kept on disk [default: 1024]
+    #[arg(long, global = true, env = "PROOFBOX_SESSION_SLOTS", value_name = "N")]
+    pub session_slots: Option<u32>,
+    /// Bytes that sessions in workers may take together; beyond it those used least recently are kept on disk [default: 1073741824]
+    #[arg(long, global = true, env = "PROOFBOX_SESSION_MEMORY_BYTES", value_name = "BYTES")]
+    pub session_memory_bytes: Option<u64>,
+    /// Sessions at once, in workers and on disk [default: 10000]
+    #[arg(long, global = true, env = "PROOFBOX_SESSIONS", value_name = "N")]
+    pub sessions: Option<usize>,
+    /// Directory for what outlives a request: checkpoints, sessions on disk [default: `proofbox` in the user's data directory]
+    #[arg(long, global = true, env = "PROOFBOX_DATA_DIR", value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
     /// Submissions that may wait for a place; past that the answer is 429 [default: 1024]
     #[arg(long, global = true, env = "PROOFBOX_QUEUE", value_name = "N")]
     pub queue: Option<usize>,
@@ -83,6 +95,14 @@ pub struct Config {
     pub workers: usize,
     /// Interpreters alive at once in each.
     pub slots: u32,
+    /// Interpreters of sessions at once in each.
+    pub session_slots: u32,
+    /// Bytes that sessions in workers may take together.
+    pub session_memory_bytes: u64,
+    /// Sessions at once.
+    pub sessions: usize,
+    /// Directory for what outlives a request; none where there is no place for it.
+    pub data_dir: Option<PathBuf>,
     /// Submissions that may wait.
     pub queue: usize,
     /// Packs over the built-in ones.
@@ -158,6 +178,13 @@ impl Config {
             },
             workers: sandbox.workers.or(file.sandbox.workers).unwrap_or(cores),
             slots: sandbox.slots.or(file.sandbox.slots).unwrap_or(32),
+            session_slots: sandbox.session_slots.or(file.sandbox.session_slots).unwrap_or(1024),
+            session_memory_bytes: sandbox.session_memory_bytes.or(file.sandbox.session_memory_bytes).unwrap_or(1 << 30),
+            sessions: sandbox.sessions.or(file.sandbox.sessions).unwrap_or(10_000),
+            data_dir: sandbox
+                .data_dir
+                .or(file.sandbox.data_dir)
+                .or_else(|| Some(directories::BaseDirs::new()?.data_local_dir().join("proofbox"))),
             queue: sandbox.queue.or(file.sandbox.queue).unwrap_or(1024),
             policies_dir: sandbox.policies_dir.or(file.sandbox.policies_dir),
             listen: server.listen.or(file.server.listen).unwrap_or(SocketAddr::from(([127, 0, 0, 1], 8080))),

@@ -7,7 +7,7 @@
 //!   app                       builds every part once, wires them, drains them
 //!     http                    bytes <-> types, one folder a dialect
 //!       service               what the product does
-//!         policy grader sandbox
+//!         policy grader sandbox store
 //!                       worker       the process wall
 //!                         runtime    the only floor that names wasmtime
 //!           config metrics    settings | counters
@@ -30,5 +30,6 @@ pub mod policy;
 pub mod runtime;
 pub mod sandbox;
 pub mod service;
+pub mod store;
 pub mod syntax;
 pub mod worker;

@@ -32,6 +32,16 @@ pub struct Metrics {
     pub refused_busy: IntCounter,
     /// Workers that were replaced.
     pub worker_restarts: IntCounter,
+    /// Sessions that were made.
+    pub sessions_opened: IntCounter,
+    /// Sessions that ended.
+    pub sessions_ended: IntCounter,
+    /// Sessions that were moved to disk to make room.
+    pub sessions_evicted: IntCounter,
+    /// Sessions that were brought back from disk.
+    pub sessions_restored: IntCounter,
+    /// Bytes that sessions in workers take.
+    pub sessions_memory_bytes: IntGauge,
     /// Snippets that the policy gate looked at, by policy and decision.
     pub scans: IntCounterVec,
     /// Findings that blocked a snippet, by scanner and rule: both are words of ours, or of a policy file.
@@ -79,6 +89,11 @@ impl Metrics {
             ),
             scan_seconds: histogram("proofbox_scan_seconds", "Time that the policy gate took."),
             worker_restarts: counter("proofbox_worker_restarts_total", "Worker processes that were replaced."),
+            sessions_opened: counter("proofbox_sessions_opened_total", "Sessions that were made."),
+            sessions_ended: counter("proofbox_sessions_ended_total", "Sessions that ended."),
+            sessions_evicted: counter("proofbox_sessions_evicted_total", "Sessions moved to disk to make room."),
+            sessions_restored: counter("proofbox_sessions_restored_total", "Sessions brought back from disk."),
+            sessions_memory_bytes: gauge("proofbox_sessions_memory_bytes", "Bytes that sessions in workers take."),
             registry,
         }
     }

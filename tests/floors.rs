@@ -10,7 +10,7 @@ const FLOORS: &[&[&str]] = &[
     &["app"],
     &["http"],
     &["service"],
-    &["grader", "policy", "sandbox"],
+    &["grader", "policy", "sandbox", "store"],
     &["worker"],
     &["runtime"],
     &["config", "metrics", "syntax"],

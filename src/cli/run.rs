@@ -124,7 +124,7 @@ pub fn run(arguments: RunArguments, config: Config) -> anyhow::Result<ExitCode> 
         receipt: None,
         canaries: Vec::new(),
     };
-    let config = Config { workers: 1, slots: 2, ..config };
+    let config = Config { workers: 1, slots: 2, session_slots: 0, ..config };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (executed, image) = runtime.block_on(async {
         let app = App::new(&config).await?;

@@ -20,3 +20,54 @@ impl std::fmt::Display for ExecutionId {
         self.0.fmt(f)
     }
 }
+
+/// One session as the client knows it: UUID version 7, so that ids sort by time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SessionId(Uuid);
+
+/// One checkpoint as the client knows it: UUID version 7, so that ids sort by time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CheckpointId(Uuid);
+
+macro_rules! wire_id {
+    ($name:ident) => {
+        impl $name {
+            /// A new id, unlike any other.
+            pub fn generate() -> Self {
+                Self(Uuid::now_v7())
+            }
+
+            /// The id in this text, with or without hyphens.
+            pub fn parse(text: &str) -> Option<Self> {
+                Uuid::try_parse(text).ok().map(Self)
+            }
+
+            /// Without hyphens.
+            pub fn simple(&self) -> String {
+                self.0.simple().to_string()
+            }
+
+            /// As a UUID.
+            pub fn uuid(&self) -> Uuid {
+                self.0
+            }
+        }
+
+        impl From<Uuid> for $name {
+            fn from(id: Uuid) -> Self {
+                Self(id)
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+wire_id!(SessionId);
+wire_id!(CheckpointId);

@@ -6,6 +6,7 @@ pub mod failure;
 pub mod grant;
 pub mod ids;
 pub mod run;
+pub mod session;
 pub mod submission;
 pub mod value;
 pub mod verdict;

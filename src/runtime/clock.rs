@@ -10,8 +10,10 @@ pub const REALTIME: u32 = 0;
 pub enum Clock {
     /// The machine's.
     Real {
-        /// When the guest started: its monotonic clock begins there.
+        /// When the guest was made.
         started: Instant,
+        /// What its monotonic clock showed then.
+        before: Duration,
     },
     /// Runs on fuel and sleep alone: a fuel unit is a nanosecond, and sleeping costs nothing.
     Virtual {
@@ -23,10 +25,23 @@ pub enum Clock {
 }
 
 impl Clock {
+    /// The machine's, its monotonic clock at its beginning.
+    pub fn real() -> Self {
+        Self::Real { started: Instant::now(), before: Duration::ZERO }
+    }
+
+    /// What the monotonic clock shows, but for a virtual one's fuel.
+    pub fn uptime(&self) -> Duration {
+        match self {
+            Self::Real { started, before } => *before + started.elapsed(),
+            Self::Virtual { slept, .. } => *slept,
+        }
+    }
+
     /// The time on clock `id` in nanoseconds, when `fuel_used` has been used.
     pub fn now(&self, id: u32, fuel_used: u64) -> u64 {
         match self {
-            Self::Real { started } if id != REALTIME => nanoseconds(started.elapsed()),
+            Self::Real { .. } if id != REALTIME => nanoseconds(self.uptime()),
             Self::Real { .. } => nanoseconds(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()),
             Self::Virtual { start_time, slept } => {
                 let running = fuel_used.saturating_add(nanoseconds(*slept));

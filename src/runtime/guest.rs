@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use tokio::sync::OnceCell;
 use wasmtime::{Engine, InstancePre, Linker, Module, Store, Trap};
 use wasmtime_wasi::I32Exit;
 
@@ -20,6 +21,7 @@ use super::metered::{Stopwatch, Times, metered};
 use super::preview1;
 use super::refusals;
 use super::report::Reporter;
+use super::session::Pristine;
 use super::state::{OutputFlood, State, Streams, wasi};
 use super::uses::Uses;
 use crate::domain::grant::Limits;
@@ -30,13 +32,13 @@ use crate::domain::run::{
 use crate::domain::value::Value;
 
 /// Fuel between two looks at the clock and at other guests: about a millisecond.
-const YIELD_INTERVAL: u64 = 10_000_000;
+pub(super) const YIELD_INTERVAL: u64 = 10_000_000;
 
 /// The snippet's file in the working directory.
 const SNIPPET_NAME: &str = "solution.py";
 
 /// What the guest's runner answers when it failed itself.
-const RUNNER_FAILED: i32 = -1;
+pub(super) const RUNNER_FAILED: i32 = -1;
 
 /// We failed; the program is not to blame.
 #[derive(Debug, thiserror::Error)]
@@ -54,7 +56,7 @@ pub enum RunError {
     },
 }
 
-fn by_engine(what: &'static str) -> impl FnOnce(wasmtime::Error) -> RunError {
+pub(super) fn by_engine(what: &'static str) -> impl FnOnce(wasmtime::Error) -> RunError {
     move |error| RunError::Engine { what, reason: format!("{error:#}") }
 }
 
@@ -63,32 +65,30 @@ pub struct Interpreters {
     engine: Engine,
     pre: InstancePre<State>,
     initial_memory_bytes: u64,
-    live: AtomicUsize,
+    live: Arc<AtomicUsize>,
+    /// What checkpoints are compared with; made when the first one is.
+    pub(super) pristine: OnceCell<Pristine>,
 }
 
 /// Counts an interpreter as live for as long as it is kept.
-struct Live<'a>(&'a AtomicUsize);
+pub(super) struct LiveCount(Arc<AtomicUsize>);
 
-impl<'a> Live<'a> {
-    fn count(counter: &'a AtomicUsize) -> Self {
-        counter.fetch_add(1, Ordering::Relaxed);
-        Self(counter)
-    }
-}
-
-impl Drop for Live<'_> {
+impl Drop for LiveCount {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl Interpreters {
-    /// For a worker: up to `slots` at once, none larger than `memory_bytes`.
+    /// For a worker: up to `slots` runs and `session_slots` interpreters of sessions at once, none larger than
+    /// `memory_bytes`.
     ///
     /// # Errors
     /// When the compiled image can't be loaded, or the pool can't be had.
-    pub fn pooled(image: &Image, slots: u32, memory_bytes: u64) -> wasmtime::Result<Self> {
+    pub fn pooled(image: &Image, slots: u32, session_slots: u32, memory_bytes: u64) -> wasmtime::Result<Self> {
         let memory_bytes = usize::try_from(memory_bytes).unwrap_or(usize::MAX);
+        // One more is the pristine one.
+        let slots = slots + session_slots + 1;
         Self::load(engine::pooled(PoolSize { slots, memory_bytes })?, image)
     }
 
@@ -104,7 +104,7 @@ impl Interpreters {
         let pre = linker(&engine)?.instantiate_pre(&module)?;
         let memory = module.get_export("memory").and_then(|export| export.memory().map(wasmtime::MemoryType::minimum));
         let initial_memory_bytes = memory.unwrap_or(0) * 65_536;
-        Ok(Self { engine, pre, initial_memory_bytes, live: AtomicUsize::new(0) })
+        Ok(Self { engine, pre, initial_memory_bytes, live: Arc::default(), pristine: OnceCell::new() })
     }
 
     /// Size of the linear memory that every interpreter starts with.
@@ -115,6 +115,26 @@ impl Interpreters {
     /// Interpreters alive now.
     pub fn live(&self) -> usize {
         self.live.load(Ordering::Relaxed)
+    }
+
+    /// One more is alive.
+    pub(super) fn count_live(&self) -> LiveCount {
+        self.live.fetch_add(1, Ordering::Relaxed);
+        LiveCount(Arc::clone(&self.live))
+    }
+
+    /// A fresh interpreter with the host's side of it, and fuel to start with.
+    pub(super) async fn instantiate(
+        &self,
+        state: State,
+        fuel: u64,
+    ) -> Result<(Store<State>, wasmtime::Instance), RunError> {
+        let mut store = Store::new(&self.engine, state);
+        store.limiter(|state| &mut state.limiter);
+        store.set_fuel(fuel).map_err(by_engine("giving fuel"))?;
+        store.fuel_async_yield_interval(Some(YIELD_INTERVAL)).map_err(by_engine("setting the yield interval"))?;
+        let instance = self.pre.instantiate_async(&mut store).await.map_err(by_engine("making an interpreter"))?;
+        Ok((store, instance))
     }
 
     /// Runs a program to its end or to a limit. Dropping the future stops the guest.
@@ -148,18 +168,14 @@ impl Interpreters {
         role: Role,
     ) -> Result<Outcome, RunError> {
         let began = Instant::now();
-        let live = Live::count(&self.live);
+        let live = self.count_live();
         let mut request = Vec::new();
         request_of(program, &role).encode(&mut request);
         // What it reports are the candidate's failures, too: they are judged when its attempts are known (`graded`).
         let grades = matches!(role, Role::Grader(_));
         let state = state(program, limits, tree, role);
         let stopwatch = Arc::clone(&state.stopwatch);
-        let mut store = Store::new(&self.engine, state);
-        store.limiter(|state| &mut state.limiter);
-        store.set_fuel(limits.fuel).map_err(by_engine("giving fuel"))?;
-        store.fuel_async_yield_interval(Some(YIELD_INTERVAL)).map_err(by_engine("setting the yield interval"))?;
-        let instance = self.pre.instantiate_async(&mut store).await.map_err(by_engine("making an interpreter"))?;
+        let (mut store, instance) = self.instantiate(state, limits.fuel).await?;
         let start = began.elapsed();
 
         let (returned, times) = metered(call(&mut store, instance, &request), stopwatch, limits.wall).await;
@@ -220,7 +236,7 @@ async fn call(store: &mut Store<State>, instance: wasmtime::Instance, request: &
 
 /// Takes what Python had buffered when the guest was stopped (`pending.c`). A guest in such a state that it can't tell
 /// keeps its buffers: nothing depends on them.
-async fn take_pending_output(store: &mut Store<State>, instance: wasmtime::Instance) {
+pub(super) async fn take_pending_output(store: &mut Store<State>, instance: wasmtime::Instance) {
     const FUEL: u64 = 10_000;
     // CPython's buffers have 8 KiB; a guest may have others, or lie.
     const LONGEST: usize = 64 << 10;
@@ -242,7 +258,7 @@ async fn take_pending_output(store: &mut Store<State>, instance: wasmtime::Insta
     }
 }
 
-fn end(returned: Option<wasmtime::Result<i32>>, state: &State, limits: &Limits) -> End {
+pub(super) fn end(returned: Option<wasmtime::Result<i32>>, state: &State, limits: &Limits) -> End {
     let limited = |limit, allowed| End::Limited(LimitHit { limit, allowed });
     let out_of_memory = || limited(Limit::Memory, limits.memory_bytes);
     let error = match returned {
@@ -323,13 +339,13 @@ fn tree(program: &Program, limits: &Limits) -> Result<SharedTree, FilesError> {
     Ok(Arc::new(Mutex::new(tree)))
 }
 
-fn quota(limits: &Limits) -> FilesQuota {
+pub(super) fn quota(limits: &Limits) -> FilesQuota {
     FilesQuota { bytes: limits.files_bytes, count: limits.files_count }
 }
 
 /// Nanoseconds since 1970.
-fn now() -> u64 {
-    Clock::Real { started: Instant::now() }.now(REALTIME, 0)
+pub(super) fn now() -> u64 {
+    Clock::real().now(REALTIME, 0)
 }
 
 fn state(program: &Program, limits: &Limits, tree: &SharedTree, role: Role) -> State {
@@ -344,7 +360,7 @@ fn state(program: &Program, limits: &Limits, tree: &SharedTree, role: Role) -> S
     let mut streams = Streams::new(stdin, limits.output_bytes);
     streams.seat = seat.clone().filter(|seat| seat.side() == Side::Candidate);
     let clock = match deterministic {
-        None => Clock::Real { started: Instant::now() },
+        None => Clock::real(),
         Some(wanted) => Clock::Virtual { start_time: wanted.start_time_nanoseconds, slept: Duration::ZERO },
     };
     State {
@@ -361,6 +377,7 @@ fn state(program: &Program, limits: &Limits, tree: &SharedTree, role: Role) -> S
         uses: Uses::new(program.report_use),
         entropy: Entropy::new(deterministic.map(|wanted| wanted.seed)),
         seat,
+        serving: None,
     }
 }
 

@@ -26,6 +26,16 @@ impl MemoryLimiter {
         self.peak
     }
 
+    /// What it allows, in bytes.
+    pub fn limit(&self) -> u64 {
+        self.limit as u64
+    }
+
+    /// Another call begins: what was refused in the last one is its own.
+    pub fn forget_refusals(&mut self) {
+        self.refused = false;
+    }
+
     /// Whether growth was refused.
     pub fn refused(&self) -> bool {
         self.refused

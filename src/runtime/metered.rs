@@ -36,6 +36,19 @@ impl Stopwatch {
         self.idle.store(idle, Ordering::Relaxed);
     }
 
+    /// Whether the guest sleeps, or waits for another.
+    pub fn rests(&self) -> bool {
+        self.sleeping.load(Ordering::Relaxed) || self.idle.load(Ordering::Relaxed)
+    }
+
+    /// Sleeps in the guest's name, until `woken` at most.
+    pub async fn sleep_until_woken(&self, duration: Duration, woken: impl Future<Output = ()>) {
+        self.sleeping.store(true, Ordering::Relaxed);
+        // Who is woken has slept; who wakes it does not matter.
+        let _ = tokio::time::timeout(duration, woken).await;
+        self.sleeping.store(false, Ordering::Relaxed);
+    }
+
     /// Sleeps in the guest's name.
     pub async fn sleep(&self, duration: Duration) {
         self.sleeping.store(true, Ordering::Relaxed);

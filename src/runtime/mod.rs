@@ -20,6 +20,7 @@ mod preview1;
 mod recipe;
 mod refusals;
 mod report;
+pub mod session;
 mod snapshot;
 mod state;
 mod uses;

@@ -15,6 +15,7 @@ use super::bridge_calls;
 use super::clock::{Clock, REALTIME};
 use super::files::{Call, Descriptors, Errno, OpenHow, PathAt, status};
 use super::report::Told;
+use super::session::Reason;
 use super::state::State;
 
 const WASI: &str = "wasi_snapshot_preview1";
@@ -259,7 +260,21 @@ async fn poll_oneoff(
             Clock::Virtual { slept, .. } => *slept = slept.saturating_add(duration),
             Clock::Real { .. } => {
                 let stopwatch = std::sync::Arc::clone(&state.stopwatch);
-                stopwatch.sleep(duration).await;
+                match &state.serving {
+                    None => stopwatch.sleep(duration).await,
+                    Some(serving) => {
+                        let longest = serving.longest_sleep(stopwatch.execution());
+                        let interrupt = std::sync::Arc::clone(&serving.interrupt);
+                        stopwatch.sleep_until_woken(duration.min(longest), interrupt.asked()).await;
+                        if duration > longest {
+                            interrupt.ask(Reason::Wall);
+                        }
+                        // Who looks after the call trips the guest before it goes on (`Interpreter::call`).
+                        if interrupt.reason().is_some() {
+                            tokio::task::yield_now().await;
+                        }
+                    }
+                }
             }
         }
     }
@@ -329,6 +344,16 @@ fn post(mut caller: Guest, address: u32, length: u32) -> wasmtime::Result<i32> {
     let (memory, state) = State::split(&mut caller)?;
     let start = address as usize;
     let Some(message) = memory.get(start..start.saturating_add(length as usize)) else { return Ok(1) };
+    if let Some(serving) = &mut state.serving {
+        let Ok((told, event)) = serving.reporter.take(message) else { return Ok(1) };
+        if let (Some(event), Some(told)) = (event, &state.streams.told) {
+            told.tell(event);
+        }
+        if let Told::Attempt(tried) = told {
+            state.attempts.record(tried.kind, &tried.operation, &tried.target, false);
+        }
+        return Ok(0);
+    }
     let execution = state.stopwatch.execution();
     let peak_memory_bytes = state.limiter.peak() as u64;
     // Where the tests have an interpreter of their own, what counts is what the candidate has cost.

@@ -32,6 +32,18 @@ pub struct ToldAttempt {
     pub target: String,
 }
 
+impl ToldAttempt {
+    /// From the fields of a message.
+    pub(super) fn parse(mut fields: impl Iterator<Item = Value>) -> Option<Self> {
+        let kind = text(fields.next()?).and_then(|word| AttemptKind::parse(&word))?;
+        // These the host counts itself.
+        if matches!(kind, AttemptKind::Time | AttemptKind::Entropy) {
+            return None;
+        }
+        Some(Self { kind, operation: text(fields.next()?)?, target: text(fields.next()?)? })
+    }
+}
+
 /// What a message asks of others than the report.
 pub enum Told {
     /// Nothing: it is in the report.
@@ -175,15 +187,7 @@ impl Reporter {
                 report.signals = names.into_iter().take(SIGNALS).map(text).collect::<Option<_>>()?;
             }
             "inexpressible" if report.inexpressible.len() < SIGNALS => report.inexpressible.push(text(fields.next()?)?),
-            "attempt" => {
-                let kind = text(fields.next()?).and_then(|word| AttemptKind::parse(&word))?;
-                // These the host counts itself.
-                if matches!(kind, AttemptKind::Time | AttemptKind::Entropy) {
-                    return None;
-                }
-                let (operation, target) = (text(fields.next()?)?, text(fields.next()?)?);
-                return Some(Told::Attempt(ToldAttempt { kind, operation, target }));
-            }
+            "attempt" => return Some(Told::Attempt(ToldAttempt::parse(fields)?)),
             "started" => return Some(Told::Started),
             _ => return None,
         }
@@ -203,7 +207,7 @@ impl Reporter {
 #[derive(Debug)]
 pub struct Refused;
 
-fn text(value: Value) -> Option<String> {
+pub(super) fn text(value: Value) -> Option<String> {
     let mut text = match value {
         Value::Str(text) => text,
         Value::Surrogates(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -222,7 +226,7 @@ fn index(value: Value) -> Option<usize> {
     }
 }
 
-fn line(value: Value) -> Option<u32> {
+pub(super) fn line(value: Value) -> Option<u32> {
     match value {
         Value::Int(line) => u32::try_from(line).ok(),
         _ => None,
@@ -230,7 +234,7 @@ fn line(value: Value) -> Option<u32> {
 }
 
 /// `None` stays `None`; anything else must parse.
-fn optional<T>(value: Value, parse: impl FnOnce(Value) -> Option<T>) -> Option<Option<T>> {
+pub(super) fn optional<T>(value: Value, parse: impl FnOnce(Value) -> Option<T>) -> Option<Option<T>> {
     match value {
         Value::None => Some(None),
         value => parse(value).map(Some),
@@ -259,7 +263,7 @@ fn error(value: Value, paths: &mut Vec<String>) -> Option<ErrorReport> {
     Some(ErrorReport { class, type_name, message, line, traceback })
 }
 
-fn frame(value: Value) -> Option<Frame> {
+pub(super) fn frame(value: Value) -> Option<Frame> {
     let Value::Tuple(fields) = value else { return None };
     let mut fields = fields.into_iter();
     Some(Frame {

@@ -14,6 +14,7 @@ use super::files::{Attempts, Descriptors, Errno, Output, Stdio};
 use super::limiter::MemoryLimiter;
 use super::metered::Stopwatch;
 use super::report::Reporter;
+use super::session::{Serving, Told};
 use super::uses::Uses;
 
 /// A program that writes more than this many times what is kept is stopped: it fills nothing, but never ends either.
@@ -35,6 +36,8 @@ pub struct State {
     pub(super) entropy: Entropy,
     /// Its place in a conversation with another guest.
     pub(super) seat: Option<Seat>,
+    /// The call that it serves now, in a session.
+    pub(super) serving: Option<Serving>,
 }
 
 /// Standard input, output and error.
@@ -44,6 +47,8 @@ pub struct Streams {
     pub(super) stdout: Capture,
     pub(super) stderr: Capture,
     pub(super) seat: Option<Seat>,
+    /// Who is told of output as it comes.
+    pub(super) told: Option<Arc<Told>>,
     flood: u64,
 }
 
@@ -61,6 +66,7 @@ impl Streams {
             stdout: Capture::new(limit),
             stderr: Capture::new(limit),
             seat: None,
+            told: None,
             flood: limit.max(64 << 10).saturating_mul(FLOOD_FACTOR),
         }
     }
@@ -89,11 +95,34 @@ impl Stdio for Streams {
         if let Some(seat) = &self.seat {
             seat.printed(output, bytes);
         }
+        if let Some(told) = &self.told {
+            told.write(output, bytes);
+        }
         Ok(bytes.len())
     }
 }
 
 impl State {
+    /// Of an interpreter that is kept.
+    pub(super) fn kept(memory_bytes: u64, descriptors: Descriptors, clock: Clock) -> Self {
+        Self {
+            wasi: wasi(),
+            memory: None,
+            limiter: MemoryLimiter::new(memory_bytes),
+            clock,
+            stopwatch: Arc::new(Stopwatch::default()),
+            fuel: 0,
+            streams: Streams::new(Vec::new(), 0),
+            descriptors,
+            attempts: Attempts::default(),
+            reporter: Reporter::default(),
+            uses: Uses::default(),
+            entropy: Entropy::new(None),
+            seat: None,
+            serving: None,
+        }
+    }
+
     /// The guest's memory and the rest of its state, to be used together.
     pub(super) fn split<'a>(caller: &'a mut Caller<'_, State>) -> wasmtime::Result<(&'a mut [u8], &'a mut State)> {
         let memory = match caller.data().memory {

@@ -1,4 +1,11 @@
-//! Runs a program, contained: the one way from a [`Program`] and a [`Grant`] to an [`Outcome`].
+//! Runs a program, contained: the one way from a [`Program`] and a [`Grant`] to an [`Outcome`]. Sessions are kept here,
+//! too.
+
+mod session;
+
+use std::sync::atomic::AtomicU64;
+
+pub use session::{AskError, AskEvent, Kept, KeptError};
 
 use crate::domain::grant::Grant;
 use crate::domain::run::{Outcome, Program};
@@ -18,15 +25,16 @@ pub fn check_files(program: &Program, grant: &Grant) -> Result<(), (&'static str
     crate::runtime::check_files(program, grant.limits())
 }
 
-/// Fresh interpreters for whoever holds a grant.
+/// Interpreters for whoever holds a grant.
 pub struct Sandbox {
     workers: WorkerPool,
+    next_session: AtomicU64,
 }
 
 impl Sandbox {
     /// Guests run in these workers.
     pub fn new(workers: WorkerPool) -> Self {
-        Self { workers }
+        Self { workers, next_session: AtomicU64::new(0) }
     }
 
     /// The workers, for those who watch over them.

@@ -317,7 +317,7 @@ impl Service {
         Ok((grader::stdin_stdout(results, &outcomes), outcomes, queue))
     }
 
-    fn count(&self, outcome: &Outcome, queue: Duration) {
+    pub(super) fn count(&self, outcome: &Outcome, queue: Duration) {
         let metrics = Arc::clone(&self.metrics);
         let class = grader::run_only(outcome).class;
         metrics.runs.with_label_values(&[class.word()]).inc();

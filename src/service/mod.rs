@@ -5,6 +5,7 @@ mod completion;
 mod execute;
 mod gate;
 mod receipts;
+mod session;
 mod submit;
 mod suite;
 
@@ -15,6 +16,10 @@ pub use capacity::{Busy, Capacity};
 pub use completion::code_of_completion;
 pub use execute::{ExecuteError, Executed};
 pub use receipts::{KeyError, Receipts};
+pub use session::{
+    CellAsked, CellExecuted, CheckpointInfo, DEFAULT_TTL, LONGEST_TTL, OnExpiry, SessionAsked, SessionError,
+    SessionEvent, SessionInfo, SessionSettings, SessionState,
+};
 pub use suite::{Failed, Finished, SuiteItem};
 
 use crate::grader::lint::Linter;
@@ -22,6 +27,7 @@ use crate::metrics::Metrics;
 use crate::policy::{PackError, Policies};
 use crate::runtime::image::Image;
 use crate::sandbox::Sandbox;
+use crate::store::Store;
 
 /// Snippets that are linted at once: it takes a millisecond or so, beside a run.
 const LINTING_THREADS: usize = 2;
@@ -38,6 +44,8 @@ pub struct Service {
     metrics: Arc<Metrics>,
     receipts: Receipts,
     linter: Linter,
+    sessions: Arc<session::Sessions>,
+    store: Option<Store>,
 }
 
 impl Service {
@@ -50,11 +58,26 @@ impl Service {
         image: Image,
         metrics: Arc<Metrics>,
         receipts: Receipts,
+        sessions: SessionSettings,
+        store: Option<Store>,
     ) -> Self {
         let most_memory_bytes = policies.most_memory_bytes();
         let policies = RwLock::new(Arc::new(policies));
         let linter = Linter::new(LINTING_THREADS);
-        Self { sandbox, policies, policies_directory, most_memory_bytes, capacity, image, metrics, receipts, linter }
+        let sessions = Arc::new(session::Sessions::new(sessions));
+        Self {
+            sandbox,
+            policies,
+            policies_directory,
+            most_memory_bytes,
+            capacity,
+            image,
+            metrics,
+            receipts,
+            linter,
+            sessions,
+            store,
+        }
     }
 
     /// The image that guests start from.

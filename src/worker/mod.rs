@@ -2,10 +2,13 @@
 //!
 //! - [`WorkerPool`] starts one worker a core, watches over them, and replaces those that die or hang;
 //! - [`process::main`] is the worker's own loop (`proofbox worker`, started by the pool alone);
+//! - [`ask`] is what can be asked of a session, which lives in one of them;
 //! - `protocol` is what they say to each other over a Unix socket.
 
+pub mod ask;
 mod pool;
 pub mod process;
 mod protocol;
+mod sessions;
 
-pub use pool::{WorkerError, WorkerPool, WorkerSettings};
+pub use pool::{Asked, Home, WorkerError, WorkerPool, WorkerSettings};

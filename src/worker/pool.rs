@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_util::codec::{FramedRead, FramedWrite};
 
+use super::ask::{Answer, Ask, AskError, AskEvent, SessionNumber};
 use super::protocol::{FromWorker, RunId, ToWorker, decode, encode, framing};
 use crate::domain::grant::Grant;
 use crate::domain::run::{Outcome, Program};
@@ -42,8 +43,10 @@ pub struct WorkerSettings {
     pub image: Image,
     /// Worker processes.
     pub count: usize,
-    /// Interpreters alive at once in each.
+    /// Runs at once in each.
     pub slots: u32,
+    /// Interpreters of sessions at once in each.
+    pub session_slots: u32,
     /// The largest linear memory of any guest.
     pub memory_bytes: u64,
 }
@@ -62,19 +65,58 @@ pub enum WorkerError {
     Failed(String),
 }
 
-type Answer = oneshot::Sender<Result<Outcome, WorkerError>>;
+/// Who waits for what is under way in a worker.
+enum Waiting {
+    /// For a run.
+    Run(oneshot::Sender<Result<Outcome, WorkerError>>),
+    /// For what a session was asked.
+    Ask { answer: oneshot::Sender<Result<Answer, Asked>>, events: Option<mpsc::UnboundedSender<AskEvent>> },
+}
+
+impl Waiting {
+    /// The worker is gone.
+    fn lose(self) {
+        match self {
+            // The receivers may have gone this moment; then nobody is interested.
+            Self::Run(answer) => drop(answer.send(Err(WorkerError::Lost))),
+            Self::Ask { answer, .. } => drop(answer.send(Err(WorkerError::Lost.into()))),
+        }
+    }
+}
+
+/// Why nothing came of what a session was asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Asked {
+    /// The session says so.
+    #[error(transparent)]
+    Refused(#[from] AskError),
+    /// We failed.
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
+}
 
 /// One place in the pool, whoever fills it now.
 struct Place {
     link: Mutex<Option<Link>>,
     process: AtomicU32,
     live: AtomicU32,
+    /// Sessions put there since it last told how many interpreters are alive.
+    sessions: AtomicU32,
+}
+
+/// Where a session lives: a worker process, for as long as that lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Home {
+    place: usize,
+    process: u32,
 }
 
 /// The way to a worker that is ready.
 struct Link {
     frames: mpsc::UnboundedSender<ToWorker>,
-    waiting: HashMap<RunId, Answer>,
+    waiting: HashMap<RunId, Waiting>,
+    /// Which of the processes that have filled the place: sessions end with theirs.
+    process: u32,
 }
 
 /// The workers of one service.
@@ -90,7 +132,12 @@ pub struct WorkerPool {
 impl WorkerPool {
     /// Starts the workers; they become ready in their own time.
     pub fn start(settings: WorkerSettings, metrics: Arc<Metrics>) -> Self {
-        let place = || Place { link: Mutex::new(None), process: AtomicU32::new(0), live: AtomicU32::new(0) };
+        let place = || Place {
+            link: Mutex::new(None),
+            process: AtomicU32::new(0),
+            live: AtomicU32::new(0),
+            sessions: AtomicU32::new(0),
+        };
         let places: Arc<Vec<Place>> = Arc::new(std::iter::repeat_with(place).take(settings.count).collect());
         let changed = Arc::new(Notify::new());
         let (announce, ready) = watch::channel(0);
@@ -145,7 +192,63 @@ impl WorkerPool {
         result
     }
 
-    async fn send(&self, program: Program, grant: &Grant, answer: Answer) -> (&Place, RunId) {
+    /// A worker for a new session: the one that has the least to do, and of these the one with the fewest interpreters.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub async fn place(&self) -> Result<Home, WorkerError> {
+        timeout(NO_WORKER, async {
+            loop {
+                let changed = self.changed.notified();
+                let ready = self.places.iter().enumerate().filter_map(|(index, place)| {
+                    let link = place.link.lock().expect("no holder panics");
+                    let link = link.as_ref()?;
+                    let live = place.live.load(Ordering::Relaxed) + place.sessions.load(Ordering::Relaxed);
+                    Some((link.waiting.len(), live, Home { place: index, process: link.process }))
+                });
+                if let Some((.., home)) = ready.min_by_key(|(waiting, live, _)| (*waiting, *live)) {
+                    self.places[home.place].sessions.fetch_add(1, Ordering::Relaxed);
+                    return home;
+                }
+                changed.await;
+            }
+        })
+        .await
+        .map_err(|_| WorkerError::Unavailable)
+    }
+
+    /// Asks a session something. Dropping the future cancels it; `events` hears what happens meanwhile.
+    ///
+    /// # Errors
+    /// When the session refuses, or its worker is gone.
+    pub async fn ask(
+        &self,
+        home: Home,
+        session: SessionNumber,
+        ask: Ask,
+        events: Option<mpsc::UnboundedSender<AskEvent>>,
+    ) -> Result<Answer, Asked> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let (answer, answered) = oneshot::channel();
+        let place = self.places.get(home.place).ok_or(WorkerError::Lost)?;
+        {
+            let mut link = place.link.lock().expect("no holder panics");
+            let link = link.as_mut().filter(|link| link.process == home.process).ok_or(WorkerError::Lost)?;
+            link.waiting.insert(id, Waiting::Ask { answer, events });
+            let _ = link.frames.send(ToWorker::Ask { id, session, ask });
+        }
+        let cancel = CancelOnDrop { place, id };
+        let result = answered.await.unwrap_or(Err(WorkerError::Lost.into()));
+        std::mem::forget(cancel);
+        result
+    }
+
+    async fn send(
+        &self,
+        program: Program,
+        grant: &Grant,
+        answer: oneshot::Sender<Result<Outcome, WorkerError>>,
+    ) -> (&Place, RunId) {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         loop {
             // Registered before looking, so that no change is missed in between.
@@ -156,7 +259,7 @@ impl WorkerPool {
             if let Some((_, place)) = least.min_by_key(|(waiting, _)| *waiting)
                 && let Some(link) = place.link.lock().expect("no holder panics").as_mut()
             {
-                link.waiting.insert(id, answer);
+                link.waiting.insert(id, Waiting::Run(answer));
                 // A worker that is going has its waiting runs ended by its supervisor, this one among them.
                 let _ = link.frames.send(ToWorker::Run { id, program: Box::new(program), limits: *grant.limits() });
                 return (place, id);
@@ -240,6 +343,7 @@ impl Supervisor {
         let start = ToWorker::Start {
             image: Box::new(settings.image.clone()),
             slots: settings.slots,
+            session_slots: settings.session_slots,
             memory_bytes: settings.memory_bytes,
         };
         outgoing.send(encode(&start)).await?;
@@ -248,8 +352,9 @@ impl Supervisor {
 
         let (frames, mut queue) = mpsc::unbounded_channel();
         let ping = frames.clone();
-        *self.place().link.lock().expect("no holder panics") = Some(Link { frames, waiting: HashMap::new() });
-        self.place().process.store(child.id().unwrap_or(0), Ordering::Relaxed);
+        let process = child.id().unwrap_or(0);
+        *self.place().link.lock().expect("no holder panics") = Some(Link { frames, waiting: HashMap::new(), process });
+        self.place().process.store(process, Ordering::Relaxed);
         self.ready.send_modify(|count| *count += 1);
         self.changed.notify_waiters();
 
@@ -286,21 +391,34 @@ impl Supervisor {
     fn answer(&self, message: FromWorker) {
         match message {
             FromWorker::Ready => {}
-            FromWorker::Pong { live } => self.place().live.store(live, Ordering::Relaxed),
+            FromWorker::Pong { live } => {
+                self.place().live.store(live, Ordering::Relaxed);
+                self.place().sessions.store(0, Ordering::Relaxed);
+            }
+            // The receivers may have gone this moment; then nobody is interested.
             FromWorker::Done { id, result } => {
-                let waiting = self
-                    .place()
-                    .link
-                    .lock()
-                    .expect("no holder panics")
-                    .as_mut()
-                    .and_then(|link| link.waiting.remove(&id));
-                if let Some(answer) = waiting {
-                    // The receiver may have gone this moment; then nobody is interested.
+                if let Some(Waiting::Run(answer)) = self.no_longer_waiting(id) {
                     let _ = answer.send(result.map(|outcome| *outcome).map_err(WorkerError::Failed));
                 }
             }
+            FromWorker::Answered { id, result } => {
+                if let Some(Waiting::Ask { answer, .. }) = self.no_longer_waiting(id) {
+                    let _ = answer.send(result.map_err(Asked::Refused));
+                }
+            }
+            FromWorker::Event { id, event } => {
+                let link = self.place().link.lock().expect("no holder panics");
+                if let Some(Waiting::Ask { events: Some(events), .. }) =
+                    link.as_ref().and_then(|link| link.waiting.get(&id))
+                {
+                    let _ = events.send(event);
+                }
+            }
         }
+    }
+
+    fn no_longer_waiting(&self, id: RunId) -> Option<Waiting> {
+        self.place().link.lock().expect("no holder panics").as_mut()?.waiting.remove(&id)
     }
 
     /// Takes the worker out of the pool; what ran in it is lost.
@@ -311,8 +429,8 @@ impl Supervisor {
         place.live.store(0, Ordering::Relaxed);
         let Some(link) = link else { return };
         self.ready.send_modify(|count| *count -= 1);
-        for (_, answer) in link.waiting {
-            let _ = answer.send(Err(WorkerError::Lost));
+        for (_, waiting) in link.waiting {
+            waiting.lose();
         }
     }
 }

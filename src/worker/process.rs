@@ -12,11 +12,21 @@ use tokio::net::UnixStream;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::AbortHandle;
 use tokio_util::codec::{FramedRead, FramedWrite};
+use tokio_util::sync::CancellationToken;
 
 use super::protocol::{FromWorker, RunId, ToWorker, decode, encode, framing};
+use super::sessions::Sessions;
 use crate::runtime::Interpreters;
 
-type Running = Arc<Mutex<HashMap<RunId, AbortHandle>>>;
+/// How what is under way is ended.
+enum Stop {
+    /// By dropping it.
+    Abort(AbortHandle),
+    /// By telling it: an interpreter that is kept must come to an end itself.
+    Tell(CancellationToken),
+}
+
+type Running = Arc<Mutex<HashMap<RunId, Stop>>>;
 
 /// Serves the front process on standard input, which is a Unix socket, until that is closed.
 ///
@@ -40,11 +50,11 @@ async fn serve() -> anyhow::Result<()> {
     let mut outgoing = FramedWrite::new(write, framing());
 
     let first = incoming.next().await.context("the front process said nothing")??;
-    let ToWorker::Start { image, slots, memory_bytes } = decode(&first)? else {
+    let ToWorker::Start { image, slots, session_slots, memory_bytes } = decode(&first)? else {
         anyhow::bail!("the first frame must be Start")
     };
     let interpreters = Arc::new(
-        Interpreters::pooled(&image, slots, memory_bytes)
+        Interpreters::pooled(&image, slots, session_slots, memory_bytes)
             .map_err(|error| anyhow::anyhow!("loading the image: {error:#}"))?,
     );
 
@@ -58,6 +68,7 @@ async fn serve() -> anyhow::Result<()> {
     });
     answers.send(FromWorker::Ready)?;
     let running = Running::default();
+    let sessions = Sessions::new(Arc::clone(&interpreters));
     // The front process spreads runs evenly; when a worker is missing, those that are left get more than they hold.
     let free = Arc::new(Semaphore::new(slots as usize));
     while let Some(frame) = incoming.next().await {
@@ -66,10 +77,24 @@ async fn serve() -> anyhow::Result<()> {
             ToWorker::Ping => {
                 answers.send(FromWorker::Pong { live: u32::try_from(interpreters.live()).unwrap_or(u32::MAX) })?
             }
-            ToWorker::Cancel { id } => {
-                if let Some(task) = running.lock().expect("no holder panics").remove(&id) {
-                    task.abort();
-                }
+            ToWorker::Cancel { id } => match running.lock().expect("no holder panics").remove(&id) {
+                Some(Stop::Abort(task)) => task.abort(),
+                Some(Stop::Tell(cancelled)) => cancelled.cancel(),
+                None => {}
+            },
+            ToWorker::Ask { id, session, ask } => {
+                let (sessions, answers, done) = (sessions.clone(), answers.clone(), Arc::clone(&running));
+                let cancelled = CancellationToken::new();
+                let events = {
+                    let answers = answers.clone();
+                    Arc::new(move |event| drop(answers.send(FromWorker::Event { id, event })))
+                };
+                running.lock().expect("no holder panics").insert(id, Stop::Tell(cancelled.clone()));
+                tokio::spawn(async move {
+                    let result = sessions.answer(session, ask, events, cancelled).await;
+                    done.lock().expect("no holder panics").remove(&id);
+                    let _ = answers.send(FromWorker::Answered { id, result });
+                });
             }
             ToWorker::Run { id, program, limits } => {
                 let (interpreters, answers, done, free) =
@@ -91,7 +116,7 @@ async fn serve() -> anyhow::Result<()> {
                     // The writer is gone only when the front process is, and then so are we.
                     let _ = answers.send(FromWorker::Done { id, result });
                 });
-                entered.insert(id, task.abort_handle());
+                entered.insert(id, Stop::Abort(task.abort_handle()));
             }
         }
     }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::bytes::Bytes;
 use tokio_util::codec::LengthDelimitedCodec;
 
+use super::ask::{Answer, Ask, AskError, AskEvent, SessionNumber};
 use crate::domain::grant::Limits;
 use crate::domain::run::{Outcome, Program};
 use crate::runtime::image::Image;
@@ -22,8 +23,10 @@ pub enum ToWorker {
     Start {
         /// What to run guests from.
         image: Box<Image>,
-        /// Interpreters alive at once.
+        /// Runs at once.
         slots: u32,
+        /// Interpreters of sessions at once.
+        session_slots: u32,
         /// The largest linear memory of any guest.
         memory_bytes: u64,
     },
@@ -35,6 +38,15 @@ pub enum ToWorker {
         program: Box<Program>,
         /// How far.
         limits: Limits,
+    },
+    /// Do something with a session.
+    Ask {
+        /// Its name in the answer.
+        id: RunId,
+        /// Which session.
+        session: SessionNumber,
+        /// What.
+        ask: Ask,
     },
     /// Nobody waits for this run any more.
     Cancel {
@@ -56,6 +68,20 @@ pub enum FromWorker {
         id: RunId,
         /// How; `Err` when we failed.
         result: Result<Box<Outcome>, String>,
+    },
+    /// Something happens in what was asked.
+    Event {
+        /// Which.
+        id: RunId,
+        /// What.
+        event: AskEvent,
+    },
+    /// What was asked is done.
+    Answered {
+        /// Which.
+        id: RunId,
+        /// How.
+        result: Result<Answer, AskError>,
     },
     /// Alive.
     Pong {

@@ -151,6 +151,17 @@ impl Tree {
         }
     }
 
+    /// Bytes of a file; links are followed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tree::read_file`].
+    pub fn length_of(&self, path: &str) -> Result<u64, FilesError> {
+        let path = HostPath::parse("read", path)?;
+        let place = self.find(&path, LastLink::Follow).map_err(|fault| refused("read", &path, fault))?;
+        Ok(self.length(place))
+    }
+
     /// What is at a path. A symbolic link is shown itself.
     ///
     /// # Errors

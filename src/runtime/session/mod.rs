@@ -1,0 +1,267 @@
+//! Sessions as a worker has them: a tree of files, and interpreters over it that are kept.
+//!
+//! - [`Session`] serves calls, each context its own in order;
+//! - `interpreter` is one of them: it is interrupted, not ended, where that can be;
+//! - `checkpoint` turns a session into bytes and back.
+
+mod cell;
+mod checkpoint;
+mod files;
+mod interpreter;
+mod interrupt;
+mod output;
+mod pagemap;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::files::{Base, Descriptors, FilesError, FilesUsage, SharedTree, lock};
+use super::guest::{self, Interpreters, RunError};
+use crate::domain::grant::Limits;
+use crate::domain::run::File;
+use crate::domain::session::{Cell, CellLimits, CellOutcome, ContextNumber, DEFAULT_CONTEXT, Footprint, Opening};
+use crate::domain::value::Value;
+pub use checkpoint::{CheckpointError, Pristine};
+pub use files::{entry_of, file_refused};
+use interpreter::Interpreter;
+pub use interpreter::Serving;
+use interrupt::Interrupt;
+pub use interrupt::Reason;
+pub use output::{Sink, Told};
+
+/// Contexts that one session may have.
+pub const CONTEXTS: usize = 32;
+
+/// Files and interpreters that are kept.
+pub struct Session {
+    interpreters: Arc<Interpreters>,
+    tree: SharedTree,
+    limits: Limits,
+    env: Vec<(String, String)>,
+    contexts: Mutex<BTreeMap<ContextNumber, Arc<Context>>>,
+}
+
+/// One interpreter of a session; made at its first call.
+struct Context {
+    /// Where it starts.
+    cwd: Option<String>,
+    /// Calls that it has served.
+    calls: AtomicU64,
+    interrupt: Arc<Interrupt>,
+    /// A call is being served.
+    busy: AtomicBool,
+    interpreter: Arc<tokio::sync::Mutex<Option<Interpreter>>>,
+}
+
+impl Context {
+    fn new(cwd: Option<String>) -> Self {
+        Self::with(cwd, 0, None)
+    }
+}
+
+/// A call that a session could not take.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// There is no such context.
+    #[error("there is no context {0}")]
+    NoContext(ContextNumber),
+    /// No more contexts.
+    #[error("{0}")]
+    TooMany(String),
+    /// Nobody waits for it any more, and it had not begun.
+    #[error("cancelled")]
+    Cancelled,
+    /// It can't be put into the sandbox.
+    #[error(transparent)]
+    Files(#[from] FilesError),
+    /// It can't be saved or restored.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// We failed.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+impl Session {
+    /// A new one.
+    ///
+    /// # Errors
+    /// When a file can't be put into it.
+    pub fn open(interpreters: Arc<Interpreters>, opening: Opening) -> Result<Self, SessionError> {
+        let Opening { limits, env, files } = opening;
+        let now = guest::now();
+        let mut tree = Base::bare().tree(guest::quota(&limits), now);
+        for File { path, content } in &files {
+            tree.write_file(path, content, now)?;
+        }
+        let contexts = BTreeMap::from([(DEFAULT_CONTEXT, Arc::new(Context::new(None)))]);
+        Ok(Self { interpreters, tree: Arc::new(Mutex::new(tree)), limits, env, contexts: Mutex::new(contexts) })
+    }
+
+    /// Its files.
+    pub fn tree(&self) -> &SharedTree {
+        &self.tree
+    }
+
+    fn contexts(&self) -> MutexGuard<'_, BTreeMap<ContextNumber, Arc<Context>>> {
+        self.contexts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn context(&self, number: ContextNumber) -> Result<Arc<Context>, SessionError> {
+        self.contexts().get(&number).cloned().ok_or(SessionError::NoContext(number))
+    }
+
+    /// One more context, that starts in `cwd`.
+    ///
+    /// # Errors
+    /// When there are too many.
+    pub fn add_context(&self, number: ContextNumber, cwd: Option<String>) -> Result<(), SessionError> {
+        let mut contexts = self.contexts();
+        if contexts.len() >= CONTEXTS {
+            return Err(SessionError::TooMany(format!("a session has at most {CONTEXTS} contexts")));
+        }
+        contexts.entry(number).or_insert_with(|| Arc::new(Context::new(cwd)));
+        Ok(())
+    }
+
+    /// Ends a context; a call that it serves is interrupted.
+    ///
+    /// # Errors
+    /// When there is no such context.
+    pub fn remove_context(&self, number: ContextNumber) -> Result<(), SessionError> {
+        let removed = self.contexts().remove(&number).ok_or(SessionError::NoContext(number))?;
+        removed.interrupt.ask(Reason::Asked);
+        Ok(())
+    }
+
+    /// Takes a context's interpreter away, and with it its namespace: the next call finds a fresh one. A call that it
+    /// serves is interrupted.
+    ///
+    /// # Errors
+    /// When there is no such context.
+    pub async fn restart(&self, number: ContextNumber) -> Result<(), SessionError> {
+        let context = self.context(number)?;
+        if context.busy.load(Ordering::Relaxed) {
+            context.interrupt.ask(Reason::Asked);
+        }
+        *context.interpreter.lock().await = None;
+        context.calls.store(0, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Interrupts the call that a context serves now; whether there was one.
+    ///
+    /// # Errors
+    /// When there is no such context.
+    pub fn interrupt(&self, number: ContextNumber) -> Result<bool, SessionError> {
+        let context = self.context(number)?;
+        let busy = context.busy.load(Ordering::Relaxed);
+        if busy {
+            context.interrupt.ask(Reason::Asked);
+        }
+        Ok(busy)
+    }
+
+    /// Interrupts all that it does: it is going away.
+    pub fn close(&self) {
+        for context in self.contexts().values() {
+            context.interrupt.ask(Reason::Asked);
+        }
+    }
+
+    /// Carries out a call, after those that came before it. `sink` is told what happens as it happens. Not to be
+    /// dropped once it has begun (see [`Interpreter::call`]): `gone` interrupts it.
+    ///
+    /// # Errors
+    /// When there is no such context, or no interpreter to be had.
+    pub async fn call(
+        &self,
+        number: ContextNumber,
+        cell: &Cell,
+        limits: &CellLimits,
+        sink: Option<Sink>,
+        gone: &CancellationToken,
+    ) -> Result<CellOutcome, SessionError> {
+        let context = self.context(number)?;
+        let mut place = tokio::select! {
+            biased;
+            () = gone.cancelled() => return Err(SessionError::Cancelled),
+            place = context.interpreter.lock() => place,
+        };
+        context.interrupt.forget();
+        context.busy.store(true, Ordering::Relaxed);
+        let _rest = Rest(&context.busy);
+        let interpreter = match &mut *place {
+            Some(interpreter) => interpreter,
+            None => {
+                let descriptors = Descriptors::new(Arc::clone(&self.tree));
+                let memory_bytes = self.limits.memory_bytes;
+                place.insert(Interpreter::new(&self.interpreters, memory_bytes, descriptors, Duration::ZERO).await?)
+            }
+        };
+        let calls = context.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut request = Vec::new();
+        self.request(cell, &context, calls, interpreter.started).encode(&mut request);
+        let call = interpreter.call(&request, limits, &context.interrupt, sink);
+        let interrupt = async {
+            gone.cancelled().await;
+            context.interrupt.ask(Reason::Asked);
+            std::future::pending::<std::convert::Infallible>().await
+        };
+        let mut outcome = tokio::select! {
+            outcome = call => outcome,
+            never = interrupt => match never {},
+        };
+        outcome.number = calls;
+        if outcome.lost {
+            *place = None;
+        }
+        Ok(outcome)
+    }
+
+    /// The request as `session.cell` takes it.
+    fn request(&self, cell: &Cell, context: &Context, calls: u64, started: bool) -> Value {
+        let variables = |env: &[(String, String)]| {
+            Value::Dict(env.iter().map(|(name, value)| (Value::str(name), Value::str(value))).collect())
+        };
+        let first = |value: Value, otherwise: Value| if started { otherwise } else { value };
+        let fields = [
+            // As bytes: the source is read as a file is.
+            ("cell", Value::Bytes(cell.source.as_bytes().to_vec())),
+            ("number", Value::Int(i64::try_from(calls).unwrap_or(i64::MAX))),
+            ("env", first(variables(&self.env), Value::Dict(Vec::new()))),
+            ("cell_env", variables(&cell.env)),
+            ("cwd", first(context.cwd.as_ref().map_or(Value::None, Value::str), Value::None)),
+            ("seed", Value::None),
+            ("value", Value::Bool(cell.value)),
+        ];
+        Value::Dict(fields.into_iter().map(|(name, value)| (Value::str(name), value)).collect())
+    }
+
+    /// What it takes now. Contexts that serve a call are counted with the memory that they had before it.
+    pub fn footprint(&self) -> Footprint {
+        let contexts: Vec<Arc<Context>> = self.contexts().values().cloned().collect();
+        let FilesUsage { bytes, count } = lock(&self.tree).usage();
+        let mut footprint =
+            Footprint { memory_bytes: 0, files_bytes: bytes, files_count: count, contexts: contexts.len() as u32 };
+        for context in &contexts {
+            let Ok(place) = context.interpreter.try_lock() else { continue };
+            let pages = place.as_ref().and_then(|interpreter| interpreter.own_pages().ok()).unwrap_or_default();
+            footprint.memory_bytes += (pages.iter().map(ExactSizeIterator::len).sum::<usize>() * pagemap::PAGE) as u64;
+        }
+        footprint
+    }
+}
+
+/// Says that a context is at rest again.
+struct Rest<'a>(&'a AtomicBool);
+
+impl Drop for Rest<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}

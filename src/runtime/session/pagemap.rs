@@ -1,0 +1,172 @@
+//! Which pages of a guest's memory are its own: written since it was made from the image, or in an earlier life of its
+//! slot. All others are the image's, shared by all guests.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::sync::OnceLock;
+
+/// Bytes of a page, here and in a checkpoint.
+pub const PAGE: usize = 4096;
+
+/// `struct pm_scan_arg` of `linux/fs.h`.
+#[repr(C)]
+#[derive(Default)]
+struct Scan {
+    size: u64,
+    flags: u64,
+    start: u64,
+    end: u64,
+    walk_end: u64,
+    regions: u64,
+    regions_length: u64,
+    most_pages: u64,
+    inverted: u64,
+    all_of: u64,
+    any_of: u64,
+    returned: u64,
+}
+
+/// `struct page_region`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Region {
+    start: u64,
+    end: u64,
+    categories: u64,
+}
+
+/// `_IOWR('f', 16, struct pm_scan_arg)`.
+const PAGEMAP_SCAN: libc::c_ulong = 0xC060_6610;
+const IS_FILE: u64 = 1 << 2;
+const IS_PRESENT: u64 = 1 << 3;
+const IS_SWAPPED: u64 = 1 << 4;
+const IS_ZERO_PAGE: u64 = 1 << 5;
+
+/// Regions asked for at once.
+const REGIONS: usize = 512;
+
+/// The pages of its own in `bytes` bytes at `base`, as ranges of page numbers counted from there.
+///
+/// # Errors
+/// When the kernel does not tell: there is no `/proc`.
+pub fn own_pages(base: *const u8, bytes: usize) -> io::Result<Vec<Range<usize>>> {
+    static PAGEMAP: OnceLock<File> = OnceLock::new();
+    let pagemap = match PAGEMAP.get() {
+        Some(file) => file,
+        None => {
+            let opened = File::open("/proc/self/pagemap")?;
+            PAGEMAP.get_or_init(|| opened)
+        }
+    };
+    match scan(pagemap, base as u64, bytes as u64) {
+        // Before Linux 6.7.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOTTY | libc::EINVAL)) => {
+            read(pagemap, base as u64, bytes)
+        }
+        other => other,
+    }
+}
+
+fn scan(pagemap: &File, base: u64, bytes: u64) -> io::Result<Vec<Range<usize>>> {
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let mut regions = [Region::default(); REGIONS];
+    let mut start = base;
+    let end = base + bytes;
+    while start < end {
+        let mut asked = Scan {
+            size: size_of::<Scan>() as u64,
+            start,
+            end,
+            regions: regions.as_mut_ptr() as u64,
+            regions_length: REGIONS as u64,
+            inverted: IS_FILE | IS_ZERO_PAGE,
+            all_of: IS_FILE | IS_ZERO_PAGE,
+            any_of: IS_PRESENT | IS_SWAPPED,
+            returned: IS_PRESENT,
+            ..Scan::default()
+        };
+        // SAFETY: `asked` has the layout that the kernel defines for this call, and outlives it; `regions` has room for
+        // as many as it says. The kernel writes to these two only.
+        let count = unsafe { libc::ioctl(pagemap.as_raw_fd(), PAGEMAP_SCAN, &raw mut asked) };
+        let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
+        for region in &regions[..count.min(REGIONS)] {
+            add(&mut found, page(region.start - base)..page(region.end - base));
+        }
+        // It must come forward, whatever the kernel says.
+        start = if count < REGIONS && asked.walk_end < end { end } else { asked.walk_end.max(start + PAGE as u64) };
+    }
+    Ok(found)
+}
+
+/// The same from the list of pages, that every kernel has.
+fn read(pagemap: &File, base: u64, bytes: usize) -> io::Result<Vec<Range<usize>>> {
+    const PRESENT: u64 = 1 << 63;
+    const SWAPPED: u64 = 1 << 62;
+    const FILE: u64 = 1 << 61;
+    let pages = bytes / PAGE;
+    let mut found = Vec::new();
+    let mut entries = vec![0u8; 8 * pages.min(8192)];
+    let mut first = 0;
+    while first < pages {
+        let count = (pages - first).min(8192);
+        let entries = &mut entries[..8 * count];
+        pagemap.read_exact_at(entries, (base / PAGE as u64 + first as u64) * 8)?;
+        for (index, entry) in entries.chunks_exact(8).enumerate() {
+            let entry = u64::from_le_bytes(std::array::from_fn(|byte| entry[byte]));
+            if entry & (PRESENT | SWAPPED) != 0 && entry & FILE == 0 {
+                add(&mut found, first + index..first + index + 1);
+            }
+        }
+        first += count;
+    }
+    Ok(found)
+}
+
+fn page(offset: u64) -> usize {
+    offset as usize / PAGE
+}
+
+fn add(found: &mut Vec<Range<usize>>, range: Range<usize>) {
+    match found.last_mut() {
+        Some(last) if last.end == range.start => last.end = range.end,
+        _ => found.push(range),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A private mapping of a file of `pages` pages, with the file.
+    fn mapped(pages: usize) -> (File, *mut u8) {
+        let file = tempfile::tempfile().expect("a temporary file");
+        file.write_all_at(&vec![7; pages * PAGE], 0).expect("room for it");
+        // SAFETY: a new mapping, wherever the kernel likes; it is leaked.
+        let base = unsafe {
+            let flags = libc::PROT_READ | libc::PROT_WRITE;
+            libc::mmap(std::ptr::null_mut(), pages * PAGE, flags, libc::MAP_PRIVATE, file.as_raw_fd(), 0)
+        };
+        assert_ne!(base, libc::MAP_FAILED);
+        (file, base.cast())
+    }
+
+    #[test]
+    fn pages_that_were_written_are_found_and_those_that_were_read_are_not() {
+        let (_file, base) = mapped(2000);
+        let expected: Vec<Range<usize>> = (0..1500).step_by(2).map(|page| page..page + 1).collect();
+        for range in &expected {
+            // SAFETY: inside the mapping.
+            unsafe { base.add(range.start * PAGE + 5).write_volatile(1) };
+        }
+        for page in 0..2000 {
+            // SAFETY: inside the mapping.
+            unsafe { base.add(page * PAGE).read_volatile() };
+        }
+        assert_eq!(own_pages(base, 2000 * PAGE).expect("the kernel tells"), expected);
+        let pagemap = File::open("/proc/self/pagemap").expect("there is /proc");
+        assert_eq!(read(&pagemap, base as u64, 2000 * PAGE).expect("the kernel tells"), expected);
+    }
+}

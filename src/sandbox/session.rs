@@ -1,0 +1,201 @@
+//! Sessions: interpreters and files that are kept in a worker.
+
+use std::sync::atomic::Ordering;
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::Sandbox;
+use crate::domain::grant::{Grant, Limits};
+use crate::domain::run::File;
+use crate::domain::session::{Cell, CellLimits, CellOutcome, ContextNumber, FileAnswer, FileAsk, Footprint, Opening};
+use crate::worker::ask::{Answer, Ask, SessionNumber};
+pub use crate::worker::ask::{AskError, AskEvent};
+use crate::worker::{Asked, Home, WorkerError};
+
+/// A session that lives in a worker. It ends with the worker, or by [`Sandbox::close`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Kept {
+    home: Home,
+    number: SessionNumber,
+}
+
+/// Why a session did not do what it was asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeptError {
+    /// It says so.
+    #[error(transparent)]
+    Refused(AskError),
+    /// The worker that it lived in is gone, and it with it.
+    #[error("the worker process of the session ended, and the session with it")]
+    Lost,
+    /// We failed.
+    #[error("the sandbox failed: {0}")]
+    Failed(WorkerError),
+}
+
+impl From<Asked> for KeptError {
+    fn from(error: Asked) -> Self {
+        match error {
+            Asked::Refused(AskError::NoSession) | Asked::Worker(WorkerError::Lost) => Self::Lost,
+            Asked::Refused(refused) => Self::Refused(refused),
+            Asked::Worker(error) => Self::Failed(error),
+        }
+    }
+}
+
+impl From<WorkerError> for KeptError {
+    fn from(error: WorkerError) -> Self {
+        Asked::Worker(error).into()
+    }
+}
+
+impl Sandbox {
+    fn number(&self) -> SessionNumber {
+        self.next_session.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A new session. Its interpreter is made at its first call.
+    ///
+    /// # Errors
+    /// When a file can't be put into it, or there is no worker.
+    pub async fn open(&self, grant: &Grant, env: Vec<(String, String)>, files: Vec<File>) -> Result<Kept, KeptError> {
+        let kept = Kept { home: self.workers.place().await?, number: self.number() };
+        let opening = Opening { limits: *grant.limits(), env, files };
+        self.ask(kept, Ask::Open(Box::new(opening)), None).await?;
+        Ok(kept)
+    }
+
+    /// A session from a checkpoint.
+    ///
+    /// # Errors
+    /// When the checkpoint is damaged, or there is no room.
+    pub async fn load(&self, bytes: Vec<u8>, limits: &Limits) -> Result<(Kept, Footprint), KeptError> {
+        let kept = Kept { home: self.workers.place().await?, number: self.number() };
+        Ok((kept, self.reload(kept, bytes, limits).await?))
+    }
+
+    /// Puts a checkpoint in the place of a session.
+    ///
+    /// # Errors
+    /// When the checkpoint is damaged, or there is no room; the session is as it was.
+    pub async fn reload(&self, kept: Kept, bytes: Vec<u8>, limits: &Limits) -> Result<Footprint, KeptError> {
+        self.footprint_of(kept, Ask::Load { bytes, limits: *limits }).await
+    }
+
+    /// Ends a session.
+    ///
+    /// # Errors
+    /// When it is gone already.
+    pub async fn close(&self, kept: Kept) -> Result<(), KeptError> {
+        self.ask(kept, Ask::Close, None).await.map(drop)
+    }
+
+    /// Carries out a call, after those that came before it. Dropping the future interrupts it.
+    ///
+    /// # Errors
+    /// When it could not be carried out; however it ends, that is a [`CellOutcome`].
+    pub async fn call(
+        &self,
+        kept: Kept,
+        context: ContextNumber,
+        cell: Cell,
+        limits: CellLimits,
+        events: Option<UnboundedSender<AskEvent>>,
+    ) -> Result<(CellOutcome, Footprint), KeptError> {
+        match self.ask(kept, Ask::Call { context, cell: Box::new(cell), limits }, events).await? {
+            Answer::Called(outcome, footprint) => Ok((*outcome, footprint)),
+            _ => Err(strange()),
+        }
+    }
+
+    /// Interrupts the call that a context serves; whether there was one.
+    ///
+    /// # Errors
+    /// When there is no such context.
+    pub async fn interrupt(&self, kept: Kept, context: ContextNumber) -> Result<bool, KeptError> {
+        match self.ask(kept, Ask::Interrupt { context }, None).await? {
+            Answer::Interrupted(there_was) => Ok(there_was),
+            _ => Err(strange()),
+        }
+    }
+
+    /// One more context, that starts in `cwd`.
+    ///
+    /// # Errors
+    /// When there are too many.
+    pub async fn add_context(&self, kept: Kept, context: ContextNumber, cwd: Option<String>) -> Result<(), KeptError> {
+        self.ask(kept, Ask::AddContext { context, cwd }, None).await.map(drop)
+    }
+
+    /// One context less.
+    ///
+    /// # Errors
+    /// When there is no such context.
+    pub async fn remove_context(&self, kept: Kept, context: ContextNumber) -> Result<(), KeptError> {
+        self.ask(kept, Ask::RemoveContext { context }, None).await.map(drop)
+    }
+
+    /// Gives a context a fresh interpreter; the files stay.
+    ///
+    /// # Errors
+    /// When there is no such context.
+    pub async fn restart(&self, kept: Kept, context: ContextNumber) -> Result<(), KeptError> {
+        self.ask(kept, Ask::Restart { context }, None).await.map(drop)
+    }
+
+    /// Does something with the files of a session.
+    ///
+    /// # Errors
+    /// What a client can put right.
+    pub async fn files(&self, kept: Kept, ask: FileAsk) -> Result<FileAnswer, KeptError> {
+        match self.ask(kept, Ask::Files(ask), None).await? {
+            Answer::File(answer) => Ok(answer),
+            _ => Err(strange()),
+        }
+    }
+
+    /// The session as bytes, when its calls have ended.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub async fn save(&self, kept: Kept) -> Result<Vec<u8>, KeptError> {
+        match self.ask(kept, Ask::Save, None).await? {
+            Answer::Saved(bytes) => Ok(bytes),
+            _ => Err(strange()),
+        }
+    }
+
+    /// `count` sessions in the state of this one, when its calls have ended; and what each takes. All or none.
+    ///
+    /// # Errors
+    /// When there is no room for them.
+    pub async fn fork(&self, kept: Kept, count: usize) -> Result<(Vec<Kept>, Footprint), KeptError> {
+        let into: Vec<SessionNumber> = std::iter::repeat_with(|| self.number()).take(count).collect();
+        let footprint = self.footprint_of(kept, Ask::Fork { into: into.clone() }).await?;
+        Ok((into.into_iter().map(|number| Kept { home: kept.home, number }).collect(), footprint))
+    }
+
+    /// What a session takes.
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub async fn footprint(&self, kept: Kept) -> Result<Footprint, KeptError> {
+        self.footprint_of(kept, Ask::Footprint).await
+    }
+
+    async fn footprint_of(&self, kept: Kept, ask: Ask) -> Result<Footprint, KeptError> {
+        match self.ask(kept, ask, None).await? {
+            Answer::Footprint(footprint) => Ok(footprint),
+            _ => Err(strange()),
+        }
+    }
+
+    async fn ask(&self, kept: Kept, ask: Ask, events: Option<UnboundedSender<AskEvent>>) -> Result<Answer, KeptError> {
+        Ok(self.workers.ask(kept.home, kept.number, ask, events).await?)
+    }
+}
+
+/// An answer to another question.
+fn strange() -> KeptError {
+    KeptError::Failed(WorkerError::Failed("it answered what it was not asked".to_owned()))
+}

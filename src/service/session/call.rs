@@ -1,0 +1,329 @@
+//! Code for a session: gate, order, limits, and what is told meanwhile.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+use super::{Session, SessionError};
+use crate::domain::grant::AskedLimits;
+use crate::domain::ids::{ExecutionId, SessionId};
+use crate::domain::run::Program;
+use crate::domain::session::{Cell, CellEvent, CellLimits, ContextNumber, Display, Raised};
+use crate::domain::submission::Submission;
+use crate::domain::verdict::Status;
+use crate::grader;
+use crate::policy::{Decision, Refusal};
+use crate::sandbox::AskEvent;
+use crate::service::execute::executed;
+use crate::service::gate::judge_attempts;
+use crate::service::{Busy, ExecuteError, Executed, Service};
+
+/// Calls of one session that are served or wait.
+const MOST_WAITING: u32 = 64;
+
+/// What happens while a call runs.
+pub type SessionEvent = CellEvent;
+
+/// Code for a session.
+#[derive(Clone, Debug)]
+pub struct CellAsked {
+    /// The code.
+    pub code: String,
+    /// The field of the request that it came in.
+    pub code_field: &'static str,
+    /// Where it runs.
+    pub context: ContextNumber,
+    /// Set for this call only.
+    pub env: Vec<(String, String)>,
+    /// Limits of this call; where it is silent, those of the session.
+    pub limits: AskedLimits,
+    /// Whether the value of the last expression is wanted.
+    pub value: bool,
+}
+
+/// What became of it.
+#[derive(Debug)]
+pub struct CellExecuted {
+    /// As of a snippet.
+    pub executed: Executed,
+    /// How many calls its context has served.
+    pub number: u64,
+    /// What was shown.
+    pub displays: Vec<Display>,
+    /// The exception that ended it, whole.
+    pub raised: Option<Raised>,
+    /// Somebody interrupted it.
+    pub interrupted: bool,
+    /// The interpreter was lost, and with it the namespace; the files are kept.
+    pub restarted: bool,
+}
+
+/// Counts a call as waiting or served for as long as it is kept.
+struct Waiting<'a>(&'a Session);
+
+impl<'a> Waiting<'a> {
+    fn enter(session: &'a Session) -> Result<Self, Busy> {
+        let before = session.waiting.fetch_add(1, Ordering::Relaxed);
+        let waiting = Self(session);
+        if before >= MOST_WAITING { Err(Busy { retry_after: Duration::from_secs(1) }) } else { Ok(waiting) }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+        self.0.used();
+    }
+}
+
+impl Service {
+    /// Carries out code in a session, after the calls that came before it. `events` hears what happens meanwhile.
+    /// Dropping the future interrupts it.
+    ///
+    /// # Errors
+    /// When nothing was run; see [`SessionError`].
+    pub async fn call_session(
+        &self,
+        id: SessionId,
+        asked: CellAsked,
+        events: Option<UnboundedSender<SessionEvent>>,
+    ) -> Result<CellExecuted, SessionError> {
+        let session = self.sessions.get(id)?;
+        let arrived = Instant::now();
+        let _waiting = Waiting::enter(&session)?;
+        let CellAsked { code, code_field, context, env, limits, value } = asked;
+        let policies = self.policies();
+        let pack = policies.pack(&session.policy)?;
+        let granted = granted(&session, pack.ceiling.grant(&limits).map_err(Refusal::from)?.limits(), &limits);
+        if code.len() > pack.request.code_bytes {
+            let allowed = pack.request.code_bytes;
+            return Err(ExecuteError::TooLarge { field: code_field, asked: code.len(), allowed, unit: "bytes" }.into());
+        }
+        let mut submission = submission_of(python_of(&code).into_owned(), code_field, &session);
+        let scanned = self.gate(pack, &session.grant, &mut submission).await?;
+        if scanned.report.decision == Decision::Block {
+            let number = session.calls.load(Ordering::Relaxed);
+            let executed = self.blocked(&submission, &session.grant, scanned);
+            return Ok(blocked(executed, number));
+        }
+        let code = merged(code, submission.program.code);
+
+        let order = {
+            let mut order = session.order.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            Arc::clone(order.entry(context).or_default())
+        };
+        let _turn = order.lock().await;
+        let place = self.enter(&session).await?;
+        let permit = self.capacity.enter().await.inspect_err(|_| self.metrics.refused_busy.inc())?;
+        let waited = arrived.elapsed();
+        let cell = Cell { source: code, env, value, stream: events.is_some() };
+        let call = self.call_in(&place, context, cell, granted, events);
+        let (outcome, footprint) = call.await?;
+        drop(permit);
+        drop(place);
+
+        session.calls.fetch_add(1, Ordering::Relaxed);
+        self.note_footprint(&session, Some(footprint));
+        let queue = waited + outcome.outcome.usage.waiting;
+        self.count(&outcome.outcome, queue);
+        let mut verdict = grader::run_only(&outcome.outcome);
+        // What somebody asked for is no limit that was met.
+        if outcome.interrupted
+            && outcome.lost
+            && let Some(error) = &mut verdict.error
+        {
+            error.type_name = "KeyboardInterrupt".to_owned();
+            error.message = "it was interrupted, and did not heed that; its namespace is lost".to_owned();
+        }
+        let mut executed = executed(
+            ExecutionId::generate(),
+            verdict,
+            vec![outcome.outcome],
+            queue,
+            &session.grant,
+            session.policy.clone(),
+        );
+        executed.limits.fuel = granted.fuel;
+        executed.limits.wall = granted.wall;
+        executed.limits.output_bytes = granted.output_bytes;
+        executed.scan = Some(scanned.report);
+        judge_attempts(pack, &mut executed);
+        Ok(CellExecuted {
+            executed,
+            number: outcome.number,
+            displays: outcome.displays,
+            raised: outcome.raised,
+            interrupted: outcome.interrupted,
+            restarted: outcome.lost,
+        })
+    }
+
+    /// Carries out a call in a worker. Where there is no room for its interpreter, others are moved to disk first.
+    async fn call_in(
+        &self,
+        place: &super::InUse<'_>,
+        context: ContextNumber,
+        cell: Cell,
+        limits: CellLimits,
+        events: Option<UnboundedSender<SessionEvent>>,
+    ) -> Result<(crate::domain::session::CellOutcome, crate::domain::session::Footprint), SessionError> {
+        let told = events.map(|events| {
+            let (sender, mut told) = unbounded_channel();
+            tokio::spawn(async move {
+                while let Some(event) = told.recv().await {
+                    // Who has gone hears nothing; the call ends by itself then.
+                    if let AskEvent::Cell(event) = event {
+                        let _ = events.send(event);
+                    }
+                }
+            });
+            sender
+        });
+        let first = self.sandbox.call(place.kept, context, cell.clone(), limits, told.clone()).await;
+        let answer = match first {
+            Err(crate::sandbox::KeptError::Refused(crate::sandbox::AskError::NoRoom(_))) => {
+                self.make_room(true).await;
+                self.sandbox.call(place.kept, context, cell, limits, told).await
+            }
+            other => other,
+        };
+        self.kept(place, answer)
+    }
+
+    /// Interrupts the call that a context of a session serves; whether there was one.
+    ///
+    /// # Errors
+    /// When there is no such session or context.
+    pub async fn interrupt_session(&self, id: SessionId, context: ContextNumber) -> Result<bool, SessionError> {
+        let session = self.sessions.get(id)?;
+        let kept = match *session.place.read().await {
+            super::Place::Live(kept) => kept,
+            _ => return Ok(false),
+        };
+        Ok(self.sandbox.interrupt(kept, context).await?)
+    }
+
+    /// One more context in a session.
+    ///
+    /// # Errors
+    /// When there is no such session, or it has too many.
+    pub async fn add_context(
+        &self,
+        id: SessionId,
+        context: ContextNumber,
+        cwd: Option<String>,
+    ) -> Result<(), SessionError> {
+        let session = self.sessions.get(id)?;
+        let place = self.enter(&session).await?;
+        let answer = self.sandbox.add_context(place.kept, context, cwd).await;
+        self.kept(&place, answer)
+    }
+
+    /// One context less.
+    ///
+    /// # Errors
+    /// When there is no such session or context.
+    pub async fn remove_context(&self, id: SessionId, context: ContextNumber) -> Result<(), SessionError> {
+        let session = self.sessions.get(id)?;
+        let place = self.enter(&session).await?;
+        let answer = self.sandbox.remove_context(place.kept, context).await;
+        self.kept(&place, answer)
+    }
+
+    /// Gives a context of a session a fresh interpreter; a call that it serves is interrupted.
+    ///
+    /// # Errors
+    /// When there is no such session or context.
+    pub async fn restart_context(&self, id: SessionId, context: ContextNumber) -> Result<(), SessionError> {
+        let session = self.sessions.get(id)?;
+        let place = self.enter(&session).await?;
+        let answer = self.sandbox.restart(place.kept, context).await;
+        self.kept(&place, answer)
+    }
+}
+
+/// What a call is granted: as it asks, within the policy; where it is silent, as the session has it.
+fn granted(session: &Session, pack: &crate::domain::grant::Limits, asked: &AskedLimits) -> CellLimits {
+    let own = session.grant.limits();
+    CellLimits {
+        fuel: if asked.fuel.is_some() { pack.fuel } else { own.fuel },
+        wall: if asked.wall_seconds.is_some() { pack.wall } else { own.wall },
+        output_bytes: if asked.output_bytes.is_some() { pack.output_bytes } else { own.output_bytes },
+    }
+}
+
+fn submission_of(code: String, code_field: &'static str, session: &Session) -> Submission {
+    Submission {
+        program: Program { code, ..Program::default() },
+        code_field,
+        tests: None,
+        grading: None,
+        hidden: None,
+        repeat: 1,
+        complexity: None,
+        policy: session.policy.clone(),
+        limits: AskedLimits::default(),
+        labels: session.labels.clone(),
+        lint: false,
+        receipt: None,
+        canaries: Vec::new(),
+    }
+}
+
+fn blocked(executed: Executed, number: u64) -> CellExecuted {
+    debug_assert_eq!(executed.verdict.status, Status::Blocked);
+    CellExecuted { executed, number, displays: Vec::new(), raised: None, interrupted: false, restarted: false }
+}
+
+/// A cell as the gate reads it: lines that notebooks take for commands are no Python, and run nothing but the sandbox's
+/// own shell.
+fn python_of(code: &str) -> Cow<'_, str> {
+    let is_command = |line: &str| line.trim_start().starts_with(['!', '%', '?']);
+    if !code.lines().any(is_command) {
+        return Cow::Borrowed(code);
+    }
+    let python = |line: &str| {
+        if is_command(line) {
+            let indent = &line[..line.len() - line.trim_start().len()];
+            format!("{indent}pass\n")
+        } else {
+            format!("{line}\n")
+        }
+    };
+    Cow::Owned(code.lines().map(python).collect())
+}
+
+/// The cell again, with what the gate has blanked out of it.
+fn merged(code: String, scanned: String) -> String {
+    if *python_of(&code) == scanned || code == scanned {
+        return code;
+    }
+    let lines = code.lines().zip(scanned.lines());
+    let merged = |(original, scanned): (&str, &str)| {
+        if original.trim_start().starts_with(['!', '%', '?']) {
+            format!("{original}\n")
+        } else {
+            format!("{scanned}\n")
+        }
+    };
+    lines.map(merged).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_of_a_cell_are_no_python_and_come_back() {
+        let cell = "x = 1\nif x:\n    !ls -l\n%time y = 2\n";
+        assert_eq!(python_of(cell), "x = 1\nif x:\n    pass\npass\n");
+        assert_eq!(
+            merged(cell.to_owned(), "x = 9\nif x:\n    pass\npass\n".to_owned()),
+            "x = 9\nif x:\n    !ls -l\n%time y = 2\n"
+        );
+        assert_eq!(merged("a\n".to_owned(), "a\n".to_owned()), "a\n");
+    }
+}

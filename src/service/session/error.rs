@@ -1,0 +1,96 @@
+//! Why a session did not do what a client asked.
+
+use std::time::Duration;
+
+use crate::policy::Refusal;
+use crate::sandbox::{AskError, KeptError};
+use crate::service::{Busy, ExecuteError};
+
+/// What was asked of a session, and could not be done.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// There is none of that name: it never was, it has ended, or its time was over.
+    #[error("there is no such session: it has ended, or never was")]
+    NotFound,
+    /// The worker that it lived in is gone.
+    #[error("the session is lost: the process that it lived in ended")]
+    Lost,
+    /// It is paused.
+    #[error("the session is paused: resume it first")]
+    Paused,
+    /// There are as many as there may be.
+    #[error("there are {allowed} sessions already, as many as there may be")]
+    TooMany {
+        /// How many.
+        allowed: usize,
+    },
+    /// A time that is too long.
+    #[error("{field} is {} s; at most {} s are possible", asked.as_secs(), allowed.as_secs())]
+    TtlTooLong {
+        /// The field of the request.
+        field: &'static str,
+        /// What was asked for.
+        asked: Duration,
+        /// What is possible.
+        allowed: Duration,
+    },
+    /// So many forks are not made in one call.
+    #[error("{asked} forks in one call are not possible: from 1 to {allowed} are")]
+    Forks {
+        /// What was asked for.
+        asked: usize,
+        /// What is possible.
+        allowed: usize,
+    },
+    /// There is no checkpoint of that name.
+    #[error("there is no such checkpoint")]
+    NoCheckpoint,
+    /// The checkpoint was made with another image: its memory means nothing to this one.
+    #[error("the checkpoint was made with the image {theirs}; this service has {ours}")]
+    OtherImage {
+        /// That of the checkpoint.
+        theirs: String,
+        /// That of the service.
+        ours: String,
+    },
+    /// The service keeps nothing on disk.
+    #[error("this service has no store: set PROOFBOX_DATA_DIR")]
+    NoStore,
+    /// The store failed; the cause is in the log.
+    #[error("the store failed; the request may be sent again")]
+    Store,
+    /// The kernel has no random bytes.
+    #[error("the service has no randomness")]
+    NoRandomness,
+    /// The session says so.
+    #[error(transparent)]
+    Refused(AskError),
+    /// Policy or capacity says so.
+    #[error(transparent)]
+    Execute(#[from] ExecuteError),
+    /// Our own failure.
+    #[error("the sandbox failed: {0}")]
+    Failed(String),
+}
+
+impl From<KeptError> for SessionError {
+    fn from(error: KeptError) -> Self {
+        match error {
+            KeptError::Refused(refused) => Self::Refused(refused),
+            KeptError::Lost => Self::Lost,
+            KeptError::Failed(error) => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+impl From<Refusal> for SessionError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Execute(refusal.into())
+    }
+}
+
+impl From<Busy> for SessionError {
+    fn from(busy: Busy) -> Self {
+        Self::Execute(busy.into())
+    }
+}

@@ -1,0 +1,434 @@
+//! Sessions on disk: those that make room for others, those that are paused; checkpoints, and what goes on from them.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{Place, Session, SessionAsked, SessionError, SessionInfo};
+use crate::domain::grant::{AskedLimits, Limits};
+use crate::domain::ids::{CheckpointId, SessionId};
+use crate::domain::session::{DEFAULT_CONTEXT, Footprint};
+use crate::policy::Refusal;
+use crate::sandbox::{AskError, Kept, KeptError};
+use crate::service::Service;
+use crate::store::{CheckpointKind, CheckpointRow, Store, StoreError};
+
+/// Room that is made goes so far below the budget, in parts of a hundred: each time for more than one session.
+const DOWN_TO: u64 = 90;
+/// What a session takes in a worker beside its pages: tables, stacks, its place in the pool.
+const OVERHEAD: u64 = 96 << 10;
+/// How long a checkpoint is kept.
+const CHECKPOINT_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
+/// Forks of one call.
+pub const MOST_FORKS: usize = 64;
+
+/// A checkpoint as clients see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckpointInfo {
+    /// Its name.
+    pub id: CheckpointId,
+    /// The session that it was made of.
+    pub session: Option<SessionId>,
+    /// As it was given.
+    pub name: Option<String>,
+    /// When it was made.
+    pub created: Timestamp,
+    /// Its size, in bytes.
+    pub bytes: u64,
+    /// The image that it belongs to.
+    pub image_hash: String,
+}
+
+/// What a session needs beside its memory and files to go on elsewhere.
+#[derive(Debug, Serialize, Deserialize)]
+struct About {
+    policy: String,
+    limits: Limits,
+    labels: std::collections::BTreeMap<String, String>,
+    template: String,
+    calls: u64,
+}
+
+impl Session {
+    fn about(&self) -> About {
+        About {
+            policy: self.policy.clone(),
+            limits: *self.grant.limits(),
+            labels: self.labels.clone(),
+            template: self.template.clone(),
+            calls: self.calls.load(Ordering::Relaxed),
+        }
+    }
+}
+
+fn failed(error: StoreError) -> SessionError {
+    match error {
+        StoreError::NotFound => SessionError::NoCheckpoint,
+        StoreError::Damaged => SessionError::Refused(AskError::Checkpoint("the checkpoint is damaged".to_owned())),
+        error => {
+            tracing::error!(%error, "the store failed");
+            SessionError::Store
+        }
+    }
+}
+
+impl Service {
+    fn store(&self) -> Result<&Store, SessionError> {
+        self.store.as_ref().ok_or(SessionError::NoStore)
+    }
+
+    /// Notes what a session takes now; 0 bytes when it is in no worker.
+    pub(super) fn note_footprint(&self, session: &Session, footprint: Option<Footprint>) {
+        let bytes = footprint.map_or(0, |footprint| footprint.memory_bytes + footprint.files_bytes + OVERHEAD);
+        if let Some(footprint) = footprint {
+            session.set_footprint(footprint);
+        }
+        let before = session.live_bytes.swap(bytes, Ordering::Relaxed);
+        let sessions = &self.sessions;
+        sessions.live_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let total = sessions.live_bytes.fetch_sub(before, Ordering::Relaxed) - before;
+        self.metrics.sessions_memory_bytes.set(i64::try_from(total).unwrap_or(i64::MAX));
+        if total > sessions.memory_bytes {
+            sessions.grew.notify_one();
+        }
+    }
+
+    /// Moves the sessions that were used least recently to disk, until those in workers fit the budget; at least a few,
+    /// where `slots` are what is missing.
+    pub(super) async fn make_room(&self, slots: bool) {
+        if self.store.is_none() {
+            return;
+        }
+        let _alone = self.sessions.making_room.lock().await;
+        let over = || self.sessions.live_bytes.load(Ordering::Relaxed) > self.sessions.memory_bytes / 100 * DOWN_TO;
+        if !slots && self.sessions.live_bytes.load(Ordering::Relaxed) <= self.sessions.memory_bytes {
+            return;
+        }
+        let live = |session: &&Arc<Session>| session.live_bytes.load(Ordering::Relaxed) > 0;
+        let mut candidates: Vec<_> = self
+            .sessions
+            .all()
+            .values()
+            .filter(live)
+            .map(|session| (session.times().last_used, Arc::clone(session)))
+            .collect();
+        candidates.sort_by_key(|(used, _)| *used);
+        let mut wanted: u32 = if slots { 8 } else { 0 };
+        for (_, session) in candidates {
+            if wanted == 0 && !over() {
+                return;
+            }
+            match self.evict(&session).await {
+                Ok(true) => wanted = wanted.saturating_sub(1),
+                Ok(false) => {}
+                Err(error) => tracing::warn!(session = %session.id, %error, "a session could not be moved to disk"),
+            }
+        }
+    }
+
+    /// Moves a session to disk, unless it is used.
+    async fn evict(&self, session: &Arc<Session>) -> Result<bool, SessionError> {
+        let Ok(mut place) = Arc::clone(&session.place).try_write_owned() else { return Ok(false) };
+        let Place::Live(kept) = *place else { return Ok(false) };
+        let checkpoint = self.put(session, kept, CheckpointKind::Evicted, None).await?;
+        let _ = self.sandbox.close(kept).await;
+        *place = Place::Stored { checkpoint: checkpoint.id, paused: false };
+        self.note_footprint(session, None);
+        self.metrics.sessions_evicted.inc();
+        Ok(true)
+    }
+
+    /// Saves a session to the store.
+    async fn put(
+        &self,
+        session: &Session,
+        kept: Kept,
+        kind: CheckpointKind,
+        name: Option<String>,
+    ) -> Result<CheckpointInfo, SessionError> {
+        let store = self.store()?;
+        let bytes = self.sandbox.save(kept).await?;
+        let created = Timestamp::now();
+        let info = CheckpointInfo {
+            id: CheckpointId::generate(),
+            session: Some(session.id),
+            name,
+            created,
+            bytes: bytes.len() as u64,
+            image_hash: self.image.image_hash.clone(),
+        };
+        let row = CheckpointRow {
+            id: info.id.uuid(),
+            session: Some(session.id.uuid()),
+            name: info.name.clone(),
+            kind,
+            created_at: created,
+            expires_at: match kind {
+                CheckpointKind::Named => Some(super::after(created, CHECKPOINT_TTL)),
+                _ => None,
+            },
+            image_hash: info.image_hash.clone(),
+            owner: None,
+            meta: postcard::to_stdvec(&session.about()).expect("plain data"),
+        };
+        store.put_checkpoint(row, bytes).await.map_err(failed)?;
+        Ok(info)
+    }
+
+    /// Bytes of a checkpoint of this image, and what goes with them.
+    async fn take(&self, id: CheckpointId) -> Result<(CheckpointRow, About, Vec<u8>), SessionError> {
+        let (row, bytes) = self.store()?.get_checkpoint(id.uuid()).await.map_err(failed)?;
+        if row.image_hash != self.image.image_hash {
+            return Err(SessionError::OtherImage { theirs: row.image_hash, ours: self.image.image_hash.clone() });
+        }
+        let about = postcard::from_bytes(&row.meta).map_err(|_| failed(StoreError::Damaged))?;
+        Ok((row, about, bytes))
+    }
+
+    /// Loads a checkpoint into a worker; where there is no room, others are moved to disk first.
+    async fn load(&self, bytes: Vec<u8>, limits: &Limits) -> Result<(Kept, Footprint), SessionError> {
+        match self.sandbox.load(bytes.clone(), limits).await {
+            Err(KeptError::Refused(AskError::NoRoom(_))) => {
+                self.make_room(true).await;
+                Ok(self.sandbox.load(bytes, limits).await?)
+            }
+            other => Ok(other?),
+        }
+    }
+
+    /// Brings a session back from disk, if it is still there.
+    pub(super) async fn bring_back(&self, session: &Session) -> Result<(), SessionError> {
+        let mut place = session.place.write().await;
+        let Place::Stored { checkpoint, .. } = *place else { return Ok(()) };
+        let (_, _, bytes) = self.take(checkpoint).await?;
+        let (kept, footprint) = self.load(bytes, session.grant.limits()).await?;
+        *place = Place::Live(kept);
+        self.note_footprint(session, Some(footprint));
+        self.metrics.sessions_restored.inc();
+        drop(place);
+        self.forget_stored(checkpoint).await;
+        Ok(())
+    }
+
+    /// Removes what was kept of a session: it is elsewhere now, or has ended.
+    pub(super) async fn forget_stored(&self, id: CheckpointId) {
+        if let Some(store) = &self.store
+            && let Err(error) = store.delete_checkpoint(id.uuid()).await
+        {
+            tracing::warn!(%error, "the store failed to remove a checkpoint");
+        }
+    }
+
+    /// Keeps a session on disk until somebody resumes it; without its `memory`, its files only.
+    ///
+    /// # Errors
+    /// When it is paused already ([`SessionError::Paused`]), or can't be saved.
+    pub async fn pause_session(&self, id: SessionId, memory: bool) -> Result<(), SessionError> {
+        let session = self.sessions.get(id)?;
+        self.pause(&session, memory).await
+    }
+
+    pub(super) async fn pause(&self, session: &Session, memory: bool) -> Result<(), SessionError> {
+        let mut place = session.place.write().await;
+        match *place {
+            Place::Gone => Err(SessionError::NotFound),
+            Place::Stored { paused: true, .. } => Err(SessionError::Paused),
+            Place::Stored { checkpoint, paused: false } if memory => {
+                *place = Place::Stored { checkpoint, paused: true };
+                Ok(())
+            }
+            Place::Stored { checkpoint, .. } => {
+                let (_, _, bytes) = self.take(checkpoint).await?;
+                let (kept, _) = self.load(bytes, session.grant.limits()).await?;
+                self.forget_stored(checkpoint).await;
+                *place = Place::Live(kept);
+                self.pause_live(session, kept, &mut place, memory).await
+            }
+            Place::Live(kept) => self.pause_live(session, kept, &mut place, memory).await,
+        }
+    }
+
+    async fn pause_live(
+        &self,
+        session: &Session,
+        kept: Kept,
+        place: &mut Place,
+        memory: bool,
+    ) -> Result<(), SessionError> {
+        if !memory {
+            self.sandbox.restart(kept, DEFAULT_CONTEXT).await?;
+        }
+        let checkpoint = self.put(session, kept, CheckpointKind::Paused, None).await?;
+        let _ = self.sandbox.close(kept).await;
+        *place = Place::Stored { checkpoint: checkpoint.id, paused: true };
+        self.note_footprint(session, None);
+        Ok(())
+    }
+
+    /// Lets a paused session go on; whether it was paused.
+    ///
+    /// # Errors
+    /// When there is none of that name.
+    pub async fn resume_session(&self, id: SessionId) -> Result<bool, SessionError> {
+        let session = self.sessions.get(id)?;
+        let mut place = session.place.write().await;
+        match *place {
+            Place::Stored { checkpoint, paused: true } => {
+                *place = Place::Stored { checkpoint, paused: false };
+                session.used();
+                Ok(true)
+            }
+            Place::Gone => Err(SessionError::NotFound),
+            _ => Ok(false),
+        }
+    }
+
+    /// Keeps the state of a session, when its calls have ended.
+    ///
+    /// # Errors
+    /// When there is none of that name, or it can't be saved.
+    pub async fn checkpoint_session(
+        &self,
+        id: SessionId,
+        name: Option<String>,
+    ) -> Result<CheckpointInfo, SessionError> {
+        let session = self.sessions.get(id)?;
+        let place = self.enter_anyway(&session).await?;
+        self.put(&session, place.kept, CheckpointKind::Named, name).await
+    }
+
+    /// Checkpoints, the newest first.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn checkpoints(&self) -> Result<Vec<CheckpointInfo>, SessionError> {
+        let rows = self.store()?.list_checkpoints(CheckpointKind::Named).await.map_err(failed)?;
+        Ok(rows
+            .into_iter()
+            .map(|(row, bytes)| CheckpointInfo {
+                id: row.id.into(),
+                session: row.session.map(Into::into),
+                name: row.name,
+                created: row.created_at,
+                bytes,
+                image_hash: row.image_hash,
+            })
+            .collect())
+    }
+
+    /// Removes a checkpoint.
+    ///
+    /// # Errors
+    /// When there is none of that name.
+    pub async fn delete_checkpoint(&self, id: CheckpointId) -> Result<(), SessionError> {
+        let known = self.checkpoints().await?.iter().any(|checkpoint| checkpoint.id == id);
+        if !known {
+            return Err(SessionError::NoCheckpoint);
+        }
+        self.store()?.delete_checkpoint(id.uuid()).await.map_err(failed)?;
+        Ok(())
+    }
+
+    /// A new session that goes on from a checkpoint.
+    pub(super) async fn open_from(&self, id: CheckpointId, asked: SessionAsked) -> Result<SessionInfo, SessionError> {
+        let (row, about, bytes) = self.take(id).await?;
+        if row.kind != CheckpointKind::Named {
+            return Err(SessionError::NoCheckpoint);
+        }
+        let policy = asked.policy.clone().unwrap_or_else(|| about.policy.clone());
+        let policies = self.policies();
+        let pack = policies.pack(&policy)?;
+        let AskedLimits { fuel, wall_seconds, memory_bytes, output_bytes, files_bytes, files_count } = asked.limits;
+        let limits = AskedLimits {
+            fuel: fuel.or(Some(about.limits.fuel)),
+            wall_seconds: wall_seconds.or(Some(about.limits.wall.as_secs_f64())),
+            memory_bytes: memory_bytes.or(Some(about.limits.memory_bytes)),
+            output_bytes: output_bytes.or(Some(about.limits.output_bytes)),
+            files_bytes: files_bytes.or(Some(about.limits.files_bytes)),
+            files_count: files_count.or(Some(about.limits.files_count)),
+        };
+        let grant = pack.ceiling.grant(&limits).map_err(Refusal::from)?;
+        let mut asked = asked;
+        if asked.labels.is_empty() {
+            asked.labels = about.labels;
+        }
+        if asked.template.is_empty() {
+            asked.template = about.template;
+        }
+        let session = self.session(&asked, policy, grant.clone())?;
+        session.calls.store(about.calls, Ordering::Relaxed);
+        let (kept, footprint) = self.load(bytes, grant.limits()).await?;
+        self.enlist(session, kept, footprint).await
+    }
+
+    /// Puts a session back to where it was at a checkpoint.
+    ///
+    /// # Errors
+    /// When there is no such session or checkpoint, or the checkpoint does not fit its limits.
+    pub async fn restore_session(&self, id: SessionId, checkpoint: CheckpointId) -> Result<SessionInfo, SessionError> {
+        let session = self.sessions.get(id)?;
+        let (_, about, bytes) = self.take(checkpoint).await?;
+        // What runs in it would have its session taken away under it.
+        self.enter_anyway(&session).await?;
+        let mut place = session.place.write().await;
+        let Place::Live(old) = *place else { return Err(SessionError::NotFound) };
+        let (kept, footprint) = self.load(bytes, session.grant.limits()).await?;
+        *place = Place::Live(kept);
+        let _ = self.sandbox.close(old).await;
+        session.calls.store(about.calls, Ordering::Relaxed);
+        self.note_footprint(&session, Some(footprint));
+        drop(place);
+        session.used();
+        Ok(session.info())
+    }
+
+    /// `count` sessions that go on from where this one is, when its calls have ended. All or none.
+    ///
+    /// # Errors
+    /// When there is none of that name, or no room.
+    pub async fn fork_session(
+        &self,
+        id: SessionId,
+        count: usize,
+        ttl: Option<Duration>,
+    ) -> Result<Vec<SessionInfo>, SessionError> {
+        if count == 0 || count > MOST_FORKS {
+            return Err(SessionError::Forks { asked: count, allowed: MOST_FORKS });
+        }
+        let original = self.sessions.get(id)?;
+        let (idle, left) = {
+            let times = *original.times();
+            (times.idle, ttl.unwrap_or(times.ttl))
+        };
+        let asked = SessionAsked {
+            ttl: Some(left),
+            idle,
+            labels: original.labels.clone(),
+            on_expiry: original.on_expiry,
+            auto_resume: original.auto_resume,
+            template: original.template.clone(),
+            ..SessionAsked::default()
+        };
+        let sessions = std::iter::repeat_with(|| self.session(&asked, original.policy.clone(), original.grant.clone()));
+        let sessions: Vec<Session> = sessions.take(count).collect::<Result<_, _>>()?;
+        let place = self.enter_anyway(&original).await?;
+        let forked = match self.sandbox.fork(place.kept, count).await {
+            Err(KeptError::Refused(AskError::NoRoom(_))) => {
+                self.make_room(true).await;
+                self.sandbox.fork(place.kept, count).await
+            }
+            other => other,
+        };
+        let (forks, footprint) = self.kept(&place, forked)?;
+        drop(place);
+        let mut made = Vec::with_capacity(count);
+        for (session, kept) in sessions.into_iter().zip(forks) {
+            session.calls.store(original.calls.load(Ordering::Relaxed), Ordering::Relaxed);
+            made.push(self.enlist(session, kept, footprint).await?);
+        }
+        Ok(made)
+    }
+}

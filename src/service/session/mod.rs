@@ -1,0 +1,533 @@
+//! Sessions: who has one, how long, and where it is now.
+//!
+//! - here: the list of them, making and ending them;
+//! - `call`: code for them;
+//! - `keeping`: those that wait on disk, checkpoints and forks;
+//! - `error`: what a client can be told.
+
+mod call;
+mod error;
+mod keeping;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::{OwnedRwLockReadGuard, RwLock};
+
+use super::Service;
+use crate::domain::grant::{AskedLimits, Grant, Limits};
+use crate::domain::ids::{CheckpointId, SessionId};
+use crate::domain::run::File;
+use crate::domain::session::{ContextNumber, FileAnswer, FileAsk, Footprint};
+use crate::policy::Refusal;
+use crate::sandbox::{Kept, KeptError};
+pub use call::{CellAsked, CellExecuted, SessionEvent};
+pub use error::SessionError;
+pub use keeping::CheckpointInfo;
+
+/// How long a session lives where the client does not say.
+pub const DEFAULT_TTL: Duration = Duration::from_secs(3600);
+/// The longest that it may live from any call that sets its end: 30 days.
+pub const LONGEST_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
+/// How often ends that have come are looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// How many sessions, and how much of them in memory.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionSettings {
+    /// Sessions at once, in memory and on disk.
+    pub most: usize,
+    /// What those in workers may take together, in bytes; beyond it those that were used least recently go to disk.
+    pub memory_bytes: u64,
+}
+
+/// What becomes of a session when its time is over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnExpiry {
+    /// It is gone.
+    #[default]
+    End,
+    /// It is kept on disk until somebody resumes or ends it.
+    Pause,
+}
+
+/// What a client asks of a new session.
+#[derive(Clone, Debug, Default)]
+pub struct SessionAsked {
+    /// Name of the policy; none for that of the checkpoint, or `default`.
+    pub policy: Option<String>,
+    /// Limits other than the policy's.
+    pub limits: AskedLimits,
+    /// The whole environment of its interpreters.
+    pub env: Vec<(String, String)>,
+    /// Its files.
+    pub files: Vec<File>,
+    /// How long it lives, from now.
+    pub ttl: Option<Duration>,
+    /// How long it lives without being used.
+    pub idle: Option<Duration>,
+    /// Given back with it.
+    pub labels: BTreeMap<String, String>,
+    /// What it goes on from.
+    pub from_checkpoint: Option<CheckpointId>,
+    /// What becomes of it in the end.
+    pub on_expiry: OnExpiry,
+    /// Whether a call resumes it when it is paused.
+    pub auto_resume: bool,
+    /// A name for what it was made from, for dialects that have such.
+    pub template: String,
+}
+
+/// A session as clients see it.
+#[derive(Clone, Debug)]
+pub struct SessionInfo {
+    /// Its name.
+    pub id: SessionId,
+    /// Where it is.
+    pub state: SessionState,
+    /// When it was made.
+    pub created: Timestamp,
+    /// When it ends.
+    pub expires: Timestamp,
+    /// When it was last used.
+    pub last_used: Timestamp,
+    /// How long it lives from when that was last set.
+    pub ttl: Duration,
+    /// How long it lives without being used.
+    pub idle: Option<Duration>,
+    /// Name of its policy.
+    pub policy: String,
+    /// Of each of its interpreters and of its files.
+    pub limits: Limits,
+    /// Calls that it has served.
+    pub calls: u64,
+    /// What it takes.
+    pub footprint: Footprint,
+    /// As they were given.
+    pub labels: BTreeMap<String, String>,
+    /// What becomes of it in the end.
+    pub on_expiry: OnExpiry,
+    /// Whether a call resumes it when it is paused.
+    pub auto_resume: bool,
+    /// What it was made from.
+    pub template: String,
+    /// A secret that opens this session, for dialects that have such.
+    pub token: String,
+}
+
+/// Where a session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionState {
+    /// It serves a call.
+    Busy,
+    /// It waits for one.
+    Idle,
+    /// It waits for one on disk: the next call brings it back.
+    Stored,
+    /// It is on disk until somebody resumes it.
+    Paused,
+}
+
+/// One session.
+pub struct Session {
+    id: SessionId,
+    created: Timestamp,
+    policy: String,
+    grant: Grant,
+    labels: BTreeMap<String, String>,
+    on_expiry: OnExpiry,
+    auto_resume: bool,
+    template: String,
+    token: String,
+    times: Mutex<Times>,
+    calls: AtomicU64,
+    /// Calls that are served or wait.
+    waiting: AtomicU32,
+    footprint: Mutex<Footprint>,
+    /// What it counts for among those in workers, in bytes.
+    live_bytes: AtomicU64,
+    /// Calls of one context are served one by one, in order.
+    order: Mutex<HashMap<ContextNumber, Arc<tokio::sync::Mutex<()>>>>,
+    /// Read by whoever uses it; written by whoever moves it.
+    place: Arc<RwLock<Place>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    expires: Timestamp,
+    ttl: Duration,
+    idle: Option<Duration>,
+    last_used: Timestamp,
+}
+
+/// Where a session is.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// In a worker.
+    Live(Kept),
+    /// On disk; `paused` when only a client may bring it back.
+    Stored { checkpoint: CheckpointId, paused: bool },
+    /// Its worker ended, or it did.
+    Gone,
+}
+
+/// A session that is used: meanwhile nobody moves it.
+struct InUse<'a> {
+    session: &'a Session,
+    kept: Kept,
+    /// Nobody moves it while this is held.
+    _place: OwnedRwLockReadGuard<Place>,
+}
+
+/// All sessions of a service.
+#[derive(Default)]
+pub(super) struct Sessions {
+    all: Mutex<BTreeMap<SessionId, Arc<Session>>>,
+    /// How many there may be.
+    most: usize,
+    /// What those in workers may take together, in bytes.
+    memory_bytes: u64,
+    /// What they take.
+    live_bytes: AtomicU64,
+    /// They take more than that.
+    grew: tokio::sync::Notify,
+    /// Somebody is making room.
+    making_room: tokio::sync::Mutex<()>,
+}
+
+impl Sessions {
+    /// None yet.
+    pub fn new(settings: SessionSettings) -> Self {
+        Self { most: settings.most, memory_bytes: settings.memory_bytes, ..Self::default() }
+    }
+
+    fn all(&self) -> MutexGuard<'_, BTreeMap<SessionId, Arc<Session>>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn get(&self, id: SessionId) -> Result<Arc<Session>, SessionError> {
+        self.all().get(&id).cloned().ok_or(SessionError::NotFound)
+    }
+
+    fn insert(&self, sessions: impl IntoIterator<Item = Arc<Session>>) -> Result<(), SessionError> {
+        let sessions: Vec<_> = sessions.into_iter().collect();
+        let mut all = self.all();
+        if all.len() + sessions.len() > self.most {
+            return Err(SessionError::TooMany { allowed: self.most });
+        }
+        all.extend(sessions.into_iter().map(|session| (session.id, session)));
+        Ok(())
+    }
+}
+
+impl Session {
+    fn times(&self) -> MutexGuard<'_, Times> {
+        self.times.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn footprint(&self) -> Footprint {
+        *self.footprint.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_footprint(&self, footprint: Footprint) {
+        *self.footprint.lock().unwrap_or_else(PoisonError::into_inner) = footprint;
+    }
+
+    fn used(&self) {
+        self.times().last_used = Timestamp::now();
+    }
+
+    /// Whether its time is over.
+    fn is_over(&self, now: Timestamp) -> bool {
+        let times = *self.times();
+        let idle_over = times.idle.is_some_and(|idle| now >= after(times.last_used, idle));
+        let busy = self.waiting.load(Ordering::Relaxed) > 0;
+        now >= times.expires || (idle_over && !busy)
+    }
+
+    fn info(&self) -> SessionInfo {
+        let Times { expires, ttl, idle, last_used } = *self.times();
+        let state = match self.place.try_read().as_deref() {
+            Ok(Place::Stored { paused: true, .. }) => SessionState::Paused,
+            Ok(Place::Stored { paused: false, .. }) => SessionState::Stored,
+            Ok(_) if self.waiting.load(Ordering::Relaxed) == 0 => SessionState::Idle,
+            Ok(_) => SessionState::Busy,
+            // Somebody moves it.
+            Err(_) => SessionState::Stored,
+        };
+        SessionInfo {
+            id: self.id,
+            state,
+            created: self.created,
+            expires,
+            last_used,
+            ttl,
+            idle,
+            policy: self.policy.clone(),
+            limits: *self.grant.limits(),
+            calls: self.calls.load(Ordering::Relaxed),
+            footprint: self.footprint(),
+            labels: self.labels.clone(),
+            on_expiry: self.on_expiry,
+            auto_resume: self.auto_resume,
+            template: self.template.clone(),
+            token: self.token.clone(),
+        }
+    }
+}
+
+/// A time that much later; the last there is, where there is none.
+fn after(time: Timestamp, duration: Duration) -> Timestamp {
+    time.checked_add(duration).unwrap_or(Timestamp::MAX)
+}
+
+/// A secret nobody guesses.
+fn token() -> Result<String, SessionError> {
+    let mut bytes = [0; 24];
+    getrandom::fill(&mut bytes).map_err(|_| SessionError::NoRandomness)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+impl Service {
+    /// A new session.
+    ///
+    /// # Errors
+    /// When it is refused; see [`SessionError`].
+    pub async fn open_session(&self, asked: SessionAsked) -> Result<SessionInfo, SessionError> {
+        if let Some(id) = asked.from_checkpoint {
+            return self.open_from(id, asked).await;
+        }
+        let policy = asked.policy.clone().unwrap_or_else(|| "default".to_owned());
+        let policies = self.policies();
+        let pack = policies.pack(&policy)?;
+        let grant = pack.ceiling.grant(&asked.limits).map_err(Refusal::from)?;
+        if let Some(file) = asked.files.iter().find(|file| !pack.files.upload.is_match(&file.path)) {
+            let message = format!("the policy lets no file `{}` in", file.path.chars().take(100).collect::<String>());
+            return Err(Refusal::File { field: "files", message }.into());
+        }
+        let session = self.session(&asked, policy, grant.clone())?;
+        let kept = self.sandbox.open(&grant, asked.env, asked.files).await?;
+        self.enlist(session, kept, Footprint::default()).await
+    }
+
+    /// A session in this worker, from now on.
+    async fn enlist(&self, session: Session, kept: Kept, footprint: Footprint) -> Result<SessionInfo, SessionError> {
+        let session = Arc::new(session);
+        *session.place.write().await = Place::Live(kept);
+        if let Err(error) = self.sessions.insert([Arc::clone(&session)]) {
+            let _ = self.sandbox.close(kept).await;
+            return Err(error);
+        }
+        self.note_footprint(&session, Some(footprint));
+        self.metrics.sessions_opened.inc();
+        Ok(session.info())
+    }
+
+    fn session(&self, asked: &SessionAsked, policy: String, grant: Grant) -> Result<Session, SessionError> {
+        let ttl = asked.ttl.unwrap_or(DEFAULT_TTL);
+        for (field, asked) in [("ttl_seconds", Some(ttl)), ("idle_seconds", asked.idle)] {
+            if let Some(asked) = asked.filter(|asked| *asked > LONGEST_TTL) {
+                return Err(SessionError::TtlTooLong { field, asked, allowed: LONGEST_TTL });
+            }
+        }
+        // Told before anything is made; `insert` looks again.
+        if self.sessions.all().len() >= self.sessions.most {
+            return Err(SessionError::TooMany { allowed: self.sessions.most });
+        }
+        let now = Timestamp::now();
+        Ok(Session {
+            id: SessionId::generate(),
+            created: now,
+            policy,
+            grant,
+            labels: asked.labels.clone(),
+            on_expiry: asked.on_expiry,
+            auto_resume: asked.auto_resume,
+            template: asked.template.clone(),
+            token: token()?,
+            times: Mutex::new(Times { expires: after(now, ttl), ttl, idle: asked.idle, last_used: now }),
+            calls: AtomicU64::new(0),
+            waiting: AtomicU32::new(0),
+            footprint: Mutex::default(),
+            live_bytes: AtomicU64::new(0),
+            order: Mutex::default(),
+            place: Arc::new(RwLock::new(Place::Gone)),
+        })
+    }
+
+    /// One session.
+    ///
+    /// # Errors
+    /// When there is none of that name.
+    pub fn session_info(&self, id: SessionId) -> Result<SessionInfo, SessionError> {
+        Ok(self.sessions.get(id)?.info())
+    }
+
+    /// All sessions, the oldest first.
+    pub fn session_list(&self) -> Vec<SessionInfo> {
+        self.sessions.all().values().map(|session| session.info()).collect()
+    }
+
+    /// Lets a session end that long from now; only later than it would, where it is to be `extended`.
+    ///
+    /// # Errors
+    /// When there is none of that name, or that is too long.
+    pub fn keep_session(&self, id: SessionId, ttl: Duration, extended: bool) -> Result<SessionInfo, SessionError> {
+        if ttl > LONGEST_TTL {
+            return Err(SessionError::TtlTooLong { field: "ttl_seconds", asked: ttl, allowed: LONGEST_TTL });
+        }
+        let session = self.sessions.get(id)?;
+        {
+            let mut times = session.times();
+            let expires = after(Timestamp::now(), ttl);
+            if !extended || expires > times.expires {
+                times.expires = expires;
+                times.ttl = ttl;
+            }
+        }
+        Ok(session.info())
+    }
+
+    /// Ends a session, with what it runs.
+    ///
+    /// # Errors
+    /// When there is none of that name.
+    pub async fn end_session(&self, id: SessionId) -> Result<(), SessionError> {
+        let session = self.sessions.all().remove(&id).ok_or(SessionError::NotFound)?;
+        self.end(&session).await;
+        Ok(())
+    }
+
+    /// Ends a session that is no longer on the list.
+    async fn end(&self, session: &Session) {
+        // What runs in it is interrupted first: who uses it holds the place.
+        let kept = match *session.place.read().await {
+            Place::Live(kept) => Some(kept),
+            _ => None,
+        };
+        if let Some(kept) = kept {
+            let _ = self.sandbox.close(kept).await;
+        }
+        let place = std::mem::replace(&mut *session.place.write().await, Place::Gone);
+        match place {
+            // It was brought back, or moved, meanwhile.
+            Place::Live(now) if Some(now) != kept => drop(self.sandbox.close(now).await),
+            Place::Stored { checkpoint, .. } => self.forget_stored(checkpoint).await,
+            _ => {}
+        }
+        self.note_footprint(session, None);
+        self.metrics.sessions_ended.inc();
+    }
+
+    /// Does something with the files of a session.
+    ///
+    /// # Errors
+    /// What a client can put right.
+    pub async fn session_files(&self, id: SessionId, ask: FileAsk) -> Result<FileAnswer, SessionError> {
+        let session = self.sessions.get(id)?;
+        let policies = self.policies();
+        let pack = policies.pack(&session.policy)?;
+        if let FileAsk::Write(file) = &ask {
+            if !pack.files.upload.is_match(file.path.trim_start_matches('/')) {
+                let message =
+                    format!("the policy lets no file `{}` in", file.path.chars().take(100).collect::<String>());
+                return Err(Refusal::File { field: "path", message }.into());
+            }
+        }
+        if matches!(ask, FileAsk::Read { .. }) && !pack.files.fetch {
+            return Err(Refusal::File { field: "path", message: "the policy lets no files out".to_owned() }.into());
+        }
+        let place = self.enter(&session).await?;
+        let answer = self.sandbox.files(place.kept, ask).await;
+        self.kept(&place, answer)
+    }
+
+    /// The session in a worker, for as long as the guard is held; from disk, where it waits there.
+    async fn enter<'a>(&self, session: &'a Session) -> Result<InUse<'a>, SessionError> {
+        self.enter_if(session, session.auto_resume).await
+    }
+
+    /// The same, even where it is paused; then it is not any more.
+    async fn enter_anyway<'a>(&self, session: &'a Session) -> Result<InUse<'a>, SessionError> {
+        self.enter_if(session, true).await
+    }
+
+    async fn enter_if<'a>(&self, session: &'a Session, paused_too: bool) -> Result<InUse<'a>, SessionError> {
+        loop {
+            let place = Arc::clone(&session.place).read_owned().await;
+            match *place {
+                Place::Live(kept) => {
+                    session.used();
+                    return Ok(InUse { session, kept, _place: place });
+                }
+                Place::Gone => return Err(SessionError::Lost),
+                Place::Stored { paused: true, .. } if !paused_too => return Err(SessionError::Paused),
+                Place::Stored { .. } => {
+                    drop(place);
+                    self.bring_back(session).await?;
+                }
+            }
+        }
+    }
+
+    /// What came of it; a session whose worker is gone is gone, too.
+    fn kept<T>(&self, place: &InUse<'_>, answer: Result<T, KeptError>) -> Result<T, SessionError> {
+        if let Err(KeptError::Lost) = &answer {
+            let session = place.session;
+            tracing::warn!(session = %session.id, "a session is lost: its worker ended");
+            self.sessions.all().remove(&session.id);
+            self.note_footprint(session, None);
+            self.metrics.sessions_ended.inc();
+        }
+        Ok(answer?)
+    }
+
+    /// Ends or pauses sessions whose time is over, for as long as the service lives.
+    pub fn look_after_sessions(self: &Arc<Self>) {
+        let service: Weak<Self> = Arc::downgrade(self);
+        tokio::spawn(async move {
+            let mut ticks = tokio::time::interval(LOOK_EVERY);
+            ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            loop {
+                let Some(strong) = service.upgrade() else { return };
+                let sessions = Arc::clone(&strong.sessions);
+                drop(strong);
+                tokio::select! {
+                    _ = ticks.tick() => {
+                        let Some(service) = service.upgrade() else { return };
+                        service.end_what_is_over();
+                    }
+                    () = sessions.grew.notified() => {
+                        let Some(service) = service.upgrade() else { return };
+                        service.make_room(false).await;
+                    }
+                }
+            }
+        });
+    }
+
+    fn end_what_is_over(self: &Arc<Self>) {
+        let now = Timestamp::now();
+        let over: Vec<Arc<Session>> =
+            self.sessions.all().values().filter(|session| session.is_over(now)).cloned().collect();
+        for session in over {
+            if session.on_expiry == OnExpiry::Pause {
+                // Paused sessions have no end but the one that somebody gives them.
+                session.times().expires = Timestamp::MAX;
+                session.times().idle = None;
+                let service = Arc::clone(self);
+                tokio::spawn(async move {
+                    if let Err(error) = service.pause(&session, true).await {
+                        tracing::warn!(session = %session.id, %error, "a session could not be paused at its end");
+                    }
+                });
+            } else if self.sessions.all().remove(&session.id).is_some() {
+                let service = Arc::clone(self);
+                tokio::spawn(async move { service.end(&session).await });
+            }
+        }
+    }
+}

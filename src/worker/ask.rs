@@ -1,0 +1,136 @@
+//! What is asked of a session in a worker, and what comes back.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::grant::Limits;
+use crate::domain::session::{
+    Cell, CellEvent, CellLimits, CellOutcome, Change, ContextNumber, FileAnswer, FileAsk, FileRefused, Footprint,
+    Opening,
+};
+
+/// Names a session among those of one service.
+pub type SessionNumber = u64;
+/// Names a command among those of one session.
+pub type CommandNumber = u32;
+
+/// Something to do with a session.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Ask {
+    /// Make it.
+    Open(Box<Opening>),
+    /// Make it from a checkpoint; if there is one of this number already, that one is replaced.
+    Load {
+        /// The checkpoint.
+        #[serde(with = "serde_bytes")]
+        bytes: Vec<u8>,
+        /// Of the session.
+        limits: Limits,
+    },
+    /// End it.
+    Close,
+    /// Carry out a call; cancelling interrupts it.
+    Call {
+        /// Where.
+        context: ContextNumber,
+        /// What.
+        cell: Box<Cell>,
+        /// How far.
+        limits: CellLimits,
+    },
+    /// Interrupt the call that a context serves.
+    Interrupt {
+        /// Which.
+        context: ContextNumber,
+    },
+    /// One more context.
+    AddContext {
+        /// Its name.
+        context: ContextNumber,
+        /// Where it starts.
+        cwd: Option<String>,
+    },
+    /// One context less.
+    RemoveContext {
+        /// Which.
+        context: ContextNumber,
+    },
+    /// Give a context a fresh interpreter.
+    Restart {
+        /// Which.
+        context: ContextNumber,
+    },
+    /// Do something with its files.
+    Files(FileAsk),
+    /// The session as bytes, when its calls have ended.
+    Save,
+    /// As many sessions in the same state as there are numbers here.
+    Fork {
+        /// Their names.
+        into: Vec<SessionNumber>,
+    },
+    /// What it takes.
+    Footprint,
+}
+
+/// What came of it.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Answer {
+    /// Done.
+    Done,
+    /// A call has ended; what the session takes now.
+    Called(Box<CellOutcome>, Footprint),
+    /// Whether there was something to interrupt.
+    Interrupted(bool),
+    /// Of its files.
+    File(FileAnswer),
+    /// The session as bytes.
+    Saved(#[serde(with = "serde_bytes")] Vec<u8>),
+    /// What it takes.
+    Footprint(Footprint),
+    /// A command has ended: the code that a shell would see.
+    Exited(i32),
+}
+
+/// What happens meanwhile.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum AskEvent {
+    /// In a call.
+    Cell(CellEvent),
+    /// A command wrote to standard output.
+    Stdout(#[serde(with = "serde_bytes")] Vec<u8>),
+    /// A command wrote to standard error.
+    Stderr(#[serde(with = "serde_bytes")] Vec<u8>),
+    /// The watch has begun.
+    Watching,
+    /// Files changed.
+    Changes(Vec<Change>),
+}
+
+/// Why nothing came of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum AskError {
+    /// The worker has no such session.
+    #[error("the session is not in this worker")]
+    NoSession,
+    /// The session has no such context.
+    #[error("there is no context {0}")]
+    NoContext(ContextNumber),
+    /// The session has no such command.
+    #[error("there is no command {0}")]
+    NoCommand(CommandNumber),
+    /// The session has too many of something.
+    #[error("{0}")]
+    TooMany(String),
+    /// A file can't be had.
+    #[error(transparent)]
+    File(#[from] FileRefused),
+    /// The checkpoint can't be loaded.
+    #[error("{0}")]
+    Checkpoint(String),
+    /// The worker has no room for one more interpreter.
+    #[error("the worker has no room for one more interpreter: {0}")]
+    NoRoom(String),
+    /// Nobody waits for it.
+    #[error("nobody waits for this any more")]
+    Cancelled,
+}

@@ -1,0 +1,119 @@
+//! The sessions of one worker, and what is asked of them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+
+use super::ask::{Answer, Ask, AskError, AskEvent, SessionNumber};
+use crate::domain::grant::Limits;
+use crate::runtime::Interpreters;
+use crate::runtime::session::{Session, SessionError, Sink, file_refused};
+
+/// Takes what happens while something is done.
+pub type Events = Arc<dyn Fn(AskEvent) + Send + Sync>;
+
+/// The sessions of one worker.
+#[derive(Clone)]
+pub struct Sessions {
+    interpreters: Arc<Interpreters>,
+    all: Arc<Mutex<HashMap<SessionNumber, Arc<Session>>>>,
+}
+
+impl Sessions {
+    /// None yet.
+    pub fn new(interpreters: Arc<Interpreters>) -> Self {
+        Self { interpreters, all: Arc::default() }
+    }
+
+    fn all(&self) -> std::sync::MutexGuard<'_, HashMap<SessionNumber, Arc<Session>>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn get(&self, number: SessionNumber) -> Result<Arc<Session>, AskError> {
+        self.all().get(&number).cloned().ok_or(AskError::NoSession)
+    }
+
+    /// Does what is asked. What must not be dropped half way ends early when it is `cancelled`; all else may be dropped.
+    pub async fn answer(
+        &self,
+        number: SessionNumber,
+        ask: Ask,
+        events: Events,
+        cancelled: CancellationToken,
+    ) -> Result<Answer, AskError> {
+        match ask {
+            Ask::Open(opening) => {
+                let session = Session::open(Arc::clone(&self.interpreters), *opening)?;
+                self.all().insert(number, Arc::new(session));
+                Ok(Answer::Done)
+            }
+            Ask::Load { bytes, limits } => {
+                let session = self.loaded(bytes, limits).await?;
+                let footprint = session.footprint();
+                let replaced = self.all().insert(number, Arc::new(session));
+                if let Some(replaced) = replaced {
+                    replaced.close();
+                }
+                Ok(Answer::Footprint(footprint))
+            }
+            Ask::Close => {
+                let closed = self.all().remove(&number).ok_or(AskError::NoSession)?;
+                closed.close();
+                Ok(Answer::Done)
+            }
+            Ask::Call { context, cell, limits } => {
+                let session = self.get(number)?;
+                let sink = cell.stream.then(|| Arc::new(move |event| events(AskEvent::Cell(event))) as Sink);
+                let outcome = session.call(context, &cell, &limits, sink, &cancelled).await?;
+                Ok(Answer::Called(Box::new(outcome), session.footprint()))
+            }
+            Ask::Interrupt { context } => Ok(Answer::Interrupted(self.get(number)?.interrupt(context)?)),
+            Ask::AddContext { context, cwd } => {
+                self.get(number)?.add_context(context, cwd)?;
+                Ok(Answer::Done)
+            }
+            Ask::RemoveContext { context } => {
+                self.get(number)?.remove_context(context)?;
+                Ok(Answer::Done)
+            }
+            Ask::Restart { context } => {
+                self.get(number)?.restart(context).await?;
+                Ok(Answer::Done)
+            }
+            Ask::Files(ask) => Ok(Answer::File(self.get(number)?.files(ask)?)),
+            Ask::Save => Ok(Answer::Saved(self.get(number)?.save().await?)),
+            Ask::Fork { into } => self.fork(number, into).await,
+            Ask::Footprint => Ok(Answer::Footprint(self.get(number)?.footprint())),
+        }
+    }
+
+    async fn loaded(&self, bytes: Vec<u8>, limits: Limits) -> Result<Session, AskError> {
+        Ok(Session::load(Arc::clone(&self.interpreters), bytes, limits).await?)
+    }
+
+    /// All, or none.
+    async fn fork(&self, number: SessionNumber, into: Vec<SessionNumber>) -> Result<Answer, AskError> {
+        let original = self.get(number)?;
+        let mut forks = Vec::with_capacity(into.len());
+        for number in into {
+            forks.push((number, Arc::new(original.fork().await?)));
+        }
+        let footprint = forks.first().map(|(_, fork)| fork.footprint()).unwrap_or_default();
+        self.all().extend(forks);
+        Ok(Answer::Footprint(footprint))
+    }
+}
+
+impl From<SessionError> for AskError {
+    fn from(error: SessionError) -> Self {
+        match error {
+            SessionError::NoContext(number) => Self::NoContext(number),
+            SessionError::TooMany(what) => Self::TooMany(what),
+            SessionError::Files(error) => Self::File(file_refused(&error)),
+            SessionError::Checkpoint(error) => Self::Checkpoint(error.to_string()),
+            SessionError::Run(error) => Self::NoRoom(error.to_string()),
+            SessionError::Cancelled => Self::Cancelled,
+        }
+    }
+}
