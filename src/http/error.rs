@@ -7,8 +7,10 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
+use crate::domain::session::FileTrouble;
 use crate::policy::Refusal;
-use crate::service::ExecuteError;
+use crate::sandbox::AskError;
+use crate::service::{ExecuteError, SessionError};
 
 /// An error of the service itself, as the client sees it: a stable code, a sentence, and the field it is about.
 #[derive(Debug)]
@@ -104,6 +106,16 @@ impl ApiError {
         )
     }
 
+    /// 404: a session.
+    pub fn no_session() -> Self {
+        SessionError::NotFound.into()
+    }
+
+    /// 404: a checkpoint.
+    pub fn no_checkpoint() -> Self {
+        SessionError::NoCheckpoint.into()
+    }
+
     /// 405
     pub fn method_not_allowed() -> Self {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "this path does not take this method")
@@ -167,6 +179,58 @@ impl From<ExecuteError> for ApiError {
             }
             ExecuteError::Busy(busy) => {
                 Self::new(StatusCode::TOO_MANY_REQUESTS, "busy", message).retry_after(busy.retry_after)
+            }
+        }
+    }
+}
+
+impl From<SessionError> for ApiError {
+    fn from(error: SessionError) -> Self {
+        let message = error.to_string();
+        let new = |status, code| Self::new(status, code, message.clone());
+        match error {
+            SessionError::NotFound => new(StatusCode::NOT_FOUND, "session_not_found"),
+            SessionError::NoCheckpoint => new(StatusCode::NOT_FOUND, "checkpoint_not_found"),
+            SessionError::Lost => new(StatusCode::GONE, "session_lost"),
+            SessionError::Paused => new(StatusCode::CONFLICT, "session_paused"),
+            SessionError::TooMany { allowed } => new(StatusCode::TOO_MANY_REQUESTS, "too_many_sessions")
+                .range(allowed + 1, allowed)
+                .retry_after(Duration::from_secs(10)),
+            SessionError::TtlTooLong { field, asked, allowed } => new(StatusCode::BAD_REQUEST, "ttl_above_ceiling")
+                .field(field)
+                .range(number(asked.as_secs_f64()), number(allowed.as_secs_f64())),
+            SessionError::Forks { asked, allowed } => {
+                new(StatusCode::UNPROCESSABLE_ENTITY, "unprocessable").field("count").range(asked, allowed)
+            }
+            SessionError::OtherImage { .. } => new(StatusCode::CONFLICT, "checkpoint_of_another_image"),
+            SessionError::NoStore => new(StatusCode::SERVICE_UNAVAILABLE, "no_store"),
+            SessionError::Store | SessionError::NoRandomness => Self::internal(),
+            SessionError::Execute(error) => error.into(),
+            SessionError::Refused(AskError::File(refused)) => {
+                let status = match refused.trouble {
+                    FileTrouble::NotFound => StatusCode::NOT_FOUND,
+                    FileTrouble::Exists | FileTrouble::NotEmpty => StatusCode::CONFLICT,
+                    FileTrouble::NoSpace => StatusCode::INSUFFICIENT_STORAGE,
+                    FileTrouble::ReadOnly => StatusCode::FORBIDDEN,
+                    FileTrouble::IsADirectory
+                    | FileTrouble::NotADirectory
+                    | FileTrouble::BadPath
+                    | FileTrouble::Other => StatusCode::UNPROCESSABLE_ENTITY,
+                };
+                new(status, refused.trouble.word()).field("path")
+            }
+            SessionError::Refused(AskError::Checkpoint(_)) => {
+                new(StatusCode::CONFLICT, "checkpoint_unusable").field("checkpoint")
+            }
+            SessionError::Refused(AskError::NoContext(_)) => new(StatusCode::NOT_FOUND, "context_not_found"),
+            SessionError::Refused(AskError::NoCommand(_)) => new(StatusCode::NOT_FOUND, "command_not_found"),
+            SessionError::Refused(AskError::TooMany(_)) => new(StatusCode::CONFLICT, "too_many"),
+            SessionError::Refused(AskError::NoRoom(_)) => {
+                new(StatusCode::TOO_MANY_REQUESTS, "busy").retry_after(Duration::from_secs(1))
+            }
+            SessionError::Refused(AskError::Cancelled | AskError::NoSession) | SessionError::Failed(_) => {
+                tracing::error!(error = message, "a session failed");
+                Self::internal()
             }
         }
     }

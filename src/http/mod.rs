@@ -3,6 +3,7 @@
 mod error;
 mod extract;
 mod ops;
+mod range;
 mod v1;
 
 use std::sync::Arc;
@@ -52,6 +53,7 @@ pub fn router(service: Arc<Service>, body_bytes: usize, draining: Draining) -> R
         .route("/v1/execute", post(v1::execute::execute))
         .route("/v1/scan", post(v1::scan::scan))
         .route("/v1/suites", post(v1::suites::suites))
+        .merge(v1::sessions::routes())
         .route("/v1/runtime", get(v1::runtime::runtime))
         .route("/v1/policies", get(v1::policies::policies))
         .route("/v1/evaluators/presets", get(v1::evaluators::presets))

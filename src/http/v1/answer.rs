@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use super::request::Base64Content;
 use crate::domain::grant::Limits;
 use crate::domain::run::{Attempt, ErrorReport, GraderOutcome};
+use crate::domain::session::Raised;
 use crate::domain::verdict::CaseResult;
 use crate::grader::canaries::CanaryFound;
 use crate::grader::complexity::ComplexityReport;
@@ -77,8 +78,9 @@ pub struct Answer {
     receipt: Option<Receipt>,
 }
 
+/// An exception, or what ended a run.
 #[derive(Debug, Serialize, ToSchema)]
-struct ErrorAnswer {
+pub struct ErrorAnswer {
     class: &'static str,
     /// Name of the Python type.
     #[serde(rename = "type")]
@@ -89,6 +91,9 @@ struct ErrorAnswer {
     /// Line of the snippet.
     line: Option<u32>,
     traceback: Vec<FrameAnswer>,
+    /// In a session: what Python would have printed of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    traceback_text: Option<String>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -176,11 +181,34 @@ impl From<&Limits> for LimitsInForce {
     }
 }
 
+/// What code runs on.
 #[derive(Debug, Serialize, ToSchema)]
-struct RuntimeAnswer {
+pub struct RuntimeAnswer {
     image_hash: String,
     python: String,
     packages_hash: String,
+}
+
+impl RuntimeAnswer {
+    /// Of this image.
+    pub fn of(image: &Image) -> Self {
+        Self {
+            image_hash: image.image_hash.clone(),
+            python: image.python.clone(),
+            packages_hash: image.packages_hash.clone(),
+        }
+    }
+}
+
+impl Answer {
+    /// With what Python would have printed of its error.
+    #[must_use]
+    pub fn with_traceback(mut self, text: Option<String>) -> Self {
+        if let Some(error) = &mut self.error {
+            error.traceback_text = text;
+        }
+        self
+    }
 }
 
 /// An error of the service itself.
@@ -270,11 +298,7 @@ pub fn answer_of(executed: Executed, image: &Image, labels: BTreeMap<String, Str
             .collect(),
         files_error,
         limits: (&limits).into(),
-        runtime: RuntimeAnswer {
-            image_hash: image.image_hash.clone(),
-            python: image.python.clone(),
-            packages_hash: image.packages_hash.clone(),
-        },
+        runtime: RuntimeAnswer::of(image),
         labels,
         receipt,
     }
@@ -305,7 +329,15 @@ fn error_answer(error: ErrorReport) -> ErrorAnswer {
         message: error.message,
         line: error.line,
         traceback: error.traceback.into_iter().map(frame).collect(),
+        traceback_text: None,
     }
+}
+
+/// The exception that ended a call of a session, whole.
+pub fn raised_answer(raised: Raised) -> ErrorAnswer {
+    let Raised { class, name, value, traceback, line, frames } = raised;
+    let report = ErrorReport { class, type_name: name, message: value, line, traceback: frames };
+    ErrorAnswer { traceback_text: Some(traceback), ..error_answer(report) }
 }
 
 fn case_answer(case: CaseResult) -> CaseAnswer {

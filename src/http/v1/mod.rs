@@ -8,6 +8,7 @@ pub mod receipts;
 mod request;
 pub mod runtime;
 pub mod scan;
+pub mod sessions;
 pub mod suites;
 mod tests;
 
@@ -27,6 +28,22 @@ pub use suites::sample_of;
         execute::execute,
         scan::scan,
         suites::suites,
+        sessions::open,
+        sessions::list,
+        sessions::show,
+        sessions::change,
+        sessions::end,
+        sessions::execute::execute,
+        sessions::interrupt,
+        sessions::restart,
+        sessions::files::file,
+        sessions::files::list,
+        sessions::files::change,
+        sessions::checkpoints::make,
+        sessions::checkpoints::fork,
+        sessions::checkpoints::restore,
+        sessions::checkpoints::list,
+        sessions::checkpoints::remove,
         receipts::key,
         runtime::runtime,
         policies::policies,

@@ -174,15 +174,29 @@ fn complexity_of(Object(request): Object<ComplexityRequest>) -> Result<Complexit
     Ok(Complexity { generator: request.generator, entry_point: request.entry_point, sizes })
 }
 
+/// Limits other than the policy's.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct LimitsRequest {
-    fuel: Option<u64>,
-    wall_seconds: Option<f64>,
-    memory_bytes: Option<u64>,
-    output_bytes: Option<u64>,
-    files_bytes: Option<u64>,
-    files_count: Option<u64>,
+pub struct LimitsRequest {
+    pub(super) fuel: Option<u64>,
+    pub(super) wall_seconds: Option<f64>,
+    pub(super) memory_bytes: Option<u64>,
+    pub(super) output_bytes: Option<u64>,
+    pub(super) files_bytes: Option<u64>,
+    pub(super) files_count: Option<u64>,
+}
+
+impl From<LimitsRequest> for AskedLimits {
+    fn from(asked: LimitsRequest) -> Self {
+        Self {
+            fuel: asked.fuel,
+            wall_seconds: asked.wall_seconds,
+            memory_bytes: asked.memory_bytes,
+            output_bytes: asked.output_bytes,
+            files_bytes: asked.files_bytes,
+            files_count: asked.files_count,
+        }
+    }
 }
 
 /// Seeded randomness, and a clock that runs on fuel: sleep costs no wall time.
@@ -203,20 +217,26 @@ fn default_start_time() -> String {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(untagged, expecting = "result is \"last_expression\" or {\"variable\": name}")]
-enum ResultRequest {
+/// The value to return.
+pub enum ResultRequest {
+    /// That of the last statement, when it is an expression.
     Word(ResultWord),
+    /// That of a global variable.
     Variable(ResultVariable),
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum ResultWord {
+/// A word for a value.
+pub enum ResultWord {
+    /// That of the last statement.
     LastExpression,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct ResultVariable {
+/// A global variable.
+pub struct ResultVariable {
     variable: String,
 }
 
@@ -250,14 +270,7 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
             return Err(ApiError::malformed(Some("code".to_owned()), "missing field `code` (or `completion`)"));
         }
     };
-    for (name, value) in &request.env {
-        if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
-            return Err(ApiError::meaningless(
-                format!("env.{name}"),
-                "a name is not empty and has no `=`; neither name nor value has a NUL",
-            ));
-        }
-    }
+    checked_env(&request.env)?;
     let result = request.result.map(|result| match result {
         ResultRequest::Word(ResultWord::LastExpression) => ResultWanted::LastExpression,
         ResultRequest::Variable(wanted) => ResultWanted::Variable(wanted.variable),
@@ -289,19 +302,28 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
         repeat: request.repeat,
         complexity: request.complexity.map(complexity_of).transpose()?,
         policy: request.policy,
-        limits: AskedLimits {
-            fuel: limits.fuel,
-            wall_seconds: limits.wall_seconds,
-            memory_bytes: limits.memory_bytes,
-            output_bytes: limits.output_bytes,
-            files_bytes: limits.files_bytes,
-            files_count: limits.files_count,
-        },
+        limits: limits.into(),
         labels: request.labels,
         lint: request.lint,
         receipt,
         canaries: request.canaries.map_or(Ok(Vec::new()), canaries_of)?,
     })
+}
+
+/// Variables that an environment can have.
+///
+/// # Errors
+/// The first that can't be one.
+pub fn checked_env(env: &BTreeMap<String, String>) -> Result<(), ApiError> {
+    for (name, value) in env {
+        if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+            return Err(ApiError::meaningless(
+                format!("env.{name}"),
+                "a name is not empty and has no `=`; neither name nor value has a NUL",
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn canaries_of(list: Json) -> Result<Vec<Canary>, ApiError> {
@@ -321,7 +343,10 @@ fn canaries_of(list: Json) -> Result<Vec<Canary>, ApiError> {
 }
 
 /// A file of the candidate's: not where the tests import their own from.
-fn candidates_file(file: (String, FileContent)) -> Result<File, ApiError> {
+///
+/// # Errors
+/// When it lies there, or is not base64.
+pub fn candidates_file(file: (String, FileContent)) -> Result<File, ApiError> {
     let mut place = vec!["home", "user"];
     if file.0.starts_with('/') {
         place.clear();

@@ -366,9 +366,12 @@ impl Service {
         Ok(self.sessions.get(id)?.info())
     }
 
-    /// All sessions, the oldest first.
-    pub fn session_list(&self) -> Vec<SessionInfo> {
-        self.sessions.all().values().map(|session| session.info()).collect()
+    /// At most `limit` sessions, the oldest first, those `after` the one of that name only.
+    pub fn session_list(&self, after: Option<SessionId>, limit: usize) -> Vec<SessionInfo> {
+        use std::ops::Bound::{Excluded, Unbounded};
+        let all = self.sessions.all();
+        let range = all.range((after.map_or(Unbounded, Excluded), Unbounded));
+        range.take(limit).map(|(_, session)| session.info()).collect()
     }
 
     /// Lets a session end that long from now; only later than it would, where it is to be `extended`.

@@ -1,0 +1,157 @@
+//! `/v1/sessions/{id}/checkpoints`, `fork`, `restore`; `/v1/checkpoints`
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::super::answer::ErrorBody;
+use super::{SessionAnswer, checkpoint_id, duration, session_answer, session_id, time};
+use crate::http::Shared;
+use crate::http::error::ApiError;
+use crate::http::extract::JsonBody;
+use crate::service::CheckpointInfo;
+
+/// Longest name of a checkpoint, in bytes.
+const LONGEST_NAME: usize = 200;
+
+/// What a checkpoint is to be called.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CheckpointRequest {
+    /// For people.
+    name: Option<String>,
+}
+
+/// The state of a session at one moment.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CheckpointAnswer {
+    id: String,
+    /// The session that it was made of.
+    session_id: Option<String>,
+    name: Option<String>,
+    #[schema(format = DateTime)]
+    created_at: String,
+    /// Its size on disk.
+    bytes: u64,
+    /// The image that it belongs to: no other can load it.
+    image_hash: String,
+}
+
+impl From<CheckpointInfo> for CheckpointAnswer {
+    fn from(info: CheckpointInfo) -> Self {
+        Self {
+            id: info.id.to_string(),
+            session_id: info.session.map(|id| id.to_string()),
+            name: info.name,
+            created_at: time(info.created),
+            bytes: info.bytes,
+            image_hash: info.image_hash,
+        }
+    }
+}
+
+/// All checkpoints.
+#[derive(Serialize, ToSchema)]
+pub struct CheckpointList {
+    /// The newest first.
+    checkpoints: Vec<CheckpointAnswer>,
+}
+
+/// How many, and for how long.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ForkRequest {
+    /// Sessions to make.
+    #[serde(default = "one")]
+    count: usize,
+    /// How long they live, from now; as long as the original, where it is left out.
+    ttl_seconds: Option<f64>,
+}
+
+fn one() -> usize {
+    1
+}
+
+/// The forks.
+#[derive(Serialize, ToSchema)]
+pub struct ForkAnswer {
+    /// As many as were asked for.
+    sessions: Vec<SessionAnswer>,
+}
+
+/// Where to go back to.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RestoreRequest {
+    /// Id of a checkpoint.
+    checkpoint: String,
+}
+
+/// Keep the state of a session.
+#[utoipa::path(post, path = "/v1/sessions/{id}/checkpoints", request_body = CheckpointRequest, responses(
+    (status = 201, body = CheckpointAnswer),
+    (status = 404, description = "There is no such session", body = ErrorBody),
+))]
+pub async fn make(
+    State(shared): State<Shared>,
+    Path(id): Path<String>,
+    JsonBody(request): JsonBody<CheckpointRequest>,
+) -> Result<(StatusCode, Json<CheckpointAnswer>), ApiError> {
+    if request.name.as_ref().is_some_and(|name| name.len() > LONGEST_NAME) {
+        return Err(ApiError::meaningless("name", format!("it may have {LONGEST_NAME} bytes")));
+    }
+    let made = shared.service.checkpoint_session(session_id(&id)?, request.name).await?;
+    Ok((StatusCode::CREATED, Json(made.into())))
+}
+
+/// List checkpoints.
+#[utoipa::path(get, path = "/v1/checkpoints", responses((status = 200, body = CheckpointList)))]
+pub async fn list(State(shared): State<Shared>) -> Result<Json<CheckpointList>, ApiError> {
+    let checkpoints = shared.service.checkpoints().await?.into_iter().map(Into::into).collect();
+    Ok(Json(CheckpointList { checkpoints }))
+}
+
+/// Remove a checkpoint.
+#[utoipa::path(delete, path = "/v1/checkpoints/{id}", responses(
+    (status = 204, description = "It is gone"),
+    (status = 404, description = "There is none of this name", body = ErrorBody),
+))]
+pub async fn remove(State(shared): State<Shared>, Path(id): Path<String>) -> Result<StatusCode, ApiError> {
+    let id = crate::domain::ids::CheckpointId::parse(&id).ok_or_else(ApiError::no_checkpoint)?;
+    shared.service.delete_checkpoint(id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Make sessions that go on from where this one is.
+#[utoipa::path(post, path = "/v1/sessions/{id}/fork", request_body = ForkRequest, responses(
+    (status = 201, body = ForkAnswer),
+    (status = 404, description = "There is no such session", body = ErrorBody),
+))]
+pub async fn fork(
+    State(shared): State<Shared>,
+    Path(id): Path<String>,
+    JsonBody(request): JsonBody<ForkRequest>,
+) -> Result<(StatusCode, Json<ForkAnswer>), ApiError> {
+    let ttl = request.ttl_seconds.map(|seconds| duration("ttl_seconds", seconds)).transpose()?;
+    let forks = shared.service.fork_session(session_id(&id)?, request.count, ttl).await?;
+    let sessions = forks.into_iter().map(|info| session_answer(info, shared.service.image())).collect();
+    Ok((StatusCode::CREATED, Json(ForkAnswer { sessions })))
+}
+
+/// Put a session back to where it was at a checkpoint.
+#[utoipa::path(post, path = "/v1/sessions/{id}/restore", request_body = RestoreRequest, responses(
+    (status = 200, body = SessionAnswer),
+    (status = 404, description = "There is no such session or checkpoint", body = ErrorBody),
+    (status = 409, description = "The checkpoint belongs to another image", body = ErrorBody),
+))]
+pub async fn restore(
+    State(shared): State<Shared>,
+    Path(id): Path<String>,
+    JsonBody(request): JsonBody<RestoreRequest>,
+) -> Result<Json<SessionAnswer>, ApiError> {
+    let checkpoint = checkpoint_id("checkpoint", &request.checkpoint)?;
+    let info = shared.service.restore_session(session_id(&id)?, checkpoint).await?;
+    Ok(Json(session_answer(info, shared.service.image())))
+}

@@ -1,0 +1,285 @@
+//! `POST /v1/sessions/{id}/execute`
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::{Stream, StreamExt, stream};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json_, json};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use utoipa::ToSchema;
+
+use super::super::answer::{Answer, ErrorBody, answer_of, raised_answer};
+use super::super::request::{LimitsRequest, ResultRequest, ResultWord, checked_env};
+use super::session_id;
+use crate::domain::session::{CellEvent, DEFAULT_CONTEXT, Display};
+use crate::http::Shared;
+use crate::http::error::ApiError;
+use crate::http::extract::{JsonBody, Object};
+use crate::service::{CellAsked, CellExecuted, Service, code_of_completion};
+
+/// A stream that is silent for so long says that it is alive.
+const KEEP_ALIVE: Duration = Duration::from_secs(5);
+
+/// Code for a session.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CallRequest {
+    /// Python source, with what notebooks allow beside it. Required unless `completion` is given.
+    code: Option<String>,
+    /// A model's answer: the code is taken out of it.
+    completion: Option<String>,
+    /// Set for this call only.
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    /// Of this call: `fuel`, `wall_seconds`, `output_bytes`. Where it is silent, those of the session.
+    #[serde(default)]
+    #[schema(value_type = LimitsRequest)]
+    limits: Object<LimitsRequest>,
+    /// The value to return: `last_expression` where it is left out, nothing where it is null.
+    #[serde(default = "last_expression")]
+    result: Option<ResultRequest>,
+    /// Given back with the answer.
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+}
+
+fn last_expression() -> Option<ResultRequest> {
+    Some(ResultRequest::Word(ResultWord::LastExpression))
+}
+
+/// The answer to a call: that of `POST /v1/execute`, and what is the session's.
+#[derive(Serialize, ToSchema)]
+pub struct CallAnswer {
+    session_id: String,
+    /// How many calls the session has served, this one included.
+    execution_count: u64,
+    /// What was shown, as notebooks show it.
+    displays: Vec<DisplayAnswer>,
+    /// The call was interrupted.
+    interrupted: bool,
+    /// The interpreter was lost, and the namespace with it: the next call finds a fresh one. Files are kept.
+    restarted: bool,
+    #[serde(flatten)]
+    answer: Answer,
+}
+
+/// A value in several formats.
+#[derive(Serialize, ToSchema)]
+pub struct DisplayAnswer {
+    /// By MIME type: text, base64 for binary formats, JSON as such.
+    #[schema(value_type = BTreeMap<String, Object>)]
+    data: BTreeMap<String, Json_>,
+    /// It is the value of the last expression.
+    is_main_result: bool,
+}
+
+fn display_answer(display: Display) -> DisplayAnswer {
+    let content = |mime: &str, content: String| match mime {
+        "application/json" => serde_json::from_str(&content).unwrap_or(Json_::String(content)),
+        _ if mime.ends_with("+json") => serde_json::from_str(&content).unwrap_or(Json_::String(content)),
+        _ => Json_::String(content),
+    };
+    DisplayAnswer {
+        data: display.data.into_iter().map(|(mime, text)| (mime.clone(), content(&mime, text))).collect(),
+        is_main_result: display.is_main_result,
+    }
+}
+
+fn call_answer(service: &Service, session: &str, called: CellExecuted, labels: BTreeMap<String, String>) -> CallAnswer {
+    let traceback = called.raised.map(|raised| raised.traceback);
+    let answer = answer_of(called.executed, service.image(), labels).with_traceback(traceback);
+    CallAnswer {
+        session_id: session.to_owned(),
+        execution_count: called.number,
+        displays: called.displays.into_iter().map(display_answer).collect(),
+        interrupted: called.interrupted,
+        restarted: called.restarted,
+        answer,
+    }
+}
+
+/// How the answer comes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// As one document.
+    Whole,
+    /// Lines of JSON.
+    Lines,
+    /// Server-sent events.
+    Events,
+}
+
+impl Form {
+    fn of(headers: &HeaderMap) -> Self {
+        let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
+        let kinds = accept.split(',').map(|kind| kind.split(';').next().unwrap_or("").trim());
+        kinds
+            .filter_map(|kind| match kind {
+                "application/json" | "*/*" => Some(Self::Whole),
+                "application/x-ndjson" | "application/ndjson" | "application/jsonl" => Some(Self::Lines),
+                "text/event-stream" => Some(Self::Events),
+                _ => None,
+            })
+            .next()
+            .unwrap_or(Self::Whole)
+    }
+
+    fn mime(self) -> &'static str {
+        match self {
+            Self::Whole => "application/json",
+            Self::Lines => "application/x-ndjson",
+            Self::Events => "text/event-stream",
+        }
+    }
+
+    fn piece(self, kind: &str, mut object: Json_) -> Bytes {
+        object["type"] = json!(kind);
+        match self {
+            Self::Events => format!("event: {kind}\ndata: {object}\n\n").into(),
+            _ => format!("{object}\n").into(),
+        }
+    }
+}
+
+/// Run code in a session.
+#[utoipa::path(
+    post,
+    path = "/v1/sessions/{id}/execute",
+    request_body = CallRequest,
+    responses(
+        (status = 200, description = "The service did its work, whatever the code did. With `Accept: \
+            application/x-ndjson` or `text/event-stream` events come as they happen: `stdout`, `stderr`, `display`, \
+            `error`, `keepalive`, and last `end` with the whole answer, or `failed` with an error of the service",
+            body = CallAnswer),
+        (status = 404, description = "There is no such session", body = ErrorBody),
+        (status = 409, description = "It is paused", body = ErrorBody),
+        (status = 429, description = "Busy: try again after Retry-After seconds", body = ErrorBody),
+    )
+)]
+pub async fn execute(
+    State(shared): State<Shared>,
+    Path(session): Path<String>,
+    headers: HeaderMap,
+    JsonBody(request): JsonBody<CallRequest>,
+) -> Result<Response, ApiError> {
+    let id = session_id(&session)?;
+    let (code, code_field) = match (request.code, request.completion) {
+        (Some(code), None) => (code, "code"),
+        (None, Some(completion)) => (code_of_completion(&completion, None), "completion"),
+        (Some(_), Some(_)) => {
+            return Err(ApiError::meaningless("completion", "give either `code` or `completion`, not both"));
+        }
+        (None, None) => {
+            return Err(ApiError::malformed(Some("code".to_owned()), "missing field `code` (or `completion`)"));
+        }
+    };
+    checked_env(&request.env)?;
+    let Object(limits) = request.limits;
+    for (field, given) in [
+        ("limits.memory_bytes", limits.memory_bytes),
+        ("limits.files_bytes", limits.files_bytes),
+        ("limits.files_count", limits.files_count),
+    ] {
+        if given.is_some() {
+            return Err(ApiError::meaningless(
+                field,
+                "this limit is the session's: give it when the session is opened",
+            ));
+        }
+    }
+    let value = match request.result {
+        None => false,
+        Some(ResultRequest::Word(ResultWord::LastExpression)) => true,
+        Some(ResultRequest::Variable(_)) => {
+            return Err(ApiError::meaningless("result", "in a session, end the code with the variable's name"));
+        }
+    };
+    let asked = CellAsked {
+        code,
+        code_field,
+        context: DEFAULT_CONTEXT,
+        env: request.env.into_iter().collect(),
+        limits: limits.into(),
+        value,
+    };
+    let form = Form::of(&headers);
+    if form == Form::Whole {
+        let called = shared.service.call_session(id, asked, None).await?;
+        return Ok(Json(call_answer(&shared.service, &session, called, request.labels)).into_response());
+    }
+    // What can be told by a status is told so.
+    shared.service.session_info(id)?;
+    let body = Body::from_stream(told(Arc::clone(&shared.service), session, asked, request.labels, form));
+    let headers = [(header::CONTENT_TYPE, form.mime()), (header::CACHE_CONTROL, "no-store")];
+    Ok((headers, body).into_response())
+}
+
+/// What happens, as it happens. Dropping the stream interrupts the call.
+fn told(
+    service: Arc<Service>,
+    session: String,
+    asked: CellAsked,
+    labels: BTreeMap<String, String>,
+    form: Form,
+) -> impl Stream<Item = Result<Bytes, Infallible>> {
+    let (sender, events) = unbounded_channel();
+    let call = async move {
+        let id = match session_id(&session) {
+            Ok(id) => id,
+            Err(error) => return form.piece("failed", json!({"error": error.to_json()})),
+        };
+        match service.call_session(id, asked, Some(sender)).await {
+            Ok(called) => form.piece("end", json!({"answer": call_answer(&service, &session, called, labels)})),
+            Err(error) => form.piece("failed", json!({"error": ApiError::from(error).to_json()})),
+        }
+    };
+    let events = pieces(events, form).chain(stream::pending());
+    // The last piece follows all events: they are sent before the call returns.
+    let state = (Box::pin(call), Box::pin(events), None::<Bytes>, false);
+    stream::unfold(state, move |(mut call, mut events, mut last, ended)| async move {
+        if ended {
+            return None;
+        }
+        loop {
+            if last.is_some() {
+                // What was told before the end, first.
+                return match futures_util::FutureExt::now_or_never(events.next()).flatten() {
+                    Some(piece) => Some((Ok(piece), (call, events, last, false))),
+                    None => Some((Ok(last.take()?), (call, events, None, true))),
+                };
+            }
+            tokio::select! {
+                biased;
+                Some(piece) = events.next() => return Some((Ok(piece), (call, events, last, false))),
+                end = &mut call => {
+                    // Events pass through another task on their way: it has its turn first.
+                    tokio::task::yield_now().await;
+                    last = Some(end);
+                }
+                () = tokio::time::sleep(KEEP_ALIVE) => {
+                    return Some((Ok(form.piece("keepalive", json!({}))), (call, events, last, false)));
+                }
+            }
+        }
+    })
+}
+
+fn pieces(events: UnboundedReceiver<CellEvent>, form: Form) -> impl Stream<Item = Bytes> {
+    stream::unfold(events, move |mut events| async move {
+        let piece = match events.recv().await? {
+            CellEvent::Stdout(text) => form.piece("stdout", json!({"text": text})),
+            CellEvent::Stderr(text) => form.piece("stderr", json!({"text": text})),
+            CellEvent::Display(display) => form.piece("display", json!(display_answer(display))),
+            CellEvent::Raised(raised) => form.piece("error", json!({"error": raised_answer(raised)})),
+        };
+        Some((piece, events))
+    })
+}

@@ -1,0 +1,249 @@
+//! `/v1/sessions/{id}/files`
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, Query, Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::super::answer::ErrorBody;
+use super::session_id;
+use crate::domain::run::{File, TESTS_DIRECTORY};
+use crate::domain::session::{Entry, FileAnswer, FileAsk};
+use crate::http::Shared;
+use crate::http::error::ApiError;
+use crate::http::extract::{JsonBody, whole_body};
+use crate::http::range::ByteRange;
+
+/// Levels of directories that one list shows.
+const DEEPEST: u32 = 64;
+
+/// One place in a session's tree.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct EntryAnswer {
+    /// Absolute.
+    path: String,
+    name: String,
+    /// `file`, `directory`, `link`, `device`
+    #[schema(example = "file")]
+    kind: &'static str,
+    size: u64,
+    #[schema(format = DateTime)]
+    modified_at: String,
+    link_target: Option<String>,
+}
+
+impl From<Entry> for EntryAnswer {
+    fn from(entry: Entry) -> Self {
+        let modified =
+            jiff::Timestamp::from_nanosecond(i128::from(entry.modified)).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+        Self {
+            path: entry.path,
+            name: entry.name,
+            kind: entry.kind.word(),
+            size: entry.size,
+            modified_at: super::time(modified),
+            link_target: entry.link_target,
+        }
+    }
+}
+
+/// What a directory holds.
+#[derive(Serialize, ToSchema)]
+pub struct EntriesAnswer {
+    /// By path.
+    entries: Vec<EntryAnswer>,
+}
+
+/// What is asked of a path.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct FileQuery {
+    /// Show the entry, not the content.
+    stat: Option<String>,
+    /// Remove a directory with all that is in it.
+    #[serde(default)]
+    recursive: bool,
+}
+
+/// What is asked of a directory.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct ListQuery {
+    /// To be there: a directory is listed.
+    list: Option<String>,
+    /// Which directory; the working directory where it is left out.
+    path: Option<String>,
+    /// How many levels [default: 1]
+    depth: Option<u32>,
+}
+
+/// Something to do with files.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FileRequest {
+    /// Make this directory, and those above it.
+    make_directory: Option<String>,
+    /// Give a file or directory another name.
+    #[serde(rename = "move")]
+    move_: Option<MoveRequest>,
+}
+
+/// From where to where.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct MoveRequest {
+    from: String,
+    to: String,
+}
+
+/// Read, look at, write or remove a file.
+#[utoipa::path(get, path = "/v1/sessions/{id}/files/{path}", params(FileQuery), responses(
+    (status = 200, description = "The bytes, or with `?stat` the entry", content_type = "application/octet-stream"),
+    (status = 206, description = "A part: `Range` was given"),
+    (status = 404, description = "Nothing is there", body = ErrorBody),
+))]
+pub async fn file(
+    State(shared): State<Shared>,
+    Path((id, path)): Path<(String, String)>,
+    query: Result<Query<FileQuery>, axum::extract::rejection::QueryRejection>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let id = session_id(&id)?;
+    let Query(query) = query.map_err(|error| ApiError::malformed(None, error.body_text()))?;
+    not_the_tests(&path)?;
+    let method = request.method().clone();
+    let ask = match method {
+        Method::GET if query.stat.is_some() => FileAsk::Stat { path },
+        Method::GET | Method::HEAD => return read(&shared, id, path, request.headers(), method == Method::HEAD).await,
+        Method::PUT => {
+            let content = whole_body(request, &()).await?.to_vec();
+            FileAsk::Write(File { path, content })
+        }
+        _ => FileAsk::Remove { path, recursive: query.recursive },
+    };
+    Ok(match shared.service.session_files(id, ask).await? {
+        FileAnswer::Entry(entry, new) => {
+            let status = if new { StatusCode::CREATED } else { StatusCode::OK };
+            (status, Json(EntryAnswer::from(entry))).into_response()
+        }
+        _ => StatusCode::NO_CONTENT.into_response(),
+    })
+}
+
+/// Not where the tests of a submission would lie: the same paths are possible everywhere.
+fn not_the_tests(path: &str) -> Result<(), ApiError> {
+    let rest = path.strip_prefix('/').and_then(|path| path.strip_prefix(TESTS_DIRECTORY));
+    match rest {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+            Err(ApiError::meaningless("path", "this directory belongs to tests"))
+        }
+        _ => Ok(()),
+    }
+}
+
+async fn read(
+    shared: &Shared,
+    id: crate::domain::ids::SessionId,
+    path: String,
+    headers: &HeaderMap,
+    head: bool,
+) -> Result<Response, ApiError> {
+    let range = headers.get(header::RANGE).and_then(|value| value.to_str().ok()).and_then(ByteRange::parse);
+    let ask = |offset, length| FileAsk::Read { path: path.clone(), offset, length };
+    let get = async |ask| match shared.service.session_files(id, ask).await? {
+        FileAnswer::Bytes(bytes, whole) => Ok((bytes, whole)),
+        _ => Err(ApiError::internal()),
+    };
+    let (status, bytes, whole, span) = match range {
+        None if head => {
+            let (_, whole) = get(ask(0, 0)).await?;
+            (StatusCode::OK, Vec::new(), whole, None)
+        }
+        None => {
+            let (bytes, whole) = get(ask(0, u64::MAX)).await?;
+            (StatusCode::OK, bytes, whole, None)
+        }
+        Some(range) => {
+            let (_, whole) = get(ask(0, 0)).await?;
+            let Some((first, last)) = range.within(whole) else {
+                let headers = [(header::CONTENT_RANGE, format!("bytes */{whole}"))];
+                return Ok((StatusCode::RANGE_NOT_SATISFIABLE, headers).into_response());
+            };
+            let (bytes, whole) = get(ask(first, last - first + 1)).await?;
+            (StatusCode::PARTIAL_CONTENT, bytes, whole, Some((first, last)))
+        }
+    };
+    let length = span.map_or(whole, |(first, last)| last - first + 1);
+    let body = if head { Body::empty() } else { Body::from(bytes) };
+    let mut response = (status, body).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+    headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    // What a guest wrote is shown by no browser as a page of ours.
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if let Some((first, last)) = span
+        && let Ok(value) = HeaderValue::from_str(&format!("bytes {first}-{last}/{whole}"))
+    {
+        headers.insert(header::CONTENT_RANGE, value);
+    }
+    Ok(response)
+}
+
+/// List a directory.
+#[utoipa::path(get, path = "/v1/sessions/{id}/files", params(ListQuery), responses(
+    (status = 200, body = EntriesAnswer),
+    (status = 404, description = "Nothing is there", body = ErrorBody),
+))]
+pub async fn list(
+    State(shared): State<Shared>,
+    Path(id): Path<String>,
+    query: Result<Query<ListQuery>, axum::extract::rejection::QueryRejection>,
+) -> Result<Json<EntriesAnswer>, ApiError> {
+    let Query(query) = query.map_err(|error| ApiError::malformed(None, error.body_text()))?;
+    if query.list.is_none() {
+        return Err(ApiError::malformed(Some("list".to_owned()), "say what is wanted: ?list"));
+    }
+    let depth = query.depth.unwrap_or(1);
+    if !(1..=DEEPEST).contains(&depth) {
+        return Err(ApiError::meaningless("depth", format!("it must be from 1 to {DEEPEST}")));
+    }
+    let ask = FileAsk::List { path: query.path.unwrap_or_else(|| ".".to_owned()), depth };
+    match shared.service.session_files(session_id(&id)?, ask).await? {
+        FileAnswer::Entries(entries) => {
+            Ok(Json(EntriesAnswer { entries: entries.into_iter().map(Into::into).collect() }))
+        }
+        _ => Err(ApiError::internal()),
+    }
+}
+
+/// Make a directory, or move something.
+#[utoipa::path(post, path = "/v1/sessions/{id}/files", request_body = FileRequest, responses(
+    (status = 200, body = EntryAnswer),
+    (status = 404, description = "Nothing is there", body = ErrorBody),
+    (status = 409, description = "Something is there already", body = ErrorBody),
+))]
+pub async fn change(
+    State(shared): State<Shared>,
+    Path(id): Path<String>,
+    JsonBody(request): JsonBody<FileRequest>,
+) -> Result<Json<EntryAnswer>, ApiError> {
+    let ask = match (request.make_directory, request.move_) {
+        (Some(path), None) => {
+            not_the_tests(&path)?;
+            FileAsk::MakeDirectory { path }
+        }
+        (None, Some(MoveRequest { from, to })) => {
+            not_the_tests(&to)?;
+            FileAsk::Move { from, to }
+        }
+        _ => return Err(ApiError::malformed(None, "give either `make_directory` or `move`")),
+    };
+    match shared.service.session_files(session_id(&id)?, ask).await? {
+        FileAnswer::Entry(entry, _) => Ok(Json(entry.into())),
+        _ => Err(ApiError::internal()),
+    }
+}

@@ -1,0 +1,306 @@
+//! `/v1/sessions`: interpreters that keep their state.
+//!
+//! - here: making, showing and ending them;
+//! - `execute`: code for them, answered at once or as it happens;
+//! - `files`: their files;
+//! - `checkpoints`: saving, branching, going back.
+
+pub mod checkpoints;
+pub mod execute;
+pub mod files;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::routing::{delete, get, post};
+use axum::{Json, Router};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::answer::{ErrorBody, LimitsInForce, RuntimeAnswer};
+use super::request::{FileContent, LimitsRequest, candidates_file, checked_env};
+use crate::domain::ids::{CheckpointId, SessionId};
+use crate::domain::session::DEFAULT_CONTEXT;
+use crate::http::Shared;
+use crate::http::error::ApiError;
+use crate::http::extract::{JsonBody, Object};
+use crate::runtime::image::Image;
+use crate::service::{SessionAsked, SessionInfo, SessionState};
+
+/// The routes of sessions.
+pub fn routes() -> Router<Shared> {
+    let file = get(files::file).head(files::file).put(files::file).delete(files::file);
+    Router::new()
+        .route("/v1/sessions", post(open).get(list))
+        .route("/v1/sessions/{id}", get(show).patch(change).delete(end))
+        .route("/v1/sessions/{id}/execute", post(execute::execute))
+        .route("/v1/sessions/{id}/interrupt", post(interrupt))
+        .route("/v1/sessions/{id}/restart", post(restart))
+        .route("/v1/sessions/{id}/files", get(files::list).post(files::change))
+        .route("/v1/sessions/{id}/files/{*path}", file)
+        .route("/v1/sessions/{id}/checkpoints", post(checkpoints::make))
+        .route("/v1/sessions/{id}/fork", post(checkpoints::fork))
+        .route("/v1/sessions/{id}/restore", post(checkpoints::restore))
+        .route("/v1/checkpoints", get(checkpoints::list))
+        .route("/v1/checkpoints/{id}", delete(checkpoints::remove))
+}
+
+/// Sessions on one page of the list, where the client does not say; and at most.
+const PAGE: usize = 100;
+const LARGEST_PAGE: usize = 1000;
+
+/// `POST /v1/sessions`
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SessionRequest {
+    /// Name of a policy pack; `default`, or that of the checkpoint.
+    policy: Option<String>,
+    /// Of each call, but for memory and files, which are the session's.
+    #[serde(default)]
+    #[schema(value_type = LimitsRequest)]
+    limits: Object<LimitsRequest>,
+    /// The whole environment: it is empty but for these.
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    /// Files of the working directory, by relative path.
+    #[serde(default)]
+    files: BTreeMap<String, FileContent>,
+    /// How long it lives, from now [default: 3600]
+    ttl_seconds: Option<f64>,
+    /// How long it lives without being used; without this, to its end.
+    idle_seconds: Option<f64>,
+    /// Given back with it.
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+    /// Id of the checkpoint that it goes on from.
+    from_checkpoint: Option<String>,
+}
+
+/// `PATCH /v1/sessions/{id}`
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SessionChange {
+    /// How long it lives, from now.
+    ttl_seconds: f64,
+}
+
+/// A session.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SessionAnswer {
+    id: String,
+    /// `idle`, `busy`, `stored` (on disk, the next call brings it back), `paused`.
+    #[schema(example = "idle")]
+    state: &'static str,
+    #[schema(format = DateTime)]
+    created_at: String,
+    #[schema(format = DateTime)]
+    expires_at: String,
+    #[schema(format = DateTime)]
+    last_used_at: String,
+    ttl_seconds: f64,
+    idle_seconds: Option<f64>,
+    policy: String,
+    limits: LimitsInForce,
+    /// Calls that it has served.
+    execution_count: u64,
+    /// Memory that it has for itself: what it shares with all others is not counted.
+    memory_bytes: u64,
+    files_bytes: u64,
+    runtime: RuntimeAnswer,
+    labels: BTreeMap<String, String>,
+}
+
+/// A page of sessions.
+#[derive(Serialize, ToSchema)]
+pub struct SessionList {
+    /// The oldest first.
+    sessions: Vec<SessionAnswer>,
+    /// Where the next page begins, when there is one.
+    next: Option<String>,
+}
+
+/// Which page.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct Page {
+    /// Sessions on it, at most 1000.
+    limit: Option<usize>,
+    /// `next` of the page before.
+    next: Option<String>,
+}
+
+/// The session on the wire.
+pub fn session_answer(info: SessionInfo, image: &Image) -> SessionAnswer {
+    SessionAnswer {
+        id: info.id.to_string(),
+        state: match info.state {
+            SessionState::Busy => "busy",
+            SessionState::Idle => "idle",
+            SessionState::Stored => "stored",
+            SessionState::Paused => "paused",
+        },
+        created_at: time(info.created),
+        expires_at: time(info.expires),
+        last_used_at: time(info.last_used),
+        ttl_seconds: info.ttl.as_secs_f64(),
+        idle_seconds: info.idle.map(|idle| idle.as_secs_f64()),
+        policy: info.policy,
+        limits: (&info.limits).into(),
+        execution_count: info.calls,
+        memory_bytes: info.footprint.memory_bytes,
+        files_bytes: info.footprint.files_bytes,
+        runtime: RuntimeAnswer::of(image),
+        labels: info.labels,
+    }
+}
+
+fn time(time: jiff::Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}
+
+/// The session that a path names.
+fn session_id(text: &str) -> Result<SessionId, ApiError> {
+    SessionId::parse(text).ok_or_else(ApiError::no_session)
+}
+
+fn checkpoint_id(field: &str, text: &str) -> Result<CheckpointId, ApiError> {
+    CheckpointId::parse(text).ok_or_else(|| ApiError::meaningless(field, "this is no id of a checkpoint"))
+}
+
+/// A time to live: what comes as a number may be none.
+fn duration(field: &str, seconds: f64) -> Result<Duration, ApiError> {
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(duration) if duration >= Duration::from_millis(1) => Ok(duration),
+        _ => Err(ApiError::meaningless(field, "it must be a number of seconds above 0")),
+    }
+}
+
+/// Open a session.
+#[utoipa::path(
+    post,
+    path = "/v1/sessions",
+    request_body = SessionRequest,
+    responses(
+        (status = 201, description = "It is there", body = SessionAnswer),
+        (status = 400, description = "Malformed, or a limit outside the policy's range", body = ErrorBody),
+        (status = 409, description = "The checkpoint belongs to another image", body = ErrorBody),
+        (status = 422, description = "Well formed, but meaningless", body = ErrorBody),
+        (status = 429, description = "There are too many", body = ErrorBody),
+    )
+)]
+pub async fn open(
+    State(shared): State<Shared>,
+    JsonBody(request): JsonBody<SessionRequest>,
+) -> Result<(StatusCode, Json<SessionAnswer>), ApiError> {
+    checked_env(&request.env)?;
+    let from_checkpoint =
+        request.from_checkpoint.as_deref().map(|id| checkpoint_id("from_checkpoint", id)).transpose()?;
+    if from_checkpoint.is_some() && !(request.env.is_empty() && request.files.is_empty()) {
+        return Err(ApiError::meaningless("from_checkpoint", "a checkpoint has its own `env` and `files`"));
+    }
+    let Object(limits) = request.limits;
+    let asked = SessionAsked {
+        policy: request.policy,
+        limits: limits.into(),
+        env: request.env.into_iter().collect(),
+        files: request.files.into_iter().map(candidates_file).collect::<Result<_, _>>()?,
+        ttl: request.ttl_seconds.map(|seconds| duration("ttl_seconds", seconds)).transpose()?,
+        idle: request.idle_seconds.map(|seconds| duration("idle_seconds", seconds)).transpose()?,
+        labels: request.labels,
+        from_checkpoint,
+        ..SessionAsked::default()
+    };
+    let info = shared.service.open_session(asked).await?;
+    Ok((StatusCode::CREATED, Json(session_answer(info, shared.service.image()))))
+}
+
+/// List sessions.
+#[utoipa::path(get, path = "/v1/sessions", params(Page), responses((status = 200, body = SessionList)))]
+pub async fn list(
+    State(shared): State<Shared>,
+    page: Result<Query<Page>, axum::extract::rejection::QueryRejection>,
+) -> Result<Json<SessionList>, ApiError> {
+    let Query(page) = page.map_err(|error| ApiError::malformed(None, error.body_text()))?;
+    let limit = page.limit.unwrap_or(PAGE);
+    if !(1..=LARGEST_PAGE).contains(&limit) {
+        return Err(ApiError::meaningless("limit", format!("it must be from 1 to {LARGEST_PAGE}")));
+    }
+    let after = page
+        .next
+        .as_deref()
+        .map(|next| SessionId::parse(next).ok_or_else(|| ApiError::meaningless("next", "this is no `next` of a page")));
+    let after = after.transpose()?;
+    let mut infos = shared.service.session_list(after, limit + 1);
+    let next = (infos.len() > limit).then(|| infos[limit - 1].id.to_string());
+    infos.truncate(limit);
+    let sessions = infos.into_iter().map(|info| session_answer(info, shared.service.image())).collect();
+    Ok(Json(SessionList { sessions, next }))
+}
+
+/// Show a session.
+#[utoipa::path(get, path = "/v1/sessions/{id}", responses(
+    (status = 200, body = SessionAnswer),
+    (status = 404, description = "There is none of this name", body = ErrorBody),
+))]
+pub async fn show(State(shared): State<Shared>, Path(id): Path<String>) -> Result<Json<SessionAnswer>, ApiError> {
+    let info = shared.service.session_info(session_id(&id)?)?;
+    Ok(Json(session_answer(info, shared.service.image())))
+}
+
+/// Let a session live longer, or shorter.
+#[utoipa::path(patch, path = "/v1/sessions/{id}", request_body = SessionChange, responses(
+    (status = 200, body = SessionAnswer),
+    (status = 404, description = "There is none of this name", body = ErrorBody),
+))]
+pub async fn change(
+    State(shared): State<Shared>,
+    Path(id): Path<String>,
+    JsonBody(request): JsonBody<SessionChange>,
+) -> Result<Json<SessionAnswer>, ApiError> {
+    let ttl = duration("ttl_seconds", request.ttl_seconds)?;
+    let info = shared.service.keep_session(session_id(&id)?, ttl, false)?;
+    Ok(Json(session_answer(info, shared.service.image())))
+}
+
+/// End a session.
+#[utoipa::path(delete, path = "/v1/sessions/{id}", responses(
+    (status = 204, description = "It is gone"),
+    (status = 404, description = "There is none of this name", body = ErrorBody),
+))]
+pub async fn end(State(shared): State<Shared>, Path(id): Path<String>) -> Result<StatusCode, ApiError> {
+    shared.service.end_session(session_id(&id)?).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// What was interrupted.
+#[derive(Serialize, ToSchema)]
+pub struct InterruptAnswer {
+    /// Whether there was a call to interrupt.
+    interrupted: bool,
+}
+
+/// Interrupt the call that a session serves.
+#[utoipa::path(post, path = "/v1/sessions/{id}/interrupt", responses(
+    (status = 200, body = InterruptAnswer),
+    (status = 404, description = "There is none of this name", body = ErrorBody),
+))]
+pub async fn interrupt(
+    State(shared): State<Shared>,
+    Path(id): Path<String>,
+) -> Result<Json<InterruptAnswer>, ApiError> {
+    let interrupted = shared.service.interrupt_session(session_id(&id)?, DEFAULT_CONTEXT).await?;
+    Ok(Json(InterruptAnswer { interrupted }))
+}
+
+/// Give a session a fresh interpreter; its files stay.
+#[utoipa::path(post, path = "/v1/sessions/{id}/restart", responses(
+    (status = 200, body = SessionAnswer),
+    (status = 404, description = "There is none of this name", body = ErrorBody),
+))]
+pub async fn restart(State(shared): State<Shared>, Path(id): Path<String>) -> Result<Json<SessionAnswer>, ApiError> {
+    let id = session_id(&id)?;
+    shared.service.restart_context(id, DEFAULT_CONTEXT).await?;
+    Ok(Json(session_answer(shared.service.session_info(id)?, shared.service.image())))
+}
