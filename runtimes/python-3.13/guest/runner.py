@@ -64,16 +64,19 @@ def prepare():
 
 # Modules whose functions run in every run.
 HOT_MODULES = ("_proofbox", "os", "linecache", "codecs", "posixpath", "genericpath")
-# What of these runs only when something is refused.
-COLD_MODULES = ("_proofbox_unsupported", "_proofbox_loop")
+# What of these runs only when something is refused, or only in sessions.
+COLD_MODULES = ("_proofbox_unsupported", "_proofbox_loop", "_proofbox_program")
+SESSION_MODULES = ("_proofbox_session", "_proofbox_display", "_proofbox_pretty", "_proofbox_tracebacks")
 
 
 def _copy_code():
-    """Makes the code of what runs in every run anew, in one place."""
-    for function in gc.get_objects():
-        if type(function) is types.FunctionType and str(function.__module__).startswith(HOT_MODULES):
-            if not str(function.__module__).startswith(COLD_MODULES):
-                function.__code__ = _copied(function.__code__)
+    """Makes the code of what runs in every run anew, in one place; behind it, that of what runs in every cell."""
+    for of_sessions in (False, True):
+        for function in gc.get_objects():
+            module = str(function.__module__) if type(function) is types.FunctionType else ""
+            if module.startswith(HOT_MODULES) and not module.startswith(COLD_MODULES):
+                if module.startswith(SESSION_MODULES) is of_sessions:
+                    function.__code__ = _copied(function.__code__)
     # What was made and is free again must not wait in a free list for other uses.
     gc.collect()
 
@@ -130,7 +133,7 @@ def run(request):
     if "cell" in request:
         return session.cell(request)
     if "program" in request:
-        return program.run(request)
+        return _finish(program.run(request))
     role = request["role"]
     environment.start(request["env"], request["seed"])
     report.snippet = request["code"]
