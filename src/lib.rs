@@ -9,6 +9,7 @@
 //!       service               what the product does
 //!         policy grader sandbox store
 //!                       worker       the process wall
+//!                       shell        commands over a sandbox's files
 //!                         runtime    the only floor that names wasmtime
 //!           config metrics    settings | counters
 //!             domain          vocabulary
@@ -31,5 +32,6 @@ pub mod runtime;
 pub mod sandbox;
 pub mod service;
 pub mod store;
+pub mod shell;
 pub mod syntax;
 pub mod worker;

@@ -12,6 +12,7 @@ const FLOORS: &[&[&str]] = &[
     &["service"],
     &["grader", "policy", "sandbox", "store"],
     &["worker"],
+    &["shell"],
     &["runtime"],
     &["config", "metrics", "syntax"],
     &["domain"],

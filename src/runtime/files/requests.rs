@@ -266,7 +266,7 @@ impl Tree {
             .map(move |listed| (format!("{prefix}{}", listed.name), listed.place))
     }
 
-    fn entry(&self, path: String, place: Place) -> Result<FileEntry, Fault> {
+    pub(super) fn entry(&self, path: String, place: Place) -> Result<FileEntry, Fault> {
         let stat = self.attributes(place)?;
         Ok(FileEntry {
             name: path.rsplit('/').next().unwrap_or_default().to_owned(),

@@ -1,0 +1,92 @@
+//! What one script may use. It is a guest's text: whatever it can do once, it can do in a loop.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Steps of one script: commands, lines, blocks of bytes.
+pub(super) const MAXIMUM_STEPS: u64 = 10_000_000;
+/// Steps after which others get their turn.
+const STEPS_A_TURN: u64 = 500;
+/// What one script may hold: variables, trees, lines that are sorted, output that is substituted; bytes.
+pub(super) const MAXIMUM_MEMORY: u64 = 64 << 20;
+/// Longest value of one expansion, and longest output of a command substitution, bytes.
+pub(super) const MAXIMUM_TEXT: usize = 16 << 20;
+/// Fields that the words of one command may become.
+pub(super) const MAXIMUM_FIELDS: usize = 100_000;
+/// Functions, subshells and substitutions running inside each other. Each level takes some 10 KiB of the stack.
+pub(super) const MAXIMUM_LEVELS: usize = 60;
+/// Subshells, commands of pipelines and background jobs at a time.
+pub(super) const MAXIMUM_PROCESSES: u64 = 200;
+
+/// What one script, with all its subshells, has used.
+#[derive(Debug, Default)]
+pub(super) struct Use {
+    steps: AtomicU64,
+    memory: AtomicU64,
+    processes: AtomicU64,
+    /// Its end for using too much has been told.
+    told: AtomicBool,
+}
+
+impl Use {
+    /// Counts steps; gives way to others every so often. False: there are none left.
+    pub(super) async fn step(&self, count: u64) -> bool {
+        let before = self.steps.fetch_add(count, Ordering::Relaxed);
+        let after = before.saturating_add(count);
+        if before / STEPS_A_TURN != after / STEPS_A_TURN {
+            tokio::task::yield_now().await;
+        }
+        after < MAXIMUM_STEPS
+    }
+
+    /// Whether this is the first time that the end is to be told.
+    pub(super) fn tell(&self) -> bool {
+        !self.told.swap(true, Ordering::Relaxed)
+    }
+
+    /// Takes memory; none if there is not so much left.
+    pub(super) fn hold(self: &Arc<Self>, bytes: usize) -> Option<Held> {
+        let mut held = Held { shared: Arc::clone(self), bytes: 0 };
+        held.grow(bytes).then_some(held)
+    }
+
+    /// Takes a place for a subshell; none if there are too many.
+    pub(super) fn process(self: &Arc<Self>) -> Option<Process> {
+        let before = self.processes.fetch_add(1, Ordering::Relaxed);
+        let process = Process(Arc::clone(self));
+        (before < MAXIMUM_PROCESSES).then_some(process)
+    }
+}
+
+/// Memory that is taken; given back when dropped.
+#[derive(Debug)]
+pub(super) struct Held {
+    shared: Arc<Use>,
+    bytes: u64,
+}
+
+impl Held {
+    /// Takes more. False: there is not so much left.
+    pub(super) fn grow(&mut self, bytes: usize) -> bool {
+        let bytes = bytes as u64;
+        let before = self.shared.memory.fetch_add(bytes, Ordering::Relaxed);
+        self.bytes += bytes;
+        before.saturating_add(bytes) <= MAXIMUM_MEMORY
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.shared.memory.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// A place for a subshell; free again when dropped.
+#[derive(Debug)]
+pub(super) struct Process(Arc<Use>);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.0.processes.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,173 @@
+//! Regular expressions and patterns, bounded: what they are matched against is no longer than the time allows.
+
+use regex::bytes::{Captures, Regex, RegexBuilder};
+use std::ops::Range;
+
+/// Longest expression, bytes.
+const MAXIMUM_LENGTH: usize = 64 << 10;
+/// Sizes that compiled expressions are tried with, bytes.
+const SIZES: [usize; 3] = [4 << 10, 32 << 10, 256 << 10];
+/// Size times length of a text, at most: matching takes no longer than in proportion to this, about a second.
+const MAXIMUM_WORK: usize = 1 << 31;
+/// Groups within each other.
+const MAXIMUM_NESTING: u32 = 50;
+
+/// An expression, ready to be matched.
+#[derive(Debug)]
+pub(super) struct Regular {
+    regex: Regex,
+    size: usize,
+}
+
+impl Regular {
+    /// Compiles an expression of the `regex` crate. Err: what is wrong with it.
+    pub(super) fn new(text: &str, ignore_case: bool) -> Result<Self, String> {
+        if text.len() > MAXIMUM_LENGTH {
+            return Err("Regular expression too big".to_owned());
+        }
+        for size in SIZES {
+            let built = RegexBuilder::new(text)
+                .case_insensitive(ignore_case)
+                .multi_line(false)
+                .nest_limit(MAXIMUM_NESTING)
+                .size_limit(size)
+                .dfa_size_limit(256 << 10)
+                .build();
+            match built {
+                Ok(regex) => return Ok(Self { regex, size }),
+                Err(regex::Error::CompiledTooBig(_)) => {}
+                Err(_) => return Err("Invalid regular expression".to_owned()),
+            }
+        }
+        Err("Regular expression too big".to_owned())
+    }
+
+    /// Whether a text of this length can be matched.
+    pub(super) fn takes(&self, length: usize) -> bool {
+        length.saturating_mul(self.size) <= MAXIMUM_WORK
+    }
+
+    /// What matching a text of this length counts as, in steps.
+    pub(super) fn steps(&self, length: usize) -> u64 {
+        1 + (length as u64).saturating_mul(self.size as u64) / (1 << 20)
+    }
+
+    pub(super) fn is_match(&self, text: &[u8]) -> bool {
+        self.takes(text.len()) && self.regex.is_match(text)
+    }
+
+    pub(super) fn find_at(&self, text: &[u8], from: usize) -> Option<Range<usize>> {
+        if !self.takes(text.len()) || from > text.len() {
+            return None;
+        }
+        self.regex.find_at(text, from).map(|found| found.range())
+    }
+
+    pub(super) fn captures_at<'t>(&self, text: &'t [u8], from: usize) -> Option<Captures<'t>> {
+        if !self.takes(text.len()) || from > text.len() {
+            return None;
+        }
+        self.regex.captures_at(text, from)
+    }
+}
+
+/// A POSIX regular expression, basic or extended, as the `regex` crate reads it.
+pub(super) fn posix(text: &str, extended: bool) -> String {
+    let characters: Vec<char> = text.chars().collect();
+    let mut out = String::with_capacity(text.len() + 8);
+    let mut at = 0;
+    // Where a basic expression begins, `*` and `^` mean other things than within.
+    let mut start = true;
+    while let Some(&c) = characters.get(at) {
+        at += 1;
+        let began = std::mem::replace(&mut start, false);
+        match c {
+            '\\' => {
+                let Some(&escaped) = characters.get(at) else {
+                    out.push_str("\\\\");
+                    break;
+                };
+                at += 1;
+                match escaped {
+                    '(' | '|' if !extended => {
+                        out.push(escaped);
+                        start = true;
+                    }
+                    ')' | '{' | '}' | '+' | '?' if !extended => out.push(escaped),
+                    'w' => out.push_str("[0-9A-Za-z_]"),
+                    'W' => out.push_str("[^0-9A-Za-z_]"),
+                    's' => out.push_str("[ \\t\\n\\r\\x0b\\x0c]"),
+                    'S' => out.push_str("[^ \\t\\n\\r\\x0b\\x0c]"),
+                    'd' => out.push_str("[0-9]"),
+                    'D' => out.push_str("[^0-9]"),
+                    'b' | 'B' => out.extend(['\\', escaped]),
+                    '<' => out.push_str("\\b{start}"),
+                    '>' => out.push_str("\\b{end}"),
+                    'n' => out.push_str("\\n"),
+                    't' => out.push_str("\\t"),
+                    escaped => out.push_str(&regex::escape(escaped.encode_utf8(&mut [0; 4]))),
+                }
+            }
+            '[' => at = class(&characters, at, &mut out),
+            '*' if began && !extended => out.push_str("\\*"),
+            '^' if !began && !extended => out.push_str("\\^"),
+            '^' => {
+                out.push('^');
+                start = true;
+            }
+            '$' if !extended && !ends(&characters[at..]) => out.push_str("\\$"),
+            '(' | ')' | '{' | '}' | '+' | '?' | '|' if !extended => out.extend(['\\', c]),
+            // A brace that begins no count is just that.
+            '{' if !characters.get(at).is_some_and(char::is_ascii_digit) => out.push_str("\\{"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Whether a basic expression, or one of its groups, ends here.
+fn ends(rest: &[char]) -> bool {
+    matches!(rest, [] | ['\\', ')' | '|', ..])
+}
+
+/// A class in brackets, after the opening one; where it ends. Without an end it is a bracket.
+pub(super) fn class(characters: &[char], from: usize, out: &mut String) -> usize {
+    let mut at = from;
+    let mut inner = String::from("[");
+    if matches!(characters.get(at), Some('^' | '!')) {
+        inner.push('^');
+        at += 1;
+    }
+    let first = at;
+    while let Some(&c) = characters.get(at) {
+        match c {
+            ']' if at > first => {
+                inner.push(']');
+                out.push_str(&inner);
+                return at + 1;
+            }
+            '[' if characters.get(at + 1) == Some(&':') => {
+                let end = characters[at + 2..].iter().position(|c| *c == ':').map(|length| at + 2 + length);
+                match end {
+                    Some(end) if characters.get(end + 1) == Some(&']') => {
+                        inner.extend(&characters[at..end + 2]);
+                        at = end + 2;
+                        continue;
+                    }
+                    _ => inner.push_str("\\["),
+                }
+            }
+            '-' if at > first && !matches!(characters.get(at + 1), Some(']') | None) => inner.push('-'),
+            c if c.is_alphanumeric() => inner.push(c),
+            c => {
+                if c.is_ascii_punctuation() {
+                    inner.push('\\');
+                }
+                inner.push(c);
+            }
+        }
+        at += 1;
+    }
+    out.push_str("\\[");
+    from
+}

@@ -1,0 +1,12 @@
+//! What commands read and write: pipes, files, bytes, and the caller's own.
+
+mod pipe;
+mod reader;
+mod writer;
+
+pub use pipe::pipe;
+pub use reader::Reader;
+pub use writer::{Broken, Writer};
+
+pub(super) use reader::Line;
+pub(super) use writer::NotWritten;
