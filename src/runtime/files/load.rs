@@ -6,7 +6,7 @@ use super::content::Content;
 use super::descriptors::{Descriptors, MAXIMUM_DESCRIPTORS, Open, What, count_opens};
 use super::inodes::{Directory, Inode, Inodes, Kind, Place};
 use super::layer::LAYER_ROOT;
-use super::path::{MAXIMUM_DEPTH, MAXIMUM_NAME, MAXIMUM_PATH};
+use super::path::{MAXIMUM_DEPTH, MAXIMUM_NAME, check_link_text};
 use super::records::{DescriptorFlags, Rights};
 use super::saved::{Page, SandboxFiles, SavedEntry, SavedInode, SavedKind, SavedOpen, SavedTable};
 use super::stdio::Output;
@@ -173,7 +173,7 @@ impl SandboxFiles {
                 Content::from_pages(*length, pages).map(Kind::File).ok_or("its pages do not fit together")
             }
             SavedKind::Link(text) => {
-                let can_be = names > 0 && !text.is_empty() && text.len() <= MAXIMUM_PATH && !text.contains('\0');
+                let can_be = names > 0 && check_link_text(text).is_ok();
                 can_be.then(|| Kind::Link(Arc::clone(text))).ok_or("not the text of a link")
             }
             SavedKind::Null if fixed => Ok(Kind::Null),

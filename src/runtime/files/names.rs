@@ -22,6 +22,13 @@ pub(super) struct Named {
     index: u32,
 }
 
+impl Name {
+    /// The directory it is in.
+    pub(super) fn parent(&self) -> u32 {
+        self.parent
+    }
+}
+
 impl Tree {
     /// The free name a path leads to.
     pub(super) fn free_name(&self, reached: &Reached<'_>) -> Result<Name, Fault> {
@@ -43,6 +50,11 @@ impl Tree {
             Place::Own(index) => Ok(Named { at, index }),
             Place::Layer { .. } => Err(Fault::ReadOnly),
         }
+    }
+
+    /// A name in a directory that has no such entry yet.
+    pub(super) fn free_name_in(&self, directory: Place, name: &str) -> Result<Name, Fault> {
+        self.free_name(&Reached::Missing { parent: directory, name, slash: false })
     }
 
     fn own_name(&self, parent: Place, name: &str) -> Result<Name, Fault> {
@@ -238,7 +250,7 @@ impl Tree {
         }
     }
 
-    fn depth(&self, directory: u32) -> usize {
+    pub(super) fn depth(&self, directory: u32) -> usize {
         let mut here = directory;
         for depth in 0..=MAXIMUM_DEPTH {
             match self.inodes.directory(here) {

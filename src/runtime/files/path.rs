@@ -91,6 +91,35 @@ impl HostPath {
     }
 }
 
+/// Whether a symbolic link may have this text; where it leads shows when it is followed.
+pub(super) fn check_link_text(text: &str) -> Result<(), PathFault> {
+    match text {
+        "" => Err(PathFault::Empty),
+        _ if text.contains('\0') => Err(PathFault::Nul),
+        _ if text.len() > MAXIMUM_PATH => Err(PathFault::TooLong),
+        _ => Ok(()),
+    }
+}
+
+/// The absolute, plain path that `path` means to a program in the directory `cwd`: `~` is [`HOME`], and `..` goes up by
+/// name, never above the root. `cwd` is absolute, or relative to [`HOME`].
+///
+/// # Errors
+///
+/// A path or directory that is empty, too long, holds a NUL byte or climbs above the root.
+pub fn absolute_path(cwd: &str, path: &str) -> Result<String, FilesError> {
+    let from = match path.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{HOME}{rest}"),
+        Some(_) | None if path.is_empty() || path.starts_with('/') => path.to_owned(),
+        Some(_) | None => format!("{}/{path}", HostPath::parse("work in", cwd)?.as_str()),
+    };
+    HostPath::check(&from).map(|absolute| absolute.0).map_err(|reason| FilesError::BadPath {
+        attempted: "find",
+        path: path.to_owned(),
+        reason,
+    })
+}
+
 /// A path made absolute and plain for a report: `..` at the root stays there, as it does for the guest.
 pub(super) fn plain(path: &str) -> String {
     let mut plain = String::with_capacity(path.len() + 1);
@@ -131,6 +160,32 @@ mod tests {
         assert_eq!(host("a//./b/"), Ok("/home/user/a/b".to_owned()));
         assert_eq!(host("/tmp/../x"), Ok("/x".to_owned()));
         assert_eq!(host("../.."), Ok("/".to_owned()));
+    }
+
+    #[test]
+    fn a_path_starts_where_the_program_is() {
+        let found = |cwd: &str, path: &str| absolute_path(cwd, path).map_err(|error| error.to_string());
+        let expected = [
+            ("/tmp", "a/./b", "/tmp/a/b"),
+            ("/tmp/x", "..", "/tmp"),
+            ("/", "a", "/a"),
+            ("work", "a", "/home/user/work/a"),
+            ("/tmp", "/etc/../x", "/x"),
+            ("/tmp", "~", "/home/user"),
+            ("/tmp", "~/a", "/home/user/a"),
+            ("/tmp", "~a", "/tmp/~a"),
+        ];
+        for (cwd, path, absolute) in expected {
+            assert_eq!(found(cwd, path), Ok(absolute.to_owned()), "{cwd} {path}");
+        }
+        let climbs = "could not find \"../../a\": the path climbs above the root".to_owned();
+        assert_eq!(found("/tmp", "../../a"), Err(climbs));
+        assert_eq!(found("/tmp", ""), Err("could not find \"\": the path is empty".to_owned()));
+        assert_eq!(
+            found("/../tmp", "a"),
+            Err("could not work in \"/../tmp\": the path climbs above the root".to_owned())
+        );
+        assert!(found("/tmp", "~/../../..").is_err() && found("/tmp", "a\0").is_err());
     }
 
     #[test]

@@ -60,14 +60,6 @@ pub(super) fn note<T>(
     result
 }
 
-/// The place of something that exists.
-fn existing(reached: &Reached<'_>) -> Result<Place, Fault> {
-    match reached {
-        Reached::Entry { place, .. } | Reached::Itself { place } => Ok(*place),
-        Reached::Missing { .. } => Err(Fault::NotFound),
-    }
-}
-
 impl Descriptors {
     /// `path_create_directory`.
     ///
@@ -135,7 +127,7 @@ impl Descriptors {
         let memory = GuestMemory::new(call.memory);
         let path = memory.path(at.address, at.length)?;
         let tree = &mut *lock_for(&self.tree, self.view);
-        let (target, planned) = plan(tree, base, path, last, existing);
+        let (target, planned) = plan(tree, base, path, last, |reached| reached.place());
         let set = planned.and_then(|place| tree.set_times(place, accessed, modified, call.now));
         note(call.attempts, tree, Act::SetTimes, &target, set)
     }
@@ -160,7 +152,7 @@ impl Descriptors {
         let old_path = memory.path(old.address, old.length)?;
         let new_path = memory.path(new.address, new.length)?;
         let tree = &mut *lock_for(&self.tree, self.view);
-        let (old_target, source) = plan(tree, old_base, old_path, last, existing);
+        let (old_target, source) = plan(tree, old_base, old_path, last, |reached| reached.place());
         let (new_target, name) = plan(tree, new_base, new_path, LastLink::Never, |reached| file_name(tree, reached));
         let linked = source.and_then(|place| tree.add_name(name?, place, call.now));
         let noted = note(call.attempts, tree, Act::Link, &old_target, linked);
@@ -187,7 +179,7 @@ impl Descriptors {
         let path = memory.path(at.address, at.length)?;
         let tree = &*lock_for(&self.tree, self.view);
         let (target, text) = plan(tree, base, path, LastLink::Keep, |reached| {
-            let place = existing(reached)?;
+            let place = reached.place()?;
             tree.link_text(place).ok_or(Fault::WrongKind)
         });
         // That something is there, only no link, is what every program resolving a path wants to know.

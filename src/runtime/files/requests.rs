@@ -1,5 +1,5 @@
 //! What the service asks of a sandbox's files: by path, relative to the working directory, never through a descriptor.
-//! Fetching by pattern is in `patterns`.
+//! Changes besides writing a whole file are in `edits`, copying is in `copying`, fetching by pattern in `patterns`.
 
 use super::error::{Fault, FilesError};
 use super::inodes::{Place, ROOT};
@@ -39,28 +39,16 @@ impl Tree {
     /// A bad path, a directory in its place, a read-only layer, or a quota that would be passed; then nothing changed.
     pub fn write_file(&mut self, path: &str, bytes: &[u8], now: u64) -> Result<(), FilesError> {
         let path = HostPath::parse("write", path)?;
-        self.write_at(&path, bytes, now).map_err(|fault| refused("write", &path, fault))
+        self.replace_content(&path, bytes, now).map_err(|fault| refused("write", &path, fault))
     }
 
-    fn write_at(&mut self, path: &HostPath, bytes: &[u8], now: u64) -> Result<(), Fault> {
-        let existing = match self.reach(path, LastLink::Follow) {
-            Ok(Reached::Entry { place, .. } | Reached::Itself { place }) => Some(place),
-            Ok(Reached::Missing { .. }) | Err(Fault::NotFound) => None,
-            Err(fault) => return Err(fault),
-        };
-        let old = match existing {
-            Some(place) if self.is_directory(place) => return Err(Fault::IsADirectory),
-            Some(place) => self.length(place),
-            None => 0,
-        };
+    fn replace_content(&mut self, path: &HostPath, bytes: &[u8], now: u64) -> Result<(), Fault> {
+        let existing = self.existing_file(path)?;
+        let old = existing.map_or(0, |place| self.length(place));
         self.check_bytes((bytes.len() as u64).saturating_sub(old))?;
         let place = match existing {
             Some(place) => place,
-            None => {
-                self.make_parents(path, 1, now)?;
-                let name = self.free_name(&self.reach(path, LastLink::Follow)?)?;
-                self.make_file(name, now)?
-            }
+            None => self.make_empty_file(path, now)?,
         };
         self.resize(place, 0, now)?;
         self.write(place, 0, bytes, now)?;
@@ -68,7 +56,7 @@ impl Tree {
     }
 
     /// Makes the directories above `path` that are missing, if they and `more` entries fit into the quota.
-    fn make_parents(&mut self, path: &HostPath, more: u64, now: u64) -> Result<(), Fault> {
+    pub(super) fn make_parents(&mut self, path: &HostPath, more: u64, now: u64) -> Result<(), Fault> {
         let Some((above, _)) = path.relative_to_root().rsplit_once('/') else {
             return Ok(());
         };
@@ -174,6 +162,18 @@ impl Tree {
             .map_err(|fault| refused("look at", &path, fault))
     }
 
+    /// What is at the end of a path: of a symbolic link, what it leads to. The entry has the path that was asked for.
+    ///
+    /// # Errors
+    ///
+    /// A bad path, nothing there, or a link that leads nowhere.
+    pub fn stat_target(&self, path: &str) -> Result<FileEntry, FilesError> {
+        let path = HostPath::parse("look at", path)?;
+        self.find(&path, LastLink::Follow)
+            .and_then(|place| self.entry(path.as_str().to_owned(), place))
+            .map_err(|fault| refused("look at", &path, fault))
+    }
+
     /// What a directory holds, down to `depth` levels (1: its own entries), in the order of their paths. Links to
     /// directories are not entered.
     ///
@@ -181,11 +181,25 @@ impl Tree {
     ///
     /// A bad path, nothing there, or no directory.
     pub fn list(&self, path: &str, depth: usize) -> Result<Vec<FileEntry>, FilesError> {
-        let path = HostPath::parse("list", path)?;
-        self.list_at(&path, depth).map_err(|fault| refused("list", &path, fault))
+        self.list_at_most(path, depth, usize::MAX)
     }
 
-    fn list_at(&self, path: &HostPath, depth: usize) -> Result<Vec<FileEntry>, Fault> {
+    /// As [`Tree::list`], but not more than `most` entries.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tree::list`], or more entries than that.
+    pub fn list_at_most(&self, path: &str, depth: usize, most: usize) -> Result<Vec<FileEntry>, FilesError> {
+        let path = HostPath::parse("list", path)?;
+        let found = self.list_at(&path, depth, most).map_err(|fault| refused("list", &path, fault))?;
+        match found.len() > most {
+            true => Err(FilesError::TooManyListed { path: path.as_str().to_owned(), allowed: most }),
+            false => Ok(found),
+        }
+    }
+
+    /// Stops one past `most`.
+    fn list_at(&self, path: &HostPath, depth: usize, most: usize) -> Result<Vec<FileEntry>, Fault> {
         let top = self.find(path, LastLink::Follow)?;
         if !self.is_directory(top) {
             return Err(Fault::NotADirectory);
@@ -201,6 +215,9 @@ impl Tree {
                     open.push((path.clone(), place, level + 1));
                 }
                 found.push(self.entry(path, place)?);
+                if found.len() > most {
+                    return Ok(found);
+                }
             }
         }
         found.sort_by(|one, other| one.path.cmp(&other.path));
@@ -284,35 +301,26 @@ impl Tree {
         })
     }
 
-    fn reach<'a>(&'a self, path: &'a HostPath, last: LastLink) -> Result<Reached<'a>, Fault> {
+    pub(super) fn reach<'a>(&'a self, path: &'a HostPath, last: LastLink) -> Result<Reached<'a>, Fault> {
         self.walk(ROOT, path.relative_to_root(), last).map_err(|stuck| stuck.fault)
     }
 
-    fn find(&self, path: &HostPath, last: LastLink) -> Result<Place, Fault> {
-        match self.reach(path, last)? {
-            Reached::Entry { place, .. } | Reached::Itself { place } => Ok(place),
-            Reached::Missing { .. } => Err(Fault::NotFound),
-        }
+    pub(super) fn find(&self, path: &HostPath, last: LastLink) -> Result<Place, Fault> {
+        self.reach(path, last)?.place()
     }
 }
 
-fn refused(attempted: &'static str, path: &HostPath, fault: Fault) -> FilesError {
+pub(super) fn refused(attempted: &'static str, path: &HostPath, fault: Fault) -> FilesError {
     FilesError::Refused { attempted, path: path.as_str().to_owned(), fault }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::test_guest::fault;
     use super::super::{Base, FilesQuota, FilesUsage, Layer, PathFault};
     use super::*;
 
     const QUOTA: FilesQuota = FilesQuota { bytes: 1000, count: 10 };
-
-    fn fault<T: std::fmt::Debug>(result: Result<T, FilesError>) -> Fault {
-        match result {
-            Err(FilesError::Refused { fault, .. }) => fault,
-            other => panic!("not refused: {other:?}"),
-        }
-    }
 
     #[test]
     fn a_file_written_is_read_back_relative_to_home() {

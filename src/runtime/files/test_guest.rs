@@ -2,7 +2,10 @@
 
 use super::inodes::Place;
 use super::records::Rights;
-use super::{Attempts, Base, Call, Descriptors, Errno, FilesQuota, OpenHow, Output, PathAt, SharedTree, Stdio, lock};
+use super::{
+    Attempts, Base, Call, Descriptors, Errno, Fault, FilesError, FilesQuota, OpenHow, Output, PathAt, SharedTree,
+    Stdio, lock,
+};
 use std::sync::{Arc, Mutex};
 
 pub(super) const QUOTA: FilesQuota = FilesQuota { bytes: 1 << 20, count: 64 };
@@ -328,6 +331,14 @@ pub(super) fn parse_dirents(mut bytes: &[u8]) -> Vec<Dirent> {
         bytes = &bytes[24 + length..];
     }
     entries
+}
+
+/// Why the tree refused.
+pub(super) fn fault<T: std::fmt::Debug>(result: Result<T, FilesError>) -> Fault {
+    match result {
+        Err(FilesError::Refused { fault, .. }) => fault,
+        other => panic!("not refused: {other:?}"),
+    }
 }
 
 /// A small generator of its own: the same numbers on every machine, so a failure can be repeated from its seed.

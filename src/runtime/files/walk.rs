@@ -39,6 +39,16 @@ pub(super) enum Reached<'a> {
     Itself { place: Place },
 }
 
+impl Reached<'_> {
+    /// What is there.
+    pub(super) fn place(&self) -> Result<Place, Fault> {
+        match self {
+            Reached::Entry { place, .. } | Reached::Itself { place } => Ok(*place),
+            Reached::Missing { .. } => Err(Fault::NotFound),
+        }
+    }
+}
+
 /// A path that leads nowhere, with the absolute path of what it tried to reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stuck {
