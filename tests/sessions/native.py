@@ -46,6 +46,16 @@ class _Guest:
         exec(compile(file.read_bytes(), name, "exec", dont_inherit=True), module.__dict__)
 
 
+class _Library:
+    """Python's own, which is no matter of sys.path in the guest."""
+
+    path = [entry for entry in sys.path if entry != str(pathlib.Path(__file__).parent)]
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        return importlib.machinery.PathFinder.find_spec(name, _Library.path) if path is None else None
+
+
 class _Stream(io.RawIOBase):
     """Takes what is written down, in its order among the messages."""
 
@@ -80,6 +90,7 @@ def serve():
     host.exchange = _exchange
     sys.modules["_proofbox"] = host
     sys.meta_path.insert(0, _Guest)
+    sys.meta_path.append(_Library)
     # Of the environment, which is WebAssembly's, only what sessions ask of it.
     environment = types.ModuleType("_proofbox_environment")
     environment.start = lambda variables, seed: os.environ.update(variables)
