@@ -1,0 +1,103 @@
+"""Client of proofbox: runs Python snippets in a sandbox, grades them, keeps sessions.
+
+>>> import proofbox
+>>> client = proofbox.Client("http://127.0.0.1:8080")
+>>> client.execute("1 + 1", result="last_expression").result
+2
+"""
+
+from ._retries import Retries
+from .client import Client, SuiteRun
+from .errors import (
+    Busy,
+    CodeFailed,
+    Conflict,
+    ConnectionFailed,
+    DeadlineExceeded,
+    InternalError,
+    InvalidRequest,
+    NotAllowed,
+    NotFound,
+    ProofboxError,
+    ProtocolError,
+    ServiceError,
+    SessionNotFound,
+    TooLarge,
+    Unauthenticated,
+    Unavailable,
+    VariableError,
+)
+from .session import CellStream, FileWatch, Session, SessionFiles
+from .types import (
+    Case,
+    Checkpoint,
+    Display,
+    Entry,
+    EvaluatorPreset,
+    Event,
+    Execution,
+    FileEvent,
+    Finding,
+    Frame,
+    Policy,
+    PolicyVerdict,
+    ReceiptsKey,
+    Runtime,
+    Scan,
+    SessionInfo,
+    SnippetError,
+    SuiteReport,
+)
+from .values import DecodeError, EncodeError, Opaque, decode, encode
+
+__all__ = [
+    "Busy",
+    "Case",
+    "CellStream",
+    "Checkpoint",
+    "Client",
+    "CodeFailed",
+    "Conflict",
+    "ConnectionFailed",
+    "DeadlineExceeded",
+    "DecodeError",
+    "Display",
+    "EncodeError",
+    "Entry",
+    "EvaluatorPreset",
+    "Event",
+    "Execution",
+    "FileEvent",
+    "FileWatch",
+    "Finding",
+    "Frame",
+    "InternalError",
+    "InvalidRequest",
+    "NotAllowed",
+    "NotFound",
+    "Opaque",
+    "Policy",
+    "PolicyVerdict",
+    "ProofboxError",
+    "ProtocolError",
+    "ReceiptsKey",
+    "Retries",
+    "Runtime",
+    "Scan",
+    "ServiceError",
+    "Session",
+    "SessionFiles",
+    "SessionInfo",
+    "SessionNotFound",
+    "SnippetError",
+    "SuiteReport",
+    "SuiteRun",
+    "TooLarge",
+    "Unauthenticated",
+    "Unavailable",
+    "VariableError",
+    "decode",
+    "encode",
+]
+
+__version__ = "0.1.0"

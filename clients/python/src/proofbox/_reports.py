@@ -1,0 +1,63 @@
+"""What a language model is told of a step that failed: class, line, message, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+
+from .types import Execution, SnippetError
+
+_HINTS = {
+    "syntax_error": "correct the syntax; nothing of the code was run",
+    "permission_denied": "the sandbox has files of its own only: use relative paths, or /tmp",
+    "unsafe_operation": "the sandbox has no network and no processes: use Python alone, or a tool",
+    "unsupported_operation": "the sandbox has no threads and no processes: do it in one thread",
+    "timeout": "it took too long; do less in a step",
+    "fuel_exhausted": "it computed for too long; use a faster way, or do less in a step",
+    "memory_limit": "it needed too much memory; work on smaller parts",
+    "output_limit": "it printed too much; print less",
+    "recursion_limit": "it nested too deeply; use a loop",
+    "serialization_error": "the value can't leave the sandbox; make plain data of it, or str(value)",
+    "policy_blocked": "nothing of the code was run; do it without what is named above",
+    "infrastructure_error": "the service failed, not the code; try the step again",
+}
+
+
+def for_the_model(done: Execution, code: str) -> str:
+    """The message."""
+    error = done.error
+    if error is None:
+        return f"Code execution ended with status {done.status} ({done.stderr_class}).{_hint(done.stderr_class)}"
+    what = ": ".join(part for part in (error.type, error.message) if part) or error.class_
+    return f"Code execution failed{_place(error, code)}:\n{what}{_frames(error)}{_hint_for(error)}"
+
+
+def _place(error: SnippetError, code: str) -> str:
+    if error.line is None:
+        return ""
+    lines = code.splitlines()
+    source = lines[error.line - 1].strip() if 0 < error.line <= len(lines) else ""
+    return f" at line {error.line}" + (f", `{source}`" if source else "")
+
+
+def _frames(error: SnippetError) -> str:
+    """Where it came from, when that is not a line of the step itself."""
+    if len(error.traceback) < 2:
+        return ""
+    frames = error.traceback if len(error.traceback) <= 6 else error.traceback[-6:]
+    return "\nTraceback, innermost last:" + "".join(
+        f"\n  {frame.file}, line {frame.line}, in {frame.function}" + (f": {frame.source}" if frame.source else "")
+        for frame in frames
+    )
+
+
+def _hint_for(error: SnippetError) -> str:
+    if error.class_ == "missing_dependency":
+        module = re.search(r"No module named '([^']+)'", error.message)
+        name = f"module {module[1]!r}" if module else "that module"
+        return f"\nHint: {name} is not in the sandbox and can't be installed; use the standard library."
+    return _hint(error.class_)
+
+
+def _hint(kind: str) -> str:
+    hint = _HINTS.get(kind)
+    return f"\nHint: {hint}." if hint else ""

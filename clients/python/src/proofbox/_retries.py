@@ -1,0 +1,136 @@
+"""When a call is sent again. Both clients ask this; it does no input or output and looks at no clock but its own."""
+
+from __future__ import annotations
+
+import dataclasses
+import email.utils
+import os
+import random
+import time
+from typing import Any, NoReturn
+
+import httpx
+
+from ._calls import Call
+from .errors import Busy, ConnectionFailed, DeadlineExceeded, ServiceError, Unavailable
+
+DEFAULT_URL = "http://127.0.0.1:8080"
+
+# Errors of httpx that come before anything of a request was sent.
+_BEFORE_SENDING = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
+
+# Answers 503 that waiting does not change.
+_LASTING = frozenset({"no_receipt_key"})
+
+
+@dataclasses.dataclass(frozen=True)
+class Retries:
+    """How often and how long a call is tried again: while its `timeout` lasts.
+
+    A call is repeated when the service refused it for now (429, 503) or could not be reached. One that changes
+    something is never repeated once it may have been carried out.
+    """
+
+    attempts: int = 8
+    first_wait: float = 0.1
+    longest_wait: float = 10.0
+
+
+class Attempts:
+    """The tries of one call."""
+
+    def __init__(self, call: Call[Any], retries: Retries, timeout: float) -> None:
+        self._call = call
+        self._retries = retries
+        self._timeout = timeout
+        self._deadline = time.monotonic() + timeout
+        self._made = 1
+
+    @property
+    def remaining(self) -> float:
+        """Seconds left."""
+        return self._deadline - time.monotonic()
+
+    def check(self) -> None:
+        """Raises when the time is up."""
+        if self.remaining <= 0:
+            self.out_of_time(None)
+
+    def out_of_time(self, cause: BaseException | None) -> NoReturn:
+        """Raises `DeadlineExceeded`."""
+        text = f"{self._call.method} {self._call.path} was not done within {self._timeout:g} seconds"
+        if not self._call.repeatable:
+            text += "; it may have been carried out"
+        raise DeadlineExceeded(text) from cause
+
+    def after_failure(self, error: httpx.TransportError) -> float:
+        """Seconds to wait before the next try; raises when there is none."""
+        if isinstance(error, httpx.TimeoutException) and self.remaining <= 0.05:
+            self.out_of_time(error)
+        before = isinstance(error, _BEFORE_SENDING)
+        wait = self._wait(None)
+        if wait is not None and (before or self._call.repeatable) and not isinstance(error, httpx.UnsupportedProtocol):
+            return wait
+        raise broken(error, f"{self._call.method} {self._call.path}", may_have_run=not before) from error
+
+    def after_refusal(self, error: ServiceError) -> float:
+        """Seconds to wait before the next try; raises the refusal when there is none."""
+        refused = isinstance(error, Busy) or (isinstance(error, Unavailable) and error.retry_after is not None)
+        passing = isinstance(error, Unavailable) or error.status in (502, 504)
+        if error.code not in _LASTING and (refused or (passing and self._call.repeatable)):
+            wait = self._wait(error.retry_after)
+            if wait is not None:
+                return wait
+        raise error
+
+    def _wait(self, asked: float | None) -> float | None:
+        if self._made >= self._retries.attempts:
+            return None
+        wait = min(self._retries.first_wait * 2 ** (self._made - 1), self._retries.longest_wait)
+        # Clients that were refused together should not come back together.
+        wait *= random.uniform(0.5, 1.0)
+        wait = max(wait, asked or 0.0)
+        if wait >= self.remaining:
+            return None
+        self._made += 1
+        return wait
+
+
+def broken(error: httpx.HTTPError, what: str, *, may_have_run: bool) -> ConnectionFailed:
+    """The error for a connection that failed."""
+    if may_have_run:
+        text = f"the connection broke during {what}: {_words(error)}"
+    else:
+        text = f"{what}: the service can't be reached: {_words(error)}"
+    return ConnectionFailed(text, may_have_run=may_have_run)
+
+
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def retry_after(headers: httpx.Headers) -> float | None:
+    """`Retry-After` in seconds: a number, or a date."""
+    text: str | None = headers.get("retry-after")
+    if text is None:
+        return None
+    try:
+        return max(0.0, float(text))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
+    except ValueError:
+        return None
+
+
+def base_url(url: str | None) -> str:
+    """The given address, else that of `PROOFBOX_URL`, else the service's default on this machine."""
+    chosen = url or os.environ.get("PROOFBOX_URL") or DEFAULT_URL
+    return chosen.rstrip("/")
+
+
+def headers(api_key: str | None) -> dict[str, str]:
+    """What every request carries."""
+    key = api_key or os.environ.get("PROOFBOX_API_KEY")
+    return {"Authorization": f"Bearer {key}"} if key else {}

@@ -1,0 +1,88 @@
+"""The sandbox's half of what clients do beyond running code: variables that come in, answers that go out.
+
+This file runs in the sandbox, beside `proofbox_values` (values.py of the package)."""
+
+import json
+import os
+import sys
+
+import proofbox_values
+
+# A message that carries an answer may be shortened beyond 4000 characters; a longer answer goes out as a file.
+LONGEST_MESSAGE = 2000
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def receive(path):
+    """Sets the variables that a client put into this file."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            tagged = json.load(file)
+    finally:
+        os.remove(path)
+    names = sys.modules["__main__"].__dict__
+    for name, value in tagged.items():
+        names[name] = plain(name, value)
+
+
+def plain(name, tagged):
+    value = proofbox_values.decode(tagged)
+    if isinstance(value, proofbox_values.Opaque):
+        raise TypeError(f"variable {name!r}: {value.text}")
+    return value
+
+
+class FinalAnswerException(BaseException):
+    """Ends a step with the agent's answer. No Exception, so that a program's own handlers let it pass."""
+
+    def __init__(self, value):
+        super().__init__(value)
+        self.value = value
+
+
+class FinalAnswer:
+    """Calls the agent's tool `final_answer`, and ends the step with what it gives."""
+
+    def __init__(self, tool):
+        self.tool = tool
+
+    def __call__(self, *args, **kwargs):
+        value = self.tool(*args, **kwargs)
+        try:
+            text = proofbox_values.dumps(value)
+        except proofbox_values.EncodeError as error:
+            raise TypeError(
+                f"final_answer can't take this value: {error}. "
+                "Give plain data: numbers, text, lists, dicts, or str(value)"
+            ) from None
+        if len(text) > LONGEST_MESSAGE:
+            text = json.dumps({"$file": write(text)})
+        raise FinalAnswerException(text)
+
+
+def write(text):
+    path = os.path.join(HERE, f"answer-{os.urandom(8).hex()}.json")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
+# Tools by name: they keep their own state from one run of an agent to the next.
+TOOLS = {}
+
+
+def keep_tools(names):
+    """Takes the tools that a cell has defined in the program's namespace."""
+    namespace = sys.modules["__main__"].__dict__
+    for name in names:
+        tool = namespace[name]
+        TOOLS[name] = FinalAnswer(tool) if name == "final_answer" else tool
+    offer_tools(names)
+
+
+def offer_tools(names):
+    """Puts the tools under their names, where a program may have put something else."""
+    namespace = sys.modules["__main__"].__dict__
+    for name in names:
+        namespace[name] = TOOLS[name]

@@ -1,0 +1,259 @@
+"""A session: an interpreter that keeps its state between calls."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from . import _calls, _variables
+from ._transport import LineStream, Transport
+from .errors import ConnectionFailed, NotFound
+from .options import CellOptions, Unpack
+from .types import Checkpoint, Display, Entry, Event, Execution, FileEvent, SessionInfo
+
+__all__ = ["CellStream", "FileWatch", "Session", "SessionFiles"]
+
+
+class Session:
+    """An interpreter on the service. Calls to one session are served one after the other."""
+
+    def __init__(self, transport: Transport, info: SessionInfo) -> None:
+        self._transport = transport
+        self.info = info
+        self.files = SessionFiles(transport, info.id)
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self.info.id
+
+    def __repr__(self) -> str:
+        return f"<proofbox session {self.id}>"
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Deletes the session. One that is gone already is no error."""
+        with contextlib.suppress(NotFound):
+            self._transport.send(_calls.delete_session(self.id))
+
+    def refresh(self) -> SessionInfo:
+        """What the service says of the session now."""
+        self.info = self._transport.send(_calls.get_session(self.id))
+        return self.info
+
+    def set_ttl(self, seconds: float) -> SessionInfo:
+        """Sets how long the session lives from now."""
+        self.info = self._transport.send(_calls.set_ttl(self.id, seconds))
+        return self.info
+
+    def run(
+        self,
+        code: str | None = None,
+        *,
+        completion: str | None = None,
+        on_stdout: Callable[[str], object] | None = None,
+        on_stderr: Callable[[str], object] | None = None,
+        on_display: Callable[[Display], object] | None = None,
+        timeout: float | None = None,
+        **options: Unpack[CellOptions],
+    ) -> Execution:
+        """Runs code. With callbacks, they are given output while it runs.
+
+        Code that fails is an answer like others; `.check()` raises. A call that may have been carried out is never
+        repeated.
+        """
+        if on_stdout is None and on_stderr is None and on_display is None:
+            call = _calls.run_cell(self.id, code, completion, options, stream=False)
+            return self._transport.send(call, timeout)
+        with self.stream(code, completion=completion, **options) as events:
+            for event in events:
+                if event.type == "stdout" and on_stdout is not None:
+                    on_stdout(event.text)
+                elif event.type == "stderr" and on_stderr is not None:
+                    on_stderr(event.text)
+                elif event.type == "display" and on_display is not None:
+                    on_display(event.display)
+            return events.answer
+
+    def stream(
+        self,
+        code: str | None = None,
+        *,
+        completion: str | None = None,
+        silence: float = 60.0,
+        **options: Unpack[CellOptions],
+    ) -> CellStream:
+        """Runs code and gives what it does as it happens. The service sends something at least every few seconds.
+
+        Leaving before the end interrupts the code.
+        """
+        call = _calls.run_cell(self.id, code, completion, options, stream=True)
+        return CellStream(self._transport.stream(call, silence=silence))
+
+    def get(self, name: str) -> Any:
+        """The value of a variable; raises `CodeFailed` where there is none."""
+        _variables.check_name(name)
+        return self.run("", result={"variable": name}).check().result
+
+    def set(self, **variables: Any) -> None:
+        """Sets variables. Raises `VariableError` for what can't be sent."""
+        path, data, code = _variables.sending(variables)
+        self.files.write(path, data)
+        self.run_with_modules(code).check()
+
+    def run_with_modules(self, code: str) -> Execution:
+        """Runs a cell that uses the modules of `_variables`, which are put into the sandbox when they are not there."""
+        done = self.run(code, result=None)
+        if not _variables.lacks_modules(done):
+            return done
+        for path, source in _variables.modules().items():
+            self.files.write(path, source)
+        return self.run(code, result=None)
+
+    def interrupt(self) -> bool:
+        """Raises `KeyboardInterrupt` in what runs; the session lives on. `False` when nothing runs."""
+        return self._transport.send(_calls.interrupt(self.id))
+
+    def restart(self) -> SessionInfo:
+        """Begins anew with an empty namespace; files are kept."""
+        self.info = self._transport.send(_calls.restart(self.id))
+        return self.info
+
+    def fork(self, count: int = 1, *, ttl_seconds: float | None = None) -> list[Session]:
+        """Copies of the session as it is now, with variables and files."""
+        forks = self._transport.send(_calls.fork(self.id, count, ttl_seconds))
+        return [Session(self._transport, info) for info in forks]
+
+    def checkpoint(self, name: str | None = None) -> Checkpoint:
+        """Saves the session's state. `Client.session(from_checkpoint=…)` starts another one from it."""
+        return self._transport.send(_calls.checkpoint(self.id, name))
+
+    def restore(self, checkpoint: Checkpoint | str) -> SessionInfo:
+        """Goes back to a checkpoint."""
+        wanted = checkpoint if isinstance(checkpoint, str) else checkpoint.id
+        self.info = self._transport.send(_calls.restore(self.id, wanted))
+        return self.info
+
+
+class SessionFiles:
+    """The files of a session. Relative paths begin at /home/user."""
+
+    def __init__(self, transport: Transport, session_id: str) -> None:
+        self._transport = transport
+        self._id = session_id
+
+    def read(self, path: str, *, start: int | None = None, length: int | None = None) -> bytes:
+        """A file, or `length` bytes of it from `start`."""
+        return self._transport.send(_calls.read_file(self._id, path, start, length))
+
+    def read_text(self, path: str, encoding: str = "utf-8") -> str:
+        """A file as text."""
+        return self.read(path).decode(encoding)
+
+    def write(self, path: str, content: str | bytes) -> Entry:
+        """Writes a file; directories are made as needed."""
+        data = content.encode() if isinstance(content, str) else bytes(content)
+        return self._transport.send(_calls.write_file(self._id, path, data))
+
+    def list(self, path: str = ".", *, depth: int | None = None) -> list[Entry]:
+        """What is in a directory, and `depth` levels below."""
+        return self._transport.send(_calls.list_files(self._id, path, depth))
+
+    def stat(self, path: str) -> Entry:
+        """A file or directory."""
+        return self._transport.send(_calls.stat_file(self._id, path))
+
+    def exists(self, path: str) -> bool:
+        """Whether there is something at this path."""
+        try:
+            self.stat(path)
+        except NotFound as error:
+            if error.code == "session_not_found":
+                raise
+            return False
+        return True
+
+    def remove(self, path: str, *, recursive: bool = False) -> None:
+        """Removes a file or a directory."""
+        self._transport.send(_calls.remove_file(self._id, path, recursive))
+
+    def make_dir(self, path: str) -> Entry:
+        """Makes a directory."""
+        return self._transport.send(_calls.change_files(self._id, {"make_directory": path}))
+
+    def move(self, source: str, target: str) -> Entry:
+        """Moves or renames."""
+        return self._transport.send(_calls.change_files(self._id, {"move": {"from": source, "to": target}}))
+
+    def watch(self, path: str = ".", *, recursive: bool = False, silence: float = 60.0) -> FileWatch:
+        """Changes below a directory, from now on, until it is closed."""
+        call = _calls.watch_files(self._id, path, recursive)
+        return FileWatch(self._transport.stream(call, silence=silence))
+
+
+class CellStream:
+    """What a running cell does: iterate over its events, then look at `answer`."""
+
+    def __init__(self, stream: LineStream) -> None:
+        self._stream = stream
+        self._lines = iter(stream)
+        self._answer: Execution | None = None
+
+    @property
+    def answer(self) -> Execution:
+        """The whole answer; runs to the end first, where that was not reached."""
+        if self._answer is None:
+            for _ in self:
+                pass
+        assert self._answer is not None
+        return self._answer
+
+    def __iter__(self) -> Iterator[Event]:
+        for line in self._lines:
+            event = Event.of(line)
+            if event.type == "keepalive":
+                continue
+            if event.answer is not None:
+                self._answer = event.answer
+            yield event
+        if self._answer is None:
+            raise ConnectionFailed("the service's answer ended before the code did", may_have_run=True)
+
+    def close(self) -> None:
+        """Leaves; code that still runs is interrupted."""
+        self._stream.close()
+
+    def __enter__(self) -> CellStream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class FileWatch:
+    """Changes of files, as they happen."""
+
+    def __init__(self, stream: LineStream) -> None:
+        self._stream = stream
+        self._lines = iter(stream)
+
+    def __iter__(self) -> Iterator[FileEvent]:
+        for line in self._lines:
+            if line.get("type") != "keepalive":
+                yield FileEvent.of(line)
+
+    def close(self) -> None:
+        """Stops watching."""
+        self._stream.close()
+
+    def __enter__(self) -> FileWatch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

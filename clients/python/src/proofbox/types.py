@@ -1,0 +1,370 @@
+"""What the service answers, as dataclasses. Each keeps the whole JSON in `raw`, with fields that are not known here."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import datetime
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeVar
+
+from . import values
+from .errors import CodeFailed, ProtocolError
+
+R = TypeVar("R", bound="Record")
+
+Parts = Mapping[str, "type[Record]"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Record:
+    """An object of an answer. Fields that it lacks have their defaults."""
+
+    raw: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False, compare=False)
+
+    # Fields whose JSON is an object or a list of objects of another type.
+    PARTS: ClassVar[Parts] = {}
+
+    @classmethod
+    def of(cls: type[R], json: Any) -> R:
+        """The record that this JSON object stands for."""
+        if not isinstance(json, dict):
+            raise ProtocolError(f"the service should have answered an object for {cls.__name__}")
+        fields: dict[str, Any] = {}
+        for field in dataclasses.fields(cls):
+            if field.name != "raw" and field.name in json:
+                fields[field.name] = _part(cls.PARTS.get(field.name), json[field.name])
+        return cls(raw=json, **fields)
+
+
+def _part(kind: type[Record] | None, json: Any) -> Any:
+    if kind is None or json is None:
+        return json
+    if isinstance(json, list):
+        return [kind.of(item) for item in json]
+    return kind.of(json)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Frame(Record):
+    """A line of a traceback."""
+
+    file: str = ""
+    line: int = 0
+    function: str = ""
+    source: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SnippetError(Record):
+    """Why a snippet failed."""
+
+    class_: str = ""
+    type: str = ""
+    message: str = ""
+    line: int | None = None
+    traceback: list[Frame] = dataclasses.field(default_factory=list)
+    fingerprint: str | None = None
+
+    PARTS: ClassVar[Parts] = {"traceback": Frame}
+
+    @classmethod
+    def of(cls, json: Any) -> SnippetError:
+        error = super().of(json)
+        return dataclasses.replace(error, class_=str(json.get("class", "")))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Case(Record):
+    """A test."""
+
+    name: str = ""
+    status: str = ""
+    execution_seconds: float = 0.0
+    fuel_used: int = 0
+    stderr_class: str = "none"
+    message: str | None = None
+    stdout: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Finding(Record):
+    """What a scanner of the policy's gate found."""
+
+    scanner: str = ""
+    category: str = ""
+    rule: str = ""
+    capability: str | None = None
+    action: str = ""
+    confidence: float = 0.0
+    file: str | None = None
+    line: int = 0
+    column: int = 0
+    excerpt: str = ""
+    matched: str = ""
+    reason: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PolicyVerdict(Record):
+    """What the policy's gate says of a snippet."""
+
+    name: str = ""
+    decision: str = "allow"
+    blocked_by: list[str] = dataclasses.field(default_factory=list)
+    capabilities: list[str] = dataclasses.field(default_factory=list)
+    findings: list[Finding] = dataclasses.field(default_factory=list)
+    findings_dropped: int = 0
+    syntax_ok: bool = True
+
+    PARTS: ClassVar[Parts] = {"findings": Finding}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Display(Record):
+    """A rich result: by media type text, base64 (images, PDF) or JSON."""
+
+    data: dict[str, Any] = dataclasses.field(default_factory=dict)
+    is_main_result: bool = False
+
+    def bytes_of(self, media_type: str) -> bytes | None:
+        """The bytes of an image or a PDF; `None` where there is none of this type."""
+        text = self.data.get(media_type)
+        return base64.b64decode(text) if isinstance(text, str) else None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Execution(Record):
+    """The answer of an execution. docs/API.md says what the fields mean."""
+
+    id: str = ""
+    status: str = ""
+    exit_code: int = 0
+    stderr_class: str = "none"
+    tests_passed: int = 0
+    tests_total: int = 0
+    execution_seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    queue_seconds: float = 0.0
+    fuel_used: int = 0
+    peak_memory_bytes: int = 0
+    stdout: str = ""
+    stderr: str = ""
+    stdout_truncated: bool = False
+    stderr_truncated: bool = False
+    error: SnippetError | None = None
+    compiled: bool = True
+    cases: list[Case] = dataclasses.field(default_factory=list)
+    policy: PolicyVerdict | None = None
+    boundary: dict[str, Any] = dataclasses.field(default_factory=dict)
+    integrity: dict[str, Any] = dataclasses.field(default_factory=dict)
+    limits: dict[str, Any] = dataclasses.field(default_factory=dict)
+    runtime: dict[str, Any] = dataclasses.field(default_factory=dict)
+    labels: dict[str, str] = dataclasses.field(default_factory=dict)
+    files_error: str | None = None
+    flaky: list[str] = dataclasses.field(default_factory=list)
+    lint: dict[str, Any] | None = None
+    receipt: dict[str, Any] | None = None
+    complexity: dict[str, Any] | None = None
+    evaluation: dict[str, Any] | None = None
+    grader: dict[str, Any] | None = None
+    # Of a session's cell:
+    session_id: str | None = None
+    execution_count: int | None = None
+    displays: list[Display] = dataclasses.field(default_factory=list)
+    traceback_text: str | None = None
+    # Of a suite's item:
+    task: str | None = None
+    execution_id: str | None = None
+
+    PARTS: ClassVar[Parts] = {
+        "error": SnippetError,
+        "cases": Case,
+        "policy": PolicyVerdict,
+        "displays": Display,
+    }
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ran to its end, and all tests passed."""
+        return self.status in ("ok", "passed")
+
+    @property
+    def result(self) -> Any:
+        """The value that was asked for; `values.Opaque` stands for what could not leave the sandbox."""
+        try:
+            return values.decode(self.raw.get("result"))
+        except values.DecodeError as error:
+            raise ProtocolError(f"the result can't be read: {error}") from None
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """The files that were fetched."""
+        return {path: base64.b64decode(file["base64"]) for path, file in (self.raw.get("files") or {}).items()}
+
+    def check(self) -> Execution:
+        """Itself when it is `ok`; raises `CodeFailed` otherwise."""
+        if self.ok:
+            return self
+        if self.error is not None and (self.error.type or self.error.message):
+            where = f" (line {self.error.line})" if self.error.line else ""
+            what = ": ".join(part for part in (self.error.type or self.error.class_, self.error.message) if part)
+            raise CodeFailed(f"{what}{where}", self)
+        if self.tests_total:
+            raise CodeFailed(f"{self.tests_passed} of {self.tests_total} tests passed", self)
+        raise CodeFailed(f"the snippet ended with status {self.status} ({self.stderr_class})", self)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Scan(Record):
+    """The answer of `scan`."""
+
+    policy: PolicyVerdict = dataclasses.field(default_factory=PolicyVerdict)
+    contains_code: bool = False
+    syntax_ok: bool = True
+    redacted: str | None = None
+
+    PARTS: ClassVar[Parts] = {"policy": PolicyVerdict}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SuiteReport(Record):
+    """The report at the end of a suite."""
+
+    items: int = 0
+    passed: int = 0
+    failed: int = 0
+    ok: int = 0
+    errors: int = 0
+    blocked: int = 0
+    refused: int = 0
+    infrastructure_errors: int = 0
+    graded: int = 0
+    pass_rate: float | None = None
+    tests_passed: int = 0
+    tests_total: int = 0
+    pass_at_k: dict[str, float | None] = dataclasses.field(default_factory=dict)
+    by_label: dict[str, Any] = dataclasses.field(default_factory=dict)
+    by_class: dict[str, int] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Runtime(Record):
+    """What snippets run in."""
+
+    image_hash: str = ""
+    python: str = ""
+    packages_hash: str = ""
+    packages: dict[str, Any] = dataclasses.field(default_factory=dict)
+    modules: list[str] = dataclasses.field(default_factory=list)
+    image_bytes: int = 0
+    initial_memory_bytes: int = 0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Policy(Record):
+    """A policy pack: limits that may be asked for, what its gate does."""
+
+    name: str = ""
+    description: str = ""
+    default: dict[str, float] = dataclasses.field(default_factory=dict)
+    least: dict[str, float] = dataclasses.field(default_factory=dict)
+    most: dict[str, float] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ReceiptsKey(Record):
+    """The key that receipts are verified with."""
+
+    algorithm: str = ""
+    public_key: str = ""
+    pem: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EvaluatorPreset(Record):
+    """An evaluator that a request can name."""
+
+    name: str = ""
+    description: str = ""
+    source: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SessionInfo(Record):
+    """A session as the service describes it."""
+
+    id: str = ""
+    state: str = ""
+    created_at: str = ""
+    expires_at: str | None = None
+    last_used_at: str | None = None
+    ttl_seconds: float | None = None
+    idle_seconds: float | None = None
+    policy: str = ""
+    limits: dict[str, Any] = dataclasses.field(default_factory=dict)
+    execution_count: int = 0
+    memory_bytes: int = 0
+    files_bytes: int = 0
+    runtime: dict[str, Any] = dataclasses.field(default_factory=dict)
+    labels: dict[str, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def expires(self) -> datetime.datetime | None:
+        """When it ends."""
+        # Python 3.10 reads no "Z".
+        return datetime.datetime.fromisoformat(self.expires_at.replace("Z", "+00:00")) if self.expires_at else None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Checkpoint(Record):
+    """A saved state of a session."""
+
+    id: str = ""
+    session_id: str = ""
+    name: str | None = None
+    created_at: str = ""
+    bytes: int = 0
+    image_hash: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Entry(Record):
+    """A file, directory or link."""
+
+    path: str = ""
+    name: str = ""
+    kind: str = "file"
+    size: int = 0
+    modified_at: str | None = None
+    link_target: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FileEvent(Record):
+    """A change below a watched directory. `type`: create, write, remove, rename."""
+
+    type: str = ""
+    path: str = ""
+    entry: Entry | None = None
+
+    PARTS: ClassVar[Parts] = {"entry": Entry}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Event(Record):
+    """Something that a running cell did. `type`: stdout, stderr, display, error, end."""
+
+    type: str = ""
+    text: str = ""
+    data: dict[str, Any] = dataclasses.field(default_factory=dict)
+    is_main_result: bool = False
+    error: SnippetError | None = None
+    answer: Execution | None = None
+
+    PARTS: ClassVar[Parts] = {"error": SnippetError, "answer": Execution}
+
+    @property
+    def display(self) -> Display:
+        """What a `display` event shows."""
+        return Display(raw=self.raw, data=self.data, is_main_result=self.is_main_result)
