@@ -7,6 +7,8 @@
 """
 
 from ._retries import Retries
+from .async_client import AsyncClient, AsyncSuiteRun
+from .async_session import AsyncCellStream, AsyncFileWatch, AsyncSession, AsyncSessionFiles
 from .client import Client, SuiteRun
 from .errors import (
     Busy,
@@ -51,6 +53,12 @@ from .types import (
 from .values import DecodeError, EncodeError, Opaque, decode, encode
 
 __all__ = [
+    "AsyncCellStream",
+    "AsyncClient",
+    "AsyncFileWatch",
+    "AsyncSession",
+    "AsyncSessionFiles",
+    "AsyncSuiteRun",
     "Busy",
     "Case",
     "CellStream",

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import httpx
 
 from ._calls import Call
-from .errors import Busy, ConnectionFailed, DeadlineExceeded, ServiceError, Unavailable
+from .errors import Busy, ConnectionFailed, DeadlineExceeded, ServiceError, Unavailable, service_error
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 
@@ -39,9 +39,9 @@ class Retries:
 class Attempts:
     """The tries of one call."""
 
-    def __init__(self, call: Call[Any], retries: Retries, timeout: float) -> None:
+    def __init__(self, call: Call[Any], retries: Retries, timeout: float, once: bool = False) -> None:
         self._call = call
-        self._retries = retries
+        self._retries = dataclasses.replace(retries, attempts=1) if once else retries
         self._timeout = timeout
         self._deadline = time.monotonic() + timeout
         self._made = 1
@@ -86,10 +86,9 @@ class Attempts:
     def _wait(self, asked: float | None) -> float | None:
         if self._made >= self._retries.attempts:
             return None
-        wait = min(self._retries.first_wait * 2 ** (self._made - 1), self._retries.longest_wait)
+        wait: float = min(self._retries.first_wait * 2 ** (self._made - 1), self._retries.longest_wait)
         # Clients that were refused together should not come back together.
-        wait *= random.uniform(0.5, 1.0)
-        wait = max(wait, asked or 0.0)
+        wait = max(wait * random.uniform(0.5, 1.0), asked or 0.0)
         if wait >= self.remaining:
             return None
         self._made += 1
@@ -107,6 +106,11 @@ def broken(error: httpx.HTTPError, what: str, *, may_have_run: bool) -> Connecti
 
 def _words(error: Exception) -> str:
     return str(error) or type(error).__name__
+
+
+def refusal(response: httpx.Response, body: bytes) -> ServiceError:
+    """The error that an answer stands for."""
+    return service_error(response.status_code, body, retry_after(response.headers))
 
 
 def retry_after(headers: httpx.Headers) -> float | None:

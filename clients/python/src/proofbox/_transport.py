@@ -10,8 +10,7 @@ import httpx
 
 from ._calls import Answer, Call
 from ._lines import LineReader
-from ._retries import Attempts, Retries, base_url, broken, headers, retry_after
-from .errors import ServiceError, service_error
+from ._retries import Attempts, Retries, base_url, broken, headers, refusal
 
 T = TypeVar("T")
 
@@ -51,37 +50,34 @@ class Transport:
                 continue
             if response.is_success:
                 return call.read(Answer(response.status_code, response.headers, body))
-            time.sleep(attempts.after_refusal(_refusal(response, body)))
+            time.sleep(attempts.after_refusal(refusal(response, body)))
 
     def stream(self, call: Call[Any], *, body: Body | None = None, once: bool = False, silence: float) -> LineStream:
         """Begins a call whose answer comes in lines. With `once` its body can't be made again, so it is tried once.
 
         `silence` is how long nothing may come, in seconds.
         """
-        attempts = self._attempts(call, None)
+        attempts = self._attempts(call, None, once)
         while True:
             try:
-                response = self._open(call, attempts, call.body if body is None else iter(body()), silence)
+                response = self._open(call, attempts, call.body if body is None else body(), silence)
                 if response.is_success:
                     return LineStream(response, f"{call.method} {call.path}")
                 try:
-                    refusal = _refusal(response, self._read(response, attempts))
+                    refused = refusal(response, self._read(response, attempts))
                 finally:
                     response.close()
             except httpx.TransportError as error:
-                if once:
-                    raise broken(error, f"{call.method} {call.path}", may_have_run=True) from error
                 time.sleep(attempts.after_failure(error))
                 continue
-            if once:
-                raise refusal
-            time.sleep(attempts.after_refusal(refusal))
+            time.sleep(attempts.after_refusal(refused))
 
-    def _attempts(self, call: Call[Any], timeout: float | None) -> Attempts:
-        return Attempts(call, self._retries, timeout if timeout is not None else max(self.timeout, call.least_timeout))
+    def _attempts(self, call: Call[Any], timeout: float | None, once: bool = False) -> Attempts:
+        lasting = timeout if timeout is not None else max(self.timeout, call.least_timeout)
+        return Attempts(call, self._retries, lasting, once)
 
     def _open(
-        self, call: Call[Any], attempts: Attempts, body: bytes | Iterator[bytes] | None, read_timeout: float
+        self, call: Call[Any], attempts: Attempts, body: bytes | Iterable[bytes] | None, read_timeout: float
     ) -> httpx.Response:
         attempts.check()
         connect = min(10.0, attempts.remaining)
@@ -102,10 +98,6 @@ class Transport:
             parts.append(chunk)
             attempts.check()
         return b"".join(parts)
-
-
-def _refusal(response: httpx.Response, body: bytes) -> ServiceError:
-    return service_error(response.status_code, body, retry_after(response.headers))
 
 
 class LineStream:

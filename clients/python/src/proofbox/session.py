@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import _calls, _variables
 from ._transport import LineStream, Transport
-from .errors import ConnectionFailed, NotFound
+from .errors import ConnectionFailed, DeadlineExceeded, NotFound
 from .options import CellOptions, Unpack
 from .types import Checkpoint, Display, Entry, Event, Execution, FileEvent, SessionInfo
 
@@ -71,7 +72,7 @@ class Session:
         if on_stdout is None and on_stderr is None and on_display is None:
             call = _calls.run_cell(self.id, code, completion, options, stream=False)
             return self._transport.send(call, timeout)
-        with self.stream(code, completion=completion, **options) as events:
+        with self.stream(code, completion=completion, timeout=timeout, **options) as events:
             for event in events:
                 if event.type == "stdout" and on_stdout is not None:
                     on_stdout(event.text)
@@ -86,15 +87,16 @@ class Session:
         code: str | None = None,
         *,
         completion: str | None = None,
+        timeout: float | None = None,
         silence: float = 60.0,
         **options: Unpack[CellOptions],
     ) -> CellStream:
-        """Runs code and gives what it does as it happens. The service sends something at least every few seconds.
+        """Runs code and gives what it does as it happens. Leaving before the end interrupts the code.
 
-        Leaving before the end interrupts the code.
+        The service sends something every few seconds: after `silence` seconds without, the connection counts as broken.
         """
         call = _calls.run_cell(self.id, code, completion, options, stream=True)
-        return CellStream(self._transport.stream(call, silence=silence))
+        return CellStream(self._transport.stream(call, silence=silence), timeout)
 
     def get(self, name: str) -> Any:
         """The value of a variable; raises `CodeFailed` where there is none."""
@@ -200,22 +202,33 @@ class SessionFiles:
 class CellStream:
     """What a running cell does: iterate over its events, then look at `answer`."""
 
-    def __init__(self, stream: LineStream) -> None:
+    def __init__(self, stream: LineStream, timeout: float | None = None) -> None:
         self._stream = stream
         self._lines = iter(stream)
+        self._timeout = timeout
+        self._deadline = None if timeout is None else time.monotonic() + timeout
         self._answer: Execution | None = None
 
     @property
     def answer(self) -> Execution:
-        """The whole answer; runs to the end first, where that was not reached."""
+        """The whole answer, once all events were read."""
         if self._answer is None:
-            for _ in self:
-                pass
-        assert self._answer is not None
+            raise RuntimeError("the code has not ended: iterate over its events first, or call finish()")
         return self._answer
 
+    def finish(self) -> Execution:
+        """Waits for the end, and gives the whole answer."""
+        for _ in self:
+            pass
+        return self.answer
+
     def __iter__(self) -> Iterator[Event]:
+        if self._answer is not None:
+            return
         for line in self._lines:
+            if self._deadline is not None and time.monotonic() > self._deadline:
+                self.close()
+                raise DeadlineExceeded(f"the code was not done within {self._timeout:g} seconds, and is interrupted")
             event = Event.of(line)
             if event.type == "keepalive":
                 continue
