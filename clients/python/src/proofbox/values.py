@@ -342,7 +342,7 @@ class _Decoder:
             ) from None
 
     def reference(self, number: Any) -> Any:
-        if not isinstance(number, int) or not 0 <= number < len(self.containers):
+        if type(number) is not int or not 0 <= number < len(self.containers):
             raise DecodeError(f"a reference to container {_short(number)}, which did not come before")
         found = self.containers[number]
         return Opaque("reference", "(...)") if isinstance(found, _Unfinished) else found
