@@ -151,7 +151,7 @@ def test_a_silent_service_is_left_at_the_deadline(kind: Any) -> None:
     over = threading.Event()
     with ScriptedService(silence(over)) as service:
         begun = time.monotonic()
-        with pytest.raises(proofbox.DeadlineExceeded, match="not done within 0.5 seconds"):
+        with pytest.raises(proofbox.DeadlineExceeded, match=r"not done within 0\.5 seconds"):
             kind(service.url).call("execute", "1", timeout=0.5)
         assert time.monotonic() - begun < 3
         over.set()

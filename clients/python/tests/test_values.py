@@ -71,7 +71,7 @@ VALUES: list[tuple[str, Any]] = [
         datetime.datetime(2026, 1, 2, tzinfo=UTC),
     ),
     (
-        "(lambda d: d.datetime(2026, 1, 2, tzinfo=d.timezone(d.timedelta(hours=5, minutes=30))))(__import__('datetime'))",
+        "(lambda d: d.datetime(2026, 1, 2, tzinfo=d.timezone(d.timedelta(minutes=330))))(__import__('datetime'))",
         datetime.datetime(2026, 1, 2, tzinfo=INDIA),
     ),
     ("__import__('datetime').timedelta(-1, 2, 3)", datetime.timedelta(-1, 2, 3)),
