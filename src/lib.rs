@@ -31,7 +31,7 @@ pub mod policy;
 pub mod runtime;
 pub mod sandbox;
 pub mod service;
-pub mod store;
 pub mod shell;
+pub mod store;
 pub mod syntax;
 pub mod worker;

@@ -1,14 +1,22 @@
-//! What the image imports to talk to another guest ([`super::bridge`]).
+//! What the image imports to talk to another guest ([`super::bridge`]), or in a session to the shell.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use wasmtime::{Caller, Linker};
 
 use super::bridge::Spent;
+use super::files::{Output, Stdio};
 use super::preview1::fuel_used;
+use super::session::{CellOutlet, CellScript, Reason};
 use super::state::State;
+use crate::domain::session::CellLimits;
+use crate::domain::value::Value;
 
 const PROOFBOX: &str = "proofbox";
+
+/// What a call of a session says (`guest/magics.py`): run this command; and what it hears: it has ended.
+const COMMAND: i32 = 16;
+const COMMAND_ENDED: i32 = 17;
 
 /// Gives the linker the calls of the bridge.
 pub fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
@@ -26,6 +34,9 @@ pub fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
 /// Says something and waits for what is said next: its kind in the upper half, its length in the lower; -1 where there
 /// is nobody.
 async fn exchange(mut caller: Caller<'_, State>, kind: i32, address: u32, length: u32) -> wasmtime::Result<i64> {
+    if kind == COMMAND && caller.data().serving.is_some() {
+        return command(caller, address, length).await;
+    }
     let Some(seat) = caller.data().seat.clone() else { return Ok(-1) };
     let fuel = fuel_used(&caller);
     let (memory, state) = State::split(&mut caller)?;
@@ -43,9 +54,90 @@ async fn exchange(mut caller: Caller<'_, State>, kind: i32, address: u32, length
     Ok(i64::from(kind) << 32 | length as i64)
 }
 
+/// Runs a script for the shell, in the midst of a call. What it writes goes where the call writes to; where the guest
+/// wants it itself, it is in the reply.
+async fn command(mut caller: Caller<'_, State>, address: u32, length: u32) -> wasmtime::Result<i64> {
+    let (memory, state) = State::split(&mut caller)?;
+    let start = address as usize;
+    let asked = memory.get(start..start.saturating_add(length as usize)).and_then(CellScript::parse);
+    let (Some((script, capture)), Some(serving)) = (asked, &state.serving) else { return Ok(-1) };
+    let longest = serving.longest_sleep(state.stopwatch.execution());
+    let (interrupt, premises, commander) =
+        (Arc::clone(&serving.interrupt), serving.premises.clone(), Arc::clone(&serving.commander));
+    let limits = CellLimits { wall: longest, ..serving.limits };
+    let written = Arc::new(Mutex::new(Written::new(limits.output_bytes)));
+    let out: CellOutlet = {
+        let (written, told) = (Arc::clone(&written), state.streams.told.clone().filter(|_| !capture));
+        Arc::new(move |output, bytes: &[u8]| {
+            if let Some(told) = &told {
+                told.write(output, bytes);
+            }
+            written.lock().unwrap_or_else(PoisonError::into_inner).take(output, bytes);
+        })
+    };
+    let stopwatch = Arc::clone(&state.stopwatch);
+    let work = async {
+        tokio::select! {
+            code = commander.run(premises, script, limits, out) => code,
+            // As bash says it of SIGINT.
+            () = interrupt.asked() => 130,
+        }
+    };
+    let code = stopwatch.wait_for(longest, work).await.unwrap_or_else(|| {
+        interrupt.ask(Reason::Wall);
+        124
+    });
+    if interrupt.reason().is_some() {
+        // Who looks after the call trips the guest before it goes on.
+        tokio::task::yield_now().await;
+    }
+    let written = std::mem::take(&mut *written.lock().unwrap_or_else(PoisonError::into_inner));
+    let (_, state) = State::split(&mut caller)?;
+    let [stdout, stderr] = if capture {
+        written.bytes
+    } else {
+        let told = state.streams.told.take();
+        for (output, bytes) in [Output::Stdout, Output::Stderr].into_iter().zip(&written.bytes) {
+            // It has been told already; here it is kept.
+            let _ = state.streams.write(output, bytes);
+        }
+        state.streams.told = told;
+        [Vec::new(), Vec::new()]
+    };
+    let mut reply = Vec::new();
+    Value::Tuple(vec![Value::Int(code.into()), Value::Bytes(stdout), Value::Bytes(stderr)]).encode(&mut reply);
+    let length = reply.len();
+    let Some(serving) = &mut state.serving else { return Ok(-1) };
+    serving.reply = Some(reply);
+    Ok(i64::from(COMMAND_ENDED) << 32 | length as i64)
+}
+
+/// What a command wrote, as much as is kept of each output.
+#[derive(Default)]
+struct Written {
+    bytes: [Vec<u8>; 2],
+    most: usize,
+}
+
+impl Written {
+    fn new(most: u64) -> Self {
+        Self { bytes: Default::default(), most: usize::try_from(most).unwrap_or(usize::MAX) }
+    }
+
+    fn take(&mut self, output: Output, bytes: &[u8]) {
+        let kept = &mut self.bytes[usize::from(output == Output::Stderr)];
+        let room = self.most.saturating_sub(kept.len());
+        kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+}
+
 /// Copies what was heard to the guest; 0 when it was as long as the guest said.
 fn take(mut caller: Caller<'_, State>, address: u32, length: u32) -> wasmtime::Result<i32> {
-    let message = caller.data().seat.as_ref().and_then(|seat| seat.take(length as usize));
+    let state = caller.data_mut();
+    let message = match &mut state.serving {
+        Some(serving) => serving.reply.take().filter(|reply| reply.len() == length as usize),
+        None => state.seat.as_ref().and_then(|seat| seat.take(length as usize)),
+    };
     let (memory, _) = State::split(&mut caller)?;
     let start = address as usize;
     match (message, memory.get_mut(start..start.saturating_add(length as usize))) {

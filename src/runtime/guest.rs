@@ -217,7 +217,11 @@ impl Role {
 }
 
 /// Writes the request into the guest and lets it run; the exit code.
-async fn call(store: &mut Store<State>, instance: wasmtime::Instance, request: &[u8]) -> wasmtime::Result<i32> {
+pub(super) async fn call(
+    store: &mut Store<State>,
+    instance: wasmtime::Instance,
+    request: &[u8],
+) -> wasmtime::Result<i32> {
     let memory =
         instance.get_memory(&mut *store, "memory").ok_or_else(|| wasmtime::Error::msg("the image has no memory"))?;
     store.data_mut().memory = Some(memory);
@@ -344,7 +348,7 @@ pub(super) fn quota(limits: &Limits) -> FilesQuota {
 }
 
 /// Nanoseconds since 1970.
-pub(super) fn now() -> u64 {
+pub fn now() -> u64 {
     Clock::real().now(REALTIME, 0)
 }
 

@@ -41,12 +41,12 @@ impl Stopwatch {
         self.sleeping.load(Ordering::Relaxed) || self.idle.load(Ordering::Relaxed)
     }
 
-    /// Sleeps in the guest's name, until `woken` at most.
-    pub async fn sleep_until_woken(&self, duration: Duration, woken: impl Future<Output = ()>) {
+    /// Waits in the guest's name, so long at most: none when that time is over.
+    pub async fn wait_for<T>(&self, duration: Duration, what: impl Future<Output = T>) -> Option<T> {
         self.sleeping.store(true, Ordering::Relaxed);
-        // Who is woken has slept; who wakes it does not matter.
-        let _ = tokio::time::timeout(duration, woken).await;
+        let waited = tokio::time::timeout(duration, what).await;
         self.sleeping.store(false, Ordering::Relaxed);
+        waited.ok()
     }
 
     /// Sleeps in the guest's name.

@@ -16,7 +16,7 @@ use super::clock::{Clock, REALTIME};
 use super::files::{Call, Descriptors, Errno, OpenHow, PathAt, status};
 use super::report::Told;
 use super::session::Reason;
-use super::state::State;
+use super::state::{State, Streams};
 
 const WASI: &str = "wasi_snapshot_preview1";
 
@@ -65,8 +65,23 @@ fn files(
     mut caller: Caller<'_, State>,
     call: impl FnOnce(&mut Descriptors, &mut Call<'_>) -> Result<(), Errno>,
 ) -> wasmtime::Result<i32> {
-    let now = now(&caller, REALTIME);
-    let (memory, state) = State::split(&mut caller)?;
+    files_of(&mut caller, call)
+}
+
+/// Waits for streams that lead elsewhere, in time that is not the guest's.
+async fn piped(caller: &mut Caller<'_, State>, wait: impl AsyncFnOnce(&mut Streams)) {
+    let stopwatch = std::sync::Arc::clone(&caller.data().stopwatch);
+    stopwatch.set_idle(true);
+    wait(&mut caller.data_mut().streams).await;
+    stopwatch.set_idle(false);
+}
+
+fn files_of(
+    caller: &mut Caller<'_, State>,
+    call: impl FnOnce(&mut Descriptors, &mut Call<'_>) -> Result<(), Errno>,
+) -> wasmtime::Result<i32> {
+    let now = now(caller, REALTIME);
+    let (memory, state) = State::split(caller)?;
     let State { descriptors, streams, attempts, .. } = state;
     let result = call(descriptors, &mut Call { memory, stdio: &mut *streams, attempts, now });
     streams.flooded().map_err(wasmtime::Error::new)?;
@@ -114,8 +129,13 @@ fn add_descriptor_calls(l: &mut Linker<State>) -> wasmtime::Result<()> {
     l.func_wrap(WASI, "fd_pwrite", |c: Guest, fd: u32, buffers: u32, count: u32, offset: u64, out: u32| {
         files(c, |d, call| d.fd_pwrite(call, fd, buffers, count, offset, out))
     })?;
-    l.func_wrap(WASI, "fd_read", |c: Guest, fd: u32, buffers: u32, count: u32, out: u32| {
-        files(c, |d, call| d.fd_read(call, fd, buffers, count, out))
+    l.func_wrap_async(WASI, "fd_read", |mut c: Guest, (fd, buffers, count, out): (u32, u32, u32, u32)| {
+        Box::new(async move {
+            if c.data().streams.pipes.is_some() && c.data().descriptors.is_stdin(fd) {
+                piped(&mut c, async |streams: &mut Streams| streams.fill().await).await;
+            }
+            files(c, |d, call| d.fd_read(call, fd, buffers, count, out))
+        })
     })?;
     l.func_wrap(WASI, "fd_readdir", |c: Guest, fd: u32, buffer: u32, length: u32, cookie: u64, out: u32| {
         files(c, |d, call| d.fd_readdir(call, fd, buffer, length, cookie, out))
@@ -126,8 +146,15 @@ fn add_descriptor_calls(l: &mut Linker<State>) -> wasmtime::Result<()> {
     })?;
     l.func_wrap(WASI, "fd_sync", |c: Guest, fd: u32| files(c, |d, _| d.fd_sync(fd)))?;
     l.func_wrap(WASI, "fd_tell", |c: Guest, fd: u32, out: u32| files(c, |d, call| d.fd_tell(call, fd, out)))?;
-    l.func_wrap(WASI, "fd_write", |c: Guest, fd: u32, buffers: u32, count: u32, out: u32| {
-        files(c, |d, call| d.fd_write(call, fd, buffers, count, out))
+    l.func_wrap_async(WASI, "fd_write", |mut c: Guest, (fd, buffers, count, out): (u32, u32, u32, u32)| {
+        Box::new(async move {
+            if c.data().streams.pipes.is_none() {
+                return files(c, |d, call| d.fd_write(call, fd, buffers, count, out));
+            }
+            let answer = files_of(&mut c, |d, call| d.fd_write(call, fd, buffers, count, out));
+            piped(&mut c, async |streams: &mut Streams| streams.drain().await).await;
+            answer
+        })
     })?;
     Ok(())
 }
@@ -265,7 +292,7 @@ async fn poll_oneoff(
                     Some(serving) => {
                         let longest = serving.longest_sleep(stopwatch.execution());
                         let interrupt = std::sync::Arc::clone(&serving.interrupt);
-                        stopwatch.sleep_until_woken(duration.min(longest), interrupt.asked()).await;
+                        stopwatch.wait_for(duration.min(longest), interrupt.asked()).await;
                         if duration > longest {
                             interrupt.ask(Reason::Wall);
                         }

@@ -14,7 +14,7 @@ use super::files::{Attempts, Descriptors, Errno, Output, Stdio};
 use super::limiter::MemoryLimiter;
 use super::metered::Stopwatch;
 use super::report::Reporter;
-use super::session::{Serving, Told};
+use super::session::{Pipes, Serving, Told, Underway};
 use super::uses::Uses;
 
 /// A program that writes more than this many times what is kept is stopped: it fills nothing, but never ends either.
@@ -49,6 +49,9 @@ pub struct Streams {
     pub(super) seat: Option<Seat>,
     /// Who is told of output as it comes.
     pub(super) told: Option<Arc<Told>>,
+    /// Where they lead, when that is elsewhere.
+    pub(super) pipes: Option<Pipes>,
+    pub(super) underway: Underway,
     flood: u64,
 }
 
@@ -67,6 +70,8 @@ impl Streams {
             stderr: Capture::new(limit),
             seat: None,
             told: None,
+            pipes: None,
+            underway: Underway::default(),
             flood: limit.max(64 << 10).saturating_mul(FLOOD_FACTOR),
         }
     }
@@ -78,8 +83,45 @@ impl Streams {
     }
 }
 
+impl Streams {
+    /// Waits for input, where there is none yet.
+    pub(super) async fn fill(&mut self) {
+        const AT_ONCE: usize = 64 << 10;
+        if let Some(pipes) = &mut self.pipes
+            && self.underway.read.is_empty()
+            && !self.underway.ended
+        {
+            let mut bytes = vec![0; AT_ONCE];
+            let count = pipes.stdin.read(&mut bytes).await;
+            bytes.truncate(count);
+            self.underway.ended = count == 0;
+            self.underway.read = bytes;
+        }
+    }
+
+    /// Passes on what was written; an output that nobody reads is broken from then on.
+    pub(super) async fn drain(&mut self) {
+        let Some(pipes) = &self.pipes else { return };
+        for (output, bytes) in self.underway.written.drain(..) {
+            let (index, outlet) = match output {
+                Output::Stdout => (0, &pipes.stdout),
+                Output::Stderr => (1, &pipes.stderr),
+            };
+            if !self.underway.broken[index] {
+                self.underway.broken[index] = !outlet.write(&bytes).await;
+            }
+        }
+    }
+}
+
 impl Stdio for Streams {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Errno> {
+        if self.pipes.is_some() {
+            let length = self.underway.read.len().min(buffer.len());
+            buffer[..length].copy_from_slice(&self.underway.read[..length]);
+            self.underway.read.drain(..length);
+            return Ok(length);
+        }
         let rest = &self.stdin[self.stdin_at..];
         let length = rest.len().min(buffer.len());
         buffer[..length].copy_from_slice(&rest[..length]);
@@ -88,6 +130,13 @@ impl Stdio for Streams {
     }
 
     fn write(&mut self, output: Output, bytes: &[u8]) -> Result<usize, Errno> {
+        if self.pipes.is_some() {
+            if self.underway.broken[usize::from(output == Output::Stderr)] {
+                return Err(Errno::Pipe);
+            }
+            self.underway.written.push((output, bytes.to_vec()));
+            return Ok(bytes.len());
+        }
         match output {
             Output::Stdout => self.stdout.write(bytes),
             Output::Stderr => self.stderr.write(bytes),

@@ -7,8 +7,10 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::Sandbox;
 use crate::domain::grant::{Grant, Limits};
 use crate::domain::run::File;
-use crate::domain::session::{Cell, CellLimits, CellOutcome, ContextNumber, FileAnswer, FileAsk, Footprint, Opening};
-use crate::worker::ask::{Answer, Ask, SessionNumber};
+use crate::domain::session::{
+    Cell, CellLimits, CellOutcome, Command, ContextNumber, FileAnswer, FileAsk, Footprint, Opening,
+};
+use crate::worker::ask::{Answer, Ask, CommandNumber, SessionNumber};
 pub use crate::worker::ask::{AskError, AskEvent};
 use crate::worker::{Asked, Home, WorkerError};
 
@@ -173,6 +175,37 @@ impl Sandbox {
         let into: Vec<SessionNumber> = std::iter::repeat_with(|| self.number()).take(count).collect();
         let footprint = self.footprint_of(kept, Ask::Fork { into: into.clone() }).await?;
         Ok((into.into_iter().map(|number| Kept { home: kept.home, number }).collect(), footprint))
+    }
+
+    /// Runs a command to its end; its exit code. Dropping the future kills it. `events` hears what it writes.
+    ///
+    /// # Errors
+    /// When it could not be run.
+    pub async fn run_command(
+        &self,
+        kept: Kept,
+        number: CommandNumber,
+        command: Command,
+        limits: CellLimits,
+        events: UnboundedSender<AskEvent>,
+    ) -> Result<i32, KeptError> {
+        match self.ask(kept, Ask::Run { number, command: Box::new(command), limits }, Some(events)).await? {
+            Answer::Exited(code) => Ok(code),
+            _ => Err(strange()),
+        }
+    }
+
+    /// Input for a command; none: there will be no more.
+    ///
+    /// # Errors
+    /// When there is no such command, or it takes none.
+    pub async fn command_input(
+        &self,
+        kept: Kept,
+        number: CommandNumber,
+        bytes: Option<Vec<u8>>,
+    ) -> Result<(), KeptError> {
+        self.ask(kept, Ask::Input { number, bytes }, None).await.map(drop)
     }
 
     /// What a session takes.

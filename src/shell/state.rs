@@ -358,5 +358,6 @@ pub(super) fn reason(error: &FilesError) -> &'static str {
         FilesError::BadPath { .. } => "No such file or directory",
         FilesError::BadPattern { .. } => "Invalid argument",
         FilesError::TooLarge { .. } => "File too large",
+        FilesError::TooManyListed { .. } => "Argument list too long",
     }
 }

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::grant::Limits;
 use crate::domain::session::{
-    Cell, CellEvent, CellLimits, CellOutcome, Change, ContextNumber, FileAnswer, FileAsk, FileRefused, Footprint,
-    Opening,
+    Cell, CellEvent, CellLimits, CellOutcome, Change, Command, ContextNumber, FileAnswer, FileAsk, FileRefused,
+    Footprint, Opening,
 };
 
 /// Names a session among those of one service.
@@ -70,6 +70,23 @@ pub enum Ask {
     },
     /// What it takes.
     Footprint,
+    /// Run a command; cancelling kills it.
+    Run {
+        /// Its name.
+        number: CommandNumber,
+        /// What.
+        command: Box<Command>,
+        /// How far: the time is that of the command as a whole, the output that of each stream.
+        limits: CellLimits,
+    },
+    /// Input for a command.
+    Input {
+        /// Which.
+        number: CommandNumber,
+        /// The bytes; none is the end.
+        #[serde(with = "serde_bytes")]
+        bytes: Option<Vec<u8>>,
+    },
 }
 
 /// What came of it.

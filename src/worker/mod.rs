@@ -6,6 +6,7 @@
 //! - `protocol` is what they say to each other over a Unix socket.
 
 pub mod ask;
+mod commands;
 mod pool;
 pub mod process;
 mod protocol;

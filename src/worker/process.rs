@@ -68,9 +68,9 @@ async fn serve() -> anyhow::Result<()> {
     });
     answers.send(FromWorker::Ready)?;
     let running = Running::default();
-    let sessions = Sessions::new(Arc::clone(&interpreters));
     // The front process spreads runs evenly; when a worker is missing, those that are left get more than they hold.
     let free = Arc::new(Semaphore::new(slots as usize));
+    let sessions = Sessions::new(Arc::clone(&interpreters), Arc::clone(&free));
     while let Some(frame) = incoming.next().await {
         match decode(&frame?)? {
             ToWorker::Start { .. } => anyhow::bail!("started twice"),

@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::ask::{Answer, Ask, AskError, AskEvent, SessionNumber};
+use super::commands::Commands;
 use crate::domain::grant::Limits;
 use crate::runtime::Interpreters;
-use crate::runtime::session::{Session, SessionError, Sink, file_refused};
+use crate::runtime::session::{Commander, Session, SessionError, Sink, file_refused};
 
 /// Takes what happens while something is done.
 pub type Events = Arc<dyn Fn(AskEvent) + Send + Sync>;
@@ -17,13 +19,19 @@ pub type Events = Arc<dyn Fn(AskEvent) + Send + Sync>;
 #[derive(Clone)]
 pub struct Sessions {
     interpreters: Arc<Interpreters>,
+    commands: Commands,
     all: Arc<Mutex<HashMap<SessionNumber, Arc<Session>>>>,
 }
 
 impl Sessions {
     /// None yet.
-    pub fn new(interpreters: Arc<Interpreters>) -> Self {
-        Self { interpreters, all: Arc::default() }
+    pub fn new(interpreters: Arc<Interpreters>, free: Arc<Semaphore>) -> Self {
+        Self { interpreters, commands: Commands::new(free), all: Arc::default() }
+    }
+
+    /// Who runs the commands of calls.
+    fn commander(&self) -> Arc<dyn Commander> {
+        Arc::new(self.commands.clone())
     }
 
     fn all(&self) -> std::sync::MutexGuard<'_, HashMap<SessionNumber, Arc<Session>>> {
@@ -44,7 +52,7 @@ impl Sessions {
     ) -> Result<Answer, AskError> {
         match ask {
             Ask::Open(opening) => {
-                let session = Session::open(Arc::clone(&self.interpreters), *opening)?;
+                let session = Session::open(Arc::clone(&self.interpreters), self.commander(), *opening)?;
                 self.all().insert(number, Arc::new(session));
                 Ok(Answer::Done)
             }
@@ -84,12 +92,24 @@ impl Sessions {
             Ask::Files(ask) => Ok(Answer::File(self.get(number)?.files(ask)?)),
             Ask::Save => Ok(Answer::Saved(self.get(number)?.save().await?)),
             Ask::Fork { into } => self.fork(number, into).await,
+            Ask::Run { number: command_number, command, limits } => {
+                let premises = self.get(number)?.premises().clone();
+                let run = self.commands.run_as((number, command_number), premises, *command, limits, events);
+                tokio::select! {
+                    code = run => Ok(Answer::Exited(code)),
+                    () = cancelled.cancelled() => Err(AskError::Cancelled),
+                }
+            }
+            Ask::Input { number: command_number, bytes } => {
+                self.commands.input((number, command_number), bytes).await?;
+                Ok(Answer::Done)
+            }
             Ask::Footprint => Ok(Answer::Footprint(self.get(number)?.footprint())),
         }
     }
 
     async fn loaded(&self, bytes: Vec<u8>, limits: Limits) -> Result<Session, AskError> {
-        Ok(Session::load(Arc::clone(&self.interpreters), bytes, limits).await?)
+        Ok(Session::load(Arc::clone(&self.interpreters), self.commander(), bytes, limits).await?)
     }
 
     /// All, or none.

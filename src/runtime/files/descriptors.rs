@@ -146,6 +146,12 @@ impl Descriptors {
         self.table.iter().flatten().count()
     }
 
+    /// Whether a read from this number reads standard input.
+    #[must_use]
+    pub fn is_stdin(&self, fd: u32) -> bool {
+        self.get(fd).is_ok_and(|open| matches!(open.what, What::Stdin))
+    }
+
     pub(super) fn get(&self, fd: u32) -> Result<&Open, Errno> {
         match self.table.get(fd as usize) {
             Some(Some(open)) => Ok(open),

@@ -16,6 +16,7 @@ use wasmtime::{Memory, Store};
 
 use super::interpreter::Interpreter;
 use super::pagemap::PAGE;
+use super::program::{Commander, Premises};
 use super::{CONTEXTS, Context, Session, SessionError};
 use crate::domain::grant::Limits;
 use crate::domain::session::ContextNumber;
@@ -132,7 +133,7 @@ impl Session {
     /// # Errors
     /// When the kernel does not tell which pages changed.
     pub async fn save(&self) -> Result<Vec<u8>, SessionError> {
-        let pristine = self.interpreters.pristine().await?;
+        let pristine = self.premises.interpreters.pristine().await?;
         let mut held = self.hold().await;
         let mut contexts = Vec::with_capacity(held.len());
         for (number, context, interpreter) in &mut held {
@@ -145,8 +146,8 @@ impl Session {
         }
         let tables: Vec<&Descriptors> =
             held.iter().filter_map(|(_, _, interpreter)| interpreter.as_ref().map(Interpreter::descriptors)).collect();
-        let files = save_sandbox(&self.tree, &tables);
-        let saved = Saved { env: self.env.clone(), files, contexts };
+        let files = save_sandbox(&self.premises.tree, &tables);
+        let saved = Saved { env: self.premises.env.to_vec(), files, contexts };
         drop(held);
         let compress = move || {
             let plain = postcard::to_stdvec(&saved).expect("plain data");
@@ -162,7 +163,12 @@ impl Session {
     ///
     /// # Errors
     /// When the bytes are damaged, or hold more than the limits allow.
-    pub async fn load(interpreters: Arc<Interpreters>, bytes: Vec<u8>, limits: Limits) -> Result<Self, SessionError> {
+    pub async fn load(
+        interpreters: Arc<Interpreters>,
+        commander: Arc<dyn Commander>,
+        bytes: Vec<u8>,
+        limits: Limits,
+    ) -> Result<Self, SessionError> {
         // No honest session is larger: every context's memory, and files.
         let most = (limits.memory_bytes + (1 << 20)) * CONTEXTS as u64 + 2 * limits.files_bytes + (64 << 20);
         let Saved { env, files, contexts } = apart(move || parsed(&bytes, most)).await?;
@@ -188,7 +194,8 @@ impl Session {
             };
             restored.insert(number, Arc::new(Context::with(cwd, calls, interpreter)));
         }
-        Ok(Self { interpreters, tree, limits, env, contexts: Mutex::new(restored) })
+        let premises = Premises { interpreters, tree, limits, env: env.into() };
+        Ok(Self { premises, commander, contexts: Mutex::new(restored) })
     }
 
     /// A second session in the state of this one, when its calls have ended.
@@ -199,7 +206,7 @@ impl Session {
         let held = self.hold().await;
         let tables: Vec<&Descriptors> =
             held.iter().filter_map(|(_, _, interpreter)| interpreter.as_ref().map(Interpreter::descriptors)).collect();
-        let (tree, copies) = fork_sandbox(&self.tree, &tables);
+        let (tree, copies) = fork_sandbox(&self.premises.tree, &tables);
         let mut copies = copies.into_iter();
         let mut contexts = BTreeMap::new();
         for (number, context, mut interpreter) in held {
@@ -207,19 +214,14 @@ impl Session {
                 None => None,
                 Some(original) => {
                     let descriptors = copies.next().expect("one for each interpreter");
-                    Some(original.copy(&self.interpreters, descriptors, &self.limits).await?)
+                    Some(original.copy(&self.premises.interpreters, descriptors, &self.premises.limits).await?)
                 }
             };
             let calls = context.calls.load(Ordering::Relaxed);
             contexts.insert(number, Arc::new(Context::with(context.cwd.clone(), calls, interpreter)));
         }
-        Ok(Self {
-            interpreters: Arc::clone(&self.interpreters),
-            tree,
-            limits: self.limits,
-            env: self.env.clone(),
-            contexts: Mutex::new(contexts),
-        })
+        let premises = Premises { tree, ..self.premises.clone() };
+        Ok(Self { premises, commander: Arc::clone(&self.commander), contexts: Mutex::new(contexts) })
     }
 }
 

@@ -11,7 +11,7 @@ impl Session {
     /// # Errors
     /// What a client can put right.
     pub fn files(&self, ask: FileAsk) -> Result<FileAnswer, SessionError> {
-        Ok(carry_out(&mut lock(&self.tree), ask)?)
+        Ok(carry_out(&mut lock(&self.premises.tree), ask)?)
     }
 }
 
@@ -73,6 +73,7 @@ pub fn file_refused(error: &FilesError) -> FileRefused {
     let trouble = match error {
         FilesError::BadPath { .. } | FilesError::BadPattern { .. } => FileTrouble::BadPath,
         FilesError::TooLarge { .. } => FileTrouble::NoSpace,
+        FilesError::TooManyListed { .. } => FileTrouble::Other,
         FilesError::Refused { fault, .. } => match fault {
             Fault::NotFound => FileTrouble::NotFound,
             Fault::NotADirectory => FileTrouble::NotADirectory,

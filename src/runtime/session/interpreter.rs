@@ -15,6 +15,7 @@ use super::cell::{CellReporter, error_of};
 use super::interrupt::{Interrupt, Places, Reason, Window};
 use super::output::{Sink, Told};
 use super::pagemap;
+use super::program::{Commander, Premises};
 use crate::domain::run::{End, Limit, LimitHit, Outcome, Report, Usage};
 use crate::domain::session::{CellLimits, CellOutcome};
 use crate::runtime::clock::Clock;
@@ -36,6 +37,11 @@ const GRACE_FUEL: u64 = 60_000_000_000;
 pub struct Serving {
     pub(in crate::runtime) reporter: CellReporter,
     pub(in crate::runtime) interrupt: Arc<Interrupt>,
+    pub(in crate::runtime) limits: CellLimits,
+    pub(in crate::runtime) premises: Premises,
+    pub(in crate::runtime) commander: Arc<dyn Commander>,
+    /// What a command came to, until the guest takes it.
+    pub(in crate::runtime) reply: Option<Vec<u8>>,
     /// CPU time and sleep after which it is interrupted.
     wall: Duration,
 }
@@ -48,6 +54,18 @@ impl Serving {
             None => self.wall.saturating_sub(execution),
         }
     }
+}
+
+/// What a call has beside its request.
+pub struct CallWith<'a> {
+    /// How it is interrupted.
+    pub interrupt: &'a Arc<Interrupt>,
+    /// Who is told what happens.
+    pub sink: Option<Sink>,
+    /// Where its commands run.
+    pub premises: Premises,
+    /// Who runs them.
+    pub commander: Arc<dyn Commander>,
 }
 
 /// An interpreter that is kept.
@@ -98,13 +116,8 @@ impl Interpreter {
     }
 
     /// Carries out one request. Not to be dropped before its end: interrupt it instead.
-    pub async fn call(
-        &mut self,
-        request: &[u8],
-        limits: &CellLimits,
-        interrupt: &Arc<Interrupt>,
-        sink: Option<Sink>,
-    ) -> CellOutcome {
+    pub async fn call(&mut self, request: &[u8], limits: &CellLimits, with: CallWith<'_>) -> CellOutcome {
+        let CallWith { interrupt, sink, premises, commander } = with;
         let told = sink.map(|sink| Arc::new(Told::new(sink, limits.output_bytes)));
         let granted = limits.fuel.saturating_add(GRACE_FUEL);
         let stopwatch = Arc::new(Stopwatch::default());
@@ -116,8 +129,15 @@ impl Interpreter {
         state.attempts = Attempts::default();
         state.uses = Uses::default();
         state.limiter.forget_refusals();
-        state.serving =
-            Some(Serving { reporter: CellReporter::default(), interrupt: Arc::clone(interrupt), wall: limits.wall });
+        state.serving = Some(Serving {
+            reporter: CellReporter::default(),
+            interrupt: Arc::clone(interrupt),
+            limits: *limits,
+            premises,
+            commander,
+            reply: None,
+            wall: limits.wall,
+        });
         let interval = YIELD_INTERVAL.min(limits.fuel.max(1));
         let fuelled = self.store.set_fuel(granted).and_then(|()| self.store.fuel_async_yield_interval(Some(interval)));
 

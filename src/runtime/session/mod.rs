@@ -11,6 +11,7 @@ mod interpreter;
 mod interrupt;
 mod output;
 mod pagemap;
+mod program;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,29 +20,28 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::files::{Base, Descriptors, FilesError, FilesUsage, SharedTree, lock};
+use super::files::{Base, Descriptors, FilesError, FilesUsage, lock};
+pub use super::guest::now;
 use super::guest::{self, Interpreters, RunError};
-use crate::domain::grant::Limits;
 use crate::domain::run::File;
 use crate::domain::session::{Cell, CellLimits, CellOutcome, ContextNumber, DEFAULT_CONTEXT, Footprint, Opening};
 use crate::domain::value::Value;
 pub use checkpoint::{CheckpointError, Pristine};
 pub use files::{entry_of, file_refused};
-use interpreter::Interpreter;
 pub use interpreter::Serving;
+use interpreter::{CallWith, Interpreter};
 use interrupt::Interrupt;
 pub use interrupt::Reason;
 pub use output::{Sink, Told};
+pub use program::{CellOutlet, CellScript, Commander, Input, Outlet, Pipes, Premises, Program, Underway};
 
 /// Contexts that one session may have.
 pub const CONTEXTS: usize = 32;
 
 /// Files and interpreters that are kept.
 pub struct Session {
-    interpreters: Arc<Interpreters>,
-    tree: SharedTree,
-    limits: Limits,
-    env: Vec<(String, String)>,
+    premises: Premises,
+    commander: Arc<dyn Commander>,
     contexts: Mutex<BTreeMap<ContextNumber, Arc<Context>>>,
 }
 
@@ -91,7 +91,11 @@ impl Session {
     ///
     /// # Errors
     /// When a file can't be put into it.
-    pub fn open(interpreters: Arc<Interpreters>, opening: Opening) -> Result<Self, SessionError> {
+    pub fn open(
+        interpreters: Arc<Interpreters>,
+        commander: Arc<dyn Commander>,
+        opening: Opening,
+    ) -> Result<Self, SessionError> {
         let Opening { limits, env, files } = opening;
         let now = guest::now();
         let mut tree = Base::bare().tree(guest::quota(&limits), now);
@@ -99,12 +103,13 @@ impl Session {
             tree.write_file(path, content, now)?;
         }
         let contexts = BTreeMap::from([(DEFAULT_CONTEXT, Arc::new(Context::new(None)))]);
-        Ok(Self { interpreters, tree: Arc::new(Mutex::new(tree)), limits, env, contexts: Mutex::new(contexts) })
+        let premises = Premises { interpreters, tree: Arc::new(Mutex::new(tree)), limits, env: env.into() };
+        Ok(Self { premises, commander, contexts: Mutex::new(contexts) })
     }
 
-    /// Its files.
-    pub fn tree(&self) -> &SharedTree {
-        &self.tree
+    /// Where its commands run.
+    pub fn premises(&self) -> &Premises {
+        &self.premises
     }
 
     fn contexts(&self) -> MutexGuard<'_, BTreeMap<ContextNumber, Arc<Context>>> {
@@ -198,15 +203,23 @@ impl Session {
         let interpreter = match &mut *place {
             Some(interpreter) => interpreter,
             None => {
-                let descriptors = Descriptors::new(Arc::clone(&self.tree));
-                let memory_bytes = self.limits.memory_bytes;
-                place.insert(Interpreter::new(&self.interpreters, memory_bytes, descriptors, Duration::ZERO).await?)
+                let descriptors = Descriptors::new(Arc::clone(&self.premises.tree));
+                let memory_bytes = self.premises.limits.memory_bytes;
+                place.insert(
+                    Interpreter::new(&self.premises.interpreters, memory_bytes, descriptors, Duration::ZERO).await?,
+                )
             }
         };
         let calls = context.calls.fetch_add(1, Ordering::Relaxed) + 1;
         let mut request = Vec::new();
         self.request(cell, &context, calls, interpreter.started).encode(&mut request);
-        let call = interpreter.call(&request, limits, &context.interrupt, sink);
+        let with = CallWith {
+            interrupt: &context.interrupt,
+            sink,
+            premises: self.premises.clone(),
+            commander: Arc::clone(&self.commander),
+        };
+        let call = interpreter.call(&request, limits, with);
         let interrupt = async {
             gone.cancelled().await;
             context.interrupt.ask(Reason::Asked);
@@ -233,7 +246,7 @@ impl Session {
             // As bytes: the source is read as a file is.
             ("cell", Value::Bytes(cell.source.as_bytes().to_vec())),
             ("number", Value::Int(i64::try_from(calls).unwrap_or(i64::MAX))),
-            ("env", first(variables(&self.env), Value::Dict(Vec::new()))),
+            ("env", first(variables(&self.premises.env), Value::Dict(Vec::new()))),
             ("cell_env", variables(&cell.env)),
             ("cwd", first(context.cwd.as_ref().map_or(Value::None, Value::str), Value::None)),
             ("seed", Value::None),
@@ -245,7 +258,7 @@ impl Session {
     /// What it takes now. Contexts that serve a call are counted with the memory that they had before it.
     pub fn footprint(&self) -> Footprint {
         let contexts: Vec<Arc<Context>> = self.contexts().values().cloned().collect();
-        let FilesUsage { bytes, count } = lock(&self.tree).usage();
+        let FilesUsage { bytes, count } = lock(&self.premises.tree).usage();
         let mut footprint =
             Footprint { memory_bytes: 0, files_bytes: bytes, files_count: count, contexts: contexts.len() as u32 };
         for context in &contexts {

@@ -1,0 +1,209 @@
+//! `python3` in a session: an interpreter of its own over the session's files, for as long as its program runs, whose
+//! streams are somebody else's.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+
+use crate::domain::grant::Limits;
+use crate::domain::run::{End, Limit, LimitHit};
+use crate::domain::session::CellLimits;
+use crate::domain::value::Value;
+use crate::runtime::clock::Clock;
+use crate::runtime::files::{Descriptors, Output, SharedTree};
+use crate::runtime::guest::{self, Interpreters, RunError, take_pending_output};
+use crate::runtime::metered::metered;
+use crate::runtime::state::State;
+
+/// Where bytes come from.
+pub trait Input: Send + Sync {
+    /// Reads what is there, and waits for the first byte; 0 is the end.
+    fn read<'a>(&'a mut self, out: &'a mut [u8]) -> BoxFuture<'a, usize>;
+}
+
+/// Where bytes go.
+pub trait Outlet: Send + Sync {
+    /// Writes all; false when nobody reads any more.
+    fn write<'a>(&'a self, bytes: &'a [u8]) -> BoxFuture<'a, bool>;
+}
+
+/// Streams of a program that lead elsewhere.
+pub struct Pipes {
+    /// Its standard input.
+    pub stdin: Box<dyn Input>,
+    /// Its standard output.
+    pub stdout: Arc<dyn Outlet>,
+    /// Its standard error.
+    pub stderr: Arc<dyn Outlet>,
+}
+
+/// A session as its commands see it: the files, and what may be used.
+#[derive(Clone)]
+pub struct Premises {
+    pub(super) interpreters: Arc<Interpreters>,
+    pub(super) tree: SharedTree,
+    pub(super) limits: Limits,
+    pub(super) env: Arc<[(String, String)]>,
+}
+
+/// A program to run.
+pub struct Program {
+    /// What follows `python3`.
+    pub args: Vec<String>,
+    /// The whole environment.
+    pub env: Vec<(String, String)>,
+    /// Absolute.
+    pub cwd: String,
+    /// Its streams.
+    pub pipes: Pipes,
+}
+
+impl Premises {
+    /// The files.
+    pub fn tree(&self) -> &SharedTree {
+        &self.tree
+    }
+
+    /// The session's environment.
+    pub fn env(&self) -> &[(String, String)] {
+        &self.env
+    }
+
+    /// Runs a program to its end; the code that a shell would see. Dropping the future ends it.
+    ///
+    /// # Errors
+    /// When there is no interpreter to be had.
+    pub async fn python(&self, program: Program, limits: &CellLimits) -> Result<i32, RunError> {
+        let Program { args, env, cwd, pipes } = program;
+        let _live = self.interpreters.count_live();
+        let stderr = Arc::clone(&pipes.stderr);
+        let mut state = State::kept(self.limits.memory_bytes, Descriptors::new(Arc::clone(&self.tree)), Clock::real());
+        state.fuel = limits.fuel;
+        state.streams.pipes = Some(pipes);
+        let stopwatch = Arc::clone(&state.stopwatch);
+        let (mut store, instance) = self.interpreters.instantiate(state, limits.fuel).await?;
+        let mut request = Vec::new();
+        request_of(args, env, cwd).encode(&mut request);
+        let (returned, _) = metered(guest::call(&mut store, instance, &request), stopwatch, limits.wall).await;
+        if !matches!(returned, Some(Ok(_))) {
+            take_pending_output(&mut store, instance).await;
+        }
+        let mut state = store.into_data();
+        state.streams.drain().await;
+        let limits = Limits { fuel: limits.fuel, wall: limits.wall, ..self.limits };
+        Ok(match guest::end(returned, &state, &limits) {
+            End::Exited(code) => code,
+            End::Limited(hit) => {
+                stderr.write(said_of(hit).as_bytes()).await;
+                if hit.limit == Limit::Memory { 137 } else { 124 }
+            }
+            End::Trapped(_) => 134,
+        })
+    }
+}
+
+fn said_of(LimitHit { limit, allowed }: LimitHit) -> String {
+    match limit {
+        Limit::Fuel => format!("python3: stopped: all {allowed} units of fuel are used up\n"),
+        Limit::Wall => {
+            format!("python3: stopped: it ran for more than {} s\n", Duration::from_millis(allowed).as_secs_f64())
+        }
+        Limit::Memory => format!("python3: stopped: it needs more than {allowed} bytes of memory\n"),
+        Limit::Stack => "python3: stopped: the stack is used up\n".to_owned(),
+        Limit::Output => "python3: stopped: it writes too much\n".to_owned(),
+    }
+}
+
+/// The request as `program.run` takes it.
+fn request_of(args: Vec<String>, env: Vec<(String, String)>, cwd: String) -> Value {
+    let env = env.into_iter().map(|(name, value)| (Value::Str(name), Value::Str(value))).collect();
+    let fields = [
+        ("program", Value::List(args.into_iter().map(Value::Str).collect())),
+        ("env", Value::Dict(env)),
+        ("cwd", Value::Str(cwd)),
+        ("seed", Value::None),
+    ];
+    Value::Dict(fields.into_iter().map(|(name, value)| (Value::str(name), value)).collect())
+}
+
+/// Bytes of a piped stream that are on their way.
+#[derive(Default)]
+pub struct Underway {
+    /// Read and not yet taken by the guest.
+    pub read: Vec<u8>,
+    /// There will be no more of them.
+    pub ended: bool,
+    /// Written and not yet passed on.
+    pub written: Vec<(Output, Vec<u8>)>,
+    /// Nobody reads these any more.
+    pub broken: [bool; 2],
+}
+
+/// Commands from within a call: `!ls`.
+pub trait Commander: Send + Sync {
+    /// Runs a script for the shell; what it writes goes to `out`. Its exit code. Dropping the future ends it.
+    fn run<'a>(
+        &'a self,
+        premises: Premises,
+        script: CellScript,
+        limits: CellLimits,
+        out: CellOutlet,
+    ) -> BoxFuture<'a, i32>;
+}
+
+/// Takes what a command writes.
+pub type CellOutlet = Arc<dyn Fn(Output, &[u8]) + Send + Sync>;
+
+/// A script for the shell, from within a call.
+pub struct CellScript {
+    /// In the shell's language.
+    pub text: String,
+    /// Absolute.
+    pub cwd: String,
+    /// The whole environment.
+    pub env: Vec<(String, String)>,
+}
+
+impl CellScript {
+    /// What the guest asks for, and whether it wants the output itself.
+    pub(in crate::runtime) fn parse(message: &[u8]) -> Option<(Self, bool)> {
+        let Ok(Value::Tuple(fields)) = Value::decode(message) else { return None };
+        let [Value::Str(text), Value::Str(cwd), Value::Dict(env), Value::Bool(capture)] =
+            <[Value; 4]>::try_from(fields).ok()?
+        else {
+            return None;
+        };
+        let variable = |(name, value)| match (name, value) {
+            (Value::Str(name), Value::Str(value)) => Some((name, value)),
+            _ => None,
+        };
+        let env = env.into_iter().map(variable).collect::<Option<_>>()?;
+        Some((Self { text, cwd, env }, capture))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(fields: Vec<Value>) -> Option<bool> {
+        let mut bytes = Vec::new();
+        Value::Tuple(fields).encode(&mut bytes);
+        CellScript::parse(&bytes).map(|(_, capture)| capture)
+    }
+
+    #[test]
+    fn a_script_that_makes_no_sense_is_none() {
+        let env = || Value::Dict(vec![(Value::str("A"), Value::str("b"))]);
+        let whole = vec![Value::str("ls"), Value::str("/"), env(), Value::Bool(true)];
+        assert_eq!(parsed(whole.clone()), Some(true));
+        for (at, odd) in [(0, Value::Int(1)), (1, Value::None), (2, Value::List(vec![])), (3, Value::None)] {
+            let mut fields = whole.clone();
+            fields[at] = odd;
+            assert_eq!(parsed(fields), None);
+        }
+        assert_eq!(parsed(whole[..3].to_vec()), None);
+        assert!(CellScript::parse(b"\xff").is_none());
+    }
+}
