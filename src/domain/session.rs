@@ -88,6 +88,8 @@ pub struct Raised {
 /// What happens while a call runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum CellEvent {
+    /// It runs now: so many calls its context has served, this one included.
+    Began(u64),
     /// Text written to standard output.
     Stdout(String),
     /// Text written to standard error.

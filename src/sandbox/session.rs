@@ -137,6 +137,17 @@ impl Sandbox {
         self.ask(kept, Ask::RemoveContext { context }, None).await.map(drop)
     }
 
+    /// Its contexts, and where each starts that does not start where all do.
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub async fn contexts(&self, kept: Kept) -> Result<Vec<(ContextNumber, Option<String>)>, KeptError> {
+        match self.ask(kept, Ask::Contexts, None).await? {
+            Answer::Contexts(contexts) => Ok(contexts),
+            _ => Err(strange()),
+        }
+    }
+
     /// Gives a context a fresh interpreter; the files stay.
     ///
     /// # Errors

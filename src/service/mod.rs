@@ -17,8 +17,8 @@ pub use completion::code_of_completion;
 pub use execute::{ExecuteError, Executed};
 pub use receipts::{KeyError, Receipts};
 pub use session::{
-    CellAsked, CellExecuted, CheckpointInfo, DEFAULT_TTL, LONGEST_TTL, OnExpiry, SessionAsked, SessionError,
-    SessionEvent, SessionInfo, SessionSettings, SessionState,
+    CellAsked, CellExecuted, CheckpointInfo, CommandEnd, CommandEvent, DEFAULT_TTL, LONGEST_TTL, OnExpiry,
+    RunningCommand, SessionAsked, SessionError, SessionEvent, SessionInfo, SessionSettings, SessionState, Watch,
 };
 pub use suite::{Failed, Finished, SuiteItem};
 

@@ -54,6 +54,8 @@ pub enum Ask {
         /// Which.
         context: ContextNumber,
     },
+    /// Which contexts it has.
+    Contexts,
     /// Give a context a fresh interpreter.
     Restart {
         /// Which.
@@ -98,6 +100,8 @@ pub enum Answer {
     Called(Box<CellOutcome>, Footprint),
     /// Whether there was something to interrupt.
     Interrupted(bool),
+    /// Its contexts, and where each starts that does not start where all do.
+    Contexts(Vec<(ContextNumber, Option<String>)>),
     /// Of its files.
     File(FileAnswer),
     /// The session as bytes.

@@ -85,6 +85,7 @@ impl Sessions {
                 self.get(number)?.remove_context(context)?;
                 Ok(Answer::Done)
             }
+            Ask::Contexts => Ok(Answer::Contexts(self.get(number)?.list_contexts())),
             Ask::Restart { context } => {
                 self.get(number)?.restart(context).await?;
                 Ok(Answer::Done)

@@ -24,7 +24,7 @@ use super::files::{Base, Descriptors, FilesError, FilesUsage, lock};
 pub use super::guest::now;
 use super::guest::{self, Interpreters, RunError};
 use crate::domain::run::File;
-use crate::domain::session::{Cell, CellLimits, CellOutcome, ContextNumber, DEFAULT_CONTEXT, Footprint, Opening};
+use crate::domain::session::{Cell, CellEvent, CellLimits, CellOutcome, ContextNumber, DEFAULT_CONTEXT, Footprint, Opening};
 use crate::domain::value::Value;
 pub use checkpoint::{CheckpointError, Pristine};
 pub use files::{entry_of, file_refused};
@@ -133,6 +133,11 @@ impl Session {
         Ok(())
     }
 
+    /// Its contexts, and where each starts that does not start where all do.
+    pub fn list_contexts(&self) -> Vec<(ContextNumber, Option<String>)> {
+        self.contexts().iter().map(|(number, context)| (*number, context.cwd.clone())).collect()
+    }
+
     /// Ends a context; a call that it serves is interrupted.
     ///
     /// # Errors
@@ -211,6 +216,9 @@ impl Session {
             }
         };
         let calls = context.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Some(sink) = &sink {
+            sink(CellEvent::Began(calls));
+        }
         let mut request = Vec::new();
         self.request(cell, &context, calls, interpreter.started).encode(&mut request);
         let with = CallWith {

@@ -222,6 +222,17 @@ impl Service {
         self.kept(&place, answer)
     }
 
+    /// The contexts of a session, and where each starts that does not start where all do.
+    ///
+    /// # Errors
+    /// When there is no such session.
+    pub async fn contexts(&self, id: SessionId) -> Result<Vec<(ContextNumber, Option<String>)>, SessionError> {
+        let session = self.sessions.get(id)?;
+        let place = self.enter(&session).await?;
+        let answer = self.sandbox.contexts(place.kept).await;
+        self.kept(&place, answer)
+    }
+
     /// One context less.
     ///
     /// # Errors

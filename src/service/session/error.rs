@@ -53,6 +53,9 @@ pub enum SessionError {
         /// That of the service.
         ours: String,
     },
+    /// This version has it not.
+    #[error("{0} are not possible in this version")]
+    NotYet(&'static str),
     /// The service keeps nothing on disk.
     #[error("this service has no store: set PROOFBOX_DATA_DIR")]
     NoStore,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{Place, Session, SessionAsked, SessionError, SessionInfo};
 use crate::domain::grant::{AskedLimits, Limits};
 use crate::domain::ids::{CheckpointId, SessionId};
-use crate::domain::session::{DEFAULT_CONTEXT, Footprint};
+use crate::domain::session::Footprint;
 use crate::policy::Refusal;
 use crate::sandbox::{AskError, Kept, KeptError};
 use crate::service::Service;
@@ -202,12 +202,15 @@ impl Service {
     /// Brings a session back from disk, if it is still there.
     pub(super) async fn bring_back(&self, session: &Session) -> Result<(), SessionError> {
         let mut place = session.place.write().await;
-        let Place::Stored { checkpoint, .. } = *place else { return Ok(()) };
+        let Place::Stored { checkpoint, paused } = *place else { return Ok(()) };
         let (_, _, bytes) = self.take(checkpoint).await?;
         let (kept, footprint) = self.load(bytes, session.grant.limits()).await?;
         *place = Place::Live(kept);
         self.note_footprint(session, Some(footprint));
         self.metrics.sessions_restored.inc();
+        if paused {
+            session.resumed();
+        }
         drop(place);
         self.forget_stored(checkpoint).await;
         Ok(())
@@ -238,6 +241,7 @@ impl Service {
             Place::Stored { paused: true, .. } => Err(SessionError::Paused),
             Place::Stored { checkpoint, paused: false } if memory => {
                 *place = Place::Stored { checkpoint, paused: true };
+                session.times().paused = true;
                 Ok(())
             }
             Place::Stored { checkpoint, .. } => {
@@ -259,11 +263,14 @@ impl Service {
         memory: bool,
     ) -> Result<(), SessionError> {
         if !memory {
-            self.sandbox.restart(kept, DEFAULT_CONTEXT).await?;
+            for (context, _) in self.sandbox.contexts(kept).await? {
+                self.sandbox.restart(kept, context).await?;
+            }
         }
         let checkpoint = self.put(session, kept, CheckpointKind::Paused, None).await?;
         let _ = self.sandbox.close(kept).await;
         *place = Place::Stored { checkpoint: checkpoint.id, paused: true };
+        session.times().paused = true;
         self.note_footprint(session, None);
         Ok(())
     }
@@ -278,7 +285,7 @@ impl Service {
         match *place {
             Place::Stored { checkpoint, paused: true } => {
                 *place = Place::Stored { checkpoint, paused: false };
-                session.used();
+                session.resumed();
                 Ok(true)
             }
             Place::Gone => Err(SessionError::NotFound),

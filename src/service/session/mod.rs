@@ -2,12 +2,16 @@
 //!
 //! - here: the list of them, making and ending them;
 //! - `call`: code for them;
+//! - `commands`: scripts for their shell;
+//! - `watch`: changes of their files;
 //! - `keeping`: those that wait on disk, checkpoints and forks;
 //! - `error`: what a client can be told.
 
 mod call;
+mod commands;
 mod error;
 mod keeping;
+mod watch;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -25,13 +29,17 @@ use crate::domain::session::{ContextNumber, FileAnswer, FileAsk, Footprint};
 use crate::policy::Refusal;
 use crate::sandbox::{Kept, KeptError};
 pub use call::{CellAsked, CellExecuted, SessionEvent};
+pub use commands::{CommandEnd, CommandEvent, RunningCommand};
 pub use error::SessionError;
 pub use keeping::CheckpointInfo;
+pub use watch::Watch;
 
 /// How long a session lives where the client does not say.
 pub const DEFAULT_TTL: Duration = Duration::from_secs(3600);
 /// The longest that it may live from any call that sets its end: 30 days.
 pub const LONGEST_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
+/// A session that could not be paused at its end lives so much longer.
+const PAUSE_AGAIN: Duration = Duration::from_secs(10);
 /// How often ends that have come are looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
@@ -151,6 +159,7 @@ pub struct Session {
     live_bytes: AtomicU64,
     /// Calls of one context are served one by one, in order.
     order: Mutex<HashMap<ContextNumber, Arc<tokio::sync::Mutex<()>>>>,
+    commands: commands::Commands,
     /// Read by whoever uses it; written by whoever moves it.
     place: Arc<RwLock<Place>>,
 }
@@ -161,6 +170,8 @@ struct Times {
     ttl: Duration,
     idle: Option<Duration>,
     last_used: Timestamp,
+    /// Until somebody resumes it, its time stands still.
+    paused: bool,
 }
 
 /// Where a session is.
@@ -236,6 +247,14 @@ impl Session {
         *self.footprint.lock().unwrap_or_else(PoisonError::into_inner) = footprint;
     }
 
+    /// It is not paused any more: it has its time again.
+    fn resumed(&self) {
+        let mut times = self.times();
+        times.paused = false;
+        times.last_used = Timestamp::now();
+        times.expires = after(times.last_used, times.ttl);
+    }
+
     fn used(&self) {
         self.times().last_used = Timestamp::now();
     }
@@ -245,11 +264,11 @@ impl Session {
         let times = *self.times();
         let idle_over = times.idle.is_some_and(|idle| now >= after(times.last_used, idle));
         let busy = self.waiting.load(Ordering::Relaxed) > 0;
-        now >= times.expires || (idle_over && !busy)
+        !times.paused && (now >= times.expires || (idle_over && !busy))
     }
 
     fn info(&self) -> SessionInfo {
-        let Times { expires, ttl, idle, last_used } = *self.times();
+        let Times { expires, ttl, idle, last_used, .. } = *self.times();
         let state = match self.place.try_read().as_deref() {
             Ok(Place::Stored { paused: true, .. }) => SessionState::Paused,
             Ok(Place::Stored { paused: false, .. }) => SessionState::Stored,
@@ -348,12 +367,13 @@ impl Service {
             auto_resume: asked.auto_resume,
             template: asked.template.clone(),
             token: token()?,
-            times: Mutex::new(Times { expires: after(now, ttl), ttl, idle: asked.idle, last_used: now }),
+            times: Mutex::new(Times { expires: after(now, ttl), ttl, idle: asked.idle, last_used: now, paused: false }),
             calls: AtomicU64::new(0),
             waiting: AtomicU32::new(0),
             footprint: Mutex::default(),
             live_bytes: AtomicU64::new(0),
             order: Mutex::default(),
+            commands: commands::Commands::default(),
             place: Arc::new(RwLock::new(Place::Gone)),
         })
     }
@@ -372,6 +392,12 @@ impl Service {
         let all = self.sessions.all();
         let range = all.range((after.map_or(Unbounded, Excluded), Unbounded));
         range.take(limit).map(|(_, session)| session.info()).collect()
+    }
+
+    /// A session that is told by its name and its token.
+    pub fn find_session(&self, mut is_it: impl FnMut(SessionId, &str) -> bool) -> Option<SessionId> {
+        let all: Vec<Arc<Session>> = self.sessions.all().values().cloned().collect();
+        all.into_iter().find(|session| is_it(session.id, &session.token)).map(|session| session.id)
     }
 
     /// Lets a session end that long from now; only later than it would, where it is to be `extended`.
@@ -518,13 +544,14 @@ impl Service {
             self.sessions.all().values().filter(|session| session.is_over(now)).cloned().collect();
         for session in over {
             if session.on_expiry == OnExpiry::Pause {
-                // Paused sessions have no end but the one that somebody gives them.
-                session.times().expires = Timestamp::MAX;
-                session.times().idle = None;
+                session.times().paused = true;
                 let service = Arc::clone(self);
                 tokio::spawn(async move {
                     if let Err(error) = service.pause(&session, true).await {
                         tracing::warn!(session = %session.id, %error, "a session could not be paused at its end");
+                        let mut times = session.times();
+                        times.paused = false;
+                        times.expires = after(Timestamp::now(), PAUSE_AGAIN);
                     }
                 });
             } else if self.sessions.all().remove(&session.id).is_some() {

@@ -156,7 +156,7 @@ impl Form {
     request_body = CallRequest,
     responses(
         (status = 200, description = "The service did its work, whatever the code did. With `Accept: \
-            application/x-ndjson` or `text/event-stream` events come as they happen: `stdout`, `stderr`, `display`, \
+            application/x-ndjson` or `text/event-stream` events come as they happen: `begin`, `stdout`, `stderr`, `display`, \
             `error`, `keepalive`, and last `end` with the whole answer, or `failed` with an error of the service",
             body = CallAnswer),
         (status = 404, description = "There is no such session", body = ErrorBody),
@@ -275,6 +275,7 @@ fn told(
 fn pieces(events: UnboundedReceiver<CellEvent>, form: Form) -> impl Stream<Item = Bytes> {
     stream::unfold(events, move |mut events| async move {
         let piece = match events.recv().await? {
+            CellEvent::Began(number) => form.piece("begin", json!({"execution_count": number})),
             CellEvent::Stdout(text) => form.piece("stdout", json!({"text": text})),
             CellEvent::Stderr(text) => form.piece("stderr", json!({"text": text})),
             CellEvent::Display(display) => form.piece("display", json!(display_answer(display))),
