@@ -1,0 +1,92 @@
+//! What can go wrong with the store.
+
+use rusqlite::ErrorCode;
+use std::path::{Path, PathBuf};
+use uuid::Uuid;
+
+/// What can go wrong with the store.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// Another process has it, or something holds its lock for too long.
+    #[error("the store {} is in use by another process", path.display())]
+    Locked {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A later version of proofbox has written it.
+    #[error("the store {} has version {found}, and this proofbox knows versions up to {known}", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The last one known here.
+        known: i64,
+    },
+    /// The file is something else.
+    #[error("{} is no store of proofbox", path.display())]
+    NotAStore {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file or the directory it is in cannot be made or opened.
+    #[error("could not open the store {}: {reason}", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: String,
+    },
+    /// What was read is not what was written.
+    #[error("{what} in the store is damaged")]
+    Damaged {
+        /// What it is: "checkpoint …".
+        what: String,
+    },
+    /// There is a checkpoint with this id already.
+    #[error("there is a checkpoint {id} already")]
+    Exists {
+        /// Its id.
+        id: Uuid,
+    },
+    /// The disk is full.
+    #[error("no room is left on the disk of the store")]
+    Full,
+    /// The store has been closed.
+    #[error("the store is closed")]
+    Closed,
+    /// SQLite failed otherwise.
+    #[error("the store failed: {reason}")]
+    Engine {
+        /// What it said.
+        reason: String,
+    },
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        let reason = error.to_string();
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Damaged { what: "a page".to_owned() },
+            Some(ErrorCode::DiskFull) => Self::Full,
+            Some(_) | None => Self::Engine { reason },
+        }
+    }
+}
+
+impl StoreError {
+    /// An error while the file at `path` was being opened.
+    pub(super) fn opening(path: &Path, error: &rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => Self::NotAStore { path },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked { path },
+            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { what: "the file's outline".to_owned() },
+            Some(_) | None => Self::Open { path, reason: error.to_string() },
+        }
+    }
+
+    pub(super) fn damaged(what: &str, id: Uuid) -> Self {
+        Self::Damaged { what: format!("{what} {id}") }
+    }
+}

@@ -1,0 +1,423 @@
+//! The store on real files.
+
+use super::{
+    Bounds, CheckpointFilter, CheckpointKind, CheckpointRow, Pruned, SessionRow, Store, StoreError, StoreUsage,
+};
+use bytes::Bytes;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+const ROOM: Bounds = Bounds { total_bytes: u64::MAX, named_age: Duration::MAX };
+
+fn row(number: u128, kind: CheckpointKind) -> CheckpointRow {
+    CheckpointRow {
+        id: Uuid::from_u128(number),
+        session: Some(Uuid::from_u128(7)),
+        name: format!("checkpoint {number}"),
+        kind,
+        created_at: number as i64,
+        expires_at: None,
+        image_hash: "abc".to_owned(),
+        owner: Some("someone".to_owned()),
+        meta: b"meta".to_vec(),
+    }
+}
+
+/// Bytes that no compression and no pattern makes small.
+fn noise(seed: u64, length: usize) -> Bytes {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as u8
+    };
+    std::iter::repeat_with(&mut next).take(length).collect()
+}
+
+struct Directory(tempfile::TempDir);
+
+impl Directory {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a directory for tests"))
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().join("proofbox/store.sqlite3")
+    }
+
+    async fn open(&self) -> Store {
+        Store::open(&self.path()).await.expect("a store")
+    }
+
+    /// What another process finds after this one was killed: the files as they are now.
+    fn killed(&self) -> Self {
+        let copy = Self::new();
+        fs::create_dir_all(copy.path().parent().expect("below")).expect("a directory");
+        for ending in ["", "-wal"] {
+            let name = |path: PathBuf| PathBuf::from(format!("{}{ending}", path.display()));
+            fs::copy(name(self.path()), name(copy.path())).expect("the file is there");
+        }
+        copy
+    }
+}
+
+async fn ids(store: &Store, filter: CheckpointFilter) -> Vec<u128> {
+    let found = store.list_checkpoints(filter, 100, None).await.expect("a listing");
+    found.into_iter().map(|stored| stored.row.id.as_u128()).collect()
+}
+
+#[tokio::test]
+async fn what_is_put_in_comes_out_after_a_restart() {
+    let directory = Directory::new();
+    let large = noise(1, (5 << 20) + 17);
+    let store = directory.open().await;
+    store.put_checkpoint(row(1, CheckpointKind::Named), large.clone()).await.expect("room");
+    store.put_checkpoint(row(2, CheckpointKind::Paused), Bytes::new()).await.expect("room");
+    drop(store);
+    assert!(!PathBuf::from(format!("{}-wal", directory.path().display())).exists(), "closed tidily");
+    let store = directory.open().await;
+    let (stored, blob) = store.get_checkpoint(Uuid::from_u128(1)).await.expect("sound").expect("there");
+    assert_eq!((stored.row, stored.bytes), (row(1, CheckpointKind::Named), large.len() as u64));
+    assert!(blob == large);
+    let (_, empty) = store.get_checkpoint(Uuid::from_u128(2)).await.expect("sound").expect("there");
+    assert!(empty.is_empty());
+    assert_eq!(store.get_checkpoint(Uuid::from_u128(3)).await, Ok(None));
+    let usage = StoreUsage { named: 1, paused: 1, bytes: large.len() as u64, ..StoreUsage::default() };
+    assert_eq!(store.usage().await, Ok(usage));
+}
+
+#[tokio::test]
+async fn what_was_answered_survives_a_kill() {
+    let directory = Directory::new();
+    let store = directory.open().await;
+    for number in 1..=20 {
+        store.put_checkpoint(row(number, CheckpointKind::Evicted), noise(number as u64, 9000)).await.expect("room");
+    }
+    store.delete_checkpoint(Uuid::from_u128(1)).await.expect("there");
+    let after = directory.killed();
+    let reopened = after.open().await;
+    assert_eq!(ids(&reopened, CheckpointFilter::default()).await, (2..=20).rev().collect::<Vec<_>>());
+    let (_, blob) = reopened.get_checkpoint(Uuid::from_u128(20)).await.expect("sound").expect("there");
+    assert!(blob == noise(20, 9000));
+}
+
+#[tokio::test]
+async fn an_id_is_taken_once_and_a_failed_write_leaves_its_neighbours() {
+    let directory = Directory::new();
+    let store = Arc::new(directory.open().await);
+    store.put_checkpoint(row(1, CheckpointKind::Named), noise(1, 100)).await.expect("room");
+    let put = |number, length| store.put_checkpoint(row(number, CheckpointKind::Named), noise(9, length));
+    // Waiting together, they are one transaction.
+    let outcomes = tokio::join!(put(2, 10), put(1, 3 << 20), put(3, 10), put(1, 10));
+    let taken = Err(StoreError::Exists { id: Uuid::from_u128(1) });
+    assert_eq!(outcomes, (Ok(()), taken.clone(), Ok(()), taken));
+    assert_eq!(store.usage().await.map(|usage| (usage.named, usage.bytes)), Ok((3, 120)));
+    let (_, blob) = store.get_checkpoint(Uuid::from_u128(1)).await.expect("sound").expect("there");
+    assert!(blob == noise(1, 100));
+}
+
+#[tokio::test]
+async fn listings_go_on_where_they_ended_and_keep_to_their_filter() {
+    let directory = Directory::new();
+    let store = directory.open().await;
+    for number in 1..=7 {
+        let kind = if number % 2 == 0 { CheckpointKind::Paused } else { CheckpointKind::Named };
+        let owner = (number > 3).then(|| "someone".to_owned());
+        let same_moment = CheckpointRow { created_at: number as i64 / 3, owner, ..row(number, kind) };
+        store.put_checkpoint(same_moment, Bytes::from_static(b"x")).await.expect("room");
+    }
+    let mut seen = Vec::new();
+    let mut after = None;
+    loop {
+        let part = store.list_checkpoints(CheckpointFilter::default(), 2, after).await.expect("a listing");
+        let Some(last) = part.last() else { break };
+        after = Some(last.cursor());
+        seen.extend(part.iter().map(|stored| stored.row.id.as_u128()));
+        // What is removed meanwhile does not disturb it.
+        store.delete_checkpoint(last.row.id).await.expect("there");
+    }
+    assert_eq!(seen, [7, 6, 5, 4, 3, 2, 1]);
+    for number in 1..=7 {
+        let kind = if number % 2 == 0 { CheckpointKind::Paused } else { CheckpointKind::Named };
+        let owner = (number > 3).then(|| "someone".to_owned());
+        // Those listed last were removed; the others are taken, which is all the same here.
+        store.put_checkpoint(CheckpointRow { owner, ..row(number, kind) }, Bytes::new()).await.unwrap_or_default();
+    }
+    let filter = CheckpointFilter { kind: Some(CheckpointKind::Paused), ..CheckpointFilter::default() };
+    assert_eq!(ids(&store, filter.clone()).await, [6, 4, 2]);
+    let filter = CheckpointFilter { owner: Some("someone".to_owned()), ..filter };
+    assert_eq!(ids(&store, filter).await, [6, 4]);
+    let filter = CheckpointFilter { name: Some("checkpoint 5".to_owned()), ..CheckpointFilter::default() };
+    assert_eq!(ids(&store, filter).await, [5]);
+    let filter = CheckpointFilter { session: Some(Uuid::nil()), ..CheckpointFilter::default() };
+    assert_eq!(ids(&store, filter).await, [0; 0]);
+}
+
+#[tokio::test]
+async fn a_stored_session_and_its_state_come_and_go_together() {
+    let directory = Directory::new();
+    let store = directory.open().await;
+    let session = |number, checkpoint: Option<u128>| SessionRow {
+        id: Uuid::from_u128(number),
+        meta: format!("session {number}").into_bytes(),
+        expires_at: 100,
+        checkpoint: checkpoint.map(Uuid::from_u128),
+    };
+    let evicted = |number| row(number, CheckpointKind::Evicted);
+    store.put_session_with(session(1, Some(11)), evicted(11), noise(1, 50)).await.expect("room");
+    store.put_session_with(session(1, Some(12)), evicted(12), noise(2, 50)).await.expect("room");
+    assert_eq!(ids(&store, CheckpointFilter::default()).await, [12], "the older state has no use");
+    store.put_checkpoint(row(13, CheckpointKind::Named), noise(3, 50)).await.expect("room");
+    store.put_session(session(2, Some(13))).await.expect("room");
+    let failed = store.put_session_with(session(3, Some(12)), evicted(12), Bytes::new()).await;
+    assert_eq!(failed, Err(StoreError::Exists { id: Uuid::from_u128(12) }));
+    assert_eq!(store.get_session(Uuid::from_u128(3)).await, Ok(None));
+    let after = directory.killed();
+    let reopened = after.open().await;
+    assert_eq!(reopened.list_sessions(9, None).await, Ok(vec![session(1, Some(12)), session(2, Some(13))]));
+    assert_eq!(store.list_sessions(9, Some(Uuid::from_u128(1))).await, Ok(vec![session(2, Some(13))]));
+    assert_eq!(store.delete_session(Uuid::from_u128(1)).await, Ok(true));
+    assert_eq!(store.delete_session(Uuid::from_u128(2)).await, Ok(true));
+    assert_eq!(store.delete_session(Uuid::from_u128(2)).await, Ok(false));
+    assert_eq!(ids(&store, CheckpointFilter::default()).await, [13], "what a client named stays");
+}
+
+#[tokio::test]
+async fn pruning_takes_what_expired_then_the_oldest_that_clients_know_of() {
+    let directory = Directory::new();
+    let store = directory.open().await;
+    let kinds = [
+        (1, CheckpointKind::Evicted),
+        (2, CheckpointKind::Paused),
+        (3, CheckpointKind::Named),
+        (4, CheckpointKind::Named),
+        (5, CheckpointKind::Named),
+        (6, CheckpointKind::Paused),
+    ];
+    for (number, kind) in kinds {
+        store.put_checkpoint(row(number, kind), noise(1, 100)).await.expect("room");
+    }
+    let short = CheckpointRow { expires_at: Some(50), ..row(7, CheckpointKind::Evicted) };
+    store.put_checkpoint(short, noise(1, 100)).await.expect("room");
+    let state =
+        SessionRow { id: Uuid::from_u128(9), meta: vec![], expires_at: 60, checkpoint: Some(Uuid::from_u128(8)) };
+    store.put_session_with(state, row(8, CheckpointKind::Evicted), noise(1, 100)).await.expect("room");
+
+    assert_eq!(store.prune(49, ROOM).await, Ok(Pruned::default()));
+    let pruned = store.prune(50, ROOM).await;
+    assert_eq!(pruned, Ok(Pruned { expired: 1, bytes: 100, ..Pruned::default() }));
+    let pruned = store.prune(60, ROOM).await;
+    assert_eq!(pruned, Ok(Pruned { expired: 1, sessions: 1, bytes: 100, ..Pruned::default() }));
+    let aged = store.prune(60, Bounds { named_age: Duration::from_millis(57), ..ROOM }).await;
+    assert_eq!(aged, Ok(Pruned { expired: 1, bytes: 100, ..Pruned::default() }));
+    assert_eq!(ids(&store, CheckpointFilter::default()).await, [6, 5, 4, 2, 1]);
+    let full = store.prune(60, Bounds { total_bytes: 450, ..ROOM }).await;
+    assert_eq!(full, Ok(Pruned { for_room: 1, bytes: 100, ..Pruned::default() }));
+    assert_eq!(ids(&store, CheckpointFilter::default()).await, [6, 5, 2, 1]);
+    store.prune(60, Bounds { total_bytes: 200, ..ROOM }).await.expect("room is made");
+    assert_eq!(ids(&store, CheckpointFilter::default()).await, [6, 1]);
+    store.prune(60, Bounds { total_bytes: 0, ..ROOM }).await.expect("room is made");
+    assert_eq!(ids(&store, CheckpointFilter::default()).await, [1], "a session out of memory is not given up");
+}
+
+#[tokio::test]
+async fn what_is_pruned_gives_its_room_on_the_disk_back() {
+    let directory = Directory::new();
+    let store = directory.open().await;
+    for number in 1..=8 {
+        store.put_checkpoint(row(number, CheckpointKind::Named), noise(1, 1 << 20)).await.expect("room");
+    }
+    store.prune(0, Bounds { total_bytes: 1 << 20, ..ROOM }).await.expect("room is made");
+    drop(store);
+    let length = fs::metadata(directory.path()).expect("there").len();
+    assert!(length < 2 << 20, "{length}");
+}
+
+/// Flips one bit wherever `marker` lies in the file.
+fn spoil(path: &Path, marker: &[u8]) {
+    let mut bytes = fs::read(path).expect("the file");
+    let found: Vec<usize> =
+        bytes.windows(marker.len()).enumerate().filter(|(_, part)| *part == marker).map(|(at, _)| at).collect();
+    assert!(!found.is_empty());
+    for at in found {
+        bytes[at] ^= 1;
+    }
+    fs::write(path, bytes).expect("writable");
+}
+
+#[tokio::test]
+async fn a_flipped_bit_is_an_error_and_not_data() {
+    let blob = noise(5, 3 << 20);
+    let damaged = Err(StoreError::Damaged { what: format!("checkpoint {}", Uuid::from_u128(1)) });
+    for marker in [&blob[..16], &blob[(2 << 20) + 999..][..16], b"one image", b"what is known"] {
+        let directory = Directory::new();
+        let store = directory.open().await;
+        let marked = CheckpointRow {
+            image_hash: "one image".to_owned(),
+            meta: b"what is known".to_vec(),
+            ..row(1, CheckpointKind::Named)
+        };
+        store.put_checkpoint(marked, blob.clone()).await.expect("room");
+        store.put_checkpoint(row(2, CheckpointKind::Named), noise(6, 5000)).await.expect("room");
+        drop(store);
+        spoil(&directory.path(), marker);
+        let store = directory.open().await;
+        assert_eq!(store.get_checkpoint(Uuid::from_u128(1)).await.map(|_| ()), damaged);
+        assert!(store.get_checkpoint(Uuid::from_u128(2)).await.is_ok_and(|found| found.is_some()));
+        assert!(ids(&store, CheckpointFilter::default()).await.contains(&2));
+        assert_eq!(store.delete_checkpoint(Uuid::from_u128(1)).await, Ok(true));
+    }
+    let directory = Directory::new();
+    let store = directory.open().await;
+    let id = Uuid::from_u128(1);
+    store
+        .put_session(SessionRow { id, meta: b"what is known".to_vec(), expires_at: 1, checkpoint: None })
+        .await
+        .expect("room");
+    drop(store);
+    spoil(&directory.path(), b"what is known");
+    let store = directory.open().await;
+    let damaged = Err(StoreError::Damaged { what: format!("session {id}") });
+    assert_eq!((store.get_session(id).await, store.list_sessions(9, None).await), (damaged, Ok(vec![])));
+}
+
+#[tokio::test]
+async fn a_file_damaged_anywhere_is_an_error_or_what_was_written() {
+    let directory = Directory::new();
+    let store = directory.open().await;
+    for number in 1..=40 {
+        store.put_checkpoint(row(number, CheckpointKind::Named), noise(number as u64, 3000)).await.expect("room");
+    }
+    drop(store);
+    let good = fs::read(directory.path()).expect("the file");
+    let mut places = noise(77, 4 * 150).to_vec();
+    let mut damaged = 0;
+    while let Some((place, rest)) = places.split_last_chunk::<4>().map(|(rest, place)| (*place, rest.len())) {
+        places.truncate(rest);
+        let copy = Directory::new();
+        fs::create_dir_all(copy.path().parent().expect("below")).expect("a directory");
+        let mut bytes = good.clone();
+        let at = u32::from_le_bytes(place) as usize % bytes.len();
+        bytes[at] ^= 1 << (place[0] % 8);
+        fs::write(copy.path(), bytes).expect("writable");
+        let Ok(store) = Store::open(&copy.path()).await else {
+            damaged += 1;
+            continue;
+        };
+        let mut sound = true;
+        for number in 1..=40 {
+            match store.get_checkpoint(Uuid::from_u128(number)).await {
+                Ok(Some((stored, blob))) => {
+                    assert!(stored.row == row(number, CheckpointKind::Named) && blob == noise(number as u64, 3000));
+                }
+                Ok(None) | Err(_) => sound = false,
+            }
+        }
+        damaged += u32::from(!sound);
+    }
+    assert!(damaged > 75, "{damaged} of 150 were noticed");
+}
+
+#[tokio::test]
+async fn files_that_are_in_use_newer_or_something_else_are_refused_by_name() {
+    let directory = Directory::new();
+    let path = directory.path();
+    let store = directory.open().await;
+    let refused = Store::open(&path).await.map(|_| ());
+    assert_eq!(refused, Err(StoreError::Locked { path: path.clone() }));
+    drop(store);
+    let set = |pragma: &str, value: i64| {
+        let connection = rusqlite::Connection::open(&path).expect("a database");
+        connection.pragma_update(None, pragma, value).expect("writable");
+    };
+    set("user_version", 99);
+    let newer = Store::open(&path).await.map(|_| ()).map_err(|error| error.to_string());
+    let words = format!("the store {} has version 99, and this proofbox knows versions up to 1", path.display());
+    assert_eq!(newer, Err(words));
+    set("user_version", 1);
+    set("application_id", 5);
+    assert_eq!(Store::open(&path).await.map(|_| ()), Err(StoreError::NotAStore { path: path.clone() }));
+    fs::write(&path, [b'x'; 4096]).expect("writable");
+    assert_eq!(Store::open(&path).await.map(|_| ()), Err(StoreError::NotAStore { path: path.clone() }));
+    let below_a_file = path.join("store.sqlite3");
+    assert!(matches!(Store::open(&below_a_file).await, Err(StoreError::Open { .. })));
+}
+
+#[tokio::test]
+async fn others_on_the_machine_cannot_read_it() {
+    let directory = Directory::new();
+    let store = directory.open().await;
+    store.put_checkpoint(row(1, CheckpointKind::Named), noise(1, 10)).await.expect("room");
+    for ending in ["", "-wal", "-shm", ".lock"] {
+        let file = format!("{}{ending}", directory.path().display());
+        let mode = fs::metadata(&file).expect("there").permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{file} {mode:o}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_at_once_get_what_they_put() {
+    let directory = Directory::new();
+    let store = Arc::new(directory.open().await);
+    let one = |task: u64, store: Arc<Store>| async move {
+        for step in 0..25 {
+            let number = u128::from(task * 1000 + step + 1);
+            let blob = noise(task * 31 + step, 1000 + 700 * step as usize);
+            store.put_checkpoint(row(number, CheckpointKind::Evicted), blob.clone()).await.expect("room");
+            let found = store.get_checkpoint(Uuid::from_u128(number)).await.expect("sound").expect("just written");
+            assert!(found.1 == blob);
+            if step % 3 == 0 {
+                assert_eq!(store.delete_checkpoint(Uuid::from_u128(number)).await, Ok(true));
+            }
+            if step % 10 == 0 {
+                store.prune(0, ROOM).await.expect("room");
+                store.usage().await.expect("readable");
+            }
+        }
+    };
+    let tasks: Vec<_> = (0..32).map(|task| tokio::spawn(one(task, Arc::clone(&store)))).collect();
+    for task in tasks {
+        task.await.expect("no panic");
+    }
+    assert_eq!(store.usage().await.map(|usage| usage.evicted), Ok(32 * 16));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn twenty_thousand_small_ones_are_kept() {
+    const COUNT: u64 = 20_000;
+    const LENGTH: usize = 11 << 10;
+    let directory = Directory::new();
+    let store = Arc::new(directory.open().await);
+    let started = Instant::now();
+    let put = |of: u64, store: Arc<Store>| async move {
+        for number in (of..COUNT).step_by(64) {
+            let row = row(u128::from(number) + 1, CheckpointKind::Evicted);
+            store.put_checkpoint(row, noise(number, LENGTH)).await.expect("room");
+        }
+    };
+    let tasks: Vec<_> = (0..64).map(|of| tokio::spawn(put(of, Arc::clone(&store)))).collect();
+    for task in tasks {
+        task.await.expect("no panic");
+    }
+    let written = started.elapsed();
+    let started = Instant::now();
+    for number in (0..COUNT).step_by(20) {
+        let id = Uuid::from_u128(u128::from(number) + 1);
+        let (_, blob) = store.get_checkpoint(id).await.expect("sound").expect("there");
+        assert!(blob == noise(number, LENGTH));
+    }
+    let read = started.elapsed();
+    let started = Instant::now();
+    let usage = store.usage().await.expect("readable");
+    let counted = started.elapsed();
+    assert_eq!((usage.evicted, usage.bytes), (COUNT, COUNT * LENGTH as u64));
+    drop(store);
+    let length = fs::metadata(directory.path()).expect("there").len();
+    println!("written {written:?}, 1000 read {read:?}, counted {counted:?}, {length} bytes");
+    assert!(length < COUNT * LENGTH as u64 * 5 / 4, "{length}");
+}
