@@ -130,6 +130,14 @@ pub enum FilesError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The sandbox has as many watches as it may have.
+    #[error("could not watch {path:?}: there are {allowed} watches already")]
+    TooManyWatches {
+        /// What was to be watched.
+        path: String,
+        /// The limit.
+        allowed: usize,
+    },
     /// A directory holds more than the caller wants to list.
     #[error("could not list {path:?}: it holds more than {allowed} files and directories")]
     TooManyListed {

@@ -4,6 +4,9 @@
 //! [`Base`] is made once a process; [`Base::tree`] starts each sandbox's [`Tree`]. The service works on it by path. Each
 //! interpreter has its own [`Descriptors`] over the [`SharedTree`]; their methods are the calls the guest makes, and note
 //! in [`Attempts`] what it tried to reach.
+//!
+//! [`fork_sandbox`] copies a sandbox in memory, [`save_sandbox`] makes plain data of it that [`SandboxFiles::load`] takes
+//! back in any process. [`Tree::watch`] tells what changes in a directory.
 
 mod base;
 mod boundary;
@@ -39,6 +42,7 @@ mod test_nonsense;
 mod test_saved;
 mod tree;
 mod walk;
+mod watch;
 
 pub use base::Base;
 pub use boundary::{Attempts, MAXIMUM_ATTEMPTS, MAXIMUM_TARGET, Refusals};
@@ -56,3 +60,4 @@ pub use requests::FileEntry;
 pub use saved::{SandboxFiles, save_sandbox};
 pub use stdio::{Output, Stdio};
 pub use tree::{FileKind, FilesQuota, FilesUsage, SharedTree, Tree, View, lock};
+pub use watch::{Change, ChangeKind, Changes, MAXIMUM_CHANGES, MAXIMUM_WATCHES, WatchDepth, WatchId};

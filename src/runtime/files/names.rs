@@ -6,6 +6,7 @@ use super::inodes::{Directory, Inode, Kind, Place, Times, later};
 use super::path::{MAXIMUM_DEPTH, MAXIMUM_PATH};
 use super::tree::Tree;
 use super::walk::Reached;
+use super::watch::ChangeKind;
 use std::sync::Arc;
 
 /// A name in a directory of the tree's own: where an entry may be made or removed.
@@ -127,7 +128,7 @@ impl Tree {
             return Err(Fault::IsADirectory);
         }
         self.check_unfixed(named.index)?;
-        self.detach(&named.at, now);
+        self.detach(named, ChangeKind::Remove, now);
         self.drop_name(named.index, now);
         Ok(())
     }
@@ -139,7 +140,7 @@ impl Tree {
             return Err(Fault::NotEmpty);
         }
         self.check_unfixed(named.index)?;
-        self.detach(&named.at, now);
+        self.detach(named, ChangeKind::Remove, now);
         self.drop_name(named.index, now);
         Ok(())
     }
@@ -148,7 +149,8 @@ impl Tree {
     pub(super) fn remove_all(&mut self, named: &Named, now: u64) -> Result<(), Fault> {
         // Whatever holds something of the sandbox's own is its own too, so this one check covers all below.
         self.check_unfixed(named.index)?;
-        self.detach(&named.at, now);
+        self.tell_removal_below(named.index);
+        self.detach(named, ChangeKind::Remove, now);
         let mut doomed = vec![named.index];
         while let Some(index) = doomed.pop() {
             if let Some(directory) = self.table().directory_mut(index) {
@@ -193,12 +195,13 @@ impl Tree {
         }
         match &to {
             Destination::Taken(taken) => {
-                self.detach(&taken.at, now);
+                // Who watches is told of what takes its place.
+                self.detach_quietly(taken, now);
                 self.drop_name(taken.index, now);
             }
             Destination::Free { .. } => {}
         }
-        self.detach(&from.at, now);
+        self.detach(from, ChangeKind::Rename, now);
         if let Some(inode) = self.table().get_mut(from.index) {
             inode.times.changed = now;
             match &mut inode.kind {
@@ -295,7 +298,10 @@ impl Tree {
         Place::Own(index)
     }
 
+    /// Makes the entry, and tells who watches.
     fn attach(&mut self, at: Name, index: u32, now: u64) {
+        self.note_name(index, at.parent, &at.name);
+        self.tell(ChangeKind::Create, at.parent, &at.name);
         let is_directory = self.is_directory(Place::Own(index));
         if let Some(parent) = self.changed_directory(at.parent, now) {
             parent.insert(at.name, Place::Own(index));
@@ -303,7 +309,15 @@ impl Tree {
         }
     }
 
-    fn detach(&mut self, at: &Name, now: u64) {
+    /// Takes the entry out, and tells who watches why.
+    fn detach(&mut self, named: &Named, why: ChangeKind, now: u64) {
+        self.tell(why, named.at.parent, &named.at.name);
+        self.detach_quietly(named, now);
+    }
+
+    fn detach_quietly(&mut self, named: &Named, now: u64) {
+        let at = &named.at;
+        self.note_lost_name(named.index, at.parent, &at.name);
         let Some(parent) = self.changed_directory(at.parent, now) else {
             return;
         };
@@ -334,6 +348,7 @@ impl Tree {
         inode.names = inode.names.saturating_sub(1);
         inode.times.changed = now;
         if inode.names == 0 {
+            self.end_watches(index);
             // The last name's entry in the quota goes with the inode, which may still be open.
             self.free_if_unused(index);
         } else {

@@ -8,6 +8,7 @@ use super::error::Fault;
 use super::inodes::{Inode, Inodes, Kind, Place, ROOT, Times, UNSET};
 use super::layer::LAYER_ROOT;
 use super::path::MAXIMUM_DEPTH;
+use super::watch::{ChangeKind, Watches};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -86,6 +87,7 @@ pub struct Tree {
     born: u64,
     /// Who looks at it now.
     pub(super) view: View,
+    pub(super) watches: Watches,
 }
 
 /// Which part of a tree its interpreters see, where several share it.
@@ -121,6 +123,7 @@ impl Tree {
             usage: FilesUsage::default(),
             born: now,
             view: View::Whole,
+            watches: Watches::default(),
         }
     }
 
@@ -153,6 +156,7 @@ impl Tree {
             usage: self.usage,
             born: self.born,
             view: View::Whole,
+            watches: Watches::default(),
         };
         for index in self.opens.keys() {
             copy.free_if_unused(*index);
@@ -445,6 +449,7 @@ impl Tree {
             content.write(offset, &bytes[..fits as usize]);
             (times.modified, times.changed) = (now, now);
         }
+        self.tell_of(ChangeKind::Write, index);
         Ok(fits as usize)
     }
 
@@ -459,6 +464,9 @@ impl Tree {
         if let Some((content, times)) = self.content_mut(index) {
             content.resize(length);
             (times.modified, times.changed) = (now, now);
+        }
+        if length != old {
+            self.tell_of(ChangeKind::Write, index);
         }
         Ok(())
     }
@@ -475,6 +483,7 @@ impl Tree {
             *held = content;
             (times.modified, times.changed) = (now, now);
         }
+        self.tell_of(ChangeKind::Write, index);
         Ok(())
     }
 
@@ -523,6 +532,7 @@ impl Tree {
         times.accessed = accessed.map_or(times.accessed, |time| time.min(UNSET - 1));
         times.modified = modified.map_or(times.modified, |time| time.min(UNSET - 1));
         times.changed = now;
+        self.tell_of(ChangeKind::Attributes, index);
         Ok(())
     }
 }
