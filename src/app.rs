@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use tempfile::TempDir;
 use tokio::net::TcpListener;
 
 use crate::config::Config;
@@ -14,12 +15,14 @@ use crate::policy::Policies;
 use crate::runtime::image::Image;
 use crate::sandbox::Sandbox;
 use crate::service::{Capacity, Receipts, Service, SessionSettings};
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 use crate::worker::{WorkerPool, WorkerSettings};
 
 /// The whole of proofbox, ready to serve.
 pub struct App {
     service: Arc<Service>,
+    /// The store's directory, where it ends with the service.
+    _scratch: Option<TempDir>,
     body_bytes: usize,
     drain: Duration,
 }
@@ -48,15 +51,16 @@ impl App {
         let capacity = Capacity::new(config.workers * config.slots as usize, config.queue);
         let directory = config.policies_dir.clone();
         let sandbox = Sandbox::new(workers);
-        let sessions = SessionSettings { most: config.sessions, memory_bytes: config.session_memory_bytes };
-        let store = match config.data_dir.as_deref().filter(|_| config.session_slots > 0) {
-            Some(directory) => Some(Store::open(&directory.join("store.sqlite3")).await.context("opening the store")?),
-            None => None,
+        let sessions = SessionSettings {
+            most: config.sessions,
+            memory_bytes: config.session_memory_bytes,
+            store_bytes: config.store_bytes,
         };
+        let (store, scratch) = open_store(config).await?;
         let service = Service::new(sandbox, policies, directory, capacity, image, metrics, receipts, sessions, store);
         let service = Arc::new(service);
         service.look_after_sessions();
-        Ok(Self { service, body_bytes: config.body_bytes, drain: config.drain })
+        Ok(Self { service, _scratch: scratch, body_bytes: config.body_bytes, drain: config.drain })
     }
 
     /// The service, for those who need no HTTP.
@@ -93,5 +97,25 @@ impl App {
                 Ok(())
             }
         }
+    }
+}
+
+/// The store in its directory. Where that was not given, and another service has it, a directory that ends with this
+/// one takes its place.
+async fn open_store(config: &Config) -> anyhow::Result<(Option<Store>, Option<TempDir>)> {
+    const NAME: &str = "store.sqlite3";
+    // Who has no sessions keeps nothing.
+    let Some(directory) = config.data_dir.as_deref().filter(|_| config.session_slots > 0) else {
+        return Ok((None, None));
+    };
+    match Store::open(&directory.join(NAME)).await {
+        Ok(store) => Ok((Some(store), None)),
+        Err(error @ StoreError::Locked { .. }) if !config.data_dir_given => {
+            tracing::warn!(%error, "checkpoints will not outlive this service: set PROOFBOX_DATA_DIR");
+            let scratch = TempDir::with_prefix("proofbox-")?;
+            let store = Store::open(&scratch.path().join(NAME)).await.context("opening the store")?;
+            Ok((Some(store), Some(scratch)))
+        }
+        Err(error) => Err(error).context("opening the store"),
     }
 }

@@ -45,6 +45,9 @@ pub struct SandboxSettings {
     /// Sessions at once, in workers and on disk [default: 10000]
     #[arg(long, global = true, env = "PROOFBOX_SESSIONS", value_name = "N")]
     pub sessions: Option<usize>,
+    /// Bytes that checkpoints on disk may take together; beyond it the oldest go [default: 8589934592]
+    #[arg(long, global = true, env = "PROOFBOX_STORE_BYTES", value_name = "BYTES")]
+    pub store_bytes: Option<u64>,
     /// Directory for what outlives a request: checkpoints, sessions on disk [default: `proofbox` in the user's data directory]
     #[arg(long, global = true, env = "PROOFBOX_DATA_DIR", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
@@ -101,6 +104,10 @@ pub struct Config {
     pub session_memory_bytes: u64,
     /// Sessions at once.
     pub sessions: usize,
+    /// Bytes that checkpoints on disk may take together.
+    pub store_bytes: u64,
+    /// The directory was given, not found.
+    pub data_dir_given: bool,
     /// Directory for what outlives a request; none where there is no place for it.
     pub data_dir: Option<PathBuf>,
     /// Submissions that may wait.
@@ -181,6 +188,8 @@ impl Config {
             session_slots: sandbox.session_slots.or(file.sandbox.session_slots).unwrap_or(1024),
             session_memory_bytes: sandbox.session_memory_bytes.or(file.sandbox.session_memory_bytes).unwrap_or(1 << 30),
             sessions: sandbox.sessions.or(file.sandbox.sessions).unwrap_or(10_000),
+            store_bytes: sandbox.store_bytes.or(file.sandbox.store_bytes).unwrap_or(8 << 30),
+            data_dir_given: sandbox.data_dir.is_some() || file.sandbox.data_dir.is_some(),
             data_dir: sandbox
                 .data_dir
                 .or(file.sandbox.data_dir)

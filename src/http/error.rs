@@ -203,7 +203,7 @@ impl From<SessionError> for ApiError {
                 new(StatusCode::UNPROCESSABLE_ENTITY, "unprocessable").field("count").range(asked, allowed)
             }
             SessionError::OtherImage { .. } => new(StatusCode::CONFLICT, "checkpoint_of_another_image"),
-            SessionError::NotYet(_) => new(StatusCode::NOT_IMPLEMENTED, "not_implemented"),
+            SessionError::StoreFull => new(StatusCode::INSUFFICIENT_STORAGE, "store_full"),
             SessionError::NoStore => new(StatusCode::SERVICE_UNAVAILABLE, "no_store"),
             SessionError::Store | SessionError::NoRandomness => Self::internal(),
             SessionError::Execute(error) => error.into(),

@@ -219,6 +219,20 @@ impl Sandbox {
         self.ask(kept, Ask::Input { number, bytes }, None).await.map(drop)
     }
 
+    /// Watches a directory until it is gone, or the future is dropped. `events` hears when that begins, and what changes.
+    ///
+    /// # Errors
+    /// When there is no such directory, or too many watch already.
+    pub async fn watch(
+        &self,
+        kept: Kept,
+        path: String,
+        recursive: bool,
+        events: UnboundedSender<AskEvent>,
+    ) -> Result<(), KeptError> {
+        self.ask(kept, Ask::Watch { path, recursive }, Some(events)).await.map(drop)
+    }
+
     /// What a session takes.
     ///
     /// # Errors

@@ -359,5 +359,6 @@ pub(super) fn reason(error: &FilesError) -> &'static str {
         FilesError::BadPattern { .. } => "Invalid argument",
         FilesError::TooLarge { .. } => "File too large",
         FilesError::TooManyListed { .. } => "Argument list too long",
+        FilesError::TooManyWatches { .. } => "No space left on device",
     }
 }

@@ -89,6 +89,13 @@ pub enum Ask {
         #[serde(with = "serde_bytes")]
         bytes: Option<Vec<u8>>,
     },
+    /// Tell of changes below a directory, until cancelled.
+    Watch {
+        /// Which.
+        path: String,
+        /// Of those below it, too.
+        recursive: bool,
+    },
 }
 
 /// What came of it.

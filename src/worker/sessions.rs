@@ -105,6 +105,19 @@ impl Sessions {
                 self.commands.input((number, command_number), bytes).await?;
                 Ok(Answer::Done)
             }
+            Ask::Watch { path, recursive } => {
+                let mut watch = self.get(number)?.watch(&path, recursive)?;
+                events(AskEvent::Watching);
+                let tell = async {
+                    while let Some(changes) = watch.next().await {
+                        events(AskEvent::Changes(changes));
+                    }
+                };
+                tokio::select! {
+                    () = tell => Ok(Answer::Done),
+                    () = cancelled.cancelled() => Err(AskError::Cancelled),
+                }
+            }
             Ask::Footprint => Ok(Answer::Footprint(self.get(number)?.footprint())),
         }
     }

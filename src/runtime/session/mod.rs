@@ -12,6 +12,7 @@ mod interrupt;
 mod output;
 mod pagemap;
 mod program;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,7 +25,9 @@ use super::files::{Base, Descriptors, FilesError, FilesUsage, lock};
 pub use super::guest::now;
 use super::guest::{self, Interpreters, RunError};
 use crate::domain::run::File;
-use crate::domain::session::{Cell, CellEvent, CellLimits, CellOutcome, ContextNumber, DEFAULT_CONTEXT, Footprint, Opening};
+use crate::domain::session::{
+    Cell, CellEvent, CellLimits, CellOutcome, ContextNumber, DEFAULT_CONTEXT, Footprint, Opening,
+};
 use crate::domain::value::Value;
 pub use checkpoint::{CheckpointError, Pristine};
 pub use files::{entry_of, file_refused};

@@ -2,19 +2,26 @@
 //! session.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio_util::sync::CancellationToken;
 
-use super::SessionError;
+use super::{Session, SessionError};
 use crate::domain::ids::SessionId;
-use crate::domain::session::Command;
-use crate::sandbox::AskError;
+use crate::domain::session::{CellLimits, Command};
+use crate::sandbox::{AskError, AskEvent};
 use crate::service::Service;
 
 /// Names a command among those of its session.
 pub type CommandNumber = u32;
+
+/// Commands that one session may run at once.
+const MOST_COMMANDS: usize = 32;
+/// The number of a session's first command.
+const FIRST_NUMBER: CommandNumber = 1000;
 
 /// What happens while a command runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +52,7 @@ pub struct RunningCommand {
     command: Command,
     tag: Option<String>,
     heard: Mutex<Heard>,
+    killed: CancellationToken,
 }
 
 #[derive(Debug, Default)]
@@ -56,7 +64,7 @@ struct Heard {
 impl RunningCommand {
     /// A command that is about to begin.
     pub fn new(number: CommandNumber, command: Command, tag: Option<String>) -> Self {
-        Self { number, command, tag, heard: Mutex::default() }
+        Self { number, command, tag, heard: Mutex::default(), killed: CancellationToken::new() }
     }
 
     /// Its name.
@@ -106,28 +114,108 @@ impl RunningCommand {
 
 /// The commands of a session that run now.
 #[derive(Default)]
-pub(super) struct Commands(Mutex<BTreeMap<CommandNumber, Arc<RunningCommand>>>);
+pub(super) struct Commands {
+    running: Mutex<BTreeMap<CommandNumber, Arc<RunningCommand>>>,
+    last: AtomicU32,
+}
 
 impl Commands {
+    /// The next number. Like process ids they begin above those of a system's own.
+    fn number(&self) -> CommandNumber {
+        FIRST_NUMBER + self.last.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Whether any runs.
+    pub(super) fn any(&self) -> bool {
+        !self.all().is_empty()
+    }
+
+    /// Kills all of them.
+    pub(super) fn kill_all(&self) {
+        for command in self.all().values() {
+            command.killed.cancel();
+        }
+    }
+
     fn all(&self) -> MutexGuard<'_, BTreeMap<CommandNumber, Arc<RunningCommand>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Service {
-    /// Begins a command; what it does is heard from its first byte.
+    /// Begins a command; what it does is heard from its first byte. It goes on when nobody listens.
     ///
     /// # Errors
     /// When it could not begin; see [`SessionError`].
-    #[expect(clippy::unused_async, reason = "it asks a worker")]
     pub async fn run_command(
-        &self,
+        self: &Arc<Self>,
         id: SessionId,
-        _command: Command,
-        _tag: Option<String>,
+        command: Command,
+        limits: CellLimits,
+        tag: Option<String>,
     ) -> Result<(Arc<RunningCommand>, UnboundedReceiver<CommandEvent>), SessionError> {
-        self.sessions.get(id)?;
-        Err(SessionError::NotYet("commands"))
+        let session = self.sessions.get(id)?;
+        // Before anything is told: a session that is paused or lost has no commands.
+        drop(self.enter(&session).await?);
+        let running = {
+            let mut all = session.commands.all();
+            if all.len() >= MOST_COMMANDS {
+                let what = format!("a session runs at most {MOST_COMMANDS} commands at once");
+                return Err(SessionError::Refused(AskError::TooMany(what)));
+            }
+            let number = session.commands.number();
+            let running = Arc::new(RunningCommand::new(number, command.clone(), tag));
+            all.insert(number, Arc::clone(&running));
+            running
+        };
+        let events = running.listen();
+        tokio::spawn({
+            let (service, running) = (Arc::clone(self), Arc::clone(&running));
+            async move {
+                let end = service.carry_out(&session, &running, command, limits).await;
+                session.commands.all().remove(&running.number);
+                session.used();
+                running.tell(CommandEvent::Ended(end));
+            }
+        });
+        Ok((running, events))
+    }
+
+    async fn carry_out(
+        &self,
+        session: &Session,
+        running: &RunningCommand,
+        command: Command,
+        limits: CellLimits,
+    ) -> CommandEnd {
+        // While it runs the session is busy: its idle time does not count, and nobody moves it.
+        let place = match self.enter(session).await {
+            Ok(place) => place,
+            Err(error) => return CommandEnd::Failed(error.to_string()),
+        };
+        let (sender, mut told) = unbounded_channel();
+        let run = self.sandbox.run_command(place.kept, running.number, command, limits, sender);
+        let mut run = std::pin::pin!(run);
+        let pass_on = |event| match event {
+            AskEvent::Stdout(bytes) => running.tell(CommandEvent::Stdout(bytes.into())),
+            AskEvent::Stderr(bytes) => running.tell(CommandEvent::Stderr(bytes.into())),
+            AskEvent::Cell(_) | AskEvent::Watching | AskEvent::Changes(_) => {}
+        };
+        let answer = loop {
+            tokio::select! {
+                biased;
+                () = running.killed.cancelled() => return CommandEnd::Killed,
+                Some(event) = told.recv() => pass_on(event),
+                answer = &mut run => break answer,
+            }
+        };
+        while let Ok(event) = told.try_recv() {
+            pass_on(event);
+        }
+        match self.kept(&place, answer) {
+            Ok(code) => CommandEnd::Exited(code),
+            Err(error) => CommandEnd::Failed(error.to_string()),
+        }
     }
 
     /// The commands of a session that run now.
@@ -152,25 +240,26 @@ impl Service {
     ///
     /// # Errors
     /// When there is no such session or command, or it takes none.
-    #[expect(clippy::unused_async, reason = "it asks a worker")]
     pub async fn command_input(
         &self,
         id: SessionId,
         number: CommandNumber,
-        _input: Option<Bytes>,
+        input: Option<Bytes>,
     ) -> Result<(), SessionError> {
         self.command(id, number)?;
-        Err(SessionError::NotYet("commands"))
+        let session = self.sessions.get(id)?;
+        let place = self.enter(&session).await?;
+        let answer = self.sandbox.command_input(place.kept, number, input.map(|input| input.to_vec())).await;
+        self.kept(&place, answer)
     }
 
     /// Ends a command, whatever it does.
     ///
     /// # Errors
     /// When there is no such session or command.
-    #[expect(clippy::unused_async, reason = "it asks a worker")]
-    pub async fn kill_command(&self, id: SessionId, number: CommandNumber) -> Result<(), SessionError> {
-        self.command(id, number)?;
-        Err(SessionError::NotYet("commands"))
+    pub fn kill_command(&self, id: SessionId, number: CommandNumber) -> Result<(), SessionError> {
+        self.command(id, number)?.killed.cancel();
+        Ok(())
     }
 }
 

@@ -53,12 +53,12 @@ pub enum SessionError {
         /// That of the service.
         ours: String,
     },
-    /// This version has it not.
-    #[error("{0} are not possible in this version")]
-    NotYet(&'static str),
     /// The service keeps nothing on disk.
     #[error("this service has no store: set PROOFBOX_DATA_DIR")]
     NoStore,
+    /// The disk of the store is full.
+    #[error("no room is left on the disk of the store")]
+    StoreFull,
     /// The store failed; the cause is in the log.
     #[error("the store failed; the request may be sent again")]
     Store,

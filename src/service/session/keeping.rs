@@ -14,7 +14,7 @@ use crate::domain::session::Footprint;
 use crate::policy::Refusal;
 use crate::sandbox::{AskError, Kept, KeptError};
 use crate::service::Service;
-use crate::store::{CheckpointKind, CheckpointRow, Store, StoreError};
+use crate::store::{Bounds, CheckpointFilter, CheckpointKind, CheckpointRow, Store, StoreError, StoredCheckpoint};
 
 /// Room that is made goes so far below the budget, in parts of a hundred: each time for more than one session.
 const DOWN_TO: u64 = 90;
@@ -66,12 +66,25 @@ impl Session {
 
 fn failed(error: StoreError) -> SessionError {
     match error {
-        StoreError::NotFound => SessionError::NoCheckpoint,
-        StoreError::Damaged => SessionError::Refused(AskError::Checkpoint("the checkpoint is damaged".to_owned())),
+        StoreError::Damaged { what } => {
+            SessionError::Refused(AskError::Checkpoint(format!("{what} is damaged, and can't be used any more")))
+        }
+        StoreError::Full => SessionError::StoreFull,
         error => {
             tracing::error!(%error, "the store failed");
             SessionError::Store
         }
+    }
+}
+
+fn info_of(StoredCheckpoint { row, bytes, .. }: StoredCheckpoint) -> CheckpointInfo {
+    CheckpointInfo {
+        id: row.id.into(),
+        session: row.session.map(Into::into),
+        name: Some(row.name).filter(|name| !name.is_empty()),
+        created: Timestamp::from_millisecond(row.created_at).unwrap_or(Timestamp::UNIX_EPOCH),
+        bytes,
+        image_hash: row.image_hash,
     }
 }
 
@@ -163,29 +176,31 @@ impl Service {
         let row = CheckpointRow {
             id: info.id.uuid(),
             session: Some(session.id.uuid()),
-            name: info.name.clone(),
+            name: info.name.clone().unwrap_or_default(),
             kind,
-            created_at: created,
+            created_at: created.as_millisecond(),
             expires_at: match kind {
-                CheckpointKind::Named => Some(super::after(created, CHECKPOINT_TTL)),
-                _ => None,
+                CheckpointKind::Named => Some(super::after(created, CHECKPOINT_TTL).as_millisecond()),
+                CheckpointKind::Evicted | CheckpointKind::Paused => None,
             },
             image_hash: info.image_hash.clone(),
             owner: None,
             meta: postcard::to_stdvec(&session.about()).expect("plain data"),
         };
-        store.put_checkpoint(row, bytes).await.map_err(failed)?;
+        store.put_checkpoint(row, bytes.into()).await.map_err(failed)?;
         Ok(info)
     }
 
     /// Bytes of a checkpoint of this image, and what goes with them.
     async fn take(&self, id: CheckpointId) -> Result<(CheckpointRow, About, Vec<u8>), SessionError> {
-        let (row, bytes) = self.store()?.get_checkpoint(id.uuid()).await.map_err(failed)?;
+        let found = self.store()?.get_checkpoint(id.uuid()).await.map_err(failed)?;
+        let (StoredCheckpoint { row, .. }, bytes) = found.ok_or(SessionError::NoCheckpoint)?;
         if row.image_hash != self.image.image_hash {
             return Err(SessionError::OtherImage { theirs: row.image_hash, ours: self.image.image_hash.clone() });
         }
-        let about = postcard::from_bytes(&row.meta).map_err(|_| failed(StoreError::Damaged))?;
-        Ok((row, about, bytes))
+        let about = postcard::from_bytes(&row.meta)
+            .map_err(|_| failed(StoreError::Damaged { what: format!("checkpoint {id}") }))?;
+        Ok((row, about, bytes.to_vec()))
     }
 
     /// Loads a checkpoint into a worker; where there is no room, others are moved to disk first.
@@ -235,6 +250,8 @@ impl Service {
     }
 
     pub(super) async fn pause(&self, session: &Session, memory: bool) -> Result<(), SessionError> {
+        // What a command does can't be kept.
+        session.detach();
         let mut place = session.place.write().await;
         match *place {
             Place::Gone => Err(SessionError::NotFound),
@@ -307,23 +324,14 @@ impl Service {
         self.put(&session, place.kept, CheckpointKind::Named, name).await
     }
 
-    /// Checkpoints, the newest first.
+    /// Checkpoints that clients asked for, the newest first, as many as one list of the store has.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn checkpoints(&self) -> Result<Vec<CheckpointInfo>, SessionError> {
-        let rows = self.store()?.list_checkpoints(CheckpointKind::Named).await.map_err(failed)?;
-        Ok(rows
-            .into_iter()
-            .map(|(row, bytes)| CheckpointInfo {
-                id: row.id.into(),
-                session: row.session.map(Into::into),
-                name: row.name,
-                created: row.created_at,
-                bytes,
-                image_hash: row.image_hash,
-            })
-            .collect())
+        let filter = CheckpointFilter { kind: Some(CheckpointKind::Named), ..CheckpointFilter::default() };
+        let found = self.store()?.list_checkpoints(filter, usize::MAX, None).await.map_err(failed)?;
+        Ok(found.into_iter().map(info_of).collect())
     }
 
     /// Removes a checkpoint.
@@ -331,12 +339,26 @@ impl Service {
     /// # Errors
     /// When there is none of that name.
     pub async fn delete_checkpoint(&self, id: CheckpointId) -> Result<(), SessionError> {
-        let known = self.checkpoints().await?.iter().any(|checkpoint| checkpoint.id == id);
-        if !known {
+        let found = self.store()?.find_checkpoint(id.uuid()).await.map_err(failed)?;
+        // What is kept of a session that waits is no client's to remove.
+        if found.is_none_or(|found| found.row.kind != CheckpointKind::Named) {
             return Err(SessionError::NoCheckpoint);
         }
         self.store()?.delete_checkpoint(id.uuid()).await.map_err(failed)?;
         Ok(())
+    }
+
+    /// Removes what is too old or too much from the store.
+    pub(super) async fn prune_store(&self) {
+        let Some(store) = &self.store else { return };
+        let bounds = Bounds { total_bytes: self.sessions.store_bytes, named_age: CHECKPOINT_TTL };
+        match store.prune(Timestamp::now().as_millisecond(), bounds).await {
+            Ok(pruned) if pruned.expired + pruned.for_room > 0 => {
+                tracing::info!(expired = pruned.expired, for_room = pruned.for_room, "checkpoints were removed");
+            }
+            Ok(_) => {}
+            Err(error) => tracing::warn!(%error, "the store could not be pruned"),
+        }
     }
 
     /// A new session that goes on from a checkpoint.

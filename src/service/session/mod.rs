@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock};
+use tokio_util::sync::CancellationToken;
 
 use super::Service;
 use crate::domain::grant::{AskedLimits, Grant, Limits};
@@ -42,6 +43,8 @@ pub const LONGEST_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
 const PAUSE_AGAIN: Duration = Duration::from_secs(10);
 /// How often ends that have come are looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How often the store is looked through for what is too old or too much.
+const PRUNE_EVERY: Duration = Duration::from_secs(60);
 
 /// How many sessions, and how much of them in memory.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +53,8 @@ pub struct SessionSettings {
     pub most: usize,
     /// What those in workers may take together, in bytes; beyond it those that were used least recently go to disk.
     pub memory_bytes: u64,
+    /// What checkpoints on disk may take together, in bytes; beyond it the oldest that clients asked for go.
+    pub store_bytes: u64,
 }
 
 /// What becomes of a session when its time is over.
@@ -160,6 +165,8 @@ pub struct Session {
     /// Calls of one context are served one by one, in order.
     order: Mutex<HashMap<ContextNumber, Arc<tokio::sync::Mutex<()>>>>,
     commands: commands::Commands,
+    /// Ends those who watch its files.
+    detached: Mutex<CancellationToken>,
     /// Read by whoever uses it; written by whoever moves it.
     place: Arc<RwLock<Place>>,
 }
@@ -201,6 +208,8 @@ pub(super) struct Sessions {
     most: usize,
     /// What those in workers may take together, in bytes.
     memory_bytes: u64,
+    /// What checkpoints on disk may take together, in bytes.
+    store_bytes: u64,
     /// What they take.
     live_bytes: AtomicU64,
     /// They take more than that.
@@ -212,7 +221,12 @@ pub(super) struct Sessions {
 impl Sessions {
     /// None yet.
     pub fn new(settings: SessionSettings) -> Self {
-        Self { most: settings.most, memory_bytes: settings.memory_bytes, ..Self::default() }
+        Self {
+            most: settings.most,
+            memory_bytes: settings.memory_bytes,
+            store_bytes: settings.store_bytes,
+            ..Self::default()
+        }
     }
 
     fn all(&self) -> MutexGuard<'_, BTreeMap<SessionId, Arc<Session>>> {
@@ -247,6 +261,17 @@ impl Session {
         *self.footprint.lock().unwrap_or_else(PoisonError::into_inner) = footprint;
     }
 
+    /// When those who watch its files are to stop.
+    fn detached(&self) -> CancellationToken {
+        self.detached.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Ends what goes on beside calls: it ends or is paused.
+    fn detach(&self) {
+        self.commands.kill_all();
+        std::mem::take(&mut *self.detached.lock().unwrap_or_else(PoisonError::into_inner)).cancel();
+    }
+
     /// It is not paused any more: it has its time again.
     fn resumed(&self) {
         let mut times = self.times();
@@ -263,7 +288,7 @@ impl Session {
     fn is_over(&self, now: Timestamp) -> bool {
         let times = *self.times();
         let idle_over = times.idle.is_some_and(|idle| now >= after(times.last_used, idle));
-        let busy = self.waiting.load(Ordering::Relaxed) > 0;
+        let busy = self.waiting.load(Ordering::Relaxed) > 0 || self.commands.any();
         !times.paused && (now >= times.expires || (idle_over && !busy))
     }
 
@@ -374,6 +399,7 @@ impl Service {
             live_bytes: AtomicU64::new(0),
             order: Mutex::default(),
             commands: commands::Commands::default(),
+            detached: Mutex::default(),
             place: Arc::new(RwLock::new(Place::Gone)),
         })
     }
@@ -432,6 +458,7 @@ impl Service {
 
     /// Ends a session that is no longer on the list.
     async fn end(&self, session: &Session) {
+        session.detach();
         // What runs in it is interrupted first: who uses it holds the place.
         let kept = match *session.place.read().await {
             Place::Live(kept) => Some(kept),
@@ -519,6 +546,7 @@ impl Service {
         let service: Weak<Self> = Arc::downgrade(self);
         tokio::spawn(async move {
             let mut ticks = tokio::time::interval(LOOK_EVERY);
+            let mut prunes = tokio::time::interval(PRUNE_EVERY);
             ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
             loop {
                 let Some(strong) = service.upgrade() else { return };
@@ -528,6 +556,10 @@ impl Service {
                     _ = ticks.tick() => {
                         let Some(service) = service.upgrade() else { return };
                         service.end_what_is_over();
+                    }
+                    _ = prunes.tick() => {
+                        let Some(service) = service.upgrade() else { return };
+                        service.prune_store().await;
                     }
                     () = sessions.grew.notified() => {
                         let Some(service) = service.upgrade() else { return };

@@ -1,0 +1,66 @@
+//! Telling of changes below a directory of a session.
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use super::{Session, SessionError};
+use crate::domain::session::{Change, ChangeKind};
+use crate::runtime::files::{self, FilesError, SharedTree, WatchDepth, WatchId, lock};
+
+/// Somebody watches a directory, for as long as this is kept.
+pub struct Watch {
+    tree: SharedTree,
+    id: WatchId,
+    wake: Arc<Notify>,
+}
+
+impl Session {
+    /// Watches a directory from now on; with all below it, where `recursive`.
+    ///
+    /// # Errors
+    /// When there is no such directory, or too many watch already.
+    pub fn watch(&self, path: &str, recursive: bool) -> Result<Watch, SessionError> {
+        let wake = Arc::new(Notify::new());
+        let depth = if recursive { WatchDepth::All } else { WatchDepth::Entries };
+        let id = lock(&self.premises.tree).watch(path, depth, Arc::clone(&wake)).map_err(|error| match error {
+            FilesError::TooManyWatches { .. } => SessionError::TooMany(error.to_string()),
+            error => error.into(),
+        })?;
+        Ok(Watch { tree: Arc::clone(&self.premises.tree), id, wake })
+    }
+}
+
+impl Watch {
+    /// What has changed since the last time, when there is something; none when the directory is gone, and all was told.
+    pub async fn next(&mut self) -> Option<Vec<Change>> {
+        loop {
+            let woken = self.wake.notified();
+            let changes = lock(&self.tree).drain(self.id)?;
+            if !changes.changes.is_empty() {
+                return Some(changes.changes.into_iter().map(change_of).collect());
+            }
+            if changes.ended {
+                return None;
+            }
+            woken.await;
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        lock(&self.tree).unwatch(self.id);
+    }
+}
+
+fn change_of(change: files::Change) -> Change {
+    let kind = match change.kind {
+        files::ChangeKind::Create => ChangeKind::Create,
+        files::ChangeKind::Write => ChangeKind::Write,
+        files::ChangeKind::Remove => ChangeKind::Remove,
+        files::ChangeKind::Rename => ChangeKind::Rename,
+        files::ChangeKind::Attributes => ChangeKind::Attributes,
+    };
+    Change { kind, path: change.path }
+}
