@@ -156,8 +156,9 @@ impl Tree {
 
 #[cfg(test)]
 mod tests {
-    use super::super::test_guest::fault;
-    use super::super::{Base, FilesQuota, FilesUsage, Layer};
+    use super::super::test_guest::{Guest, Random, audit, fault};
+    use super::super::test_saved::reloaded;
+    use super::super::{Base, FilesQuota, FilesUsage, Layer, lock};
     use super::*;
     use bytes::Bytes;
 
@@ -251,5 +252,47 @@ mod tests {
         assert_eq!(tree.usage(), FilesUsage { bytes: 6, count: 4 });
         assert_eq!(fault(tree.copy_file("lib/n.py", "/usr/lib/n.py", 3)), Fault::ReadOnly);
         assert_eq!(fault(tree.copy_tree("lib/d", "/usr/lib/e", 3)), Fault::ReadOnly);
+    }
+
+    #[test]
+    fn requests_at_random_keep_the_books() {
+        const PATHS: [&str; 9] = ["a", "b", "a/b", "a/b/c", "b/a", "b/l/c", "l", "/usr/lib/n.py", "/usr/lib"];
+        let files = [("d/m.py", Bytes::from_static(b"x = 1")), ("n.py", Bytes::from_static(b"y"))];
+        let layer = Layer::new(files, 7).expect("paths agree");
+        let base = Base::with_layers([("/usr/lib".to_owned(), layer)]).expect("free");
+        let mut done = [0; 9];
+        for seed in 1..=30 {
+            let mut random = Random::seeded(seed);
+            let mut guest = Guest::on(&base, QUOTA);
+            for _ in 0..400 {
+                let (path, other) = (random.of(&PATHS), random.of(&PATHS));
+                let (size, what) = (random.below(40), random.below(9));
+                let tree = guest.tree();
+                let before = lock(&tree).usage();
+                let mut tree = lock(&tree);
+                let outcome = match what {
+                    0 => tree.write_file(path, &[1; 40][..size as usize], 2),
+                    1 => tree.write_at(path, size, b"0123456789", 2),
+                    2 => tree.truncate(path, size, 2),
+                    3 => tree.ensure_directory(path, 2).map(|_| ()),
+                    4 => tree.remove_single(path, 2),
+                    5 => tree.make_symlink(other, path, 2),
+                    6 => tree.copy_file(path, other, 2),
+                    7 => tree.copy_tree(path, other, 2),
+                    _ => tree.rename(path, other, 2),
+                };
+                // A move or copy may have made directories on the way before it failed.
+                let whole = tree.usage().bytes == before.bytes && (what > 6 || tree.usage() == before);
+                assert!(outcome.is_ok() || whole, "{what} {path} {other} {outcome:?}");
+                done[what as usize] += u32::from(outcome.is_ok());
+                drop(tree);
+                audit(&guest);
+                if random.below(30) == 0 {
+                    lock(&guest.tree()).remove("a", 2).unwrap_or_default();
+                    guest = reloaded(&guest, &base);
+                }
+            }
+        }
+        assert!(done.iter().all(|count| *count > 50), "{done:?}");
     }
 }

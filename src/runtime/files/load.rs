@@ -134,6 +134,10 @@ impl SandboxFiles {
         if self.next_number > MAXIMUM_NUMBER || self.inodes.len() > u32::MAX as usize / 2 {
             return wrong("more files than can be numbered");
         }
+        // Places of removed files are used again, so there are never more than once were files.
+        if self.inodes.len() as u64 > self.quota.count.saturating_add(base.inodes.len() as u64) {
+            return wrong(OVER_QUOTA);
+        }
         // Before any file is made: its list of pages is as long as its length says.
         let lengths = self.inodes.iter().flatten().map(|inode| length(&inode.kind));
         if lengths.fold(0, u64::saturating_add) > self.quota.bytes {
@@ -276,7 +280,7 @@ struct Leads {
 }
 
 impl Leads {
-    fn count(inodes: &[Option<SavedInode>]) -> Result<Self, DamagedFiles> {
+    fn count(inodes: &[Option<Box<SavedInode>>]) -> Result<Self, DamagedFiles> {
         let mut leads = Self { names: vec![0; inodes.len()], above: vec![None; inodes.len()] };
         for (index, inode) in inodes.iter().enumerate() {
             let wrong = |wrong| DamagedFiles::File { index, wrong };

@@ -19,7 +19,7 @@ pub struct SandboxFiles {
     pub(super) born: u64,
     pub(super) next_number: u64,
     /// By index, as descriptors and entries refer to them.
-    pub(super) inodes: Vec<Option<SavedInode>>,
+    pub(super) inodes: Vec<Option<Box<SavedInode>>>,
     pub(super) tables: Vec<SavedTable>,
 }
 
@@ -109,7 +109,7 @@ impl std::fmt::Debug for SandboxFiles {
 pub fn save_sandbox(tree: &SharedTree, tables: &[&Descriptors]) -> SandboxFiles {
     let opens = count_opens(tables.iter().flat_map(|table| table.held()));
     let tree = lock(tree);
-    let mut inodes: Vec<Option<SavedInode>> =
+    let mut inodes: Vec<Option<Box<SavedInode>>> =
         (0..tree.inodes.len()).map(|index| saved_inode(&tree.inodes, &opens, index as u32)).collect();
     let used = inodes.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
     inodes.truncate(used);
@@ -124,7 +124,7 @@ pub fn save_sandbox(tree: &SharedTree, tables: &[&Descriptors]) -> SandboxFiles 
     }
 }
 
-fn saved_inode(inodes: &Inodes, opens: &BTreeMap<u32, u32>, index: u32) -> Option<SavedInode> {
+fn saved_inode(inodes: &Inodes, opens: &BTreeMap<u32, u32>, index: u32) -> Option<Box<SavedInode>> {
     let inode = inodes.get(index).filter(|inode| is_kept(inode, opens, index))?;
     let kind = match &inode.kind {
         Kind::Directory(directory) if inode.names == 0 => {
@@ -140,7 +140,7 @@ fn saved_inode(inodes: &Inodes, opens: &BTreeMap<u32, u32>, index: u32) -> Optio
         Kind::Link(text) => SavedKind::Link(Arc::clone(text)),
         Kind::Null => SavedKind::Null,
     };
-    Some(SavedInode { number: inode.number, times: inode.times, kind })
+    Some(Box::new(SavedInode { number: inode.number, times: inode.times, kind }))
 }
 
 fn is_kept(inode: &Inode, opens: &BTreeMap<u32, u32>, index: u32) -> bool {

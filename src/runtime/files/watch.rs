@@ -185,9 +185,10 @@ impl Tree {
     /// Tells watchers what happens to an entry; called while its directory is still where it was.
     pub(super) fn tell(&mut self, kind: ChangeKind, parent: u32, name: &str) {
         for watch in self.watches.by_id.values_mut() {
-            if watch.is_full() {
-                watch.waiting.overflowed |= watch.path(&self.inodes, parent, name).is_some();
-            } else if let Some(path) = watch.path(&self.inodes, parent, name) {
+            if watch.waiting.overflowed {
+                continue;
+            }
+            if let Some(path) = watch.path(&self.inodes, parent, name) {
                 watch.tell(kind, path);
             }
         }
