@@ -199,8 +199,9 @@ impl Interpreter {
         let finished = matches!(returned, Some(Ok(0)));
         let limited = |limit, allowed| End::Limited(LimitHit { limit, allowed });
         let end = match reason {
-            Some(Reason::Fuel) if !finished => limited(Limit::Fuel, limits.fuel),
-            Some(Reason::Wall) if !finished => {
+            // It met the limit, even where it took the interrupt for something to clean up after, and went on.
+            Some(Reason::Fuel) => limited(Limit::Fuel, limits.fuel),
+            Some(Reason::Wall) => {
                 limited(Limit::Wall, u64::try_from(limits.wall.as_millis()).unwrap_or(u64::MAX))
             }
             // What it said itself of how it ended is more than that it was interrupted.
