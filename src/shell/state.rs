@@ -147,6 +147,10 @@ pub(super) struct Shell {
     /// What the tree of the script that is being read takes.
     pub(super) tree_held: Option<Arc<Held>>,
     pub(super) random: u64,
+    /// Where `getopts` is within a word.
+    pub(super) option_offset: usize,
+    /// What `trap … EXIT` left to do.
+    pub(super) at_exit: Option<Arc<str>>,
 }
 
 impl Shell {
@@ -181,6 +185,8 @@ impl Shell {
             last_job: None,
             tree_held: None,
             random,
+            option_offset: 0,
+            at_exit: None,
         };
         let defaults = [
             ("HOME", HOME),

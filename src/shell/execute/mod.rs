@@ -39,7 +39,7 @@ pub(super) async fn run(host: &dyn Host, mut script: Script) -> i32 {
     let mut shell = Shell::new(shared, script);
     let main = async move {
         let done = shell.run_text(&text, "-c").await;
-        shell.code_of(done)
+        shell.ended(done).await
     };
     beside::drive(host, time, main, asked).await
 }
@@ -52,6 +52,17 @@ impl Shell {
             Err(Stop::Break(_) | Stop::Continue(_)) => 0,
             Err(Stop::Spent) => 137,
             Err(Stop::Broken) => 141,
+        }
+    }
+
+    /// The exit code of a shell that has come to its end, after what it left to do then.
+    pub(super) async fn ended(&mut self, done: Done) -> i32 {
+        let code = self.code_of(done);
+        let Some(action) = self.at_exit.take() else { return code };
+        self.status = code;
+        match self.run_text(&action, "exit trap").await {
+            Err(Stop::Exit(code)) => code,
+            Ok(_) | Err(_) => code,
         }
     }
 
@@ -104,6 +115,7 @@ impl Shell {
         shell.level += 1;
         shell.loops = 0;
         shell.own_jobs = Arc::default();
+        shell.at_exit = None;
         match shell.level > MAXIMUM_LEVELS {
             true => {
                 self.complain("", "subshells are nested too deeply").await;

@@ -53,7 +53,8 @@ impl Shell {
             }
             Target::Same(word) => {
                 let target = self.target(word).await?;
-                self.duplicate(from(1), &target).await
+                let default = if redirection.reads { 0 } else { 1 };
+                self.duplicate(from(default), &target).await
             }
             Target::Here(body) => {
                 let text = match body.get() {

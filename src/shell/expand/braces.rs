@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(expanded(&"{a,b}".repeat(30)), Err(TooMany));
         assert_eq!(expanded("{1..1000000000}"), Err(TooMany));
         assert_eq!(expanded(&format!("{}{}", "{1..9000}", "x".repeat(100_000))), Err(TooMany));
-        assert_eq!(expanded(&"{a..a}".repeat(10_000)).map(|words| words.len()), Ok(1));
+        assert_eq!(expanded(&"{a..a}".repeat(500)).map(|words| words.len()), Ok(1));
         assert_eq!(expanded(&format!("{}{}", "{a,".repeat(5000), "}".repeat(5000))).map(|words| words.len()), Ok(17));
     }
 }

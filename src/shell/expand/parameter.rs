@@ -97,7 +97,7 @@ impl Shell {
         flags.into_iter().filter(|(_, set)| *set).map(|(letter, _)| letter).collect()
     }
 
-    fn next_random(&mut self) -> u64 {
+    pub(in crate::shell) fn next_random(&mut self) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;

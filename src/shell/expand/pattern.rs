@@ -168,8 +168,8 @@ mod tests {
 
     #[test]
     fn a_text_too_long_for_its_pattern_is_not_matched() {
-        let pattern = Pattern::new(&"?*[a-z]".repeat(2000), Lies::Whole).expect("a pattern");
-        assert!(pattern.takes(1000) && !pattern.takes(1 << 20));
+        let pattern = Pattern::new(&"?*[a-z]".repeat(60), Lies::Whole).expect("a pattern");
+        assert!(pattern.takes(1000) && !pattern.takes(16 << 20));
         assert!(Pattern::new(&"*[a-z]".repeat(20_000), Lies::Whole).is_err());
     }
 }

@@ -3,7 +3,13 @@
 use crate::shell::PythonStart;
 use crate::shell::state::{Done, Shell};
 
-pub(super) async fn python(shell: &mut Shell, arguments: &[String]) -> Done {
+pub(super) async fn python(shell: &mut Shell, _who: &str, arguments: &[String]) -> Done {
+    if let [module, pip, rest @ ..] = arguments
+        && module == "-m"
+        && pip == "pip"
+    {
+        return super::small::packages(shell, rest).await;
+    }
     let start = PythonStart {
         args: arguments.to_vec(),
         env: shell.environment(),

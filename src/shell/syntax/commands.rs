@@ -128,7 +128,7 @@ impl Parser {
             self.at += 1 + usize::from(both);
             if both && let Some(writer) = commands.last_mut() {
                 let to = Target::Same(Word(vec![Piece::Plain("1".to_owned())]));
-                writer.redirections.push(Redirection { descriptor: Some(2), to });
+                writer.redirections.push(Redirection { descriptor: Some(2), reads: false, to });
             }
             self.skip_newlines()?;
             commands.push(self.command()?);
@@ -309,7 +309,7 @@ impl Parser {
                 }
             }
         };
-        Ok(Some(Redirection { descriptor, to }))
+        Ok(Some(Redirection { descriptor, reads: operator.starts_with('<'), to }))
     }
 
     fn here_document(&mut self, strip_tabs: bool) -> Result<Arc<OnceLock<Word>>, Trouble> {

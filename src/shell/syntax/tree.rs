@@ -99,6 +99,8 @@ pub(in crate::shell) enum Assigned {
 pub(in crate::shell) struct Redirection {
     /// The descriptor written before it.
     pub(in crate::shell) descriptor: Option<u32>,
+    /// It is written with `<`.
+    pub(in crate::shell) reads: bool,
     pub(in crate::shell) to: Target,
 }
 

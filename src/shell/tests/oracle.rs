@@ -1,0 +1,126 @@
+//! The same scripts, run by the real bash and by ours: same output, errors and exit code.
+//!
+//! Where they differ on purpose, the script is in [`DIFFERENT`] with the reason.
+
+use super::{Fake, ran};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Compared {
+    All,
+    /// Not standard error.
+    NotErrors,
+}
+
+fn real(script: &str, input: &str) -> (String, String, i32) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let home = directory.path().to_str().expect("a path").to_owned();
+    let mut child = Command::new("/bin/bash")
+        .arg0("bash")
+        .args(["-c", script])
+        .env_clear()
+        .env("HOME", &home)
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("LC_ALL", "C.UTF-8")
+        .env("USER", "user")
+        .current_dir(&home)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("bash is there");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    // It may have ended without reading.
+    let _ = std::io::Write::write_all(&mut stdin, input.as_bytes());
+    drop(stdin);
+    let output = child.wait_with_output().expect("it ends");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(&home, "/home/user");
+    (text(&output.stdout), text(&output.stderr), output.status.code().unwrap_or(-1))
+}
+
+fn ours(script: &str, input: &str) -> (String, String, i32) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    let ran = runtime.block_on(ran(&Fake::new(), script, input));
+    (ran.stdout, ran.stderr, ran.code)
+}
+
+/// Compares scripts that are separated by lines of `---`.
+fn compare(scripts: &str, compared: Compared) {
+    let mut different = Vec::new();
+    let mut count = 0;
+    for script in scripts.split("\n---\n") {
+        let script = script.trim_start_matches('\n');
+        count += 1;
+        let input = "first line\nsecond  line\nthird\n";
+        let (mut real, mut ours) = (real(script, input), ours(script, input));
+        if compared == Compared::NotErrors {
+            real.1.clear();
+            ours.1.clear();
+        }
+        if real != ours {
+            different.push(format!("{script}\n  bash: {real:?}\n  ours: {ours:?}"));
+        }
+    }
+    assert!(different.is_empty(), "{} of {count} differ:\n{}", different.len(), different.join("\n\n"));
+}
+
+#[test]
+fn language() {
+    compare(include_str!("language.txt"), Compared::All);
+}
+
+#[test]
+fn expansions() {
+    compare(include_str!("expansions.txt"), Compared::All);
+}
+
+#[test]
+fn programs() {
+    compare(include_str!("programs.txt"), Compared::All);
+}
+
+#[test]
+fn files() {
+    compare(include_str!("files.txt"), Compared::All);
+}
+
+#[test]
+fn mistakes() {
+    compare(include_str!("mistakes.txt"), Compared::All);
+}
+
+#[test]
+fn mistakes_told_in_other_words() {
+    compare(include_str!("mistakes_codes.txt"), Compared::NotErrors);
+}
+
+/// Scripts, what ours gives, and why that is not what bash gives.
+const DIFFERENT: &[(&str, &str, i32, &str)] = &[
+    ("ls -l /dev/null | cut -c1-10", "crw-rw-rw-\n", 0, "there are no modes, so all files show the same"),
+    ("chmod 600 f; echo $?", "0\n", 0, "there are no modes: it is accepted, and means nothing"),
+    ("whoami; id -u; hostname", "user\n1000\nsandbox\n", 0, "the one user of a sandbox"),
+    ("echo $$ $PPID", "1\n", 0, "there are no processes: the shell is 1, and has none above it"),
+    ("sleep 0.01 & echo $!", "2\n", 0, "jobs are numbered by the shell"),
+    ("uname -m", "wasm32\n", 0, "what its programs run on"),
+    (
+        "(sleep 0.02; echo late) & echo soon",
+        "soon\nlate\n",
+        0,
+        "as a reader of the output sees it: jobs are waited for",
+    ),
+    ("ps; ssh; vim", "", 127, "not there"),
+    ("cat <(echo x)", "", 2, "process substitution is not supported"),
+    ("declare -A m; echo $?", "2\n", 0, "arrays by name are not supported"),
+    ("select x in a b; do :; done", "", 2, "not supported"),
+    ("{ while :; do echo x; done; } | head -n 1", "x\n", 0, "the same, and it ends"),
+];
+
+#[test]
+fn what_differs_on_purpose() {
+    for (script, stdout, code, why) in DIFFERENT {
+        let (out, err, ended) = ours(script, "");
+        assert_eq!((out.as_str(), ended), (*stdout, *code), "{script} ({why}): {err}");
+    }
+}
