@@ -36,7 +36,7 @@ impl Regular {
             match built {
                 Ok(regex) => return Ok(Self { regex, size }),
                 Err(regex::Error::CompiledTooBig(_)) => {}
-                Err(_) => return Err("Invalid regular expression".to_owned()),
+                Err(error) => return Err(complaint(&error.to_string()).to_owned()),
             }
         }
         Err("Regular expression too big".to_owned())
@@ -69,6 +69,19 @@ impl Regular {
         }
         self.regex.captures_at(text, from)
     }
+}
+
+/// What is wrong with an expression, in the words of C's library.
+fn complaint(error: &str) -> &'static str {
+    let known = [
+        ("unclosed group", "Unmatched ( or \\("),
+        ("unopened group", "Unmatched ) or \\)"),
+        ("unclosed character class", "Unmatched [, [^, [:, [., or [="),
+        ("invalid character class range", "Invalid range end"),
+        ("look-around", "look-around is not supported"),
+        ("backreferences", "back-references are not supported"),
+    ];
+    known.iter().find(|(part, _)| error.contains(part)).map_or("Invalid regular expression", |(_, text)| text)
 }
 
 /// A POSIX regular expression, basic or extended, as the `regex` crate reads it.

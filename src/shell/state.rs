@@ -136,6 +136,7 @@ pub(super) struct Shell {
     /// Functions, subshells and substitutions around it.
     pub(super) level: usize,
     pub(super) loops: usize,
+    pub(super) in_subshell: bool,
     /// Functions and sourced files around it.
     pub(super) calls: usize,
     /// Where `set -e` does not count: conditions.
@@ -178,6 +179,7 @@ impl Shell {
             line: 1,
             level: 0,
             loops: 0,
+            in_subshell: false,
             calls: 0,
             unchecked: 0,
             hidden: Vec::new(),
@@ -306,6 +308,12 @@ impl Shell {
         };
         // There is nobody else to tell.
         let _ = self.streams.stderr.write(format!("{who}: {what}\n").as_bytes()).await;
+    }
+
+    /// Says on standard error just this.
+    pub(super) async fn say(&self, text: &str) {
+        // There is nobody else to tell.
+        let _ = self.streams.stderr.write(text.as_bytes()).await;
     }
 
     /// Says what is wrong; the program ends with 1.

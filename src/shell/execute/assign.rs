@@ -9,6 +9,16 @@ use std::sync::Arc;
 impl Shell {
     /// Carries out one assignment.
     pub(super) async fn assign(&mut self, assignment: &Assignment) -> Result<(), Stop> {
+        self.assign_one(assignment).await?;
+        if self.options.trace {
+            let value = self.text_of(&assignment.name).unwrap_or_default();
+            let text = format!("+ {}={value}\n", assignment.name);
+            self.write(&self.streams.stderr, "", text.as_bytes()).await?;
+        }
+        Ok(())
+    }
+
+    async fn assign_one(&mut self, assignment: &Assignment) -> Result<(), Stop> {
         let name = assignment.name.as_str();
         match &assignment.value {
             Assigned::List(words) => {

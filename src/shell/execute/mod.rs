@@ -114,6 +114,7 @@ impl Shell {
         let mut shell = self.clone();
         shell.level += 1;
         shell.loops = 0;
+        shell.in_subshell = true;
         shell.own_jobs = Arc::default();
         shell.at_exit = None;
         match shell.level > MAXIMUM_LEVELS {

@@ -19,7 +19,7 @@ impl Shell {
             self.substituted = None;
             let mut arguments = self.expand_words(words).await?;
             if self.options.trace {
-                self.trace(assignments, &arguments).await?;
+                self.trace(&arguments).await?;
             }
             if arguments.is_empty() {
                 return self.run_bare(assignments, redirections).await;
@@ -137,14 +137,11 @@ impl Shell {
     }
 
     /// `set -x`
-    async fn trace(&self, assignments: &[Assignment], arguments: &[String]) -> Result<(), Stop> {
-        if arguments.is_empty() && assignments.is_empty() {
+    async fn trace(&self, arguments: &[String]) -> Result<(), Stop> {
+        if arguments.is_empty() {
             return Ok(());
         }
         let mut text = "+".to_owned();
-        for assignment in assignments {
-            text.push_str(&format!(" {}=…", assignment.name));
-        }
         for argument in arguments {
             text.push(' ');
             let plain = |c: char| c.is_alphanumeric() || "-_./:=,+@%".contains(c);

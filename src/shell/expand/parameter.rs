@@ -174,7 +174,7 @@ impl Shell {
                             message = why.to_owned();
                         }
                         self.complain("", &format!("{}: {message}", Self::label(parameter))).await;
-                        return Err(Stop::Exit(127));
+                        return Err(Stop::Exit(if self.in_subshell { 1 } else { 127 }));
                     }
                     (_, _) => return self.expand_pieces(&word.0, quoted, fields).await,
                 }
@@ -183,7 +183,7 @@ impl Shell {
                 }
             } else if matches!(found, Found::Unset) && self.options.unset_is_error {
                 self.complain("", &format!("{}: unbound variable", Self::label(parameter))).await;
-                return Err(Stop::Exit(1));
+                return Err(Stop::Exit(if self.in_subshell { 1 } else { 127 }));
             }
             match &parameter.form {
                 Form::Length => {

@@ -40,8 +40,14 @@ pub(super) async fn cut(shell: &mut Shell, arguments: &[String]) -> Done {
         return Err(usage(shell, "cut", "you must specify a list of bytes, characters, or fields", 1).await);
     };
     let Some(ranges) = ranges(given.value(by).unwrap_or_default()) else {
-        let what = if by == 'f' { "field" } else { "byte/character position" };
-        return Err(usage(shell, "cut", &format!("invalid {what} range"), 1).await);
+        let zero = given.value(by).unwrap_or_default().split([',', '-']).any(|number| number == "0");
+        let what = match (by, zero) {
+            ('f', true) => "fields are numbered from 1",
+            ('f', false) => "invalid field range",
+            (_, true) => "byte/character positions are numbered from 1",
+            (_, false) => "invalid byte or character range",
+        };
+        return Err(usage(shell, "cut", what, 1).await);
     };
     let delimiter = given.value('d').unwrap_or("\t");
     if delimiter.chars().count() != 1 {

@@ -46,7 +46,7 @@ pub(super) async fn printf(shell: &mut Shell, arguments: &[String]) -> Done {
         rest => (None, rest),
     };
     let Some((format, values)) = rest.split_first() else {
-        shell.complain("printf", "usage: printf [-v var] format [arguments]").await;
+        shell.say("printf: usage: printf [-v var] format [arguments]\n").await;
         return Ok(2);
     };
     let mut values = Values { rest: values, used: false, bad: Vec::new() };

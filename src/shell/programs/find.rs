@@ -85,7 +85,7 @@ pub(super) async fn find(shell: &mut Shell, arguments: &[String]) -> Done {
                     }
                     continue;
                 }
-                Err(_) => Err(format!("Expected a positive decimal integer argument to {word}, but got ‘{value}’")),
+                Err(_) => Err(format!("Expected a positive decimal integer argument to {word}, but got '{value}'")),
             },
             "-size" => {
                 let (order, text) = sign(value);
@@ -110,7 +110,7 @@ pub(super) async fn find(shell: &mut Shell, arguments: &[String]) -> Done {
             }
             "-newer" => match shell.look(value, true) {
                 Ok(entry) => Ok(Test::Newer(entry.modified)),
-                Err(error) => Err(format!("‘{value}’: {}", reason(&error))),
+                Err(error) => Err(format!("'{value}': {}", reason(&error))),
             },
             "-empty" => Ok(Test::Empty),
             "-print" => Ok(Test::Print { end: "\n" }),
@@ -162,7 +162,7 @@ pub(super) async fn find(shell: &mut Shell, arguments: &[String]) -> Done {
         let entry = match shell.look(start, false) {
             Ok(entry) => entry,
             Err(error) => {
-                shell.complain("find", &format!("‘{start}’: {}", reason(&error))).await;
+                shell.complain("find", &format!("'{start}': {}", reason(&error))).await;
                 status = 1;
                 continue;
             }
@@ -263,7 +263,7 @@ async fn matches(
             Test::Delete => {
                 let removed = lock(&shell.shared.tree).remove(&shell.path(path), shell.now());
                 if let Err(error) = &removed {
-                    shell.complain("find", &format!("cannot delete ‘{path}’: {}", reason(error))).await;
+                    shell.complain("find", &format!("cannot delete '{path}': {}", reason(error))).await;
                     status = 1;
                 }
                 removed.is_ok()

@@ -69,7 +69,8 @@ pub(super) async fn grep(shell: &mut Shell, who: &str, arguments: &[String]) -> 
         }
     } else if patterns.is_empty() {
         if given.operands.is_empty() {
-            shell.complain("", "grep: usage: grep [OPTION]... PATTERNS [FILE]...").await;
+            let usage = "Usage: grep [OPTION]... PATTERNS [FILE]...\nTry 'grep --help' for more information.\n";
+            shell.say(usage).await;
             return Ok(2);
         }
         patterns = given.operands.remove(0).split('\n').map(str::to_owned).collect();

@@ -61,6 +61,7 @@ pub(super) async fn eval(shell: &mut Shell, arguments: &[String]) -> Done {
 pub(super) async fn source(shell: &mut Shell, name: &str, arguments: &[String]) -> Done {
     let Some((path, arguments)) = arguments.split_first() else {
         shell.complain(name, "filename argument required").await;
+        shell.say(&format!("{name}: usage: {name} filename [arguments]\n")).await;
         return Ok(2);
     };
     let text = match script(shell, path).await? {

@@ -253,7 +253,7 @@ pub(super) async fn count(shell: &mut Shell, arguments: &[String]) -> Done {
             }
             continue;
         };
-        from_input |= path == "-";
+        from_input |= path == "-" && !reader.is_file();
         let mut counts = [0_u64; 5];
         let (mut in_word, mut width) = (false, 0);
         let mut bytes = Vec::new();

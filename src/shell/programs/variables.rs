@@ -244,6 +244,9 @@ pub(super) async fn shift(shell: &mut Shell, arguments: &[String]) -> Done {
 }
 
 pub(super) async fn let_(shell: &mut Shell, arguments: &[String]) -> Done {
+    if arguments.is_empty() {
+        return Err(shell.fails("let", "expression expected").await);
+    }
     let mut value = 0;
     for argument in arguments {
         value = shell.arithmetic_text(argument).await?;

@@ -50,6 +50,11 @@ impl Reader {
         Self(Source::File(Arc::new((file, Mutex::new(0)))))
     }
 
+    /// Whether it is a file, whose size is known.
+    pub(in crate::shell) fn is_file(&self) -> bool {
+        matches!(self.0, Source::File(_))
+    }
+
     pub(super) fn pipe(end: ReadEnd) -> Self {
         Self(Source::Pipe(end))
     }

@@ -228,6 +228,13 @@ impl Parser {
                 }
                 Ok(Some(Piece::Command(Arc::new(list))))
             }
+            // An older way to write `$((…))`.
+            Some('[') => {
+                self.at += 1;
+                let expression = self.deeper(|parser| parser.arithmetic_until(&[']'], line))?;
+                self.at += 1;
+                Ok(Some(Piece::Arithmetic(Arc::new(expression))))
+            }
             Some('{') => {
                 self.at += 1;
                 self.deeper(|parser| parser.braced_parameter(line)).map(Some)
