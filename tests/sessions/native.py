@@ -2,6 +2,7 @@
 
 For work on the guest's Python without an image; what WebAssembly and the host add is not in it."""
 
+import builtins
 import importlib.machinery
 import io
 import json
@@ -99,6 +100,7 @@ def serve():
     sys.stdout = sys.__stdout__ = io.TextIOWrapper(io.BufferedWriter(_Stream("stdout", events)), "utf-8", "backslashreplace", write_through=True)
     sys.stderr = sys.__stderr__ = io.TextIOWrapper(io.BufferedWriter(_Stream("stderr", events)), "utf-8", "backslashreplace", write_through=True)
     sys.modules["__main__"] = types.ModuleType("__main__")
+    sys.modules["__main__"].__builtins__ = builtins
 
     import _proofbox_session as session
 

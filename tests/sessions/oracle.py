@@ -30,8 +30,12 @@ SAME = (
     (re.compile(r"Cell In\[\d+\](?=[:,\"]| line)"), "<cell>"),
     (re.compile(r"\((?:\d+\.py|<cell>), line"), "(<cell>, line"),
 )
+# How long something took.
+DURATION = re.compile(r"(?:(?<=user )|(?<=sys: )|(?<=Wall time: ))[\d.e+]+ \w+|(?<=total: )[\d.e+]+ \w+|[\d.e+]+ \w+(?= ± | per loop)")
+# Commands write to a terminal in the kernel, and it makes each end of a line two characters.
+COMMANDS = re.compile(r"!|%cat|\.system\(")
 # A traceback on stderr, up to its last paragraph.
-TRACEBACK = re.compile(r"-{75}\n\S+ +Traceback \(most recent call last\)\n.*\n\n(?=\S)", re.DOTALL)
+TRACEBACK = re.compile(r"-{75}\n\S+ +Traceback \(most recent call last\)\n(?:.*\n)?\n(?=\S)", re.DOTALL)
 
 
 def normal(value):
@@ -179,6 +183,7 @@ def comparable(seen, of_kernel=None):
     """What is compared: of a result or display its text and data, but of lists and dicts not the JSON that E2B adds."""
     seen = normal(seen)
     seen["stderr"] = TRACEBACK.sub("", seen["stderr"])
+    seen["stdout"] = DURATION.sub("…", seen["stdout"])
     if of_kernel:
         for ours, theirs in zip([seen["result"], *seen["displays"]], [of_kernel["result"], *of_kernel["displays"]]):
             if ours and theirs and "application/json" not in theirs:
@@ -197,6 +202,8 @@ def differences(name, cells, open_ours, expected):
     """(cell's number, field, what the kernel said, what we say, whether that is explained)"""
     of_kernel, ours = play(cells, Kernel()), play(cells, open_ours())
     for number, (theirs, own) in enumerate(zip(of_kernel, ours), 1):
+        if COMMANDS.search(cells[number - 1]):
+            theirs["stdout"] = theirs["stdout"].replace("\r\n", "\n")
         theirs = comparable(theirs)
         own = comparable(own, theirs)
         for field in FIELDS:
@@ -226,7 +233,7 @@ def main():
         if each["sequence"] in found:
             expected[each["sequence"], each["cell"], each["field"]] = each
     explained, failed = len(expected), 0
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
         open_ours = Native if arguments.native else lambda: Session(arguments.server)
         played = {name: pool.submit(lambda n, c: list(differences(n, c, open_ours, expected)), name, cells) for name, cells in found.items()}
         for name, future in played.items():

@@ -24,9 +24,6 @@ METHODS = (
     ("application/javascript", "_repr_javascript_", str),
 )
 JSON = "application/json"
-# Whose repr is what is shown, in whatever width.
-_PLAIN = frozenset({int, float, str, bool, complex, bytes, type(None), range, slice})
-_CONTAINERS = frozenset({list, tuple, dict})
 # In a container of more items the look for odd ones costs more than it saves.
 _FEW = 32
 _encode = json.JSONEncoder(allow_nan=False).encode
@@ -46,9 +43,9 @@ class FormatterWarning(UserWarning):
 
 def text_of(value):
     kind = type(value)
-    if kind in _PLAIN:
+    if kind in pretty.plain:
         return repr(value)
-    if kind in _CONTAINERS and len(value) <= _FEW and _all_plain(value if kind is not dict else (*value, *value.values())):
+    if kind in pretty.containers and len(value) <= _FEW and _all_plain(value if kind is not dict else (*value, *value.values())):
         text = repr(value)
         if len(text) <= pretty.WIDTH:
             return text
@@ -57,7 +54,7 @@ def text_of(value):
 
 def _all_plain(items):
     for item in items:
-        if type(item) not in _PLAIN:
+        if type(item) not in pretty.plain:
             return False
     return True
 
@@ -65,10 +62,10 @@ def _all_plain(items):
 def bundle_of(value, include=None, exclude=None):
     """The value in all its formats; None when it has displayed itself."""
     kind = type(value)
-    if kind in _PLAIN and not registered:
+    if kind in pretty.plain and not registered:
         return _chosen({TEXT: repr(value)}, include, exclude)
     bundle = {}
-    if not isinstance(value, type) and kind not in _CONTAINERS and not _answers_everything(value):
+    if not isinstance(value, type) and kind not in (list, tuple, dict) and not _answers_everything(value):
         show = _method(value, "_ipython_display_")
         if show:
             try:

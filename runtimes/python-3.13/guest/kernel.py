@@ -114,6 +114,9 @@ class InteractiveShell:
         if function is None:
             hint = f" (But line magic `%{name}` exists, did you mean that instead?)" if name in self.line_magics else ""
             raise self.usage_error(f"Cell magic `%%{name}` not found{hint}.")
+        if not cell and name in self.line_magics:
+            hint = f"Did you mean the line magic %{name} (single %)?"
+            raise self.usage_error(f"%%{name} is a cell magic, but the cell body is empty. {hint}")
         if not getattr(function, "_no_expansion", False):
             line = self.var_expand(line)
         return self._called(function, line, cell)

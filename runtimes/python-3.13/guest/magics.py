@@ -233,20 +233,18 @@ def tb(shell, text):
     print(text_of(error) if error is not None else "No traceback available to show.", file=sys.stderr)
 
 
-def _showing(name, shown, mime):
+def _showing(name, shown):
     @cell(name, expand=False)
     def show(shell, text, body):
-        from _proofbox_display import post
+        from IPython.core import display
 
-        post({mime: body, "text/plain": f"<IPython.core.display.{shown} object>"})
+        display.display(getattr(display, shown)(body))
 
 
-
-for _name, _shown, _mime in (
-    ("html", "HTML", "text/html"), ("HTML", "HTML", "text/html"), ("markdown", "Markdown", "text/markdown"),
-    ("latex", "Latex", "text/latex"), ("svg", "SVG", "image/svg+xml"), ("SVG", "SVG", "image/svg+xml"),
-    ("javascript", "Javascript", "application/javascript"), ("js", "Javascript", "application/javascript"),
+for _name, _shown in (
+    ("html", "HTML"), ("HTML", "HTML"), ("markdown", "Markdown"), ("latex", "Latex"), ("svg", "SVG"), ("SVG", "SVG"),
+    ("javascript", "Javascript"), ("js", "Javascript"),
 ):  # fmt: skip
-    _showing(_name, _shown, _mime)
+    _showing(_name, _shown)
 
 import _proofbox_magics_code  # noqa: E402, F401  it adds its own to the tables

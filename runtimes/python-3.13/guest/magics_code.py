@@ -174,12 +174,8 @@ def run(shell, text):
         with open(path, "rb") as file:
             source = file.read()
     except FileNotFoundError:
-        raise _file_error(f"File `{words[0]!r}` not found.") from None
+        raise Exception(f"File `{words[0]!r}` not found.") from None
     return _run_with(shell, [path, *words[1:]], lambda: _run_file(shell, path, source, found))
-
-
-def _file_error(text):
-    return OSError(text)
 
 
 def _run_with(shell, arguments, action):
@@ -349,6 +345,8 @@ def pdoc(shell, text):
 
 def _describe(shell, name, with_source):
     name = name.strip()
+    if not name:
+        return
     if name.startswith("%"):
         function = LINE.get(name.lstrip("%")) or CELL.get(name.lstrip("%"))
         print(inspect.getdoc(function) or name if function else f"Object `{name}` not found.")

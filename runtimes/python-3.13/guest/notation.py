@@ -7,11 +7,11 @@ import re
 
 PROMPT = re.compile(r"(>>>|\.\.\.|In \[\d+\]:|\s*\.\.\.+:)( |$)")
 FIRST_PROMPT = re.compile(r"(>>>|In \[\d+\]:)( |$)")
-CELL_MAGIC = re.compile(r"%%(\w[\w.]*)(.*)")
-LINE_MAGIC = re.compile(r"(\s*)%(?!%)(\w[\w.]*)\s?(.*)", re.DOTALL)
+CELL_MAGIC = re.compile(r"%%(\S*)(.*)")
+LINE_MAGIC = re.compile(r"(\s*)%(?!%)(\S*)\s?(.*)", re.DOTALL)
 COMMAND = re.compile(r"(\s*)(!!?)(.*)", re.DOTALL)
 ASSIGNED = re.compile(r"(\s*)([\w.,\[\]'\"* ]+?)\s*=\s*([!%])(.*)", re.DOTALL)
-HELP = re.compile(r"(\s*)(\?{1,2})?\s*(%{0,2}[\w.*]+)(\?{0,2})\s*")
+HELP = re.compile(r"(\s*)(\?{1,2})?\s*(%{0,2}[\w.*]*)(\?{0,2})\s*")
 SHELL = "get_ipython()."
 # What opens and closes strings, and what neither does so in them.
 TOKEN = re.compile(r"\"\"\"|'''|\"|'|\\.|#|[()\[\]{}]", re.DOTALL)

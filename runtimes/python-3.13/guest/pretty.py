@@ -364,6 +364,9 @@ def _constructed(arguments):
     return write
 
 
+# Whose repr is what is shown, in whatever width; and what holds nothing else is shown as its repr if that fits a line.
+plain = {int, float, str, bool, complex, bytes, type(None), range, slice}
+containers = {list, tuple, dict}
 # Of these and their subclasses, unless a class nearer to the value has a say.
 type_printers = {
     int: write_repr, float: write_repr, str: write_repr, bytes: write_repr, range: write_repr, slice: write_repr,
@@ -391,6 +394,8 @@ def for_type(cls, function):
     previous = type_printers.get(cls)
     if function is not None:
         type_printers[cls] = function
+        plain.discard(cls)
+        containers.discard(cls)
     return previous
 
 

@@ -12,7 +12,9 @@ What is told to the host, besides what cells write to stdout and stderr:
 import ast
 import asyncio
 import builtins
+import getpass
 import os
+import pathlib
 import sys
 from asyncio import events
 
@@ -96,23 +98,33 @@ def _begin(request):
     display.session = True
     shell = ZMQInteractiveShell(namespace, sys.modules[__name__])
     builtins.display, builtins.get_ipython, builtins.__IPYTHON__ = display.display, shell.get, True
-    builtins.input = _input
+    builtins.input, getpass.getpass = _input, _getpass
+    sys.ps1, sys.ps2, sys.ps3 = "In : ", "...: ", "Out: "
     sys.displayhook = displayhook
     namespace.update(
         {"In": history, "Out": results, "_ih": history, "_oh": results, "_": "", "__": "", "___": "", "_i": "", "_ii": "", "_iii": ""}
     )
     namespace["get_ipython"] = shell.get
+    namespace["__doc__"] = "Automatically created module for IPython interactive environment"
     shell.began = frozenset(namespace)
     main = namespace
     if request["cwd"] is not None:
         os.chdir(request["cwd"])
-    namespace["_dh"] = [os.getcwd()]
+    namespace["_dh"] = [pathlib.Path.cwd()]
 
 
 def _input(prompt="", /):
+    _nobody_answers("raw_input")
+
+
+def _getpass(prompt="", stream=None):
+    _nobody_answers("getpass")
+
+
+def _nobody_answers(name):
     from IPython.core.error import StdinNotImplementedError
 
-    raise StdinNotImplementedError("raw_input was called, but this frontend does not support input requests.")
+    raise StdinNotImplementedError(f"{name} was called, but this frontend does not support input requests.")
 
 
 # ---------------------------------------------------------------- one cell
@@ -153,24 +165,26 @@ def _run(source, number, wanted):
 def _compile(source, name, number):
     """The code of the cell, and that of its last expression, if its value is to be shown."""
     flags = AWAIT | _futures
+    for forgotten in tracebacks.keep(name, source):
+        _forget_input(int(forgotten[len(report.CELL) : -1]))
+    python = source
     try:
-        if "\n" not in source and source and _is_magic_word(source):
+        # In these a notebook sees more than Python would: `ls -l` is no subtraction, a prompt no annotation.
+        if "\n" not in source and source and _is_magic_word(source) or source.startswith("In ["):
             raise SyntaxError
         tree = compile(source, name, "exec", PARSE | _futures, dont_inherit=True)
     except SyntaxError:
         import _proofbox_notation as notation
 
-        changed = notation.as_python(source, shell)
-        _remember(number, name, source, changed)
-        if changed == source:
+        python = notation.as_python(source, shell)
+        if python == source:
             raise
-        source = changed
-        tree = compile(source, name, "exec", PARSE | _futures, dont_inherit=True)
-    else:
-        _remember(number, name, source, source)
+        tree = compile(python, name, "exec", PARSE | _futures, dont_inherit=True)
+    finally:
+        _remember(number, python)
     body = tree.body
     last = None
-    if body and type(body[-1]) is ast.Expr and not (";" in source and _is_silenced(source, body[-1])):
+    if body and type(body[-1]) is ast.Expr and not (";" in python and _is_silenced(python, body[-1])):
         last = compile(ast.Expression(body.pop().value), name, "eval", flags, dont_inherit=True)
     code = compile(tree, name, "exec", flags, dont_inherit=True) if body else None
     if code and code.co_flags & FUTURES:
@@ -197,17 +211,18 @@ def _is_silenced(source, statement):
     return line[statement.end_col_offset :].lstrip().startswith(b";")
 
 
-def _remember(number, name, source, python):
-    """Tracebacks quote the cell as it was written; `In` has it as Python."""
-    for forgotten in tracebacks.keep(name, source):
-        at = int(forgotten[len(report.CELL) : -1])
-        if at < len(history):
-            history[at] = ""
+def _remember(number, python):
+    """`In` and `_i` have the cell as the Python that it is."""
     while len(history) < number:
         history.append("")
     history.append(python)
     main["_iii"], main["_ii"], main["_i"] = _inputs
     _inputs[:] = _inputs[1], _inputs[2], python
+
+
+def _forget_input(number):
+    if number < len(history):
+        history[number] = ""
 
 
 def _execute(code):
@@ -329,7 +344,8 @@ def displayhook(value):
 def _keep(value):
     # A name of these that the user has set stays his, and theirs stay as they are then.
     if value is not results:
-        if main.get("_") is _lasts[0] and main.get("__") is _lasts[1] and main.get("___") is _lasts[2]:
+        a, b, c = _lasts
+        if main.get("_", a) is a and main.get("__", b) is b and main.get("___", c) is c:
             _lasts[:] = value, _lasts[0], _lasts[1]
             main["_"], main["__"], main["___"] = _lasts
     number = shell.execution_count
@@ -413,6 +429,7 @@ def rehearse(run):
     """One round of cells, for the interpreter to specialise what every cell does. Leaves nothing behind."""
     post, _proofbox.post = _proofbox.post, lambda *message: None
     before = sys.argv[:], sys.path[:], dict(vars(builtins)), sys.displayhook
+    reads = getpass.getpass
     for number, source in enumerate(REHEARSED, 1):
         variables = {"REHEARSED": "1"} if number % 2 else {}
         run({"cell": source.encode(), "number": number, "env": {}, "cell_env": variables, "cwd": None, "seed": None, "value": True})
@@ -420,7 +437,7 @@ def rehearse(run):
     sys.argv[:], sys.path[:], own, sys.displayhook = before
     for name in vars(builtins).keys() - own.keys():
         delattr(builtins, name)
-    builtins.input = own["input"]
+    builtins.input, getpass.getpass = own["input"], reads
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=False)
     _forget()
@@ -437,5 +454,5 @@ def _forget():
     display.session = False
     for name in _notebook_modules:
         sys.modules.pop(name, None)
-    for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+    for name in ("last_type", "last_value", "last_traceback", "last_exc", "ps1", "ps2", "ps3"):
         vars(sys).pop(name, None)

@@ -115,7 +115,7 @@ class SVG(DisplayObject):
         # What stands before the element is no part of it.
         start, end = text.find("<svg"), text.rfind("</svg>")
         if start >= 0:
-            text = text[start : end + len("</svg>")] if end >= 0 else text[start:]
+            text = text[start : end + len("</svg>")] if end >= 0 else text[start:].strip()
         self._data = text
 
     def _repr_svg_(self):
@@ -184,7 +184,7 @@ class JSON(DisplayObject):
             if self.filename is None and self.url is None:
                 import warnings
 
-                warnings.warn("JSON expects JSONable dict or list, not JSON strings", stacklevel=3)
+                warnings.warn("JSON expects JSONable dict or list, not JSON strings", stacklevel=4)
             data = json.loads(data)
         self._data = data
 

@@ -79,6 +79,7 @@ class IFrame:
         return (
             f'\n        <iframe\n            width="{self.width}"\n            height="{self.height}"\n'
             f'            src="{self.src}{query}"\n            frameborder="0"\n            allowfullscreen\n'
+            '            referrerpolicy="strict-origin-when-cross-origin"\n'
             f"            {' '.join(self.extras)}\n        ></iframe>\n        "
         )
 
