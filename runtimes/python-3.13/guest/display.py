@@ -24,6 +24,8 @@ METHODS = (
     ("application/javascript", "_repr_javascript_", str),
 )
 JSON = "application/json"
+# Items of a list or dict that is worth having as JSON, too.
+JSON_LIMIT = 200_000
 # In a container of more items the look for odd ones costs more than it saves.
 _FEW = 32
 _encode = json.JSONEncoder(allow_nan=False).encode
@@ -85,7 +87,7 @@ def bundle_of(value, include=None, exclude=None):
         function = next((functions[base] for base in kind.__mro__ if base in functions), None)
         if function and mime != TEXT:
             _ask(lambda function=function: function(value), mime, (str, bytes, list, dict), value, bundle)
-    if isinstance(value, (list, dict)) and JSON not in bundle:
+    if isinstance(value, (list, dict)) and JSON not in bundle and len(value) <= JSON_LIMIT:
         try:
             bundle[JSON] = _encode(value)
         except Exception:

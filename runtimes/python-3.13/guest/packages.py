@@ -36,11 +36,11 @@ def answer(arguments):
         return "".join(f"{name}\n" for name in libraries())
     if words[:1] == ["show"] or words[:1] != ["install"]:
         return _overview()
-    lines = []
+    lines, names = [], set(available())
     for word in words[1:]:
         name = word.split("[")[0].split("=")[0].split("<")[0].split(">")[0].split("~")[0].split("!")[0]
         module = IMPORTED_AS.get(name.lower(), name.replace("-", "_"))
-        there = module in available()
+        there = module in names
         lines.append(f"{name}: {'is already there: import ' + module if there else 'is not available and cannot be installed'}\n")
     return "".join(lines) + _overview()
 

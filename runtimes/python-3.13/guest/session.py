@@ -43,6 +43,7 @@ loop = None
 _futures = 0
 _lasts = ["", "", ""]  # what `_`, `__` and `___` were made
 _inputs = ["", "", ""]
+_borrowed = []  # variables of this cell alone, with what they were before
 _notebook_modules = {}
 
 
@@ -63,22 +64,26 @@ def prepare():
 
 def cell(request):
     """Runs a cell; 1 when it raised. It never ends the interpreter."""
-    restore, code = [], 0
     try:
-        if main is None:
-            _begin(request)
-        if request["env"]:
-            environment.start(request["env"], None)
-        if request["cell_env"]:
-            restore = _set_variables(request["cell_env"])
-        _run(str(request["cell"], "utf-8", "replace"), request["number"], request["value"])
+        try:
+            if main is None:
+                _begin(request)
+            if request["env"]:
+                environment.start(request["env"], None)
+            if request["cell_env"]:
+                _set_variables(request["cell_env"])
+            _run(str(request["cell"], "utf-8", "replace"), request["number"], request["value"])
+        finally:
+            if _borrowed:
+                _restore_variables()
+            display.flush()
     except BaseException as error:
-        code = 1
         _tell(error)
-    if restore:
-        _restore_variables(restore)
-    display.flush()
-    return code
+        # Where an interrupt came in between.
+        if _borrowed:
+            _restore_variables()
+        return 1
+    return 0
 
 
 def _begin(request):
@@ -299,6 +304,8 @@ def _wait_for(coroutine):
         except BaseException:
             if not task.done():
                 _cancel(task)
+            elif not task.cancelled():
+                task.exception()  # is known, and need not be logged
             raise
     finally:
         _enter_loop()
@@ -358,16 +365,31 @@ def _keep(value):
 
 def _tell(error):
     """Tells what a cell raised. An interrupt that comes meanwhile is what it raised then."""
+    message = None
     for _ in range(3):
         try:
             display.flush()
-            return _proofbox.post(_told(error))
+            message = _told(error)
+            break
         except BaseException as another:
             error = another
+    try:
+        _proofbox.post(message or _in_short(error))
+    except KeyboardInterrupt:
+        pass  # all is told
+    except BaseException:
+        # Something in it is no plain data.
+        _proofbox.post(_in_short(error))
+
+
+def _in_short(error):
+    name = display.exact(tracebacks.name_of(error))
+    value = report.text_of(error, report.ANY_LENGTH)
+    return ("raised", "exception", name, value, f"{name}: {value}", None, [])
 
 
 def _told(error):
-    name = type.__dict__["__name__"].__get__(type(error))
+    name = display.exact(tracebacks.name_of(error))
     tracebacks.realise(error)
     failure, _, _, line, frames, *_ = report.describe(error)
     try:
@@ -377,31 +399,29 @@ def _told(error):
     if name == "UsageError" and type(error).__module__ == "IPython.core.error":
         print(text, file=sys.stderr)
         display.flush()
-    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, tracebacks.traceback_of(error)
     sys.last_exc = error
-    return ("raised", failure, display.exact(name), report.text_of(error, report.ANY_LENGTH), text, line, frames)
+    return ("raised", failure, name, report.text_of(error, report.ANY_LENGTH), text, line, frames)
 
 
 # ---------------------------------------------------------------- variables of one cell
 
 
 def _set_variables(variables):
-    """Sets them; what they were."""
     environ = os.environ
-    before = []
     for name, value in variables.items():
-        before.append((name, environ._data.get(environ.encodekey(name))))
+        _borrowed.append((name, environ._data.get(environ.encodekey(name))))
         environ[name] = value
-    return before
 
 
-def _restore_variables(before):
+def _restore_variables():
     environ = os.environ
-    for name, value in before:
+    for name, value in _borrowed:
         if value is not None:
             environ[name] = environ.decodevalue(value)
         elif environ.encodekey(name) in environ._data:
             del environ[name]
+    _borrowed.clear()
 
 
 # ---------------------------------------------------------------- when the image is made

@@ -23,6 +23,16 @@ CONTEXT = "During handling of the above exception, another exception occurred:"
 sources = {}
 _size = 0
 
+# Read past whatever a class of the user's defines under these names.
+traceback_of = BaseException.__dict__["__traceback__"].__get__
+_cause_of = BaseException.__dict__["__cause__"].__get__
+_context_of = BaseException.__dict__["__context__"].__get__
+_name_of_class = type.__dict__["__name__"].__get__
+
+
+def name_of(error):
+    return _name_of_class(type(error))
+
 
 def name_of_cell(number):
     return f"Cell In[{number}]"
@@ -64,7 +74,7 @@ def lines_of(name):
 
 def _frames(error):
     """From the user's first frame on."""
-    tb = error.__traceback__
+    tb = traceback_of(error)
     while tb is not None and tb.tb_frame.f_code.co_filename.startswith(report.NOT_THE_USERS):
         tb = tb.tb_next
     while tb is not None:
@@ -85,7 +95,7 @@ def text_of(error):
     """The whole text, with the exceptions that led to this one."""
     if isinstance(error, SystemExit):
         return f"An exception has occurred, use %tb to see the full traceback.\n\n{_last_line(error)}"
-    if type(error).__name__ == "UsageError" and type(error).__module__ == "IPython.core.error":
+    if name_of(error) == "UsageError" and type(error).__module__ == "IPython.core.error":
         return _last_line(error)
     if isinstance(error, BaseExceptionGroup):
         return _of_group(error)
@@ -93,9 +103,9 @@ def text_of(error):
     while error is not None and len(texts) < 2 * CHAIN_LIMIT:
         seen.add(id(error))
         texts.append(_of_one(error))
-        before, because = error.__cause__, CAUSE
+        before, because = _cause_of(error), CAUSE
         if before is None and not error.__suppress_context__:
-            before, because = error.__context__, CONTEXT
+            before, because = _context_of(error), CONTEXT
         if before is None or id(before) in seen:
             break
         texts.append(because)
@@ -122,13 +132,13 @@ def _of_one(error):
 
 
 def _header(error):
-    name = type(error).__name__
+    name = name_of(error)
     title = "Traceback (most recent call last)"
     return f"{RULE}\n{name}{title.rjust(75 - len(name))}"
 
 
 def _last_line(error):
-    name, value = type(error).__name__, report.text_of(error, report.ANY_LENGTH)
+    name, value = name_of(error), report.text_of(error, report.ANY_LENGTH)
     if isinstance(error, SyntaxError):
         value = report.text_of(error.msg, report.ANY_LENGTH)
     notes = report.notes(error)
