@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import values
-from .errors import VariableError
+from .errors import ProtocolError, VariableError
 from .types import Execution
 
 # In the sandbox; not below /home/user, where a program looks at its own files.
@@ -55,10 +55,11 @@ def check_name(name: str) -> None:
         raise VariableError(str(name), "this is no name for a variable")
 
 
-# Each cell that uses the modules begins so: after a restart the path is as it was.
+# Each cell that uses the modules begins so: after a restart the path is as it was. Python remembers of a directory that
+# is not there that it is not there, so it is not looked into before.
 PRELUDE = f"""\
-import sys
-if {DIRECTORY!r} not in sys.path:
+import os, sys
+if {DIRECTORY!r} not in sys.path and os.path.isdir({DIRECTORY!r}):
     sys.path.append({DIRECTORY!r})
 import proofbox_session as _proofbox
 """
@@ -68,6 +69,40 @@ def sending(variables: Mapping[str, Any]) -> tuple[str, bytes, str]:
     """A file to write, its content, and the cell that then sets the variables and removes the file."""
     path = f"{DIRECTORY}/in-{secrets.token_hex(8)}.json"
     return path, encoded(variables), f"{PRELUDE}_proofbox.receive({path!r})\n"
+
+
+def asking(name: str) -> str:
+    """The cell that gives a variable's value."""
+    check_name(name)
+    return f"{PRELUDE}_proofbox.give({name!r})\n"
+
+
+def answered(done: Execution) -> tuple[str, str | None]:
+    """What such a cell gave: a text, or the path of a file that has it. Raises `CodeFailed`."""
+    given = done.check().result
+    if not isinstance(given, tuple) or len(given) != 2 or not all(isinstance(part, str) for part in given):
+        raise ProtocolError("the sandbox gave something else for a variable")
+    text, path = given
+    return text, path or None
+
+
+def decoded(text: str | bytes) -> Any:
+    """The value that a text from the sandbox stands for."""
+    try:
+        return values.loads(text)
+    except values.DecodeError as error:
+        raise ProtocolError(f"a value from the sandbox can't be read: {error}") from None
+
+
+def check_sent(done: Execution) -> None:
+    """Raises `VariableError` where the sandbox can't take a value, `CodeFailed` where setting fails otherwise."""
+    if done.error is not None and done.error.type == "VariableRefused":
+        try:
+            name, why = json.loads(done.error.message)
+        except ValueError:
+            done.check()
+        raise VariableError(str(name), str(why))
+    done.check()
 
 
 def lacks_modules(execution: Execution) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, Literal
 
 from . import _calls, _variables
 from ._async_transport import AsyncLineStream, AsyncTransport
@@ -104,24 +104,30 @@ class AsyncSession:
         return Opening(begin)
 
     async def get(self, name: str) -> Any:
-        """The value of a variable; raises `CodeFailed` where there is none."""
-        _variables.check_name(name)
-        return (await self.run("", result={"variable": name})).check().result
+        """The value of a variable; raises `CodeFailed` where there is none, or one that is no data."""
+        done = await self.run_with_modules(_variables.asking(name), "last_expression")
+        text, path = _variables.answered(done)
+        if path is None:
+            return _variables.decoded(text)
+        data = await self.files.read(path)
+        await self.files.remove(path)
+        return _variables.decoded(data)
 
     async def set(self, **variables: Any) -> None:
         """Sets variables. Raises `VariableError` for what can't be sent."""
         path, data, code = _variables.sending(variables)
         await self.files.write(path, data)
-        (await self.run_with_modules(code)).check()
+        _variables.check_sent(await self.run_with_modules(code))
 
-    async def run_with_modules(self, code: str) -> Execution:
+    async def run_with_modules(self, code: str, result: Literal["last_expression"] | None = None) -> Execution:
         """Runs a cell that uses the modules of `_variables`, which are put into the sandbox when they are not there."""
-        done = await self.run(code, result=None)
+        done = await self.run(code, result=result)
         if not _variables.lacks_modules(done):
             return done
         for path, source in _variables.modules().items():
             await self.files.write(path, source)
-        return await self.run(code, result=None)
+        # Python may have looked before.
+        return await self.run(f"import importlib\nimportlib.invalidate_caches()\n{code}", result=result)
 
     async def interrupt(self) -> bool:
         """Raises `KeyboardInterrupt` in what runs; the session lives on. `False` when nothing runs."""

@@ -79,5 +79,5 @@ class CellOptions(TypedDict, total=False):
 
     env: Mapping[str, str]
     limits: Limits
-    result: Literal["last_expression"] | Mapping[str, str] | None
+    result: Literal["last_expression"] | None
     labels: Mapping[str, str]

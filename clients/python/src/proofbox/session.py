@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 from . import _calls, _variables
 from ._transport import LineStream, Transport
@@ -99,24 +99,30 @@ class Session:
         return CellStream(self._transport.stream(call, silence=silence), timeout)
 
     def get(self, name: str) -> Any:
-        """The value of a variable; raises `CodeFailed` where there is none."""
-        _variables.check_name(name)
-        return self.run("", result={"variable": name}).check().result
+        """The value of a variable; raises `CodeFailed` where there is none, or one that is no data."""
+        done = self.run_with_modules(_variables.asking(name), "last_expression")
+        text, path = _variables.answered(done)
+        if path is None:
+            return _variables.decoded(text)
+        data = self.files.read(path)
+        self.files.remove(path)
+        return _variables.decoded(data)
 
     def set(self, **variables: Any) -> None:
         """Sets variables. Raises `VariableError` for what can't be sent."""
         path, data, code = _variables.sending(variables)
         self.files.write(path, data)
-        self.run_with_modules(code).check()
+        _variables.check_sent(self.run_with_modules(code))
 
-    def run_with_modules(self, code: str) -> Execution:
+    def run_with_modules(self, code: str, result: Literal["last_expression"] | None = None) -> Execution:
         """Runs a cell that uses the modules of `_variables`, which are put into the sandbox when they are not there."""
-        done = self.run(code, result=None)
+        done = self.run(code, result=result)
         if not _variables.lacks_modules(done):
             return done
         for path, source in _variables.modules().items():
             self.files.write(path, source)
-        return self.run(code, result=None)
+        # Python may have looked before.
+        return self.run(f"import importlib\nimportlib.invalidate_caches()\n{code}", result=result)
 
     def interrupt(self) -> bool:
         """Raises `KeyboardInterrupt` in what runs; the session lives on. `False` when nothing runs."""

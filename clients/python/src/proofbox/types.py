@@ -65,6 +65,8 @@ class SnippetError(Record):
     line: int | None = None
     traceback: list[Frame] = dataclasses.field(default_factory=list)
     fingerprint: str | None = None
+    # Of a session's cell: as Python prints it.
+    traceback_text: str | None = None
 
     PARTS: ClassVar[Parts] = {"traceback": Frame}
 
@@ -172,7 +174,8 @@ class Execution(Record):
     session_id: str | None = None
     execution_count: int | None = None
     displays: list[Display] = dataclasses.field(default_factory=list)
-    traceback_text: str | None = None
+    interrupted: bool = False
+    restarted: bool = False
     # Of a suite's item:
     task: str | None = None
     execution_id: str | None = None

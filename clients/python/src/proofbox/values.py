@@ -75,9 +75,13 @@ def encode(value: Any) -> Any:
     return _Encoder().value(value, "", 0)
 
 
-def decode(tagged: Any) -> Any:
-    """The value that this tagged JSON stands for. Raises `DecodeError`."""
-    return _Decoder().value(tagged, 0)
+def decode(tagged: Any, *, strict: bool = False) -> Any:
+    """The value that this tagged JSON stands for. Raises `DecodeError`.
+
+    What is understood but can't be made here (an image without Pillow, a repr of something) becomes `Opaque`, or with
+    `strict` an error.
+    """
+    return _Decoder(strict).value(tagged, 0)
 
 
 def _pair(name: str, value: Any) -> dict[str, Any]:
@@ -298,8 +302,14 @@ class _Unfinished:
 
 
 class _Decoder:
-    def __init__(self) -> None:
+    def __init__(self, strict: bool) -> None:
+        self.strict = strict
         self.containers: list[Any] = []
+
+    def opaque(self, kind: str, text: str) -> Opaque:
+        if self.strict:
+            raise DecodeError(text)
+        return Opaque(kind, text)
 
     def begin(self, value: Any) -> int:
         self.containers.append(value)
@@ -319,7 +329,7 @@ class _Decoder:
         if "$type" in tagged:
             return self.tagged(tagged["$type"], tagged, depth)
         if tagged.keys() == {"type", "repr"}:
-            return Opaque(str(tagged["type"]), str(tagged["repr"]))
+            return self.opaque(str(tagged["type"]), str(tagged["repr"]))
         members: dict[Any, Any] = {}
         self.begin(members)
         for key, item in tagged.items():
@@ -345,7 +355,7 @@ class _Decoder:
         if type(number) is not int or not 0 <= number < len(self.containers):
             raise DecodeError(f"a reference to container {_short(number)}, which did not come before")
         found = self.containers[number]
-        return Opaque("reference", "(...)") if isinstance(found, _Unfinished) else found
+        return self.opaque("reference", "(...)") if isinstance(found, _Unfinished) else found
 
     def built(self, name: Any, tagged: dict[str, Any], depth: int) -> Any:
         if name == "set":
@@ -375,13 +385,29 @@ class _Decoder:
             fields = {key: self.value(item, depth + 1) for key, item in tagged["fields"].items()}
             return {"__dataclass__": tagged["name"], "__module__": tagged["module"], **fields}
         if name == "image":
-            return _image(_bytes(tagged))
+            return self.image(_bytes(tagged))
         if name == "ndarray":
-            return _array(tagged["dtype"], self.value(tagged["shape"], depth + 1), _bytes(tagged))
+            return self.array(tagged["dtype"], self.value(tagged["shape"], depth + 1), _bytes(tagged))
         make = _RICH.get(name) if isinstance(name, str) else None
         if make is None:
             raise DecodeError(f"there is no {{'$type': {_short(name)}}}")
         return make(self.value(tagged["value"], depth + 1))
+
+    def image(self, data: bytes) -> Any:
+        try:
+            import io
+
+            import PIL.Image
+        except ImportError:
+            return self.opaque("PIL.Image.Image", f"an image needs Pillow, and it is not here ({len(data)} bytes)")
+        return PIL.Image.open(io.BytesIO(data))
+
+    def array(self, dtype: str, shape: tuple[int, ...], data: bytes) -> Any:
+        try:
+            import numpy
+        except ImportError:
+            return self.opaque("numpy.ndarray", "an array needs numpy, and it is not here; send array.tolist()")
+        return numpy.frombuffer(data, dtype=numpy.dtype(dtype)).reshape(shape).copy()
 
     def hashable(self, tagged: Any, depth: int) -> Any:
         value = self.value(tagged, depth + 1)
@@ -452,22 +478,3 @@ _RICH: dict[str, Any] = {
     "default_dict": _default_dict,
     "path": pathlib.PurePosixPath,
 }
-
-
-def _image(data: bytes) -> Any:
-    """A Pillow image where there is Pillow, else its bytes."""
-    try:
-        import io
-
-        import PIL.Image
-    except ImportError:
-        return data
-    return PIL.Image.open(io.BytesIO(data))
-
-
-def _array(dtype: str, shape: tuple[int, ...], data: bytes) -> Any:
-    try:
-        import numpy
-    except ImportError:
-        return Opaque("numpy.ndarray", f"array of shape {shape} and dtype {dtype!r}; numpy is not installed here")
-    return numpy.frombuffer(data, dtype=numpy.dtype(dtype)).reshape(shape).copy()

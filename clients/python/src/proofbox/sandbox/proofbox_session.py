@@ -11,6 +11,9 @@ import proofbox_values
 # A message that carries an answer may be shortened beyond 4000 characters; a longer answer goes out as a file.
 LONGEST_MESSAGE = 2000
 
+# A longer text is given as a file.
+LONGEST_TEXT = 65536
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -21,16 +24,29 @@ def receive(path):
             tagged = json.load(file)
     finally:
         os.remove(path)
-    names = sys.modules["__main__"].__dict__
+    values = {}
     for name, value in tagged.items():
-        names[name] = plain(name, value)
+        try:
+            values[name] = proofbox_values.decode(value, strict=True)
+        except proofbox_values.DecodeError as error:
+            raise VariableRefused(json.dumps([name, str(error)])) from None
+    sys.modules["__main__"].__dict__.update(values)
 
 
-def plain(name, tagged):
-    value = proofbox_values.decode(tagged)
-    if isinstance(value, proofbox_values.Opaque):
-        raise TypeError(f"variable {name!r}: {value.text}")
-    return value
+class VariableRefused(Exception):
+    """A variable that can't be made here: a list of its name and the reason, as JSON."""
+
+
+def give(name):
+    """The value of a variable: its text, or the file that has it."""
+    names = sys.modules["__main__"].__dict__
+    if name not in names:
+        raise NameError(f"name {name!r} is not defined")
+    try:
+        text = proofbox_values.dumps(names[name])
+    except proofbox_values.EncodeError as error:
+        raise TypeError(f"variable {name!r} can't be given: {error}") from None
+    return (text, "") if len(text) <= LONGEST_TEXT else ("", write(text))
 
 
 class FinalAnswerException(BaseException):

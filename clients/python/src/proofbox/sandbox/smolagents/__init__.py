@@ -6,7 +6,9 @@ __all__ = ["Tool", "tool"]
 
 
 def __getattr__(name):
-    raise AttributeError(
+    if name.startswith("__"):
+        raise AttributeError(name)
+    raise ImportError(
         f"smolagents.{name} is not available in the sandbox: the source of a tool can use smolagents.Tool and "
         "smolagents.tool there"
     )
