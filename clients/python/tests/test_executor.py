@@ -10,6 +10,7 @@ import PIL.Image
 import pytest
 from scripted_agent import Till, agent_with, area, steps_of
 from smolagents import ActionStep, AgentLogger, CodeAgent, LogLevel, Tool
+from smolagents.default_tools import FinalAnswerTool
 from smolagents.local_python_executor import CodeOutput
 from smolagents.remote_executors import RemotePythonExecutor
 from smolagents.utils import AgentError
@@ -188,6 +189,15 @@ def test_the_agent_s_own_tools_stay_as_they_are(executor: ProofboxExecutor) -> N
     agent.run("task")
     assert type(agent.tools["final_answer"]) is before
     assert agent.tools["final_answer"]("still works") == "still works"
+
+
+def test_other_remote_executors_of_the_process_do_no_harm(executor: ProofboxExecutor) -> None:
+    # What smolagents' E2BExecutor and the like do at the beginning of each run.
+    patched = FinalAnswerTool()
+    RemotePythonExecutor([], AgentLogger(level=LogLevel.OFF))._patch_final_answer_with_exception(patched)
+    assert agent_with(executor, ["final_answer(3)"]).run("task") == 3
+    with pytest.raises(ToolError, match=r"another remote executor"):
+        executor.send_tools({"final_answer": patched})
 
 
 def test_a_final_answer_tool_of_one_s_own(executor: ProofboxExecutor) -> None:

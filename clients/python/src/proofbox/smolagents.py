@@ -8,11 +8,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from . import _reports, _variables, values
@@ -241,6 +242,8 @@ class ProofboxExecutor(RemotePythonExecutor):  # type: ignore[misc]
         for name, tool in tools.items():
             if not isinstance(tool, Tool):
                 raise ToolError(name, f"it is a {type(tool).__name__} that works on this machine, not a Tool")
+            if hasattr(type(tool), "_forward") and type(tool).__name__ == "_FinalAnswerTool":
+                raise ToolError(name, "another remote executor has changed it; give each executor an agent of its own")
         sources = {name: self._source_of(name, tool) for name, tool in tools.items()}
         fingerprint = hashlib.sha256(json.dumps(sources).encode()).hexdigest()
         self._tools = dict(tools)
@@ -256,8 +259,9 @@ class ProofboxExecutor(RemotePythonExecutor):  # type: ignore[misc]
     def _source_of(self, name: str, tool: Any) -> str:
         """The code that defines the tool; raises `ToolError` or `MissingModules`."""
         try:
-            requirements = tool.to_dict()["requirements"]
-            code = str(get_tools_definition_code({name: tool}))
+            with _as_written(type(tool)):
+                requirements = tool.to_dict()["requirements"]
+                code = str(get_tools_definition_code({name: tool}))
         except Exception as error:
             raise ToolError(name, f"its source can't be had: {error}") from error
         missing = [module for module in requirements if not self._is_there(module)]
@@ -290,6 +294,26 @@ class ProofboxExecutor(RemotePythonExecutor):  # type: ignore[misc]
     def get_variable(self, name: str) -> Any:
         """The value of a variable in the sandbox."""
         return self.session.get(name)
+
+
+@contextlib.contextmanager
+def _as_written(kind: type) -> Iterator[None]:
+    """Undoes, for now, what smolagents' own remote executors do to `forward` of an agent's final_answer.
+
+    They leave the source of another method on it, for the rest of the process.
+    """
+    changed = []
+    for owner in kind.__mro__:
+        function = vars(owner).get("forward")
+        source = getattr(function, "__source__", None)
+        if isinstance(source, str) and "def _forward(" in source.split("\n", 1)[0]:
+            changed.append((function, source))
+            del function.__source__  # type: ignore[union-attr]
+    try:
+        yield
+    finally:
+        for function, source in changed:
+            function.__source__ = source  # type: ignore[union-attr]
 
 
 def _top_level(requirement: str) -> str:
