@@ -396,3 +396,14 @@ def test_an_agent_can_be_given_to_another_session(client: proofbox.Client) -> No
             )
             assert branch.run("go on") == 13
         assert executor("x").output == 3
+
+
+def test_an_interpreter_that_had_to_be_restarted_is_told(url: str) -> None:
+    stubborn = "while True:\n    try:\n        while True: pass\n    except BaseException: pass"
+    with ProofboxExecutor(url=url, step_limits={"wall_seconds": 1}) as executor:
+        executor.send_tools({"till": Till()})
+        executor("mine = till(1)\nopen('kept.txt', 'w').write('kept')")
+        said = failing(executor, stubborn)
+        assert "variables, imports and functions of earlier steps are gone" in said
+        assert "Hint: it took too long" in said
+        assert executor("(till(2), 'mine' in globals(), open('kept.txt').read())").output == (2, False, "kept")

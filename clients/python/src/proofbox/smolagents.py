@@ -168,7 +168,10 @@ class ProofboxExecutor(RemotePythonExecutor):  # type: ignore[misc]
         if done.error is not None and done.error.type == self.FINAL_ANSWER_EXCEPTION:
             return CodeOutput(output=self._final_answer(done.error.message), logs=logs, is_final_answer=True)
         if not done.ok:
-            raise AgentError(_reports.for_the_model(done, code), self.logger)
+            words = _reports.for_the_model(done, code)
+            if done.restarted:
+                words += self._equip_again()
+            raise AgentError(words, self.logger)
         return CodeOutput(output=_output(done), logs=logs, is_final_answer=False)
 
     def __call__(self, code_action: str) -> CodeOutput:
@@ -199,15 +202,28 @@ class ProofboxExecutor(RemotePythonExecutor):  # type: ignore[misc]
         """A new session in place of one that has ended. Says so to the model."""
         if not self._session_is_ours:
             raise gone
-        self._session, self._tools_hash = None, ""
-        self.send_variables(self._variables)
-        if self._tools:
-            self.send_tools(self._tools)
+        self._session = None
+        self._send_again()
         return (
             "The sandbox session has ended (it expired, or was deleted), and the code was not run. A new session has "
             "been started: tools are there, but variables, imports, functions and files of earlier steps are gone. "
             "Define again what you need."
         )
+
+    def _equip_again(self) -> str:
+        """What the model is told when the interpreter was lost with its namespace."""
+        self._send_again()
+        return (
+            "\nThe interpreter had to be restarted: tools and files are there, but variables, imports and functions of "
+            "earlier steps are gone. Define again what you need."
+        )
+
+    def _send_again(self) -> None:
+        """Variables and tools, into a namespace that is new."""
+        self._tools_hash = ""
+        self.send_variables(self._variables)
+        if self._tools:
+            self.send_tools(self._tools)
 
     # Packages
 
