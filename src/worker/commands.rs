@@ -82,13 +82,13 @@ impl Commands {
             stdout: out(AskEvent::Stdout),
             stderr: out(AskEvent::Stderr),
         };
-        self.shell(premises, script, limits).await
+        // As `timeout` says it.
+        tokio::time::timeout(limits.wall, self.shell(premises, script, limits)).await.unwrap_or(124)
     }
 
     async fn shell(&self, premises: Premises, script: Script, limits: CellLimits) -> i32 {
         let host = Sandboxed { premises, free: Arc::clone(&self.free), limits };
-        // As `timeout` says it.
-        tokio::time::timeout(limits.wall, shell::run(&host, script)).await.unwrap_or(124)
+        shell::run(&host, script).await
     }
 
     /// Gives a command input; none: there will be no more.
@@ -133,6 +133,7 @@ impl Commander for Commands {
         let (stdout, stderr) = (writer(Output::Stdout), writer(Output::Stderr));
         let CellScript { text, cwd, env } = script;
         let script = Script { text, args: Vec::new(), cwd, env, stdin: Reader::empty(), stdout, stderr };
+        // How long it may take, the call sees to.
         Box::pin(self.shell(premises, script, limits))
     }
 }

@@ -53,6 +53,8 @@ pub fn proofbox(arguments: &[&str]) -> Command {
 pub struct Server {
     child: Mutex<Child>,
     pub url: String,
+    /// Its store, unless the test gives it one.
+    _data: tempfile::TempDir,
 }
 
 impl Server {
@@ -70,6 +72,8 @@ impl Server {
     pub fn start_with(arguments: &[&str], prepare: impl FnOnce(&mut Command)) -> Self {
         let mut command = proofbox(arguments);
         command.args(["serve", "--listen", "127.0.0.1:0"]).stderr(Stdio::piped());
+        let data = tempfile::tempdir().expect("a temporary directory");
+        command.env("PROOFBOX_DATA_DIR", data.path());
         prepare(&mut command);
         let mut child = spawn(command);
         let stderr = child.stderr.take().expect("it was asked to be piped");
@@ -82,7 +86,7 @@ impl Server {
             .expect("the server says where it listens");
         // Read on, so that it never blocks on its log.
         std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| eprintln!("{line}")));
-        Self { child: Mutex::new(child), url: format!("http://{address}") }
+        Self { child: Mutex::new(child), url: format!("http://{address}"), _data: data }
     }
 
     pub fn pid(&self) -> u32 {

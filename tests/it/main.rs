@@ -27,6 +27,7 @@ mod receipts;
 mod recursion;
 mod redteam;
 mod results;
+mod sessions;
 mod suites;
 mod wire;
 mod workers;

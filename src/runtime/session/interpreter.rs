@@ -201,9 +201,7 @@ impl Interpreter {
         let end = match reason {
             // It met the limit, even where it took the interrupt for something to clean up after, and went on.
             Some(Reason::Fuel) => limited(Limit::Fuel, limits.fuel),
-            Some(Reason::Wall) => {
-                limited(Limit::Wall, u64::try_from(limits.wall.as_millis()).unwrap_or(u64::MAX))
-            }
+            Some(Reason::Wall) => limited(Limit::Wall, u64::try_from(limits.wall.as_millis()).unwrap_or(u64::MAX)),
             // What it said itself of how it ended is more than that it was interrupted.
             Some(Reason::Asked) if !lost => End::Exited(i32::from(!finished)),
             _ => guest::end(returned, state, &limits_of(limits, state.limiter.limit())),

@@ -1,0 +1,160 @@
+//! How long sessions live, and where they wait.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::Session;
+use crate::harness::{Server, assert_shows, http};
+use crate::process::eventually_async;
+
+#[tokio::test]
+async fn a_session_ends_when_its_time_is_over() {
+    let session = Session::open_on(Server::shared(), json!({"ttl_seconds": 0.5})).await;
+    eventually_async("it is gone", async || (session.try_call(json!({"code": "1"})).await.0 == 404).then_some(()))
+        .await;
+    let idle = Session::open_on(Server::shared(), json!({"idle_seconds": 1.5})).await;
+    for _ in 0..4 {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert_eq!(idle.value("1").await, 1, "it is used");
+    }
+    eventually_async("it is gone", async || (idle.server.get(&idle.path("")).await.0 == 404).then_some(())).await;
+}
+
+#[tokio::test]
+async fn the_end_of_a_session_can_be_moved() {
+    let session = Session::open_on(Server::shared(), json!({"ttl_seconds": 2})).await;
+    let (status, _) = session.request("PATCH", "", r#"{"ttl_seconds": 600}"#).await;
+    assert_eq!(status, 200);
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    assert_eq!(session.value("1").await, 1);
+    for (body, status) in [(r#"{"ttl_seconds": 1e12}"#, 400), (r#"{"ttl_seconds": -1}"#, 422), ("{}", 400)] {
+        assert_eq!(session.request("PATCH", "", body).await.0, status, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn sessions_are_listed_by_page_and_counted() {
+    let server = Server::start(&["--workers", "1", "--sessions", "5"]);
+    let mut ids = Vec::new();
+    for _ in 0..5 {
+        ids.push(Session::open_on(&server, json!({})).await.id);
+    }
+    let (status, answer) = server.post("/v1/sessions", &json!({})).await;
+    assert_shows(&json!([status, answer]), json!([429, {"error": {"code": "too_many_sessions", "allowed": 5}}]));
+    let (mut seen, mut next) = (Vec::new(), String::new());
+    loop {
+        let (_, text) = server.get(&format!("/v1/sessions?limit=2{next}")).await;
+        let page: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        seen.extend(
+            page["sessions"]
+                .as_array()
+                .expect("a list")
+                .iter()
+                .map(|session| session["id"].as_str().expect("an id").to_owned()),
+        );
+        match page["next"].as_str() {
+            Some(token) => next = format!("&next={token}"),
+            None => break,
+        }
+    }
+    assert_eq!(seen, ids);
+    assert_eq!(server.get("/v1/sessions?limit=0").await.0, 422);
+}
+
+#[tokio::test]
+async fn sessions_beyond_the_budget_wait_on_disk_and_nobody_notices() {
+    let data = tempfile::tempdir().expect("a directory");
+    let budget = (6 << 20).to_string();
+    let server = Server::start(&[
+        "--workers",
+        "1",
+        "--session-memory-bytes",
+        &budget,
+        "--data-dir",
+        data.path().to_str().expect("UTF-8"),
+    ]);
+    let mut sessions = Vec::new();
+    for number in 0..40 {
+        let session = Session::open_on(&server, json!({})).await;
+        session.call(&format!("x = {number}\ng = iter(range({number}, 1000))\nopen('f', 'w').write('{number}')")).await;
+        sessions.push(session);
+    }
+    eventually_async("they fit the budget", async || {
+        (server.metric("proofbox_sessions_memory_bytes").await <= f64::from(6 << 20)).then_some(())
+    })
+    .await;
+    assert!(server.metric("proofbox_sessions_evicted_total").await >= 20.0);
+    for (number, session) in sessions.iter().enumerate() {
+        assert_eq!(
+            session.value("x, next(g), open('f').read()").await,
+            json!({"$type": "tuple", "items": [number, number, number.to_string()]})
+        );
+    }
+    assert!(server.metric("proofbox_sessions_restored_total").await >= 20.0);
+}
+
+#[tokio::test]
+async fn sessions_beyond_the_slots_wait_on_disk() {
+    let data = tempfile::tempdir().expect("a directory");
+    let server =
+        Server::start(&["--workers", "1", "--session-slots", "4", "--data-dir", data.path().to_str().expect("UTF-8")]);
+    let mut sessions = Vec::new();
+    for number in 0..12 {
+        let session = Session::open_on(&server, json!({})).await;
+        session.call(&format!("x = {number}")).await;
+        sessions.push(session);
+    }
+    for (number, session) in sessions.iter().enumerate() {
+        assert_eq!(session.value("x").await, number);
+    }
+    let (status, answer) = sessions[0].post("/fork", json!({"count": 2})).await;
+    assert_eq!(status, 201, "{answer}");
+}
+
+#[tokio::test]
+async fn ended_sessions_give_everything_back() {
+    let data = tempfile::tempdir().expect("a directory");
+    let server = Server::start(&["--workers", "1", "--data-dir", data.path().to_str().expect("UTF-8")]);
+    let round = async || {
+        for _ in 0..40 {
+            let session = Session::open_on(&server, json!({"files": {"f": "x".repeat(100_000)}})).await;
+            session.call("x = 'y' * 3_000_000").await;
+            session.end().await;
+        }
+    };
+    round().await;
+    let before = server.resident_bytes();
+    for _ in 0..5 {
+        round().await;
+    }
+    let grown = server.resident_bytes().saturating_sub(before);
+    assert!(grown < 24 << 20, "{grown} bytes more after 200 sessions");
+    eventually_async("no interpreter is alive", async || {
+        (server.metric("proofbox_instances_live").await <= 1.0).then_some(())
+    })
+    .await;
+    assert_eq!(server.metric("proofbox_sessions_memory_bytes").await, 0.0);
+}
+
+#[tokio::test]
+async fn odd_requests_are_refused_with_the_field() {
+    let server = Server::shared();
+    for (body, status, field) in [
+        (json!({"ttl_seconds": 0}), 422, "ttl_seconds"),
+        (json!({"ttl_seconds": 1e10}), 400, "ttl_seconds"),
+        (json!({"idle_seconds": -3}), 422, "idle_seconds"),
+        (json!({"policy": "none"}), 422, "policy"),
+        (json!({"limits": {"memory_bytes": 1}}), 400, "limits.memory_bytes"),
+        (json!({"env": {"A=B": "c"}}), 422, "env.A=B"),
+        (json!({"unknown": 1}), 400, "unknown"),
+        (json!({"files": {"/dev/null/x": "y"}}), 422, "path"),
+    ] {
+        let (found, answer) = server.post("/v1/sessions", &body).await;
+        assert_eq!((found, answer["error"]["field"].as_str()), (status, Some(field)), "{body}: {answer}");
+    }
+    for path in ["/v1/sessions/nonsense", "/v1/sessions/01a1fed6-8dfd-735a-b65c-f5260b9dcc8d"] {
+        let response = http().get(format!("{}{path}", server.url)).send().await.expect("the server answers");
+        assert_eq!(response.status(), 404);
+    }
+}
