@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Steps of one script: commands, lines, blocks of bytes.
 pub(super) const MAXIMUM_STEPS: u64 = 10_000_000;
+/// Steps that a subshell counts as.
+pub(super) const STEPS_OF_SUBSHELL: u64 = 250;
 /// Steps after which others get their turn.
 const STEPS_A_TURN: u64 = 500;
 /// What one script may hold: variables, trees, lines that are sorted, output that is substituted; bytes.

@@ -7,8 +7,8 @@ use std::ops::Range;
 const MAXIMUM_LENGTH: usize = 64 << 10;
 /// Sizes that compiled expressions are tried with, bytes.
 const SIZES: [usize; 3] = [4 << 10, 32 << 10, 256 << 10];
-/// Size times length of a text, at most: matching takes no longer than in proportion to this, about a second.
-const MAXIMUM_WORK: usize = 1 << 31;
+/// Size times length of a text, at most: matching takes no longer than in proportion to this: a second or two.
+const MAXIMUM_WORK: usize = 1 << 33;
 /// Groups within each other.
 const MAXIMUM_NESTING: u32 = 50;
 

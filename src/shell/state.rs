@@ -306,6 +306,8 @@ impl Shell {
             name if super::programs::is_builtin(name) => format!("bash: line {}: {name}", self.line),
             name => name.to_owned(),
         };
+        // What has run out is noticed at the next step.
+        self.shared.used.step(1).await;
         // There is nobody else to tell.
         let _ = self.streams.stderr.write(format!("{who}: {what}\n").as_bytes()).await;
     }

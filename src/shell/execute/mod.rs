@@ -9,7 +9,7 @@ mod redirect;
 mod simple;
 mod substitute;
 
-use super::bounds::{MAXIMUM_LEVELS, Use};
+use super::bounds::{MAXIMUM_LEVELS, STEPS_OF_SUBSHELL, Use};
 use super::state::{Done, Shared, Shell, Stop};
 use super::streams::pipe;
 use super::syntax::{Chain, Command, Joint, Kind, List, Parser, Pipeline, Trouble};
@@ -111,6 +111,7 @@ impl Shell {
 
     /// A copy for a subshell; none deeper than the stack allows.
     pub(super) async fn subshell(&self) -> Result<Shell, Stop> {
+        self.step(STEPS_OF_SUBSHELL).await?;
         let mut shell = self.clone();
         shell.level += 1;
         shell.loops = 0;

@@ -136,6 +136,15 @@ pub(super) fn run<'a>(shell: &'a mut Shell, name: &'a str, arguments: &'a [Strin
 /// `command`, `builtin`, `exec`: what they name, without functions.
 fn command<'a>(shell: &'a mut Shell, who: &'a str, arguments: &'a [String]) -> BoxFuture<'a, Done> {
     Box::pin(async move {
+        shell.deeper().await?;
+        let done = named(shell, who, arguments).await;
+        shell.level -= 1;
+        done
+    })
+}
+
+fn named<'a>(shell: &'a mut Shell, who: &'a str, arguments: &'a [String]) -> BoxFuture<'a, Done> {
+    Box::pin(async move {
         match arguments {
             [] => Ok(0),
             [flag, names @ ..] if who == "command" && (flag == "-v" || flag == "-V") => {

@@ -1,6 +1,7 @@
 //! The shell as a whole: what scripts say, against the real bash and by itself.
 
 mod behaviour;
+mod bounds;
 mod oracle;
 
 use super::{Host, PythonStart, Reader, Script, Writer, run};
