@@ -8,6 +8,7 @@ import io
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import types
@@ -82,9 +83,8 @@ def _exchange(kind, message, *rest):
     return 17, (done.returncode, done.stdout, done.stderr), []
 
 
-def serve():
-    requests, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
-    events = []
+def _set_up(events):
+    """A host, and of the environment, which is WebAssembly's, only what sessions and programs ask of it."""
     host = types.ModuleType("_proofbox")
     host.post = lambda message, reduce=None: events.append(message)
     host.attempt = lambda *told: None
@@ -92,30 +92,87 @@ def serve():
     sys.modules["_proofbox"] = host
     sys.meta_path.insert(0, _Guest)
     sys.meta_path.append(_Library)
-    # Of the environment, which is WebAssembly's, only what sessions ask of it.
     environment = types.ModuleType("_proofbox_environment")
     environment.start = lambda variables, seed: os.environ.update(variables)
     sys.modules["_proofbox_environment"] = environment
-    sys.stdin = open(os.devnull)
-    sys.stdout = sys.__stdout__ = io.TextIOWrapper(io.BufferedWriter(_Stream("stdout", events)), "utf-8", "backslashreplace", write_through=True)
-    sys.stderr = sys.__stderr__ = io.TextIOWrapper(io.BufferedWriter(_Stream("stderr", events)), "utf-8", "backslashreplace", write_through=True)
     sys.modules["__main__"] = types.ModuleType("__main__")
     sys.modules["__main__"].__builtins__ = builtins
+
+
+def _streams(events):
+    sys.stdin = open(os.devnull)
+    for name in ("stdout", "stderr"):
+        stream = io.TextIOWrapper(io.BufferedWriter(_Stream(name, events)), "utf-8", "backslashreplace", write_through=True)
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+
+
+class _Interrupts:
+    """Raises KeyboardInterrupt in a cell, some time after its beginning."""
+
+    def __init__(self):
+        self._armed = False
+        signal.signal(signal.SIGALRM, self._fire)
+
+    def _fire(self, *signal_and_frame):
+        if self._armed:
+            self._armed = False
+            raise KeyboardInterrupt
+
+    def during(self, seconds, function, *arguments):
+        """-1 when it came before the cell's first line or after its last one, as the guest's C has it."""
+        try:
+            self._armed = True
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+            ended = function(*arguments)
+            self._armed = False
+        except KeyboardInterrupt:
+            ended = -1
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        return ended
+
+
+def serve():
+    requests, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
+    events = []
+    _set_up(events)
+    _streams(events)
+    interrupts = _Interrupts()
 
     import _proofbox_session as session
 
     session.prepare()
-    first = True
+    defaults = {"env": {}, "cell_env": {}, "cwd": None, "seed": None, "value": False}
     for number, line in enumerate(requests, 1):
         asked = json.loads(line)
-        request = {"cell": asked["code"].encode("utf-8", "surrogatepass"), "number": number, "env": {}, "cell_env": asked.get("env", {})}
-        request |= {"cwd": asked.get("cwd") if first else None, "seed": None, "value": False}
-        first = False
-        code = session.cell(request)
-        answers.write(json.dumps({"code": code, "events": events}, default=repr) + "\n")
+        after, code = asked.pop("interrupt_after", None), asked.pop("code")
+        request = {"cell": code.encode("utf-8", "surrogatepass"), "number": number, **defaults, **asked}
+        ended = session.cell(request) if after is None else interrupts.during(after, session.cell, request)
+        answers.write(json.dumps({"code": ended, "events": events}, default=repr) + "\n")
         answers.flush()
         events.clear()
 
 
+def run_program(arguments):
+    """As `python3 ARGUMENTS`, with this process's own streams."""
+    _set_up([])
+
+    import _proofbox_program as program
+
+    set_up = program._set_up
+    program._set_up = lambda line, words: (set_up(line, words), sys.path.extend(_Library.path))
+    code = program.run({"program": arguments, "env": {}, "cwd": None, "seed": None})
+    if not sys.stdout.closed:
+        sys.stdout.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    serve()
+    if sys.argv[1:2] == ["program"]:
+        run_program(sys.argv[2:])
+    try:
+        serve()
+    except BaseException:
+        import traceback
+
+        os.write(2, traceback.format_exc().encode())

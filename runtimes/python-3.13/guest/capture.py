@@ -57,23 +57,22 @@ class capture_output:  # as it is known
         self.stdout, self.stderr, self.display = stdout, stderr, display
 
     def __enter__(self):
-        self._streams, self._hook = (sys.stdout, sys.stderr), sys.displayhook
-        stdout = stderr = outputs = None
+        stdout = io.StringIO() if self.stdout else None
+        stderr = io.StringIO() if self.stderr else None
+        outputs = [] if self.display else None
+        # First of all, so that it can be undone wherever an interrupt comes (session.py).
+        display.capturing.append((outputs, sys.stdout, sys.stderr, sys.displayhook))
         if self.stdout:
-            stdout = sys.stdout = io.StringIO()
+            sys.stdout = stdout
         if self.stderr:
-            stderr = sys.stderr = io.StringIO()
+            sys.stderr = stderr
         if self.display:
-            outputs = []
-            display.capturing.append(outputs)
             sys.displayhook = self._capture
         return CapturedIO(stdout, stderr, outputs)
 
     def __exit__(self, *error):
-        sys.stdout, sys.stderr = self._streams
-        if self.display:
-            display.capturing.pop()
-            sys.displayhook = self._hook
+        if display.capturing:
+            display.end_capture()
 
     @staticmethod
     def _capture(value):

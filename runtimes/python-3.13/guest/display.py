@@ -33,7 +33,7 @@ _encode_any = json.JSONEncoder(default=str).encode
 
 # What a session's user has registered: format -> class -> function.
 registered = {}
-# Where displays go while `%%capture` runs: lists, the innermost last.
+# What `%%capture` has replaced while it runs, the innermost last: (list for displays or None, stdout, stderr, hook).
 capturing = []
 # Whether there is somebody to show bundles to; else they are printed.
 session = False
@@ -204,8 +204,10 @@ def complain(error):
 def post(bundle, main=False):
     """A bundle of texts, after what was printed before it."""
     if capturing and not main:
-        capturing[-1].append(bundle)
-        return
+        taken_by = next((outputs for outputs, *_ in reversed(capturing) if outputs is not None), None)
+        if taken_by is not None:
+            taken_by.append(bundle)
+            return
     bundle = {exact(mime): data for mime, data in bundle.items() if isinstance(mime, str) and type(data) is str}
     if not bundle:
         return
@@ -214,6 +216,12 @@ def post(bundle, main=False):
         return
     flush()
     _proofbox.post(("display", bundle, main))
+
+
+def end_capture():
+    """Puts back what the innermost capture has replaced."""
+    _, sys.stdout, sys.stderr, sys.displayhook = capturing[-1]
+    capturing.pop()
 
 
 def exact(text):

@@ -66,6 +66,8 @@ def cell(request):
     """Runs a cell; 1 when it raised. It never ends the interpreter."""
     try:
         try:
+            if _borrowed or display.capturing:
+                _tidy_up()
             if main is None:
                 _begin(request)
             if request["env"]:
@@ -74,16 +76,23 @@ def cell(request):
                 _set_variables(request["cell_env"])
             _run(str(request["cell"], "utf-8", "replace"), request["number"], request["value"])
         finally:
-            if _borrowed:
-                _restore_variables()
+            if _borrowed or display.capturing:
+                _tidy_up()
             display.flush()
     except BaseException as error:
+        # Where an interrupt came in between; or else at the next cell's beginning.
+        if _borrowed or display.capturing:
+            _tidy_up()
         _tell(error)
-        # Where an interrupt came in between.
-        if _borrowed:
-            _restore_variables()
         return 1
     return 0
+
+
+def _tidy_up():
+    """What was meant for one cell ends with it."""
+    while display.capturing:
+        display.end_capture()
+    _restore_variables()
 
 
 def _begin(request):
@@ -391,7 +400,10 @@ def _in_short(error):
 def _told(error):
     name = display.exact(tracebacks.name_of(error))
     tracebacks.realise(error)
-    failure, _, _, line, frames, *_ = report.describe(error)
+    try:
+        failure, _, _, line, frames, *_ = report.describe(error)
+    except Exception:  # its class answers with errors of its own
+        failure, line, frames = "exception", None, []
     try:
         text = tracebacks.text_of(error)
     except Exception as another:
