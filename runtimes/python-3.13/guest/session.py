@@ -382,13 +382,17 @@ def _tell(error):
             break
         except BaseException as another:
             error = another
-    try:
-        _proofbox.post(message or _in_short(error))
-    except KeyboardInterrupt:
-        pass  # all is told
-    except BaseException:
-        # Something in it is no plain data.
-        _proofbox.post(_in_short(error))
+    # In one step of the interpreter's, so that it is known whether an interrupt came before or after.
+    told = []
+    while not told:
+        try:
+            told.extend(map(_proofbox.post, (message or _in_short(error),)))
+        except KeyboardInterrupt:
+            pass
+        except BaseException:
+            if message is None:
+                return
+            message = None  # something in it is no plain data
 
 
 def _in_short(error):
