@@ -4,7 +4,13 @@
     python oracle.py --server http://127.0.0.1:8080     against a running service
     python oracle.py --native                           against the guest's Python, run natively
 
-Needs what requirements.txt pins. Exits with 1 on any difference that differences.toml does not explain, and on any
+Needs what requirements.txt pins, and for both the same Python: that of the guest, which the runtime's recipe also builds for
+this machine:
+
+    python3 -m pip install --require-hashes --no-deps --only-binary=:all: --python-version 3.13 --target SITE -r requirements.txt
+    PYTHONPATH=SITE BUILD/native/python oracle.py --server URL
+
+Exits with 1 on any difference that differences.toml does not explain, and on any
 explanation that is not needed."""
 
 import argparse
@@ -173,7 +179,7 @@ class Session:
         shown = answer["displays"]
         error = answer["error"]
         return {
-            "result": next((each["data"] for each in shown if each["is_main_result"]), None),
+            "result": next((each["data"] for each in reversed(shown) if each["is_main_result"]), None),
             "displays": [each["data"] for each in shown if not each["is_main_result"]],
             "error": error and [error["type"], error["message"]],
             "stdout": answer["stdout"], "stderr": answer["stderr"],

@@ -78,6 +78,7 @@ class InteractiveShell:
     """A notebook's shell."""
 
     colors = "nocolor"
+    ast_node_interactivity = "last_expr"  # or "all"
     events = _Events()
     config = {}
 

@@ -198,9 +198,22 @@ def _nothing(shell, text, body=None):
     """Is accepted, and does nothing here."""
 
 
-for _name in "autoreload autosave aimport colors load_ext reload_ext unload_ext matplotlib pylab pdb gui config doctest_mode logstart logstop rehashx automagic".split():
+for _name in "autoreload autosave aimport colors load_ext reload_ext unload_ext matplotlib pylab pdb gui doctest_mode logstart logstop rehashx automagic".split():
     LINE[_name] = _nothing
 _nothing._of_the_shell = True
+
+
+@line("config", expand=False)
+def config(shell, text):
+    """Of what can be set elsewhere only what is shown of a cell means something here."""
+    import ast
+
+    name, _, value = text.partition("=")
+    if name.strip() == "InteractiveShell.ast_node_interactivity":
+        try:
+            shell.ast_node_interactivity = ast.literal_eval(value.strip())
+        except (SyntaxError, ValueError):
+            shell.ast_node_interactivity = value.strip()
 
 
 @line("xmode")

@@ -198,6 +198,10 @@ def _compile(source, name, number):
         _remember(number, python)
     body = tree.body
     last = None
+    if shell.ast_node_interactivity == "all":
+        # Each expression is shown, as at Python's own prompt.
+        tree = ast.Interactive(body)
+        return compile(tree, name, "single", flags, dont_inherit=True) if body else None, None
     if body and type(body[-1]) is ast.Expr and not (";" in python and _is_silenced(python, body[-1])):
         last = compile(ast.Expression(body.pop().value), name, "eval", flags, dont_inherit=True)
     code = compile(tree, name, "exec", flags, dont_inherit=True) if body else None
