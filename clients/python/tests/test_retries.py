@@ -114,7 +114,7 @@ def test_what_changes_something_is_never_repeated_when_it_may_have_been_carried_
 def test_a_service_that_is_not_there(kind: Any) -> None:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
-    with pytest.raises(proofbox.ConnectionFailed, match="can't be reached") as failed:
+    with pytest.raises(proofbox.ConnectionFailed, match=f"at {url}/ can't be reached") as failed:
         kind(url).call("session")
     assert not failed.value.may_have_run
 

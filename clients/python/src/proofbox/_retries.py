@@ -71,7 +71,9 @@ class Attempts:
         wait = self._wait(None)
         if wait is not None and (before or self._call.repeatable) and not isinstance(error, httpx.UnsupportedProtocol):
             return wait
-        raise broken(error, f"{self._call.method} {self._call.path}", may_have_run=not before) from error
+        failed = broken(error, f"{self._call.method} {self._call.path}", may_have_run=not before)
+        # Where nothing was sent, httpx's own story adds nothing.
+        raise failed from (None if before else error)
 
     def after_refusal(self, error: ServiceError) -> float:
         """Seconds to wait before the next try; raises the refusal when there is none."""
@@ -100,8 +102,16 @@ def broken(error: httpx.HTTPError, what: str, *, may_have_run: bool) -> Connecti
     if may_have_run:
         text = f"the connection broke during {what}: {_words(error)}"
     else:
-        text = f"{what}: the service can't be reached: {_words(error)}"
+        where = f" at {error.request.url.copy_with(path='/', query=None)}" if _has_request(error) else ""
+        text = f"{what}: the service{where} can't be reached: {_words(error)}"
     return ConnectionFailed(text, may_have_run=may_have_run)
+
+
+def _has_request(error: httpx.HTTPError) -> bool:
+    try:
+        return error.request is not None
+    except RuntimeError:
+        return False
 
 
 def _words(error: Exception) -> str:
