@@ -18,7 +18,7 @@ with proofbox.Client() as client, client.session(ttl_seconds=600) as session:
     print(done.error.type, "at line", done.error.line, "- total is", session.get("total"))
 
     # Output while the code runs.
-    session.run("for n in range(3): print('step', n)", on_stdout=lambda text: print("live:", text, end=""))
+    session.run("for n in range(3): print('step', n)", on_stdout=lambda text: print(text, end=""))
 
     # Files.
     session.files.write("data/in.csv", "x,y\n1,2\n")
