@@ -251,6 +251,32 @@ def test_lines_end_at_a_line_feed_alone(kind: Any) -> None:
     assert (answers[0].stdout, report.items) == (odd, 1)
 
 
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"code": "session_not_found", "message": "gone"}, proofbox.SessionNotFound),
+        ({"code": "busy", "message": "full"}, proofbox.Busy),
+        ({"code": "limit_above_ceiling", "message": "m", "field": "limits.fuel"}, proofbox.InvalidRequest),
+        ({"code": "internal_error", "message": "m"}, proofbox.InternalError),
+        (None, proofbox.ServiceError),
+    ],
+)
+def test_an_error_of_the_service_within_a_stream(kind: Any, fields: Any, error: type[Exception]) -> None:
+    said = lines({"type": "begin"}, {"type": "stdout", "text": "x"}, {"type": "failed", "error": fields})
+    info = answer(200, {"id": "s", "state": "idle"})
+    with ScriptedService(info, said) as service, pytest.raises(error):
+        if kind is Sync:
+            proofbox.Client(service.url).get_session("s").run("1", on_stdout=lambda text: None)
+        else:
+
+            async def once() -> None:
+                async with proofbox.AsyncClient(service.url) as client:
+                    session = await client.get_session("s")
+                    await session.run("1", on_stdout=lambda text: None)
+
+            anyio.run(once)
+
+
 def test_a_suite_that_is_cut_is_an_error(kind: Any) -> None:
     for cut in (True, False):
         with ScriptedService(lines({"id": "1", "status": "ok"}, cut=cut)) as service:

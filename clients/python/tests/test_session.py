@@ -139,7 +139,7 @@ def test_events(session: proofbox.Session) -> None:
         with pytest.raises(RuntimeError, match="has not ended"):
             _ = events.answer
         kinds = [event.type for event in events]
-    assert kinds == ["stdout", "error", "end"]
+    assert [kind for kind in kinds if kind != "begin"] == ["stdout", "error", "end"]
     assert events.answer.error is not None
     assert events.answer.error.type == "ZeroDivisionError"
     assert session.stream("1 + 1").finish().result == 2
@@ -154,7 +154,7 @@ def test_a_long_silence_is_bridged(session: proofbox.Session) -> None:
 def test_leaving_a_stream_interrupts_the_code(session: proofbox.Session) -> None:
     session.run("n = 0")
     with session.stream("while True:\n    n += 1\n    if n == 1: print('begun', flush=True)") as events:
-        assert next(iter(events)).text == "begun\n"
+        assert next(event for event in events if event.type == "stdout").text == "begun\n"
     begun = time.monotonic()
     assert session.run("n > 0").check().result is True
     assert time.monotonic() - begun < 10
@@ -315,7 +315,8 @@ def test_the_same_in_an_event_loop(url: str) -> None:
                 done = await session.run("print('a')\n7", on_stdout=out.append)
                 assert ("".join(out), done.result) == ("a\n", 7)
                 async with session.stream("print('b')") as events:
-                    assert [event.type async for event in events] == ["stdout", "end"]
+                    kinds = [event.type async for event in events]
+                    assert [kind for kind in kinds if kind != "begin"] == ["stdout", "end"]
                     assert events.answer.ok
                 await session.set(y=(1, b"2"))
                 assert await session.get("y") == (1, b"2")

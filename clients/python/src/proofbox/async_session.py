@@ -10,7 +10,7 @@ from typing import Any, Literal
 from . import _calls, _variables
 from ._async_transport import AsyncLineStream, AsyncTransport
 from ._opening import Opening
-from .errors import ConnectionFailed, DeadlineExceeded, NotFound
+from .errors import ConnectionFailed, DeadlineExceeded, NotFound, error_within
 from .options import CellOptions, Unpack
 from .types import Checkpoint, Display, Entry, Event, Execution, FileEvent, SessionInfo
 
@@ -244,6 +244,9 @@ class AsyncCellStream:
             if self._deadline is not None and time.monotonic() > self._deadline:
                 await self.close()
                 raise DeadlineExceeded(f"the code was not done within {self._timeout:g} seconds, and is interrupted")
+            if line.get("type") == "failed":
+                await self.close()
+                raise error_within(line.get("error"))
             event = Event.of(line)
             if event.type == "keepalive":
                 continue

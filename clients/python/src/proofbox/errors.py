@@ -142,6 +142,41 @@ _BY_STATUS: dict[int, type[ServiceError]] = {
 }
 
 
+# An error that comes within an answer has no status of its own.
+_BY_CODE: dict[str, type[ServiceError]] = {
+    "session_not_found": SessionNotFound,
+    "not_found": NotFound,
+    "busy": Busy,
+    "too_large": TooLarge,
+    "draining": Unavailable,
+    "not_ready": Unavailable,
+    "internal_error": InternalError,
+}
+
+
+def error_within(fields: Any) -> ServiceError:
+    """The error that the service tells of in the middle of an answer."""
+    known = fields if isinstance(fields, dict) else {}
+    code = str(known.get("code", "failed"))
+    kind = _BY_CODE.get(code, InvalidRequest if known.get("field") else ServiceError)
+    return _made(kind, known, code, str(known.get("message") or "the service failed"), 200, known.get("retry_after"))
+
+
+def _made(
+    kind: type[ServiceError], fields: dict[str, Any], code: str, message: str, status: int, retry_after: float | None
+) -> ServiceError:
+    return kind(
+        message,
+        status=status,
+        code=code,
+        field=fields.get("field"),
+        asked=fields.get("asked"),
+        allowed=fields.get("allowed"),
+        retry_after=retry_after,
+        raw=fields,
+    )
+
+
 def service_error(status: int, body: bytes, retry_after: float | None) -> ServiceError:
     """The error that an answer of this status stands for, also where its body is not the service's."""
     try:
@@ -154,13 +189,4 @@ def service_error(status: int, body: bytes, retry_after: float | None) -> Servic
     kind = _BY_STATUS.get(status, InternalError if status >= 500 else InvalidRequest)
     if code == "session_not_found":
         kind = SessionNotFound
-    return kind(
-        message,
-        status=status,
-        code=code,
-        field=fields.get("field"),
-        asked=fields.get("asked"),
-        allowed=fields.get("allowed"),
-        retry_after=retry_after,
-        raw=fields,
-    )
+    return _made(kind, fields, code, message, status, retry_after)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from . import _calls, _variables
 from ._transport import LineStream, Transport
-from .errors import ConnectionFailed, DeadlineExceeded, NotFound
+from .errors import ConnectionFailed, DeadlineExceeded, NotFound, error_within
 from .options import CellOptions, Unpack
 from .types import Checkpoint, Display, Entry, Event, Execution, FileEvent, SessionInfo
 
@@ -235,6 +235,9 @@ class CellStream:
             if self._deadline is not None and time.monotonic() > self._deadline:
                 self.close()
                 raise DeadlineExceeded(f"the code was not done within {self._timeout:g} seconds, and is interrupted")
+            if line.get("type") == "failed":
+                self.close()
+                raise error_within(line.get("error"))
             event = Event.of(line)
             if event.type == "keepalive":
                 continue

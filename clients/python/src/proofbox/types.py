@@ -356,7 +356,7 @@ class FileEvent(Record):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Event(Record):
-    """Something that a running cell did. `type`: stdout, stderr, display, error, end."""
+    """Something that a running cell did. `type`: begin, stdout, stderr, display, error, end."""
 
     type: str = ""
     text: str = ""
@@ -364,6 +364,7 @@ class Event(Record):
     is_main_result: bool = False
     error: SnippetError | None = None
     answer: Execution | None = None
+    execution_count: int | None = None
 
     PARTS: ClassVar[Parts] = {"error": SnippetError, "answer": Execution}
 
