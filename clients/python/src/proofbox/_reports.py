@@ -32,11 +32,16 @@ def for_the_model(done: Execution, code: str) -> str:
 
 
 def _place(error: SnippetError, code: str) -> str:
-    if error.line is None:
+    """The line of the step itself, also where what it called failed: a tool, or a function of an earlier step."""
+    line = error.line
+    if error.traceback:
+        step = error.traceback[0].file
+        line = [frame.line for frame in error.traceback if frame.file == step][-1]
+    if line is None:
         return ""
     lines = code.splitlines()
-    source = lines[error.line - 1].strip() if 0 < error.line <= len(lines) else ""
-    return f" at line {error.line}" + (f", `{source}`" if source else "")
+    source = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+    return f" at line {line}" + (f", `{source}`" if source else "")
 
 
 def _frames(error: SnippetError) -> str:
