@@ -1,5 +1,6 @@
 //! Bytes to types and back: the route table and the layer stack, in order, and nothing else.
 
+mod e2b;
 mod error;
 mod extract;
 mod ops;
@@ -54,6 +55,7 @@ pub fn router(service: Arc<Service>, body_bytes: usize, draining: Draining) -> R
         .route("/v1/scan", post(v1::scan::scan))
         .route("/v1/suites", post(v1::suites::suites))
         .merge(v1::sessions::routes())
+        .merge(e2b::routes(&shared))
         .route("/v1/runtime", get(v1::runtime::runtime))
         .route("/v1/policies", get(v1::policies::policies))
         .route("/v1/evaluators/presets", get(v1::evaluators::presets))
@@ -67,6 +69,7 @@ pub fn router(service: Arc<Service>, body_bytes: usize, draining: Draining) -> R
         .layer(DefaultBodyLimit::max(body_bytes))
         .layer(from_fn(move |request, next| refuse_announced_excess(body_bytes, request, next)))
         .layer(from_fn_with_state(shared.clone(), refuse_when_draining))
+        .layer(from_fn(e2b::in_its_words))
         .layer(from_fn_with_state(shared.clone(), count))
         // A panic is our failure: the client hears so, and the next request is served.
         .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| ApiError::internal().into_response()))

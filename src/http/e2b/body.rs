@@ -1,0 +1,42 @@
+//! Bodies and queries of this dialect: unknown fields are passed over, as its servers do.
+
+use axum::body::{Body, Bytes};
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{FromRequest, Request};
+use axum::http::{StatusCode, Uri};
+use serde::de::DeserializeOwned;
+
+use super::error::{E2bError, Kind};
+use crate::http::extract::Object;
+
+/// A whole body, up to the service's limit.
+pub async fn whole(request: Request<Body>) -> Result<Bytes, E2bError> {
+    Bytes::from_request(request, &()).await.map_err(|rejection| match &rejection {
+        BytesRejection::FailedToBufferBody(failed) if failed.status() == StatusCode::PAYLOAD_TOO_LARGE => too_large(),
+        _ => E2bError::new(Kind::Bad, "the request body could not be read"),
+    })
+}
+
+/// What is told of a body that is too large.
+pub fn too_large() -> E2bError {
+    E2bError::new(Kind::TooLarge, "the request body is larger than this service accepts")
+}
+
+/// A JSON object; no body at all is an empty one.
+pub async fn json<T: DeserializeOwned>(request: Request<Body>) -> Result<T, E2bError> {
+    parse(&whole(request).await?)
+}
+
+/// The same of bytes.
+pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, E2bError> {
+    let bytes = if bytes.trim_ascii().is_empty() { b"{}" } else { bytes };
+    let Object(value) = serde_json::from_slice(bytes)
+        .map_err(|error| E2bError::new(Kind::Bad, format!("the request body is not what is expected: {error}")))?;
+    Ok(value)
+}
+
+/// A parameter of the query, decoded.
+pub fn parameter(uri: &Uri, name: &str) -> Option<String> {
+    let pairs = url::form_urlencoded::parse(uri.query().unwrap_or("").as_bytes());
+    pairs.into_iter().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+}

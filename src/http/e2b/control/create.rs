@@ -1,0 +1,183 @@
+//! `POST /v2/sandboxes`, and the older `POST /sandboxes`
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::super::error::{E2bError, Kind};
+use super::super::{E2b, body};
+use super::{check_env, check_size, domain, key, lifetime, sandbox_json};
+use crate::domain::grant::{AskedLimits, Ceiling};
+use crate::domain::ids::CheckpointId;
+use crate::service::{OnExpiry, SessionAsked, SessionError, SessionInfo};
+
+/// How long a sandbox lives where the client does not say.
+const DEFAULT_TIMEOUT: u64 = 300;
+/// Metadata of one sandbox, in bytes.
+const MOST_METADATA: usize = 64 << 10;
+/// The templates that SDKs ask for by themselves: they mean the one that there is.
+const TEMPLATES: [&str; 2] = ["base", "code-interpreter-v1"];
+/// What a sandbox may use of memory, where the policy lets it.
+const MEMORY_BYTES: u64 = 512 << 20;
+
+/// `NewSandbox`; what it says beside this has no meaning here.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NewSandbox {
+    #[serde(rename = "templateID")]
+    template_id: String,
+    #[serde(default)]
+    timeout: Option<u64>,
+    #[serde(default)]
+    metadata: Option<BTreeMap<String, String>>,
+    #[serde(default)]
+    env_vars: Option<BTreeMap<String, String>>,
+    #[serde(default)]
+    auto_pause: Option<bool>,
+    #[serde(default)]
+    auto_resume: Option<AutoResume>,
+    #[serde(default)]
+    volume_mounts: Option<Vec<Value>>,
+}
+
+#[derive(Deserialize)]
+struct AutoResume {
+    #[serde(default)]
+    enabled: bool,
+}
+
+/// Makes a sandbox.
+pub async fn create(State(e2b): State<E2b>, request: Request) -> Result<(StatusCode, Json<Value>), E2bError> {
+    let headers = request.headers().clone();
+    let domain = domain(&headers, request.uri());
+    let api_key = key(&headers)?;
+    let again = idempotency_key(&headers)?.map(|again| format!("{api_key} {again}"));
+    let asked = asked_of(body::json(request).await?)?;
+    let asked = SessionAsked { limits: limits(&e2b)?, ..asked };
+    let info = match again {
+        None => open(&e2b, asked).await?,
+        Some(again) => {
+            let place = e2b.memory.made_for(again);
+            let mut made = place.lock().await;
+            match made.map(|id| e2b.shared.service.session_info(id)) {
+                Some(Ok(info)) => info,
+                Some(Err(_)) | None => {
+                    let info = open(&e2b, asked).await?;
+                    *made = Some(info.id);
+                    info
+                }
+            }
+        }
+    };
+    Ok((StatusCode::CREATED, Json(sandbox_json(&info, &domain))))
+}
+
+async fn open(e2b: &E2b, asked: SessionAsked) -> Result<SessionInfo, E2bError> {
+    e2b.memory.tidy(&e2b.shared.service);
+    let template = asked.template.clone();
+    e2b.shared.service.open_session(asked).await.map_err(|error| match error {
+        SessionError::NoCheckpoint => unknown(&template),
+        error => error.into(),
+    })
+}
+
+fn unknown(template: &str) -> E2bError {
+    let template: String = template.chars().take(100).collect();
+    E2bError::new(
+        Kind::NotFound,
+        format!("template '{template}' not found: there are base, code-interpreter-v1 and snapshots"),
+    )
+}
+
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, E2bError> {
+    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+    let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    match value.to_str() {
+        Ok(text) if (1..=255).contains(&text.len()) && text.bytes().all(is_allowed) => Ok(Some(text)),
+        _ => Err(E2bError::new(Kind::Bad, "Idempotency-Key has 1 to 255 of a-z, 0-9 and -")),
+    }
+}
+
+fn asked_of(new: NewSandbox) -> Result<SessionAsked, E2bError> {
+    let template = new.template_id;
+    let from_checkpoint = if TEMPLATES.contains(&template.as_str()) {
+        None
+    } else {
+        Some(CheckpointId::parse(&template).ok_or_else(|| unknown(&template))?)
+    };
+    if new.volume_mounts.is_some_and(|mounts| !mounts.is_empty()) {
+        return Err(E2bError::new(Kind::Bad, "this service has no volumes"));
+    }
+    let (labels, env) = (new.metadata.unwrap_or_default(), new.env_vars.unwrap_or_default());
+    check_size("metadata", &labels, MOST_METADATA)?;
+    check_env(&env)?;
+    if from_checkpoint.is_some() && !env.is_empty() {
+        return Err(E2bError::new(Kind::Bad, "a snapshot has its own environment: envVars can't be given with it"));
+    }
+    let timeout: Duration = lifetime(new.timeout.unwrap_or(DEFAULT_TIMEOUT))?;
+    Ok(SessionAsked {
+        env: env.into_iter().collect(),
+        ttl: Some(timeout),
+        labels,
+        from_checkpoint,
+        on_expiry: if new.auto_pause.unwrap_or(false) { OnExpiry::Pause } else { OnExpiry::End },
+        auto_resume: new.auto_resume.is_some_and(|auto| auto.enabled),
+        template,
+        ..SessionAsked::default()
+    })
+}
+
+/// What clients of this dialect count with: they set time limits themselves, and end a call by going away.
+fn limits(e2b: &E2b) -> Result<AskedLimits, E2bError> {
+    let policies = e2b.shared.service.policies();
+    let pack = policies.pack("default").map_err(SessionError::from)?;
+    let Ceiling { least, most, .. } = pack.ceiling;
+    Ok(AskedLimits {
+        fuel: Some(most.fuel),
+        wall_seconds: Some(most.wall.as_secs_f64()),
+        memory_bytes: Some(MEMORY_BYTES.clamp(least.memory_bytes, most.memory_bytes)),
+        output_bytes: Some(most.output_bytes),
+        files_bytes: Some(most.files_bytes),
+        files_count: Some(most.files_count),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn asked(request: Value) -> Result<SessionAsked, E2bError> {
+        asked_of(serde_json::from_value(request).expect("a request"))
+    }
+
+    #[test]
+    fn a_request_means_a_session_with_the_same_life() {
+        let made = asked(json!({"templateID": "base", "timeout": 60, "metadata": {"a": "b"}, "envVars": {"X": "1"},
+            "autoPause": true, "autoResume": {"enabled": true}, "allow_internet_access": true, "mcp": null}))
+        .expect("right");
+        assert_eq!(made.ttl, Some(Duration::from_secs(60)));
+        assert_eq!((made.on_expiry, made.auto_resume), (OnExpiry::Pause, true));
+        assert_eq!(made.labels, BTreeMap::from([("a".to_owned(), "b".to_owned())]));
+        assert_eq!(made.env, [("X".to_owned(), "1".to_owned())]);
+        let silent = asked(json!({"templateID": "code-interpreter-v1"})).expect("right");
+        assert_eq!(silent.ttl, Some(Duration::from_secs(DEFAULT_TIMEOUT)));
+        assert_eq!((silent.on_expiry, silent.auto_resume), (OnExpiry::End, false));
+    }
+
+    #[test]
+    fn what_can_not_be_is_refused_with_the_status_that_clients_know() {
+        let kind = |request| asked(request).expect_err("wrong").kind();
+        assert_eq!(kind(json!({"templateID": "no-such"})), Kind::NotFound);
+        assert_eq!(kind(json!({"templateID": "base", "timeout": 10_000_000})), Kind::Bad);
+        assert_eq!(kind(json!({"templateID": "base", "envVars": {"A=B": "1"}})), Kind::Bad);
+        assert_eq!(kind(json!({"templateID": "base", "metadata": {"a": "x".repeat(MOST_METADATA)}})), Kind::Bad);
+        assert_eq!(kind(json!({"templateID": "base", "volumeMounts": [{"name": "v", "path": "/v"}]})), Kind::Bad);
+    }
+}

@@ -1,0 +1,58 @@
+//! What sandboxes take.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, Uri};
+use serde_json::{Map, Value, json};
+
+use super::super::body::parameter;
+use super::super::error::E2bError;
+use super::super::{E2b, time};
+use super::{key, sandbox_id};
+use crate::domain::ids::SessionId;
+use crate::service::{SessionInfo, SessionState};
+
+/// Sandboxes in one question.
+const MOST: usize = 100;
+
+fn metric(info: &SessionInfo) -> Value {
+    let now = jiff::Timestamp::now();
+    json!({
+        "timestamp": time(now),
+        "timestampUnix": now.as_second(),
+        "cpuCount": 1,
+        // An interpreter has one thread: it works, or it does not.
+        "cpuUsedPct": if info.state == SessionState::Busy { 100.0 } else { 0.0 },
+        "memUsed": info.footprint.memory_bytes,
+        "memTotal": info.limits.memory_bytes,
+        "memCache": 0,
+        "diskUsed": info.footprint.files_bytes,
+        "diskTotal": info.limits.files_bytes,
+    })
+}
+
+/// Of one sandbox, now: no past is kept.
+pub async fn of_one(
+    State(e2b): State<E2b>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Result<Json<Vec<Value>>, E2bError> {
+    key(&headers)?;
+    let info = e2b.shared.service.session_info(sandbox_id(&id)?)?;
+    let now = jiff::Timestamp::now().as_second();
+    let seconds = |name| parameter(&uri, name).and_then(|text| text.parse::<i64>().ok());
+    let is_asked_for = seconds("start").is_none_or(|start| start <= now) && seconds("end").is_none_or(|end| end >= now);
+    let is_alive = info.state != SessionState::Paused;
+    Ok(Json(if is_asked_for && is_alive { vec![metric(&info)] } else { Vec::new() }))
+}
+
+/// Of several, those that are there.
+pub async fn of_many(State(e2b): State<E2b>, headers: HeaderMap, uri: Uri) -> Result<Json<Value>, E2bError> {
+    key(&headers)?;
+    let ids = parameter(&uri, "sandbox_ids").unwrap_or_default();
+    let found = ids.split(',').take(MOST).filter_map(SessionId::parse);
+    let found = found.filter_map(|id| e2b.shared.service.session_info(id).ok());
+    let sandboxes: Map<String, Value> = found.map(|info| (info.id.simple(), metric(&info))).collect();
+    Ok(Json(json!({"sandboxes": sandboxes})))
+}

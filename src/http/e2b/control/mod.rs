@@ -1,0 +1,253 @@
+//! The control plane: sandboxes as such, for who has a key.
+//!
+//! - here: one sandbox, its time, its end;
+//! - `create`, `list`, `pause`, `snapshots`, `metrics`: what their names say.
+
+pub mod create;
+pub mod list;
+pub mod metrics;
+pub mod pause;
+pub mod snapshots;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::error::{E2bError, Kind};
+use super::{E2b, ENVD_VERSION, body, time};
+use crate::domain::ids::SessionId;
+use crate::service::{OnExpiry, SessionInfo, SessionState};
+
+/// The longest that a sandbox may live from any call that sets its end, as in E2B's cloud.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+/// What clients read of who serves them.
+const CLIENT: &str = "proofbox";
+
+/// The key of a request, if it can be one. Which keys there are is not known yet; so it is told by its form.
+pub fn key(headers: &HeaderMap) -> Result<&str, E2bError> {
+    let key = headers.get("x-api-key").and_then(|value| value.to_str().ok());
+    let is_key = |key: &&str| {
+        let digits = key.strip_prefix("e2b_").unwrap_or("");
+        digits.len() == 40 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    key.filter(is_key).ok_or_else(|| {
+        E2bError::new(Kind::Unauthenticated, "Invalid API key: X-API-KEY is e2b_ and 40 hexadecimal digits")
+    })
+}
+
+/// The sandbox that a path names.
+fn sandbox_id(text: &str) -> Result<SessionId, E2bError> {
+    let unknown = || {
+        E2bError::new(Kind::NotFound, format!("Sandbox \"{}\" not found", text.chars().take(100).collect::<String>()))
+    };
+    SessionId::parse(text).ok_or_else(unknown)
+}
+
+/// A time to live that was asked for in seconds.
+fn lifetime(seconds: u64) -> Result<Duration, E2bError> {
+    let asked = Duration::from_secs(seconds);
+    if asked > LONGEST {
+        let message = format!("Timeout cannot be greater than {} hours", LONGEST.as_secs() / 3600);
+        return Err(E2bError::new(Kind::Bad, message));
+    }
+    Ok(asked)
+}
+
+/// Whether these can be variables of an environment, and are not too many.
+pub fn check_env(env: &BTreeMap<String, String>) -> Result<(), E2bError> {
+    const MOST_BYTES: usize = 1 << 20;
+    let is_wrong =
+        |(name, value): (&String, &String)| name.is_empty() || name.contains(['=', '\0']) || value.contains('\0');
+    if env.iter().any(is_wrong) {
+        return Err(E2bError::new(
+            Kind::Bad,
+            "a variable's name is not empty and has no `=`; neither name nor value has a NUL",
+        ));
+    }
+    check_size("variables", env, MOST_BYTES)
+}
+
+fn check_size(what: &str, map: &BTreeMap<String, String>, most: usize) -> Result<(), E2bError> {
+    let bytes: usize = map.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if bytes > most {
+        return Err(E2bError::new(Kind::Bad, format!("{what} have {bytes} bytes; at most {most} are possible")));
+    }
+    Ok(())
+}
+
+/// The name under which clients reach this service, for those that would otherwise go to E2B's own.
+fn domain(headers: &HeaderMap, uri: &Uri) -> String {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).or_else(|| uri.host()).unwrap_or("");
+    let host = host.strip_prefix("api.").unwrap_or(host);
+    // The port goes: clients put this into names.
+    let name = match host.strip_prefix('[') {
+        Some(address) => address.split(']').next().unwrap_or(""),
+        None => host.split(':').next().unwrap_or(""),
+    };
+    if name.is_empty() { "localhost".to_owned() } else { name.to_owned() }
+}
+
+/// `Sandbox`
+fn sandbox_json(info: &SessionInfo, domain: &str) -> Value {
+    json!({
+        "templateID": info.template,
+        "sandboxID": info.id.simple(),
+        "alias": info.template,
+        "clientID": CLIENT,
+        "envdVersion": ENVD_VERSION,
+        "envdAccessToken": info.token,
+        "trafficAccessToken": null,
+        "domain": domain,
+    })
+}
+
+/// `ListedSandbox`
+fn listed_json(info: &SessionInfo) -> Value {
+    const MIB: u64 = 1 << 20;
+    json!({
+        "templateID": info.template,
+        "sandboxID": info.id.simple(),
+        "alias": info.template,
+        "clientID": CLIENT,
+        "envdVersion": ENVD_VERSION,
+        "startedAt": time(info.created),
+        "endAt": time(info.expires),
+        "cpuCount": 1,
+        "memoryMB": info.limits.memory_bytes / MIB,
+        "diskSizeMB": info.limits.files_bytes / MIB,
+        "state": state_word(info),
+        "metadata": info.labels,
+        "volumeMounts": [],
+    })
+}
+
+/// `SandboxDetail`
+fn detail_json(info: &SessionInfo, domain: &str) -> Value {
+    let mut detail = listed_json(info);
+    detail["envdAccessToken"] = json!(info.token);
+    detail["domain"] = json!(domain);
+    // There is no network in the sandbox.
+    detail["allowInternetAccess"] = json!(false);
+    detail["lifecycle"] = json!({
+        "autoResume": info.auto_resume,
+        "onTimeout": match info.on_expiry {
+            OnExpiry::End => "kill",
+            OnExpiry::Pause => "pause",
+        },
+    });
+    detail
+}
+
+fn state_word(info: &SessionInfo) -> &'static str {
+    match info.state {
+        SessionState::Paused => "paused",
+        // That one waits on disk is our own affair: the next call finds it as it was.
+        SessionState::Idle | SessionState::Busy | SessionState::Stored => "running",
+    }
+}
+
+/// One sandbox.
+pub async fn show(
+    State(e2b): State<E2b>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Result<Json<Value>, E2bError> {
+    key(&headers)?;
+    let info = e2b.shared.service.session_info(sandbox_id(&id)?)?;
+    Ok(Json(detail_json(&info, &domain(&headers, &uri))))
+}
+
+/// Ends one.
+pub async fn kill(State(e2b): State<E2b>, Path(id): Path<String>, headers: HeaderMap) -> Result<StatusCode, E2bError> {
+    key(&headers)?;
+    let id = sandbox_id(&id)?;
+    e2b.shared.service.end_session(id).await?;
+    e2b.memory.forget(id);
+    Ok(StatusCode::NO_CONTENT)
+}
+
+#[derive(Deserialize)]
+struct TimeoutRequest {
+    timeout: u64,
+}
+
+/// Sets the end of one, from now.
+pub async fn set_timeout(
+    State(e2b): State<E2b>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<StatusCode, E2bError> {
+    key(request.headers())?;
+    let id = sandbox_id(&id)?;
+    let TimeoutRequest { timeout } = body::json(request).await?;
+    e2b.shared.service.keep_session(id, lifetime(timeout)?, false)?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+#[derive(Deserialize)]
+struct RefreshRequest {
+    #[serde(default)]
+    duration: Option<u64>,
+}
+
+/// Lets one live at least that long from now.
+pub async fn refresh(State(e2b): State<E2b>, Path(id): Path<String>, request: Request) -> Result<StatusCode, E2bError> {
+    key(request.headers())?;
+    let id = sandbox_id(&id)?;
+    let RefreshRequest { duration } = body::json(request).await?;
+    e2b.shared.service.keep_session(id, lifetime(duration.unwrap_or(15))?, true)?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// There is no network that could be set up.
+pub async fn network(
+    State(e2b): State<E2b>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<StatusCode, E2bError> {
+    key(&headers)?;
+    e2b.shared.service.session_info(sandbox_id(&id)?)?;
+    Err(E2bError::new(Kind::Unimplemented, "sandboxes of this service have no network"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(name: &'static str, value: &str) -> HeaderMap {
+        let name = axum::http::HeaderName::from_static(name);
+        HeaderMap::from_iter([(name, value.parse().expect("a value"))])
+    }
+
+    #[test]
+    fn a_key_is_told_by_its_form() {
+        let digits = "0123456789abcdef0123456789ABCDEF01234567";
+        assert!(key(&headers("x-api-key", &format!("e2b_{digits}"))).is_ok());
+        for wrong in ["bad", "", digits, "e2b_", &format!("e2b_{digits}0"), &format!("e2b_{}", "g".repeat(40))] {
+            assert_eq!(key(&headers("x-api-key", wrong)).expect_err(wrong).kind(), Kind::Unauthenticated);
+        }
+        assert!(key(&HeaderMap::new()).is_err());
+    }
+
+    #[test]
+    fn the_domain_is_the_name_that_the_client_used() {
+        let of = |host: &str| domain(&headers("host", host), &Uri::from_static("/"));
+        assert_eq!(of("api.box.example.org"), "box.example.org");
+        assert_eq!(of("127.0.0.1:8080"), "127.0.0.1");
+        assert_eq!(of("[::1]:8080"), "::1");
+        assert_eq!(domain(&HeaderMap::new(), &Uri::from_static("/")), "localhost");
+    }
+
+    #[test]
+    fn a_day_is_the_longest_life() {
+        assert!(lifetime(86_400).is_ok());
+        assert_eq!(lifetime(86_401).expect_err("more").kind(), Kind::Bad);
+        assert!(lifetime(u64::MAX).is_err());
+    }
+}

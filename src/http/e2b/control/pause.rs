@@ -1,0 +1,83 @@
+//! Pausing a sandbox, and having it go on.
+
+use axum::Json;
+use axum::extract::{Path, Request, State};
+use axum::http::StatusCode;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::super::error::{E2bError, Kind};
+use super::super::{E2b, body};
+use super::{domain, key, lifetime, sandbox_id, sandbox_json};
+use crate::service::SessionError;
+
+#[derive(Deserialize)]
+struct PauseRequest {
+    /// False: its files only.
+    #[serde(default)]
+    memory: Option<bool>,
+}
+
+/// Pauses one.
+pub async fn pause(State(e2b): State<E2b>, Path(id): Path<String>, request: Request) -> Result<StatusCode, E2bError> {
+    key(request.headers())?;
+    let id = sandbox_id(&id)?;
+    let PauseRequest { memory } = body::json(request).await?;
+    e2b.shared.service.pause_session(id, memory.unwrap_or(true)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+#[derive(Deserialize)]
+struct ConnectRequest {
+    #[serde(default)]
+    timeout: Option<u64>,
+    /// False: with fresh interpreters.
+    #[serde(default)]
+    memory: Option<bool>,
+}
+
+/// Finds one; one that is paused goes on. One that runs lives at least as long as is asked.
+pub async fn connect(
+    State(e2b): State<E2b>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<(StatusCode, Json<Value>), E2bError> {
+    go_on(&e2b, &id, request, true).await
+}
+
+/// Has one go on that is paused.
+pub async fn resume(
+    State(e2b): State<E2b>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<(StatusCode, Json<Value>), E2bError> {
+    go_on(&e2b, &id, request, false).await
+}
+
+async fn go_on(e2b: &E2b, id: &str, request: Request, may_run: bool) -> Result<(StatusCode, Json<Value>), E2bError> {
+    let domain = domain(request.headers(), request.uri());
+    key(request.headers())?;
+    let id = sandbox_id(id)?;
+    let ConnectRequest { timeout, memory } = body::json(request).await?;
+    let timeout = timeout.map(lifetime).transpose()?;
+    let service = &e2b.shared.service;
+    let resumed = service.resume_session(id).await?;
+    if !resumed && !may_run {
+        return Err(E2bError::new(Kind::Conflict, "the sandbox is running already"));
+    }
+    let info = match timeout {
+        Some(timeout) => service.keep_session(id, timeout, !resumed)?,
+        None => service.session_info(id)?,
+    };
+    if resumed && memory == Some(false) {
+        for (context, _) in service.contexts(id).await? {
+            match service.restart_context(id, context).await {
+                // It went meanwhile: so did what was in it.
+                Ok(()) | Err(SessionError::Refused(crate::sandbox::AskError::NoContext(_))) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    let status = if resumed { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, Json(sandbox_json(&info, &domain))))
+}

@@ -1,0 +1,100 @@
+//! Snapshots, which are checkpoints, and forks.
+
+use axum::Json;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::body::parameter;
+use super::super::error::{E2bError, Kind};
+use super::super::{E2b, body};
+use super::list::{page_of, with_next};
+use super::{domain, key, lifetime, sandbox_id, sandbox_json};
+use crate::domain::ids::{CheckpointId, SessionId};
+use crate::service::CheckpointInfo;
+
+/// Longest name of a snapshot, in bytes.
+const LONGEST_NAME: usize = 200;
+
+#[derive(Deserialize)]
+struct SnapshotRequest {
+    #[serde(default)]
+    name: Option<String>,
+}
+
+fn snapshot_json(info: &CheckpointInfo) -> Value {
+    json!({"snapshotID": info.id.simple(), "names": info.name.iter().collect::<Vec<_>>()})
+}
+
+/// Keeps the state of a sandbox.
+pub async fn make(
+    State(e2b): State<E2b>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<(StatusCode, Json<Value>), E2bError> {
+    key(request.headers())?;
+    let id = sandbox_id(&id)?;
+    let SnapshotRequest { name } = body::json(request).await?;
+    let name = name.filter(|name| !name.is_empty());
+    if name.as_ref().is_some_and(|name| name.len() > LONGEST_NAME) {
+        return Err(E2bError::new(Kind::Bad, format!("a name has at most {LONGEST_NAME} bytes")));
+    }
+    let made = e2b.shared.service.checkpoint_session(id, name).await?;
+    Ok((StatusCode::CREATED, Json(snapshot_json(&made))))
+}
+
+/// Lists them, the newest first.
+pub async fn list(State(e2b): State<E2b>, headers: HeaderMap, uri: Uri) -> Result<Response, E2bError> {
+    key(&headers)?;
+    let sandbox = parameter(&uri, "sandboxID").filter(|text| !text.is_empty());
+    let name = parameter(&uri, "name").filter(|text| !text.is_empty());
+    let mut all = e2b.shared.service.checkpoints().await?;
+    if let Some(sandbox) = sandbox {
+        let sandbox = SessionId::parse(&sandbox);
+        all.retain(|info| sandbox.is_some() && info.session == sandbox);
+    }
+    if let Some(name) = name {
+        all.retain(|info| info.name.as_ref() == Some(&name) || info.id.simple() == name);
+    }
+    all.sort_by_key(|info| std::cmp::Reverse(info.id));
+    let (page, next) = page_of(&uri, &all, |info| info.id.simple())?;
+    Ok(with_next(Json(page.iter().map(snapshot_json).collect::<Vec<_>>()).into_response(), next))
+}
+
+/// Removes one. There are no other templates that could be removed.
+pub async fn remove(
+    State(e2b): State<E2b>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<StatusCode, E2bError> {
+    key(&headers)?;
+    let id = CheckpointId::parse(&id).ok_or_else(|| E2bError::new(Kind::NotFound, "there is no such snapshot"))?;
+    e2b.shared.service.delete_checkpoint(id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+#[derive(Deserialize)]
+struct ForkRequest {
+    #[serde(default)]
+    timeout: Option<u64>,
+    #[serde(default)]
+    count: Option<usize>,
+}
+
+/// Sandboxes that go on from where this one is: all, or none.
+pub async fn fork(
+    State(e2b): State<E2b>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<(StatusCode, Json<Value>), E2bError> {
+    let domain = domain(request.headers(), request.uri());
+    key(request.headers())?;
+    let id = sandbox_id(&id)?;
+    let ForkRequest { timeout, count } = body::json(request).await?;
+    let timeout = timeout.map(lifetime).transpose()?;
+    let forks = e2b.shared.service.fork_session(id, count.unwrap_or(1), timeout).await?;
+    let forks: Vec<Value> = forks.iter().map(|info| json!({"sandbox": sandbox_json(info, &domain)})).collect();
+    Ok((StatusCode::CREATED, Json(json!(forks))))
+}

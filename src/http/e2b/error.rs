@@ -1,0 +1,280 @@
+//! What went wrong, in the three forms that E2B's clients read: JSON with `code` and `message`, plain text, and Connect's.
+//! The one place of this dialect that picks a status code.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+use crate::domain::session::FileTrouble;
+use crate::policy::Refusal;
+use crate::sandbox::AskError;
+use crate::service::{ExecuteError, SessionError};
+
+/// What kind of thing went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The request is wrong.
+    Bad,
+    /// Who asks may not.
+    Unauthenticated,
+    /// Nobody may.
+    Forbidden,
+    /// There is no such thing.
+    NotFound,
+    /// There is one already.
+    Exists,
+    /// Not now.
+    Conflict,
+    /// Too large.
+    TooLarge,
+    /// Not that type of content.
+    NotThatType,
+    /// No range of the file.
+    NoRange,
+    /// Busy.
+    Busy,
+    /// The files' quota is used up.
+    NoSpace,
+    /// This service has it not.
+    Unimplemented,
+    /// The method is for another path.
+    Method,
+    /// The service can't now.
+    Unavailable,
+    /// The time of the call is over.
+    Deadline,
+    /// We failed.
+    Internal,
+}
+
+impl Kind {
+    fn status(self) -> StatusCode {
+        match self {
+            Self::Bad => StatusCode::BAD_REQUEST,
+            Self::Unauthenticated => StatusCode::UNAUTHORIZED,
+            Self::Forbidden => StatusCode::FORBIDDEN,
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::Exists | Self::Conflict => StatusCode::CONFLICT,
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::NotThatType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::NoRange => StatusCode::RANGE_NOT_SATISFIABLE,
+            Self::Busy => StatusCode::TOO_MANY_REQUESTS,
+            Self::NoSpace => StatusCode::INSUFFICIENT_STORAGE,
+            Self::Unimplemented => StatusCode::NOT_IMPLEMENTED,
+            Self::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Deadline => StatusCode::GATEWAY_TIMEOUT,
+            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// Connect's code, and the status that goes with it.
+    fn connect(self) -> (&'static str, StatusCode) {
+        match self {
+            Self::Bad | Self::NoRange => ("invalid_argument", StatusCode::BAD_REQUEST),
+            Self::Unauthenticated => ("unauthenticated", StatusCode::UNAUTHORIZED),
+            Self::Forbidden => ("permission_denied", StatusCode::FORBIDDEN),
+            Self::NotFound => ("not_found", StatusCode::NOT_FOUND),
+            Self::Exists => ("already_exists", StatusCode::CONFLICT),
+            // Not `resource_exhausted`: clients take that for a rate limit, and try again.
+            Self::Conflict | Self::NoSpace => ("failed_precondition", StatusCode::BAD_REQUEST),
+            Self::TooLarge | Self::Busy => ("resource_exhausted", StatusCode::TOO_MANY_REQUESTS),
+            // As Connect has it: this status, and no body that clients must read.
+            Self::NotThatType => ("invalid_argument", StatusCode::UNSUPPORTED_MEDIA_TYPE),
+            Self::Unimplemented | Self::Method => ("unimplemented", StatusCode::NOT_IMPLEMENTED),
+            Self::Unavailable => ("unavailable", StatusCode::SERVICE_UNAVAILABLE),
+            Self::Deadline => ("deadline_exceeded", StatusCode::GATEWAY_TIMEOUT),
+            Self::Internal => ("internal", StatusCode::INTERNAL_SERVER_ERROR),
+        }
+    }
+}
+
+/// An error as E2B's clients read it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum E2bError {
+    /// Of the request.
+    Plain {
+        /// What kind.
+        kind: Kind,
+        /// For people.
+        message: String,
+        /// When to try again.
+        retry_after: Option<Duration>,
+    },
+    /// There is no sandbox behind this name: on every path of a sandbox's own the same answer.
+    Dead {
+        /// The name.
+        sandbox: String,
+    },
+    /// The sandbox has nothing at this port.
+    Closed {
+        /// Its name.
+        sandbox: String,
+        /// The port.
+        port: u16,
+    },
+}
+
+impl E2bError {
+    /// An error of this kind.
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        let mut message = message.into();
+        const LONGEST: usize = 500;
+        if message.len() > LONGEST {
+            message.truncate(message.floor_char_boundary(LONGEST));
+            message.push('…');
+        }
+        Self::Plain { kind, message, retry_after: None }
+    }
+
+    /// There is no sandbox behind this name.
+    pub fn dead(sandbox: &str) -> Self {
+        Self::Dead { sandbox: sandbox.chars().take(100).collect() }
+    }
+
+    /// Our own failure.
+    pub fn internal() -> Self {
+        Self::new(Kind::Internal, "the service failed; the request may be sent again")
+    }
+
+    /// What became of something that was asked of the sandbox of this name, on a path of its own.
+    pub fn of_sandbox(sandbox: &str, error: SessionError) -> Self {
+        match error {
+            SessionError::NotFound | SessionError::Lost | SessionError::Paused => Self::dead(sandbox),
+            error => error.into(),
+        }
+    }
+
+    /// What kind of thing went wrong.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Plain { kind, .. } => *kind,
+            Self::Dead { .. } | Self::Closed { .. } => Kind::Unavailable,
+        }
+    }
+
+    /// For people.
+    pub fn message(&self) -> String {
+        match self {
+            Self::Plain { message, .. } => message.clone(),
+            // Clients look for these words.
+            Self::Dead { .. } => "The sandbox was not found".to_owned(),
+            Self::Closed { .. } => "The sandbox is running but port is not open".to_owned(),
+        }
+    }
+
+    /// The same of another kind.
+    pub fn with_kind(self, kind: Kind) -> Self {
+        Self::new(kind, self.message())
+    }
+
+    /// As plain text.
+    pub fn into_text(self) -> Response {
+        match self {
+            Self::Plain { kind, message, retry_after } => {
+                finished((kind.status(), message).into_response(), retry_after)
+            }
+            other => other.into_response(),
+        }
+    }
+
+    /// As Connect has it.
+    pub fn into_connect(self) -> Response {
+        match self {
+            Self::Plain { kind, retry_after, .. } => {
+                let (_, status) = kind.connect();
+                finished((status, Json(self.connect_json())).into_response(), retry_after)
+            }
+            other => other.into_response(),
+        }
+    }
+
+    /// What stands in the last envelope of a stream, or in the answer to a call.
+    pub fn connect_json(&self) -> Value {
+        json!({"code": self.kind().connect().0, "message": self.message()})
+    }
+}
+
+/// Marks an answer as one in the words of this dialect.
+#[derive(Clone, Copy, Debug)]
+pub struct InItsWords;
+
+fn finished(mut response: Response, retry_after: Option<Duration>) -> Response {
+    response.extensions_mut().insert(InItsWords);
+    if let Some(after) = retry_after {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(after.as_secs().max(1)));
+    }
+    response
+}
+
+impl IntoResponse for E2bError {
+    fn into_response(self) -> Response {
+        let message = self.message();
+        match self {
+            Self::Plain { kind, retry_after, .. } => {
+                let status = kind.status();
+                let body = Json(json!({"code": status.as_u16(), "message": message}));
+                finished((status, body).into_response(), retry_after)
+            }
+            Self::Dead { sandbox } => {
+                let body = Json(json!({"sandboxId": sandbox, "message": message, "code": 502}));
+                finished((StatusCode::BAD_GATEWAY, body).into_response(), None)
+            }
+            Self::Closed { sandbox, port } => {
+                let body = Json(json!({"sandboxId": sandbox, "message": message, "port": port, "code": 502}));
+                finished((StatusCode::BAD_GATEWAY, body).into_response(), None)
+            }
+        }
+    }
+}
+
+impl From<SessionError> for E2bError {
+    fn from(error: SessionError) -> Self {
+        let message = error.to_string();
+        let kind = match error {
+            SessionError::NotFound | SessionError::NoCheckpoint => Kind::NotFound,
+            SessionError::Lost => return Self::new(Kind::NotFound, message),
+            SessionError::Paused | SessionError::OtherImage { .. } => Kind::Conflict,
+            SessionError::TooMany { .. } => return busy(message, Duration::from_secs(10)),
+            SessionError::TtlTooLong { .. } | SessionError::Forks { .. } => Kind::Bad,
+            SessionError::NotYet(_) => Kind::Unimplemented,
+            SessionError::NoStore => Kind::Unavailable,
+            SessionError::Store | SessionError::NoRandomness => return Self::internal(),
+            SessionError::Execute(error) => match error {
+                ExecuteError::Refused(Refusal::NotForThis { .. } | Refusal::File { .. }) => Kind::Forbidden,
+                ExecuteError::Refused(Refusal::UnknownPolicy { .. } | Refusal::Limit(_)) => Kind::Bad,
+                ExecuteError::TooLarge { .. } => Kind::TooLarge,
+                ExecuteError::Files { .. } => Kind::Bad,
+                ExecuteError::NoKey(_) => Kind::Unavailable,
+                ExecuteError::Gate => return Self::internal(),
+                ExecuteError::Busy(refused) => return busy(message, refused.retry_after),
+            },
+            SessionError::Refused(AskError::File(refused)) => match refused.trouble {
+                FileTrouble::NotFound => Kind::NotFound,
+                FileTrouble::Exists => Kind::Exists,
+                FileTrouble::NoSpace => Kind::NoSpace,
+                FileTrouble::ReadOnly => Kind::Forbidden,
+                FileTrouble::NotEmpty
+                | FileTrouble::IsADirectory
+                | FileTrouble::NotADirectory
+                | FileTrouble::BadPath
+                | FileTrouble::Other => Kind::Bad,
+            },
+            SessionError::Refused(AskError::Checkpoint(_) | AskError::TooMany(_)) => Kind::Conflict,
+            SessionError::Refused(AskError::NoContext(_) | AskError::NoCommand(_)) => Kind::NotFound,
+            SessionError::Refused(AskError::NoRoom(_)) => return busy(message, Duration::from_secs(1)),
+            SessionError::Refused(AskError::Cancelled | AskError::NoSession) | SessionError::Failed(_) => {
+                tracing::error!(error = message, "a session failed");
+                return Self::internal();
+            }
+        };
+        Self::new(kind, message)
+    }
+}
+
+fn busy(message: String, after: Duration) -> E2bError {
+    E2bError::Plain { kind: Kind::Busy, message, retry_after: Some(after) }
+}

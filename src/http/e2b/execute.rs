@@ -1,0 +1,342 @@
+//! `POST /execute`: a cell, told line by line as it runs.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use futures_util::{Stream, stream};
+use serde::Deserialize;
+use serde_json::{Map, Value as Json, json};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use super::error::{E2bError, Kind};
+use super::{E2b, ascii, body, contexts, time};
+use crate::domain::grant::AskedLimits;
+use crate::domain::ids::SessionId;
+use crate::domain::session::{CellEvent, DEFAULT_CONTEXT, Display, Raised};
+use crate::domain::verdict::Status;
+use crate::service::{CellAsked, CellExecuted, Service, SessionError};
+
+/// A stream that is silent for so long says that it is alive.
+const KEEP_ALIVE: Duration = Duration::from_secs(5);
+
+#[derive(Deserialize)]
+struct ExecuteRequest {
+    code: String,
+    #[serde(default)]
+    context_id: Option<String>,
+    #[serde(default)]
+    language: Option<String>,
+    #[serde(default)]
+    env_vars: Option<BTreeMap<String, String>>,
+}
+
+/// Runs a cell. What can be told by a status is told so; from the first line on it is told in the stream.
+pub async fn execute(State(e2b): State<E2b>, request: Request) -> Response {
+    match begin(e2b, request).await {
+        Ok(response) => response,
+        Err(error) => error.into_text(),
+    }
+}
+
+async fn begin(e2b: E2b, request: Request) -> Result<Response, E2bError> {
+    let info = e2b.own_sandbox(request.headers(), request.uri())?;
+    let ExecuteRequest { code, context_id, language, env_vars } = body::json(request).await?;
+    let context = match (&context_id, &language) {
+        (Some(_), Some(_)) => {
+            return Err(E2bError::new(Kind::Bad, "Only one of context_id or language can be provided"));
+        }
+        (Some(id), None) => contexts::number_of(id).ok_or_else(|| contexts::unknown(id))?,
+        (None, language) => {
+            contexts::check_language(language.as_deref())?;
+            DEFAULT_CONTEXT
+        }
+    };
+    let env = env_vars.unwrap_or_default();
+    super::control::check_env(&env)?;
+    let asked = CellAsked {
+        code,
+        code_field: "code",
+        context,
+        env: env.into_iter().collect(),
+        limits: AskedLimits::default(),
+        value: false,
+    };
+    let mut telling = Telling::new(Arc::clone(&e2b.shared.service), info.id, asked);
+    let first = telling.step().await;
+    telling.take(first).map_err(|error| match error {
+        SessionError::Refused(crate::sandbox::AskError::NoContext(_)) => {
+            contexts::unknown(context_id.as_deref().unwrap_or("default"))
+        }
+        error => E2bError::of_sandbox(&info.id.simple(), error),
+    })?;
+    let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
+    Ok((headers, Body::from_stream(telling.lines())).into_response())
+}
+
+type Call = Pin<Box<dyn Future<Output = Result<CellExecuted, SessionError>> + Send>>;
+
+/// A cell on its way. Dropping it interrupts the cell.
+struct Telling {
+    service: Arc<Service>,
+    sandbox: SessionId,
+    call: Call,
+    events: UnboundedReceiver<CellEvent>,
+    /// Lines that are ready.
+    ready: VecDeque<Vec<u8>>,
+    /// The first line has been told.
+    begun: bool,
+    /// How it ended, as it says itself; told only when it is known who ended it.
+    raised: Option<Raised>,
+    state: Course,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Course {
+    Runs,
+    Ended,
+    /// The sandbox is gone: the stream is cut, and clients ask for its health.
+    Cut,
+}
+
+enum Step {
+    Event(CellEvent),
+    Ended(Result<CellExecuted, SessionError>),
+    Silence,
+}
+
+impl Telling {
+    fn new(service: Arc<Service>, sandbox: SessionId, asked: CellAsked) -> Self {
+        let (sender, events) = unbounded_channel();
+        let serving = Arc::clone(&service);
+        let call = Box::pin(async move { serving.call_session(sandbox, asked, Some(sender)).await });
+        Self { service, sandbox, call, events, ready: VecDeque::new(), begun: false, raised: None, state: Course::Runs }
+    }
+
+    async fn step(&mut self) -> Step {
+        tokio::select! {
+            biased;
+            Some(event) = self.events.recv() => Step::Event(event),
+            ended = &mut self.call => {
+                // Events pass through another task on their way. It lets go of them when it has passed on all.
+                while let Some(event) = self.events.recv().await {
+                    self.event(event);
+                }
+                Step::Ended(ended)
+            }
+            () = tokio::time::sleep(KEEP_ALIVE) => Step::Silence,
+        }
+    }
+
+    /// Notes what happened; an error when nothing was run.
+    fn take(&mut self, step: Step) -> Result<(), SessionError> {
+        match step {
+            Step::Event(event) => self.event(event),
+            Step::Silence => self.tell(&json!({"type": "keepalive"})),
+            Step::Ended(Ok(executed)) => self.end(executed),
+            Step::Ended(Err(error)) => {
+                self.state = Course::Ended;
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, line: &Json) {
+        self.ready.push_back(ascii::line(line));
+    }
+
+    fn begin(&mut self, number: u64) {
+        if !std::mem::replace(&mut self.begun, true) {
+            self.tell(&json!({"type": "number_of_executions", "execution_count": number}));
+        }
+    }
+
+    fn event(&mut self, event: CellEvent) {
+        let output = |kind: &str, text| json!({"type": kind, "text": text, "timestamp": time(jiff::Timestamp::now())});
+        match event {
+            CellEvent::Began(number) => self.begin(number),
+            CellEvent::Stdout(text) => self.tell(&output("stdout", text)),
+            CellEvent::Stderr(text) => self.tell(&output("stderr", text)),
+            CellEvent::Display(display) => self.tell(&result(display)),
+            CellEvent::Raised(raised) => self.raised = Some(raised),
+        }
+    }
+
+    fn end(&mut self, executed: CellExecuted) {
+        self.state = Course::Ended;
+        // Who ends a sandbox ends what runs in it.
+        if executed.interrupted && self.service.session_info(self.sandbox).is_err() {
+            self.state = Course::Cut;
+            return;
+        }
+        self.begin(executed.number);
+        let raised = self.raised.take().or_else(|| executed.raised.clone());
+        if let Some(error) = error_of(&executed, raised) {
+            self.tell(&error);
+        }
+        self.tell(&json!({"type": "end_of_execution"}));
+    }
+
+    /// An error after the first line.
+    fn fail(&mut self, error: SessionError) {
+        match E2bError::of_sandbox(&self.sandbox.simple(), error) {
+            E2bError::Dead { .. } => self.state = Course::Cut,
+            error => {
+                self.begin(0);
+                self.tell(&told("SandboxError", &error.message(), ""));
+                self.tell(&json!({"type": "unexpected_end_of_execution"}));
+            }
+        }
+    }
+
+    fn lines(self) -> impl Stream<Item = Result<Bytes, std::io::Error>> {
+        stream::unfold(self, |mut telling| async move {
+            loop {
+                if !telling.ready.is_empty() {
+                    // Lines that are ready go together.
+                    let lines: Vec<u8> = telling.ready.drain(..).flatten().collect();
+                    return Some((Ok(Bytes::from(lines)), telling));
+                }
+                match telling.state {
+                    Course::Ended => return None,
+                    Course::Cut => {
+                        telling.state = Course::Ended;
+                        return Some((Err(std::io::Error::other("the sandbox has ended")), telling));
+                    }
+                    Course::Runs => {}
+                }
+                let step = telling.step().await;
+                if let Err(error) = telling.take(step) {
+                    telling.fail(error);
+                }
+            }
+        })
+    }
+}
+
+fn told(name: &str, value: &str, traceback: &str) -> Json {
+    json!({"type": "error", "name": name, "value": value, "traceback": traceback})
+}
+
+/// How a cell ended, if not well.
+fn error_of(executed: &CellExecuted, raised: Option<Raised>) -> Option<Json> {
+    let verdict = &executed.executed.verdict;
+    let message = || verdict.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
+    match verdict.status {
+        Status::Blocked => return Some(told("PolicyBlocked", &message(), &message())),
+        Status::InfrastructureError => return Some(told("InfrastructureError", &message(), &message())),
+        _ => {}
+    }
+    if executed.restarted || executed.interrupted {
+        let why = if executed.interrupted { String::new() } else { message() };
+        return Some(told("ContextRestarting", "Context was restarted", &why));
+    }
+    // A limit that ended it is more than what it says itself of how that felt.
+    let error = verdict.error.as_ref().filter(|_| verdict.status != Status::Ok);
+    match (raised, error) {
+        (Some(raised), Some(error)) if error.type_name.is_empty() => {
+            Some(told(&camel(error.class.word()), &error.message, &raised.traceback))
+        }
+        (Some(raised), _) => Some(told(&raised.name, &raised.value, &raised.traceback)),
+        (None, Some(error)) => {
+            let name = if error.type_name.is_empty() { camel(error.class.word()) } else { error.type_name.clone() };
+            Some(told(&name, &error.message, &error.message))
+        }
+        (None, None) => None,
+    }
+}
+
+/// `memory_limit` as a name of an error: `MemoryLimit`.
+fn camel(word: &str) -> String {
+    let capital = |part: &str| part[..1].to_ascii_uppercase() + &part[1..];
+    word.split('_').filter(|part| !part.is_empty()).map(capital).collect()
+}
+
+/// What was shown, by the names that clients have for formats.
+fn result(display: Display) -> Json {
+    let mut line = Map::from_iter([
+        ("type".to_owned(), json!("result")),
+        ("is_main_result".to_owned(), json!(display.is_main_result)),
+    ]);
+    let mut extra = Map::new();
+    for (mime, content) in display.data {
+        let (key, content) = match mime.as_str() {
+            "text/plain" => ("text", json!(unquoted(&content))),
+            "text/html" => ("html", json!(content)),
+            "text/markdown" => ("markdown", json!(content)),
+            "text/latex" => ("latex", json!(content)),
+            "image/svg+xml" => ("svg", json!(content)),
+            "image/png" => ("png", json!(content)),
+            "image/jpeg" => ("jpeg", json!(content)),
+            "application/pdf" => ("pdf", json!(content)),
+            "application/javascript" => ("javascript", json!(content)),
+            "application/json" => ("json", parsed(content)),
+            "e2b/data" => ("data", parsed(content)),
+            "e2b/chart" => ("chart", parsed(content)),
+            _ => {
+                let content = if mime.ends_with("+json") { parsed(content) } else { json!(content) };
+                extra.insert(mime, content);
+                continue;
+            }
+        };
+        line.insert(key.to_owned(), content);
+    }
+    if !extra.is_empty() {
+        line.insert("extra".to_owned(), Json::Object(extra));
+    }
+    Json::Object(line)
+}
+
+fn parsed(content: String) -> Json {
+    serde_json::from_str(&content).unwrap_or(Json::String(content))
+}
+
+/// A string's text without its quotes.
+fn unquoted(text: &str) -> &str {
+    let within = |quote| text.strip_prefix(quote).and_then(|text| text.strip_suffix(quote));
+    within('\'').or_else(|| within('"')).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_have_the_names_that_clients_know() {
+        let data = [
+            ("text/plain", "'abc'"),
+            ("application/json", "{\"a\":[1,null]}"),
+            ("image/png", "iVBO"),
+            ("e2b/data", "{\"c\":[1]}"),
+            ("application/x-conf", "zz"),
+            ("application/vnd.x+json", "[1]"),
+        ];
+        let data = data.map(|(mime, text)| (mime.to_owned(), text.to_owned())).to_vec();
+        assert_eq!(
+            result(Display { data, is_main_result: true }),
+            json!({"type": "result", "is_main_result": true, "text": "abc", "json": {"a": [1, null]}, "png": "iVBO",
+                "data": {"c": [1]}, "extra": {"application/x-conf": "zz", "application/vnd.x+json": [1]}})
+        );
+    }
+
+    #[test]
+    fn only_a_pair_of_the_same_quotes_is_taken_off() {
+        for (text, expected) in
+            [("'a'", "a"), ("\"it's\"", "it's"), ("'", "'"), ("''", ""), ("'a\"", "'a\""), ("[1]", "[1]"), ("", "")]
+        {
+            assert_eq!(unquoted(text), expected);
+        }
+    }
+
+    #[test]
+    fn limits_have_names_like_errors() {
+        assert_eq!(camel("memory_limit"), "MemoryLimit");
+        assert_eq!(camel("timeout"), "Timeout");
+    }
+}

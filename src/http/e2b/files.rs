@@ -1,0 +1,287 @@
+//! `/files`: up- and download.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use axum::Json;
+use axum::body::{Body, Bytes};
+use axum::extract::{FromRequest, Multipart, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use serde_json::{Value, json};
+
+use super::E2b;
+use super::body::{parameter, whole};
+use super::error::{E2bError, Kind};
+use super::filesystem::place;
+use super::memory::Metadata;
+use super::signature::{Access, Operation};
+
+use crate::domain::ids::SessionId;
+use crate::domain::run::File;
+use crate::domain::session::{Entry, FileAnswer, FileAsk};
+use crate::http::range::ByteRange;
+use crate::service::SessionInfo;
+
+/// A download comes in pieces of this size.
+const PIECE: u64 = 1 << 20;
+/// Files in one upload.
+const MOST_FILES: usize = 1000;
+/// An upload that was compressed may become so many times as large as the largest body.
+const MOST_UNPACKED: u64 = 256 << 20;
+/// Metadata of one file, in bytes.
+const MOST_METADATA: usize = 16 << 10;
+
+/// The query of `/files`.
+struct Query {
+    path: Option<String>,
+    username: String,
+    signature: Option<String>,
+    expiration: Option<String>,
+}
+
+impl Query {
+    fn of(uri: &Uri) -> Self {
+        Self {
+            path: parameter(uri, "path"),
+            username: parameter(uri, "username").unwrap_or_default(),
+            signature: parameter(uri, "signature"),
+            expiration: parameter(uri, "signature_expiration"),
+        }
+    }
+
+    fn access(&self, operation: Operation) -> Access<'_> {
+        Access {
+            operation,
+            path: self.path.as_deref().unwrap_or(""),
+            username: &self.username,
+            signature: self.signature.as_deref(),
+            expiration: self.expiration.as_deref(),
+        }
+    }
+}
+
+/// Bytes of a file.
+pub async fn download(State(e2b): State<E2b>, headers: HeaderMap, uri: Uri) -> Result<Response, E2bError> {
+    let query = Query::of(&uri);
+    let info = e2b.signed_sandbox(&headers, &uri, &query.access(Operation::Read))?;
+    let path = place(query.path.as_deref().unwrap_or(""));
+    let reading = Reading { e2b, sandbox: info.id, path };
+    let (first, whole) = reading.piece(0, PIECE).await?;
+    let range = headers.get(header::RANGE).and_then(|value| value.to_str().ok()).and_then(ByteRange::parse);
+    let (status, start, end) = match range.map(|range| range.within(whole)) {
+        None => (StatusCode::OK, 0, whole),
+        Some(Some((first, last))) => (StatusCode::PARTIAL_CONTENT, first, last + 1),
+        Some(None) => {
+            let mut response = E2bError::new(Kind::NoRange, "the file has no such range").into_response();
+            response.headers_mut().insert(header::CONTENT_RANGE, header_value(&format!("bytes */{whole}")));
+            return Ok(response);
+        }
+    };
+    let body = if start == 0 && end <= first.len() as u64 {
+        Body::from(Bytes::from(first).slice(..usize::try_from(end).unwrap_or(usize::MAX)))
+    } else {
+        Body::from_stream(reading.pieces(start, end))
+    };
+    let mut response = (status, body).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+    headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(end - start));
+    // What a guest wrote is shown by no browser as a page of ours.
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
+    if status == StatusCode::PARTIAL_CONTENT {
+        headers.insert(header::CONTENT_RANGE, header_value(&format!("bytes {start}-{}/{whole}", end - 1)));
+    }
+    Ok(response)
+}
+
+fn header_value(text: &str) -> HeaderValue {
+    HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static(""))
+}
+
+/// A file that is read.
+struct Reading {
+    e2b: E2b,
+    sandbox: SessionId,
+    path: String,
+}
+
+impl Reading {
+    async fn piece(&self, offset: u64, length: u64) -> Result<(Vec<u8>, u64), E2bError> {
+        let ask = FileAsk::Read { path: self.path.clone(), offset, length };
+        match self.e2b.files(self.sandbox, ask).await? {
+            FileAnswer::Bytes(bytes, whole) => Ok((bytes, whole)),
+            _ => Err(E2bError::internal()),
+        }
+    }
+
+    /// The rest, as it was when it is read. A file that became shorter meanwhile breaks the answer off.
+    fn pieces(self, start: u64, end: u64) -> impl futures_util::Stream<Item = Result<Bytes, std::io::Error>> {
+        stream::unfold((self, start), move |(reading, at)| async move {
+            if at >= end {
+                return None;
+            }
+            let piece = match reading.piece(at, PIECE.min(end - at)).await {
+                Ok((bytes, _)) if !bytes.is_empty() => Ok(Bytes::from(bytes)),
+                Ok(_) => Err(std::io::Error::other("the file became shorter")),
+                Err(error) => Err(std::io::Error::other(error.message())),
+            };
+            let at = match &piece {
+                Ok(bytes) => at + bytes.len() as u64,
+                Err(_) => end,
+            };
+            Some((piece, (reading, at)))
+        })
+    }
+}
+
+/// Takes files.
+pub async fn upload(State(e2b): State<E2b>, request: Request) -> Result<Json<Value>, E2bError> {
+    let query = Query::of(request.uri());
+    let info = e2b.signed_sandbox(request.headers(), request.uri(), &query.access(Operation::Write))?;
+    let metadata = metadata_of(request.headers())?;
+    let kind = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let path = query.path.as_deref().filter(|path| !path.is_empty());
+    let files = if kind.to_ascii_lowercase().starts_with("multipart/form-data") {
+        parts(request, path).await?
+    } else {
+        let path = path.ok_or_else(|| E2bError::new(Kind::Bad, "path is missing"))?;
+        let packed = is_packed(request.headers())?;
+        let bytes = whole(request).await?;
+        let content = if packed { unpacked(&bytes)? } else { bytes.to_vec() };
+        vec![File { path: place(path), content }]
+    };
+    let mut written = Vec::with_capacity(files.len());
+    for file in files {
+        written.push(write(&e2b, &info, file, &metadata).await?);
+    }
+    Ok(Json(Value::Array(written)))
+}
+
+async fn write(e2b: &E2b, info: &SessionInfo, file: File, metadata: &Metadata) -> Result<Value, E2bError> {
+    let FileAnswer::Entry(Entry { path, name, .. }, _) = e2b.files(info.id, FileAsk::Write(file)).await? else {
+        return Err(E2bError::internal());
+    };
+    e2b.memory.describe(info.id, &path, metadata.clone());
+    let mut written = json!({"path": path, "name": name, "type": "file"});
+    if !metadata.is_empty() {
+        written["metadata"] = json!(metadata);
+    }
+    Ok(written)
+}
+
+/// The files of a form. Where the query has a path there is one, and its name is of no account.
+async fn parts(request: Request, path: Option<&str>) -> Result<Vec<File>, E2bError> {
+    let broken = |error: axum::extract::multipart::MultipartError| {
+        let kind = if error.status() == StatusCode::PAYLOAD_TOO_LARGE { Kind::TooLarge } else { Kind::Bad };
+        E2bError::new(kind, error.body_text())
+    };
+    let mut form =
+        Multipart::from_request(request, &()).await.map_err(|error| E2bError::new(Kind::Bad, error.body_text()))?;
+    let mut files = Vec::new();
+    while let Some(part) = form.next_field().await.map_err(broken)? {
+        if part.name() != Some("file") {
+            continue;
+        }
+        if files.len() == MOST_FILES || (path.is_some() && !files.is_empty()) {
+            return Err(E2bError::new(Kind::Bad, "there are too many files in the form"));
+        }
+        let path = match (path, part.file_name()) {
+            (Some(path), _) => place(path),
+            // The only character that is encoded there.
+            (None, Some(name)) => place(&name.replace("%22", "\"")),
+            (None, None) => return Err(E2bError::new(Kind::Bad, "a file of the form has no name")),
+        };
+        files.push(File { path, content: part.bytes().await.map_err(broken)?.to_vec() });
+    }
+    Ok(files)
+}
+
+fn is_packed(headers: &HeaderMap) -> Result<bool, E2bError> {
+    match headers.get(header::CONTENT_ENCODING).map(|value| value.to_str().unwrap_or("").to_ascii_lowercase()) {
+        None => Ok(false),
+        Some(encoding) if encoding.is_empty() || encoding == "identity" => Ok(false),
+        Some(encoding) if encoding == "gzip" => Ok(true),
+        Some(_) => Err(E2bError::new(Kind::NotThatType, "Content-Encoding is gzip or identity")),
+    }
+}
+
+fn unpacked(bytes: &[u8]) -> Result<Vec<u8>, E2bError> {
+    let mut content = Vec::new();
+    let mut unpacking = flate2::read::MultiGzDecoder::new(bytes).take(MOST_UNPACKED + 1);
+    unpacking.read_to_end(&mut content).map_err(|_| E2bError::new(Kind::Bad, "the body is not gzip"))?;
+    if content.len() as u64 > MOST_UNPACKED {
+        return Err(E2bError::new(Kind::TooLarge, "the unpacked body is larger than this service accepts"));
+    }
+    Ok(content)
+}
+
+/// `X-Metadata-<name>`
+fn metadata_of(headers: &HeaderMap) -> Result<Metadata, E2bError> {
+    let mut metadata = BTreeMap::new();
+    for (name, value) in headers {
+        let Some(name) = name.as_str().strip_prefix("x-metadata-").filter(|name| !name.is_empty()) else { continue };
+        let value = std::str::from_utf8(value.as_bytes());
+        let value = value.map_err(|_| E2bError::new(Kind::Bad, "metadata is not UTF-8"))?;
+        metadata.insert(name.to_owned(), value.to_owned());
+    }
+    let bytes: usize = metadata.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if bytes > MOST_METADATA {
+        return Err(E2bError::new(Kind::Bad, format!("metadata of a file has at most {MOST_METADATA} bytes")));
+    }
+    Ok(metadata)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn packed(bytes: &[u8]) -> Vec<u8> {
+        let mut packing = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packing.write_all(bytes).expect("memory");
+        packing.finish().expect("memory")
+    }
+
+    #[test]
+    fn an_upload_is_unpacked_up_to_a_limit() {
+        assert_eq!(unpacked(&packed(b"zip zip")), Ok(b"zip zip".to_vec()));
+        assert_eq!(unpacked(b"no gzip").expect_err("junk").kind(), Kind::Bad);
+        let zeros = packed(&vec![0; (MOST_UNPACKED + 1) as usize]);
+        assert_eq!(unpacked(&zeros).expect_err("too many").kind(), Kind::TooLarge);
+    }
+
+    #[tokio::test]
+    async fn names_of_a_form_are_paths_as_they_are() {
+        let body = "--B\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a %22b%22 ü%20.txt\"\r\n\r\none\r\n\
+            --B\r\nContent-Disposition: form-data; name=\"other\"\r\n\r\nx\r\n\
+            --B\r\nContent-Disposition: form-data; name=\"file\"; filename=\"d/c\"\r\n\r\ntwo\r\n--B--\r\n";
+        let request = || {
+            Request::builder()
+                .header(header::CONTENT_TYPE, "multipart/form-data; boundary=B")
+                .body(Body::from(body))
+                .expect("a request")
+        };
+        let files = parts(request(), None).await.expect("a form");
+        let files: Vec<_> = files.iter().map(|file| (file.path.as_str(), file.content.as_slice())).collect();
+        assert_eq!(files, [("a \"b\" ü%20.txt", &b"one"[..]), ("d/c", b"two")]);
+        assert!(parts(request(), Some("x")).await.is_err());
+    }
+
+    #[test]
+    fn metadata_stands_in_headers() {
+        let headers = |value: &str| {
+            HeaderMap::from_iter([(
+                header::HeaderName::from_static("x-metadata-origin"),
+                value.parse().expect("a value"),
+            )])
+        };
+        assert_eq!(metadata_of(&headers("conf")), Ok(BTreeMap::from([("origin".to_owned(), "conf".to_owned())])));
+        assert!(metadata_of(&headers(&"x".repeat(MOST_METADATA))).is_err());
+        assert_eq!(metadata_of(&HeaderMap::new()), Ok(BTreeMap::new()));
+    }
+}

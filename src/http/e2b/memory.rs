@@ -1,0 +1,162 @@
+//! What this dialect keeps that the sessions do not have: metadata of files, watches, keys of requests that were answered.
+//! All of it is bounded, and goes when its session does.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::watches::Watches;
+use crate::domain::ids::SessionId;
+use crate::service::Service;
+
+/// Keys of requests that are remembered, and how long.
+const MOST_KEYS: usize = 4096;
+const KEYS_AGE: Duration = Duration::from_secs(24 * 3600);
+/// Files with metadata in one sandbox.
+const MOST_DESCRIBED: usize = 4096;
+
+/// What clients say of a file, by name.
+pub type Metadata = BTreeMap<String, String>;
+
+/// See the module.
+#[derive(Default)]
+pub struct Memory {
+    sandboxes: Mutex<HashMap<SessionId, Own>>,
+    keys: Mutex<HashMap<String, Key>>,
+}
+
+/// Of one sandbox.
+#[derive(Default)]
+struct Own {
+    /// By absolute path.
+    metadata: BTreeMap<String, Metadata>,
+    watches: Arc<Watches>,
+}
+
+/// A request that may come again: who holds the lock answers it.
+#[derive(Clone)]
+struct Key {
+    since: Instant,
+    made: Arc<tokio::sync::Mutex<Option<SessionId>>>,
+}
+
+impl Memory {
+    fn sandboxes(&self) -> MutexGuard<'_, HashMap<SessionId, Own>> {
+        self.sandboxes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets a sandbox.
+    pub fn forget(&self, id: SessionId) {
+        self.sandboxes().remove(&id);
+    }
+
+    /// Forgets sandboxes that have ended by themselves.
+    pub fn tidy(&self, service: &Service) {
+        let mut sandboxes = self.sandboxes();
+        // Each is looked at about once for every one that is made.
+        if sandboxes.len() > 64 && sandboxes.len().is_multiple_of(64) {
+            sandboxes.retain(|id, _| service.session_info(*id).is_ok());
+        }
+    }
+
+    /// What was said of a file.
+    pub fn metadata(&self, id: SessionId, path: &str) -> Option<Metadata> {
+        self.sandboxes().get(&id)?.metadata.get(path).cloned()
+    }
+
+    /// Says of a file what was said with its upload, and nothing else.
+    pub fn describe(&self, id: SessionId, path: &str, metadata: Metadata) {
+        let mut sandboxes = self.sandboxes();
+        if metadata.is_empty() {
+            if let Some(own) = sandboxes.get_mut(&id) {
+                own.metadata.remove(path);
+            }
+            return;
+        }
+        let described = &mut sandboxes.entry(id).or_default().metadata;
+        if described.len() < MOST_DESCRIBED || described.contains_key(path) {
+            described.insert(path.to_owned(), metadata);
+        }
+    }
+
+    /// What was said of a file, or of those in a directory, goes where it goes; or goes with it.
+    pub fn moved(&self, id: SessionId, from: &str, to: Option<&str>) {
+        let mut sandboxes = self.sandboxes();
+        let Some(own) = sandboxes.get_mut(&id) else { return };
+        let below = format!("{from}/");
+        let gone: Vec<String> =
+            own.metadata.keys().filter(|path| *path == from || path.starts_with(&below)).cloned().collect();
+        if let Some(to) = to {
+            own.metadata.remove(to);
+        }
+        for path in gone {
+            let metadata = own.metadata.remove(&path).unwrap_or_default();
+            if let Some(to) = to {
+                own.metadata.insert(format!("{to}{}", &path[from.len()..]), metadata);
+            }
+        }
+    }
+
+    /// The watches of a sandbox.
+    pub fn watches(&self, id: SessionId) -> Arc<Watches> {
+        Arc::clone(&self.sandboxes().entry(id).or_default().watches)
+    }
+
+    /// What was made for a request of this key. Whoever finds nothing there makes it, and others wait meanwhile.
+    pub fn made_for(&self, key: String) -> Arc<tokio::sync::Mutex<Option<SessionId>>> {
+        let now = Instant::now();
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        if keys.len() >= MOST_KEYS {
+            keys.retain(|_, key| now.duration_since(key.since) < KEYS_AGE);
+            if keys.len() >= MOST_KEYS
+                && let Some(oldest) = keys.iter().min_by_key(|(_, key)| key.since).map(|(name, _)| name.clone())
+            {
+                keys.remove(&oldest);
+            }
+        }
+        let fresh = || Key { since: now, made: Arc::default() };
+        let key = keys.entry(key).or_insert_with(fresh);
+        if now.duration_since(key.since) >= KEYS_AGE {
+            *key = fresh();
+        }
+        Arc::clone(&key.made)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &str) -> Metadata {
+        BTreeMap::from([("k".to_owned(), text.to_owned())])
+    }
+
+    #[test]
+    fn metadata_goes_with_its_file() {
+        let (memory, id) = (Memory::default(), SessionId::generate());
+        memory.describe(id, "/d/a", said("1"));
+        memory.describe(id, "/d/b/c", said("2"));
+        memory.describe(id, "/dx", said("3"));
+        memory.moved(id, "/d", Some("/e"));
+        assert_eq!(memory.metadata(id, "/d/a"), None);
+        assert_eq!(memory.metadata(id, "/e/a"), Some(said("1")));
+        assert_eq!(memory.metadata(id, "/e/b/c"), Some(said("2")));
+        assert_eq!(memory.metadata(id, "/dx"), Some(said("3")));
+        memory.moved(id, "/e/b", None);
+        assert_eq!(memory.metadata(id, "/e/b/c"), None);
+        memory.describe(id, "/dx", Metadata::new());
+        assert_eq!(memory.metadata(id, "/dx"), None);
+    }
+
+    #[test]
+    fn a_key_finds_what_was_made_for_it_and_they_are_bounded() {
+        let (memory, id) = (Memory::default(), SessionId::generate());
+        *memory.made_for("one".to_owned()).try_lock().expect("nobody else has it") = Some(id);
+        assert_eq!(*memory.made_for("one".to_owned()).try_lock().expect("nobody has it"), Some(id));
+        for number in 0..2 * MOST_KEYS {
+            memory.made_for(format!("{number}"));
+        }
+        assert_eq!(memory.keys.lock().expect("no panic").len(), MOST_KEYS);
+        assert_eq!(*memory.made_for("one".to_owned()).try_lock().expect("nobody has it"), None);
+    }
+}

@@ -1,0 +1,173 @@
+//! The dialect of E2B's SDKs, all of it on this one port: what `Sandbox.create` and its like ask for, in the words of
+//! `service`. A sandbox is a session.
+//!
+//! - `control`: making, finding, pausing, branching and ending sandboxes;
+//! - `execute`, `contexts`: the code interpreter;
+//! - `files`: up- and download;
+//! - `filesystem`, `watches`, `process`: remote procedures over `connect`;
+//! - `address`: which sandbox a request is for, and whether it may;
+//! - `memory`: what is this dialect's own and not the sessions'.
+
+mod address;
+mod ascii;
+mod body;
+mod connect;
+mod contexts;
+mod control;
+mod error;
+mod execute;
+mod files;
+mod filesystem;
+mod memory;
+mod process;
+mod signature;
+mod watches;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{delete, get, post, put};
+
+use super::Shared;
+use address::{ENVD, INTERPRETER, Named};
+use error::{E2bError, InItsWords, Kind};
+use memory::Memory;
+
+/// The version of E2B's own daemon whose interface this is: SDKs switch features by it.
+const ENVD_VERSION: &str = "0.6.4";
+/// Where a sandbox's files are, when nothing else is said.
+const HOME: &str = "/home/user";
+
+/// What the handlers of this dialect share.
+#[derive(Clone)]
+struct E2b {
+    shared: Shared,
+    memory: Arc<Memory>,
+}
+
+/// The routes of this dialect.
+pub fn routes<S: Clone + Send + Sync + 'static>(shared: &Shared) -> Router<S> {
+    let e2b = E2b { shared: shared.clone(), memory: Arc::default() };
+    let one = "/sandboxes/{id}";
+    let below = |path: &str| format!("{one}/{path}");
+    Router::new()
+        .route("/sandboxes", post(control::create::create).get(control::list::list_running))
+        .route("/v2/sandboxes", post(control::create::create).get(control::list::list))
+        .route("/sandboxes/metrics", get(control::metrics::of_many))
+        .route(one, get(control::show).delete(control::kill))
+        .route(&below("timeout"), post(control::set_timeout))
+        .route(&below("refreshes"), post(control::refresh))
+        .route(&below("pause"), post(control::pause::pause))
+        .route(&below("resume"), post(control::pause::resume))
+        .route(&below("connect"), post(control::pause::connect))
+        .route("/v2/sandboxes/{id}/connect", post(control::pause::connect))
+        .route(&below("metrics"), get(control::metrics::of_one))
+        .route(&below("network"), put(control::network))
+        .route(&below("snapshots"), post(control::snapshots::make))
+        .route(&below("fork"), post(control::snapshots::fork))
+        .route("/snapshots", get(control::snapshots::list))
+        .route("/templates/{id}", delete(control::snapshots::remove))
+        .route("/health", get(health))
+        .route("/execute", post(execute::execute))
+        .route("/contexts", get(contexts::list).post(contexts::create))
+        .route("/contexts/{context}", delete(contexts::remove))
+        .route("/contexts/{context}/restart", post(contexts::restart))
+        .route("/files", get(files::download).post(files::upload))
+        .route("/filesystem.Filesystem/{method}", post(filesystem::call))
+        .route("/process.Process/{method}", post(process::call))
+        .route_layer(from_fn_with_state(e2b.clone(), refuse_when_draining))
+        .with_state(e2b)
+}
+
+/// Nothing new is begun when the service goes down.
+async fn refuse_when_draining(State(e2b): State<E2b>, request: Request, next: Next) -> Response {
+    if e2b.shared.draining.has_begun() {
+        return E2bError::new(Kind::Unavailable, "the service is going down").into_response();
+    }
+    next.run(request).await
+}
+
+/// Answers of this service's own make to clients of this dialect, in their words.
+pub async fn in_its_words(request: Request, next: Next) -> Response {
+    let (headers, uri) = (request.headers(), request.uri());
+    let named = is_theirs(headers, uri).then(|| Named::of(headers, uri));
+    let response = next.run(request).await;
+    let Some(named) = named else { return response };
+    if response.extensions().get::<InItsWords>().is_some() {
+        return response;
+    }
+    let error = match (response.status(), named) {
+        // The path of a program in the sandbox that listens: there is none.
+        (StatusCode::NOT_FOUND, Some(Named { text, port: Some(port) })) if port != ENVD && port != INTERPRETER => {
+            E2bError::Closed { sandbox: text, port }
+        }
+        (StatusCode::NOT_FOUND, _) => E2bError::new(Kind::NotFound, "there is nothing at this path"),
+        (StatusCode::METHOD_NOT_ALLOWED, _) => E2bError::new(Kind::Method, "this path does not take this method"),
+        (StatusCode::PAYLOAD_TOO_LARGE, _) => body::too_large(),
+        _ => return response,
+    };
+    error.into_response()
+}
+
+/// Whether a request comes from a client of this dialect.
+fn is_theirs(headers: &HeaderMap, uri: &Uri) -> bool {
+    !uri.path().starts_with("/v1/") && (headers.contains_key("x-api-key") || Named::of(headers, uri).is_some())
+}
+
+/// Whether the sandbox is there.
+async fn health(State(e2b): State<E2b>, headers: HeaderMap, uri: Uri) -> Response {
+    let port = Named::of(&headers, &uri).and_then(|named| named.port);
+    match e2b.sandbox(&headers, &uri) {
+        Ok(info) if info.state == crate::service::SessionState::Paused => {
+            E2bError::dead(&info.id.simple()).into_response()
+        }
+        Ok(_) if port == Some(INTERPRETER) => (StatusCode::OK, "OK").into_response(),
+        Ok(_) => StatusCode::NO_CONTENT.into_response(),
+        Err(error) => error.into_response(),
+    }
+}
+
+/// Compares without telling how far they are the same.
+fn secrets_equal(one: &[u8], other: &[u8]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
+}
+
+/// RFC 3339, in UTC.
+fn time(time: jiff::Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_of_this_dialect_are_told_by_their_headers() {
+        let headers = |pairs: &[(&'static str, &'static str)]| {
+            pairs
+                .iter()
+                .map(|(name, value)| {
+                    (axum::http::HeaderName::from_static(name), axum::http::HeaderValue::from_static(value))
+                })
+                .collect::<HeaderMap>()
+        };
+        let uri = Uri::from_static("/no/such/route");
+        assert!(is_theirs(&headers(&[("x-api-key", "e2b_x")]), &uri));
+        assert!(is_theirs(&headers(&[("e2b-sandbox-id", "abc")]), &uri));
+        assert!(is_theirs(&headers(&[("host", "3000-abc.example.org")]), &uri));
+        assert!(!is_theirs(&headers(&[("x-api-key", "e2b_x")]), &Uri::from_static("/v1/none")));
+        assert!(!is_theirs(&headers(&[("host", "localhost:8080"), ("authorization", "Bearer x")]), &uri));
+    }
+
+    #[test]
+    fn secrets_are_equal_only_as_a_whole() {
+        assert!(secrets_equal(b"abc", b"abc"));
+        assert!(!secrets_equal(b"abc", b"abd"));
+        assert!(!secrets_equal(b"abc", b"ab"));
+        assert!(secrets_equal(b"", b""));
+    }
+}

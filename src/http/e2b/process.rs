@@ -1,0 +1,425 @@
+//! `process.Process`: commands.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::{Path, Request, State};
+use axum::response::Response;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use futures_util::{Stream, StreamExt, stream};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::Instant;
+
+use super::connect::{self, Messages};
+use super::error::{E2bError, Kind};
+use super::filesystem::place;
+use super::{E2b, control};
+use crate::domain::ids::SessionId;
+use crate::domain::session::{Command, EntryKind, FileAnswer, FileAsk};
+use crate::service::{CommandEnd, CommandEvent, RunningCommand, Service, SessionError};
+
+/// What clients start: all that they run is a script for it.
+const SHELL: &str = "/bin/bash";
+
+#[derive(Deserialize)]
+struct StartRequest {
+    process: ProcessConfig,
+    #[serde(default)]
+    pty: Option<Value>,
+    #[serde(default)]
+    tag: Option<String>,
+    #[serde(default)]
+    stdin: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct ProcessConfig {
+    #[serde(default)]
+    cmd: String,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    envs: BTreeMap<String, String>,
+    #[serde(default)]
+    cwd: Option<String>,
+}
+
+/// Which command: by its number, or by the name that a client gave it.
+#[derive(Default, Deserialize)]
+struct Selector {
+    #[serde(default)]
+    pid: Option<u32>,
+    #[serde(default)]
+    tag: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Selected {
+    #[serde(default)]
+    process: Selector,
+    #[serde(default)]
+    signal: Option<Value>,
+    #[serde(default)]
+    input: Option<Input>,
+}
+
+#[derive(Deserialize)]
+struct Input {
+    #[serde(default)]
+    stdin: Option<String>,
+    #[serde(default)]
+    pty: Option<String>,
+}
+
+/// A message of `StreamInput`.
+#[derive(Deserialize)]
+struct StreamedInput {
+    #[serde(default)]
+    start: Option<StreamStart>,
+    #[serde(default)]
+    data: Option<StreamData>,
+}
+
+#[derive(Deserialize)]
+struct StreamStart {
+    #[serde(default)]
+    process: Selector,
+}
+
+#[derive(Deserialize)]
+struct StreamData {
+    #[serde(default)]
+    input: Option<Input>,
+}
+
+/// One call.
+pub async fn call(State(e2b): State<E2b>, Path(method): Path<String>, request: Request) -> Response {
+    let is_stream = connect::is_stream(request.headers());
+    match answered(&e2b, &method, request).await {
+        Ok(response) => response,
+        Err(error) if is_stream => connect::failed(&error),
+        Err(error) => error.into_connect(),
+    }
+}
+
+async fn answered(e2b: &E2b, method: &str, request: Request) -> Result<Response, E2bError> {
+    let id = e2b.own_sandbox(request.headers(), request.uri())?.id;
+    match method {
+        "Start" => return start(e2b, id, request).await,
+        "Connect" => return join(e2b, id, request).await,
+        "StreamInput" => return stream_input(e2b, id, request).await,
+        _ => {}
+    }
+    let deadline = connect::deadline(request.headers())?;
+    let answer = async {
+        match method {
+            "List" => list(e2b, id),
+            "SendInput" => send_input(e2b, id, request).await,
+            "CloseStdin" => close_input(e2b, id, request).await,
+            "SendSignal" => send_signal(e2b, id, request).await,
+            "Update" => Err(no_terminal()),
+            _ => Err(E2bError::new(Kind::Unimplemented, "process.Process has no such method")),
+        }
+    };
+    connect::answer(deadline, answer).await
+}
+
+fn no_terminal() -> E2bError {
+    E2bError::new(Kind::Unimplemented, "this service has no terminals")
+}
+
+impl E2b {
+    /// The command that a client means.
+    fn command(&self, id: SessionId, selector: &Selector) -> Result<Arc<RunningCommand>, E2bError> {
+        let unknown = || E2bError::new(Kind::NotFound, "there is no such process");
+        let of_sandbox = |error| E2bError::of_sandbox(&id.simple(), error);
+        match (selector.pid, &selector.tag) {
+            (Some(pid), _) => match self.shared.service.command(id, pid) {
+                Err(SessionError::Refused(_)) => Err(unknown()),
+                other => other.map_err(of_sandbox),
+            },
+            (None, Some(tag)) => {
+                let commands = self.shared.service.commands(id).map_err(of_sandbox)?;
+                commands.into_iter().find(|command| command.tag() == Some(tag)).ok_or_else(unknown)
+            }
+            (None, None) => Err(E2bError::new(Kind::Bad, "which process? Give pid or tag")),
+        }
+    }
+}
+
+/// `Start`: a command, and what it does. It goes on when the client goes, until its time is over.
+async fn start(e2b: &E2b, id: SessionId, request: Request) -> Result<Response, E2bError> {
+    let keep_alive = connect::keep_alive(request.headers());
+    let deadline = connect::deadline(request.headers())?.filter(|deadline| !deadline.is_zero());
+    let StartRequest { process, pty, tag, stdin } = Messages::of(request)?.only().await?;
+    if pty.is_some_and(|pty| !pty.is_null()) {
+        return Err(no_terminal());
+    }
+    control::check_env(&process.envs)?;
+    if let Some(cwd) = process.cwd.as_deref().filter(|cwd| !cwd.is_empty()) {
+        check_directory(e2b, id, cwd).await?;
+    }
+    // Clients that know no `stdin` may send input.
+    let command = command_of(process, stdin.unwrap_or(true));
+    let begun = e2b.shared.service.run_command(id, command, tag).await;
+    let (command, events) = begun.map_err(|error| E2bError::of_sandbox(&id.simple(), error))?;
+    if let Some(deadline) = deadline {
+        kill_in(Arc::clone(&e2b.shared.service), id, &command, deadline);
+    }
+    Ok(connect::stream(told(&command, events, keep_alive, deadline)))
+}
+
+async fn check_directory(e2b: &E2b, id: SessionId, cwd: &str) -> Result<(), E2bError> {
+    let wrong = || E2bError::new(Kind::Bad, format!("cwd '{cwd}' does not exist"));
+    match e2b.files(id, FileAsk::Stat { path: place(cwd) }).await {
+        Ok(FileAnswer::Entry(entry, _)) if matches!(entry.kind, EntryKind::Directory | EntryKind::Link) => Ok(()),
+        Ok(_) => Err(wrong()),
+        Err(error) if matches!(error.kind(), Kind::NotFound | Kind::Bad) => Err(wrong()),
+        Err(error) => Err(error),
+    }
+}
+
+/// `/bin/bash -l -c SCRIPT ARGS…` is a script; any other program is one that names it.
+fn command_of(process: ProcessConfig, stdin: bool) -> Command {
+    let ProcessConfig { cmd, args, envs, cwd } = process;
+    let is_shell = matches!(cmd.as_str(), "/bin/bash" | "bash" | "/bin/sh" | "sh");
+    let script_at = args.iter().position(|arg| {
+        arg.strip_prefix('-').is_some_and(|options| !options.starts_with('-') && options.ends_with('c'))
+    });
+    let (script, args) = match script_at {
+        Some(at) if is_shell && at + 1 < args.len() => {
+            // What follows the script is `$0`, `$1` and so on.
+            (args[at + 1].clone(), args.get(at + 3..).unwrap_or_default().to_vec())
+        }
+        _ => (std::iter::once(&cmd).chain(&args).map(|word| quoted(word)).collect::<Vec<_>>().join(" "), Vec::new()),
+    };
+    let cwd = cwd.filter(|cwd| !cwd.is_empty()).map(|cwd| place(&cwd));
+    Command { script, args, cwd, env: envs.into_iter().collect(), stdin }
+}
+
+/// A word that the shell takes as it is.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// Ends a command when its time is over, if it still runs then.
+fn kill_in(service: Arc<Service>, id: SessionId, command: &RunningCommand, deadline: Duration) {
+    let (mut events, number) = (command.listen(), command.number());
+    tokio::spawn(async move {
+        let ended = async { while events.recv().await.is_some() {} };
+        if tokio::time::timeout(deadline, ended).await.is_err() {
+            // It may end by itself just now.
+            let _ = service.kill_command(id, number).await;
+        }
+    });
+}
+
+/// `Connect`: what a command does from now on.
+async fn join(e2b: &E2b, id: SessionId, request: Request) -> Result<Response, E2bError> {
+    let keep_alive = connect::keep_alive(request.headers());
+    let deadline = connect::deadline(request.headers())?.filter(|deadline| !deadline.is_zero());
+    let Selected { process, .. } = Messages::of(request)?.only().await?;
+    let command = e2b.command(id, &process)?;
+    let events = command.listen();
+    Ok(connect::stream(told(&command, events, keep_alive, deadline)))
+}
+
+/// What a command does, in the words of clients.
+fn told(
+    command: &RunningCommand,
+    events: UnboundedReceiver<CommandEvent>,
+    keep_alive: Duration,
+    deadline: Option<Duration>,
+) -> impl Stream<Item = Bytes> + Send + use<> {
+    let over = deadline.map(|deadline| Instant::now() + deadline);
+    let first = connect::part(&json!({"event": {"start": {"pid": command.number()}}}));
+    let rest = stream::unfold(Some(events), move |events| async move {
+        let mut events = events?;
+        let is_over = async {
+            match over {
+                Some(over) => tokio::time::sleep_until(over).await,
+                None => std::future::pending().await,
+            }
+        };
+        let event = |event: Value| connect::part(&json!({"event": event}));
+        tokio::select! {
+            biased;
+            () = is_over => Some((connect::end(Some(&connect::over())), None)),
+            next = events.recv() => match next {
+                Some(CommandEvent::Stdout(bytes)) => {
+                    Some((event(json!({"data": {"stdout": BASE64.encode(bytes)}})), Some(events)))
+                }
+                Some(CommandEvent::Stderr(bytes)) => {
+                    Some((event(json!({"data": {"stderr": BASE64.encode(bytes)}})), Some(events)))
+                }
+                Some(CommandEvent::Ended(end)) => {
+                    let last = [event(json!({"end": end_json(&end)})), connect::end(None)].concat();
+                    Some((last.into(), None))
+                }
+                // Its session has ended.
+                None => {
+                    let error = E2bError::new(Kind::Unavailable, "The sandbox was not found");
+                    Some((connect::end(Some(&error)), None))
+                }
+            },
+            () = tokio::time::sleep(keep_alive) => Some((event(json!({"keepalive": {}})), Some(events))),
+        }
+    });
+    stream::once(async { first }).chain(rest)
+}
+
+fn end_json(end: &CommandEnd) -> Value {
+    match end {
+        CommandEnd::Exited(0) => json!({"exitCode": 0, "exited": true, "status": "exit status 0"}),
+        CommandEnd::Exited(code) => {
+            let status = format!("exit status {code}");
+            json!({"exitCode": code, "exited": true, "status": status, "error": status})
+        }
+        CommandEnd::Killed => {
+            json!({"exitCode": -1, "exited": false, "status": "signal: killed", "error": "signal: killed"})
+        }
+        CommandEnd::Failed(why) => json!({"exitCode": -1, "exited": false, "status": "failed", "error": why}),
+    }
+}
+
+/// `List`
+fn list(e2b: &E2b, id: SessionId) -> Result<Value, E2bError> {
+    let commands = e2b.shared.service.commands(id);
+    let commands = commands.map_err(|error| E2bError::of_sandbox(&id.simple(), error))?;
+    let process = |running: &Arc<RunningCommand>| {
+        let Command { script, args, cwd, env, .. } = running.command();
+        let mut all = vec!["-l", "-c", script.as_str()];
+        if !args.is_empty() {
+            all.push(SHELL);
+            all.extend(args.iter().map(String::as_str));
+        }
+        let envs: BTreeMap<_, _> = env.iter().cloned().collect();
+        let mut config = json!({"cmd": SHELL, "args": all, "envs": envs});
+        if let Some(cwd) = cwd {
+            config["cwd"] = json!(cwd);
+        }
+        let mut process = json!({"config": config, "pid": running.number()});
+        if let Some(tag) = running.tag() {
+            process["tag"] = json!(tag);
+        }
+        process
+    };
+    Ok(json!({"processes": commands.iter().map(process).collect::<Vec<_>>()}))
+}
+
+impl Input {
+    fn bytes(self) -> Result<Bytes, E2bError> {
+        if self.pty.is_some() {
+            return Err(no_terminal());
+        }
+        let bytes = BASE64.decode(self.stdin.unwrap_or_default());
+        bytes.map(Bytes::from).map_err(|_| E2bError::new(Kind::Bad, "input is no base64"))
+    }
+}
+
+/// `SendInput`
+async fn send_input(e2b: &E2b, id: SessionId, request: Request) -> Result<Value, E2bError> {
+    let Selected { process, input, .. } = connect::message(request).await?;
+    let command = e2b.command(id, &process)?;
+    let bytes = input.ok_or_else(|| E2bError::new(Kind::Bad, "input is missing"))?.bytes()?;
+    input_to(e2b, id, &command, Some(bytes)).await
+}
+
+/// `CloseStdin`
+async fn close_input(e2b: &E2b, id: SessionId, request: Request) -> Result<Value, E2bError> {
+    let Selected { process, .. } = connect::message(request).await?;
+    let command = e2b.command(id, &process)?;
+    input_to(e2b, id, &command, None).await
+}
+
+async fn input_to(e2b: &E2b, id: SessionId, command: &RunningCommand, input: Option<Bytes>) -> Result<Value, E2bError> {
+    if !command.command().stdin {
+        return Err(E2bError::new(Kind::Conflict, "this command takes no input: it was started without stdin"));
+    }
+    let sent = e2b.shared.service.command_input(id, command.number(), input).await;
+    sent.map(|()| json!({})).map_err(|error| E2bError::of_sandbox(&id.simple(), error))
+}
+
+/// `StreamInput`: input as it comes.
+async fn stream_input(e2b: &E2b, id: SessionId, request: Request) -> Result<Response, E2bError> {
+    let mut messages = Messages::of(request)?;
+    let mut command = None;
+    while let Some(StreamedInput { start, data }) = messages.next().await? {
+        if let Some(StreamStart { process }) = start {
+            command = Some(e2b.command(id, &process)?);
+        }
+        if let Some(input) = data.and_then(|data| data.input) {
+            let command =
+                command.as_ref().ok_or_else(|| E2bError::new(Kind::Bad, "which process? Send start first"))?;
+            input_to(e2b, id, command, Some(input.bytes()?)).await?;
+        }
+    }
+    Ok(connect::stream(stream::iter([connect::part(&json!({})), connect::end(None)])))
+}
+
+/// `SendSignal`: either of the two that there are ends it.
+async fn send_signal(e2b: &E2b, id: SessionId, request: Request) -> Result<Value, E2bError> {
+    let Selected { process, signal, .. } = connect::message(request).await?;
+    let command = e2b.command(id, &process)?;
+    match signal {
+        Some(Value::String(name)) if matches!(name.as_str(), "SIGNAL_SIGKILL" | "SIGNAL_SIGTERM") => {}
+        // The same by number.
+        Some(Value::Number(number)) if matches!(number.as_u64(), Some(9 | 15)) => {}
+        _ => return Err(E2bError::new(Kind::Bad, "signal is SIGNAL_SIGKILL or SIGNAL_SIGTERM")),
+    }
+    let killed = e2b.shared.service.kill_command(id, command.number()).await;
+    killed.map(|()| json!({})).map_err(|error| E2bError::of_sandbox(&id.simple(), error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(cmd: &str, args: &[&str]) -> (String, Vec<String>) {
+        let args = args.iter().map(|arg| (*arg).to_owned()).collect();
+        let process = ProcessConfig { cmd: cmd.to_owned(), args, envs: BTreeMap::new(), cwd: None };
+        let command = command_of(process, true);
+        (command.script, command.args)
+    }
+
+    #[test]
+    fn what_clients_start_is_a_script() {
+        assert_eq!(command("/bin/bash", &["-l", "-c", "echo hi"]), ("echo hi".to_owned(), vec![]));
+        assert_eq!(command("bash", &["-lc", "echo $1", "sh", "a"]), ("echo $1".to_owned(), vec!["a".to_owned()]));
+        assert_eq!(command("python3", &["-c", "print('x')"]).0, r"'python3' '-c' 'print('\''x'\'')'");
+        assert_eq!(command("/bin/bash", &["script.sh"]).0, "'/bin/bash' 'script.sh'");
+        assert_eq!(command("/bin/bash", &["-c"]).0, "'/bin/bash' '-c'");
+    }
+
+    #[tokio::test]
+    async fn a_command_is_told_from_its_start_to_its_end() {
+        let running = RunningCommand::new(7, Command::default(), None);
+        let events = running.listen();
+        running.tell(CommandEvent::Stdout(Bytes::from_static(b"hi\n")));
+        running.tell(CommandEvent::Ended(CommandEnd::Exited(3)));
+        let told: Vec<Bytes> = told(&running, events, Duration::from_secs(9), None).collect().await;
+        let expected = [
+            connect::part(&json!({"event": {"start": {"pid": 7}}})),
+            connect::part(&json!({"event": {"data": {"stdout": "aGkK"}}})),
+            connect::part(&json!({"event": {"end": {"exitCode": 3, "exited": true, "status": "exit status 3",
+                "error": "exit status 3"}}})),
+            connect::end(None),
+        ];
+        assert_eq!(told.concat(), expected.concat());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_command_is_told_to_be_alive_until_its_time_is_over() {
+        let running = RunningCommand::new(7, Command::default(), None);
+        let events = running.listen();
+        let told = told(&running, events, Duration::from_secs(2), Some(Duration::from_secs(5)));
+        let told: Vec<Bytes> = told.collect().await;
+        let keep_alive = connect::part(&json!({"event": {"keepalive": {}}}));
+        assert_eq!(told[1..], [keep_alive.clone(), keep_alive, connect::end(Some(&connect::over()))]);
+    }
+}

@@ -1,0 +1,102 @@
+//! Addresses of files that need no headers: the token's holder has signed them.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use sha2::{Digest, Sha256};
+
+use super::secrets_equal;
+
+/// What is told of a signature that is none of the sandbox's.
+pub const WRONG: &str = "the signature is not right";
+
+/// What an address is signed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// `GET`
+    Read,
+    /// `POST`
+    Write,
+}
+
+/// What an address of `/files` says of who may use it.
+#[derive(Clone, Copy, Debug)]
+pub struct Access<'a> {
+    /// For what.
+    pub operation: Operation,
+    /// As the client gave it.
+    pub path: &'a str,
+    /// As the client gave it.
+    pub username: &'a str,
+    /// The signature.
+    pub signature: Option<&'a str>,
+    /// Until when, as it is written.
+    pub expiration: Option<&'a str>,
+}
+
+impl Access<'_> {
+    /// Whether the holder of this token has signed it.
+    pub fn is_signed_with(&self, token: &str) -> bool {
+        self.signature.is_some_and(|signature| secrets_equal(signature.as_bytes(), self.sign(token).as_bytes()))
+    }
+
+    fn sign(&self, token: &str) -> String {
+        let operation = match self.operation {
+            Operation::Read => "read",
+            Operation::Write => "write",
+        };
+        let mut text = format!("{}:{operation}:{}:{token}", self.path, self.username);
+        if let Some(expiration) = self.expiration {
+            text.push(':');
+            text.push_str(expiration);
+        }
+        format!("v1_{}", STANDARD_NO_PAD.encode(Sha256::digest(text.as_bytes())))
+    }
+
+    /// Whether it may still be used at this time, in seconds since 1970.
+    ///
+    /// # Errors
+    /// When it may not.
+    pub fn check_expiration(&self, now: i64) -> Result<(), &'static str> {
+        match self.expiration.map(str::parse::<i64>) {
+            None => Ok(()),
+            Some(Ok(end)) if now <= end => Ok(()),
+            Some(Ok(_)) => Err("the signature has expired"),
+            Some(Err(_)) => Err("signature_expiration is no number of seconds"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // sha256("a b.txt:read::secret:1700000000"), computed with another implementation.
+    const SIGNED: Access<'static> = Access {
+        operation: Operation::Read,
+        path: "a b.txt",
+        username: "",
+        signature: Some("v1_sIh3SRACj3wwVj95XdsHI9HMGpaPwaR6eWgR+sJCDpo"),
+        expiration: Some("1700000000"),
+    };
+
+    #[test]
+    fn a_signature_holds_for_its_token_path_operation_and_time() {
+        assert!(SIGNED.is_signed_with("secret"));
+        assert!(!SIGNED.is_signed_with("secret2"));
+        assert!(!Access { path: "b.txt", ..SIGNED }.is_signed_with("secret"));
+        assert!(!Access { operation: Operation::Write, ..SIGNED }.is_signed_with("secret"));
+        assert!(!Access { expiration: Some("1700000001"), ..SIGNED }.is_signed_with("secret"));
+        assert!(!Access { expiration: None, ..SIGNED }.is_signed_with("secret"));
+        assert!(!Access { signature: None, ..SIGNED }.is_signed_with("secret"));
+        let plain =
+            Access { signature: Some("v1_Gk6cWCXRmLTuyDNAlEdRt7XOm/LMmqNtWmWvLKaw5eE"), expiration: None, ..SIGNED };
+        assert!(plain.is_signed_with("secret"));
+    }
+
+    #[test]
+    fn a_signature_ends_at_its_time() {
+        assert_eq!(SIGNED.check_expiration(1_700_000_000), Ok(()));
+        assert!(SIGNED.check_expiration(1_700_000_001).is_err());
+        assert!(Access { expiration: Some("soon"), ..SIGNED }.check_expiration(0).is_err());
+    }
+}
