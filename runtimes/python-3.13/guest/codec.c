@@ -489,8 +489,10 @@ PyObject *codec_decode(const unsigned char *data, size_t length) {
     return o;
 }
 
-/* The host refuses longer messages too (src/runtime/report.rs); this only spares the work. */
+/* The host refuses longer messages too (src/runtime/bridge.rs, report.rs); this only spares the work. */
 #define MESSAGE_LIMIT ((size_t)8 << 20)
+/* What is told to the host and made of nothing that must be reduced: what a cell shows may be as long as its output. */
+#define TOLD_LIMIT ((size_t)17 << 20)
 
 static void forget(Writer *w) {
     PyMem_Free(w->data);
@@ -515,7 +517,7 @@ static PyObject *post(PyObject *module, PyObject *const *args, Py_ssize_t count)
         PyErr_SetString(PyExc_TypeError, "post(message, reduce=None)");
         return NULL;
     }
-    Writer w = {.limit = MESSAGE_LIMIT, .reduce = count > 1 ? args[1] : NULL};
+    Writer w = {.limit = count > 1 ? MESSAGE_LIMIT : TOLD_LIMIT, .reduce = count > 1 ? args[1] : NULL};
     int failed = write_value(&w, args[0]);
     if (!failed && host_post(w.data, w.length) != 0) {
         PyErr_SetString(PyExc_ValueError, "message refused by the host");
