@@ -240,7 +240,7 @@ impl From<SessionError> for E2bError {
             SessionError::Paused | SessionError::OtherImage { .. } => Kind::Conflict,
             SessionError::TooMany { .. } => return busy(message, Duration::from_secs(10)),
             SessionError::TtlTooLong { .. } | SessionError::Forks { .. } => Kind::Bad,
-            SessionError::NotYet(_) => Kind::Unimplemented,
+            SessionError::StoreFull => Kind::NoSpace,
             SessionError::NoStore => Kind::Unavailable,
             SessionError::Store | SessionError::NoRandomness => return Self::internal(),
             SessionError::Execute(error) => match error {

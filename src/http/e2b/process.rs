@@ -21,7 +21,7 @@ use super::filesystem::place;
 use super::{E2b, control};
 use crate::domain::ids::SessionId;
 use crate::domain::session::{Command, EntryKind, FileAnswer, FileAsk};
-use crate::service::{CommandEnd, CommandEvent, RunningCommand, Service, SessionError};
+use crate::service::{CommandEnd, CommandEvent, RunningCommand, Service, SessionError, SessionInfo};
 
 /// What clients start: all that they run is a script for it.
 const SHELL: &str = "/bin/bash";
@@ -108,9 +108,10 @@ pub async fn call(State(e2b): State<E2b>, Path(method): Path<String>, request: R
 }
 
 async fn answered(e2b: &E2b, method: &str, request: Request) -> Result<Response, E2bError> {
-    let id = e2b.own_sandbox(request.headers(), request.uri())?.id;
+    let info = e2b.own_sandbox(request.headers(), request.uri())?;
+    let id = info.id;
     match method {
-        "Start" => return start(e2b, id, request).await,
+        "Start" => return start(e2b, &info, request).await,
         "Connect" => return join(e2b, id, request).await,
         "StreamInput" => return stream_input(e2b, id, request).await,
         _ => {}
@@ -153,7 +154,8 @@ impl E2b {
 }
 
 /// `Start`: a command, and what it does. It goes on when the client goes, until its time is over.
-async fn start(e2b: &E2b, id: SessionId, request: Request) -> Result<Response, E2bError> {
+async fn start(e2b: &E2b, info: &SessionInfo, request: Request) -> Result<Response, E2bError> {
+    let id = info.id;
     let keep_alive = connect::keep_alive(request.headers());
     let deadline = connect::deadline(request.headers())?.filter(|deadline| !deadline.is_zero());
     let StartRequest { process, pty, tag, stdin } = Messages::of(request)?.only().await?;
@@ -166,7 +168,7 @@ async fn start(e2b: &E2b, id: SessionId, request: Request) -> Result<Response, E
     }
     // Clients that know no `stdin` may send input.
     let command = command_of(process, stdin.unwrap_or(true));
-    let begun = e2b.shared.service.run_command(id, command, tag).await;
+    let begun = e2b.shared.service.run_command(id, command, (&info.limits).into(), tag).await;
     let (command, events) = begun.map_err(|error| E2bError::of_sandbox(&id.simple(), error))?;
     if let Some(deadline) = deadline {
         kill_in(Arc::clone(&e2b.shared.service), id, &command, deadline);
@@ -214,7 +216,7 @@ fn kill_in(service: Arc<Service>, id: SessionId, command: &RunningCommand, deadl
         let ended = async { while events.recv().await.is_some() {} };
         if tokio::time::timeout(deadline, ended).await.is_err() {
             // It may end by itself just now.
-            let _ = service.kill_command(id, number).await;
+            let _ = service.kill_command(id, number);
         }
     });
 }
@@ -372,7 +374,7 @@ async fn send_signal(e2b: &E2b, id: SessionId, request: Request) -> Result<Value
         Some(Value::Number(number)) if matches!(number.as_u64(), Some(9 | 15)) => {}
         _ => return Err(E2bError::new(Kind::Bad, "signal is SIGNAL_SIGKILL or SIGNAL_SIGTERM")),
     }
-    let killed = e2b.shared.service.kill_command(id, command.number()).await;
+    let killed = e2b.shared.service.kill_command(id, command.number());
     killed.map(|()| json!({})).map_err(|error| E2bError::of_sandbox(&id.simple(), error))
 }
 
