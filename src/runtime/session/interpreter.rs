@@ -173,6 +173,8 @@ impl Interpreter {
         };
         if lost {
             take_pending_output(&mut self.store, self.instance).await;
+        } else if reason.is_some() {
+            self.places.clear(self.memory.data_mut(&mut self.store));
         }
         if let Some(told) = told {
             told.finish();

@@ -77,6 +77,15 @@ impl Places {
         places.0.iter().all(|(at, _)| at.checked_add(4).is_some_and(|end| end <= memory.len())).then_some(places)
     }
 
+    /// Takes the signal back, where the guest has ended its call before it looked: the next one has nothing to do with it.
+    pub fn clear(&self, memory: &mut [u8]) {
+        for (at, bits) in self.0 {
+            let Some(word) = memory.get_mut(at..at + 4) else { return };
+            let value = u32::from_le_bytes([word[0], word[1], word[2], word[3]]) & !bits;
+            word.copy_from_slice(&value.to_le_bytes());
+        }
+    }
+
     /// Trips the signal in `memory`, which is that of the guest at rest or in a call of the host's.
     pub fn trip(&self, memory: &mut [u8]) {
         for (at, bits) in self.0 {
@@ -143,6 +152,8 @@ mod tests {
         let places = Places::read(&memory, 0).expect("inside");
         places.trip(&mut memory);
         assert_eq!((memory[24], memory[28], memory[32]), (1, 1, 10));
+        places.clear(&mut memory);
+        assert_eq!((memory[24], memory[28], memory[32]), (0, 0, 8));
     }
 
     #[test]
