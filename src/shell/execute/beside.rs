@@ -25,31 +25,30 @@ pub(super) async fn drive(
     let mut code = None;
     poll_fn(|context| {
         time.store(host.now(), Ordering::Relaxed);
-        loop {
-            while let Poll::Ready(Some(beside)) = asked.poll_recv(context) {
-                match beside {
-                    Beside::Job(job) => running.push(job),
-                    Beside::Python { start, ended, registration } => running.push(Box::pin(async move {
-                        if let Ok(code) = Abortable::new(host.python(start), registration).await {
-                            // The one who waited may be gone.
-                            let _ = ended.send(code);
-                        }
-                    })),
-                    Beside::Packages(answer) => {
-                        let _ = answer.send(host.packages());
+        while let Poll::Ready(Some(beside)) = asked.poll_recv(context) {
+            match beside {
+                Beside::Job(job) => running.push(job),
+                Beside::Python { start, ended, registration } => running.push(Box::pin(async move {
+                    if let Ok(code) = Abortable::new(host.python(start), registration).await {
+                        // The one who waited may be gone.
+                        let _ = ended.send(code);
                     }
+                })),
+                Beside::Packages(answer) => {
+                    let _ = answer.send(host.packages());
                 }
             }
-            while let Poll::Ready(Some(())) = running.poll_next_unpin(context) {}
-            if code.is_none()
-                && let Poll::Ready(ended) = main.as_mut().poll(context)
-            {
-                code = Some(ended);
-            }
-            // What has just been asked for has not been looked at yet.
-            if asked.is_empty() {
-                break;
-            }
+        }
+        while let Poll::Ready(Some(())) = running.poll_next_unpin(context) {}
+        if code.is_none()
+            && let Poll::Ready(ended) = main.as_mut().poll(context)
+        {
+            code = Some(ended);
+        }
+        // What has just been asked for is looked at in the next turn: within this one tokio may give no more.
+        if !asked.is_empty() {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
         }
         match code {
             Some(code) if running.is_empty() => Poll::Ready(code),

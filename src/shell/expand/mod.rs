@@ -141,7 +141,6 @@ impl Shell {
         let home = match &text[1..end] {
             "" => Some(self.text_of("HOME").map_or_else(|| "/home/user".to_owned(), |home| home.to_string())),
             "user" => Some("/home/user".to_owned()),
-            "root" => Some("/root".to_owned()),
             "+" => Some(self.cwd.clone()),
             "-" => self.text_of("OLDPWD").map(|before| before.to_string()),
             _ => None,

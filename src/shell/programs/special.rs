@@ -125,8 +125,7 @@ pub(super) async fn bash(shell: &mut Shell, name: &str, arguments: &[String]) ->
             "-login" | "-norc" | "-noprofile" | "-posix" => continue,
             _ => {}
         }
-        let mut flags = flags.chars();
-        while let Some(flag) = flags.next() {
+        for flag in flags.chars() {
             match flag {
                 'c' => command = true,
                 'l' | 'i' | 's' => {}
@@ -296,7 +295,7 @@ pub(super) async fn read_line(shell: &mut Shell, arguments: &[String]) -> Done {
             }
             text.push_str(&String::from_utf8_lossy(&line));
             // A backslash at the end of a line joins it with the next.
-            let joins = !raw && !ended && text.len() - text.trim_end_matches('\\').len() & 1 == 1;
+            let joins = !raw && !ended && (text.len() - text.trim_end_matches('\\').len()) % 2 == 1;
             if !joins || text.len() > crate::shell::bounds::MAXIMUM_TEXT {
                 break;
             }

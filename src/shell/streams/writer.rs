@@ -22,6 +22,9 @@ pub(in crate::shell) enum NotWritten {
     Refused(Fault),
 }
 
+/// A function that takes bytes.
+type Sink = Arc<dyn Fn(&[u8]) + Send + Sync>;
+
 /// Where bytes go. Clones write to the same place; it is closed when all are dropped.
 #[derive(Clone)]
 pub struct Writer(Goal);
@@ -31,7 +34,7 @@ enum Goal {
     Null,
     Closed,
     Pipe(WriteEnd),
-    Sink(Arc<dyn Fn(&[u8]) + Send + Sync>),
+    Sink(Sink),
     File(Arc<FileGoal>),
 }
 
@@ -52,7 +55,7 @@ impl Writer {
 
     /// Gives all to a function, which must not wait.
     #[must_use]
-    pub fn sink(sink: Arc<dyn Fn(&[u8]) + Send + Sync>) -> Self {
+    pub fn sink(sink: Sink) -> Self {
         Self(Goal::Sink(sink))
     }
 

@@ -157,14 +157,14 @@ impl Parser {
                 redirections.push(redirection);
                 continue;
             }
-            if words.is_empty() || self.declares(&words) {
-                if let Some(assignment) = self.assignment(!words.is_empty())? {
-                    match words.is_empty() {
-                        true => assignments.push(assignment),
-                        false => words.push(declared(assignment)),
-                    }
-                    continue;
+            if (words.is_empty() || self.declares(&words))
+                && let Some(assignment) = self.assignment(!words.is_empty())?
+            {
+                match words.is_empty() {
+                    true => assignments.push(assignment),
+                    false => words.push(declared(assignment)),
                 }
+                continue;
             }
             match self.peek() {
                 None | Some('\n' | ';' | '&' | '|' | ')') => break,
@@ -271,10 +271,9 @@ impl Parser {
         let rest = self.rest();
         let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
         let followed = rest[digits..].starts_with(['<', '>']);
-        if !followed && !(digits == 0 && (rest.starts_with("&>"))) {
+        if !followed && (digits > 0 || !rest.starts_with("&>")) {
             return Ok(None);
         }
-        // A process substitution is a word.
         if digits == 0 && (rest.starts_with("<(") || rest.starts_with(">(")) {
             return Err(self.refuse("process substitution is not supported".to_owned()));
         }

@@ -66,8 +66,8 @@ async fn what_nests_as_deep_as_allowed_is_run_on_the_usual_stack() {
         around("if true; then ", "echo x", "; fi", 48),
         around("echo $(", "echo x", ")", 48),
         around("echo \"${a:-", "x", "}\"", 20),
-        format!("f() {{ [ $1 -gt 0 ] && f $(($1-1)) || echo x; }}; f 55"),
-        format!("f() {{ if [ $1 -gt 0 ]; then echo \"$(f $(($1-1)))\"; else echo x; fi; }}; f 28"),
+        "f() { [ $1 -gt 0 ] && f $(($1-1)) || echo x; }; f 55".to_owned(),
+        "f() { if [ $1 -gt 0 ]; then echo \"$(f $(($1-1)))\"; else echo x; fi; }; f 28".to_owned(),
         around("( echo x | ", "cat", " )", 25),
     ] {
         let ran = bounded(&script).await;
