@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use bytes::{Buf, BufMut, BytesMut};
 use futures_util::{Stream, StreamExt};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 
 use super::body;
@@ -159,7 +159,12 @@ impl Messages {
 
     /// The only message of a request that asks for a stream.
     pub async fn only<T: DeserializeOwned>(mut self) -> Result<T, E2bError> {
-        self.next().await?.ok_or_else(|| E2bError::new(Kind::Bad, "the request has no message"))
+        let first = self.next().await?.ok_or_else(|| E2bError::new(Kind::Bad, "the request has no message"))?;
+        // Read to its end: a connection with something unread is reset, and the answer with it.
+        match self.next::<IgnoredAny>().await? {
+            None => Ok(first),
+            Some(_) => Err(E2bError::new(Kind::Bad, "the request has more than one message")),
+        }
     }
 }
 
@@ -236,6 +241,19 @@ mod tests {
             Messages::of(request("application/json", &[])).err().map(|error| error.kind()),
             Some(Kind::NotThatType)
         );
+    }
+
+    #[tokio::test]
+    async fn a_request_for_a_stream_has_one_message() {
+        let one = part(&json!({"a": 1}));
+        let only = async |pieces: &[&[u8]]| {
+            let messages = Messages::of(request(STREAM, pieces)).map_err(|error| error.kind())?;
+            messages.only::<serde_json::Map<_, _>>().await.map(Value::Object).map_err(|error| error.kind())
+        };
+        assert_eq!(only(&[&one]).await, Ok(json!({"a": 1})));
+        assert_eq!(only(&[&one, &end(None)]).await, Ok(json!({"a": 1})));
+        assert_eq!(only(&[&one, &one]).await, Err(Kind::Bad));
+        assert_eq!(only(&[]).await, Err(Kind::Bad));
     }
 
     #[test]
