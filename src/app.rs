@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use axum::serve::ListenerExt;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
@@ -85,6 +86,8 @@ impl App {
             draining.begin();
             let _ = begun.send(());
         };
+        // Answers that come in pieces are not held back until the piece before has been acknowledged.
+        let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
         let server = axum::serve(listener, router).with_graceful_shutdown(shutdown);
         let deadline = async {
             let _ = drained.await;

@@ -109,6 +109,21 @@ impl Service {
         }
     }
 
+    /// A session and what it takes now, where it is in a worker and nobody moves it; else what it took last.
+    ///
+    /// # Errors
+    /// When there is none of that name.
+    pub async fn measure_session(&self, id: SessionId) -> Result<SessionInfo, SessionError> {
+        let session = self.sessions.get(id)?;
+        if let Ok(place) = Arc::clone(&session.place).try_read_owned()
+            && let Place::Live(kept) = *place
+            && let Ok(footprint) = self.sandbox.footprint(kept).await
+        {
+            self.note_footprint(&session, Some(footprint));
+        }
+        Ok(session.info())
+    }
+
     /// Moves the sessions that were used least recently to disk, until those in workers fit the budget; at least a few,
     /// where `slots` are what is missing.
     pub(super) async fn make_room(&self, slots: bool) {

@@ -39,7 +39,7 @@ pub async fn of_one(
     uri: Uri,
 ) -> Result<Json<Vec<Value>>, E2bError> {
     key(&headers)?;
-    let info = e2b.shared.service.session_info(sandbox_id(&id)?)?;
+    let info = e2b.shared.service.measure_session(sandbox_id(&id)?).await?;
     let now = jiff::Timestamp::now().as_second();
     let seconds = |name| parameter(&uri, name).and_then(|text| text.parse::<i64>().ok());
     let is_asked_for = seconds("start").is_none_or(|start| start <= now) && seconds("end").is_none_or(|end| end >= now);
