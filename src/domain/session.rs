@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::grant::Limits;
-use super::run::{File, Frame, Outcome};
+use super::run::{File, Frame, Outcome, ResultWanted};
 use super::verdict::FailureClass;
 use super::words::words;
 
@@ -36,8 +36,8 @@ pub struct Cell {
     pub source: String,
     /// Set before, and put back after it.
     pub env: Vec<(String, String)>,
-    /// Whether the value of its last expression is wanted as a value, not only as a display.
-    pub value: bool,
+    /// The value that is wanted as a value, not only as a display.
+    pub value: Option<ResultWanted>,
     /// Whether what happens is told as it happens.
     pub stream: bool,
 }

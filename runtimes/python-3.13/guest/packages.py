@@ -2,9 +2,14 @@
 
 import pkgutil
 import sys
+import types
 
 # Under other names than those by which they are imported, in what people ask pip for.
 IMPORTED_AS = {"beautifulsoup4": "bs4", "opencv-python": "cv2", "pillow": "PIL", "pyyaml": "yaml", "scikit-learn": "sklearn"}
+# What clients ask for before they know whether they need it: smolagents' E2BExecutor has every agent's final answer look
+# whether it is an array or an image, and takes their absence only where they are used. Once asked for, the import
+# succeeds, and the first use raises.
+OFTEN_UNUSED = ("numpy", "PIL")
 VERSION = "pip 25.0 (of this sandbox: it has no network, so nothing can be installed)"
 
 
@@ -19,6 +24,16 @@ def _frozen():
     import _imp
 
     return {name.partition(".")[0] for name in _imp._frozen_module_names()} | set(sys.builtin_module_names)
+
+
+class _NotThere(types.ModuleType):
+    """Stands for a module that is not there, until it is used."""
+
+    def __getattr__(self, name):
+        if name.startswith("__") and name != "__path__":
+            raise AttributeError(name)
+        module = self.__name__
+        raise ModuleNotFoundError(f"No module named {module!r}: it can't be installed in this sandbox", name=module)
 
 
 def libraries():
@@ -40,8 +55,11 @@ def answer(arguments):
     for word in words[1:]:
         name = word.split("[")[0].split("=")[0].split("<")[0].split(">")[0].split("~")[0].split("!")[0]
         module = IMPORTED_AS.get(name.lower(), name.replace("-", "_"))
-        there = module in names
-        lines.append(f"{name}: {'is already there: import ' + module if there else 'is not available and cannot be installed'}\n")
+        said = f"is already there: import {module}" if module in names else "is not available and cannot be installed"
+        if module in OFTEN_UNUSED and module not in names:
+            sys.modules.setdefault(module, _NotThere(module))
+            said += f" (import {module} will succeed, and its first use raise ModuleNotFoundError)"
+        lines.append(f"{name}: {said}\n")
     return "".join(lines) + _overview()
 
 

@@ -7,7 +7,7 @@ What is told to the host, besides what cells write to stdout and stderr:
 
     ("display", {mime: text}, main)     a rich result; `main` for the value of the last expression (display.py)
     ("result", value)                   that value as data, where it is asked for
-    ("raised", class, name, value, traceback, line or None, frames)"""
+    ("raised", class, name, value, traceback, line or None, frames)     perhaps with paths that it is about (report.py)"""
 
 import ast
 import asyncio
@@ -166,14 +166,21 @@ def _run(source, number, wanted):
             value = _execute(last)
             if value is not None:
                 sys.displayhook(value)
-            if wanted:
+            if wanted is True:
                 display.flush()
                 values.post(value)
+        if type(wanted) is str:
+            display.flush()
+            values.post(main[wanted] if wanted in main else _missing(wanted))
         if loop._ready:
             _turn(TURNS)
     finally:
         sys.displayhook = displayhook
         _leave_loop()
+
+
+def _missing(name):
+    raise NameError(f"name {name!r} is not defined", name=name)
 
 
 def _compile(source, name, number):
@@ -409,9 +416,9 @@ def _told(error):
     name = display.exact(tracebacks.name_of(error))
     tracebacks.realise(error)
     try:
-        failure, _, _, line, frames, *_ = report.describe(error)
+        failure, _, _, line, frames, *paths = report.describe(error)
     except Exception:  # its class answers with errors of its own
-        failure, line, frames = "exception", None, []
+        failure, line, frames, paths = "exception", None, [], []
     try:
         text = tracebacks.text_of(error)
     except Exception as another:
@@ -421,7 +428,7 @@ def _told(error):
         display.flush()
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, tracebacks.traceback_of(error)
     sys.last_exc = error
-    return ("raised", failure, name, report.text_of(error, report.ANY_LENGTH), text, line, frames)
+    return ("raised", failure, name, report.text_of(error, report.ANY_LENGTH), text, line, frames, *paths)
 
 
 # ---------------------------------------------------------------- variables of one cell

@@ -65,7 +65,7 @@ async fn begin(e2b: E2b, request: Request) -> Result<Response, E2bError> {
         context,
         env: env.into_iter().collect(),
         limits: AskedLimits::default(),
-        value: false,
+        value: None,
     };
     let mut telling = Telling::new(Arc::clone(&e2b.shared.service), info.id, asked);
     let first = telling.step().await;

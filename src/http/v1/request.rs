@@ -240,6 +240,15 @@ pub struct ResultVariable {
     variable: String,
 }
 
+impl From<ResultRequest> for ResultWanted {
+    fn from(asked: ResultRequest) -> Self {
+        match asked {
+            ResultRequest::Word(ResultWord::LastExpression) => Self::LastExpression,
+            ResultRequest::Variable(wanted) => Self::Variable(wanted.variable),
+        }
+    }
+}
+
 /// What a request asks, in the service's words.
 ///
 /// # Errors
@@ -271,10 +280,7 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
         }
     };
     checked_env(&request.env)?;
-    let result = request.result.map(|result| match result {
-        ResultRequest::Word(ResultWord::LastExpression) => ResultWanted::LastExpression,
-        ResultRequest::Variable(wanted) => ResultWanted::Variable(wanted.variable),
-    });
+    let result = request.result.map(ResultWanted::from);
     let Object(limits) = request.limits;
     Ok(Submission {
         code_field,

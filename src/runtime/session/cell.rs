@@ -12,6 +12,8 @@ const BYTES: usize = 64 << 20;
 const DISPLAYS: usize = 10_000;
 /// Formats of one of them.
 const FORMATS: usize = 32;
+/// Paths that one error may be about: an OSError has two at most.
+const PATHS: usize = 2;
 /// Frames kept of a traceback.
 const FRAMES: usize = 64;
 
@@ -24,6 +26,8 @@ pub struct CellReporter {
     pub result: Option<Value>,
     /// The exception that ended it.
     pub raised: Option<Raised>,
+    /// Paths that it is about.
+    pub paths: Vec<String>,
     /// Messages that an honest guest does not send.
     pub odd_messages: u64,
     bytes: usize,
@@ -73,7 +77,12 @@ impl CellReporter {
                 Some((Told::Kept, None))
             }
             "raised" if self.raised.is_none() => {
-                let raised = raised(fields)?;
+                let raised = raised(&mut fields)?;
+                self.paths = match fields.next() {
+                    None => Vec::new(),
+                    Some(Value::List(named)) => named.into_iter().take(PATHS).map(text).collect::<Option<_>>()?,
+                    Some(_) => return None,
+                };
                 self.raised = Some(raised.clone());
                 Some((Told::Kept, Some(CellEvent::Raised(raised))))
             }
@@ -92,7 +101,7 @@ fn whole(value: Value) -> Option<String> {
     }
 }
 
-fn raised(mut fields: impl Iterator<Item = Value>) -> Option<Raised> {
+fn raised(fields: &mut impl Iterator<Item = Value>) -> Option<Raised> {
     let class = text(fields.next()?).and_then(|word| FailureClass::parse(&word))?;
     // These are the host's to say.
     if matches!(class, FailureClass::None | FailureClass::InfrastructureError | FailureClass::PolicyBlocked) {

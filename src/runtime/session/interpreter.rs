@@ -17,7 +17,7 @@ use super::output::{Sink, Told};
 use super::pagemap;
 use super::program::{Commander, Premises};
 use crate::domain::run::{End, Limit, LimitHit, Outcome, Report, Usage};
-use crate::domain::session::{CellLimits, CellOutcome};
+use crate::domain::session::{CellLimits, CellOutcome, Raised};
 use crate::runtime::clock::Clock;
 use crate::runtime::files::{Attempts, Descriptors, Refusals, lock};
 use crate::runtime::guest::{
@@ -224,12 +224,18 @@ impl Interpreter {
             result: reporter.result,
             error: reporter.raised.as_ref().map(error_of),
             odd_messages: reporter.odd_messages,
+            error_paths: if reporter.paths.is_empty() { Vec::new() } else { vec![(None, reporter.paths)] },
             ..Report::default()
         };
         {
             let tree = lock(state.descriptors.tree());
             refusals::judge(&mut report, &Refusals::new(&tree, attempts.list(), attempts.dropped()));
         }
+        let raised = reporter.raised.map(|raised| Raised {
+            // As it was judged.
+            class: report.error.as_ref().map_or(raised.class, |error| error.class),
+            ..raised
+        });
         let outcome = Outcome {
             end,
             report,
@@ -246,7 +252,7 @@ impl Interpreter {
             outcome,
             number: 0,
             displays: reporter.displays,
-            raised: reporter.raised,
+            raised,
             interrupted: reason == Some(Reason::Asked) && !finished,
             lost,
         }

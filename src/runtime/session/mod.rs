@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use super::files::{Base, Descriptors, FilesError, FilesUsage, lock};
 pub use super::guest::now;
 use super::guest::{self, Interpreters, RunError};
-use crate::domain::run::File;
+use crate::domain::run::{File, ResultWanted};
 use crate::domain::session::{
     Cell, CellEvent, CellLimits, CellOutcome, ContextNumber, DEFAULT_CONTEXT, Footprint, Opening,
 };
@@ -253,6 +253,11 @@ impl Session {
             Value::Dict(env.iter().map(|(name, value)| (Value::str(name), Value::str(value))).collect())
         };
         let first = |value: Value, otherwise: Value| if started { otherwise } else { value };
+        let value = match &cell.value {
+            None => Value::Bool(false),
+            Some(ResultWanted::LastExpression) => Value::Bool(true),
+            Some(ResultWanted::Variable(name)) => Value::str(name),
+        };
         let fields = [
             // As bytes: the source is read as a file is.
             ("cell", Value::Bytes(cell.source.as_bytes().to_vec())),
@@ -261,7 +266,7 @@ impl Session {
             ("cell_env", variables(&cell.env)),
             ("cwd", first(context.cwd.as_ref().map_or(Value::None, Value::str), Value::None)),
             ("seed", Value::None),
-            ("value", Value::Bool(cell.value)),
+            ("value", value),
         ];
         Value::Dict(fields.into_iter().map(|(name, value)| (Value::str(name), value)).collect())
     }

@@ -10,13 +10,13 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use super::{Session, SessionError};
 use crate::domain::grant::AskedLimits;
 use crate::domain::ids::{ExecutionId, SessionId};
-use crate::domain::run::Program;
-use crate::domain::session::{Cell, CellEvent, CellLimits, ContextNumber, Display, Raised};
+use crate::domain::run::{Program, ResultWanted};
+use crate::domain::session::{Cell, CellEvent, CellLimits, CellOutcome, ContextNumber, Display, Footprint, Raised};
 use crate::domain::submission::Submission;
 use crate::domain::verdict::Status;
 use crate::grader;
 use crate::policy::{Decision, Refusal};
-use crate::sandbox::AskEvent;
+use crate::sandbox::{AskError, AskEvent, Kept, KeptError};
 use crate::service::execute::executed;
 use crate::service::gate::judge_attempts;
 use crate::service::{Busy, ExecuteError, Executed, Service};
@@ -40,8 +40,8 @@ pub struct CellAsked {
     pub env: Vec<(String, String)>,
     /// Limits of this call; where it is silent, those of the session.
     pub limits: AskedLimits,
-    /// Whether the value of the last expression is wanted.
-    pub value: bool,
+    /// The value that is wanted.
+    pub value: Option<ResultWanted>,
 }
 
 /// What became of it.
@@ -169,28 +169,48 @@ impl Service {
         cell: Cell,
         limits: CellLimits,
         events: Option<UnboundedSender<SessionEvent>>,
-    ) -> Result<(crate::domain::session::CellOutcome, crate::domain::session::Footprint), SessionError> {
-        let told = events.map(|events| {
-            let (sender, mut told) = unbounded_channel();
-            tokio::spawn(async move {
-                while let Some(event) = told.recv().await {
-                    // Who has gone hears nothing; the call ends by itself then.
-                    if let AskEvent::Cell(event) = event {
-                        let _ = events.send(event);
-                    }
-                }
-            });
-            sender
-        });
-        let first = self.sandbox.call(place.kept, context, cell.clone(), limits, told.clone()).await;
+    ) -> Result<(CellOutcome, Footprint), SessionError> {
+        let first = self.call_once(place.kept, context, cell.clone(), limits, events.as_ref()).await;
         let answer = match first {
-            Err(crate::sandbox::KeptError::Refused(crate::sandbox::AskError::NoRoom(_))) => {
+            Err(KeptError::Refused(AskError::NoRoom(_))) => {
                 self.make_room(true).await;
-                self.sandbox.call(place.kept, context, cell, limits, told).await
+                self.call_once(place.kept, context, cell, limits, events.as_ref()).await
             }
             other => other,
         };
         self.kept(place, answer)
+    }
+
+    /// Tells `events` of all that happens before it returns.
+    async fn call_once(
+        &self,
+        kept: Kept,
+        context: ContextNumber,
+        cell: Cell,
+        limits: CellLimits,
+        events: Option<&UnboundedSender<SessionEvent>>,
+    ) -> Result<(CellOutcome, Footprint), KeptError> {
+        let Some(events) = events else { return self.sandbox.call(kept, context, cell, limits, None).await };
+        let (sender, mut told) = unbounded_channel();
+        let mut call = std::pin::pin!(self.sandbox.call(kept, context, cell, limits, Some(sender)));
+        // Who has gone hears nothing; the call ends by itself then.
+        let pass_on = |event| {
+            if let AskEvent::Cell(event) = event {
+                let _ = events.send(event);
+            }
+        };
+        let answer = loop {
+            tokio::select! {
+                biased;
+                Some(event) = told.recv() => pass_on(event),
+                answer = &mut call => break answer,
+            }
+        };
+        // The answer comes after all events, by the same way.
+        while let Ok(event) = told.try_recv() {
+            pass_on(event);
+        }
+        answer
     }
 
     /// Interrupts the call that a context of a session serves; whether there was one.

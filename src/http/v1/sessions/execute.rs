@@ -19,6 +19,7 @@ use utoipa::ToSchema;
 use super::super::answer::{Answer, ErrorBody, answer_of, raised_answer};
 use super::super::request::{LimitsRequest, ResultRequest, ResultWord, checked_env};
 use super::session_id;
+use crate::domain::run::ResultWanted;
 use crate::domain::session::{CellEvent, DEFAULT_CONTEXT, Display};
 use crate::http::Shared;
 use crate::http::error::ApiError;
@@ -195,13 +196,7 @@ pub async fn execute(
             ));
         }
     }
-    let value = match request.result {
-        None => false,
-        Some(ResultRequest::Word(ResultWord::LastExpression)) => true,
-        Some(ResultRequest::Variable(_)) => {
-            return Err(ApiError::meaningless("result", "in a session, end the code with the variable's name"));
-        }
-    };
+    let value = request.result.map(ResultWanted::from);
     let asked = CellAsked {
         code,
         code_field,
@@ -250,7 +245,7 @@ fn told(
         }
         loop {
             if last.is_some() {
-                // What was told before the end, first.
+                // What was told before the end, first: it is there already.
                 return match futures_util::FutureExt::now_or_never(events.next()).flatten() {
                     Some(piece) => Some((Ok(piece), (call, events, last, false))),
                     None => Some((Ok(last.take()?), (call, events, None, true))),
@@ -259,11 +254,7 @@ fn told(
             tokio::select! {
                 biased;
                 Some(piece) = events.next() => return Some((Ok(piece), (call, events, last, false))),
-                end = &mut call => {
-                    // Events pass through another task on their way: it has its turn first.
-                    tokio::task::yield_now().await;
-                    last = Some(end);
-                }
+                end = &mut call => last = Some(end),
                 () = tokio::time::sleep(KEEP_ALIVE) => {
                     return Some((Ok(form.piece("keepalive", json!({}))), (call, events, last, false)));
                 }

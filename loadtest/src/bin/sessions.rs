@@ -1,0 +1,115 @@
+//! Benchmarks of sessions without HTTP: `cargo run --release -p loadtest --bin sessions`.
+//!
+//! Everything is done in this process as a worker does it: opening, calls, forks, checkpoints; medians.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::ensure;
+use clap::Parser;
+use futures_util::future::BoxFuture;
+use proofbox::config::{Config, RuntimeSettings, SandboxSettings, ServerSettings};
+use proofbox::domain::grant::Limits;
+use proofbox::domain::run::ResultWanted;
+use proofbox::domain::session::{Cell, CellLimits, DEFAULT_CONTEXT, Opening};
+use proofbox::runtime::Interpreters;
+use proofbox::runtime::image::Image;
+use proofbox::runtime::session::{CellOutlet, CellScript, Commander, Premises, Session};
+use tokio_util::sync::CancellationToken;
+
+/// Benchmarks of sessions without HTTP
+#[derive(Parser)]
+struct Cli {
+    #[command(flatten)]
+    runtime: RuntimeSettings,
+    /// How often each is done
+    #[arg(long, default_value_t = 200)]
+    rounds: usize,
+}
+
+/// What a small session has done.
+const SMALL: &str = "import json\nx = {'a': [1, 2, 3]}\ndef f(n):\n    return n + 1\nf(2), json.dumps(x)";
+
+/// No call here has commands.
+struct NoCommands;
+
+impl Commander for NoCommands {
+    fn run<'a>(&'a self, _: Premises, _: CellScript, _: CellLimits, _: CellOutlet) -> BoxFuture<'a, i32> {
+        Box::pin(async { 127 })
+    }
+}
+
+fn main() -> anyhow::Result<()> {
+    let cli = Cli::parse();
+    let config = Config::new(cli.runtime, SandboxSettings::default(), ServerSettings::default(), None)?;
+    let image = Image::ready(&config.image)?;
+    println!("image {}", image.image_hash);
+    let interpreters = Interpreters::pooled(&image, 64, 64, 1 << 30).map_err(|error| anyhow::anyhow!("{error:#}"))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(measured(&Arc::new(interpreters), cli.rounds))
+}
+
+fn limits() -> Limits {
+    Limits {
+        fuel: 1 << 40,
+        wall: Duration::from_secs(60),
+        memory_bytes: 320 << 20,
+        output_bytes: 1 << 20,
+        files_bytes: 1 << 20,
+        files_count: 64,
+    }
+}
+
+async fn call(session: &Session, source: &str) -> anyhow::Result<()> {
+    let cell = Cell { source: source.to_owned(), value: Some(ResultWanted::LastExpression), ..Cell::default() };
+    let gone = CancellationToken::new();
+    let called = session.call(DEFAULT_CONTEXT, &cell, &CellLimits::from(&limits()), None, &gone).await?;
+    ensure!(called.raised.is_none() && !called.lost, "{source}: {:?}", called.raised);
+    Ok(())
+}
+
+async fn measured(interpreters: &Arc<Interpreters>, rounds: usize) -> anyhow::Result<()> {
+    let commander: Arc<dyn Commander> = Arc::new(NoCommands);
+    let mut times: Vec<(&str, Vec<Duration>)> =
+        ["open and first call", "next call", "fork", "call in a fork", "checkpoint", "restore", "call after restore"]
+            .map(|what| (what, Vec::new()))
+            .into();
+    let mut bytes = 0;
+    let mut own = 0;
+    for _ in 0..rounds {
+        let mut step = times.iter_mut().map(|(_, times)| times);
+        let mut noted = |began: Instant| step.next().expect("one for each step").push(began.elapsed());
+        let began = Instant::now();
+        let opening = Opening { limits: limits(), env: Vec::new(), files: Vec::new() };
+        let session = Session::open(Arc::clone(interpreters), Arc::clone(&commander), opening)?;
+        call(&session, SMALL).await?;
+        noted(began);
+        let began = Instant::now();
+        call(&session, "f(3)").await?;
+        noted(began);
+        let began = Instant::now();
+        let fork = session.fork().await?;
+        noted(began);
+        let began = Instant::now();
+        call(&fork, "f(3)").await?;
+        noted(began);
+        let began = Instant::now();
+        let saved = session.save().await?;
+        noted(began);
+        bytes = saved.len();
+        own = session.footprint().memory_bytes;
+        let began = Instant::now();
+        let restored = Session::load(Arc::clone(interpreters), Arc::clone(&commander), saved, limits()).await?;
+        noted(began);
+        let began = Instant::now();
+        call(&restored, "f(3), x['a']").await?;
+        noted(began);
+    }
+    for (what, mut times) in times {
+        times.sort_unstable();
+        let at = |part: f64| times[((times.len() - 1) as f64 * part) as usize].as_secs_f64() * 1e3;
+        println!("{what:<22} p50 {:.3} ms   p90 {:.3} ms", at(0.5), at(0.9));
+    }
+    println!("checkpoint of a small session: {bytes} bytes; it has {own} bytes for itself");
+    Ok(())
+}
