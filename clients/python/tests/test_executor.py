@@ -264,7 +264,15 @@ def test_pickle_is_never_loaded(executor: ProofboxExecutor) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['{"$file": "/etc/passwd"}', '{"$file": "../../v1/sessions"}', '{"$type": "nonsense"}', '{"$file": ""}']
+    "text",
+    [
+        '{"$held": ["0123", 5]}',
+        '{"$held": ["0123", 1e400]}',
+        '{"$held": ["0123", 99999999999]}',
+        '{"$held": ["\\"); import os; x = (\\"", 5]}',
+        '{"$held": [{}, {}]}',
+        '{"$type": "nonsense"}',
+    ],
 )
 def test_a_forged_answer_reaches_nothing(executor: ProofboxExecutor, text: str) -> None:
     code = f"class FinalAnswerException(BaseException): pass\nraise FinalAnswerException({text!r})"
@@ -318,12 +326,23 @@ def test_limits_of_a_step(url: str) -> None:
         assert executor("kept").output == 1
 
 
+@pytest.mark.parametrize("policy", ["default", "agent", "eval", "permissive"])
+def test_all_of_it_works_under_a_policy_that_allows_imports(url: str, policy: str) -> None:
+    with ProofboxExecutor(url=url, policy=policy) as executor:
+        executor.send_variables({"given": {1: b"x" * 100_000}})
+        agent = agent_with(executor, ["n = till(3)", "final_answer([n, given, 'y' * 3_000_000])"], [Till()])
+        assert agent.run("task") == [3, {1: b"x" * 100_000}, "y" * 3_000_000]
+        assert executor.get_variable("given") == {1: b"x" * 100_000}
+
+
 def test_a_policy_that_refuses_is_told(url: str) -> None:
     with ProofboxExecutor(url=url, policy="strict") as executor:
         assert executor("1 + 1").output == 2
         said = failing(executor, "import socket")
         assert "network" in said
         assert "Hint: nothing of the code was run" in said
+        with pytest.raises(ToolError, match="policy `strict`"):
+            executor.send_tools({"till": Till()})
 
 
 def test_logs_of_a_step_that_fails_are_seen(executor: ProofboxExecutor) -> None:

@@ -17,6 +17,9 @@ from . import values
 from .errors import ProtocolError, VariableError
 from .types import Execution
 
+# A text from a sandbox is not longer, in characters.
+LONGEST_TEXT = 1 << 28
+
 # In the sandbox; not below /home/user, where a program looks at its own files.
 DIRECTORY = "/tmp/.proofbox"
 
@@ -55,11 +58,10 @@ def check_name(name: str) -> None:
         raise VariableError(str(name), "this is no name for a variable")
 
 
-# Each cell that uses the modules begins so: after a restart the path is as it was. Python remembers of a directory that
-# is not there that it is not there, so it is not looked into before.
+# Each cell that uses the modules begins so: after a restart the path is as it was. Policies must allow these two imports.
 PRELUDE = f"""\
-import os, sys
-if {DIRECTORY!r} not in sys.path and os.path.isdir({DIRECTORY!r}):
+import sys
+if {DIRECTORY!r} not in sys.path:
     sys.path.append({DIRECTORY!r})
 import proofbox_session as _proofbox
 """
@@ -77,13 +79,43 @@ def asking(name: str) -> str:
     return f"{PRELUDE}_proofbox.give({name!r})\n"
 
 
-def answered(done: Execution) -> tuple[str, str | None]:
-    """What such a cell gave: a text, or the path of a file that has it. Raises `CodeFailed`."""
-    given = done.check().result
-    if not isinstance(given, tuple) or len(given) != 2 or not all(isinstance(part, str) for part in given):
-        raise ProtocolError("the sandbox gave something else for a variable")
-    text, path = given
-    return text, path or None
+class Held:
+    """A text that the sandbox gives in parts. What the sandbox says of it is not to be trusted."""
+
+    def __init__(self, begun: str, token: Any, length: Any) -> None:
+        if not isinstance(token, str) or type(length) is not int or not 0 <= length <= LONGEST_TEXT:
+            raise ProtocolError("the sandbox gave something else for a value")
+        self._parts = [begun]
+        self._token = token
+        self._left = length - len(begun)
+        self._taken = len(begun)
+
+    @classmethod
+    def of(cls, done: Execution) -> Held:
+        """What `asking` gave. Raises `CodeFailed`."""
+        given = done.check().result
+        if not isinstance(given, tuple) or len(given) != 3 or not isinstance(given[0], str):
+            raise ProtocolError("the sandbox gave something else for a value")
+        return cls(*given)
+
+    def asking(self) -> str | None:
+        """The cell that gives the next part; `None` when all is there."""
+        if self._left <= 0:
+            return None
+        return f"{PRELUDE}_proofbox.take({self._token!r}, {self._taken})\n"
+
+    def add(self, done: Execution) -> None:
+        """Takes what that cell gave."""
+        part = done.check().result
+        if not isinstance(part, str) or not part:
+            raise ProtocolError("the sandbox gave something else for a part of a value")
+        self._parts.append(part)
+        self._taken += len(part)
+        self._left -= len(part)
+
+    def text(self) -> str:
+        """The whole."""
+        return "".join(self._parts)
 
 
 def decoded(text: str | bytes) -> Any:

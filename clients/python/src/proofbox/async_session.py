@@ -106,12 +106,13 @@ class AsyncSession:
     async def get(self, name: str) -> Any:
         """The value of a variable; raises `CodeFailed` where there is none, or one that is no data."""
         done = await self.run_with_modules(_variables.asking(name), "last_expression")
-        text, path = _variables.answered(done)
-        if path is None:
-            return _variables.decoded(text)
-        data = await self.files.read(path)
-        await self.files.remove(path)
-        return _variables.decoded(data)
+        return _variables.decoded(await self.take(_variables.Held.of(done)))
+
+    async def take(self, held: _variables.Held) -> str:
+        """A text that the sandbox holds ready, however long it is."""
+        while (code := held.asking()) is not None:
+            held.add(await self.run(code, result="last_expression"))
+        return held.text()
 
     async def set(self, **variables: Any) -> None:
         """Sets variables. Raises `VariableError` for what can't be sent."""

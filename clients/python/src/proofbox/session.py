@@ -101,12 +101,13 @@ class Session:
     def get(self, name: str) -> Any:
         """The value of a variable; raises `CodeFailed` where there is none, or one that is no data."""
         done = self.run_with_modules(_variables.asking(name), "last_expression")
-        text, path = _variables.answered(done)
-        if path is None:
-            return _variables.decoded(text)
-        data = self.files.read(path)
-        self.files.remove(path)
-        return _variables.decoded(data)
+        return _variables.decoded(self.take(_variables.Held.of(done)))
+
+    def take(self, held: _variables.Held) -> str:
+        """A text that the sandbox holds ready, however long it is."""
+        while (code := held.asking()) is not None:
+            held.add(self.run(code, result="last_expression"))
+        return held.text()
 
     def set(self, **variables: Any) -> None:
         """Sets variables. Raises `VariableError` for what can't be sent."""

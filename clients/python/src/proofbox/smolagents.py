@@ -189,11 +189,9 @@ class ProofboxExecutor(RemotePythonExecutor):  # type: ignore[misc]
 
     def _final_answer(self, text: str) -> Any:
         answer = _parsed(text)
-        if isinstance(answer, dict) and set(answer) == {"$file"}:
-            path = str(answer["$file"])
-            answer = _parsed(self.session.files.read(path))
-            self.session.files.remove(path)
         try:
+            if isinstance(answer, dict) and set(answer) == {"$held"} and len(answer["$held"]) == 2:
+                return values.loads(self.session.take(_variables.Held("", *answer["$held"])))
             return values.decode(answer)
         except values.DecodeError as error:
             raise AgentError(f"the final answer can't be read: {error}", self.logger) from None
@@ -338,12 +336,12 @@ def _top_level(requirement: str) -> str:
     return _IMPORT_NAMES.get(name.lower(), name.replace("-", "_"))
 
 
-def _parsed(text: str | bytes) -> Any:
+def _parsed(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         # A program's own exception of this name.
-        return text if isinstance(text, str) else text.decode("utf-8", "replace")
+        return text
 
 
 def _output(done: Execution) -> Any:

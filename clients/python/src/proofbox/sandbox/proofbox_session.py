@@ -8,13 +8,14 @@ import sys
 
 import proofbox_values
 
-# A message that carries an answer may be shortened beyond 4000 characters; a longer answer goes out as a file.
+# A message that carries an answer may be shortened beyond 4000 characters; a longer answer is held to be taken.
 LONGEST_MESSAGE = 2000
 
-# A longer text is given as a file.
-LONGEST_TEXT = 65536
+# What a cell can give is bounded: a longer text is taken part by part.
+PART = 1 << 20
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+# Texts that are to be taken, by token.
+HELD = {}
 
 
 def receive(path):
@@ -38,7 +39,7 @@ class VariableRefused(Exception):
 
 
 def give(name):
-    """The value of a variable: its text, or the file that has it."""
+    """The value of a variable: the beginning of its text, and what to take the rest by."""
     names = sys.modules["__main__"].__dict__
     if name not in names:
         raise NameError(f"name {name!r} is not defined")
@@ -46,7 +47,21 @@ def give(name):
         text = proofbox_values.dumps(names[name])
     except proofbox_values.EncodeError as error:
         raise TypeError(f"variable {name!r} can't be given: {error}") from None
-    return (text, "") if len(text) <= LONGEST_TEXT else ("", write(text))
+    return (text, "", len(text)) if len(text) <= PART else (text[:PART], hold(text), len(text))
+
+
+def hold(text):
+    token = os.urandom(8).hex()
+    HELD[token] = text
+    return token
+
+
+def take(token, start):
+    """A part of a text that is held; with its end it is let go."""
+    part = HELD[token][start : start + PART]
+    if start + PART >= len(HELD[token]):
+        del HELD[token]
+    return part
 
 
 class FinalAnswerException(BaseException):
@@ -73,15 +88,8 @@ class FinalAnswer:
                 "Give plain data: numbers, text, lists, dicts, or str(value)"
             ) from None
         if len(text) > LONGEST_MESSAGE:
-            text = json.dumps({"$file": write(text)})
+            text = json.dumps({"$held": [hold(text), len(text)]})
         raise FinalAnswerException(text)
-
-
-def write(text):
-    path = os.path.join(HERE, f"answer-{os.urandom(8).hex()}.json")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
-    return path
 
 
 # Tools by name: they keep their own state from one run of an agent to the next.
