@@ -58,7 +58,7 @@ def check_name(name: str) -> None:
         raise VariableError(str(name), "this is no name for a variable")
 
 
-# Each cell that uses the modules begins so: after a restart the path is as it was. Policies must allow these two imports.
+# Each cell that uses the modules begins so: the path is new after a restart. A policy must allow these two imports.
 PRELUDE = f"""\
 import sys
 if {DIRECTORY!r} not in sys.path:
