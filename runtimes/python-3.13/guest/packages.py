@@ -29,8 +29,10 @@ def _frozen():
 class _NotThere(types.ModuleType):
     """Stands for a module that is not there, until it is used."""
 
+    __path__ = ()
+
     def __getattr__(self, name):
-        if name.startswith("__") and name != "__path__":
+        if name.startswith("__"):
             raise AttributeError(name)
         module = self.__name__
         raise ModuleNotFoundError(f"No module named {module!r}: it can't be installed in this sandbox", name=module)

@@ -110,3 +110,22 @@ async fn commands_of_a_cell_share_the_files() {
         json!({"stderr": "bash: line 1: nosuchprogram: command not found\n"}),
     );
 }
+
+#[tokio::test]
+async fn changes_are_told_as_they_happen() {
+    let session = Session::open().await;
+    session.post("/files", json!({"make_directory": "seen"})).await;
+    let url = format!("{}{}", session.server.url, session.path("/files?watch&path=seen"));
+    let mut response = http().get(url).send().await.expect("the server answers");
+    assert_eq!(response.status(), 200);
+    session.call("open('seen/new', 'w').write('x')\nimport os; os.remove('seen/new')").await;
+    let mut text = String::new();
+    while !text.contains("remove") {
+        let chunk = response.chunk().await.expect("the stream goes on").expect("it has not ended");
+        text.push_str(std::str::from_utf8(&chunk).expect("UTF-8"));
+    }
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(lines[0], json!({"type": "create", "path": "new"}));
+    let (status, _) = session.request("GET", "/files?watch&path=none", "").await;
+    assert_eq!(status, 404);
+}

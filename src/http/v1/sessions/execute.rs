@@ -27,7 +27,7 @@ use crate::http::extract::{JsonBody, Object};
 use crate::service::{CellAsked, CellExecuted, Service, code_of_completion};
 
 /// A stream that is silent for so long says that it is alive.
-const KEEP_ALIVE: Duration = Duration::from_secs(5);
+pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
 /// Code for a session.
 #[derive(Debug, Deserialize, ToSchema)]

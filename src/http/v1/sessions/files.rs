@@ -1,14 +1,19 @@
 //! `/v1/sessions/{id}/files`
 
+use std::convert::Infallible;
+
 use axum::Json;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{Path, Query, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use futures_util::{Stream, stream};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use utoipa::{IntoParams, ToSchema};
 
 use super::super::answer::ErrorBody;
+use super::execute::KEEP_ALIVE;
 use super::session_id;
 use crate::domain::run::{File, TESTS_DIRECTORY};
 use crate::domain::session::{Entry, FileAnswer, FileAsk};
@@ -16,6 +21,7 @@ use crate::http::Shared;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, whole_body};
 use crate::http::range::ByteRange;
+use crate::service::Watch;
 
 /// Levels of directories that one list shows.
 const DEEPEST: u32 = 64;
@@ -72,8 +78,13 @@ pub struct FileQuery {
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub struct ListQuery {
-    /// To be there: a directory is listed.
+    /// To be there, this or the next: a directory is listed.
     list: Option<String>,
+    /// To be there: what changes in a directory is told.
+    watch: Option<String>,
+    /// Watch what is below it, too.
+    #[serde(default)]
+    recursive: bool,
     /// Which directory; the working directory where it is left out.
     path: Option<String>,
     /// How many levels [default: 1]
@@ -193,7 +204,7 @@ async fn read(
     Ok(response)
 }
 
-/// List a directory.
+/// List a directory, or watch it: then each change is a line of JSON, for as long as the client listens.
 #[utoipa::path(get, path = "/v1/sessions/{id}/files", params(ListQuery), responses(
     (status = 200, body = EntriesAnswer),
     (status = 404, description = "Nothing is there", body = ErrorBody),
@@ -202,22 +213,44 @@ pub async fn list(
     State(shared): State<Shared>,
     Path(id): Path<String>,
     query: Result<Query<ListQuery>, axum::extract::rejection::QueryRejection>,
-) -> Result<Json<EntriesAnswer>, ApiError> {
+) -> Result<Response, ApiError> {
     let Query(query) = query.map_err(|error| ApiError::malformed(None, error.body_text()))?;
-    if query.list.is_none() {
-        return Err(ApiError::malformed(Some("list".to_owned()), "say what is wanted: ?list"));
+    let id = session_id(&id)?;
+    let path = query.path.unwrap_or_else(|| ".".to_owned());
+    match (query.list, query.watch) {
+        (Some(_), None) => {}
+        (None, Some(_)) => {
+            let watch = shared.service.watch_files(id, path, query.recursive).await?;
+            let kind = [(header::CONTENT_TYPE, "application/x-ndjson"), (header::CACHE_CONTROL, "no-store")];
+            return Ok((kind, Body::from_stream(changes(watch))).into_response());
+        }
+        _ => return Err(ApiError::malformed(Some("list".to_owned()), "say what is wanted: ?list or ?watch")),
     }
     let depth = query.depth.unwrap_or(1);
     if !(1..=DEEPEST).contains(&depth) {
         return Err(ApiError::meaningless("depth", format!("it must be from 1 to {DEEPEST}")));
     }
-    let ask = FileAsk::List { path: query.path.unwrap_or_else(|| ".".to_owned()), depth };
-    match shared.service.session_files(session_id(&id)?, ask).await? {
+    match shared.service.session_files(id, FileAsk::List { path, depth }).await? {
         FileAnswer::Entries(entries) => {
-            Ok(Json(EntriesAnswer { entries: entries.into_iter().map(Into::into).collect() }))
+            let entries = entries.into_iter().map(Into::into).collect();
+            Ok(Json(EntriesAnswer { entries }).into_response())
         }
         _ => Err(ApiError::internal()),
     }
+}
+
+/// Changes as lines, and a sign of life where there are none.
+fn changes(watch: Watch) -> impl Stream<Item = Result<Bytes, Infallible>> {
+    stream::unfold(watch, |mut watch| async move {
+        let line = match tokio::time::timeout(KEEP_ALIVE, watch.next()).await {
+            Ok(change) => {
+                let change = change?;
+                json!({"type": change.kind.word(), "path": change.path})
+            }
+            Err(_) => json!({"type": "keepalive"}),
+        };
+        Some((Ok(format!("{line}\n").into()), watch))
+    })
 }
 
 /// Make a directory, or move something.
