@@ -7,6 +7,7 @@ mod basics;
 mod boundary;
 mod cases;
 mod cli;
+mod clients;
 mod deterministic;
 mod environment;
 mod eval;

@@ -1,0 +1,153 @@
+//! Clients as people have them, unmodified: E2B's SDKs, smolagents, and our own Python client; and a real IPython kernel
+//! beside our sessions. What they need is installed below the cache directory, pinned, once for each set of versions.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use sha2::{Digest, Sha256};
+
+use crate::harness::Server;
+
+/// One at a time: each is busy enough by itself.
+static TURN: Mutex<()> = Mutex::new(());
+
+const KEY: &str = "e2b_0123456789abcdef0123456789abcdef01234567";
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn cache() -> PathBuf {
+    let given = std::env::var_os("PROOFBOX_CACHE_DIR").map(PathBuf::from);
+    given.unwrap_or_else(|| {
+        directories::BaseDirs::new().expect("a home directory, or PROOFBOX_CACHE_DIR").cache_dir().join("proofbox")
+    })
+}
+
+/// Runs to its end; with its last lines where it failed.
+fn succeed(what: &str, command: &mut Command) -> String {
+    eprintln!("{what}");
+    let output = command.stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("{what}: {error}"));
+    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let lines: Vec<&str> = text.lines().collect();
+    let last = lines[lines.len().saturating_sub(80)..].join("\n");
+    assert!(output.status.success(), "{what}: {}\n{last}", output.status);
+    text
+}
+
+/// A directory for what `content` describes, filled by `fill` when it is not there yet.
+fn installed(name: &str, content: &[u8], fill: impl FnOnce(&Path)) -> PathBuf {
+    let hash: String = Sha256::digest(content).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let tools = cache().join("test-tools");
+    let place = tools.join(format!("{name}-{hash}"));
+    if !place.exists() {
+        let partial = tools.join(format!("{name}-{hash}.{}", std::process::id()));
+        std::fs::create_dir_all(&partial).expect("the cache directory can be written");
+        fill(&partial);
+        // Somebody may have been faster.
+        if std::fs::rename(&partial, &place).is_err() {
+            std::fs::remove_dir_all(&partial).expect("it is ours");
+        }
+    }
+    place
+}
+
+/// What a requirements file pins, for this Python.
+fn packages(name: &str, python: &str, requirements: &Path, more: &[&str]) -> PathBuf {
+    let version = succeed("asking for Python's version", Command::new(python).args(["-c", "import sys; print(sys.version)"]));
+    let mut content = std::fs::read(requirements).expect("it is in the repository");
+    content.extend_from_slice(version.as_bytes());
+    installed(name, &content, |place| {
+        // Pip is the host's: the recipe's native Python has none.
+        let mut pip = Command::new("python3");
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "--no-deps"]);
+        pip.args(more).arg("--target").arg(place).arg("-r").arg(requirements);
+        succeed(&format!("installing {}", requirements.display()), &mut pip);
+    })
+}
+
+fn e2b(command: &mut Command, server: &Server) {
+    command.env("E2B_API_URL", &server.url).env("E2B_SANDBOX_URL", &server.url).env("E2B_API_KEY", KEY);
+}
+
+#[test]
+fn e2bs_unmodified_python_sdk_passes_the_conformance_program() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let program = std::env::var_os("PROOFBOX_CONFORMANCE").map_or(root().join("../shared/conformance"), PathBuf::from);
+    let program = program.join("e2b/conformance.py");
+    if !program.exists() {
+        eprintln!("{} is not there: it is not run (set PROOFBOX_CONFORMANCE)", program.display());
+        return;
+    }
+    let site = packages("e2b", "python3", &root().join("tests/e2b/requirements.txt"), &[]);
+    let server = Server::start(&[]);
+    let mut command = Command::new("python3");
+    command.arg("-B").arg(program).env("PYTHONPATH", site).env("CONF_SKIP", "pty,network");
+    e2b(&mut command, &server);
+    let said = succeed("the conformance program", &mut command);
+    assert!(said.contains(" passed, 0 failed") && !said.contains("\n0 passed"), "{said}");
+}
+
+#[test]
+fn e2bs_unmodified_javascript_sdk_does_the_essentials() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let source = root().join("tests/e2b");
+    let files = ["package.json", "package-lock.json"];
+    let content: Vec<u8> = files.iter().flat_map(|file| std::fs::read(source.join(file)).expect("it is there")).collect();
+    let place = installed("e2b-js", &content, |place| {
+        for file in files {
+            std::fs::copy(source.join(file), place.join(file)).expect("the cache directory can be written");
+        }
+        let mut npm = Command::new("npm");
+        npm.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"]).current_dir(place);
+        succeed("installing E2B's JavaScript SDK (needs Node.js 20 and npm)", &mut npm);
+    });
+    std::fs::copy(source.join("essentials.mjs"), place.join("essentials.mjs")).expect("the cache directory can be written");
+    let server = Server::start(&[]);
+    let mut command = Command::new("node");
+    command.arg(place.join("essentials.mjs"));
+    e2b(&mut command, &server);
+    let said = succeed("the essentials in JavaScript", &mut command);
+    assert!(said.contains("all passed"), "{said}");
+}
+
+#[test]
+fn the_python_client_and_agents_of_smolagents_work() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let client = root().join("clients/python");
+    let site = packages("python-client", "python3", &client.join("tests/requirements.txt"), &[]);
+    let server = Server::start(&[]);
+    let mut command = Command::new("python3");
+    let path = std::env::join_paths([client.join("src"), site]).expect("no colon in it");
+    command.args(["-B", "-m", "pytest", "-q", "-p", "no:cacheprovider"]).arg(client.join("tests"));
+    command.env("PYTHONPATH", path).env("PROOFBOX_URL", &server.url).current_dir(&client);
+    e2b(&mut command, &server);
+    succeed("the client's tests", &mut command);
+}
+
+#[test]
+fn cells_mean_what_they_mean_to_a_real_ipython_kernel() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    // Of the image's own version: what differs between versions of Python is no difference.
+    let server = Server::start(&[]);
+    let python = cache().join("build/native/python");
+    assert!(
+        python.exists(),
+        "{} is not there: `proofbox runtime build` makes it (delete the image from the cache first)",
+        python.display()
+    );
+    let python = python.to_str().expect("UTF-8");
+    let for_313 = "--python-version 3.13 --implementation cp --abi cp313 --abi abi3 --abi none --only-binary=:all:";
+    let for_313: Vec<&str> = for_313.split(' ').collect();
+    let site = packages("ipython", python, &root().join("tests/sessions/requirements.txt"), &for_313);
+    let mut command = Command::new(python);
+    command.arg("-B").arg(root().join("tests/sessions/oracle.py")).args(["--server", &server.url]);
+    succeed("the cells beside a kernel", command.env("PYTHONPATH", site));
+}
+
+#[test]
+fn the_guests_own_rules_of_sessions_hold_natively() {
+    let file = root().join("tests/sessions/test_session.py");
+    succeed("the guest's sessions, natively", Command::new("python3").arg("-B").arg(file));
+}
