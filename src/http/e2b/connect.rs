@@ -195,7 +195,7 @@ mod tests {
     fn an_envelope_is_flags_length_and_content() {
         assert_eq!(
             &part(&json!({"event": {"start": {"pid": 7}}}))[..],
-            b"\0\0\0\0\x1b{\"event\":{\"start\":{\"pid\":7}}}"
+            b"\0\0\0\0\x1d{\"event\":{\"start\":{\"pid\":7}}}"
         );
         assert_eq!(&end(None)[..], b"\x02\0\0\0\x02{}");
         let error = E2bError::new(Kind::NotFound, "no");

@@ -10,8 +10,9 @@ use axum::extract::{Request, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, stream};
-use serde::Deserialize;
-use serde_json::{Map, Value as Json, json};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
+use serde_json::{Value as Json, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::error::{E2bError, Kind};
@@ -106,7 +107,7 @@ enum Course {
 
 enum Step {
     Event(CellEvent),
-    Ended(Result<CellExecuted, SessionError>),
+    Ended(Box<Result<CellExecuted, SessionError>>),
     Silence,
 }
 
@@ -127,7 +128,7 @@ impl Telling {
                 while let Some(event) = self.events.recv().await {
                     self.event(event);
                 }
-                Step::Ended(ended)
+                Step::Ended(Box::new(ended))
             }
             () = tokio::time::sleep(KEEP_ALIVE) => Step::Silence,
         }
@@ -138,16 +139,18 @@ impl Telling {
         match step {
             Step::Event(event) => self.event(event),
             Step::Silence => self.tell(&json!({"type": "keepalive"})),
-            Step::Ended(Ok(executed)) => self.end(executed),
-            Step::Ended(Err(error)) => {
-                self.state = Course::Ended;
-                return Err(error);
-            }
+            Step::Ended(ended) => match *ended {
+                Ok(executed) => self.end(executed),
+                Err(error) => {
+                    self.state = Course::Ended;
+                    return Err(error);
+                }
+            },
         }
         Ok(())
     }
 
-    fn tell(&mut self, line: &Json) {
+    fn tell(&mut self, line: &impl Serialize) {
         self.ready.push_back(ascii::line(line));
     }
 
@@ -200,7 +203,7 @@ impl Telling {
             loop {
                 if !telling.ready.is_empty() {
                     // Lines that are ready go together.
-                    let lines: Vec<u8> = telling.ready.drain(..).flatten().collect();
+                    let lines = telling.ready.drain(..).collect::<Vec<_>>().concat();
                     return Some((Ok(Bytes::from(lines)), telling));
                 }
                 match telling.state {
@@ -258,43 +261,67 @@ fn camel(word: &str) -> String {
     word.split('_').filter(|part| !part.is_empty()).map(capital).collect()
 }
 
-/// What was shown, by the names that clients have for formats.
-fn result(display: Display) -> Json {
-    let mut line = Map::from_iter([
-        ("type".to_owned(), json!("result")),
-        ("is_main_result".to_owned(), json!(display.is_main_result)),
-    ]);
-    let mut extra = Map::new();
-    for (mime, content) in display.data {
-        let (key, content) = match mime.as_str() {
-            "text/plain" => ("text", json!(unquoted(&content))),
-            "text/html" => ("html", json!(content)),
-            "text/markdown" => ("markdown", json!(content)),
-            "text/latex" => ("latex", json!(content)),
-            "image/svg+xml" => ("svg", json!(content)),
-            "image/png" => ("png", json!(content)),
-            "image/jpeg" => ("jpeg", json!(content)),
-            "application/pdf" => ("pdf", json!(content)),
-            "application/javascript" => ("javascript", json!(content)),
-            "application/json" => ("json", parsed(content)),
-            "e2b/data" => ("data", parsed(content)),
-            "e2b/chart" => ("chart", parsed(content)),
-            _ => {
-                let content = if mime.ends_with("+json") { parsed(content) } else { json!(content) };
-                extra.insert(mime, content);
-                continue;
-            }
-        };
-        line.insert(key.to_owned(), content);
-    }
-    if !extra.is_empty() {
-        line.insert("extra".to_owned(), Json::Object(extra));
-    }
-    Json::Object(line)
+/// A line that is made of what was shown.
+#[derive(Default)]
+struct Line(Vec<(String, Content)>);
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content {
+    Value(Json),
+    /// Numbers of any length stay what they are.
+    AsItCame(Box<RawValue>),
+    Line(Line),
 }
 
-fn parsed(content: String) -> Json {
-    serde_json::from_str(&content).unwrap_or(Json::String(content))
+impl Serialize for Line {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, content)| (name, content)))
+    }
+}
+
+/// What was shown, by the names that clients have for formats.
+fn result(display: Display) -> Line {
+    let mut line = Line::default();
+    let mut extra = Line::default();
+    let mut add = |name: &str, content| line.0.push((name.to_owned(), content));
+    add("type", Content::Value(json!("result")));
+    add("is_main_result", Content::Value(json!(display.is_main_result)));
+    for (mime, content) in display.data {
+        let text = |content: String| Content::Value(Json::String(content));
+        match mime.as_str() {
+            "text/plain" => add("text", Content::Value(json!(unquoted(&content)))),
+            "text/html" => add("html", text(content)),
+            "text/markdown" => add("markdown", text(content)),
+            "text/latex" => add("latex", text(content)),
+            "image/svg+xml" => add("svg", text(content)),
+            "image/png" => add("png", text(content)),
+            "image/jpeg" => add("jpeg", text(content)),
+            "application/pdf" => add("pdf", text(content)),
+            "application/javascript" => add("javascript", text(content)),
+            "application/json" => add("json", parsed(content)),
+            "e2b/data" => add("data", parsed(content)),
+            "e2b/chart" => add("chart", parsed(content)),
+            _ => {
+                let content = if mime.ends_with("+json") { parsed(content) } else { text(content) };
+                extra.0.push((mime, content));
+            }
+        }
+    }
+    if !extra.0.is_empty() {
+        line.0.push(("extra".to_owned(), Content::Line(extra)));
+    }
+    line
+}
+
+/// JSON in a text; what is none stays a text.
+fn parsed(content: String) -> Content {
+    // Only such text may stand in a line as it is.
+    let fits = content.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_control());
+    if fits && let Ok(raw) = serde_json::from_str::<&RawValue>(&content) {
+        return Content::AsItCame(raw.to_owned());
+    }
+    Content::Value(serde_json::from_str(&content).unwrap_or(Json::String(content)))
 }
 
 /// A string's text without its quotes.
@@ -318,11 +345,27 @@ mod tests {
             ("application/vnd.x+json", "[1]"),
         ];
         let data = data.map(|(mime, text)| (mime.to_owned(), text.to_owned())).to_vec();
+        let line = ascii::line(&result(Display { data, is_main_result: true }));
         assert_eq!(
-            result(Display { data, is_main_result: true }),
+            serde_json::from_slice::<Json>(&line).expect("JSON"),
             json!({"type": "result", "is_main_result": true, "text": "abc", "json": {"a": [1, null]}, "png": "iVBO",
                 "data": {"c": [1]}, "extra": {"application/x-conf": "zz", "application/vnd.x+json": [1]}})
         );
+    }
+
+    #[test]
+    fn json_stands_in_one_ascii_line_with_numbers_as_they_are() {
+        let line = |content: &str| {
+            let data = vec![("application/json".to_owned(), content.to_owned())];
+            let line = ascii::line(&result(Display { data, is_main_result: false }));
+            let text = String::from_utf8(line).expect("ASCII");
+            assert!(text.is_ascii() && text.matches('\n').count() == 1 && text.ends_with('\n'), "{text:?}");
+            text.split_once("\"json\":").expect("there").1.trim_end().trim_end_matches('}').to_owned()
+        };
+        assert_eq!(line("[1180591620717411303424, 1.50]"), "[1180591620717411303424, 1.50]");
+        assert_eq!(line("[1,\n2]"), "[1,2]");
+        assert_eq!(line("\"\u{e9}\u{2028}\""), r#""\u00e9\u2028""#);
+        assert_eq!(line("[1"), "\"[1\"");
     }
 
     #[test]

@@ -28,8 +28,8 @@ use crate::service::SessionInfo;
 const PIECE: u64 = 1 << 20;
 /// Files in one upload.
 const MOST_FILES: usize = 1000;
-/// An upload that was compressed may become so many times as large as the largest body.
-const MOST_UNPACKED: u64 = 256 << 20;
+/// Bytes of an upload that was compressed.
+const MOST_UNPACKED: u64 = 64 << 20;
 /// Metadata of one file, in bytes.
 const MOST_METADATA: usize = 16 << 10;
 
@@ -151,7 +151,12 @@ pub async fn upload(State(e2b): State<E2b>, request: Request) -> Result<Json<Val
         let path = path.ok_or_else(|| E2bError::new(Kind::Bad, "path is missing"))?;
         let packed = is_packed(request.headers())?;
         let bytes = whole(request).await?;
-        let content = if packed { unpacked(&bytes)? } else { bytes.to_vec() };
+        let content = if packed {
+            // It may take a while, and other requests are waiting.
+            tokio::task::spawn_blocking(move || unpacked(&bytes)).await.map_err(|_| E2bError::internal())??
+        } else {
+            bytes.to_vec()
+        };
         vec![File { path: place(path), content }]
     };
     let mut written = Vec::with_capacity(files.len());
@@ -165,7 +170,9 @@ async fn write(e2b: &E2b, info: &SessionInfo, file: File, metadata: &Metadata) -
     let FileAnswer::Entry(Entry { path, name, .. }, _) = e2b.files(info.id, FileAsk::Write(file)).await? else {
         return Err(E2bError::internal());
     };
-    e2b.memory.describe(info.id, &path, metadata.clone());
+    if !e2b.memory.describe(info.id, &path, metadata.clone()) {
+        return Err(E2bError::new(Kind::NoSpace, "the file is written, but there is no room for more metadata"));
+    }
     let mut written = json!({"path": path, "name": name, "type": "file"});
     if !metadata.is_empty() {
         written["metadata"] = json!(metadata);

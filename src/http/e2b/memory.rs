@@ -2,6 +2,7 @@
 //! All of it is bounded, and goes when its session does.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,8 +13,10 @@ use crate::service::Service;
 /// Keys of requests that are remembered, and how long.
 const MOST_KEYS: usize = 4096;
 const KEYS_AGE: Duration = Duration::from_secs(24 * 3600);
-/// Files with metadata in one sandbox.
-const MOST_DESCRIBED: usize = 4096;
+/// Metadata of all files in one sandbox, in bytes, names of files included.
+const MOST_METADATA: usize = 1 << 20;
+/// Sandboxes of which something is kept are looked through from this number on.
+const TIDY_FROM: usize = 64;
 
 /// What clients say of a file, by name.
 pub type Metadata = BTreeMap<String, String>;
@@ -23,6 +26,8 @@ pub type Metadata = BTreeMap<String, String>;
 pub struct Memory {
     sandboxes: Mutex<HashMap<SessionId, Own>>,
     keys: Mutex<HashMap<String, Key>>,
+    /// How many sandboxes there may be before they are looked through.
+    tidy_at: AtomicUsize,
 }
 
 /// Of one sandbox.
@@ -53,9 +58,10 @@ impl Memory {
     /// Forgets sandboxes that have ended by themselves.
     pub fn tidy(&self, service: &Service) {
         let mut sandboxes = self.sandboxes();
-        // Each is looked at about once for every one that is made.
-        if sandboxes.len() > 64 && sandboxes.len().is_multiple_of(64) {
+        // So each is looked at about once for every one that comes.
+        if sandboxes.len() >= self.tidy_at.load(Ordering::Relaxed).max(TIDY_FROM) {
             sandboxes.retain(|id, _| service.session_info(*id).is_ok());
+            self.tidy_at.store(2 * sandboxes.len(), Ordering::Relaxed);
         }
     }
 
@@ -64,19 +70,25 @@ impl Memory {
         self.sandboxes().get(&id)?.metadata.get(path).cloned()
     }
 
-    /// Says of a file what was said with its upload, and nothing else.
-    pub fn describe(&self, id: SessionId, path: &str, metadata: Metadata) {
+    /// Says of a file what was said with its upload, and nothing else; whether there was room for it.
+    pub fn describe(&self, id: SessionId, path: &str, metadata: Metadata) -> bool {
         let mut sandboxes = self.sandboxes();
         if metadata.is_empty() {
             if let Some(own) = sandboxes.get_mut(&id) {
                 own.metadata.remove(path);
             }
-            return;
+            return true;
         }
         let described = &mut sandboxes.entry(id).or_default().metadata;
-        if described.len() < MOST_DESCRIBED || described.contains_key(path) {
+        let others = described.iter().filter(|(other, _)| *other != path);
+        let taken: usize = others.map(|(path, metadata)| bytes_of(path, metadata)).sum();
+        let fits = taken + bytes_of(path, &metadata) <= MOST_METADATA;
+        if fits {
             described.insert(path.to_owned(), metadata);
+        } else {
+            described.remove(path);
         }
+        fits
     }
 
     /// What was said of a file, or of those in a directory, goes where it goes; or goes with it.
@@ -123,6 +135,10 @@ impl Memory {
     }
 }
 
+fn bytes_of(path: &str, metadata: &Metadata) -> usize {
+    path.len() + metadata.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,6 +162,18 @@ mod tests {
         assert_eq!(memory.metadata(id, "/e/b/c"), None);
         memory.describe(id, "/dx", Metadata::new());
         assert_eq!(memory.metadata(id, "/dx"), None);
+    }
+
+    #[test]
+    fn metadata_of_a_sandbox_is_bounded() {
+        let (memory, id) = (Memory::default(), SessionId::generate());
+        let half = || said(&"x".repeat(MOST_METADATA / 2));
+        assert!(memory.describe(id, "/a", half()));
+        assert!(memory.describe(id, "/a", half()), "it takes its own place");
+        assert!(!memory.describe(id, "/b", half()));
+        assert_eq!(memory.metadata(id, "/b"), None);
+        assert!(memory.describe(id, "/a", Metadata::new()));
+        assert!(memory.describe(id, "/b", half()));
     }
 
     #[test]
