@@ -48,7 +48,8 @@ pub(super) struct Variable {
     pub(super) value: Option<Value>,
     pub(super) exported: bool,
     pub(super) read_only: bool,
-    pub(super) held: Option<Arc<Held>>,
+    /// What it takes, until the last copy is gone.
+    pub(super) _held: Option<Arc<Held>>,
 }
 
 /// A function, and what its tree takes.
@@ -209,7 +210,7 @@ impl Shell {
 
     fn set_environment(&mut self, name: String, value: String) {
         let variable =
-            Variable { value: Some(Value::Text(value.into())), exported: true, read_only: false, held: None };
+            Variable { value: Some(Value::Text(value.into())), exported: true, read_only: false, _held: None };
         Arc::make_mut(&mut self.variables).insert(name, variable);
     }
 
@@ -239,7 +240,7 @@ impl Shell {
         let Some(held) = self.shared.used.hold(bytes + name.len() + 200) else {
             return Err(format!("{name}: cannot allocate memory"));
         };
-        let variable = Variable { value: Some(value), exported, read_only: false, held: Some(Arc::new(held)) };
+        let variable = Variable { value: Some(value), exported, read_only: false, _held: Some(Arc::new(held)) };
         Arc::make_mut(&mut self.variables).insert(name.to_owned(), variable);
         Ok(())
     }
@@ -374,7 +375,6 @@ pub(super) fn reason(error: &FilesError) -> &'static str {
         FilesError::BadPath { .. } => "No such file or directory",
         FilesError::BadPattern { .. } => "Invalid argument",
         FilesError::TooLarge { .. } => "File too large",
-        FilesError::TooManyListed { .. } => "Argument list too long",
         FilesError::TooManyWatches { .. } => "No space left on device",
     }
 }

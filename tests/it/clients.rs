@@ -55,7 +55,8 @@ fn installed(name: &str, content: &[u8], fill: impl FnOnce(&Path)) -> PathBuf {
 
 /// What a requirements file pins, for this Python.
 fn packages(name: &str, python: &str, requirements: &Path, more: &[&str]) -> PathBuf {
-    let version = succeed("asking for Python's version", Command::new(python).args(["-c", "import sys; print(sys.version)"]));
+    let version =
+        succeed("asking for Python's version", Command::new(python).args(["-c", "import sys; print(sys.version)"]));
     let mut content = std::fs::read(requirements).expect("it is in the repository");
     content.extend_from_slice(version.as_bytes());
     installed(name, &content, |place| {
@@ -94,7 +95,8 @@ fn e2bs_unmodified_javascript_sdk_does_the_essentials() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let source = root().join("tests/e2b");
     let files = ["package.json", "package-lock.json"];
-    let content: Vec<u8> = files.iter().flat_map(|file| std::fs::read(source.join(file)).expect("it is there")).collect();
+    let content: Vec<u8> =
+        files.iter().flat_map(|file| std::fs::read(source.join(file)).expect("it is there")).collect();
     let place = installed("e2b-js", &content, |place| {
         for file in files {
             std::fs::copy(source.join(file), place.join(file)).expect("the cache directory can be written");
@@ -103,7 +105,8 @@ fn e2bs_unmodified_javascript_sdk_does_the_essentials() {
         npm.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"]).current_dir(place);
         succeed("installing E2B's JavaScript SDK (needs Node.js 20 and npm)", &mut npm);
     });
-    std::fs::copy(source.join("essentials.mjs"), place.join("essentials.mjs")).expect("the cache directory can be written");
+    std::fs::copy(source.join("essentials.mjs"), place.join("essentials.mjs"))
+        .expect("the cache directory can be written");
     let server = Server::start(&[]);
     let mut command = Command::new("node");
     command.arg(place.join("essentials.mjs"));

@@ -138,14 +138,6 @@ pub enum FilesError {
         /// The limit.
         allowed: usize,
     },
-    /// A directory holds more than the caller wants to list.
-    #[error("could not list {path:?}: it holds more than {allowed} files and directories")]
-    TooManyListed {
-        /// The directory.
-        path: String,
-        /// The limit, entries.
-        allowed: usize,
-    },
     /// The files that match are together larger than the caller wants to hold.
     #[error("could not fetch {path:?}: the files asked for are together larger than {allowed} bytes")]
     TooLarge {

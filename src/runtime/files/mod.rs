@@ -11,9 +11,7 @@
 mod base;
 mod boundary;
 mod content;
-mod copying;
 mod descriptors;
-mod edits;
 mod errno;
 mod error;
 mod fd_calls;
@@ -47,7 +45,6 @@ mod watch;
 pub use base::Base;
 pub use boundary::{Attempts, MAXIMUM_ATTEMPTS, MAXIMUM_TARGET, Refusals};
 pub use descriptors::{Call, Descriptors, MAXIMUM_DESCRIPTORS, fork_sandbox};
-pub use edits::Made;
 pub use errno::{Errno, status};
 pub use error::{Fault, FilesError};
 pub use layer::{Layer, LayerError};

@@ -23,13 +23,6 @@ pub(super) struct Named {
     index: u32,
 }
 
-impl Name {
-    /// The directory it is in.
-    pub(super) fn parent(&self) -> u32 {
-        self.parent
-    }
-}
-
 impl Tree {
     /// The free name a path leads to.
     pub(super) fn free_name(&self, reached: &Reached<'_>) -> Result<Name, Fault> {
@@ -51,11 +44,6 @@ impl Tree {
             Place::Own(index) => Ok(Named { at, index }),
             Place::Layer { .. } => Err(Fault::ReadOnly),
         }
-    }
-
-    /// A name in a directory that has no such entry yet.
-    pub(super) fn free_name_in(&self, directory: Place, name: &str) -> Result<Name, Fault> {
-        self.free_name(&Reached::Missing { parent: directory, name, slash: false })
     }
 
     fn own_name(&self, parent: Place, name: &str) -> Result<Name, Fault> {

@@ -39,16 +39,28 @@ impl Tree {
     /// A bad path, a directory in its place, a read-only layer, or a quota that would be passed; then nothing changed.
     pub fn write_file(&mut self, path: &str, bytes: &[u8], now: u64) -> Result<(), FilesError> {
         let path = HostPath::parse("write", path)?;
-        self.replace_content(&path, bytes, now).map_err(|fault| refused("write", &path, fault))
+        self.write_at(&path, bytes, now).map_err(|fault| refused("write", &path, fault))
     }
 
-    fn replace_content(&mut self, path: &HostPath, bytes: &[u8], now: u64) -> Result<(), Fault> {
-        let existing = self.existing_file(path)?;
-        let old = existing.map_or(0, |place| self.length(place));
+    fn write_at(&mut self, path: &HostPath, bytes: &[u8], now: u64) -> Result<(), Fault> {
+        let existing = match self.reach(path, LastLink::Follow) {
+            Ok(Reached::Entry { place, .. } | Reached::Itself { place }) => Some(place),
+            Ok(Reached::Missing { .. }) | Err(Fault::NotFound) => None,
+            Err(fault) => return Err(fault),
+        };
+        let old = match existing {
+            Some(place) if self.is_directory(place) => return Err(Fault::IsADirectory),
+            Some(place) => self.length(place),
+            None => 0,
+        };
         self.check_bytes((bytes.len() as u64).saturating_sub(old))?;
         let place = match existing {
             Some(place) => place,
-            None => self.make_empty_file(path, now)?,
+            None => {
+                self.make_parents(path, 1, now)?;
+                let name = self.free_name(&self.reach(path, LastLink::Follow)?)?;
+                self.make_file(name, now)?
+            }
         };
         self.resize(place, 0, now)?;
         self.write(place, 0, bytes, now)?;
@@ -162,18 +174,6 @@ impl Tree {
             .map_err(|fault| refused("look at", &path, fault))
     }
 
-    /// What is at the end of a path: of a symbolic link, what it leads to. The entry has the path that was asked for.
-    ///
-    /// # Errors
-    ///
-    /// A bad path, nothing there, or a link that leads nowhere.
-    pub fn stat_target(&self, path: &str) -> Result<FileEntry, FilesError> {
-        let path = HostPath::parse("look at", path)?;
-        self.find(&path, LastLink::Follow)
-            .and_then(|place| self.entry(path.as_str().to_owned(), place))
-            .map_err(|fault| refused("look at", &path, fault))
-    }
-
     /// What a directory holds, down to `depth` levels (1: its own entries), in the order of their paths. Links to
     /// directories are not entered.
     ///
@@ -181,25 +181,11 @@ impl Tree {
     ///
     /// A bad path, nothing there, or no directory.
     pub fn list(&self, path: &str, depth: usize) -> Result<Vec<FileEntry>, FilesError> {
-        self.list_at_most(path, depth, usize::MAX)
-    }
-
-    /// As [`Tree::list`], but not more than `most` entries.
-    ///
-    /// # Errors
-    ///
-    /// As [`Tree::list`], or more entries than that.
-    pub fn list_at_most(&self, path: &str, depth: usize, most: usize) -> Result<Vec<FileEntry>, FilesError> {
         let path = HostPath::parse("list", path)?;
-        let found = self.list_at(&path, depth, most).map_err(|fault| refused("list", &path, fault))?;
-        match found.len() > most {
-            true => Err(FilesError::TooManyListed { path: path.as_str().to_owned(), allowed: most }),
-            false => Ok(found),
-        }
+        self.list_at(&path, depth).map_err(|fault| refused("list", &path, fault))
     }
 
-    /// Stops one past `most`.
-    fn list_at(&self, path: &HostPath, depth: usize, most: usize) -> Result<Vec<FileEntry>, Fault> {
+    fn list_at(&self, path: &HostPath, depth: usize) -> Result<Vec<FileEntry>, Fault> {
         let top = self.find(path, LastLink::Follow)?;
         if !self.is_directory(top) {
             return Err(Fault::NotADirectory);
@@ -215,9 +201,6 @@ impl Tree {
                     open.push((path.clone(), place, level + 1));
                 }
                 found.push(self.entry(path, place)?);
-                if found.len() > most {
-                    return Ok(found);
-                }
             }
         }
         found.sort_by(|one, other| one.path.cmp(&other.path));

@@ -471,22 +471,6 @@ impl Tree {
         Ok(())
     }
 
-    /// Gives a file another content.
-    pub(super) fn replace(&mut self, place: Place, content: Content, now: u64) -> Result<(), Fault> {
-        let (index, old) = match self.writable(place)? {
-            Writable::File(index, length) => (index, length),
-            Writable::Null => return Ok(()),
-        };
-        self.take_bytes(content.length().saturating_sub(old))?;
-        self.release_bytes(old.saturating_sub(content.length()));
-        if let Some((held, times)) = self.content_mut(index) {
-            *held = content;
-            (times.modified, times.changed) = (now, now);
-        }
-        self.tell_of(ChangeKind::Write, index);
-        Ok(())
-    }
-
     fn content_mut(&mut self, index: u32) -> Option<(&mut Content, &mut Times)> {
         let inode = self.table().get_mut(index)?;
         match &mut inode.kind {

@@ -336,12 +336,12 @@ mod tests {
         let id = watch(&guest, "d", WatchDepth::All);
         lock(&tree).write_file("d/a/b/f", b"1", 2).expect("room");
         lock(&tree).write_file("d/a/b/f", b"2", 2).expect("room");
-        lock(&tree).copy_file("d/a/b/f", "d/g", 2).expect("room");
+        lock(&tree).write_file("d/g", b"2", 2).expect("room");
         let made = ["Create a", "Create a/b", "Create a/b/f", "Write a/b/f", "Create g", "Write g"];
         assert_eq!(seen(&guest, id), made);
         lock(&tree).rename("d/a", "d/c", 3).expect("free");
-        lock(&tree).truncate("d/c/b/f", 0, 3).expect("there");
-        lock(&tree).change_times("d/c", None, Some(1), 3).expect("there");
+        lock(&tree).write_file("d/c/b/f", b"", 3).expect("there");
+        lock(&tree).set_file_times("d/c", None, Some(1), 3).expect("there");
         lock(&tree).remove("d/c", 4).expect("there");
         let expected =
             ["Rename a", "Create c", "Write c/b/f", "Attributes c", "Remove c/b/f", "Remove c/b", "Remove c"];

@@ -73,7 +73,7 @@ pub fn file_refused(error: &FilesError) -> FileRefused {
     let trouble = match error {
         FilesError::BadPath { .. } | FilesError::BadPattern { .. } => FileTrouble::BadPath,
         FilesError::TooLarge { .. } => FileTrouble::NoSpace,
-        FilesError::TooManyListed { .. } | FilesError::TooManyWatches { .. } => FileTrouble::Other,
+        FilesError::TooManyWatches { .. } => FileTrouble::Other,
         FilesError::Refused { fault, .. } => match fault {
             Fault::NotFound => FileTrouble::NotFound,
             Fault::NotADirectory => FileTrouble::NotADirectory,

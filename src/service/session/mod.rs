@@ -233,8 +233,11 @@ impl Sessions {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// One whose time is not over: it is gone then, whenever it is looked for.
     fn get(&self, id: SessionId) -> Result<Arc<Session>, SessionError> {
-        self.all().get(&id).cloned().ok_or(SessionError::NotFound)
+        let session = self.all().get(&id).cloned().ok_or(SessionError::NotFound)?;
+        let gone = session.on_expiry == OnExpiry::End && session.is_over(Timestamp::now());
+        if gone { Err(SessionError::NotFound) } else { Ok(session) }
     }
 
     fn insert(&self, sessions: impl IntoIterator<Item = Arc<Session>>) -> Result<(), SessionError> {
@@ -563,7 +566,8 @@ impl Service {
                     }
                     () = sessions.grew.notified() => {
                         let Some(service) = service.upgrade() else { return };
-                        service.make_room(false).await;
+                        // Meanwhile others end.
+                        tokio::spawn(async move { service.make_room(false).await });
                     }
                 }
             }

@@ -27,12 +27,6 @@ impl Fake {
     pub(super) fn put(&self, path: &str, text: &str) {
         lock(&self.tree).write_file(path, text.as_bytes(), 1_700_000_000_000_000_000).expect("room");
     }
-
-    /// The text of a file in the tree.
-    pub(super) fn get(&self, path: &str) -> String {
-        let bytes = lock(&self.tree).read_file(path).expect("there");
-        String::from_utf8_lossy(&bytes).into_owned()
-    }
 }
 
 impl Host for Fake {
