@@ -90,7 +90,7 @@ pub(super) async fn declare(shell: &mut Shell, who: &str, arguments: &[String]) 
             }
             None => {}
         }
-        let none = Variable { value: None, exported: false, read_only: false, held: None };
+        let none = Variable { value: None, exported: false, read_only: false, _held: None };
         let variable = Arc::make_mut(&mut shell.variables).entry(name.to_owned()).or_insert(none);
         variable.exported = exported.unwrap_or(variable.exported);
         variable.read_only |= read_only;
