@@ -60,6 +60,7 @@ impl App {
         let (store, scratch) = open_store(config).await?;
         let service = Service::new(sandbox, policies, directory, capacity, image, metrics, receipts, sessions, store);
         let service = Arc::new(service);
+        service.recall_sessions().await.context("reading the sessions in the store")?;
         service.look_after_sessions();
         Ok(Self { service, _scratch: scratch, body_bytes: config.body_bytes, drain: config.drain })
     }
@@ -93,13 +94,15 @@ impl App {
             let _ = drained.await;
             tokio::time::sleep(self.drain).await;
         };
-        tokio::select! {
+        let served = tokio::select! {
             served = async { server.await } => served.context("serving HTTP"),
             () = deadline => {
                 tracing::warn!("the drain time is over; ending what still runs");
                 Ok(())
             }
-        }
+        };
+        self.service.store_sessions().await;
+        served
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Place, Session, SessionAsked, SessionError, SessionInfo};
+use super::{Place, Session, SessionAsked, SessionError, SessionInfo, remembered};
 use crate::domain::grant::{AskedLimits, Limits};
 use crate::domain::ids::{CheckpointId, SessionId};
 use crate::domain::session::Footprint;
@@ -64,7 +64,7 @@ impl Session {
     }
 }
 
-fn failed(error: StoreError) -> SessionError {
+pub(super) fn failed(error: StoreError) -> SessionError {
     match error {
         StoreError::Damaged { what } => {
             SessionError::Refused(AskError::Checkpoint(format!("{what} is damaged, and can't be used any more")))
@@ -158,7 +158,7 @@ impl Service {
     }
 
     /// Moves a session to disk, unless it is used.
-    async fn evict(&self, session: &Arc<Session>) -> Result<bool, SessionError> {
+    pub(super) async fn evict(&self, session: &Arc<Session>) -> Result<bool, SessionError> {
         let Ok(mut place) = Arc::clone(&session.place).try_write_owned() else { return Ok(false) };
         let Place::Live(kept) = *place else { return Ok(false) };
         let checkpoint = self.put(session, kept, CheckpointKind::Evicted, None).await?;
@@ -202,7 +202,15 @@ impl Service {
             owner: None,
             meta: postcard::to_stdvec(&session.about()).expect("plain data"),
         };
-        store.put_checkpoint(row, bytes.into()).await.map_err(failed)?;
+        let bytes = bytes.into();
+        let put = match kind {
+            CheckpointKind::Named => store.put_checkpoint(row, bytes).await,
+            // With what must be known of the session: it is on disk, whatever becomes of this process.
+            CheckpointKind::Evicted | CheckpointKind::Paused => {
+                store.put_session_with(session.row(info.id, kind == CheckpointKind::Paused), row, bytes).await
+            }
+        };
+        put.map_err(failed)?;
         Ok(info)
     }
 
@@ -241,18 +249,26 @@ impl Service {
         if paused {
             session.resumed();
         }
+        self.forget_stored(session).await;
         drop(place);
-        self.forget_stored(checkpoint).await;
         Ok(())
     }
 
     /// Removes what was kept of a session: it is elsewhere now, or has ended.
-    pub(super) async fn forget_stored(&self, id: CheckpointId) {
-        if let Some(store) = &self.store
-            && let Err(error) = store.delete_checkpoint(id.uuid()).await
-        {
-            tracing::warn!(%error, "the store failed to remove a checkpoint");
+    pub(super) async fn forget_stored(&self, session: &Session) {
+        if let Some(store) = &self.store {
+            remembered::forget(store, session.id).await;
         }
+    }
+
+    /// Notes what has changed of a session on disk.
+    pub(super) async fn note_row(
+        &self,
+        session: &Session,
+        checkpoint: CheckpointId,
+        paused: bool,
+    ) -> Result<(), SessionError> {
+        self.store()?.put_session(session.row(checkpoint, paused)).await.map_err(failed)
     }
 
     /// Keeps a session on disk until somebody resumes it; without its `memory`, its files only.
@@ -272,14 +288,15 @@ impl Service {
             Place::Gone => Err(SessionError::NotFound),
             Place::Stored { paused: true, .. } => Err(SessionError::Paused),
             Place::Stored { checkpoint, paused: false } if memory => {
-                *place = Place::Stored { checkpoint, paused: true };
                 session.times().paused = true;
+                self.note_row(session, checkpoint, true).await?;
+                *place = Place::Stored { checkpoint, paused: true };
                 Ok(())
             }
             Place::Stored { checkpoint, .. } => {
                 let (_, _, bytes) = self.take(checkpoint).await?;
                 let (kept, _) = self.load(bytes, session.grant.limits()).await?;
-                self.forget_stored(checkpoint).await;
+                self.forget_stored(session).await;
                 *place = Place::Live(kept);
                 self.pause_live(session, kept, &mut place, memory).await
             }
@@ -316,8 +333,9 @@ impl Service {
         let mut place = session.place.write().await;
         match *place {
             Place::Stored { checkpoint, paused: true } => {
-                *place = Place::Stored { checkpoint, paused: false };
                 session.resumed();
+                self.note_row(&session, checkpoint, false).await?;
+                *place = Place::Stored { checkpoint, paused: false };
                 Ok(true)
             }
             Place::Gone => Err(SessionError::NotFound),
@@ -385,14 +403,14 @@ impl Service {
         let policy = asked.policy.clone().unwrap_or_else(|| about.policy.clone());
         let policies = self.policies();
         let pack = policies.pack(&policy)?;
-        let AskedLimits { fuel, wall_seconds, memory_bytes, output_bytes, files_bytes, files_count } = asked.limits;
+        let (own, theirs) = (asked.limits, remembered::asked(&about.limits));
         let limits = AskedLimits {
-            fuel: fuel.or(Some(about.limits.fuel)),
-            wall_seconds: wall_seconds.or(Some(about.limits.wall.as_secs_f64())),
-            memory_bytes: memory_bytes.or(Some(about.limits.memory_bytes)),
-            output_bytes: output_bytes.or(Some(about.limits.output_bytes)),
-            files_bytes: files_bytes.or(Some(about.limits.files_bytes)),
-            files_count: files_count.or(Some(about.limits.files_count)),
+            fuel: own.fuel.or(theirs.fuel),
+            wall_seconds: own.wall_seconds.or(theirs.wall_seconds),
+            memory_bytes: own.memory_bytes.or(theirs.memory_bytes),
+            output_bytes: own.output_bytes.or(theirs.output_bytes),
+            files_bytes: own.files_bytes.or(theirs.files_bytes),
+            files_count: own.files_count.or(theirs.files_count),
         };
         let grant = pack.ceiling.grant(&limits).map_err(Refusal::from)?;
         let mut asked = asked;

@@ -4,6 +4,7 @@
 //! - `call`: code for them;
 //! - `commands`: scripts for their shell;
 //! - `watch`: changes of their files;
+//! - `remembered`: those on disk, known again when the service starts anew;
 //! - `keeping`: those that wait on disk, checkpoints and forks;
 //! - `error`: what a client can be told.
 
@@ -11,6 +12,7 @@ mod call;
 mod commands;
 mod error;
 mod keeping;
+mod remembered;
 mod watch;
 
 use std::collections::{BTreeMap, HashMap};
@@ -171,6 +173,19 @@ pub struct Session {
     place: Arc<RwLock<Place>>,
 }
 
+/// What a session is, from its beginning to its end.
+struct Nature {
+    id: SessionId,
+    created: Timestamp,
+    policy: String,
+    grant: Grant,
+    labels: BTreeMap<String, String>,
+    on_expiry: OnExpiry,
+    auto_resume: bool,
+    template: String,
+    token: String,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Times {
     expires: Timestamp,
@@ -252,6 +267,31 @@ impl Sessions {
 }
 
 impl Session {
+    /// One that has served no call.
+    fn new(nature: Nature, times: Times, place: Place) -> Self {
+        let Nature { id, created, policy, grant, labels, on_expiry, auto_resume, template, token } = nature;
+        Self {
+            id,
+            created,
+            policy,
+            grant,
+            labels,
+            on_expiry,
+            auto_resume,
+            template,
+            token,
+            times: Mutex::new(times),
+            calls: AtomicU64::new(0),
+            waiting: AtomicU32::new(0),
+            footprint: Mutex::default(),
+            live_bytes: AtomicU64::new(0),
+            order: Mutex::default(),
+            commands: commands::Commands::default(),
+            detached: Mutex::default(),
+            place: Arc::new(RwLock::new(place)),
+        }
+    }
+
     fn times(&self) -> MutexGuard<'_, Times> {
         self.times.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -385,7 +425,8 @@ impl Service {
             return Err(SessionError::TooMany { allowed: self.sessions.most });
         }
         let now = Timestamp::now();
-        Ok(Session {
+        let times = Times { expires: after(now, ttl), ttl, idle: asked.idle, last_used: now, paused: false };
+        let nature = Nature {
             id: SessionId::generate(),
             created: now,
             policy,
@@ -395,16 +436,8 @@ impl Service {
             auto_resume: asked.auto_resume,
             template: asked.template.clone(),
             token: token()?,
-            times: Mutex::new(Times { expires: after(now, ttl), ttl, idle: asked.idle, last_used: now, paused: false }),
-            calls: AtomicU64::new(0),
-            waiting: AtomicU32::new(0),
-            footprint: Mutex::default(),
-            live_bytes: AtomicU64::new(0),
-            order: Mutex::default(),
-            commands: commands::Commands::default(),
-            detached: Mutex::default(),
-            place: Arc::new(RwLock::new(Place::Gone)),
-        })
+        };
+        Ok(Session::new(nature, times, Place::Gone))
     }
 
     /// One session.
@@ -433,7 +466,12 @@ impl Service {
     ///
     /// # Errors
     /// When there is none of that name, or that is too long.
-    pub fn keep_session(&self, id: SessionId, ttl: Duration, extended: bool) -> Result<SessionInfo, SessionError> {
+    pub async fn keep_session(
+        &self,
+        id: SessionId,
+        ttl: Duration,
+        extended: bool,
+    ) -> Result<SessionInfo, SessionError> {
         if ttl > LONGEST_TTL {
             return Err(SessionError::TtlTooLong { field: "ttl_seconds", asked: ttl, allowed: LONGEST_TTL });
         }
@@ -446,6 +484,12 @@ impl Service {
                 times.ttl = ttl;
             }
         }
+        // Nobody moves it meanwhile.
+        let place = session.place.read().await;
+        if let Place::Stored { checkpoint, paused } = *place {
+            self.note_row(&session, checkpoint, paused).await?;
+        }
+        drop(place);
         Ok(session.info())
     }
 
@@ -474,7 +518,7 @@ impl Service {
         match place {
             // It was brought back, or moved, meanwhile.
             Place::Live(now) if Some(now) != kept => drop(self.sandbox.close(now).await),
-            Place::Stored { checkpoint, .. } => self.forget_stored(checkpoint).await,
+            Place::Stored { .. } => self.forget_stored(session).await,
             _ => {}
         }
         self.note_footprint(session, None);

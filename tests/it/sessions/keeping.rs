@@ -158,3 +158,42 @@ async fn odd_requests_are_refused_with_the_field() {
         assert_eq!(response.status(), 404);
     }
 }
+
+#[tokio::test]
+async fn sessions_on_disk_survive_the_service() {
+    let data = tempfile::tempdir().expect("a directory");
+    let data_dir = data.path().to_str().expect("UTF-8");
+    let arguments = ["--workers", "1", "--session-slots", "3", "--data-dir", data_dir];
+    let server = Server::start(&arguments);
+    let mut ids = Vec::new();
+    for number in 0..6 {
+        let session = Session::open_on(&server, json!({"labels": {"n": number.to_string()}})).await;
+        session.call(&format!("x = {number}")).await;
+        ids.push(session.id);
+    }
+    // SAFETY: the server is our own child; the signal takes no memory of ours.
+    unsafe { libc::kill(server.pid().cast_signed(), libc::SIGTERM) };
+    server.ended().await;
+    // All are saved when the service ends; those that were on disk already are there even when it is killed.
+    let killed = Server::start(&arguments);
+    for (number, id) in ids.iter().enumerate() {
+        let session = Session { server: &killed, id: id.clone() };
+        assert_shows(
+            &session.info().await,
+            json!({"state": "stored", "execution_count": 1, "labels": {"n": number.to_string()}}),
+        );
+        assert_eq!(session.value("x").await, number);
+    }
+    let on_disk = killed.metric("proofbox_sessions_evicted_total").await;
+    assert!(on_disk >= 3.0, "three have made room: {on_disk}");
+    drop(killed);
+    let server = Server::start(&arguments);
+    let mut survived = 0;
+    for (number, id) in ids.iter().enumerate() {
+        let session = Session { server: &server, id: id.clone() };
+        let (status, answer) = session.try_call(json!({"code": "x"})).await;
+        assert!(status == 404 || (status, &answer["result"]) == (200, &json!(number)), "{status} {answer}");
+        survived += usize::from(status == 200);
+    }
+    assert!((3..6).contains(&survived), "{survived} of 6: those on disk, and not those in memory");
+}

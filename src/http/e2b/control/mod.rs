@@ -186,7 +186,7 @@ pub async fn set_timeout(
     key(request.headers())?;
     let id = sandbox_id(&id)?;
     let TimeoutRequest { timeout } = body::json(request).await?;
-    e2b.shared.service.keep_session(id, lifetime(timeout)?, false)?;
+    e2b.shared.service.keep_session(id, lifetime(timeout)?, false).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -201,7 +201,7 @@ pub async fn refresh(State(e2b): State<E2b>, Path(id): Path<String>, request: Re
     key(request.headers())?;
     let id = sandbox_id(&id)?;
     let RefreshRequest { duration } = body::json(request).await?;
-    e2b.shared.service.keep_session(id, lifetime(duration.unwrap_or(15))?, true)?;
+    e2b.shared.service.keep_session(id, lifetime(duration.unwrap_or(15))?, true).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -66,7 +66,7 @@ async fn go_on(e2b: &E2b, id: &str, request: Request, may_run: bool) -> Result<(
         return Err(E2bError::new(Kind::Conflict, "the sandbox is running already"));
     }
     let info = match timeout {
-        Some(timeout) => service.keep_session(id, timeout, !resumed)?,
+        Some(timeout) => service.keep_session(id, timeout, !resumed).await?,
         None => service.session_info(id)?,
     };
     if resumed && memory == Some(false) {

@@ -260,7 +260,7 @@ pub async fn change(
     JsonBody(request): JsonBody<SessionChange>,
 ) -> Result<Json<SessionAnswer>, ApiError> {
     let ttl = duration("ttl_seconds", request.ttl_seconds)?;
-    let info = shared.service.keep_session(session_id(&id)?, ttl, false)?;
+    let info = shared.service.keep_session(session_id(&id)?, ttl, false).await?;
     Ok(Json(session_answer(info, shared.service.image())))
 }
 
