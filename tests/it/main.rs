@@ -9,6 +9,7 @@ mod cases;
 mod cli;
 mod clients;
 mod deterministic;
+mod e2b;
 mod environment;
 mod eval;
 mod execute;

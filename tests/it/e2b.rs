@@ -1,0 +1,250 @@
+//! The E2B dialect where its SDKs do not go: other ways to name a sandbox, who may, what is refused and how.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::harness::{Server, assert_shows, http};
+
+const KEY: &str = "e2b_0123456789abcdef0123456789abcdef01234567";
+
+/// A sandbox, ended by its own time.
+struct Sandbox {
+    server: &'static Server,
+    http: reqwest::Client,
+    id: String,
+    token: String,
+}
+
+async fn answer(request: RequestBuilder) -> (u16, Value) {
+    let response = request.send().await.expect("the server answers");
+    let status = response.status().as_u16();
+    let text = response.text().await.expect("the answer is whole");
+    (status, serde_json::from_str(&text).unwrap_or_else(|_| json!(text)))
+}
+
+/// A request of the control plane.
+fn control(http: &reqwest::Client, method: Method, path: &str) -> RequestBuilder {
+    http.request(method, format!("{}{path}", Server::shared().url)).header("x-api-key", KEY)
+}
+
+async fn sandbox_of(request: Value) -> Sandbox {
+    let (server, http) = (Server::shared(), http());
+    let (status, made) = answer(control(&http, Method::POST, "/v2/sandboxes").json(&request)).await;
+    assert_eq!(status, 201, "{made}");
+    let text = |field: &str| made[field].as_str().expect("it is there").to_owned();
+    Sandbox { id: text("sandboxID"), token: text("envdAccessToken"), server, http }
+}
+
+async fn sandbox() -> Sandbox {
+    sandbox_of(json!({"templateID": "base", "timeout": 120})).await
+}
+
+impl Sandbox {
+    /// A request that says nothing of the sandbox.
+    fn bare(&self, method: Method, path: &str) -> RequestBuilder {
+        self.http.request(method, format!("{}{path}", self.server.url))
+    }
+
+    /// A request as SDKs make it.
+    fn own(&self, method: Method, path: &str) -> RequestBuilder {
+        self.bare(method, path).header("e2b-sandbox-id", &self.id).header("x-access-token", &self.token)
+    }
+
+    async fn upload(&self, path: &str, content: impl Into<reqwest::Body>) -> (u16, Value) {
+        let request = self.own(Method::POST, &format!("/files?path={path}"));
+        answer(request.header("content-type", "application/octet-stream").body(content)).await
+    }
+
+    async fn call(&self, method: &str, message: Value) -> (u16, Value) {
+        answer(self.own(Method::POST, &format!("/filesystem.Filesystem/{method}")).json(&message)).await
+    }
+
+    fn signature(&self, path: &str, operation: &str) -> String {
+        let text = format!("{path}:{operation}::{}", self.token);
+        STANDARD_NO_PAD.encode(Sha256::digest(text.as_bytes())).replace('+', "%2B").replace('/', "%2F")
+    }
+}
+
+#[tokio::test]
+async fn a_sandbox_is_named_by_header_host_token_or_signature() {
+    let sandbox = sandbox().await;
+    assert_eq!(sandbox.upload("a.txt", "hello").await.0, 200);
+    let health = |host: String| answer(sandbox.bare(Method::GET, "/health").header("host", host));
+    assert_eq!(health(format!("49983-{}.example.org", sandbox.id)).await.0, 204);
+    assert_eq!(health(format!("49999-{}.example.org", sandbox.id)).await, (200, json!("OK")));
+    let (status, closed) = health(format!("3000-{}.example.org", sandbox.id)).await;
+    assert_eq!((status, &closed["port"]), (502, &json!(3000)));
+    let (status, dead) = health("49983-abc.example.org".to_owned()).await;
+    assert_eq!((status, dead), (502, json!({"sandboxId": "abc", "message": "The sandbox was not found", "code": 502})));
+
+    let by_token = sandbox.bare(Method::GET, "/files?path=a.txt").header("x-access-token", &sandbox.token);
+    assert_eq!(answer(by_token).await, (200, json!("hello")));
+    let signed = format!("/files?path=a.txt&signature=v1_{}", sandbox.signature("a.txt", "read"));
+    assert_eq!(answer(sandbox.bare(Method::GET, &signed)).await, (200, json!("hello")));
+    // It is for this path, and for reading.
+    for other in [signed.replace("path=a.txt", "path=b.txt"), format!("{signed}&signature_expiration=9999999999")] {
+        assert_eq!(answer(sandbox.bare(Method::GET, &other)).await.0, 401, "{other}");
+    }
+    let write = sandbox.bare(Method::POST, &signed).header("content-type", "application/octet-stream").body("x");
+    assert_eq!(answer(write).await.0, 401);
+}
+
+#[tokio::test]
+async fn nothing_of_a_sandbox_opens_without_its_own_secret() {
+    let (sandbox, other) = (sandbox().await, sandbox().await);
+    let paths = [
+        (Method::GET, "/files?path=x"),
+        (Method::POST, "/files?path=x"),
+        (Method::POST, "/execute"),
+        (Method::POST, "/process.Process/Start"),
+        (Method::POST, "/process.Process/List"),
+        (Method::POST, "/filesystem.Filesystem/Stat"),
+        (Method::POST, "/filesystem.Filesystem/WatchDir"),
+    ];
+    for (method, path) in paths {
+        let named = || sandbox.bare(method.clone(), path).header("e2b-sandbox-id", &sandbox.id);
+        assert_eq!(answer(named()).await.0, 401, "{path}");
+        assert_eq!(answer(named().header("x-access-token", &other.token)).await.0, 401, "{path}");
+    }
+    let id = &sandbox.id;
+    let paths = [
+        (Method::POST, "/v2/sandboxes".to_owned()),
+        (Method::GET, "/v2/sandboxes".to_owned()),
+        (Method::GET, "/sandboxes".to_owned()),
+        (Method::GET, format!("/sandboxes/{id}")),
+        (Method::DELETE, format!("/sandboxes/{id}")),
+        (Method::POST, format!("/sandboxes/{id}/timeout")),
+        (Method::POST, format!("/sandboxes/{id}/refreshes")),
+        (Method::POST, format!("/sandboxes/{id}/pause")),
+        (Method::POST, format!("/sandboxes/{id}/resume")),
+        (Method::POST, format!("/sandboxes/{id}/connect")),
+        (Method::POST, format!("/v2/sandboxes/{id}/connect")),
+        (Method::GET, format!("/sandboxes/{id}/metrics")),
+        (Method::GET, format!("/sandboxes/metrics?sandbox_ids={id}")),
+        (Method::PUT, format!("/sandboxes/{id}/network")),
+        (Method::POST, format!("/sandboxes/{id}/snapshots")),
+        (Method::POST, format!("/sandboxes/{id}/fork")),
+        (Method::GET, "/snapshots".to_owned()),
+        (Method::DELETE, "/templates/x".to_owned()),
+    ];
+    for (method, path) in paths {
+        let (status, error) = answer(sandbox.bare(method.clone(), &path)).await;
+        assert_eq!((status, &error["code"]), (401, &json!(401)), "{method} {path}");
+        let with_token = sandbox.bare(method.clone(), &path).header("x-access-token", &sandbox.token);
+        assert_eq!(answer(with_token).await.0, 401, "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn errors_are_in_the_words_of_who_asks() {
+    let sandbox = sandbox().await;
+    let (status, error) = answer(control(&sandbox.http, Method::GET, "/no/such/route")).await;
+    assert_eq!((status, &error["code"]), (404, &json!(404)));
+    let (status, error) = answer(sandbox.bare(Method::GET, "/no/such/route")).await;
+    assert_eq!((status, &error["error"]["code"]), (404, &json!("not_found")));
+    let (status, error) = answer(control(&sandbox.http, Method::GET, "/v1/no/such/route")).await;
+    assert_eq!((status, &error["error"]["code"]), (404, &json!("not_found")));
+    let (status, error) = answer(sandbox.own(Method::PUT, "/files")).await;
+    assert_eq!((status, &error["code"]), (405, &json!(405)));
+    let (status, error) = sandbox.upload("big", vec![0; 33 << 20]).await;
+    assert_eq!((status, &error["code"]), (413, &json!(413)));
+    for wrong in ["", "[]", "{\"templateID\": 1}", "{}", "{\"templateID\":\"base\",\"timeout\":-1}"] {
+        let request = control(&sandbox.http, Method::POST, "/v2/sandboxes").body(wrong);
+        let (status, error) = answer(request).await;
+        assert_eq!((status, &error["code"]), (400, &json!(400)), "{wrong}");
+    }
+    let bad_envelope = sandbox.own(Method::POST, "/process.Process/Start");
+    let bad_envelope = bad_envelope.header("content-type", "application/connect+json").body("\0\0\0\0\x02[]");
+    let response = bad_envelope.send().await.expect("the server answers");
+    assert_eq!(
+        (response.status().as_u16(), &response.headers()["content-type"]),
+        (200, &"application/connect+json".parse().expect("a value"))
+    );
+    let bytes = response.bytes().await.expect("the answer is whole");
+    let end: Value = serde_json::from_slice(&bytes[5..]).expect("JSON");
+    assert_eq!((bytes[0], &end["error"]["code"]), (2, &json!("invalid_argument")));
+    assert_eq!(sandbox.call("None", json!({})).await.0, 501);
+    assert_shows(&sandbox.call("Stat", json!({"path": "none"})).await.1, json!({"code": "not_found"}));
+}
+
+#[tokio::test]
+async fn a_part_of_a_file_is_given() {
+    let sandbox = sandbox().await;
+    let content: Vec<u8> = (0..3_000_000_u32).map(|index| (index % 251) as u8).collect();
+    assert_eq!(sandbox.upload("f", content.clone()).await.0, 200);
+    let get = async |range: &str| {
+        let request = sandbox.own(Method::GET, "/files?path=f").header("range", range);
+        let response = request.send().await.expect("the server answers");
+        let span = response.headers().get("content-range").map(|span| span.to_str().expect("ASCII").to_owned());
+        (response.status().as_u16(), span, response.bytes().await.expect("the answer is whole").to_vec())
+    };
+    let some = |text: &str| Some(text.to_owned());
+    assert_eq!(get("bytes=1-3").await, (206, some("bytes 1-3/3000000"), content[1..4].to_vec()));
+    assert_eq!(
+        get("bytes=1000000-").await,
+        (206, some("bytes 1000000-2999999/3000000"), content[1_000_000..].to_vec())
+    );
+    assert_eq!(get("bytes=-5").await, (206, some("bytes 2999995-2999999/3000000"), content[2_999_995..].to_vec()));
+    let (status, span, _) = get("bytes=3000000-").await;
+    assert_eq!((status, span), (416, some("bytes */3000000")));
+    assert_eq!(get("lines=1-3").await, (200, None, content));
+}
+
+#[tokio::test]
+async fn one_key_makes_one_sandbox_however_often_it_is_asked_for_at_once() {
+    let http = http();
+    let key = format!("once-{}", std::process::id());
+    let create = || {
+        let request = control(&http, Method::POST, "/v2/sandboxes").header("idempotency-key", &key);
+        answer(request.json(&json!({"templateID": "base", "timeout": 60})))
+    };
+    let answers = futures_util::future::join_all((0..8).map(|_| create())).await;
+    let first = answers[0].1["sandboxID"].clone();
+    assert!(first.is_string(), "{answers:?}");
+    assert!(answers.iter().all(|(status, made)| *status == 201 && made["sandboxID"] == first), "{answers:?}");
+    // What was made for it has ended: the next is another.
+    let path = format!("/sandboxes/{}", first.as_str().expect("a string"));
+    assert_eq!(answer(control(&http, Method::DELETE, &path)).await.0, 204);
+    assert_ne!(create().await.1["sandboxID"], first);
+    for wrong in ["UPPER", "a_b", &"x".repeat(256)] {
+        let request = control(&http, Method::POST, "/v2/sandboxes").header("idempotency-key", wrong);
+        assert_eq!(answer(request.json(&json!({"templateID": "base"}))).await.0, 400, "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn a_paused_sandbox_has_all_its_time_until_it_goes_on() {
+    let sandbox = sandbox_of(json!({"templateID": "base", "timeout": 1})).await;
+    let path = |what: &str| format!("/sandboxes/{}{what}", sandbox.id);
+    let post = |what: &str, body: Value| answer(control(&sandbox.http, Method::POST, &path(what)).json(&body));
+    assert_eq!(post("/resume", json!({"timeout": 60})).await.0, 409, "it runs");
+    assert_eq!(post("/pause", json!({})).await.0, 204);
+    tokio::time::sleep(std::time::Duration::from_millis(1800)).await;
+    let (_, info) = answer(control(&sandbox.http, Method::GET, &path(""))).await;
+    assert_eq!(info["state"], "paused", "{info}");
+    assert_eq!(answer(sandbox.own(Method::GET, "/health")).await.0, 502);
+    assert_eq!(post("/resume", json!({"timeout": 60})).await.0, 201);
+    assert_eq!(answer(sandbox.own(Method::GET, "/health")).await.0, 204);
+    let (_, before) = answer(control(&sandbox.http, Method::GET, &path(""))).await;
+    assert_eq!(post("/connect", json!({"timeout": 1})).await.0, 200);
+    let (_, after) = answer(control(&sandbox.http, Method::GET, &path(""))).await;
+    assert_eq!(before["endAt"], after["endAt"], "who connects shortens nothing");
+}
+
+#[tokio::test]
+async fn files_beyond_the_quota_have_the_status_that_clients_know() {
+    let sandbox = sandbox().await;
+    let piece = vec![7; 30 << 20];
+    let mut statuses = Vec::new();
+    for number in 0..9 {
+        statuses.push(sandbox.upload(&format!("f{number}"), piece.clone()).await.0);
+    }
+    assert_eq!(statuses, [200, 200, 200, 200, 200, 200, 200, 200, 507], "256 MiB are possible");
+    assert_eq!(sandbox.call("Remove", json!({"path": "f0"})).await, (200, json!({})));
+    assert_eq!(sandbox.upload("f8", piece).await.0, 200);
+    let (_, metrics) = answer(control(&sandbox.http, Method::GET, &format!("/sandboxes/{}/metrics", sandbox.id))).await;
+    assert_shows(&metrics[0], json!({"diskUsed": 8 * (30 << 20), "diskTotal": 256 << 20}));
+}
