@@ -15,7 +15,7 @@ use crate::metrics::Metrics;
 use crate::policy::Policies;
 use crate::runtime::image::Image;
 use crate::sandbox::Sandbox;
-use crate::service::{Capacity, Receipts, Service, SessionSettings};
+use crate::service::{Capacity, Parts, Receipts, Service, SessionSettings};
 use crate::store::{Store, StoreError};
 use crate::worker::{WorkerPool, WorkerSettings};
 
@@ -50,7 +50,6 @@ impl App {
         let workers = WorkerPool::start(settings, Arc::clone(&metrics));
         workers.wait_ready().await.context("starting the workers")?;
         let capacity = Capacity::new(config.workers * config.slots as usize, config.queue);
-        let directory = config.policies_dir.clone();
         let sandbox = Sandbox::new(workers);
         let sessions = SessionSettings {
             most: config.sessions,
@@ -58,7 +57,17 @@ impl App {
             store_bytes: config.store_bytes,
         };
         let (store, scratch) = open_store(config).await?;
-        let service = Service::new(sandbox, policies, directory, capacity, image, metrics, receipts, sessions, store);
+        let service = Service::new(Parts {
+            sandbox,
+            policies,
+            policies_directory: config.policies_dir.clone(),
+            capacity,
+            image,
+            metrics,
+            receipts,
+            sessions,
+            store,
+        });
         let service = Arc::new(service);
         service.recall_sessions().await.context("reading the sessions in the store")?;
         service.look_after_sessions();

@@ -48,19 +48,33 @@ pub struct Service {
     store: Option<Store>,
 }
 
+/// What a service is made of.
+pub struct Parts {
+    /// Runs guests.
+    pub sandbox: Sandbox,
+    /// The packs in force.
+    pub policies: Policies,
+    /// Where they are read from again.
+    pub policies_directory: Option<PathBuf>,
+    /// Places for runs.
+    pub capacity: Capacity,
+    /// The image that guests start from.
+    pub image: Image,
+    /// The counters.
+    pub metrics: Arc<Metrics>,
+    /// The key that receipts are signed with.
+    pub receipts: Receipts,
+    /// How many sessions, and how much of them in memory.
+    pub sessions: SessionSettings,
+    /// What outlives a request; none where nothing does.
+    pub store: Option<Store>,
+}
+
 impl Service {
     /// Wires the parts.
-    pub fn new(
-        sandbox: Sandbox,
-        policies: Policies,
-        policies_directory: Option<PathBuf>,
-        capacity: Capacity,
-        image: Image,
-        metrics: Arc<Metrics>,
-        receipts: Receipts,
-        sessions: SessionSettings,
-        store: Option<Store>,
-    ) -> Self {
+    pub fn new(parts: Parts) -> Self {
+        let Parts { sandbox, policies, policies_directory, capacity, image, metrics, receipts, sessions, store } =
+            parts;
         let most_memory_bytes = policies.most_memory_bytes();
         let policies = RwLock::new(Arc::new(policies));
         let linter = Linter::new(LINTING_THREADS);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -18,8 +19,14 @@ use crate::store::{Bounds, CheckpointFilter, CheckpointKind, CheckpointRow, Stor
 
 /// Room that is made goes so far below the budget, in parts of a hundred: each time for more than one session.
 const DOWN_TO: u64 = 90;
+/// Beyond this much of the budget, calls wait for room.
+const UP_TO: u64 = 105;
 /// What a session takes in a worker beside its pages: tables, stacks, its place in the pool.
 const OVERHEAD: u64 = 96 << 10;
+/// Sessions that are moved to disk at once.
+const EVICTED_AT_ONCE: usize = 4;
+/// Sessions that are moved to disk where a worker has no place for one more interpreter.
+const EVICTED_FOR_SLOTS: usize = 8;
 /// How long a checkpoint is kept.
 const CHECKPOINT_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Forks of one call.
@@ -124,6 +131,14 @@ impl Service {
         Ok(session.info())
     }
 
+    /// Makes room before more is used, where what is done beside calls does not keep up.
+    pub(super) async fn keep_within_budget(&self) {
+        let sessions = &self.sessions;
+        if sessions.live_bytes.load(Ordering::Relaxed) > sessions.memory_bytes / 100 * UP_TO {
+            self.make_room(false).await;
+        }
+    }
+
     /// Moves the sessions that were used least recently to disk, until those in workers fit the budget; at least a few,
     /// where `slots` are what is missing.
     pub(super) async fn make_room(&self, slots: bool) {
@@ -144,16 +159,21 @@ impl Service {
             .map(|session| (session.times().last_used, Arc::clone(session)))
             .collect();
         candidates.sort_by_key(|(used, _)| *used);
-        let mut wanted: u32 = if slots { 8 } else { 0 };
-        for (_, session) in candidates {
-            if wanted == 0 && !over() {
+        let mut wanted: usize = if slots { EVICTED_FOR_SLOTS } else { 0 };
+        let mut candidates = candidates.into_iter();
+        while wanted > 0 || over() {
+            let some = candidates.by_ref().take(EVICTED_AT_ONCE).map(|(_, session)| async move {
+                let evicted = self.evict(&session).await;
+                evicted.unwrap_or_else(|error| {
+                    tracing::warn!(session = %session.id, %error, "a session could not be moved to disk");
+                    false
+                })
+            });
+            let some = join_all(some).await;
+            if some.is_empty() {
                 return;
             }
-            match self.evict(&session).await {
-                Ok(true) => wanted = wanted.saturating_sub(1),
-                Ok(false) => {}
-                Err(error) => tracing::warn!(session = %session.id, %error, "a session could not be moved to disk"),
-            }
+            wanted = wanted.saturating_sub(some.into_iter().filter(|evicted| *evicted).count());
         }
     }
 

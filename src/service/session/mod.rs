@@ -533,12 +533,11 @@ impl Service {
         let session = self.sessions.get(id)?;
         let policies = self.policies();
         let pack = policies.pack(&session.policy)?;
-        if let FileAsk::Write(file) = &ask {
-            if !pack.files.upload.is_match(file.path.trim_start_matches('/')) {
-                let message =
-                    format!("the policy lets no file `{}` in", file.path.chars().take(100).collect::<String>());
-                return Err(Refusal::File { field: "path", message }.into());
-            }
+        if let FileAsk::Write(file) = &ask
+            && !pack.files.upload.is_match(file.path.trim_start_matches('/'))
+        {
+            let message = format!("the policy lets no file `{}` in", file.path.chars().take(100).collect::<String>());
+            return Err(Refusal::File { field: "path", message }.into());
         }
         if matches!(ask, FileAsk::Read { .. }) && !pack.files.fetch {
             return Err(Refusal::File { field: "path", message: "the policy lets no files out".to_owned() }.into());
@@ -559,6 +558,7 @@ impl Service {
     }
 
     async fn enter_if<'a>(&self, session: &'a Session, paused_too: bool) -> Result<InUse<'a>, SessionError> {
+        self.keep_within_budget().await;
         loop {
             let place = Arc::clone(&session.place).read_owned().await;
             match *place {
