@@ -100,6 +100,8 @@ pub struct RequestLimits {
     pub code_bytes: usize,
     /// Test cases.
     pub cases: usize,
+    /// Bytes of the code of one call of a session.
+    pub cell_bytes: usize,
 }
 
 /// What holds where a request is silent.

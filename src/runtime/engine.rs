@@ -12,8 +12,9 @@ const WASM_STACK: usize = 64 * MIB;
 const HOST_STACK: usize = MIB;
 
 /// Memory that stays mapped in a free slot: with `pagemap_scan` only pages that were touched are reset, by copying,
-/// which is cheaper than giving them back to the kernel and faulting them in again.
-const KEEP_RESIDENT: usize = 16 * MIB;
+/// which is cheaper than giving them back to the kernel and faulting them in again. A short run touches a few hundred
+/// pages; what a slot keeps counts for nobody, and there may be a thousand slots.
+const KEEP_RESIDENT: usize = 4 * MIB;
 
 /// Sizes of the pool of one worker.
 #[derive(Clone, Copy, Debug)]

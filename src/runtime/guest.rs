@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 use wasmtime::{Engine, InstancePre, Linker, Module, Store, Trap};
 use wasmtime_wasi::I32Exit;
 
@@ -66,6 +66,8 @@ pub struct Interpreters {
     pre: InstancePre<State>,
     initial_memory_bytes: u64,
     live: Arc<AtomicUsize>,
+    /// Places for interpreters that are kept: all others are for runs, which must never find them taken.
+    kept: Arc<Semaphore>,
     /// What checkpoints are compared with; made when the first one is.
     pub(super) pristine: OnceCell<Pristine>,
 }
@@ -89,22 +91,23 @@ impl Interpreters {
         let memory_bytes = usize::try_from(memory_bytes).unwrap_or(usize::MAX);
         // One more is the pristine one.
         let slots = slots + session_slots + 1;
-        Self::load(engine::pooled(PoolSize { slots, memory_bytes })?, image)
+        let engine = engine::pooled(PoolSize { slots, memory_bytes })?;
+        Self::load(engine, image, Arc::new(Semaphore::new(session_slots as usize)))
     }
 
     /// For trying an image that was just made.
     pub(super) fn for_building(image: &Image) -> wasmtime::Result<Self> {
-        Self::load(engine::for_building()?, image)
+        Self::load(engine::for_building()?, image, Arc::new(Semaphore::new(0)))
     }
 
-    fn load(engine: Engine, image: &Image) -> wasmtime::Result<Self> {
+    fn load(engine: Engine, image: &Image, kept: Arc<Semaphore>) -> wasmtime::Result<Self> {
         // SAFETY: the file was written by `Image::build` in the user's own cache directory, and its hash was compared
         // with the one in the manifest when `image` was made (`an_altered_image_is_not_loaded` in tests/it/image.rs).
         let module = unsafe { Module::deserialize_file(&engine, &image.compiled) }?;
         let pre = linker(&engine)?.instantiate_pre(&module)?;
         let memory = module.get_export("memory").and_then(|export| export.memory().map(wasmtime::MemoryType::minimum));
         let initial_memory_bytes = memory.unwrap_or(0) * 65_536;
-        Ok(Self { engine, pre, initial_memory_bytes, live: Arc::default(), pristine: OnceCell::new() })
+        Ok(Self { engine, pre, initial_memory_bytes, live: Arc::default(), kept, pristine: OnceCell::new() })
     }
 
     /// Size of the linear memory that every interpreter starts with.
@@ -121,6 +124,15 @@ impl Interpreters {
     pub(super) fn count_live(&self) -> LiveCount {
         self.live.fetch_add(1, Ordering::Relaxed);
         LiveCount(Arc::clone(&self.live))
+    }
+
+    /// A place for an interpreter that is kept.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(super) fn place_for_kept(&self) -> Result<OwnedSemaphorePermit, RunError> {
+        let none = |_| RunError::Engine { what: "keeping an interpreter", reason: "all places are taken".to_owned() };
+        Arc::clone(&self.kept).try_acquire_owned().map_err(none)
     }
 
     /// A fresh interpreter with the host's side of it, and fuel to start with.

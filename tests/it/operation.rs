@@ -283,7 +283,8 @@ async fn nothing_that_a_client_sends_becomes_a_label() {
     let text = server.get("/metrics").await.1;
     assert!(!text.contains(ODD) && !text.contains("EVIL"), "{text}");
     let routes = samples(&text).keys().filter(|name| name.starts_with("proofbox_http_requests_total")).count();
-    assert!(routes < 50, "{text}");
+    // Routes times status codes: all tests of this process send here.
+    assert!(routes < 200, "{text}");
 }
 
 #[tokio::test]

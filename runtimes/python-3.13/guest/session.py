@@ -485,8 +485,9 @@ def rehearse(run):
     for name in vars(builtins).keys() - own.keys():
         delattr(builtins, name)
     builtins.input, getpass.getpass = own["input"], reads
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(line_buffering=False)
+    # As Python has them where they lead to no terminal.
+    sys.stdout.reconfigure(line_buffering=False)
+    sys.stderr.reconfigure(line_buffering=True)
     _forget()
 
 

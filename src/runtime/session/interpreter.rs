@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use tokio::sync::OwnedSemaphorePermit;
 use wasmtime::{Global, Instance, Memory, Store, TypedFunc, Val};
 
 use super::cell::{CellReporter, error_of};
@@ -80,6 +81,8 @@ pub struct Interpreter {
     /// Its first request has been carried out: it has its environment and working directory.
     pub(super) started: bool,
     _live: LiveCount,
+    /// Its place among those that are kept.
+    _place: OwnedSemaphorePermit,
 }
 
 impl Interpreter {
@@ -93,6 +96,7 @@ impl Interpreter {
         descriptors: Descriptors,
         uptime: Duration,
     ) -> Result<Self, RunError> {
+        let place = interpreters.place_for_kept()?;
         let live = interpreters.count_live();
         let clock = Clock::Real { started: Instant::now(), before: uptime };
         let state = State::kept(memory_bytes, descriptors, clock);
@@ -112,7 +116,18 @@ impl Interpreter {
         let size = memory.data_size(&store);
         store.data_mut().memory = Some(memory);
         store.data_mut().limiter.started_with(size);
-        Ok(Self { store, instance, memory, stack_pointer, buffer, run, places, started: false, _live: live })
+        Ok(Self {
+            store,
+            instance,
+            memory,
+            stack_pointer,
+            buffer,
+            run,
+            places,
+            started: false,
+            _live: live,
+            _place: place,
+        })
     }
 
     /// Carries out one request. Not to be dropped before its end: interrupt it instead.

@@ -98,8 +98,8 @@ impl Service {
         let policies = self.policies();
         let pack = policies.pack(&session.policy)?;
         let granted = granted(&session, pack.ceiling.grant(&limits).map_err(Refusal::from)?.limits(), &limits);
-        if code.len() > pack.request.code_bytes {
-            let allowed = pack.request.code_bytes;
+        if code.len() > pack.request.cell_bytes {
+            let allowed = pack.request.cell_bytes;
             return Err(ExecuteError::TooLarge { field: code_field, asked: code.len(), allowed, unit: "bytes" }.into());
         }
         let mut submission = submission_of(python_of(&code).into_owned(), code_field, &session);
