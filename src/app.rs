@@ -68,7 +68,6 @@ impl App {
             sessions,
             store,
         });
-        let service = Arc::new(service);
         service.recall_sessions().await.context("reading the sessions in the store")?;
         service.look_after_sessions();
         Ok(Self { service, _scratch: scratch, body_bytes: config.body_bytes, drain: config.drain })

@@ -10,7 +10,7 @@ mod submit;
 mod suite;
 
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 pub use capacity::{Busy, Capacity};
 pub use completion::code_of_completion;
@@ -46,6 +46,8 @@ pub struct Service {
     linter: Linter,
     sessions: Arc<session::Sessions>,
     store: Option<Store>,
+    /// Itself, for work that goes on when the client who asked for it goes away.
+    me: Weak<Self>,
 }
 
 /// What a service is made of.
@@ -72,14 +74,14 @@ pub struct Parts {
 
 impl Service {
     /// Wires the parts.
-    pub fn new(parts: Parts) -> Self {
+    pub fn new(parts: Parts) -> Arc<Self> {
         let Parts { sandbox, policies, policies_directory, capacity, image, metrics, receipts, sessions, store } =
             parts;
         let most_memory_bytes = policies.most_memory_bytes();
         let policies = RwLock::new(Arc::new(policies));
         let linter = Linter::new(LINTING_THREADS);
         let sessions = Arc::new(session::Sessions::new(sessions));
-        Self {
+        Arc::new_cyclic(|me| Self {
             sandbox,
             policies,
             policies_directory,
@@ -91,7 +93,8 @@ impl Service {
             linter,
             sessions,
             store,
-        }
+            me: me.clone(),
+        })
     }
 
     /// The image that guests start from.

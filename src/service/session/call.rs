@@ -173,7 +173,7 @@ impl Service {
         let first = self.call_once(place.kept, context, cell.clone(), limits, events.as_ref()).await;
         let answer = match first {
             Err(KeptError::Refused(AskError::NoRoom(_))) => {
-                self.make_room(true).await;
+                self.make_room_apart(true).await;
                 self.call_once(place.kept, context, cell, limits, events.as_ref()).await
             }
             other => other,

@@ -183,7 +183,7 @@ impl Service {
 
     async fn carry_out(
         &self,
-        session: &Session,
+        session: &Arc<Session>,
         running: &RunningCommand,
         command: Command,
         limits: CellLimits,

@@ -135,8 +135,18 @@ impl Service {
     pub(super) async fn keep_within_budget(&self) {
         let sessions = &self.sessions;
         if sessions.live_bytes.load(Ordering::Relaxed) > sessions.memory_bytes / 100 * UP_TO {
-            self.make_room(false).await;
+            self.make_room_apart(false).await;
         }
+    }
+
+    /// Makes room, and goes on with that when the client who needs it goes away.
+    pub(super) async fn make_room_apart(&self, slots: bool) {
+        let made = self.whole(|me| async move {
+            me.make_room(slots).await;
+            Ok(())
+        });
+        // Whether there is room now, the next attempt will tell.
+        let _ = made.await;
     }
 
     /// Moves the sessions that were used least recently to disk, until those in workers fit the budget; at least a few,
@@ -250,7 +260,7 @@ impl Service {
     async fn load(&self, bytes: Vec<u8>, limits: &Limits) -> Result<(Kept, Footprint), SessionError> {
         match self.sandbox.load(bytes.clone(), limits).await {
             Err(KeptError::Refused(AskError::NoRoom(_))) => {
-                self.make_room(true).await;
+                self.make_room_apart(true).await;
                 Ok(self.sandbox.load(bytes, limits).await?)
             }
             other => Ok(other?),
@@ -297,7 +307,7 @@ impl Service {
     /// When it is paused already ([`SessionError::Paused`]), or can't be saved.
     pub async fn pause_session(&self, id: SessionId, memory: bool) -> Result<(), SessionError> {
         let session = self.sessions.get(id)?;
-        self.pause(&session, memory).await
+        self.whole(|me| async move { me.pause(&session, memory).await }).await
     }
 
     pub(super) async fn pause(&self, session: &Session, memory: bool) -> Result<(), SessionError> {
@@ -451,6 +461,10 @@ impl Service {
     /// # Errors
     /// When there is no such session or checkpoint, or the checkpoint does not fit its limits.
     pub async fn restore_session(&self, id: SessionId, checkpoint: CheckpointId) -> Result<SessionInfo, SessionError> {
+        self.whole(|me| async move { me.restored(id, checkpoint).await }).await
+    }
+
+    async fn restored(&self, id: SessionId, checkpoint: CheckpointId) -> Result<SessionInfo, SessionError> {
         let session = self.sessions.get(id)?;
         let (_, about, bytes) = self.take(checkpoint).await?;
         // What runs in it would have its session taken away under it.
@@ -472,6 +486,15 @@ impl Service {
     /// # Errors
     /// When there is none of that name, or no room.
     pub async fn fork_session(
+        &self,
+        id: SessionId,
+        count: usize,
+        ttl: Option<Duration>,
+    ) -> Result<Vec<SessionInfo>, SessionError> {
+        self.whole(|me| async move { me.forked(id, count, ttl).await }).await
+    }
+
+    async fn forked(
         &self,
         id: SessionId,
         count: usize,
@@ -499,7 +522,7 @@ impl Service {
         let place = self.enter_anyway(&original).await?;
         let forked = match self.sandbox.fork(place.kept, count).await {
             Err(KeptError::Refused(AskError::NoRoom(_))) => {
-                self.make_room(true).await;
+                self.make_room_apart(true).await;
                 self.sandbox.fork(place.kept, count).await
             }
             other => other,

@@ -379,11 +379,26 @@ fn token() -> Result<String, SessionError> {
 }
 
 impl Service {
+    /// Does what must not be left half done, whether or not the client who asked for it waits: a session whose place
+    /// nobody knows would stay in its worker for ever.
+    async fn whole<T: Send + 'static, F: Future<Output = Result<T, SessionError>> + Send + 'static>(
+        &self,
+        work: impl FnOnce(Arc<Self>) -> F,
+    ) -> Result<T, SessionError> {
+        let Some(me) = self.me.upgrade() else { return Err(SessionError::Lost) };
+        let done = tokio::spawn(work(me)).await;
+        done.unwrap_or_else(|panicked| Err(SessionError::Failed(panicked.to_string())))
+    }
+
     /// A new session.
     ///
     /// # Errors
     /// When it is refused; see [`SessionError`].
     pub async fn open_session(&self, asked: SessionAsked) -> Result<SessionInfo, SessionError> {
+        self.whole(|me| async move { me.opened(asked).await }).await
+    }
+
+    async fn opened(&self, asked: SessionAsked) -> Result<SessionInfo, SessionError> {
         if let Some(id) = asked.from_checkpoint {
             return self.open_from(id, asked).await;
         }
@@ -499,8 +514,11 @@ impl Service {
     /// When there is none of that name.
     pub async fn end_session(&self, id: SessionId) -> Result<(), SessionError> {
         let session = self.sessions.all().remove(&id).ok_or(SessionError::NotFound)?;
-        self.end(&session).await;
-        Ok(())
+        self.whole(|me| async move {
+            me.end(&session).await;
+            Ok(())
+        })
+        .await
     }
 
     /// Ends a session that is no longer on the list.
@@ -548,16 +566,16 @@ impl Service {
     }
 
     /// The session in a worker, for as long as the guard is held; from disk, where it waits there.
-    async fn enter<'a>(&self, session: &'a Session) -> Result<InUse<'a>, SessionError> {
+    async fn enter<'a>(&self, session: &'a Arc<Session>) -> Result<InUse<'a>, SessionError> {
         self.enter_if(session, session.auto_resume).await
     }
 
     /// The same, even where it is paused; then it is not any more.
-    async fn enter_anyway<'a>(&self, session: &'a Session) -> Result<InUse<'a>, SessionError> {
+    async fn enter_anyway<'a>(&self, session: &'a Arc<Session>) -> Result<InUse<'a>, SessionError> {
         self.enter_if(session, true).await
     }
 
-    async fn enter_if<'a>(&self, session: &'a Session, paused_too: bool) -> Result<InUse<'a>, SessionError> {
+    async fn enter_if<'a>(&self, session: &'a Arc<Session>, paused_too: bool) -> Result<InUse<'a>, SessionError> {
         self.keep_within_budget().await;
         loop {
             let place = Arc::clone(&session.place).read_owned().await;
@@ -570,7 +588,8 @@ impl Service {
                 Place::Stored { paused: true, .. } if !paused_too => return Err(SessionError::Paused),
                 Place::Stored { .. } => {
                     drop(place);
-                    self.bring_back(session).await?;
+                    let session = Arc::clone(session);
+                    self.whole(|me| async move { me.bring_back(&session).await }).await?;
                 }
             }
         }

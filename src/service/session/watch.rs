@@ -61,7 +61,7 @@ impl Service {
     /// Passes on what changes, for as long as somebody listens. Meanwhile nobody moves the session.
     async fn watch_for(
         &self,
-        session: &Session,
+        session: &Arc<Session>,
         path: String,
         recursive: bool,
         tell: UnboundedSender<Change>,
