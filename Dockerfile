@@ -30,15 +30,18 @@ RUN cd /opt/proofbox/build \
 FROM ${BASE_IMAGE}
 # /var/cache/proofbox is for processors on which the compiled interpreter does not fit: see README.
 RUN useradd --system --uid 10001 --home-dir /nonexistent --shell /usr/sbin/nologin proofbox \
-    && install -d -o proofbox -g proofbox /var/cache/proofbox
+    && install -d -o proofbox -g proofbox /var/cache/proofbox \
+    && install -d -m 0700 -o proofbox -g proofbox /var/lib/proofbox
 COPY --from=build /src/target/release/proofbox /usr/local/bin/proofbox
 COPY --from=build /opt/proofbox /opt/proofbox
 COPY --from=build /src/LICENSE /src/docs/LICENSES.md /usr/share/doc/proofbox/
 ENV PROOFBOX_CACHE_DIR=/opt/proofbox \
+    PROOFBOX_DATA_DIR=/var/lib/proofbox \
     PROOFBOX_LISTEN=0.0.0.0:8080 \
     NO_COLOR=1
 USER proofbox
-VOLUME /var/cache/proofbox
+# Checkpoints, and sessions that wait on disk.
+VOLUME /var/cache/proofbox /var/lib/proofbox
 EXPOSE 8080
 # bash speaks TCP by itself, so that nothing need be installed for this. /readyz runs a snippet.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \

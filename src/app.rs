@@ -114,22 +114,27 @@ impl App {
     }
 }
 
-/// The store in its directory. Where that was not given, and another service has it, a directory that ends with this
-/// one takes its place.
+/// The store in its directory. Where that was not given, and can't be had or is another service's, a directory that ends
+/// with this one takes its place; where there is no such either, nothing is kept.
 async fn open_store(config: &Config) -> anyhow::Result<(Option<Store>, Option<TempDir>)> {
     const NAME: &str = "store.sqlite3";
     // Who has no sessions keeps nothing.
-    let Some(directory) = config.data_dir.as_deref().filter(|_| config.session_slots > 0) else {
+    if config.session_slots == 0 {
+        return Ok((None, None));
+    }
+    if let Some(directory) = config.data_dir.as_deref() {
+        match Store::open(&directory.join(NAME)).await {
+            Ok(store) => return Ok((Some(store), None)),
+            Err(error @ (StoreError::Locked { .. } | StoreError::Open { .. })) if !config.data_dir_given => {
+                tracing::warn!(%error, "checkpoints will not outlive this service: set PROOFBOX_DATA_DIR");
+            }
+            Err(error) => return Err(error).context("opening the store"),
+        }
+    }
+    let Ok(scratch) = TempDir::with_prefix("proofbox-") else {
+        tracing::warn!("there is no directory for checkpoints: sessions are kept in memory only");
         return Ok((None, None));
     };
-    match Store::open(&directory.join(NAME)).await {
-        Ok(store) => Ok((Some(store), None)),
-        Err(error @ StoreError::Locked { .. }) if !config.data_dir_given => {
-            tracing::warn!(%error, "checkpoints will not outlive this service: set PROOFBOX_DATA_DIR");
-            let scratch = TempDir::with_prefix("proofbox-")?;
-            let store = Store::open(&scratch.path().join(NAME)).await.context("opening the store")?;
-            Ok((Some(store), Some(scratch)))
-        }
-        Err(error) => Err(error).context("opening the store"),
-    }
+    let store = Store::open(&scratch.path().join(NAME)).await.context("opening the store")?;
+    Ok((Some(store), Some(scratch)))
 }

@@ -123,10 +123,10 @@ impl Service {
         let call = self.call_in(&place, context, cell, granted, events);
         let (outcome, footprint) = call.await?;
         drop(permit);
-        drop(place);
-
         session.calls.fetch_add(1, Ordering::Relaxed);
+        // While nobody moves or ends it: what is noted of a session that is gone would count for ever.
         self.note_footprint(&session, Some(footprint));
+        drop(place);
         let queue = waited + outcome.outcome.usage.waiting;
         self.count(&outcome.outcome, queue);
         let mut verdict = grader::run_only(&outcome.outcome);

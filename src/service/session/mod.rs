@@ -561,8 +561,13 @@ impl Service {
             return Err(Refusal::File { field: "path", message: "the policy lets no files out".to_owned() }.into());
         }
         let place = self.enter(&session).await?;
+        let writes = matches!(ask, FileAsk::Write(_));
         let answer = self.sandbox.files(place.kept, ask).await;
-        self.kept(&place, answer)
+        let answer = self.kept(&place, answer)?;
+        if writes {
+            self.measure(&place).await;
+        }
+        Ok(answer)
     }
 
     /// The session in a worker, for as long as the guard is held; from disk, where it waits there.
@@ -592,6 +597,13 @@ impl Service {
                     self.whole(|me| async move { me.bring_back(&session).await }).await?;
                 }
             }
+        }
+    }
+
+    /// Notes what a session takes after something that was no call.
+    async fn measure(&self, place: &InUse<'_>) {
+        if let Ok(footprint) = self.sandbox.footprint(place.kept).await {
+            self.note_footprint(place.session, Some(footprint));
         }
     }
 

@@ -197,3 +197,46 @@ async fn sessions_on_disk_survive_the_service() {
     }
     assert!((3..6).contains(&survived), "{survived} of 6: those on disk, and not those in memory");
 }
+
+#[tokio::test]
+async fn clients_that_vanish_while_sessions_come_and_go_leave_nothing_behind() {
+    let server = Server::start(&["--workers", "1", "--session-slots", "3"]);
+    let mut ids = Vec::new();
+    for number in 0..8 {
+        let session = Session::open_on(&server, json!({})).await;
+        session.call(&format!("x = {number}")).await;
+        ids.push(session.id);
+    }
+    // Each is on its way back from disk, is forked, restored or ended when its client goes away.
+    for round in 0..60_u64 {
+        let id = &ids[round as usize % ids.len()];
+        let (path, body) = match round % 3 {
+            0 => (format!("/v1/sessions/{id}/execute"), json!({"code": "x"})),
+            1 => (format!("/v1/sessions/{id}/fork"), json!({"count": 1, "ttl_seconds": 60})),
+            _ => ("/v1/sessions".to_owned(), json!({"ttl_seconds": 60})),
+        };
+        let request = http().post(format!("{}{path}", server.url)).json(&body);
+        let _ = request.timeout(Duration::from_micros(200 + 97 * round)).send().await;
+    }
+    for (number, id) in ids.iter().enumerate() {
+        assert_eq!(Session { server: &server, id: id.clone() }.value("x").await, number);
+    }
+    loop {
+        let (_, text) = server.get("/v1/sessions?limit=1000").await;
+        let list: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let all = list["sessions"].as_array().expect("a list").clone();
+        if all.is_empty() {
+            break;
+        }
+        for session in all {
+            Session { server: &server, id: session["id"].as_str().expect("an id").to_owned() }.end().await;
+        }
+    }
+    // The one that checkpoints are compared with is not counted: it is never run.
+    eventually_async("no interpreter is alive", async || {
+        (server.metric("proofbox_instances_live").await == 0.0
+            && server.metric("proofbox_sessions_memory_bytes").await == 0.0)
+            .then_some(())
+    })
+    .await;
+}
