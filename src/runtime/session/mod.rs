@@ -187,7 +187,7 @@ impl Session {
     }
 
     /// Carries out a call, after those that came before it. `sink` is told what happens as it happens. Not to be
-    /// dropped once it has begun (see [`Interpreter::call`]): `gone` interrupts it.
+    /// dropped once it has begun (see `Interpreter::call`): `gone` interrupts it.
     ///
     /// # Errors
     /// When there is no such context, or no interpreter to be had.

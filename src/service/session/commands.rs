@@ -212,7 +212,7 @@ impl Service {
         while let Ok(event) = told.try_recv() {
             pass_on(event);
         }
-        self.measure(&place).await;
+        self.measure_place(&place).await;
         match self.kept(&place, answer) {
             Ok(code) => CommandEnd::Exited(code),
             Err(error) => CommandEnd::Failed(error.to_string()),

@@ -565,7 +565,7 @@ impl Service {
         let answer = self.sandbox.files(place.kept, ask).await;
         let answer = self.kept(&place, answer)?;
         if writes {
-            self.measure(&place).await;
+            self.measure_place(&place).await;
         }
         Ok(answer)
     }
@@ -601,7 +601,7 @@ impl Service {
     }
 
     /// Notes what a session takes after something that was no call.
-    async fn measure(&self, place: &InUse<'_>) {
+    async fn measure_place(&self, place: &InUse<'_>) {
         if let Ok(footprint) = self.sandbox.footprint(place.kept).await {
             self.note_footprint(place.session, Some(footprint));
         }
