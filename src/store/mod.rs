@@ -138,15 +138,6 @@ impl Store {
         self.writer.write(write).await
     }
 
-    /// A session's row; none if there is no such one.
-    ///
-    /// # Errors
-    ///
-    /// One that is damaged, or a file that cannot be read.
-    pub async fn get_session(&self, id: Uuid) -> Result<Option<SessionRow>, StoreError> {
-        self.readers.read(move |connection| sessions::get(connection, id)).await
-    }
-
     /// Sessions in the order of their ids, at most `limit` and [`MAXIMUM_LISTED`], after `after`. Damaged ones are left
     /// out and logged.
     ///

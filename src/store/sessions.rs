@@ -3,7 +3,7 @@
 use super::checkpoints::{CheckpointKind, MAXIMUM_LISTED};
 use super::error::StoreError;
 use super::seal::Seal;
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use rusqlite::{Connection, Row, params};
 use uuid::Uuid;
 
 /// A stored session.
@@ -47,12 +47,6 @@ fn drop_state(connection: &Connection, session: Uuid, kept: Option<Uuid>) -> Res
     let kept = kept.as_ref().map(|kept| kept.as_bytes());
     delete.execute(params![session.as_bytes(), kept, CheckpointKind::Named.number()])?;
     Ok(())
-}
-
-pub(super) fn get(connection: &Connection, id: Uuid) -> Result<Option<SessionRow>, StoreError> {
-    let mut select = connection.prepare_cached(&format!("SELECT {COLUMNS} FROM sessions WHERE id = ?"))?;
-    let found = select.query_row([id.as_bytes()], |row| Ok(read(row))).optional()?;
-    found.map(|sound| sound.ok_or_else(|| StoreError::damaged("session", id))).transpose()
 }
 
 pub(super) fn list(connection: &Connection, limit: usize, after: Option<Uuid>) -> Result<Vec<SessionRow>, StoreError> {

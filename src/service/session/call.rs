@@ -164,7 +164,7 @@ impl Service {
     /// Carries out a call in a worker. Where there is no room for its interpreter, others are moved to disk first.
     async fn call_in(
         &self,
-        place: &super::InUse<'_>,
+        place: &super::using::InUse<'_>,
         context: ContextNumber,
         cell: Cell,
         limits: CellLimits,

@@ -2,6 +2,7 @@
 //!
 //! - here: the list of them, making and ending them;
 //! - `call`: code for them;
+//! - `using`: a session while it is used;
 //! - `commands`: scripts for their shell;
 //! - `watch`: changes of their files;
 //! - `remembered`: those on disk, known again when the service starts anew;
@@ -13,6 +14,7 @@ mod commands;
 mod error;
 mod keeping;
 mod remembered;
+mod using;
 mod watch;
 
 use std::collections::{BTreeMap, HashMap};
@@ -21,16 +23,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::sync::{OwnedRwLockReadGuard, RwLock};
+use tokio::sync::RwLock;
 use tokio_util::sync::CancellationToken;
 
 use super::Service;
 use crate::domain::grant::{AskedLimits, Grant, Limits};
 use crate::domain::ids::{CheckpointId, SessionId};
 use crate::domain::run::File;
-use crate::domain::session::{ContextNumber, FileAnswer, FileAsk, Footprint};
+use crate::domain::session::{ContextNumber, Footprint};
 use crate::policy::Refusal;
-use crate::sandbox::{Kept, KeptError};
+use crate::sandbox::Kept;
 pub use call::{CellAsked, CellExecuted, SessionEvent};
 pub use commands::{CommandEnd, CommandEvent, RunningCommand};
 pub use error::SessionError;
@@ -205,14 +207,6 @@ enum Place {
     Stored { checkpoint: CheckpointId, paused: bool },
     /// Its worker ended, or it did.
     Gone,
-}
-
-/// A session that is used: meanwhile nobody moves it.
-struct InUse<'a> {
-    session: &'a Session,
-    kept: Kept,
-    /// Nobody moves it while this is held.
-    _place: OwnedRwLockReadGuard<Place>,
 }
 
 /// All sessions of a service.
@@ -541,82 +535,6 @@ impl Service {
         }
         self.note_footprint(session, None);
         self.metrics.sessions_ended.inc();
-    }
-
-    /// Does something with the files of a session.
-    ///
-    /// # Errors
-    /// What a client can put right.
-    pub async fn session_files(&self, id: SessionId, ask: FileAsk) -> Result<FileAnswer, SessionError> {
-        let session = self.sessions.get(id)?;
-        let policies = self.policies();
-        let pack = policies.pack(&session.policy)?;
-        if let FileAsk::Write(file) = &ask
-            && !pack.files.upload.is_match(file.path.trim_start_matches('/'))
-        {
-            let message = format!("the policy lets no file `{}` in", file.path.chars().take(100).collect::<String>());
-            return Err(Refusal::File { field: "path", message }.into());
-        }
-        if matches!(ask, FileAsk::Read { .. }) && !pack.files.fetch {
-            return Err(Refusal::File { field: "path", message: "the policy lets no files out".to_owned() }.into());
-        }
-        let place = self.enter(&session).await?;
-        let writes = matches!(ask, FileAsk::Write(_));
-        let answer = self.sandbox.files(place.kept, ask).await;
-        let answer = self.kept(&place, answer)?;
-        if writes {
-            self.measure_place(&place).await;
-        }
-        Ok(answer)
-    }
-
-    /// The session in a worker, for as long as the guard is held; from disk, where it waits there.
-    async fn enter<'a>(&self, session: &'a Arc<Session>) -> Result<InUse<'a>, SessionError> {
-        self.enter_if(session, session.auto_resume).await
-    }
-
-    /// The same, even where it is paused; then it is not any more.
-    async fn enter_anyway<'a>(&self, session: &'a Arc<Session>) -> Result<InUse<'a>, SessionError> {
-        self.enter_if(session, true).await
-    }
-
-    async fn enter_if<'a>(&self, session: &'a Arc<Session>, paused_too: bool) -> Result<InUse<'a>, SessionError> {
-        self.keep_within_budget().await;
-        loop {
-            let place = Arc::clone(&session.place).read_owned().await;
-            match *place {
-                Place::Live(kept) => {
-                    session.used();
-                    return Ok(InUse { session, kept, _place: place });
-                }
-                Place::Gone => return Err(SessionError::Lost),
-                Place::Stored { paused: true, .. } if !paused_too => return Err(SessionError::Paused),
-                Place::Stored { .. } => {
-                    drop(place);
-                    let session = Arc::clone(session);
-                    self.whole(|me| async move { me.bring_back(&session).await }).await?;
-                }
-            }
-        }
-    }
-
-    /// Notes what a session takes after something that was no call.
-    async fn measure_place(&self, place: &InUse<'_>) {
-        if let Ok(footprint) = self.sandbox.footprint(place.kept).await {
-            self.note_footprint(place.session, Some(footprint));
-        }
-    }
-
-    /// What came of it; a session whose worker is gone is gone, too.
-    fn kept<T>(&self, place: &InUse<'_>, answer: Result<T, KeptError>) -> Result<T, SessionError> {
-        if let Err(KeptError::Lost) = &answer {
-            let session = place.session;
-            tracing::warn!(session = %session.id, "a session is lost: its worker ended");
-            self.sessions.all().remove(&session.id);
-            self.note_footprint(session, None);
-            self.metrics.sessions_ended.inc();
-        }
-        Ok(answer?)
     }
 
     /// Ends or pauses sessions whose time is over, for as long as the service lives.
