@@ -31,6 +31,11 @@ pub struct SessionId(Uuid);
 #[serde(transparent)]
 pub struct CheckpointId(Uuid);
 
+/// One key, as `proofbox keys` shows it: UUID version 7.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct KeyId(Uuid);
+
 macro_rules! wire_id {
     ($name:ident) => {
         impl $name {
@@ -71,3 +76,4 @@ macro_rules! wire_id {
 
 wire_id!(SessionId);
 wire_id!(CheckpointId);
+wire_id!(KeyId);

@@ -1,5 +1,6 @@
 //! The vocabulary that every floor shares. Depends on nothing of ours and does no I/O.
 
+pub mod caller;
 pub mod canary;
 pub mod canonical_json;
 pub mod failure;

@@ -1,0 +1,70 @@
+//! Who asks, and what the operator grants them.
+
+use std::sync::Arc;
+
+use super::ids::KeyId;
+
+/// A key: its name, and what may be done with it. A limit that is absent does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// Tells it from all others.
+    pub id: KeyId,
+    /// For people, policies and metrics; one key of those in force has it.
+    pub name: String,
+    /// The policies that it may name; none: all that are not for certain other keys.
+    pub policies: Option<Vec<String>>,
+    /// Requests in a minute.
+    pub requests_per_minute: Option<u32>,
+    /// Submissions that run at once; more wait for their turn.
+    pub concurrency: Option<u32>,
+    /// Sessions at once.
+    pub sessions: Option<u32>,
+    /// Fuel from midnight to midnight (UTC).
+    pub fuel_per_day: Option<u64>,
+}
+
+/// Who asks: whoever has a key, or somebody without one, who is on this machine or was let in by the operator.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Caller(Option<Arc<Key>>);
+
+impl Caller {
+    /// Somebody without a key.
+    pub fn keyless() -> Self {
+        Self(None)
+    }
+
+    /// Who has this key.
+    pub fn of(key: Arc<Key>) -> Self {
+        Self(Some(key))
+    }
+
+    /// The key, where there is one.
+    pub fn key(&self) -> Option<&Key> {
+        self.0.as_deref()
+    }
+
+    /// Whose things are the caller's own: the key's, or those of all who have none.
+    pub fn owner(&self) -> Option<KeyId> {
+        self.key().map(|key| key.id)
+    }
+
+    /// For logs and metrics.
+    pub fn name(&self) -> &str {
+        self.key().map_or("keyless", |key| &key.name)
+    }
+
+    /// Whether the key's own limits let it name this policy.
+    pub fn may_use(&self, policy: &str) -> bool {
+        let policies = self.key().and_then(|key| key.policies.as_ref());
+        policies.is_none_or(|policies| policies.iter().any(|allowed| allowed == policy))
+    }
+}
+
+/// How soon somebody wants an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Urgency {
+    /// A client waits for it: it is refused rather than kept waiting for long.
+    Interactive,
+    /// It is a part of something large: it waits as long as it takes.
+    Batch,
+}
