@@ -5,17 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use axum::serve::ListenerExt;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
-use crate::config::Config;
-use crate::http;
+use crate::config::{Config, KEYS_FILE, Keyless};
+use crate::http::{self, ConnectionBounds};
 use crate::metrics::Metrics;
 use crate::policy::Policies;
 use crate::runtime::image::Image;
 use crate::sandbox::Sandbox;
-use crate::service::{Capacity, Parts, Receipts, Service, SessionSettings};
+use crate::service::{Admission, AdmissionSettings, Keys, Parts, Receipts, Service, SessionSettings};
 use crate::store::{Store, StoreError};
 use crate::worker::{WorkerPool, WorkerSettings};
 
@@ -25,6 +24,8 @@ pub struct App {
     /// The store's directory, where it ends with the service.
     _scratch: Option<TempDir>,
     body_bytes: usize,
+    keyless: Keyless,
+    connections: ConnectionBounds,
     drain: Duration,
 }
 
@@ -49,7 +50,11 @@ impl App {
         };
         let workers = WorkerPool::start(settings, Arc::clone(&metrics));
         workers.wait_ready().await.context("starting the workers")?;
-        let capacity = Capacity::new(config.workers * config.slots as usize, config.queue);
+        let admission = Admission::new(AdmissionSettings {
+            places: config.workers * config.slots as usize,
+            most_queued: config.queue,
+            patience: config.patience,
+        });
         let sandbox = Sandbox::new(workers);
         let sessions = SessionSettings {
             most: config.sessions,
@@ -61,7 +66,8 @@ impl App {
             sandbox,
             policies,
             policies_directory: config.policies_dir.clone(),
-            capacity,
+            admission,
+            keys: open_keys(config)?,
             image,
             metrics,
             receipts,
@@ -70,7 +76,15 @@ impl App {
         });
         service.recall_sessions().await.context("reading the sessions in the store")?;
         service.look_after_sessions();
-        Ok(Self { service, _scratch: scratch, body_bytes: config.body_bytes, drain: config.drain })
+        service.follow_keys().context("following the keys")?;
+        Ok(Self {
+            service,
+            _scratch: scratch,
+            body_bytes: config.body_bytes,
+            keyless: config.keyless,
+            connections: ConnectionBounds { most: config.connections, patience: config.client_patience },
+            drain: config.drain,
+        })
     }
 
     /// The service, for those who need no HTTP.
@@ -87,30 +101,64 @@ impl App {
         listener: TcpListener,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> anyhow::Result<()> {
+        let keyless = self.keyless(&listener)?;
         let draining = http::Draining::default();
-        let router = http::router(Arc::clone(&self.service), self.body_bytes, draining.clone());
+        let router = http::router(
+            Arc::clone(&self.service),
+            http::RouterSettings { body_bytes: self.body_bytes, keyless, patience: self.connections.patience },
+            draining.clone(),
+        );
         let (begun, drained) = tokio::sync::oneshot::channel();
         let shutdown = async move {
             shutdown.await;
             draining.begin();
             let _ = begun.send(());
         };
-        // Answers that come in pieces are not held back until the piece before has been acknowledged.
-        let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
-        let server = axum::serve(listener, router).with_graceful_shutdown(shutdown);
+        let open = self.service.metrics().connections.clone();
         let deadline = async {
             let _ = drained.await;
             tokio::time::sleep(self.drain).await;
         };
-        let served = tokio::select! {
-            served = async { server.await } => served.context("serving HTTP"),
-            () = deadline => {
-                tracing::warn!("the drain time is over; ending what still runs");
-                Ok(())
-            }
-        };
+        tokio::select! {
+            () = http::serve(listener, router, self.connections, open, shutdown) => {}
+            () = deadline => tracing::warn!("the drain time is over; ending what still runs"),
+        }
         self.service.store_sessions().await;
-        served
+        self.service.save_keys();
+        Ok(())
+    }
+
+    /// Whether requests without a key are served at this address.
+    fn keyless(&self, listener: &TcpListener) -> anyhow::Result<bool> {
+        let address = listener.local_addr()?;
+        let allowed = match self.keyless {
+            Keyless::Always => true,
+            Keyless::Never => false,
+            Keyless::Loopback => address.ip().is_loopback(),
+        };
+        if !allowed && self.service.keys().count() == 0 {
+            tracing::warn!(%address, "requests need a key, and there is none yet: `proofbox keys create NAME` makes one");
+        }
+        if allowed && !address.ip().is_loopback() {
+            tracing::warn!(%address, "whoever reaches this address is served without a key");
+        }
+        Ok(allowed)
+    }
+}
+
+/// The keys of the data directory.
+fn open_keys(config: &Config) -> anyhow::Result<Keys> {
+    // Who serves nobody needs none.
+    let Some(directory) = config.data_dir.as_deref().filter(|_| config.session_slots > 0) else {
+        return Ok(Keys::none());
+    };
+    match Keys::open(directory.join(KEYS_FILE)) {
+        Ok(keys) => Ok(keys),
+        Err(error @ StoreError::Open { .. }) if !config.data_dir_given => {
+            tracing::warn!(%error, "there are no keys: set PROOFBOX_DATA_DIR");
+            Ok(Keys::none())
+        }
+        Err(error) => Err(error).context("opening the keys"),
     }
 }
 

@@ -5,11 +5,15 @@
 use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::Deserialize;
 
 use crate::runtime::image::ImageSource;
+
+/// The file of keys, in the data directory.
+pub const KEYS_FILE: &str = "keys.sqlite3";
 
 /// Settings of the Python runtime.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
@@ -54,6 +58,9 @@ pub struct SandboxSettings {
     /// Submissions that may wait for a place; past that the answer is 429 [default: 1024]
     #[arg(long, global = true, env = "PROOFBOX_QUEUE", value_name = "N")]
     pub queue: Option<usize>,
+    /// Seconds that a submission may wait for a place; one that would wait longer is answered 429 [default: 5]
+    #[arg(long, global = true, env = "PROOFBOX_QUEUE_SECONDS", value_name = "SECONDS")]
+    pub queue_seconds: Option<f64>,
     /// Directory with policy packs, over those that are built in
     #[arg(long, global = true, env = "PROOFBOX_POLICIES_DIR", value_name = "DIR")]
     pub policies_dir: Option<PathBuf>,
@@ -66,6 +73,15 @@ pub struct ServerSettings {
     /// Address to listen on [default: 127.0.0.1:8080]
     #[arg(long, env = "PROOFBOX_LISTEN", value_name = "ADDRESS")]
     pub listen: Option<SocketAddr>,
+    /// Who is served without a key: loopback (everybody, as long as the address is of this machine only), always, never [default: loopback]
+    #[arg(long, env = "PROOFBOX_KEYLESS", value_name = "WHO")]
+    pub keyless: Option<Keyless>,
+    /// Connections at once; more wait until one ends [default: 4096]
+    #[arg(long, env = "PROOFBOX_CONNECTIONS", value_name = "N")]
+    pub connections: Option<usize>,
+    /// Seconds that a client may take for a request's head, or be silent in its body or in reading the answer [default: 30]
+    #[arg(long, env = "PROOFBOX_CLIENT_SECONDS", value_name = "SECONDS")]
+    pub client_seconds: Option<f64>,
     /// Largest request body, in bytes [default: 33554432]
     #[arg(long, env = "PROOFBOX_BODY_BYTES", value_name = "BYTES")]
     pub body_bytes: Option<usize>,
@@ -78,6 +94,18 @@ pub struct ServerSettings {
     /// What is logged: error, warn, info, debug, or a filter as tracing has it [default: info]
     #[arg(long, env = "PROOFBOX_LOG", value_name = "FILTER")]
     pub log: Option<String>,
+}
+
+/// Who is served without a key.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Keyless {
+    /// Everybody, as long as the address that is listened on is of this machine only.
+    Loopback,
+    /// Everybody.
+    Always,
+    /// Nobody.
+    Never,
 }
 
 /// The settings file: TOML with the names of the flags, in sections.
@@ -112,6 +140,14 @@ pub struct Config {
     pub data_dir: Option<PathBuf>,
     /// Submissions that may wait.
     pub queue: usize,
+    /// How long one may wait.
+    pub patience: Duration,
+    /// Who is served without a key.
+    pub keyless: Keyless,
+    /// Connections at once.
+    pub connections: usize,
+    /// How long a client may keep us waiting.
+    pub client_patience: Duration,
     /// Packs over the built-in ones.
     pub policies_dir: Option<PathBuf>,
     /// Address to listen on.
@@ -119,7 +155,7 @@ pub struct Config {
     /// Largest request body, in bytes.
     pub body_bytes: usize,
     /// Time for running work to finish.
-    pub drain: std::time::Duration,
+    pub drain: Duration,
     /// The key that receipts are signed with; none where there is no place for one.
     pub receipt_key: Option<PathBuf>,
     /// What is logged.
@@ -195,10 +231,20 @@ impl Config {
                 .or(file.sandbox.data_dir)
                 .or_else(|| Some(directories::BaseDirs::new()?.data_local_dir().join("proofbox"))),
             queue: sandbox.queue.or(file.sandbox.queue).unwrap_or(1024),
+            patience: seconds(
+                "--queue-seconds (PROOFBOX_QUEUE_SECONDS)",
+                sandbox.queue_seconds.or(file.sandbox.queue_seconds).unwrap_or(5.0),
+            )?,
+            keyless: server.keyless.or(file.server.keyless).unwrap_or(Keyless::Loopback),
+            connections: server.connections.or(file.server.connections).unwrap_or(4096),
+            client_patience: seconds(
+                "--client-seconds (PROOFBOX_CLIENT_SECONDS)",
+                server.client_seconds.or(file.server.client_seconds).unwrap_or(30.0),
+            )?,
             policies_dir: sandbox.policies_dir.or(file.sandbox.policies_dir),
             listen: server.listen.or(file.server.listen).unwrap_or(SocketAddr::from(([127, 0, 0, 1], 8080))),
             body_bytes: server.body_bytes.or(file.server.body_bytes).unwrap_or(32 << 20),
-            drain: std::time::Duration::from_secs(server.drain_seconds.or(file.server.drain_seconds).unwrap_or(30)),
+            drain: Duration::from_secs(server.drain_seconds.or(file.server.drain_seconds).unwrap_or(30)),
             receipt_key: server.receipt_key.or(file.server.receipt_key).or_else(|| {
                 Some(directories::BaseDirs::new()?.data_local_dir().join("proofbox").join("receipt-key.pem"))
             }),
@@ -220,6 +266,12 @@ impl Config {
             "it must be from 2 to 4096: tests of an interpreter of their own need two",
         )?;
         in_range(
+            "--connections (PROOFBOX_CONNECTIONS)",
+            config.connections,
+            1..=1_000_000,
+            "it must be from 1 to 1000000",
+        )?;
+        in_range(
             "--body-bytes (PROOFBOX_BODY_BYTES)",
             config.body_bytes,
             1024..=1 << 29,
@@ -227,6 +279,15 @@ impl Config {
         )?;
         Ok(config)
     }
+}
+
+fn seconds(setting: &'static str, value: f64) -> Result<Duration, ConfigError> {
+    let rule = "it must be a number of seconds above 0, at most a day";
+    let wrong = || ConfigError::Value { setting, value: value.to_string(), rule };
+    Duration::try_from_secs_f64(value)
+        .ok()
+        .filter(|duration| !duration.is_zero() && *duration <= Duration::from_secs(86_400))
+        .ok_or_else(wrong)
 }
 
 fn read(path: &Path) -> Result<SettingsFile, ConfigError> {

@@ -24,12 +24,14 @@ pub struct Metrics {
     pub fuel: IntCounter,
     /// Bytes written by guests to standard output and error.
     pub output_bytes: IntCounter,
+    /// Connections open.
+    pub connections: IntGauge,
     /// Interpreters alive.
     pub instances_live: IntGauge,
     /// Submissions waiting for a place.
     pub queue_length: IntGauge,
-    /// Submissions refused because the queue was full.
-    pub refused_busy: IntCounter,
+    /// Requests that were sent away, by reason: busy, rate, fuel, sessions, connections.
+    pub refused: IntCounterVec,
     /// Workers that were replaced.
     pub worker_restarts: IntCounter,
     /// Sessions that were made.
@@ -74,9 +76,14 @@ impl Metrics {
             run_seconds: histogram("proofbox_run_seconds", "CPU time and sleep of a run."),
             fuel: counter("proofbox_fuel_total", "Fuel used by guests."),
             output_bytes: counter("proofbox_output_bytes_total", "Bytes written by guests to stdout and stderr."),
+            connections: gauge("proofbox_connections", "Connections open."),
             instances_live: gauge("proofbox_instances_live", "Interpreters alive."),
             queue_length: gauge("proofbox_queue_length", "Submissions waiting for a place."),
-            refused_busy: counter("proofbox_refused_busy_total", "Submissions refused because the queue was full."),
+            refused: counters(
+                "proofbox_refused_total",
+                "Requests that were sent away, by reason: busy, rate, fuel, sessions, connections.",
+                &["reason"],
+            ),
             scans: counters(
                 "proofbox_scans_total",
                 "Snippets that the policy gate looked at, by policy and decision.",

@@ -2,6 +2,7 @@
 
 mod eval;
 mod harmless;
+mod keys;
 mod policy;
 mod run;
 mod runtime;
@@ -9,6 +10,7 @@ mod scan;
 mod serve;
 mod verify;
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -45,6 +47,9 @@ enum Command {
     Eval(eval::EvalArguments),
     /// Look at Python files with a policy's gate, and run nothing: exit code 0 when all may run, 1 when one may not
     Scan(scan::ScanArguments),
+    /// Keys: make one, show them, revoke one
+    #[command(subcommand)]
+    Keys(keys::KeysCommand),
     /// Policy packs: check those of a directory
     #[command(subcommand)]
     Policy(policy::PolicyCommand),
@@ -84,6 +89,11 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// To standard output; who has closed it wants no more.
+fn out(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
 fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
     let Cli { config, runtime, sandbox, command } = cli;
     let settings = |server: ServerSettings| -> Result<Config, ConfigError> {
@@ -94,6 +104,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Run(arguments) => run::run(arguments, settings(ServerSettings::default())?),
         Command::Eval(arguments) => eval::eval(arguments, &settings(ServerSettings::default())?),
         Command::Scan(arguments) => scan::scan(&arguments, &settings(ServerSettings::default())?),
+        Command::Keys(command) => keys::keys(command, &settings(ServerSettings::default())?),
         Command::Policy(command) => policy::policy(&command),
         Command::Verify(arguments) => verify::verify(&arguments),
         Command::Runtime(command) => runtime::runtime(&command, &settings(ServerSettings::default())?),

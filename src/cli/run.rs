@@ -9,8 +9,10 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 
 use super::harmless::harmless;
+use super::out;
 use crate::app::App;
 use crate::config::{self, Config};
+use crate::domain::caller::{Caller, Urgency};
 use crate::domain::grant::AskedLimits;
 use crate::domain::run::{Program, PythonTests, TestFiles};
 use crate::domain::submission::{Grading, Submission, Tests};
@@ -128,7 +130,7 @@ pub fn run(arguments: RunArguments, config: Config) -> anyhow::Result<ExitCode> 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (executed, image) = runtime.block_on(async {
         let app = App::new(&config).await?;
-        let executed = app.service().submit(submission).await?;
+        let executed = app.service().submit(&Caller::keyless(), Urgency::Interactive, submission).await?;
         anyhow::Ok((executed, app.service().image().clone()))
     })?;
     let exit_code = u8::try_from(executed.verdict.exit_code).unwrap_or(1);
@@ -239,10 +241,6 @@ fn print(executed: &Executed) {
 }
 
 /// Whoever reads may have seen enough (`| head`): what can't be written is not missed.
-fn out(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
-}
-
 fn note(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }

@@ -10,6 +10,7 @@ use serde_json::json;
 use super::harmless::harmless;
 use super::run::read;
 use crate::config::{self, Config};
+use crate::domain::caller::Caller;
 use crate::policy::{Action, Decision, Policies, ScanReport, Source, contains_code};
 
 /// What to look at, and how to tell it.
@@ -32,7 +33,7 @@ pub struct ScanArguments {
 /// Scans each file; exit code 0 when all may run, 1 when one may not.
 pub fn scan(arguments: &ScanArguments, config: &Config) -> anyhow::Result<ExitCode> {
     let policies = Policies::load(config.policies_dir.as_deref())?;
-    let pack = policies.pack(&arguments.policy)?;
+    let pack = policies.pack(&Caller::keyless(), &arguments.policy)?;
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let mut blocked = false;
     let mut out = std::io::stdout().lock();

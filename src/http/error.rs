@@ -7,10 +7,11 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
+use super::access::Denied;
 use crate::domain::session::FileTrouble;
 use crate::policy::Refusal;
 use crate::sandbox::AskError;
-use crate::service::{ExecuteError, SessionError};
+use crate::service::{Busy, ExecuteError, OverQuota, SessionError};
 
 /// An error of the service itself, as the client sees it: a stable code, a sentence, and the field it is about.
 #[derive(Debug)]
@@ -121,6 +122,11 @@ impl ApiError {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "this path does not take this method")
     }
 
+    /// 429: there is no room.
+    pub fn busy(busy: &Busy) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "busy", busy.to_string()).retry_after(busy.retry_after)
+    }
+
     /// 503: going down, or not up.
     pub fn draining() -> Self {
         Self::new(
@@ -177,9 +183,32 @@ impl From<ExecuteError> for ApiError {
                 tracing::error!(%error, "a receipt can't be signed");
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "no_receipt_key", message).field("receipt")
             }
-            ExecuteError::Busy(busy) => {
-                Self::new(StatusCode::TOO_MANY_REQUESTS, "busy", message).retry_after(busy.retry_after)
-            }
+            ExecuteError::Busy(busy) => Self::busy(&busy),
+            ExecuteError::OverQuota(over) => over.into(),
+        }
+    }
+}
+
+impl From<OverQuota> for ApiError {
+    fn from(over: OverQuota) -> Self {
+        let message = over.to_string();
+        let (code, retry_after) = match over {
+            OverQuota::Rate { retry_after, .. } => ("rate_limited", retry_after),
+            OverQuota::Fuel { retry_after, .. } => ("fuel_budget_used", retry_after),
+        };
+        Self::new(StatusCode::TOO_MANY_REQUESTS, code, message).retry_after(retry_after)
+    }
+}
+
+impl From<Denied> for ApiError {
+    fn from(denied: Denied) -> Self {
+        let message = denied.to_string();
+        match denied {
+            Denied::NoKey => Self::new(StatusCode::UNAUTHORIZED, "no_key", message),
+            Denied::UnknownKey => Self::new(StatusCode::UNAUTHORIZED, "unknown_key", message),
+            Denied::RevokedKey => Self::new(StatusCode::UNAUTHORIZED, "key_revoked", message),
+            Denied::OtherSite => Self::new(StatusCode::FORBIDDEN, "other_site", message),
+            Denied::OverQuota(over) => over.into(),
         }
     }
 }
@@ -204,6 +233,7 @@ impl From<SessionError> for ApiError {
             }
             SessionError::OtherImage { .. } => new(StatusCode::CONFLICT, "checkpoint_of_another_image"),
             SessionError::StoreFull => new(StatusCode::INSUFFICIENT_STORAGE, "store_full"),
+            SessionError::KeyRevoked => new(StatusCode::UNAUTHORIZED, "key_revoked"),
             SessionError::NoStore => new(StatusCode::SERVICE_UNAVAILABLE, "no_store"),
             SessionError::Store | SessionError::NoRandomness => Self::internal(),
             SessionError::Execute(error) => error.into(),
@@ -271,6 +301,9 @@ impl ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = (self.0.status, Json(json!({"error": self.to_json()}))).into_response();
+        if self.0.status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         if let Some(after) = self.0.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(after.as_secs().max(1)));
         }

@@ -1,5 +1,7 @@
 //! Bytes to types and back: the route table and the layer stack, in order, and nothing else.
 
+mod access;
+mod connections;
 mod e2b;
 mod error;
 mod extract;
@@ -19,8 +21,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use futures_util::StreamExt;
 use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::timeout::RequestBodyTimeoutLayer;
 
 use crate::service::Service;
+pub use connections::{ConnectionBounds, serve};
 use error::ApiError;
 pub use v1::{answer_of, openapi, sample_of};
 
@@ -45,21 +49,38 @@ impl Draining {
 struct Shared {
     service: Arc<Service>,
     draining: Draining,
+    /// Requests without a key are served.
+    keyless: bool,
+}
+
+/// What holds for all routes.
+#[derive(Clone, Copy, Debug)]
+pub struct RouterSettings {
+    /// Largest request body.
+    pub body_bytes: usize,
+    /// Requests without a key are served.
+    pub keyless: bool,
+    /// How long a client may take between two pieces of a body.
+    pub patience: Duration,
 }
 
 /// Every route.
-pub fn router(service: Arc<Service>, body_bytes: usize, draining: Draining) -> Router {
-    let shared = Shared { service, draining };
-    Router::new()
+pub fn router(service: Arc<Service>, settings: RouterSettings, draining: Draining) -> Router {
+    let RouterSettings { body_bytes, keyless, patience } = settings;
+    let shared = Shared { service, draining, keyless };
+    let v1 = Router::new()
         .route("/v1/execute", post(v1::execute::execute))
         .route("/v1/scan", post(v1::scan::scan))
         .route("/v1/suites", post(v1::suites::suites))
         .merge(v1::sessions::routes())
-        .merge(e2b::routes(&shared))
         .route("/v1/runtime", get(v1::runtime::runtime))
         .route("/v1/policies", get(v1::policies::policies))
         .route("/v1/evaluators/presets", get(v1::evaluators::presets))
         .route("/v1/receipts/key", get(v1::receipts::key))
+        .route_layer(from_fn_with_state(shared.clone(), access::authenticate));
+    Router::new()
+        .merge(v1)
+        .merge(e2b::routes(&shared))
         .route("/healthz", get(ops::healthz))
         .route("/readyz", get(ops::readyz))
         .route("/metrics", get(ops::metrics))
@@ -67,6 +88,7 @@ pub fn router(service: Arc<Service>, body_bytes: usize, draining: Draining) -> R
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(DefaultBodyLimit::max(body_bytes))
+        .layer(RequestBodyTimeoutLayer::new(patience))
         .layer(from_fn(move |request, next| refuse_announced_excess(body_bytes, request, next)))
         .layer(from_fn_with_state(shared.clone(), refuse_when_draining))
         .layer(from_fn(e2b::in_its_words))

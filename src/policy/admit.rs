@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::file::{Pack, PackError};
+use crate::domain::caller::Caller;
 use crate::domain::grant::{AskedLimits, Grant, LimitRefused};
 
 /// The packs that are part of the binary.
@@ -29,7 +30,7 @@ pub enum Refusal {
     /// It asks for too much or too little.
     #[error(transparent)]
     Limit(#[from] LimitRefused),
-    /// The pack is for certain keys.
+    /// The pack is for certain keys, or the key is for certain packs.
     #[error("the policy `{asked}` is for certain keys, and this request has none of them")]
     NotForThis {
         /// The name it gave.
@@ -99,8 +100,8 @@ impl Policies {
     ///
     /// # Errors
     /// When there is no such pack, or it does not allow so much.
-    pub fn admit(&self, name: &str, asked: &AskedLimits) -> Result<Grant, Refusal> {
-        Ok(self.pack(name)?.ceiling.grant(asked)?)
+    pub fn admit(&self, caller: &Caller, name: &str, asked: &AskedLimits) -> Result<Grant, Refusal> {
+        Ok(self.pack(caller, name)?.ceiling.grant(asked)?)
     }
 
     /// The largest linear memory that any pack allows, in bytes.
@@ -126,19 +127,21 @@ impl Policies {
         self.packs.iter().map(|(name, pack)| (name.as_str(), pack))
     }
 
-    /// The pack of that name, for a request without a key.
+    /// The pack of that name.
     ///
     /// # Errors
-    /// When there is none, or it is for certain keys.
-    pub fn pack(&self, name: &str) -> Result<&Pack, Refusal> {
+    /// When there is none, or it is not for this caller.
+    pub fn pack(&self, caller: &Caller, name: &str) -> Result<&Pack, Refusal> {
         let asked = || name.chars().take(100).collect();
         let pack = self.packs.get(name).ok_or_else(|| Refusal::UnknownPolicy {
             asked: asked(),
             known: self.packs.keys().cloned().collect::<Vec<_>>().join(", "),
         })?;
-        match pack.keys {
-            None => Ok(pack),
-            Some(_) => Err(Refusal::NotForThis { asked: asked() }),
+        let named = |keys: &Vec<String>| caller.key().is_some_and(|key| keys.contains(&key.name));
+        if caller.may_use(name) && pack.keys.as_ref().is_none_or(named) {
+            Ok(pack)
+        } else {
+            Err(Refusal::NotForThis { asked: asked() })
         }
     }
 }

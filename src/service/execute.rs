@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
 
-use super::{Busy, KeyError, Service};
+use super::admission::Place as RunPlace;
+use super::{Asking, Busy, KeyError, OverQuota, Service};
+use crate::domain::caller::Caller;
 use crate::domain::canary::Canary;
 use crate::domain::grant::{Grant, Limits};
 use crate::domain::ids::ExecutionId;
@@ -56,6 +58,9 @@ pub enum ExecuteError {
     /// No place, and no room to wait.
     #[error(transparent)]
     Busy(#[from] Busy),
+    /// The key has used what it may.
+    #[error(transparent)]
+    OverQuota(#[from] OverQuota),
 }
 
 /// What became of a submission.
@@ -167,6 +172,7 @@ impl Service {
     /// As [`Self::execute`].
     pub(super) async fn measure(
         &self,
+        asking: Asking<'_>,
         grant: &Grant,
         complexity: Complexity,
         submission: Submission,
@@ -174,7 +180,7 @@ impl Service {
         let Complexity { generator, entry_point, sizes } = complexity;
         let tests = PythonTests::Complexity { generator, entry_point, sizes: sizes.clone() };
         let program = Program { tests: Some(tests), isolated: true, ..submission.program };
-        let report = match self.run_one(program, grant).await {
+        let report = match self.run_one(asking, program, grant).await {
             Ok((outcome, _)) => complexity::report(&outcome, &sizes),
             Err(Failure::Busy(busy)) => return Err(busy.into()),
             Err(Failure::Sandbox(error)) => {
@@ -192,7 +198,12 @@ impl Service {
     ///
     /// # Errors
     /// When it is refused; nothing was run. Our own failure is a verdict of status `infrastructure_error`.
-    pub(super) async fn execute(&self, grant: &Grant, submission: Submission) -> Result<Executed, ExecuteError> {
+    pub(super) async fn execute(
+        &self,
+        asking: Asking<'_>,
+        grant: &Grant,
+        submission: Submission,
+    ) -> Result<Executed, ExecuteError> {
         let Submission { mut program, tests, grading, policy, canaries, .. } = submission;
         let grading = grading.unwrap_or_default();
         let id = ExecutionId::generate();
@@ -213,10 +224,10 @@ impl Service {
         sandbox::check_files(&program, grant).map_err(|(field, error)| ExecuteError::Files { field, error })?;
         let graded = program.tests.is_some();
         let done = match stdin_cases {
-            Some((cases, compare)) => self.run_cases(&program, grant, &cases, compare).await,
-            None if graded => self.grade(program, grant, grading, &Planned { cases: planned, expected }).await,
+            Some((cases, compare)) => self.run_cases(asking, &program, grant, &cases, compare).await,
+            None if graded => self.grade(asking, program, grant, grading, &Planned { cases: planned, expected }).await,
             None => self
-                .run_one(program, grant)
+                .run_one(asking, program, grant)
                 .await
                 .map(|(outcome, queue)| (grader::run_only(&outcome), vec![outcome], queue)),
         };
@@ -225,10 +236,7 @@ impl Service {
                 let (verdict, outcomes, found) = searched(canaries, verdict, outcomes).await;
                 Ok(Executed { canaries: found, ..executed(id, verdict, outcomes, queue, grant, policy) })
             }
-            Err(Failure::Busy(busy)) => {
-                self.metrics.refused_busy.inc();
-                Err(busy.into())
-            }
+            Err(Failure::Busy(busy)) => Err(busy.into()),
             Err(Failure::Sandbox(error)) => {
                 tracing::error!(%id, %error, "a run could not be carried out");
                 self.metrics.runs.with_label_values(&[FailureClass::InfrastructureError.word()]).inc();
@@ -242,7 +250,10 @@ impl Service {
     /// # Errors
     /// What does not.
     pub async fn self_test(&self) -> Result<(), String> {
-        let grant = self.policies().admit("default", &Default::default()).map_err(|error| error.to_string())?;
+        let grant = self
+            .policies()
+            .admit(&Caller::keyless(), "default", &Default::default())
+            .map_err(|error| error.to_string())?;
         let program = Program { code: "print(6 * 7)".to_owned(), ..Program::default() };
         // It takes no place in the queue: it must tell whether guests run, not whether there is much to do.
         let outcome = self.sandbox.run(program, &grant).await.map_err(|error| error.to_string())?;
@@ -255,20 +266,21 @@ impl Service {
     /// Runs a program with its tests.
     async fn grade(
         &self,
+        asking: Asking<'_>,
         program: Program,
         grant: &Grant,
         grading: Grading,
         planned: &Planned,
     ) -> Result<(Verdict, Vec<Outcome>, Duration), Failure> {
         let again = (grading == Grading::Auto).then(|| Program { isolated: false, ..program.clone() });
-        let (outcome, queue) = self.run_one(program, grant).await?;
+        let (outcome, queue) = self.run_one(asking, program, grant).await?;
         let verdict = grader::python(&outcome, planned);
         let Some(program) = again else { return Ok((verdict, vec![outcome], queue)) };
         if verdict.status == Status::Passed || outcome.report.inexpressible.is_empty() {
             return Ok((verdict, vec![outcome], queue));
         }
         let noted = outcome.report.inexpressible;
-        let (outcome, more) = self.run_one(program, grant).await?;
+        let (outcome, more) = self.run_one(asking, program, grant).await?;
         let mut verdict = grader::python(&outcome, planned);
         // Why it was graded so: the candidate may have seen to it.
         verdict.integrity.signals.extend(noted.into_iter().map(|what| format!("inexpressible: {what}")));
@@ -276,19 +288,25 @@ impl Service {
     }
 
     /// One run, with the time that it waited.
-    async fn run_one(&self, program: Program, grant: &Grant) -> Result<(Outcome, Duration), Failure> {
+    async fn run_one(
+        &self,
+        asking: Asking<'_>,
+        program: Program,
+        grant: &Grant,
+    ) -> Result<(Outcome, Duration), Failure> {
         let arrived = Instant::now();
-        let place = self.capacity.enter().await?;
+        let place = self.place(asking).await?;
         let waited = arrived.elapsed();
         let outcome = self.sandbox.run(program, grant).await?;
         drop(place);
         let queue = waited + outcome.usage.waiting;
-        self.count(&outcome, queue);
+        self.count(asking.caller, &outcome, queue);
         Ok((outcome, queue))
     }
 
     async fn run_cases(
         &self,
+        asking: Asking<'_>,
         program: &Program,
         grant: &Grant,
         cases: &[StdinCase],
@@ -301,7 +319,7 @@ impl Service {
         for group in cases.chunks(AT_ONCE) {
             let runs = group.iter().map(|case| {
                 let args = case.args.clone().unwrap_or_else(|| program.args.clone());
-                self.run_one(Program { stdin: case.stdin.clone().into_bytes(), args, ..program.clone() }, grant)
+                self.run_one(asking, Program { stdin: case.stdin.clone().into_bytes(), args, ..program.clone() }, grant)
             });
             for (outcome, waited) in try_join_all(runs).await? {
                 outcomes.push(outcome);
@@ -317,7 +335,25 @@ impl Service {
         Ok((grader::stdin_stdout(results, &outcomes), outcomes, queue))
     }
 
-    pub(super) fn count(&self, outcome: &Outcome, queue: Duration) {
+    /// A place for one run.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(super) async fn place(&self, asking: Asking<'_>) -> Result<RunPlace, Busy> {
+        let place = self.admission.enter(asking.caller, asking.urgency).await;
+        place.inspect_err(|_| self.metrics.refused.with_label_values(&["busy"]).inc())
+    }
+
+    /// Whether the key may use more fuel today.
+    ///
+    /// # Errors
+    /// When it may not.
+    pub(super) fn has_fuel(&self, caller: &Caller) -> Result<(), OverQuota> {
+        self.keys.has_fuel(caller).inspect_err(|_| self.metrics.refused.with_label_values(&["fuel"]).inc())
+    }
+
+    pub(super) fn count(&self, caller: &Caller, outcome: &Outcome, queue: Duration) {
+        self.keys.use_fuel(caller.owner(), outcome.usage.fuel);
         let metrics = Arc::clone(&self.metrics);
         let class = grader::run_only(outcome).class;
         metrics.runs.with_label_values(&[class.word()]).inc();

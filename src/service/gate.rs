@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::execute::{Cost, executed};
-use super::{ExecuteError, Executed, Service};
+use super::{Asking, ExecuteError, Executed, Service};
+use crate::domain::caller::Caller;
 use crate::domain::failure;
 use crate::domain::grant::Grant;
 use crate::domain::ids::ExecutionId;
@@ -21,9 +22,15 @@ impl Service {
     ///
     /// # Errors
     /// When there is no such pack, the snippet is too large for it, or the gate fails.
-    pub async fn scan(&self, policy: &str, code: &str, code_field: &'static str) -> Result<Scanned, ExecuteError> {
+    pub async fn scan(
+        &self,
+        caller: &Caller,
+        policy: &str,
+        code: &str,
+        code_field: &'static str,
+    ) -> Result<Scanned, ExecuteError> {
         let policies = self.policies();
-        let pack = policies.pack(policy)?;
+        let pack = policies.pack(caller, policy)?;
         if code.len() > pack.request.code_bytes {
             let allowed = pack.request.code_bytes;
             return Err(ExecuteError::TooLarge { field: code_field, asked: code.len(), allowed, unit: "bytes" });
@@ -39,6 +46,7 @@ impl Service {
     /// When the pack does not admit it, or the gate fails.
     pub(super) async fn gate(
         &self,
+        asking: Asking<'_>,
         pack: &Pack,
         grant: &Grant,
         submission: &mut Submission,
@@ -70,7 +78,7 @@ impl Service {
         }
         if scanned.report.decision == Decision::Allow && !scanned.report.syntax_ok && pack.gate.guards_tree() {
             // Two readers of one language may differ: what only CPython can read was not looked at.
-            if self.compiles(&program.code, grant).await? {
+            if self.compiles(asking, &program.code, grant).await? {
                 pack.gate.unreadable(&mut scanned, None);
             }
         }
@@ -82,9 +90,9 @@ impl Service {
     }
 
     /// Whether CPython can read it.
-    async fn compiles(&self, code: &str, grant: &Grant) -> Result<bool, ExecuteError> {
+    async fn compiles(&self, asking: Asking<'_>, code: &str, grant: &Grant) -> Result<bool, ExecuteError> {
         let program = Program { code: COMPILE.to_owned(), stdin: code.as_bytes().to_vec(), ..Program::default() };
-        let place = self.capacity.enter().await?;
+        let place = self.place(asking).await?;
         let outcome = self.sandbox.run(program, grant).await;
         drop(place);
         // What can't be told is told by the run itself.

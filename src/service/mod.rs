@@ -1,9 +1,10 @@
 //! What the product does, one method for each thing that a client can ask. Dialects of HTTP translate to it.
 
-mod capacity;
+mod admission;
 mod completion;
 mod execute;
 mod gate;
+mod keys;
 mod receipts;
 mod session;
 mod submit;
@@ -12,9 +13,10 @@ mod suite;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
-pub use capacity::{Busy, Capacity};
+pub use admission::{Admission, AdmissionSettings, Busy};
 pub use completion::code_of_completion;
 pub use execute::{ExecuteError, Executed};
+pub use keys::{Keys, OverQuota, Recognised, Secret};
 pub use receipts::{KeyError, Receipts};
 pub use session::{
     CellAsked, CellExecuted, CheckpointInfo, CommandEnd, CommandEvent, DEFAULT_TTL, LONGEST_TTL, OnExpiry,
@@ -22,6 +24,7 @@ pub use session::{
 };
 pub use suite::{Failed, Finished, SuiteItem};
 
+use crate::domain::caller::{Caller, Urgency};
 use crate::grader::lint::Linter;
 use crate::metrics::Metrics;
 use crate::policy::{PackError, Policies};
@@ -32,6 +35,13 @@ use crate::store::Store;
 /// Snippets that are linted at once: it takes a millisecond or so, beside a run.
 const LINTING_THREADS: usize = 2;
 
+/// In whose name something is done, and how soon it is wanted.
+#[derive(Clone, Copy)]
+struct Asking<'a> {
+    caller: &'a Caller,
+    urgency: Urgency,
+}
+
 /// The service behind every dialect.
 pub struct Service {
     sandbox: Sandbox,
@@ -39,7 +49,8 @@ pub struct Service {
     policies_directory: Option<PathBuf>,
     /// What workers were started for.
     most_memory_bytes: u64,
-    capacity: Capacity,
+    admission: Admission,
+    keys: Keys,
     image: Image,
     metrics: Arc<Metrics>,
     receipts: Receipts,
@@ -59,7 +70,9 @@ pub struct Parts {
     /// Where they are read from again.
     pub policies_directory: Option<PathBuf>,
     /// Places for runs.
-    pub capacity: Capacity,
+    pub admission: Admission,
+    /// Who may ask.
+    pub keys: Keys,
     /// The image that guests start from.
     pub image: Image,
     /// The counters.
@@ -75,7 +88,7 @@ pub struct Parts {
 impl Service {
     /// Wires the parts.
     pub fn new(parts: Parts) -> Arc<Self> {
-        let Parts { sandbox, policies, policies_directory, capacity, image, metrics, receipts, sessions, store } =
+        let Parts { sandbox, policies, policies_directory, admission, keys, image, metrics, receipts, sessions, store } =
             parts;
         let most_memory_bytes = policies.most_memory_bytes();
         let policies = RwLock::new(Arc::new(policies));
@@ -86,7 +99,8 @@ impl Service {
             policies,
             policies_directory,
             most_memory_bytes,
-            capacity,
+            admission,
+            keys,
             image,
             metrics,
             receipts,
@@ -95,6 +109,14 @@ impl Service {
             store,
             me: me.clone(),
         })
+    }
+
+    /// Whether a submission that came now would be taken; if not, nothing of it need be read.
+    ///
+    /// # Errors
+    /// When it would not.
+    pub fn has_room(&self, caller: &Caller) -> Result<(), Busy> {
+        self.admission.has_room(caller).inspect_err(|_| self.metrics.refused.with_label_values(&["busy"]).inc())
     }
 
     /// The image that guests start from.
@@ -126,7 +148,8 @@ impl Service {
     /// The counters, with those that are read when they are asked for.
     pub fn metrics(&self) -> &Metrics {
         self.metrics.instances_live.set(i64::from(self.sandbox.workers().live()));
-        self.metrics.queue_length.set(i64::try_from(self.capacity.queued()).unwrap_or(i64::MAX));
+        let (interactive, batch) = self.admission.queued();
+        self.metrics.queue_length.set(i64::try_from(interactive + batch).unwrap_or(i64::MAX));
         &self.metrics
     }
 

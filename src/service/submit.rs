@@ -3,7 +3,8 @@
 use super::execute::check;
 use super::gate::judge_attempts;
 use super::receipts::Subject;
-use super::{ExecuteError, Executed, Service};
+use super::{Asking, ExecuteError, Executed, Service};
+use crate::domain::caller::{Caller, Urgency};
 use crate::domain::grant::Grant;
 use crate::domain::submission::Submission;
 use crate::domain::verdict::{Status, Verdict};
@@ -15,10 +16,17 @@ impl Service {
     ///
     /// # Errors
     /// When it is refused; nothing was run.
-    pub async fn submit(&self, mut submission: Submission) -> Result<Executed, ExecuteError> {
+    pub async fn submit(
+        &self,
+        caller: &Caller,
+        urgency: Urgency,
+        mut submission: Submission,
+    ) -> Result<Executed, ExecuteError> {
+        let asking = Asking { caller, urgency };
         let policies = self.policies();
-        let pack = policies.pack(&submission.policy)?;
+        let pack = policies.pack(caller, &submission.policy)?;
         let grant = check(pack, &submission)?;
+        self.has_fuel(caller)?;
         let hidden = submission.hidden.unwrap_or(pack.defaults.hidden);
         submission.grading.get_or_insert(pack.defaults.grading);
         // Without a key there would be no receipt in the end: told before anything runs.
@@ -27,7 +35,7 @@ impl Service {
             Some(asked) => Some((self.receipts.key().await?, Subject::of(&submission, asked.tests_sha256.as_deref()))),
         };
         let code = submission.lint.then(|| submission.program.code.clone());
-        let scanned = self.gate(pack, &grant, &mut submission).await?;
+        let scanned = self.gate(asking, pack, &grant, &mut submission).await?;
         let mut executed = if scanned.report.decision == Decision::Block {
             let mut blocked = self.blocked(&submission, &grant, scanned);
             if let Some(code) = &code {
@@ -43,7 +51,7 @@ impl Service {
                 }
             };
             // Side by side; what is refused does not wait for the linter.
-            let (mut executed, lint) = tokio::try_join!(self.repeated(&grant, submission), lint)?;
+            let (mut executed, lint) = tokio::try_join!(self.repeated(asking, &grant, submission), lint)?;
             executed.lint = lint;
             executed.scan = Some(scanned.report);
             if graded {
@@ -65,12 +73,17 @@ impl Service {
     }
 
     /// Executes it as often as it asks for, and measures what it wants measured.
-    async fn repeated(&self, grant: &Grant, submission: Submission) -> Result<Executed, ExecuteError> {
+    async fn repeated(
+        &self,
+        asking: Asking<'_>,
+        grant: &Grant,
+        submission: Submission,
+    ) -> Result<Executed, ExecuteError> {
         let again = (submission.repeat > 1).then(|| submission.clone());
         let measured = submission.complexity.clone().map(|complexity| (complexity, submission.clone()));
-        let mut executed = self.execute(grant, submission).await?;
+        let mut executed = self.execute(asking, grant, submission).await?;
         for submission in again.iter().flat_map(|again| std::iter::repeat_n(again, again.repeat as usize - 1)) {
-            let next = self.execute(grant, submission.clone()).await?;
+            let next = self.execute(asking, grant, submission.clone()).await?;
             executed.cost.add(&next.cost);
             canaries::merge(&mut executed.canaries, next.canaries);
             for name in differing(&executed.verdict, &next.verdict) {
@@ -80,7 +93,7 @@ impl Service {
             }
         }
         if let Some((complexity, submission)) = measured {
-            let (report, found) = self.measure(grant, complexity, submission).await?;
+            let (report, found) = self.measure(asking, grant, complexity, submission).await?;
             executed.complexity = Some(report);
             canaries::merge(&mut executed.canaries, found);
         }

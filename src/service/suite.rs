@@ -2,16 +2,13 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::{FutureExt, Stream, stream};
 use tokio::task::JoinSet;
 
 use super::{ExecuteError, Executed, Service};
+use crate::domain::caller::{Caller, Urgency};
 use crate::domain::submission::Submission;
-
-/// How long an item waits before it looks again whether there is room in the queue.
-const PATIENCE: Duration = Duration::from_millis(20);
 
 /// One submission of a suite.
 #[derive(Debug)]
@@ -53,27 +50,31 @@ impl Service {
     ///
     /// # Errors
     /// When it names no policy, or asks for limits that it can't have.
-    pub fn check(&self, submission: &Submission) -> Result<(), ExecuteError> {
-        self.policies().admit(&submission.policy, &submission.limits)?;
+    pub fn check(&self, caller: &Caller, submission: &Submission) -> Result<(), ExecuteError> {
+        self.policies().admit(caller, &submission.policy, &submission.limits)?;
         Ok(())
     }
 
     /// Runs all `items`, a few at a time, and gives each as it finishes. Dropping the stream stops what runs.
-    pub fn suite(self: &Arc<Self>, items: Vec<SuiteItem>) -> impl Stream<Item = Finished> + Send + 'static {
+    pub fn suite(
+        self: &Arc<Self>,
+        caller: Caller,
+        items: Vec<SuiteItem>,
+    ) -> impl Stream<Item = Finished> + Send + 'static {
         // Enough to keep the workers busy, and few enough that others have their turn, too.
-        let places = self.capacity.places();
+        let places = self.admission.places();
         let at_once = (places / 8).clamp(places.min(2), places);
         let service = Arc::clone(self);
         // Tasks of their own: an item gives its place back even while the client does not read.
         let state = (items.into_iter(), JoinSet::new());
         stream::unfold(state, move |(mut items, mut running)| {
-            let service = Arc::clone(&service);
+            let (service, caller) = (Arc::clone(&service), caller.clone());
             async move {
                 while running.len() < at_once
                     && let Some(item) = items.next()
                 {
-                    let service = Arc::clone(&service);
-                    running.spawn(async move { service.suite_item(item).await });
+                    let (service, caller) = (Arc::clone(&service), caller.clone());
+                    running.spawn(async move { service.suite_item(&caller, item).await });
                 }
                 let Ok(finished) = running.join_next().await? else {
                     // Items catch their panics: the process is ending, and a report would be of less than all.
@@ -84,11 +85,11 @@ impl Service {
         })
     }
 
-    async fn suite_item(&self, item: SuiteItem) -> Finished {
+    async fn suite_item(&self, caller: &Caller, item: SuiteItem) -> Finished {
         let SuiteItem { id, task, submission } = item;
         let labels = submission.labels.clone();
         let planned = submission.tests.as_ref().map_or(0, |tests| tests.known_cases().unwrap_or(1));
-        let executed = match AssertUnwindSafe(self.execute_patiently(submission)).catch_unwind().await {
+        let executed = match AssertUnwindSafe(self.submit(caller, Urgency::Batch, submission)).catch_unwind().await {
             Ok(executed) => executed.map(Box::new).map_err(Failed::Refused),
             Err(_) => {
                 tracing::error!(item = ?id, "an item of a suite panicked");
@@ -96,19 +97,5 @@ impl Service {
             }
         };
         Finished { id, task, labels, planned, executed }
-    }
-
-    /// Waits for room in the queue instead of being refused.
-    async fn execute_patiently(&self, submission: Submission) -> Result<Executed, ExecuteError> {
-        loop {
-            while !self.capacity.has_room() {
-                tokio::time::sleep(PATIENCE).await;
-            }
-            match self.submit(submission.clone()).await {
-                // Somebody else was faster.
-                Err(ExecuteError::Busy(_)) => tokio::time::sleep(PATIENCE).await,
-                done => return done,
-            }
-        }
     }
 }

@@ -49,6 +49,12 @@ pub enum StoreError {
         /// Its id.
         id: Uuid,
     },
+    /// A key has this name.
+    #[error("there is a key `{name}` already")]
+    NameTaken {
+        /// The name.
+        name: String,
+    },
     /// The disk is full.
     #[error("no room is left on the disk of the store")]
     Full,

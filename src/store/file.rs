@@ -64,21 +64,29 @@ impl Claim {
     /// Takes the file at `path`. What is kept may hold a client's secrets: others on the machine may not read it.
     pub(super) fn take(path: &Path) -> Result<Self, StoreError> {
         let failed = |error: std::io::Error| StoreError::Open { path: path.to_owned(), reason: error.to_string() };
-        if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
-            DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed)?;
-        }
-        let open =
-            |path: &Path| OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
-        open(path).map_err(failed)?;
+        make_private(path)?;
         let mut name = path.as_os_str().to_owned();
         name.push(".lock");
-        let lock = open(Path::new(&name)).map_err(failed)?;
+        let lock = open_private(Path::new(&name)).map_err(failed)?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { _file: lock }),
             Err(TryLockError::WouldBlock) => Err(StoreError::Locked { path: path.to_owned() }),
             Err(TryLockError::Error(error)) => Err(failed(error)),
         }
     }
+}
+
+/// Makes the file at `path` if it is not there, with the directories above it: others on the machine may not read it.
+pub(super) fn make_private(path: &Path) -> Result<(), StoreError> {
+    let failed = |error: std::io::Error| StoreError::Open { path: path.to_owned(), reason: error.to_string() };
+    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+        DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed)?;
+    }
+    open_private(path).map(drop).map_err(failed)
+}
+
+fn open_private(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
 /// The one connection that writes, with the tables as this version has them.

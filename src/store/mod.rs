@@ -11,6 +11,7 @@
 mod checkpoints;
 mod error;
 mod file;
+mod keys;
 mod prune;
 mod readers;
 mod seal;
@@ -21,6 +22,7 @@ mod writer;
 
 pub use checkpoints::{CheckpointFilter, CheckpointKind, CheckpointRow, Cursor, MAXIMUM_LISTED, StoredCheckpoint};
 pub use error::StoreError;
+pub use keys::{KeyFile, KeyRow};
 pub use prune::{Bounds, Pruned, StoreUsage};
 pub use sessions::SessionRow;
 

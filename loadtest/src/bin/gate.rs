@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use clap::{Parser, Subcommand};
+use proofbox::domain::caller::Caller;
 use proofbox::policy::{Gate, Policies, Source};
 use proofbox::syntax::LARGE_STACK_BYTES;
 use serde_json::Value;
@@ -47,7 +48,7 @@ enum What {
 fn main() -> anyhow::Result<()> {
     let cli = Cli::parse();
     let policies = Policies::load(None)?;
-    let gate = policies.pack(&cli.policy)?.gate.clone();
+    let gate = policies.pack(&Caller::keyless(), &cli.policy)?.gate.clone();
     // As the service has it for what nests deep.
     let work = std::thread::Builder::new().stack_size(LARGE_STACK_BYTES).spawn(move || match cli.command {
         What::Time { cases, rounds } => time(&gate, &cases, rounds),

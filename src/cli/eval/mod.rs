@@ -42,6 +42,9 @@ pub struct EvalArguments {
     /// Address of a server [default: workers of this process]
     #[arg(long, value_name = "URL")]
     server: Option<String>,
+    /// Key to show the server
+    #[arg(long, env = "PROOFBOX_API_KEY", hide_env_values = true, value_name = "KEY")]
+    api_key: Option<String>,
     /// Write a report in HTML, one file
     #[arg(long, value_name = "OUT.html")]
     report: Option<PathBuf>,
@@ -118,7 +121,7 @@ pub fn eval(arguments: EvalArguments, config: &Config) -> anyhow::Result<ExitCod
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let answers = runtime.block_on(async {
-        let server = Server::find(arguments.server.as_deref(), config).await?;
+        let server = Server::find(arguments.server.as_deref(), arguments.api_key.as_deref(), config).await?;
         let bar = progress(suite.items.len());
         let failed = std::cell::Cell::new(0);
         let done = |answer: &Json| {

@@ -1,6 +1,7 @@
 //! Who grades: a server, or the service in this process. Both are spoken to in the words of `POST /v1/suites`.
 
 use std::pin::Pin;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use axum::Router;
@@ -22,7 +23,8 @@ const MOST_ITEMS: usize = 5000;
 /// How often an item is sent that came back without a verdict through no fault of its own.
 const ATTEMPTS: usize = 3;
 /// The service in this process takes what it is given.
-const LOCAL_BODY_BYTES: usize = 1 << 32;
+const OURS: http::RouterSettings =
+    http::RouterSettings { body_bytes: 1 << 32, keyless: true, patience: Duration::from_secs(3600) };
 
 type Chunks = Pin<Box<dyn Stream<Item = anyhow::Result<Bytes>> + Send>>;
 
@@ -35,22 +37,27 @@ pub enum Server {
 }
 
 impl Server {
-    /// The server at `url`, or one in this process.
+    /// The server at `url`, which is shown the key, or one in this process.
     ///
     /// # Errors
     /// When the address is none, or no worker starts.
-    pub async fn find(url: Option<&str>, config: &Config) -> anyhow::Result<Self> {
+    pub async fn find(url: Option<&str>, key: Option<&str>, config: &Config) -> anyhow::Result<Self> {
         let Some(url) = url else {
             let app = App::new(config).await?;
-            let router = http::router(app.service().clone(), LOCAL_BODY_BYTES, http::Draining::default());
+            let router = http::router(app.service().clone(), OURS, http::Draining::default());
             return Ok(Self::Local(router, app));
         };
         let url = url.trim_end_matches('/');
-        if url.starts_with("https://") {
-            bail!("--server {url}: this client has no TLS; put a plain http:// address before it");
+        let has_scheme = ["http://", "https://"].iter().any(|scheme| url.starts_with(scheme));
+        let url = if has_scheme { url.to_owned() } else { format!("http://{url}") };
+        let mut headers = header::HeaderMap::new();
+        if let Some(key) = key {
+            let mut value = header::HeaderValue::from_str(key).context("--api-key (PROOFBOX_API_KEY) is no key")?;
+            value.set_sensitive(true);
+            headers.insert("x-api-key", value);
         }
-        let url = if url.starts_with("http://") { url.to_owned() } else { format!("http://{url}") };
-        let client = reqwest::Client::builder().connect_timeout(std::time::Duration::from_secs(10)).build()?;
+        let client = reqwest::Client::builder().connect_timeout(Duration::from_secs(10)).default_headers(headers);
+        let client = client.build()?;
         Ok(Self::Remote(client, url))
     }
 

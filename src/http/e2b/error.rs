@@ -9,9 +9,10 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use crate::domain::session::FileTrouble;
+use crate::http::access::Denied;
 use crate::policy::Refusal;
 use crate::sandbox::AskError;
-use crate::service::{ExecuteError, SessionError};
+use crate::service::{ExecuteError, OverQuota, SessionError};
 
 /// What kind of thing went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -236,6 +237,7 @@ impl From<SessionError> for E2bError {
         let message = error.to_string();
         let kind = match error {
             SessionError::NotFound | SessionError::NoCheckpoint => Kind::NotFound,
+            SessionError::KeyRevoked => Kind::Unauthenticated,
             SessionError::Lost => return Self::new(Kind::NotFound, message),
             SessionError::Paused | SessionError::OtherImage { .. } => Kind::Conflict,
             SessionError::TooMany { .. } => return busy(message, Duration::from_secs(10)),
@@ -251,6 +253,7 @@ impl From<SessionError> for E2bError {
                 ExecuteError::NoKey(_) => Kind::Unavailable,
                 ExecuteError::Gate => return Self::internal(),
                 ExecuteError::Busy(refused) => return busy(message, refused.retry_after),
+                ExecuteError::OverQuota(over) => return over.into(),
             },
             SessionError::Refused(AskError::File(refused)) => match refused.trouble {
                 FileTrouble::NotFound => Kind::NotFound,
@@ -272,6 +275,25 @@ impl From<SessionError> for E2bError {
             }
         };
         Self::new(kind, message)
+    }
+}
+
+impl From<OverQuota> for E2bError {
+    fn from(over: OverQuota) -> Self {
+        let (OverQuota::Rate { retry_after, .. } | OverQuota::Fuel { retry_after, .. }) = over;
+        busy(over.to_string(), retry_after)
+    }
+}
+
+impl From<Denied> for E2bError {
+    fn from(denied: Denied) -> Self {
+        match denied {
+            Denied::NoKey | Denied::UnknownKey | Denied::RevokedKey => {
+                Self::new(Kind::Unauthenticated, denied.to_string())
+            }
+            Denied::OtherSite => Self::new(Kind::Forbidden, denied.to_string()),
+            Denied::OverQuota(over) => over.into(),
+        }
     }
 }
 

@@ -54,7 +54,7 @@ pub fn routes<S: Clone + Send + Sync + 'static>(shared: &Shared) -> Router<S> {
     let e2b = E2b { shared: shared.clone(), memory: Arc::default() };
     let one = "/sandboxes/{id}";
     let below = |path: &str| format!("{one}/{path}");
-    Router::new()
+    let control = Router::new()
         .route("/sandboxes", post(control::create::create).get(control::list::list_running))
         .route("/v2/sandboxes", post(control::create::create).get(control::list::list))
         .route("/sandboxes/metrics", get(control::metrics::of_many))
@@ -71,6 +71,9 @@ pub fn routes<S: Clone + Send + Sync + 'static>(shared: &Shared) -> Router<S> {
         .route(&below("fork"), post(control::snapshots::fork))
         .route("/snapshots", get(control::snapshots::list))
         .route("/templates/{id}", delete(control::snapshots::remove))
+        .route_layer(from_fn_with_state(e2b.clone(), control::authenticate));
+    Router::new()
+        .merge(control)
         .route("/health", get(health))
         .route("/execute", post(execute::execute))
         .route("/contexts", get(contexts::list).post(contexts::create))

@@ -1,11 +1,13 @@
 //! `POST /v1/execute`
 
-use axum::Json;
 use axum::extract::State;
+use axum::{Extension, Json};
 
 use super::answer::{Answer, ErrorBody, answer_of};
 use super::request::{ExecuteRequest, submission_of};
+use crate::domain::caller::{Caller, Urgency};
 use crate::http::Shared;
+use crate::http::access::Room;
 use crate::http::error::ApiError;
 use crate::http::extract::JsonBody;
 
@@ -17,6 +19,8 @@ use crate::http::extract::JsonBody;
     responses(
         (status = 200, description = "The service did its work, whatever the snippet did", body = Answer),
         (status = 400, description = "Malformed, or a limit outside the policy's range", body = ErrorBody),
+        (status = 401, description = "No key in force", body = ErrorBody),
+        (status = 403, description = "The policy is for certain keys, or lets a file not in or out", body = ErrorBody),
         (status = 413, description = "Too large", body = ErrorBody),
         (status = 415, description = "Not JSON", body = ErrorBody),
         (status = 422, description = "Well formed, but meaningless", body = ErrorBody),
@@ -26,10 +30,12 @@ use crate::http::extract::JsonBody;
 )]
 pub async fn execute(
     State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    _room: Room,
     JsonBody(request): JsonBody<ExecuteRequest>,
 ) -> Result<Json<Answer>, ApiError> {
     let submission = submission_of(request)?;
     let labels = submission.labels.clone();
-    let executed = shared.service.submit(submission).await?;
+    let executed = shared.service.submit(&caller, Urgency::Interactive, submission).await?;
     Ok(Json(answer_of(executed, shared.service.image(), labels)))
 }

@@ -1,12 +1,13 @@
 //! `POST /v1/scan`
 
-use axum::Json;
 use axum::extract::State;
+use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::answer::ErrorBody;
 use super::request::default_policy;
+use crate::domain::caller::Caller;
 use crate::http::Shared;
 use crate::http::error::ApiError;
 use crate::http::extract::JsonBody;
@@ -56,6 +57,7 @@ pub struct ScanAnswer {
 )]
 pub async fn scan(
     State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
     JsonBody(request): JsonBody<ScanRequest>,
 ) -> Result<Json<ScanAnswer>, ApiError> {
     let (code, field) = match (request.code, request.completion) {
@@ -68,7 +70,7 @@ pub async fn scan(
             return Err(ApiError::malformed(Some("code".to_owned()), "missing field `code` (or `completion`)"));
         }
     };
-    let scanned = shared.service.scan(&request.policy, &code, field).await?;
+    let scanned = shared.service.scan(&caller, &request.policy, &code, field).await?;
     Ok(Json(ScanAnswer {
         contains_code: contains_code(&code),
         syntax_ok: scanned.report.syntax_ok,

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::header;
@@ -16,6 +17,7 @@ use utoipa::ToSchema;
 
 use super::answer::{Answer, ErrorBody, answer_of};
 use super::request::{ExecuteRequest, submission_of};
+use crate::domain::caller::Caller;
 use crate::domain::verdict::{FailureClass, Status};
 use crate::grader::report::{Ending, Report, Sample, report};
 use crate::http::Shared;
@@ -125,16 +127,20 @@ struct Suite {
         (status = 503, description = "Going down", body = ErrorBody),
     )
 )]
-pub async fn suites(State(shared): State<Shared>, request: Request) -> Result<Response, ApiError> {
+pub async fn suites(
+    State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Result<Response, ApiError> {
     check_query(request.uri().query().unwrap_or(""))?;
     let format = format_of(&request)?;
     let body = whole_body(request, &()).await?;
-    let service = Arc::clone(&shared.service);
+    let (service, asks) = (Arc::clone(&shared.service), caller.clone());
     // Merging and parsing may take a while, and other requests are waiting.
-    let suite = tokio::task::spawn_blocking(move || suite_of(&service, &body, format))
+    let suite = tokio::task::spawn_blocking(move || suite_of(&service, &asks, &body, format))
         .await
         .map_err(|_| ApiError::internal())??;
-    let body = Body::from_stream(answer(shared.service, suite).map(Ok::<_, Infallible>));
+    let body = Body::from_stream(answer(shared.service, caller, suite).map(Ok::<_, Infallible>));
     Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response())
 }
 
@@ -178,7 +184,7 @@ fn check_query(query: &str) -> Result<(), ApiError> {
     Ok(())
 }
 
-fn suite_of(service: &Service, body: &Bytes, format: Format) -> Result<Suite, ApiError> {
+fn suite_of(service: &Service, caller: &Caller, body: &Bytes, format: Format) -> Result<Suite, ApiError> {
     let text = text_of(body)?;
     let SuiteRequest { defaults, items, k } = match format {
         Format::Json => parse(text)?,
@@ -200,7 +206,7 @@ fn suite_of(service: &Service, body: &Bytes, format: Format) -> Result<Suite, Ap
     let mut parsed = Vec::with_capacity(items.len());
     for (index, item) in items.into_iter().enumerate() {
         let at = format!("items[{index}]");
-        let item = item_of(service, &defaults, item, &at)?;
+        let item = item_of(service, caller, &defaults, item, &at)?;
         if let Some(first) = places.insert(item.id.clone(), index) {
             let message = format!("items[{first}] has this id already: ids tell the answer's lines apart");
             return Err(ApiError::meaningless(format!("{at}.id"), message));
@@ -265,7 +271,13 @@ fn defaults_of(defaults: Option<Json>, items: usize) -> Result<Map<String, Json>
     Ok(defaults)
 }
 
-fn item_of(service: &Service, defaults: &Map<String, Json>, item: Json, at: &str) -> Result<SuiteItem, ApiError> {
+fn item_of(
+    service: &Service,
+    caller: &Caller,
+    defaults: &Map<String, Json>,
+    item: Json,
+    at: &str,
+) -> Result<SuiteItem, ApiError> {
     let field = |name: &str| Some(format!("{at}.{name}"));
     let Json::Object(mut item) = item else {
         return Err(ApiError::malformed(Some(at.to_owned()), "expected an object"));
@@ -282,7 +294,7 @@ fn item_of(service: &Service, defaults: &Map<String, Json>, item: Json, at: &str
     let id = id.ok_or_else(|| ApiError::malformed(field("id"), "missing field `id`"))?;
     let request = parse_part(at, Json::Object(merged(defaults, item)))?;
     let submission = submission_of(request).map_err(|error| error.under(at))?;
-    service.check(&submission).map_err(|error| ApiError::from(error).under(at))?;
+    service.check(caller, &submission).map_err(|error| ApiError::from(error).under(at))?;
     let task = task.or_else(|| submission.labels.get("task").cloned()).unwrap_or_else(|| task_of(&id).to_owned());
     Ok(SuiteItem { id, task, submission })
 }
@@ -321,10 +333,10 @@ struct Answering {
 }
 
 /// The answer's lines; dropping it stops what runs.
-fn answer(service: Arc<Service>, suite: Suite) -> impl Stream<Item = Bytes> + Send + 'static {
+fn answer(service: Arc<Service>, caller: Caller, suite: Suite) -> impl Stream<Item = Bytes> + Send + 'static {
     let Suite { items, ks } = suite;
     let samples = Vec::with_capacity(items.len());
-    let answering = Answering { finished: Box::pin(service.suite(items)), samples, ks };
+    let answering = Answering { finished: Box::pin(service.suite(caller, items)), samples, ks };
     stream::unfold(Some(answering), move |answering| {
         let service = Arc::clone(&service);
         async move {

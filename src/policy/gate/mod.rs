@@ -368,11 +368,16 @@ fn redact(sources: &[Source<'_>], mut cuts: Vec<Range<usize>>) -> Option<String>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::caller::Caller;
     use crate::policy::Policies;
 
     fn scan(policy: &str, code: &str) -> Scanned {
         let policies = Policies::load(None).expect("the packs of the repository are sound");
-        policies.pack(policy).expect("it is one of them").gate.scan_here(&[Source { text: code, file: None }])
+        policies
+            .pack(&Caller::keyless(), policy)
+            .expect("it is one of them")
+            .gate
+            .scan_here(&[Source { text: code, file: None }])
     }
 
     #[test]
@@ -427,7 +432,7 @@ mod tests {
     #[test]
     fn modules_of_the_request_may_be_imported_unless_they_hide_the_librarys() {
         let policies = Policies::load(None).expect("the packs of the repository are sound");
-        let gate = &policies.pack("strict").expect("it is one of them").gate;
+        let gate = &policies.pack(&Caller::keyless(), "strict").expect("it is one of them").gate;
         for (name, decision) in [("helper", Decision::Allow), ("os", Decision::Block)] {
             let (code, file) = (format!("import {name}\n"), format!("{name}.py"));
             let sources = [Source { text: &code, file: None }, Source { text: "x = 1\n", file: Some(&file) }];
@@ -438,7 +443,7 @@ mod tests {
     #[tokio::test]
     async fn nesting_ends_no_process() {
         let policies = Policies::load(None).expect("the packs of the repository are sound");
-        let gate = &policies.pack("strict").expect("it is one of them").gate;
+        let gate = &policies.pack(&Caller::keyless(), "strict").expect("it is one of them").gate;
         for count in [90, 1_900, 5_000, 100_000] {
             for (open, middle, close) in [
                 ("(", "1", ")"),

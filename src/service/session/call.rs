@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::{Session, SessionError};
+use crate::domain::caller::Urgency;
 use crate::domain::grant::AskedLimits;
 use crate::domain::ids::{ExecutionId, SessionId};
 use crate::domain::run::{Program, ResultWanted};
@@ -19,7 +20,7 @@ use crate::policy::{Decision, Refusal};
 use crate::sandbox::{AskError, AskEvent, Kept, KeptError};
 use crate::service::execute::executed;
 use crate::service::gate::judge_attempts;
-use crate::service::{Busy, ExecuteError, Executed, Service};
+use crate::service::{Asking, Busy, ExecuteError, Executed, Service};
 
 /// Calls of one session that are served or wait.
 const MOST_WAITING: u32 = 64;
@@ -95,15 +96,18 @@ impl Service {
         let arrived = Instant::now();
         let _waiting = Waiting::enter(&session)?;
         let CellAsked { code, code_field, context, env, limits, value } = asked;
+        let caller = self.keys.caller_of(session.owner).ok_or(SessionError::KeyRevoked)?;
+        let asking = Asking { caller: &caller, urgency: Urgency::Interactive };
         let policies = self.policies();
-        let pack = policies.pack(&session.policy)?;
+        let pack = policies.pack(&caller, &session.policy)?;
+        self.has_fuel(&caller).map_err(ExecuteError::from)?;
         let granted = granted(&session, pack.ceiling.grant(&limits).map_err(Refusal::from)?.limits(), &limits);
         if code.len() > pack.request.cell_bytes {
             let allowed = pack.request.cell_bytes;
             return Err(ExecuteError::TooLarge { field: code_field, asked: code.len(), allowed, unit: "bytes" }.into());
         }
         let mut submission = submission_of(python_of(&code).into_owned(), code_field, &session);
-        let scanned = self.gate(pack, &session.grant, &mut submission).await?;
+        let scanned = self.gate(asking, pack, &session.grant, &mut submission).await?;
         if scanned.report.decision == Decision::Block {
             let number = session.calls.load(Ordering::Relaxed);
             let executed = self.blocked(&submission, &session.grant, scanned);
@@ -117,7 +121,7 @@ impl Service {
         };
         let _turn = order.lock().await;
         let place = self.enter(&session).await?;
-        let permit = self.capacity.enter().await.inspect_err(|_| self.metrics.refused_busy.inc())?;
+        let permit = self.place(asking).await?;
         let waited = arrived.elapsed();
         let cell = Cell { source: code, env, value, stream: events.is_some() };
         let call = self.call_in(&place, context, cell, granted, events);
@@ -128,7 +132,7 @@ impl Service {
         self.note_footprint(&session, Some(footprint));
         drop(place);
         let queue = waited + outcome.outcome.usage.waiting;
-        self.count(&outcome.outcome, queue);
+        self.count(&caller, &outcome.outcome, queue);
         let mut verdict = grader::run_only(&outcome.outcome);
         // What somebody asked for is no limit that was met.
         if outcome.interrupted

@@ -13,7 +13,7 @@ use super::{Session, SessionError};
 use crate::domain::ids::SessionId;
 use crate::domain::session::{CellLimits, Command};
 use crate::sandbox::{AskError, AskEvent};
-use crate::service::Service;
+use crate::service::{ExecuteError, Service};
 
 /// Names a command among those of its session.
 pub type CommandNumber = u32;
@@ -155,6 +155,8 @@ impl Service {
         tag: Option<String>,
     ) -> Result<(Arc<RunningCommand>, UnboundedReceiver<CommandEvent>), SessionError> {
         let session = self.sessions.get(id)?;
+        let caller = self.keys.caller_of(session.owner).ok_or(SessionError::KeyRevoked)?;
+        self.has_fuel(&caller).map_err(ExecuteError::from)?;
         // Before anything is told: a session that is paused or lost has no commands.
         drop(self.enter(&session).await?);
         let running = {

@@ -65,6 +65,9 @@ pub enum SessionError {
     /// The kernel has no random bytes.
     #[error("the service has no randomness")]
     NoRandomness,
+    /// The key that it belongs to is not in force any more.
+    #[error("the key that this session belongs to is revoked")]
+    KeyRevoked,
     /// The session says so.
     #[error(transparent)]
     Refused(AskError),

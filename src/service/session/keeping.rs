@@ -9,12 +9,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Place, Session, SessionAsked, SessionError, SessionInfo, remembered};
+use crate::domain::caller::Caller;
 use crate::domain::grant::{AskedLimits, Limits};
-use crate::domain::ids::{CheckpointId, SessionId};
+use crate::domain::ids::{CheckpointId, KeyId, SessionId};
 use crate::domain::session::Footprint;
 use crate::policy::Refusal;
 use crate::sandbox::{AskError, Kept, KeptError};
-use crate::service::Service;
+use crate::service::{ExecuteError, Service};
 use crate::store::{Bounds, CheckpointFilter, CheckpointKind, CheckpointRow, Store, StoreError, StoredCheckpoint};
 
 /// Room that is made goes so far below the budget, in parts of a hundred: each time for more than one session.
@@ -82,6 +83,16 @@ pub(super) fn failed(error: StoreError) -> SessionError {
             SessionError::Store
         }
     }
+}
+
+/// An owner in the store.
+fn word_of(owner: Option<KeyId>) -> String {
+    owner.map_or_else(|| Caller::keyless().name().to_owned(), |key| key.to_string())
+}
+
+/// Whether a checkpoint is one that this caller asked for.
+fn is_own(row: &CheckpointRow, caller: &Caller) -> bool {
+    row.kind == CheckpointKind::Named && row.owner.as_ref().is_some_and(|owner| *owner == word_of(caller.owner()))
 }
 
 fn info_of(StoredCheckpoint { row, bytes, .. }: StoredCheckpoint) -> CheckpointInfo {
@@ -229,7 +240,7 @@ impl Service {
                 CheckpointKind::Evicted | CheckpointKind::Paused => None,
             },
             image_hash: info.image_hash.clone(),
-            owner: None,
+            owner: Some(word_of(session.owner)),
             meta: postcard::to_stdvec(&session.about()).expect("plain data"),
         };
         let bytes = bytes.into();
@@ -387,12 +398,13 @@ impl Service {
         self.put(&session, place.kept, CheckpointKind::Named, name).await
     }
 
-    /// Checkpoints that clients asked for, the newest first, as many as one list of the store has.
+    /// Checkpoints that this caller asked for, the newest first, as many as one list of the store has.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn checkpoints(&self) -> Result<Vec<CheckpointInfo>, SessionError> {
-        let filter = CheckpointFilter { kind: Some(CheckpointKind::Named), ..CheckpointFilter::default() };
+    pub async fn checkpoints(&self, caller: &Caller) -> Result<Vec<CheckpointInfo>, SessionError> {
+        let owner = Some(word_of(caller.owner()));
+        let filter = CheckpointFilter { kind: Some(CheckpointKind::Named), owner, ..CheckpointFilter::default() };
         let found = self.store()?.list_checkpoints(filter, usize::MAX, None).await.map_err(failed)?;
         Ok(found.into_iter().map(info_of).collect())
     }
@@ -401,10 +413,10 @@ impl Service {
     ///
     /// # Errors
     /// When there is none of that name.
-    pub async fn delete_checkpoint(&self, id: CheckpointId) -> Result<(), SessionError> {
+    pub async fn delete_checkpoint(&self, caller: &Caller, id: CheckpointId) -> Result<(), SessionError> {
         let found = self.store()?.find_checkpoint(id.uuid()).await.map_err(failed)?;
         // What is kept of a session that waits is no client's to remove.
-        if found.is_none_or(|found| found.row.kind != CheckpointKind::Named) {
+        if found.is_none_or(|found| !is_own(&found.row, caller)) {
             return Err(SessionError::NoCheckpoint);
         }
         self.store()?.delete_checkpoint(id.uuid()).await.map_err(failed)?;
@@ -427,12 +439,13 @@ impl Service {
     /// A new session that goes on from a checkpoint.
     pub(super) async fn open_from(&self, id: CheckpointId, asked: SessionAsked) -> Result<SessionInfo, SessionError> {
         let (row, about, bytes) = self.take(id).await?;
-        if row.kind != CheckpointKind::Named {
+        if !is_own(&row, &asked.caller) {
             return Err(SessionError::NoCheckpoint);
         }
+        self.has_fuel(&asked.caller).map_err(ExecuteError::from)?;
         let policy = asked.policy.clone().unwrap_or_else(|| about.policy.clone());
         let policies = self.policies();
-        let pack = policies.pack(&policy)?;
+        let pack = policies.pack(&asked.caller, &policy)?;
         let (own, theirs) = (asked.limits, remembered::asked(&about.limits));
         let limits = AskedLimits {
             fuel: own.fuel.or(theirs.fuel),
@@ -453,20 +466,34 @@ impl Service {
         let session = self.session(&asked, policy, grant.clone())?;
         session.calls.store(about.calls, Ordering::Relaxed);
         let (kept, footprint) = self.load(bytes, grant.limits()).await?;
-        self.enlist(session, kept, footprint).await
+        self.enlist(&asked.caller, session, kept, footprint).await
     }
 
     /// Puts a session back to where it was at a checkpoint.
     ///
     /// # Errors
     /// When there is no such session or checkpoint, or the checkpoint does not fit its limits.
-    pub async fn restore_session(&self, id: SessionId, checkpoint: CheckpointId) -> Result<SessionInfo, SessionError> {
-        self.whole(|me| async move { me.restored(id, checkpoint).await }).await
+    pub async fn restore_session(
+        &self,
+        caller: &Caller,
+        id: SessionId,
+        checkpoint: CheckpointId,
+    ) -> Result<SessionInfo, SessionError> {
+        let caller = caller.clone();
+        self.whole(|me| async move { me.restored(&caller, id, checkpoint).await }).await
     }
 
-    async fn restored(&self, id: SessionId, checkpoint: CheckpointId) -> Result<SessionInfo, SessionError> {
+    async fn restored(
+        &self,
+        caller: &Caller,
+        id: SessionId,
+        checkpoint: CheckpointId,
+    ) -> Result<SessionInfo, SessionError> {
         let session = self.sessions.get(id)?;
-        let (_, about, bytes) = self.take(checkpoint).await?;
+        let (row, about, bytes) = self.take(checkpoint).await?;
+        if !is_own(&row, caller) {
+            return Err(SessionError::NoCheckpoint);
+        }
         // What runs in it would have its session taken away under it.
         self.enter_anyway(&session).await?;
         let mut place = session.place.write().await;
@@ -508,7 +535,9 @@ impl Service {
             let times = *original.times();
             (times.idle, ttl.unwrap_or(times.ttl))
         };
+        let caller = self.keys.caller_of(original.owner).ok_or(SessionError::KeyRevoked)?;
         let asked = SessionAsked {
+            caller,
             ttl: Some(left),
             idle,
             labels: original.labels.clone(),
@@ -532,7 +561,7 @@ impl Service {
         let mut made = Vec::with_capacity(count);
         for (session, kept) in sessions.into_iter().zip(forks) {
             session.calls.store(original.calls.load(Ordering::Relaxed), Ordering::Relaxed);
-            made.push(self.enlist(session, kept, footprint).await?);
+            made.push(self.enlist(&asked.caller, session, kept, footprint).await?);
         }
         Ok(made)
     }

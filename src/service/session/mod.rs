@@ -26,9 +26,10 @@ use jiff::Timestamp;
 use tokio::sync::RwLock;
 use tokio_util::sync::CancellationToken;
 
-use super::Service;
+use super::{ExecuteError, Service};
+use crate::domain::caller::Caller;
 use crate::domain::grant::{AskedLimits, Grant, Limits};
-use crate::domain::ids::{CheckpointId, SessionId};
+use crate::domain::ids::{CheckpointId, KeyId, SessionId};
 use crate::domain::run::File;
 use crate::domain::session::{ContextNumber, Footprint};
 use crate::policy::Refusal;
@@ -74,6 +75,8 @@ pub enum OnExpiry {
 /// What a client asks of a new session.
 #[derive(Clone, Debug, Default)]
 pub struct SessionAsked {
+    /// Whose it is.
+    pub caller: Caller,
     /// Name of the policy; none for that of the checkpoint, or `default`.
     pub policy: Option<String>,
     /// Limits other than the policy's.
@@ -151,6 +154,8 @@ pub enum SessionState {
 /// One session.
 pub struct Session {
     id: SessionId,
+    /// The key whose it is.
+    owner: Option<KeyId>,
     created: Timestamp,
     policy: String,
     grant: Grant,
@@ -178,6 +183,7 @@ pub struct Session {
 /// What a session is, from its beginning to its end.
 struct Nature {
     id: SessionId,
+    owner: Option<KeyId>,
     created: Timestamp,
     policy: String,
     grant: Grant,
@@ -249,13 +255,29 @@ impl Sessions {
         if gone { Err(SessionError::NotFound) } else { Ok(session) }
     }
 
-    fn insert(&self, sessions: impl IntoIterator<Item = Arc<Session>>) -> Result<(), SessionError> {
-        let sessions: Vec<_> = sessions.into_iter().collect();
+    /// One more, if there may be.
+    fn insert(&self, session: Arc<Session>, most_of_owner: Option<u32>) -> Result<(), SessionError> {
         let mut all = self.all();
-        if all.len() + sessions.len() > self.most {
+        self.room(&all, session.owner, most_of_owner)?;
+        all.insert(session.id, session);
+        Ok(())
+    }
+
+    /// Whether there may be one more, of all and of this owner's.
+    fn room(
+        &self,
+        all: &BTreeMap<SessionId, Arc<Session>>,
+        owner: Option<KeyId>,
+        most_of_owner: Option<u32>,
+    ) -> Result<(), SessionError> {
+        if all.len() >= self.most {
             return Err(SessionError::TooMany { allowed: self.most });
         }
-        all.extend(sessions.into_iter().map(|session| (session.id, session)));
+        if let Some(most) = most_of_owner.map(|most| most as usize)
+            && all.values().filter(|session| session.owner == owner).count() >= most
+        {
+            return Err(SessionError::TooMany { allowed: most });
+        }
         Ok(())
     }
 }
@@ -263,9 +285,10 @@ impl Sessions {
 impl Session {
     /// One that has served no call.
     fn new(nature: Nature, times: Times, place: Place) -> Self {
-        let Nature { id, created, policy, grant, labels, on_expiry, auto_resume, template, token } = nature;
+        let Nature { id, owner, created, policy, grant, labels, on_expiry, auto_resume, template, token } = nature;
         Self {
             id,
+            owner,
             created,
             policy,
             grant,
@@ -365,6 +388,10 @@ fn after(time: Timestamp, duration: Duration) -> Timestamp {
     time.checked_add(duration).unwrap_or(Timestamp::MAX)
 }
 
+fn most_sessions(caller: &Caller) -> Option<u32> {
+    caller.key().and_then(|key| key.sessions)
+}
+
 /// A secret nobody guesses.
 fn token() -> Result<String, SessionError> {
     let mut bytes = [0; 24];
@@ -398,7 +425,8 @@ impl Service {
         }
         let policy = asked.policy.clone().unwrap_or_else(|| "default".to_owned());
         let policies = self.policies();
-        let pack = policies.pack(&policy)?;
+        let pack = policies.pack(&asked.caller, &policy)?;
+        self.has_fuel(&asked.caller).map_err(ExecuteError::from)?;
         let grant = pack.ceiling.grant(&asked.limits).map_err(Refusal::from)?;
         if let Some(file) = asked.files.iter().find(|file| !pack.files.upload.is_match(&file.path)) {
             let message = format!("the policy lets no file `{}` in", file.path.chars().take(100).collect::<String>());
@@ -406,14 +434,20 @@ impl Service {
         }
         let session = self.session(&asked, policy, grant.clone())?;
         let kept = self.sandbox.open(&grant, asked.env, asked.files).await?;
-        self.enlist(session, kept, Footprint::default()).await
+        self.enlist(&asked.caller, session, kept, Footprint::default()).await
     }
 
     /// A session in this worker, from now on.
-    async fn enlist(&self, session: Session, kept: Kept, footprint: Footprint) -> Result<SessionInfo, SessionError> {
+    async fn enlist(
+        &self,
+        caller: &Caller,
+        session: Session,
+        kept: Kept,
+        footprint: Footprint,
+    ) -> Result<SessionInfo, SessionError> {
         let session = Arc::new(session);
         *session.place.write().await = Place::Live(kept);
-        if let Err(error) = self.sessions.insert([Arc::clone(&session)]) {
+        if let Err(error) = self.sessions.insert(Arc::clone(&session), most_sessions(caller)) {
             let _ = self.sandbox.close(kept).await;
             return Err(error);
         }
@@ -430,13 +464,15 @@ impl Service {
             }
         }
         // Told before anything is made; `insert` looks again.
-        if self.sessions.all().len() >= self.sessions.most {
-            return Err(SessionError::TooMany { allowed: self.sessions.most });
-        }
+        let owner = asked.caller.owner();
+        self.sessions
+            .room(&self.sessions.all(), owner, most_sessions(&asked.caller))
+            .inspect_err(|_| self.metrics.refused.with_label_values(&["sessions"]).inc())?;
         let now = Timestamp::now();
         let times = Times { expires: after(now, ttl), ttl, idle: asked.idle, last_used: now, paused: false };
         let nature = Nature {
             id: SessionId::generate(),
+            owner,
             created: now,
             policy,
             grant,
@@ -457,12 +493,18 @@ impl Service {
         Ok(self.sessions.get(id)?.info())
     }
 
-    /// At most `limit` sessions, the oldest first, those `after` the one of that name only.
-    pub fn session_list(&self, after: Option<SessionId>, limit: usize) -> Vec<SessionInfo> {
+    /// Whether this session is the caller's own.
+    pub fn is_own_session(&self, caller: &Caller, id: SessionId) -> bool {
+        self.sessions.all().get(&id).is_some_and(|session| session.owner == caller.owner())
+    }
+
+    /// At most `limit` sessions of the caller's own, the oldest first, those `after` the one of that name only.
+    pub fn session_list(&self, caller: &Caller, after: Option<SessionId>, limit: usize) -> Vec<SessionInfo> {
         use std::ops::Bound::{Excluded, Unbounded};
         let all = self.sessions.all();
         let range = all.range((after.map_or(Unbounded, Excluded), Unbounded));
-        range.take(limit).map(|(_, session)| session.info()).collect()
+        let own = range.map(|(_, session)| session).filter(|session| session.owner == caller.owner());
+        own.take(limit).map(|session| session.info()).collect()
     }
 
     /// A session that is told by its name and its token.

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::{Nature, OnExpiry, Place, Session, SessionError, Times};
 use crate::domain::grant::{AskedLimits, Limits};
-use crate::domain::ids::{CheckpointId, SessionId};
+use crate::domain::ids::{CheckpointId, KeyId, SessionId};
 use crate::domain::session::Footprint;
 use crate::service::Service;
 use crate::store::{SessionRow, Store};
@@ -23,6 +23,7 @@ const SAVED_AT_ONCE: usize = 16;
 /// All that is known of a session but its state.
 #[derive(Debug, Serialize, Deserialize)]
 struct Remembered {
+    owner: Option<KeyId>,
     created: i64,
     policy: String,
     limits: Limits,
@@ -57,6 +58,7 @@ impl Session {
     pub(super) fn row(&self, checkpoint: CheckpointId, paused: bool) -> SessionRow {
         let times = *self.times();
         let remembered = Remembered {
+            owner: self.owner,
             created: self.created.as_millisecond(),
             policy: self.policy.clone(),
             limits: *self.grant.limits(),
@@ -99,7 +101,7 @@ impl Service {
             after = Some(last.id);
             for row in rows {
                 let session = self.recalled(&row).map(Arc::new);
-                if session.is_some_and(|session| self.sessions.insert([session]).is_ok()) {
+                if session.is_some_and(|session| self.sessions.insert(session, None).is_ok()) {
                     taken_up += 1;
                 } else {
                     // Its policy is gone or allows less, or it was written by another version.
@@ -116,7 +118,9 @@ impl Service {
     fn recalled(&self, row: &SessionRow) -> Option<Session> {
         let remembered: Remembered = postcard::from_bytes(&row.meta).ok()?;
         let policies = self.policies();
-        let pack = policies.pack(&remembered.policy).ok()?;
+        // One whose key is revoked meanwhile is nobody's.
+        let caller = self.keys.caller_of(remembered.owner)?;
+        let pack = policies.pack(&caller, &remembered.policy).ok()?;
         let grant = pack.ceiling.grant(&asked(&remembered.limits)).ok()?;
         let time = |milliseconds| Timestamp::from_millisecond(milliseconds).ok();
         let times = Times {
@@ -130,6 +134,7 @@ impl Service {
         let place = Place::Stored { checkpoint: row.checkpoint?.into(), paused: remembered.paused };
         let nature = Nature {
             id: SessionId::from(row.id),
+            owner: remembered.owner,
             created: time(remembered.created)?,
             policy: remembered.policy,
             grant,

@@ -27,7 +27,8 @@ impl Service {
     pub async fn session_files(&self, id: SessionId, ask: FileAsk) -> Result<FileAnswer, SessionError> {
         let session = self.sessions.get(id)?;
         let policies = self.policies();
-        let pack = policies.pack(&session.policy)?;
+        let caller = self.keys.caller_of(session.owner).ok_or(SessionError::KeyRevoked)?;
+        let pack = policies.pack(&caller, &session.policy)?;
         if let FileAsk::Write(file) = &ask
             && !pack.files.upload.is_match(file.path.trim_start_matches('/'))
         {

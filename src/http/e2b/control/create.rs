@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode};
+use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::error::{E2bError, Kind};
 use super::super::{E2b, body};
-use super::{check_env, check_size, domain, key, lifetime, sandbox_json};
+use super::{check_env, check_size, domain, lifetime, sandbox_json};
+use crate::domain::caller::Caller;
 use crate::domain::grant::{AskedLimits, Ceiling};
 use crate::domain::ids::CheckpointId;
 use crate::service::{OnExpiry, SessionAsked, SessionError, SessionInfo};
@@ -52,13 +53,17 @@ struct AutoResume {
 }
 
 /// Makes a sandbox.
-pub async fn create(State(e2b): State<E2b>, request: Request) -> Result<(StatusCode, Json<Value>), E2bError> {
+pub async fn create(
+    State(e2b): State<E2b>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Result<(StatusCode, Json<Value>), E2bError> {
     let headers = request.headers().clone();
     let domain = domain(&headers, request.uri());
-    let api_key = key(&headers)?;
-    let again = idempotency_key(&headers)?.map(|again| format!("{api_key} {again}"));
+    let again = idempotency_key(&headers)?
+        .map(|again| format!("{} {again}", caller.owner().map_or_else(String::new, |key| key.to_string())));
     let asked = asked_of(body::json(request).await?)?;
-    let asked = SessionAsked { limits: limits(&e2b)?, ..asked };
+    let asked = SessionAsked { limits: limits(&e2b, &caller)?, caller, ..asked };
     let info = match again {
         None => open(&e2b, asked).await?,
         Some(again) => {
@@ -133,9 +138,9 @@ fn asked_of(new: NewSandbox) -> Result<SessionAsked, E2bError> {
 }
 
 /// What clients of this dialect count with: they set time limits themselves, and end a call by going away.
-fn limits(e2b: &E2b) -> Result<AskedLimits, E2bError> {
+fn limits(e2b: &E2b, caller: &Caller) -> Result<AskedLimits, E2bError> {
     let policies = e2b.shared.service.policies();
-    let pack = policies.pack("default").map_err(SessionError::from)?;
+    let pack = policies.pack(caller, "default").map_err(SessionError::from)?;
     let Ceiling { least, most, .. } = pack.ceiling;
     Ok(AskedLimits {
         fuel: Some(most.fuel),

@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use axum::http::{HeaderName, HeaderValue, Uri};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::super::E2b;
 use super::super::body::parameter;
 use super::super::error::{E2bError, Kind};
-use super::{key, listed_json};
+use super::listed_json;
+use crate::domain::caller::Caller;
 use crate::service::{SessionInfo, SessionState};
 
 /// Of what is on one page at most, and where the client does not say.
@@ -67,15 +68,18 @@ fn metadata_of(text: &str) -> BTreeMap<String, String> {
 }
 
 /// Those that run or are paused, page by page.
-pub async fn list(State(e2b): State<E2b>, headers: HeaderMap, uri: Uri) -> Result<Response, E2bError> {
-    key(&headers)?;
+pub async fn list(
+    State(e2b): State<E2b>,
+    Extension(caller): Extension<Caller>,
+    uri: Uri,
+) -> Result<Response, E2bError> {
     let filter = Filter::of(&uri)?;
     let ascending = match parameter(&uri, "order").as_deref() {
         None | Some("" | "desc") => false,
         Some("asc") => true,
         Some(_) => return Err(E2bError::new(Kind::Bad, "order is asc or desc")),
     };
-    let mut all = e2b.shared.service.session_list(None, usize::MAX);
+    let mut all = e2b.shared.service.session_list(&caller, None, usize::MAX);
     all.retain(|info| filter.lets(info));
     // By the time when they were made: names tell it.
     if !ascending {
@@ -86,10 +90,13 @@ pub async fn list(State(e2b): State<E2b>, headers: HeaderMap, uri: Uri) -> Resul
 }
 
 /// Those that run, all at once.
-pub async fn list_running(State(e2b): State<E2b>, headers: HeaderMap, uri: Uri) -> Result<Json<Vec<Value>>, E2bError> {
-    key(&headers)?;
+pub async fn list_running(
+    State(e2b): State<E2b>,
+    Extension(caller): Extension<Caller>,
+    uri: Uri,
+) -> Result<Json<Vec<Value>>, E2bError> {
     let filter = Filter { paused: Some(false), ..Filter::of(&uri)? };
-    let all = e2b.shared.service.session_list(None, usize::MAX);
+    let all = e2b.shared.service.session_list(&caller, None, usize::MAX);
     Ok(Json(all.iter().rev().filter(|info| filter.lets(info)).map(listed_json).collect()))
 }
 

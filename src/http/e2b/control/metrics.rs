@@ -1,15 +1,14 @@
 //! What sandboxes take.
 
-use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, Uri};
+use axum::http::Uri;
+use axum::{Extension, Json};
 use serde_json::{Map, Value, json};
 
 use super::super::body::parameter;
 use super::super::error::E2bError;
 use super::super::{E2b, time};
-use super::{key, sandbox_id};
-use crate::domain::ids::SessionId;
+use crate::domain::caller::Caller;
 use crate::service::{SessionInfo, SessionState};
 
 /// Sandboxes in one question.
@@ -34,12 +33,11 @@ fn metric(info: &SessionInfo) -> Value {
 /// Of one sandbox, now: no past is kept.
 pub async fn of_one(
     State(e2b): State<E2b>,
+    Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-    headers: HeaderMap,
     uri: Uri,
 ) -> Result<Json<Vec<Value>>, E2bError> {
-    key(&headers)?;
-    let info = e2b.shared.service.measure_session(sandbox_id(&id)?).await?;
+    let info = e2b.shared.service.measure_session(e2b.own(&caller, &id)?).await?;
     let now = jiff::Timestamp::now().as_second();
     let seconds = |name| parameter(&uri, name).and_then(|text| text.parse::<i64>().ok());
     let is_asked_for = seconds("start").is_none_or(|start| start <= now) && seconds("end").is_none_or(|end| end >= now);
@@ -48,10 +46,13 @@ pub async fn of_one(
 }
 
 /// Of several, those that are there.
-pub async fn of_many(State(e2b): State<E2b>, headers: HeaderMap, uri: Uri) -> Result<Json<Value>, E2bError> {
-    key(&headers)?;
+pub async fn of_many(
+    State(e2b): State<E2b>,
+    Extension(caller): Extension<Caller>,
+    uri: Uri,
+) -> Result<Json<Value>, E2bError> {
     let ids = parameter(&uri, "sandbox_ids").unwrap_or_default();
-    let found = ids.split(',').take(MOST).filter_map(SessionId::parse);
+    let found = ids.split(',').take(MOST).filter_map(|id| e2b.own(&caller, id).ok());
     let found = found.filter_map(|id| e2b.shared.service.session_info(id).ok());
     let sandboxes: Map<String, Value> = found.map(|info| (info.id.simple(), metric(&info))).collect();
     Ok(Json(json!({"sandboxes": sandboxes})))

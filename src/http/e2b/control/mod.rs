@@ -12,14 +12,17 @@ pub mod snapshots;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use axum::Json;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::error::{E2bError, Kind};
 use super::{E2b, ENVD_VERSION, body, time};
+use crate::domain::caller::Caller;
 use crate::domain::ids::SessionId;
 use crate::service::{OnExpiry, SessionInfo, SessionState};
 
@@ -28,8 +31,8 @@ const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// What clients read of who serves them.
 const CLIENT: &str = "proofbox";
 
-/// The key of a request, if it can be one. Which keys there are is not known yet; so it is told by its form.
-pub fn key(headers: &HeaderMap) -> Result<&str, E2bError> {
+/// The key of a request, if it has the form of one.
+fn key(headers: &HeaderMap) -> Result<&str, E2bError> {
     let key = headers.get("x-api-key").and_then(|value| value.to_str().ok());
     let is_key = |key: &&str| {
         let digits = key.strip_prefix("e2b_").unwrap_or("");
@@ -40,12 +43,29 @@ pub fn key(headers: &HeaderMap) -> Result<&str, E2bError> {
     })
 }
 
-/// The sandbox that a path names.
-fn sandbox_id(text: &str) -> Result<SessionId, E2bError> {
-    let unknown = || {
-        E2bError::new(Kind::NotFound, format!("Sandbox \"{}\" not found", text.chars().take(100).collect::<String>()))
-    };
-    SessionId::parse(text).ok_or_else(unknown)
+/// Lets who has a key pass. Where requests without one are served any will do, for clients of this dialect have always
+/// one.
+pub async fn authenticate(State(e2b): State<E2b>, mut request: Request, next: Next) -> Response {
+    let caller =
+        key(request.headers()).and_then(|_| e2b.shared.caller(request.headers(), true).map_err(E2bError::from));
+    match caller {
+        Ok(caller) => {
+            request.extensions_mut().insert(caller);
+            next.run(request).await
+        }
+        Err(error) => error.into_response(),
+    }
+}
+
+impl E2b {
+    /// The sandbox that a path names, if it is the caller's own.
+    fn own(&self, caller: &Caller, text: &str) -> Result<SessionId, E2bError> {
+        let id = SessionId::parse(text).filter(|id| self.shared.service.is_own_session(caller, *id));
+        id.ok_or_else(|| {
+            let text: String = text.chars().take(100).collect();
+            E2bError::new(Kind::NotFound, format!("Sandbox \"{text}\" not found"))
+        })
+    }
 }
 
 /// A time to live that was asked for in seconds.
@@ -154,19 +174,22 @@ fn state_word(info: &SessionInfo) -> &'static str {
 /// One sandbox.
 pub async fn show(
     State(e2b): State<E2b>,
+    Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Json<Value>, E2bError> {
-    key(&headers)?;
-    let info = e2b.shared.service.session_info(sandbox_id(&id)?)?;
+    let info = e2b.shared.service.session_info(e2b.own(&caller, &id)?)?;
     Ok(Json(detail_json(&info, &domain(&headers, &uri))))
 }
 
 /// Ends one.
-pub async fn kill(State(e2b): State<E2b>, Path(id): Path<String>, headers: HeaderMap) -> Result<StatusCode, E2bError> {
-    key(&headers)?;
-    let id = sandbox_id(&id)?;
+pub async fn kill(
+    State(e2b): State<E2b>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, E2bError> {
+    let id = e2b.own(&caller, &id)?;
     e2b.shared.service.end_session(id).await?;
     e2b.memory.forget(id);
     Ok(StatusCode::NO_CONTENT)
@@ -180,11 +203,11 @@ struct TimeoutRequest {
 /// Sets the end of one, from now.
 pub async fn set_timeout(
     State(e2b): State<E2b>,
+    Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     request: Request,
 ) -> Result<StatusCode, E2bError> {
-    key(request.headers())?;
-    let id = sandbox_id(&id)?;
+    let id = e2b.own(&caller, &id)?;
     let TimeoutRequest { timeout } = body::json(request).await?;
     e2b.shared.service.keep_session(id, lifetime(timeout)?, false).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -197,9 +220,13 @@ struct RefreshRequest {
 }
 
 /// Lets one live at least that long from now.
-pub async fn refresh(State(e2b): State<E2b>, Path(id): Path<String>, request: Request) -> Result<StatusCode, E2bError> {
-    key(request.headers())?;
-    let id = sandbox_id(&id)?;
+pub async fn refresh(
+    State(e2b): State<E2b>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<StatusCode, E2bError> {
+    let id = e2b.own(&caller, &id)?;
     let RefreshRequest { duration } = body::json(request).await?;
     e2b.shared.service.keep_session(id, lifetime(duration.unwrap_or(15))?, true).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -208,11 +235,10 @@ pub async fn refresh(State(e2b): State<E2b>, Path(id): Path<String>, request: Re
 /// There is no network that could be set up.
 pub async fn network(
     State(e2b): State<E2b>,
+    Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-    headers: HeaderMap,
 ) -> Result<StatusCode, E2bError> {
-    key(&headers)?;
-    e2b.shared.service.session_info(sandbox_id(&id)?)?;
+    e2b.shared.service.session_info(e2b.own(&caller, &id)?)?;
     Err(E2bError::new(Kind::Unimplemented, "sandboxes of this service have no network"))
 }
 

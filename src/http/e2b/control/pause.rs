@@ -1,14 +1,15 @@
 //! Pausing a sandbox, and having it go on.
 
-use axum::Json;
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
+use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::error::{E2bError, Kind};
 use super::super::{E2b, body};
-use super::{domain, key, lifetime, sandbox_id, sandbox_json};
+use super::{domain, lifetime, sandbox_json};
+use crate::domain::caller::Caller;
 use crate::service::SessionError;
 
 #[derive(Deserialize)]
@@ -19,9 +20,13 @@ struct PauseRequest {
 }
 
 /// Pauses one.
-pub async fn pause(State(e2b): State<E2b>, Path(id): Path<String>, request: Request) -> Result<StatusCode, E2bError> {
-    key(request.headers())?;
-    let id = sandbox_id(&id)?;
+pub async fn pause(
+    State(e2b): State<E2b>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<StatusCode, E2bError> {
+    let id = e2b.own(&caller, &id)?;
     let PauseRequest { memory } = body::json(request).await?;
     e2b.shared.service.pause_session(id, memory.unwrap_or(true)).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -39,25 +44,32 @@ struct ConnectRequest {
 /// Finds one; one that is paused goes on. One that runs lives at least as long as is asked.
 pub async fn connect(
     State(e2b): State<E2b>,
+    Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     request: Request,
 ) -> Result<(StatusCode, Json<Value>), E2bError> {
-    go_on(&e2b, &id, request, true).await
+    go_on(&e2b, &caller, &id, request, true).await
 }
 
 /// Has one go on that is paused.
 pub async fn resume(
     State(e2b): State<E2b>,
+    Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     request: Request,
 ) -> Result<(StatusCode, Json<Value>), E2bError> {
-    go_on(&e2b, &id, request, false).await
+    go_on(&e2b, &caller, &id, request, false).await
 }
 
-async fn go_on(e2b: &E2b, id: &str, request: Request, may_run: bool) -> Result<(StatusCode, Json<Value>), E2bError> {
+async fn go_on(
+    e2b: &E2b,
+    caller: &Caller,
+    id: &str,
+    request: Request,
+    may_run: bool,
+) -> Result<(StatusCode, Json<Value>), E2bError> {
     let domain = domain(request.headers(), request.uri());
-    key(request.headers())?;
-    let id = sandbox_id(id)?;
+    let id = e2b.own(caller, id)?;
     let ConnectRequest { timeout, memory } = body::json(request).await?;
     let timeout = timeout.map(lifetime).transpose()?;
     let service = &e2b.shared.service;

@@ -1,9 +1,9 @@
 //! Snapshots, which are checkpoints, and forks.
 
-use axum::Json;
 use axum::extract::{Path, Request, State};
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -11,7 +11,8 @@ use super::super::body::parameter;
 use super::super::error::{E2bError, Kind};
 use super::super::{E2b, body};
 use super::list::{page_of, with_next};
-use super::{domain, key, lifetime, sandbox_id, sandbox_json};
+use super::{domain, lifetime, sandbox_json};
+use crate::domain::caller::Caller;
 use crate::domain::ids::{CheckpointId, SessionId};
 use crate::service::CheckpointInfo;
 
@@ -31,11 +32,11 @@ fn snapshot_json(info: &CheckpointInfo) -> Value {
 /// Keeps the state of a sandbox.
 pub async fn make(
     State(e2b): State<E2b>,
+    Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     request: Request,
 ) -> Result<(StatusCode, Json<Value>), E2bError> {
-    key(request.headers())?;
-    let id = sandbox_id(&id)?;
+    let id = e2b.own(&caller, &id)?;
     let SnapshotRequest { name } = body::json(request).await?;
     let name = name.filter(|name| !name.is_empty());
     if name.as_ref().is_some_and(|name| name.len() > LONGEST_NAME) {
@@ -46,11 +47,14 @@ pub async fn make(
 }
 
 /// Lists them, the newest first.
-pub async fn list(State(e2b): State<E2b>, headers: HeaderMap, uri: Uri) -> Result<Response, E2bError> {
-    key(&headers)?;
+pub async fn list(
+    State(e2b): State<E2b>,
+    Extension(caller): Extension<Caller>,
+    uri: Uri,
+) -> Result<Response, E2bError> {
     let sandbox = parameter(&uri, "sandboxID").filter(|text| !text.is_empty());
     let name = parameter(&uri, "name").filter(|text| !text.is_empty());
-    let mut all = e2b.shared.service.checkpoints().await?;
+    let mut all = e2b.shared.service.checkpoints(&caller).await?;
     if let Some(sandbox) = sandbox {
         let sandbox = SessionId::parse(&sandbox);
         all.retain(|info| sandbox.is_some() && info.session == sandbox);
@@ -66,12 +70,11 @@ pub async fn list(State(e2b): State<E2b>, headers: HeaderMap, uri: Uri) -> Resul
 /// Removes one. There are no other templates that could be removed.
 pub async fn remove(
     State(e2b): State<E2b>,
+    Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-    headers: HeaderMap,
 ) -> Result<StatusCode, E2bError> {
-    key(&headers)?;
     let id = CheckpointId::parse(&id).ok_or_else(|| E2bError::new(Kind::NotFound, "there is no such snapshot"))?;
-    e2b.shared.service.delete_checkpoint(id).await?;
+    e2b.shared.service.delete_checkpoint(&caller, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -86,12 +89,12 @@ struct ForkRequest {
 /// Sandboxes that go on from where this one is: all, or none.
 pub async fn fork(
     State(e2b): State<E2b>,
+    Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     request: Request,
 ) -> Result<(StatusCode, Json<Value>), E2bError> {
     let domain = domain(request.headers(), request.uri());
-    key(request.headers())?;
-    let id = sandbox_id(&id)?;
+    let id = e2b.own(&caller, &id)?;
     let ForkRequest { timeout, count } = body::json(request).await?;
     let timeout = timeout.map(lifetime).transpose()?;
     let forks = e2b.shared.service.fork_session(id, count.unwrap_or(1), timeout).await?;

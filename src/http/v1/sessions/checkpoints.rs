@@ -1,13 +1,14 @@
 //! `/v1/sessions/{id}/checkpoints`, `fork`, `restore`; `/v1/checkpoints`
 
-use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::super::answer::ErrorBody;
-use super::{SessionAnswer, checkpoint_id, duration, session_answer, session_id, time};
+use super::{SessionAnswer, checkpoint_id, duration, own_session, session_answer, time};
+use crate::domain::caller::Caller;
 use crate::http::Shared;
 use crate::http::error::ApiError;
 use crate::http::extract::JsonBody;
@@ -96,20 +97,24 @@ pub struct RestoreRequest {
 ))]
 pub async fn make(
     State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     JsonBody(request): JsonBody<CheckpointRequest>,
 ) -> Result<(StatusCode, Json<CheckpointAnswer>), ApiError> {
     if request.name.as_ref().is_some_and(|name| name.len() > LONGEST_NAME) {
         return Err(ApiError::meaningless("name", format!("it may have {LONGEST_NAME} bytes")));
     }
-    let made = shared.service.checkpoint_session(session_id(&id)?, request.name).await?;
+    let made = shared.service.checkpoint_session(own_session(&shared, &caller, &id)?, request.name).await?;
     Ok((StatusCode::CREATED, Json(made.into())))
 }
 
 /// List checkpoints.
 #[utoipa::path(get, path = "/v1/checkpoints", responses((status = 200, body = CheckpointList)))]
-pub async fn list(State(shared): State<Shared>) -> Result<Json<CheckpointList>, ApiError> {
-    let checkpoints = shared.service.checkpoints().await?.into_iter().map(Into::into).collect();
+pub async fn list(
+    State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<CheckpointList>, ApiError> {
+    let checkpoints = shared.service.checkpoints(&caller).await?.into_iter().map(Into::into).collect();
     Ok(Json(CheckpointList { checkpoints }))
 }
 
@@ -118,9 +123,13 @@ pub async fn list(State(shared): State<Shared>) -> Result<Json<CheckpointList>, 
     (status = 204, description = "It is gone"),
     (status = 404, description = "There is none of this name", body = ErrorBody),
 ))]
-pub async fn remove(State(shared): State<Shared>, Path(id): Path<String>) -> Result<StatusCode, ApiError> {
+pub async fn remove(
+    State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, ApiError> {
     let id = crate::domain::ids::CheckpointId::parse(&id).ok_or_else(ApiError::no_checkpoint)?;
-    shared.service.delete_checkpoint(id).await?;
+    shared.service.delete_checkpoint(&caller, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -131,11 +140,12 @@ pub async fn remove(State(shared): State<Shared>, Path(id): Path<String>) -> Res
 ))]
 pub async fn fork(
     State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     JsonBody(request): JsonBody<ForkRequest>,
 ) -> Result<(StatusCode, Json<ForkAnswer>), ApiError> {
     let ttl = request.ttl_seconds.map(|seconds| duration("ttl_seconds", seconds)).transpose()?;
-    let forks = shared.service.fork_session(session_id(&id)?, request.count, ttl).await?;
+    let forks = shared.service.fork_session(own_session(&shared, &caller, &id)?, request.count, ttl).await?;
     let sessions = forks.into_iter().map(|info| session_answer(info, shared.service.image())).collect();
     Ok((StatusCode::CREATED, Json(ForkAnswer { sessions })))
 }
@@ -148,10 +158,11 @@ pub async fn fork(
 ))]
 pub async fn restore(
     State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     JsonBody(request): JsonBody<RestoreRequest>,
 ) -> Result<Json<SessionAnswer>, ApiError> {
     let checkpoint = checkpoint_id("checkpoint", &request.checkpoint)?;
-    let info = shared.service.restore_session(session_id(&id)?, checkpoint).await?;
+    let info = shared.service.restore_session(&caller, own_session(&shared, &caller, &id)?, checkpoint).await?;
     Ok(Json(session_answer(info, shared.service.image())))
 }

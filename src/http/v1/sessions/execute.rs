@@ -5,11 +5,11 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Json;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use futures_util::{Stream, StreamExt, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json_, json};
@@ -18,7 +18,9 @@ use utoipa::ToSchema;
 
 use super::super::answer::{Answer, ErrorBody, answer_of, raised_answer};
 use super::super::request::{LimitsRequest, ResultRequest, ResultWord, checked_env};
-use super::session_id;
+use super::own_session;
+use crate::domain::caller::Caller;
+use crate::domain::ids::SessionId;
 use crate::domain::run::ResultWanted;
 use crate::domain::session::{CellEvent, DEFAULT_CONTEXT, Display};
 use crate::http::Shared;
@@ -94,11 +96,16 @@ fn display_answer(display: Display) -> DisplayAnswer {
     }
 }
 
-fn call_answer(service: &Service, session: &str, called: CellExecuted, labels: BTreeMap<String, String>) -> CallAnswer {
+fn call_answer(
+    service: &Service,
+    session: SessionId,
+    called: CellExecuted,
+    labels: BTreeMap<String, String>,
+) -> CallAnswer {
     let traceback = called.raised.map(|raised| raised.traceback);
     let answer = answer_of(called.executed, service.image(), labels).with_traceback(traceback);
     CallAnswer {
-        session_id: session.to_owned(),
+        session_id: session.to_string(),
         execution_count: called.number,
         displays: called.displays.into_iter().map(display_answer).collect(),
         interrupted: called.interrupted,
@@ -167,11 +174,12 @@ impl Form {
 )]
 pub async fn execute(
     State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
     Path(session): Path<String>,
     headers: HeaderMap,
     JsonBody(request): JsonBody<CallRequest>,
 ) -> Result<Response, ApiError> {
-    let id = session_id(&session)?;
+    let id = own_session(&shared, &caller, &session)?;
     let (code, code_field) = match (request.code, request.completion) {
         (Some(code), None) => (code, "code"),
         (None, Some(completion)) => (code_of_completion(&completion, None), "completion"),
@@ -208,11 +216,11 @@ pub async fn execute(
     let form = Form::of(&headers);
     if form == Form::Whole {
         let called = shared.service.call_session(id, asked, None).await?;
-        return Ok(Json(call_answer(&shared.service, &session, called, request.labels)).into_response());
+        return Ok(Json(call_answer(&shared.service, id, called, request.labels)).into_response());
     }
     // What can be told by a status is told so.
     shared.service.session_info(id)?;
-    let body = Body::from_stream(told(Arc::clone(&shared.service), session, asked, request.labels, form));
+    let body = Body::from_stream(told(Arc::clone(&shared.service), id, asked, request.labels, form));
     let headers = [(header::CONTENT_TYPE, form.mime()), (header::CACHE_CONTROL, "no-store")];
     Ok((headers, body).into_response())
 }
@@ -220,19 +228,15 @@ pub async fn execute(
 /// What happens, as it happens. Dropping the stream interrupts the call.
 fn told(
     service: Arc<Service>,
-    session: String,
+    id: SessionId,
     asked: CellAsked,
     labels: BTreeMap<String, String>,
     form: Form,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> {
     let (sender, events) = unbounded_channel();
     let call = async move {
-        let id = match session_id(&session) {
-            Ok(id) => id,
-            Err(error) => return form.piece("failed", json!({"error": error.to_json()})),
-        };
         match service.call_session(id, asked, Some(sender)).await {
-            Ok(called) => form.piece("end", json!({"answer": call_answer(&service, &session, called, labels)})),
+            Ok(called) => form.piece("end", json!({"answer": call_answer(&service, id, called, labels)})),
             Err(error) => form.piece("failed", json!({"error": ApiError::from(error).to_json()})),
         }
     };

@@ -2,11 +2,11 @@
 
 use std::convert::Infallible;
 
-use axum::Json;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Query, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use futures_util::{Stream, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -14,7 +14,8 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::super::answer::ErrorBody;
 use super::execute::KEEP_ALIVE;
-use super::session_id;
+use super::own_session;
+use crate::domain::caller::Caller;
 use crate::domain::run::{File, TESTS_DIRECTORY};
 use crate::domain::session::{Entry, FileAnswer, FileAsk};
 use crate::http::Shared;
@@ -118,11 +119,12 @@ struct MoveRequest {
 ))]
 pub async fn file(
     State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
     Path((id, path)): Path<(String, String)>,
     query: Result<Query<FileQuery>, axum::extract::rejection::QueryRejection>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let id = session_id(&id)?;
+    let id = own_session(&shared, &caller, &id)?;
     let Query(query) = query.map_err(|error| ApiError::malformed(None, error.body_text()))?;
     not_the_tests(&path)?;
     let method = request.method().clone();
@@ -211,11 +213,12 @@ async fn read(
 ))]
 pub async fn list(
     State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     query: Result<Query<ListQuery>, axum::extract::rejection::QueryRejection>,
 ) -> Result<Response, ApiError> {
     let Query(query) = query.map_err(|error| ApiError::malformed(None, error.body_text()))?;
-    let id = session_id(&id)?;
+    let id = own_session(&shared, &caller, &id)?;
     let path = query.path.unwrap_or_else(|| ".".to_owned());
     match (query.list, query.watch) {
         (Some(_), None) => {}
@@ -261,6 +264,7 @@ fn changes(watch: Watch) -> impl Stream<Item = Result<Bytes, Infallible>> {
 ))]
 pub async fn change(
     State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     JsonBody(request): JsonBody<FileRequest>,
 ) -> Result<Json<EntryAnswer>, ApiError> {
@@ -275,7 +279,7 @@ pub async fn change(
         }
         _ => return Err(ApiError::malformed(None, "give either `make_directory` or `move`")),
     };
-    match shared.service.session_files(session_id(&id)?, ask).await? {
+    match shared.service.session_files(own_session(&shared, &caller, &id)?, ask).await? {
         FileAnswer::Entry(entry, _) => Ok(Json(entry.into())),
         _ => Err(ApiError::internal()),
     }

@@ -15,12 +15,13 @@ use std::time::Duration;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::routing::{delete, get, post};
-use axum::{Json, Router};
+use axum::{Extension, Json, Router};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::answer::{ErrorBody, LimitsInForce, RuntimeAnswer};
 use super::request::{FileContent, LimitsRequest, candidates_file, checked_env};
+use crate::domain::caller::Caller;
 use crate::domain::ids::{CheckpointId, SessionId};
 use crate::domain::session::DEFAULT_CONTEXT;
 use crate::http::Shared;
@@ -160,9 +161,10 @@ fn time(time: jiff::Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
-/// The session that a path names.
-fn session_id(text: &str) -> Result<SessionId, ApiError> {
-    SessionId::parse(text).ok_or_else(ApiError::no_session)
+/// The session that a path names, if it is the caller's own: of others it is not told that they are there.
+fn own_session(shared: &Shared, caller: &Caller, text: &str) -> Result<SessionId, ApiError> {
+    let id = SessionId::parse(text).ok_or_else(ApiError::no_session)?;
+    if shared.service.is_own_session(caller, id) { Ok(id) } else { Err(ApiError::no_session()) }
 }
 
 fn checkpoint_id(field: &str, text: &str) -> Result<CheckpointId, ApiError> {
@@ -192,6 +194,7 @@ fn duration(field: &str, seconds: f64) -> Result<Duration, ApiError> {
 )]
 pub async fn open(
     State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
     JsonBody(request): JsonBody<SessionRequest>,
 ) -> Result<(StatusCode, Json<SessionAnswer>), ApiError> {
     checked_env(&request.env)?;
@@ -210,6 +213,7 @@ pub async fn open(
         idle: request.idle_seconds.map(|seconds| duration("idle_seconds", seconds)).transpose()?,
         labels: request.labels,
         from_checkpoint,
+        caller,
         ..SessionAsked::default()
     };
     let info = shared.service.open_session(asked).await?;
@@ -220,6 +224,7 @@ pub async fn open(
 #[utoipa::path(get, path = "/v1/sessions", params(Page), responses((status = 200, body = SessionList)))]
 pub async fn list(
     State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
     page: Result<Query<Page>, axum::extract::rejection::QueryRejection>,
 ) -> Result<Json<SessionList>, ApiError> {
     let Query(page) = page.map_err(|error| ApiError::malformed(None, error.body_text()))?;
@@ -232,7 +237,7 @@ pub async fn list(
         .as_deref()
         .map(|next| SessionId::parse(next).ok_or_else(|| ApiError::meaningless("next", "this is no `next` of a page")));
     let after = after.transpose()?;
-    let mut infos = shared.service.session_list(after, limit + 1);
+    let mut infos = shared.service.session_list(&caller, after, limit + 1);
     let next = (infos.len() > limit).then(|| infos[limit - 1].id.to_string());
     infos.truncate(limit);
     let sessions = infos.into_iter().map(|info| session_answer(info, shared.service.image())).collect();
@@ -244,8 +249,12 @@ pub async fn list(
     (status = 200, body = SessionAnswer),
     (status = 404, description = "There is none of this name", body = ErrorBody),
 ))]
-pub async fn show(State(shared): State<Shared>, Path(id): Path<String>) -> Result<Json<SessionAnswer>, ApiError> {
-    let info = shared.service.session_info(session_id(&id)?)?;
+pub async fn show(
+    State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Json<SessionAnswer>, ApiError> {
+    let info = shared.service.session_info(own_session(&shared, &caller, &id)?)?;
     Ok(Json(session_answer(info, shared.service.image())))
 }
 
@@ -256,11 +265,12 @@ pub async fn show(State(shared): State<Shared>, Path(id): Path<String>) -> Resul
 ))]
 pub async fn change(
     State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     JsonBody(request): JsonBody<SessionChange>,
 ) -> Result<Json<SessionAnswer>, ApiError> {
     let ttl = duration("ttl_seconds", request.ttl_seconds)?;
-    let info = shared.service.keep_session(session_id(&id)?, ttl, false).await?;
+    let info = shared.service.keep_session(own_session(&shared, &caller, &id)?, ttl, false).await?;
     Ok(Json(session_answer(info, shared.service.image())))
 }
 
@@ -269,8 +279,12 @@ pub async fn change(
     (status = 204, description = "It is gone"),
     (status = 404, description = "There is none of this name", body = ErrorBody),
 ))]
-pub async fn end(State(shared): State<Shared>, Path(id): Path<String>) -> Result<StatusCode, ApiError> {
-    shared.service.end_session(session_id(&id)?).await?;
+pub async fn end(
+    State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, ApiError> {
+    shared.service.end_session(own_session(&shared, &caller, &id)?).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -288,9 +302,10 @@ pub struct InterruptAnswer {
 ))]
 pub async fn interrupt(
     State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<InterruptAnswer>, ApiError> {
-    let interrupted = shared.service.interrupt_session(session_id(&id)?, DEFAULT_CONTEXT).await?;
+    let interrupted = shared.service.interrupt_session(own_session(&shared, &caller, &id)?, DEFAULT_CONTEXT).await?;
     Ok(Json(InterruptAnswer { interrupted }))
 }
 
@@ -299,8 +314,12 @@ pub async fn interrupt(
     (status = 200, body = SessionAnswer),
     (status = 404, description = "There is none of this name", body = ErrorBody),
 ))]
-pub async fn restart(State(shared): State<Shared>, Path(id): Path<String>) -> Result<Json<SessionAnswer>, ApiError> {
-    let id = session_id(&id)?;
+pub async fn restart(
+    State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Json<SessionAnswer>, ApiError> {
+    let id = own_session(&shared, &caller, &id)?;
     shared.service.restart_context(id, DEFAULT_CONTEXT).await?;
     Ok(Json(session_answer(shared.service.session_info(id)?, shared.service.image())))
 }

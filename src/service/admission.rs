@@ -1,0 +1,518 @@
+//! Who runs next: places for runs, and a queue before them that is fair between keys, and between what somebody waits
+//! for and what is done in the background.
+//!
+//! Each key has a lane. A place that is free goes to the lane that holds the fewest (max-min fairness), of those to the
+//! one that has had the least time in places; within a lane to what somebody waits for, and every fourth time to what
+//! nobody does. The last eighth of the places is for lanes that hold little: whoever comes finds one, however many long
+//! runs another has begun. The queue is bounded in length and in time: who would wait longer than is granted hears so at
+//! once, with the time after which there should be room.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use crate::domain::caller::{Caller, Urgency};
+use crate::domain::ids::KeyId;
+
+/// The queue is full, or would take too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("all places are taken and the queue is full; try again in {} s", retry_after.as_secs())]
+pub struct Busy {
+    /// When it is worth trying again: whole seconds.
+    pub retry_after: Duration,
+}
+
+/// Of each lane's places, every so many go to what nobody waits for, if there is any.
+const BATCH_TURN: u32 = 4;
+/// The part of all places that is for lanes that hold little.
+const RESERVED: usize = 8;
+/// What a run is taken to need in a place before anything is known.
+const FIRST_GUESS: Duration = Duration::from_millis(5);
+/// How much of a new measurement goes into the mean.
+const SMOOTHING: f64 = 1.0 / 32.0;
+/// The longest time that anybody is sent away for.
+const LONGEST_RETRY: Duration = Duration::from_secs(60);
+
+/// How much may run and wait.
+#[derive(Clone, Copy, Debug)]
+pub struct AdmissionSettings {
+    /// Runs at once.
+    pub places: usize,
+    /// Submissions that may wait; those in the background are not counted.
+    pub most_queued: usize,
+    /// How long a submission may wait.
+    pub patience: Duration,
+}
+
+/// Places for runs, and the queue before them.
+pub struct Admission {
+    settings: AdmissionSettings,
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    free: usize,
+    places: usize,
+    lanes: HashMap<Option<KeyId>, Lane>,
+    /// Waiting, by urgency.
+    interactive: usize,
+    batch: usize,
+    next: u64,
+    /// The mean time between two places that become free while somebody waits.
+    interval: Duration,
+    freed: Option<Instant>,
+}
+
+/// What one key runs and has waiting.
+#[derive(Default)]
+struct Lane {
+    running: usize,
+    /// Places that it may hold at once.
+    most: Option<usize>,
+    /// Time in places, of all runs that have ended; what the lane that had least had when this one came counts as had.
+    had: Duration,
+    interactive: VecDeque<Waiter>,
+    batch: VecDeque<Waiter>,
+    /// Places given to what somebody waits for, since one was given to what nobody does.
+    turns: u32,
+}
+
+struct Waiter {
+    number: u64,
+    wake: oneshot::Sender<()>,
+}
+
+impl Lane {
+    fn waits(&self) -> bool {
+        !(self.interactive.is_empty() && self.batch.is_empty())
+    }
+
+    fn may_run(&self, state_free: usize, places: usize) -> bool {
+        let reserved = places / RESERVED;
+        self.most.is_none_or(|most| self.running < most) && (state_free > reserved || self.running < reserved.max(1))
+    }
+
+    /// Whose turn it is.
+    fn take(&mut self) -> Option<(Waiter, Urgency)> {
+        let batch = self.interactive.is_empty() || (self.turns + 1 >= BATCH_TURN && !self.batch.is_empty());
+        if batch {
+            self.turns = 0;
+            return self.batch.pop_front().map(|waiter| (waiter, Urgency::Batch));
+        }
+        self.turns += 1;
+        self.interactive.pop_front().map(|waiter| (waiter, Urgency::Interactive))
+    }
+}
+
+impl State {
+    /// Gives free places to whoever is next.
+    fn dispatch(&mut self) {
+        while self.free > 0 {
+            let (free, places) = (self.free, self.places);
+            let next = self
+                .lanes
+                .values_mut()
+                .filter(|lane| lane.waits() && lane.may_run(free, places))
+                .min_by_key(|lane| (lane.running, lane.had));
+            let Some(lane) = next else { return };
+            let Some((waiter, urgency)) = lane.take() else { return };
+            match urgency {
+                Urgency::Interactive => self.interactive -= 1,
+                Urgency::Batch => self.batch -= 1,
+            }
+            // Who has gone leaves the place to the next.
+            if waiter.wake.send(()).is_ok() {
+                lane.running += 1;
+                self.free -= 1;
+            }
+        }
+    }
+
+    fn lane(&mut self, caller: &Caller) -> &mut Lane {
+        let owner = caller.owner();
+        let least = self.lanes.values().map(|lane| lane.had).min().unwrap_or_default();
+        let lane = self.lanes.entry(owner).or_insert_with(|| Lane { had: least, ..Lane::default() });
+        lane.most = caller.key().and_then(|key| key.concurrency).map(|most| most as usize);
+        lane
+    }
+
+    /// What no longer runs or waits is forgotten.
+    fn tidy(&mut self, owner: Option<KeyId>) {
+        if self.lanes.get(&owner).is_some_and(|lane| lane.running == 0 && !lane.waits()) {
+            self.lanes.remove(&owner);
+        }
+    }
+
+    /// How long one that came now would wait: those before it in its own lane, and as many of each other lane.
+    fn expected_wait(&self, owner: Option<KeyId>) -> Duration {
+        let own = self.lanes.get(&owner).map_or(0, |lane| lane.interactive.len() + 1);
+        let others = self.lanes.iter().filter(|(other, _)| **other != owner);
+        let before: usize = others.map(|(_, lane)| lane.interactive.len().min(own)).sum::<usize>() + own;
+        self.interval.saturating_mul(u32::try_from(before).unwrap_or(u32::MAX))
+    }
+
+    fn note_freed(&mut self) {
+        let now = Instant::now();
+        let waits = self.interactive + self.batch > 0;
+        if let (Some(before), true) = (self.freed, waits) {
+            let measured = now.duration_since(before).as_secs_f64();
+            let mean = self.interval.as_secs_f64();
+            self.interval = Duration::from_secs_f64(mean + (measured - mean) * SMOOTHING);
+        }
+        // Only between two that became free while somebody waited is the time a measure of what can be done.
+        self.freed = waits.then_some(now);
+    }
+}
+
+impl Admission {
+    /// Nothing runs yet.
+    pub fn new(settings: AdmissionSettings) -> Self {
+        let state = State {
+            free: settings.places,
+            places: settings.places,
+            lanes: HashMap::new(),
+            interactive: 0,
+            batch: 0,
+            next: 0,
+            interval: FIRST_GUESS / u32::try_from(settings.places).unwrap_or(u32::MAX).max(1),
+            freed: None,
+        };
+        Self { settings, state: Arc::new(Mutex::new(state)) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    /// Submissions that wait now: those that somebody waits for, and others.
+    pub fn queued(&self) -> (usize, usize) {
+        let state = self.state();
+        (state.interactive, state.batch)
+    }
+
+    /// Runs at once.
+    pub fn places(&self) -> usize {
+        self.settings.places
+    }
+
+    /// Whether one that came now would be sent away; then nothing of it need be read.
+    ///
+    /// # Errors
+    /// When it would.
+    pub fn has_room(&self, caller: &Caller) -> Result<(), Busy> {
+        let state = self.state();
+        if state.free > 0 && state.interactive == 0 { Ok(()) } else { self.room_to_wait(&state, caller.owner()) }
+    }
+
+    fn room_to_wait(&self, state: &State, owner: Option<KeyId>) -> Result<(), Busy> {
+        let expected = state.expected_wait(owner);
+        if state.interactive < self.settings.most_queued && expected <= self.settings.patience {
+            return Ok(());
+        }
+        Err(busy(expected / 2))
+    }
+
+    /// A place, at once or after waiting in the queue. It is given back when it is dropped.
+    ///
+    /// # Errors
+    /// When it would take too long or has taken too long; never where it is not urgent.
+    pub async fn enter(&self, caller: &Caller, urgency: Urgency) -> Result<Place, Busy> {
+        let owner = caller.owner();
+        let (number, granted) = {
+            let mut state = self.state();
+            let (free, places) = (state.free, state.places);
+            let lane = state.lane(caller);
+            if free > 0 && !lane.waits() && lane.may_run(free, places) {
+                lane.running += 1;
+                state.free -= 1;
+                return Ok(self.place(owner));
+            }
+            if urgency == Urgency::Interactive
+                && let Err(busy) = self.room_to_wait(&state, owner)
+            {
+                state.tidy(owner);
+                return Err(busy);
+            }
+            let (wake, granted) = oneshot::channel();
+            let number = state.next;
+            state.next += 1;
+            let lane = state.lane(caller);
+            let waiter = Waiter { number, wake };
+            match urgency {
+                Urgency::Interactive => {
+                    lane.interactive.push_back(waiter);
+                    state.interactive += 1;
+                }
+                Urgency::Batch => {
+                    lane.batch.push_back(waiter);
+                    state.batch += 1;
+                }
+            }
+            (number, granted)
+        };
+        let mut waiting = Waiting { admission: self, owner, number, granted: Some(granted) };
+        let granted = waiting.granted.as_mut().expect("it waits");
+        let done = match urgency {
+            Urgency::Interactive => tokio::time::timeout(self.settings.patience, granted).await.is_ok(),
+            Urgency::Batch => granted.await.is_ok(),
+        };
+        if done {
+            waiting.granted = None;
+            return Ok(self.place(owner));
+        }
+        let expected = self.state().expected_wait(owner);
+        Err(busy(expected / 2))
+    }
+
+    fn place(&self, owner: Option<KeyId>) -> Place {
+        Place { state: Arc::clone(&self.state), owner, since: Instant::now() }
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn busy(after: Duration) -> Busy {
+    let seconds = after.as_secs_f64().ceil().clamp(1.0, LONGEST_RETRY.as_secs_f64());
+    Busy { retry_after: Duration::from_secs_f64(seconds) }
+}
+
+/// A place for one run, given back on drop.
+pub struct Place {
+    state: Arc<Mutex<State>>,
+    owner: Option<KeyId>,
+    since: Instant,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut state = lock(&self.state);
+        state.note_freed();
+        give_back(&mut state, self.owner, self.since.elapsed());
+    }
+}
+
+fn give_back(state: &mut State, owner: Option<KeyId>, held: Duration) {
+    state.free += 1;
+    if let Some(lane) = state.lanes.get_mut(&owner) {
+        lane.running -= 1;
+        lane.had += held;
+    }
+    state.dispatch();
+    state.tidy(owner);
+}
+
+/// Somebody waits for a place. When they go, so does their part in the queue, or the place that they were given.
+struct Waiting<'a> {
+    admission: &'a Admission,
+    owner: Option<KeyId>,
+    number: u64,
+    /// None once the place is theirs.
+    granted: Option<oneshot::Receiver<()>>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let Some(mut granted) = self.granted.take() else { return };
+        let mut state = self.admission.state();
+        if granted.try_recv().is_ok() {
+            return give_back(&mut state, self.owner, Duration::ZERO);
+        }
+        if let Some(lane) = state.lanes.get_mut(&self.owner) {
+            let before = (lane.interactive.len(), lane.batch.len());
+            lane.interactive.retain(|waiter| waiter.number != self.number);
+            lane.batch.retain(|waiter| waiter.number != self.number);
+            let gone = (before.0 - lane.interactive.len(), before.1 - lane.batch.len());
+            state.interactive -= gone.0;
+            state.batch -= gone.1;
+        }
+        state.tidy(self.owner);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::caller::Key;
+
+    fn admission(places: usize, most_queued: usize) -> Arc<Admission> {
+        let patience = Duration::from_secs(5);
+        Arc::new(Admission::new(AdmissionSettings { places, most_queued, patience }))
+    }
+
+    fn caller(number: u128, concurrency: Option<u32>) -> Caller {
+        Caller::of(Arc::new(Key {
+            id: uuid::Uuid::from_u128(number).into(),
+            name: number.to_string(),
+            policies: None,
+            requests_per_minute: None,
+            concurrency,
+            sessions: None,
+            fuel_per_day: None,
+        }))
+    }
+
+    /// Enters in a task of its own, which has begun to wait when this returns, and tells of its turn.
+    async fn waiter(
+        admission: &Arc<Admission>,
+        caller: &Caller,
+        urgency: Urgency,
+        turns: &tokio::sync::mpsc::UnboundedSender<(&'static str, Place)>,
+        name: &'static str,
+    ) {
+        let (admission, caller, turns) = (Arc::clone(admission), caller.clone(), turns.clone());
+        tokio::spawn(async move {
+            let place = admission.enter(&caller, urgency).await.expect("it waits for its turn");
+            let _ = turns.send((name, place));
+        });
+        tokio::task::yield_now().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_full_queue_refuses_at_once() {
+        let admission = admission(1, 0);
+        let nobody = Caller::keyless();
+        let first = admission.enter(&nobody, Urgency::Interactive).await.expect("there is a place");
+        let refused = admission.enter(&nobody, Urgency::Interactive).await.err().expect("there is none");
+        assert_eq!(refused.retry_after, Duration::from_secs(1));
+        assert!(admission.has_room(&nobody).is_err());
+        drop(first);
+        assert!(admission.has_room(&nobody).is_ok());
+        assert!(admission.enter(&nobody, Urgency::Interactive).await.is_ok());
+        assert_eq!(admission.queued(), (0, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_longer_than_is_granted_but_who_has_time() {
+        let admission = admission(1, 10);
+        let nobody = Caller::keyless();
+        let (turns, mut turn) = tokio::sync::mpsc::unbounded_channel();
+        let first = admission.enter(&nobody, Urgency::Interactive).await.expect("there is a place");
+        waiter(&admission, &nobody, Urgency::Batch, &turns, "batch").await;
+        let began = Instant::now();
+        assert!(admission.enter(&nobody, Urgency::Interactive).await.is_err());
+        assert_eq!(began.elapsed(), Duration::from_secs(5));
+        assert_eq!(admission.queued(), (0, 1));
+        drop(first);
+        assert_eq!(turn.recv().await.expect("its turn comes").0, "batch");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn keys_take_turns_however_much_one_has_waiting() {
+        let admission = admission(1, 100);
+        let (greedy, modest) = (caller(1, None), caller(2, None));
+        let (turns, mut turn) = tokio::sync::mpsc::unbounded_channel();
+        let first = admission.enter(&greedy, Urgency::Interactive).await.expect("there is a place");
+        for _ in 0..20 {
+            waiter(&admission, &greedy, Urgency::Interactive, &turns, "greedy").await;
+        }
+        waiter(&admission, &modest, Urgency::Interactive, &turns, "modest").await;
+        tokio::time::advance(Duration::from_millis(10)).await;
+        drop(first);
+        assert_eq!(turn.recv().await.expect("a turn").0, "modest", "it has had nothing yet");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_key_never_holds_all_places() {
+        let admission = admission(16, 100);
+        let (greedy, modest) = (caller(1, None), caller(2, None));
+        let (turns, mut turn) = tokio::sync::mpsc::unbounded_channel();
+        for _ in 0..16 {
+            waiter(&admission, &greedy, Urgency::Interactive, &turns, "greedy").await;
+        }
+        let mut held = Vec::new();
+        while let Ok(turn) = turn.try_recv() {
+            held.push(turn);
+        }
+        assert_eq!(held.len(), 14);
+        assert!(tokio::time::timeout(Duration::ZERO, admission.enter(&modest, Urgency::Interactive)).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_runs_no_more_than_it_may_at_once() {
+        let admission = admission(16, 100);
+        let key = caller(1, Some(2));
+        let (turns, mut turn) = tokio::sync::mpsc::unbounded_channel();
+        for _ in 0..5 {
+            waiter(&admission, &key, Urgency::Interactive, &turns, "its").await;
+        }
+        let mut held: Vec<_> = std::iter::from_fn(|| turn.try_recv().ok()).collect();
+        assert_eq!((held.len(), admission.queued()), (2, (3, 0)));
+        held.pop();
+        tokio::task::yield_now().await;
+        assert_eq!(admission.queued(), (2, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_nobody_waits_for_has_every_fourth_turn() {
+        let admission = admission(1, 100);
+        let nobody = Caller::keyless();
+        let (turns, mut turn) = tokio::sync::mpsc::unbounded_channel();
+        let first = admission.enter(&nobody, Urgency::Interactive).await.expect("there is a place");
+        for _ in 0..6 {
+            waiter(&admission, &nobody, Urgency::Batch, &turns, "batch").await;
+            waiter(&admission, &nobody, Urgency::Interactive, &turns, "interactive").await;
+        }
+        drop(first);
+        let mut order = Vec::new();
+        for _ in 0..8 {
+            let (name, place) = turn.recv().await.expect("a turn");
+            order.push(name);
+            drop(place);
+        }
+        let batch: Vec<usize> =
+            order.iter().enumerate().filter(|(_, name)| **name == "batch").map(|(at, _)| at).collect();
+        assert_eq!(batch, [3, 7], "{order:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_goes_away_leaves_nothing_behind() {
+        let admission = admission(1, 100);
+        let nobody = Caller::keyless();
+        let first = admission.enter(&nobody, Urgency::Interactive).await.expect("there is a place");
+        let waits = admission.enter(&nobody, Urgency::Interactive);
+        assert!(tokio::time::timeout(Duration::from_millis(1), waits).await.is_err());
+        assert_eq!(admission.queued(), (0, 0));
+        // Given the place, and gone before it knew.
+        let mut waits = Box::pin(admission.enter(&nobody, Urgency::Interactive));
+        assert!(futures_util::poll!(waits.as_mut()).is_pending());
+        drop(first);
+        drop(waits);
+        assert!(tokio::time::timeout(Duration::ZERO, admission.enter(&nobody, Urgency::Interactive)).await.is_ok());
+        assert!(admission.state().lanes.len() <= 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_to_come_back_is_how_long_the_queue_takes() {
+        let admission = admission(1, 40);
+        let nobody = Caller::keyless();
+        let (turns, mut turn) = tokio::sync::mpsc::unbounded_channel();
+        let first = admission.enter(&nobody, Urgency::Interactive).await.expect("there is a place");
+        for _ in 0..40 {
+            waiter(&admission, &nobody, Urgency::Batch, &turns, "it").await;
+        }
+        drop(first);
+        // Each takes 300 ms: after a while that is known.
+        for _ in 0..39 {
+            let (_, place) = turn.recv().await.expect("a turn");
+            tokio::time::advance(Duration::from_millis(300)).await;
+            drop(place);
+        }
+        let interval = admission.state().interval;
+        assert!(interval > Duration::from_millis(150), "{interval:?}");
+        let _held = admission.enter(&nobody, Urgency::Interactive).await.expect("a turn");
+        let mut waiting = 0;
+        while admission.has_room(&nobody).is_ok() {
+            waiter(&admission, &nobody, Urgency::Interactive, &turns, "it").await;
+            waiting += 1;
+        }
+        let allowed = Duration::from_secs(5).div_duration_f64(interval);
+        assert!((f64::from(waiting) - allowed).abs() <= 1.0, "{waiting} may wait, {allowed} have time");
+        let refused = admission.has_room(&nobody).expect_err("there is no time");
+        assert_eq!(refused.retry_after, Duration::from_secs(3), "half the queue");
+    }
+}
