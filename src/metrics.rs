@@ -30,7 +30,7 @@ pub struct Metrics {
     pub instances_live: IntGauge,
     /// Submissions waiting for a place.
     pub queue_length: IntGauge,
-    /// Requests that were sent away, by reason: busy, rate, fuel, sessions, connections.
+    /// Requests that were sent away, by reason: busy, rate, fuel, sessions.
     pub refused: IntCounterVec,
     /// Workers that were replaced.
     pub worker_restarts: IntCounter,
@@ -64,6 +64,15 @@ impl Metrics {
         let histogram = |name: &str, help: &str| {
             register(&registry, Histogram::with_opts(HistogramOpts::new(name, help).buckets(DURATIONS.to_vec())))
         };
+        let refused = counters(
+            "proofbox_refused_total",
+            "Requests that were sent away, by reason: busy, rate, fuel, sessions.",
+            &["reason"],
+        );
+        // A rate wants a first value to begin from.
+        for reason in ["busy", "rate", "fuel", "sessions"] {
+            refused.with_label_values(&[reason]);
+        }
         Self {
             runs: counters("proofbox_runs_total", "Guest runs by stderr_class.", &["stderr_class"]),
             requests: counters(
@@ -79,11 +88,7 @@ impl Metrics {
             connections: gauge("proofbox_connections", "Connections open."),
             instances_live: gauge("proofbox_instances_live", "Interpreters alive."),
             queue_length: gauge("proofbox_queue_length", "Submissions waiting for a place."),
-            refused: counters(
-                "proofbox_refused_total",
-                "Requests that were sent away, by reason: busy, rate, fuel, sessions, connections.",
-                &["reason"],
-            ),
+            refused,
             scans: counters(
                 "proofbox_scans_total",
                 "Snippets that the policy gate looked at, by policy and decision.",

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use futures_util::future::Either;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
@@ -28,7 +29,8 @@ pub struct ConnectionBounds {
     pub patience: Duration,
 }
 
-/// Serves HTTP/1.1 until `shutdown` is done, and then what is under way to its end.
+/// Serves HTTP/1.1 until `shutdown` is done, and then what is under way to its end. Meanwhile whoever comes is still
+/// answered, one exchange a connection: `router` sends them away.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
@@ -36,49 +38,76 @@ pub async fn serve(
     open: IntGauge,
     shutdown: impl Future<Output = ()>,
 ) {
-    let places = Arc::new(Semaphore::new(bounds.most));
-    let graceful = GracefulShutdown::new();
+    let door = Door { places: Arc::new(Semaphore::new(bounds.most)), listener, router, bounds, open };
+    let under_way = GracefulShutdown::new();
     let mut shutdown = std::pin::pin!(shutdown);
     loop {
-        let (stream, place) = tokio::select! {
-            accepted = accept(&listener, &places) => accepted,
+        tokio::select! {
+            (stream, place) = door.accept() => drop(tokio::spawn(door.exchange(stream, place, Some(&under_way)))),
             () = &mut shutdown => break,
-        };
+        }
+    }
+    let mut ended = std::pin::pin!(under_way.shutdown());
+    loop {
+        tokio::select! {
+            (stream, place) = door.accept() => drop(tokio::spawn(door.exchange(stream, place, None))),
+            () = &mut ended => return,
+        }
+    }
+}
+
+struct Door {
+    listener: TcpListener,
+    places: Arc<Semaphore>,
+    router: Router,
+    bounds: ConnectionBounds,
+    open: IntGauge,
+}
+
+impl Door {
+    /// One connection, to its end; to that of its first exchange, where nobody waits for it.
+    fn exchange(
+        &self,
+        stream: TcpStream,
+        place: OwnedSemaphorePermit,
+        under_way: Option<&GracefulShutdown>,
+    ) -> impl Future<Output = ()> + Send + use<> {
         let mut stream = TimeoutStream::new(stream);
-        stream.set_write_timeout(Some(bounds.patience));
-        let service = TowerToHyperService::new(router.clone());
+        stream.set_write_timeout(Some(self.bounds.patience));
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(bounds.patience)
+            .header_read_timeout(self.bounds.patience)
             .max_buf_size(HEAD_BYTES)
-            .serve_connection(TokioIo::new(Box::pin(stream)), service);
-        let connection = graceful.watch(connection);
-        let open = open.clone();
-        tokio::spawn(async move {
+            .keep_alive(under_way.is_some())
+            .serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(self.router.clone()));
+        let connection = match under_way {
+            Some(under_way) => Either::Left(under_way.watch(connection)),
+            None => Either::Right(connection),
+        };
+        let open = self.open.clone();
+        async move {
             open.inc();
             // However it ends, it is the client's affair: what we fail at is answered, and logged there.
             let _ = connection.await;
             open.dec();
             drop(place);
-        });
+        }
     }
-    drop(listener);
-    graceful.shutdown().await;
-}
 
-async fn accept(listener: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, OwnedSemaphorePermit) {
-    let place = Arc::clone(places).acquire_owned().await.expect("the semaphore is never closed");
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                // Answers that come in pieces are not held back until the piece before has been acknowledged.
-                let _ = stream.set_nodelay(true);
-                return (stream, place);
-            }
-            Err(error) if is_of_one_connection(error.kind()) => {}
-            Err(error) => {
-                tracing::error!(%error, "no connection can be accepted now");
-                tokio::time::sleep(BREATHER).await;
+    async fn accept(&self) -> (TcpStream, OwnedSemaphorePermit) {
+        let place = Arc::clone(&self.places).acquire_owned().await.expect("the semaphore is never closed");
+        loop {
+            match self.listener.accept().await {
+                Ok((stream, _)) => {
+                    // Answers that come in pieces are not held back until the piece before has been acknowledged.
+                    let _ = stream.set_nodelay(true);
+                    return (stream, place);
+                }
+                Err(error) if is_of_one_connection(error.kind()) => {}
+                Err(error) => {
+                    tracing::error!(%error, "no connection can be accepted now");
+                    tokio::time::sleep(BREATHER).await;
+                }
             }
         }
     }

@@ -17,7 +17,7 @@ use super::files::{
 };
 use super::image::Image;
 use super::limiter::MemoryLimiter;
-use super::metered::{Stopwatch, Times, metered};
+use super::metered::{Core, Stopwatch, Times, metered};
 use super::preview1;
 use super::refusals;
 use super::report::Reporter;
@@ -68,6 +68,8 @@ pub struct Interpreters {
     live: Arc<AtomicUsize>,
     /// Places for interpreters that are kept: all others are for runs, which must never find them taken.
     kept: Arc<Semaphore>,
+    /// How guests share this process's core.
+    pub(super) core: Core,
     /// What checkpoints are compared with; made when the first one is.
     pub(super) pristine: OnceCell<Pristine>,
 }
@@ -107,7 +109,15 @@ impl Interpreters {
         let pre = linker(&engine)?.instantiate_pre(&module)?;
         let memory = module.get_export("memory").and_then(|export| export.memory().map(wasmtime::MemoryType::minimum));
         let initial_memory_bytes = memory.unwrap_or(0) * 65_536;
-        Ok(Self { engine, pre, initial_memory_bytes, live: Arc::default(), kept, pristine: OnceCell::new() })
+        Ok(Self {
+            engine,
+            pre,
+            initial_memory_bytes,
+            live: Arc::default(),
+            kept,
+            core: Core::default(),
+            pristine: OnceCell::new(),
+        })
     }
 
     /// Size of the linear memory that every interpreter starts with.
@@ -190,7 +200,7 @@ impl Interpreters {
         let (mut store, instance) = self.instantiate(state, limits.fuel).await?;
         let start = began.elapsed();
 
-        let (returned, times) = metered(call(&mut store, instance, &request), stopwatch, limits.wall).await;
+        let (returned, times) = metered(call(&mut store, instance, &request), stopwatch, limits.wall, &self.core).await;
 
         let fuel = limits.fuel - store.get_fuel().unwrap_or(0).min(limits.fuel);
         if !matches!(returned, Some(Ok(_))) {

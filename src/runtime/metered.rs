@@ -1,15 +1,92 @@
 //! How long a guest ran, slept, and waited for a core; and its wall limit.
 //!
+//! Guests of one worker take turns of about a millisecond. Those that have run for long take turns among themselves, one
+//! at a time, and leave most of the core to others where there are such: however many of them there are, whoever comes is
+//! slowed down by a quarter. (A multilevel feedback queue of two levels: Corbató, Daggett, Daley, "An experimental
+//! time-sharing system", 1962.)
+//!
 //! The limit counts CPU time and sleep. Time in which the guest was ready but something else had the core is not its
 //! fault and does not count, so that a verdict does not depend on load.
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Sleep;
+use tokio_util::sync::PollSemaphore;
+
+/// A guest that has had a core for so long is one that runs for long.
+const LONG: Duration = Duration::from_millis(25);
+/// While others want the core, those that run for long leave it to them for so many times as long as they had it.
+const LEFT_TO_OTHERS: u32 = 3;
+
+/// How the guests of one worker share its core.
+#[derive(Clone, Debug)]
+pub struct Core(Arc<CoreState>);
+
+#[derive(Debug)]
+struct CoreState {
+    /// The turn of those that run for long: one at a time has it.
+    long_turn: Arc<Semaphore>,
+    /// Guests that do not, and want the core now.
+    short: AtomicUsize,
+    began: Instant,
+    /// When the next of those that run for long may go on while others want the core; in nanoseconds since `began`.
+    next_long: AtomicU64,
+}
+
+impl Default for Core {
+    fn default() -> Self {
+        Self(Arc::new(CoreState {
+            long_turn: Arc::new(Semaphore::new(1)),
+            short: AtomicUsize::new(0),
+            began: Instant::now(),
+            next_long: AtomicU64::new(0),
+        }))
+    }
+}
+
+impl Core {
+    fn since_began(&self, at: Instant) -> u64 {
+        u64::try_from(at.duration_since(self.0.began).as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// Whether it is the others' time.
+    fn is_left_to_others(&self, now: Instant) -> bool {
+        self.0.short.load(Ordering::Relaxed) > 0 && self.since_began(now) < self.0.next_long.load(Ordering::Relaxed)
+    }
+
+    fn had_by_long(&self, from: Instant, to: Instant) {
+        let next = to + (to - from) * LEFT_TO_OTHERS;
+        self.0.next_long.store(self.since_began(next), Ordering::Relaxed);
+    }
+}
+
+/// A guest that does not run for long, counted while it wants the core.
+struct Short<'a> {
+    core: &'a Core,
+    counted: bool,
+}
+
+impl Short<'_> {
+    fn wants(&mut self, wants: bool) {
+        match (self.counted, wants) {
+            (false, true) => drop(self.core.0.short.fetch_add(1, Ordering::Relaxed)),
+            (true, false) => drop(self.core.0.short.fetch_sub(1, Ordering::Relaxed)),
+            _ => {}
+        }
+        self.counted = wants;
+    }
+}
+
+impl Drop for Short<'_> {
+    fn drop(&mut self) {
+        self.wants(false);
+    }
+}
 
 /// Shared between the future that is metered and the host functions that it calls. All on one thread at a time.
 #[derive(Debug, Default)]
@@ -76,15 +153,46 @@ impl Times {
 }
 
 /// Runs `future` until it is done (`Some`) or its wall limit is met (`None`).
-pub async fn metered<F: Future>(future: F, stopwatch: Arc<Stopwatch>, wall: Duration) -> (Option<F::Output>, Times) {
+pub async fn metered<F: Future>(
+    future: F,
+    stopwatch: Arc<Stopwatch>,
+    wall: Duration,
+    core: &Core,
+) -> (Option<F::Output>, Times) {
     let mut future = pin!(future);
+    let mut long_turn = PollSemaphore::new(Arc::clone(&core.0.long_turn));
+    let mut turn: Option<OwnedSemaphorePermit> = None;
+    let mut short = Short { core, counted: false };
     let mut times = Times::default();
     let mut left: Option<Instant> = None;
+    let mut wanted: Option<Instant> = None;
     let mut alarm: Option<Pin<Box<Sleep>>> = None;
     let output = std::future::poll_fn(|context| {
-        let entered = Instant::now();
+        let now = Instant::now();
+        let is_long = times.cpu >= LONG;
+        short.wants(!is_long);
+        if is_long {
+            if turn.is_none() {
+                turn = match long_turn.poll_acquire(context) {
+                    Poll::Ready(turn) => turn,
+                    Poll::Pending => {
+                        wanted.get_or_insert(now);
+                        return Poll::Pending;
+                    }
+                };
+            }
+            if core.is_left_to_others(now) {
+                wanted.get_or_insert(now);
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+        }
+        // Held for this one turn.
+        let _turn = turn.take();
+        let wanted = wanted.take().unwrap_or(now);
+        times.waiting += now - wanted;
         if let Some(left) = left {
-            let gap = entered - left;
+            let gap = wanted - left;
             if alarm.take().is_some() {
                 times.slept += gap;
             } else if !stopwatch.idle.load(Ordering::Relaxed) {
@@ -94,6 +202,7 @@ pub async fn metered<F: Future>(future: F, stopwatch: Arc<Stopwatch>, wall: Dura
         if times.execution() >= wall {
             return Poll::Ready(None);
         }
+        let entered = Instant::now();
         let began = thread_cpu();
         stopwatch.before.store(u64::try_from(times.execution().as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
         stopwatch.poll_began.store(began, Ordering::Relaxed);
@@ -112,7 +221,13 @@ pub async fn metered<F: Future>(future: F, stopwatch: Arc<Stopwatch>, wall: Dura
             }
             alarm = Some(sleep);
         }
-        left = Some(Instant::now());
+        let now = Instant::now();
+        left = Some(now);
+        if is_long {
+            core.had_by_long(entered, now);
+        } else {
+            short.wants(!stopwatch.rests());
+        }
         Poll::Pending
     })
     .await;
@@ -148,10 +263,53 @@ mod tests {
         let stopwatch = Arc::new(Stopwatch::default());
         let inner = Arc::clone(&stopwatch);
         let began = tokio::time::Instant::now();
-        let (output, _) =
-            metered(async move { inner.sleep(Duration::from_secs(3600)).await }, stopwatch, Duration::from_secs(2))
-                .await;
+        let (output, _) = metered(
+            async move { inner.sleep(Duration::from_secs(3600)).await },
+            stopwatch,
+            Duration::from_secs(2),
+            &Core::default(),
+        )
+        .await;
         // The alarm runs on tokio's clock, which is paused here; the gap is measured on the real one.
         assert!(output.is_none() || began.elapsed() >= Duration::from_secs(2));
+    }
+
+    /// A guest that has `turns` of 5 ms each.
+    async fn turns(turns: usize) {
+        for _ in 0..turns {
+            let began = thread_cpu();
+            while thread_cpu() - began < 5_000_000 {
+                std::hint::spin_loop();
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// How long a guest of two turns takes beside `others` that run for long.
+    async fn beside(others: usize) -> Duration {
+        let core = Core::default();
+        let guest = |count| {
+            let (core, stopwatch) = (core.clone(), Arc::new(Stopwatch::default()));
+            async move { metered(turns(count), stopwatch, Duration::from_secs(60), &core).await }
+        };
+        let others: Vec<_> = (0..others).map(|_| tokio::spawn(guest(usize::MAX))).collect();
+        // All have become such that run for long.
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+        let began = thread_cpu();
+        let (done, _) = guest(2).await;
+        assert!(done.is_some());
+        for other in others {
+            other.abort();
+        }
+        Duration::from_nanos(thread_cpu() - began)
+    }
+
+    #[tokio::test]
+    async fn whoever_comes_waits_for_one_of_those_that_run_for_long() {
+        // On one thread: its CPU time is that of all of them, whatever else the machine does.
+        let (few, many) = (beside(2).await, beside(12).await);
+        assert!(many < few * 2, "beside two {few:?}, beside twelve {many:?}");
     }
 }

@@ -3,11 +3,13 @@
 mod harness;
 mod process;
 
+mod access;
 mod basics;
 mod boundary;
 mod cases;
 mod cli;
 mod clients;
+mod connections;
 mod deterministic;
 mod e2b;
 mod environment;

@@ -243,7 +243,7 @@ async fn metrics_count_what_happens() {
         ("proofbox_run_seconds_count", 6.0),
         ("proofbox_instances_live", 0.0),
         ("proofbox_queue_length", 0.0),
-        ("proofbox_refused_busy_total", 0.0),
+        ("proofbox_refused_total{reason=\"busy\"}", 0.0),
         ("proofbox_worker_restarts_total", 0.0),
     ];
     for (name, value) in expected {
@@ -311,7 +311,7 @@ async fn past_a_full_queue_the_answer_is_429_with_a_time_to_come_back() {
     }
     let waited = |answer: &Value| answer["queue_seconds"].as_f64().expect("a number");
     assert!(waited(&first).max(waited(&second)).max(waited(&third)) > 0.8, "{first} {second} {third}");
-    assert_eq!(server.metric("proofbox_refused_busy_total").await, 1.0);
+    assert_eq!(server.metric("proofbox_refused_total{reason=\"busy\"}").await, 1.0);
     assert_shows(&server.execute(json!({"code": "print(1)"})).await, json!({"status": "ok"}));
 }
 

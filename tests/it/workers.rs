@@ -176,7 +176,9 @@ async fn running_work_finishes_when_the_service_is_told_to_stop() {
             // Nothing new is taken while it goes down.
             tokio::time::sleep(Duration::from_millis(300)).await;
             let late = http().post(format!("{}/v1/execute", server.url)).body(r#"{"code": "1"}"#).send().await;
-            assert!(late.is_err_and(|error| error.is_connect()), "it still listens");
+            assert_eq!(late.expect("it says so").status(), 503);
+            assert_eq!(server.get("/readyz").await.0, 503);
+            assert_eq!(server.get("/healthz").await.0, 200);
         };
         let (answer, ()) = tokio::join!(server.execute(json!({"code": BUSY})), stop);
         assert_shows(&answer, json!({"status": "ok", "stdout": "done\n"}));

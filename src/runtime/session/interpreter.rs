@@ -24,7 +24,7 @@ use crate::runtime::files::{Attempts, Descriptors, Refusals, lock};
 use crate::runtime::guest::{
     self, Interpreters, LiveCount, RUNNER_FAILED, RunError, YIELD_INTERVAL, by_engine, take_pending_output,
 };
-use crate::runtime::metered::{Stopwatch, Times, metered};
+use crate::runtime::metered::{Core, Stopwatch, Times, metered};
 use crate::runtime::refusals;
 use crate::runtime::state::{State, Streams};
 use crate::runtime::uses::Uses;
@@ -78,6 +78,7 @@ pub struct Interpreter {
     buffer: TypedFunc<u32, u32>,
     run: TypedFunc<u32, i32>,
     places: Places,
+    core: Core,
     /// Its first request has been carried out: it has its environment and working directory.
     pub(super) started: bool,
     _live: LiveCount,
@@ -124,6 +125,7 @@ impl Interpreter {
             buffer,
             run,
             places,
+            core: interpreters.core.clone(),
             started: false,
             _live: live,
             _place: place,
@@ -176,7 +178,7 @@ impl Interpreter {
             memory.write(&mut *store, address as usize, request)?;
             run.call_async(&mut *store, length).await
         };
-        let (returned, times) = metered(watch.over(call), stopwatch, limits.wall + 2 * GRACE).await;
+        let (returned, times) = metered(watch.over(call), stopwatch, limits.wall + 2 * GRACE, &self.core).await;
         // `None` twice over: by the clock, or because it did not heed the interrupt.
         let returned = returned.flatten();
 

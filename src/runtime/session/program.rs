@@ -85,7 +85,8 @@ impl Premises {
         let (mut store, instance) = self.interpreters.instantiate(state, limits.fuel).await?;
         let mut request = Vec::new();
         request_of(args, env, cwd).encode(&mut request);
-        let (returned, _) = metered(guest::call(&mut store, instance, &request), stopwatch, limits.wall).await;
+        let (returned, _) =
+            metered(guest::call(&mut store, instance, &request), stopwatch, limits.wall, &self.interpreters.core).await;
         if !matches!(returned, Some(Ok(_))) {
             take_pending_output(&mut store, instance).await;
         }
