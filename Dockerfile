@@ -1,20 +1,28 @@
 # Stage 1 builds the service and the Python runtime, stage 2 holds what runs. Both are Debian trixie, so that the
 # binary meets the libc it was linked with. Pin them by digest where builds must be repeatable:
-#   docker build --build-arg RUST_IMAGE=rust:1.95-trixie@sha256:… --build-arg BASE_IMAGE=debian:trixie-slim@sha256:… .
-ARG RUST_IMAGE=rust:1.95-trixie
+#   docker build --build-arg BUILD_IMAGE=rust:1.95-trixie@sha256:… --build-arg BASE_IMAGE=debian:trixie-slim@sha256:… .
+# A build image without cargo (debian:trixie-slim) gets that of trixie-backports.
+ARG BUILD_IMAGE=rust:1.95-trixie
 ARG BASE_IMAGE=debian:trixie-slim
 
-FROM ${RUST_IMAGE} AS build
-RUN apt-get update -q \
-    && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends \
-        gcc libc6-dev make python3 python3-pip \
-    && rm -rf /var/lib/apt/lists/*
+FROM ${BUILD_IMAGE} AS build
+RUN set -e; \
+    export DEBIAN_FRONTEND=noninteractive; \
+    if ! command -v cargo; then \
+        echo 'deb http://deb.debian.org/debian trixie-backports main' > /etc/apt/sources.list.d/backports.list; \
+        apt-get update -q; \
+        apt-get install -q -y --no-install-recommends -t trixie-backports cargo; \
+    fi; \
+    apt-get update -q; \
+    apt-get install -q -y --no-install-recommends gcc libc6-dev make python3 python3-pip; \
+    rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY . .
-RUN cargo build --release --locked
+RUN cargo build --release --locked \
+    && install -s target/release/proofbox /usr/local/bin/proofbox
 # The manifest names the compiled file by its full path, so it is built where it will lie.
-RUN PROOFBOX_CACHE_DIR=/opt/proofbox target/release/proofbox runtime build
-# Licence texts are kept; the rest of the work directory is not needed to run. image.wasm gets a name without a hash.
+RUN PROOFBOX_CACHE_DIR=/opt/proofbox proofbox runtime build
+# Licence texts are kept; the rest of the work directory is not needed to run.
 RUN cd /opt/proofbox/build \
     && mkdir ../licences \
     && cp --parents -t ../licences \
@@ -24,24 +32,30 @@ RUN cd /opt/proofbox/build \
         toolchain/ziglang/lib/libc/wasi/libc-top-half/musl/COPYRIGHT \
         sources/pytest-*.whl sources/pluggy-*.whl sources/iniconfig-*.whl sources/packaging-*.whl \
     && cd .. \
-    && rm -rf build build.lock \
-    && ln -s runtimes/*/image.wasm image.wasm
+    && rm -rf build build.lock
 
 FROM ${BASE_IMAGE}
-# /var/cache/proofbox is for processors on which the compiled interpreter does not fit: see README.
+ARG VERSION=0.1.0
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="proofbox" \
+      org.opencontainers.image.description="Runs untrusted Python in WebAssembly and grades it" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
 RUN useradd --system --uid 10001 --home-dir /nonexistent --shell /usr/sbin/nologin proofbox \
-    && install -d -o proofbox -g proofbox /var/cache/proofbox \
     && install -d -m 0700 -o proofbox -g proofbox /var/lib/proofbox
-COPY --from=build /src/target/release/proofbox /usr/local/bin/proofbox
+COPY --from=build /usr/local/bin/proofbox /usr/local/bin/proofbox
 COPY --from=build /opt/proofbox /opt/proofbox
 COPY --from=build /src/LICENSE /src/docs/LICENSES.md /usr/share/doc/proofbox/
 ENV PROOFBOX_CACHE_DIR=/opt/proofbox \
     PROOFBOX_DATA_DIR=/var/lib/proofbox \
+    PROOFBOX_RECEIPT_KEY=/var/lib/proofbox/receipt-key.pem \
     PROOFBOX_LISTEN=0.0.0.0:8080 \
     NO_COLOR=1
-USER proofbox
-# Checkpoints, and sessions that wait on disk.
-VOLUME /var/cache/proofbox /var/lib/proofbox
+USER 10001:10001
+# All that is written: keys, sessions, checkpoints, jobs, the receipts' key, and the interpreter as compiled for this
+# processor where that is another than the build's.
+VOLUME /var/lib/proofbox
 EXPOSE 8080
 # bash speaks TCP by itself, so that nothing need be installed for this. /readyz runs a snippet.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \

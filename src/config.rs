@@ -212,12 +212,18 @@ impl Config {
             Some(directory) => directory,
             None => directories::BaseDirs::new().ok_or(ConfigError::NoCache)?.cache_dir().join("proofbox"),
         };
+        let data_dir_given = sandbox.data_dir.is_some() || file.sandbox.data_dir.is_some();
+        let data_dir = sandbox
+            .data_dir
+            .or(file.sandbox.data_dir)
+            .or_else(|| Some(directories::BaseDirs::new()?.data_local_dir().join("proofbox")));
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let config = Self {
             image: ImageSource {
                 cache,
                 prebuilt: runtime.image.or(file.runtime.image),
                 sources: runtime.sources_dir.or(file.runtime.sources_dir),
+                spare: data_dir.as_ref().map(|directory| directory.join("cache")),
             },
             workers: sandbox.workers.or(file.sandbox.workers).unwrap_or(cores),
             slots: sandbox.slots.or(file.sandbox.slots).unwrap_or(32),
@@ -225,11 +231,8 @@ impl Config {
             session_memory_bytes: sandbox.session_memory_bytes.or(file.sandbox.session_memory_bytes).unwrap_or(1 << 30),
             sessions: sandbox.sessions.or(file.sandbox.sessions).unwrap_or(10_000),
             store_bytes: sandbox.store_bytes.or(file.sandbox.store_bytes).unwrap_or(8 << 30),
-            data_dir_given: sandbox.data_dir.is_some() || file.sandbox.data_dir.is_some(),
-            data_dir: sandbox
-                .data_dir
-                .or(file.sandbox.data_dir)
-                .or_else(|| Some(directories::BaseDirs::new()?.data_local_dir().join("proofbox"))),
+            data_dir_given,
+            data_dir,
             queue: sandbox.queue.or(file.sandbox.queue).unwrap_or(1024),
             patience: seconds(
                 "--queue-seconds (PROOFBOX_QUEUE_SECONDS)",

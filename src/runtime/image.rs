@@ -5,6 +5,7 @@
 //!                                   image.wasm      initialised interpreter, portable
 //!                                   <hash>.cwasm    compiled for this wasmtime and this CPU
 //! <cache>/build/                    work directory of the recipe
+//! <data>/cache/                     the same, for an image whose cache can't be written: a container's
 //! ```
 //!
 //! Files come into being under another name and are renamed when they are whole, the manifest last, so that an
@@ -13,6 +14,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::hash::{Hash, Hasher};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -31,6 +33,20 @@ pub struct ImageSource {
     pub prebuilt: Option<PathBuf>,
     /// A directory with the recipe's source archives.
     pub sources: Option<PathBuf>,
+    /// Where code is kept that was compiled from an image whose cache can't be written.
+    pub spare: Option<PathBuf>,
+}
+
+impl ImageSource {
+    /// The image of a cache that can't be written, to be compiled elsewhere.
+    fn elsewhere(&self) -> Option<Self> {
+        let prebuilt = match &self.prebuilt {
+            Some(path) => path.clone(),
+            None => directory(self).ok()?.join("image.wasm"),
+        };
+        let cache = self.spare.clone().filter(|_| prebuilt.exists())?;
+        Some(Self { cache, prebuilt: Some(prebuilt), sources: None, spare: None })
+    }
 }
 
 /// An image that is ready to run.
@@ -96,6 +112,10 @@ fn by_engine(what: &'static str) -> impl FnOnce(wasmtime::Error) -> ImageError {
 impl Image {
     /// The cached image when it is there, whole, and made for this machine.
     pub fn cached(source: &ImageSource) -> Option<Self> {
+        Self::found(source).or_else(|| Self::found(&source.elsewhere()?))
+    }
+
+    fn found(source: &ImageSource) -> Option<Self> {
         let text = fs::read(directory(source).ok()?.join("manifest.json")).ok()?;
         let image: Self = serde_json::from_slice(&text).ok()?;
         let fits =
@@ -120,10 +140,20 @@ impl Image {
     /// When a step fails.
     pub fn build(source: &ImageSource) -> Result<Self, ImageError> {
         let directory = directory(source)?;
-        fs::create_dir_all(&directory).map_err(io("making", &directory))?;
-        let _lock = lock(&source.cache)?;
+        let locked =
+            fs::create_dir_all(&directory).map_err(io("making", &directory)).and_then(|()| lock(&source.cache));
+        let _lock = match (locked, source.elsewhere()) {
+            (Ok(lock), _) => lock,
+            // It is there, but compiled for another processor.
+            (Err(ImageError::Io { source: error, .. }), Some(elsewhere))
+                if matches!(error.kind(), ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied) =>
+            {
+                return Self::build(&elsewhere);
+            }
+            (Err(error), _) => return Err(error),
+        };
         // Another process may have made it while this one waited.
-        if let Some(image) = Self::cached(source) {
+        if let Some(image) = Self::found(source) {
             return Ok(image);
         }
         let module = match &source.prebuilt {

@@ -1,7 +1,9 @@
 //! The image in the cache is verified before it is loaded, and made again when it is not what it should be.
 
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output};
 
 use serde_json::Value;
 
@@ -103,6 +105,49 @@ fn an_image_for_another_machine_is_not_loaded() {
     manifest["compiled_for"] = Value::from("another");
     std::fs::write(&path, manifest.to_string()).expect("a file");
     assert!(!cache.is_taken());
+}
+
+#[test]
+fn an_image_for_another_machine_in_a_cache_that_cannot_be_written_is_compiled_into_the_data_directory() {
+    let cache = copy();
+    let path = cache.image.join("manifest.json");
+    let mut manifest: Value = serde_json::from_slice(&std::fs::read(&path).expect("a file")).expect("JSON");
+    manifest["compiled_for"] = Value::from("another");
+    std::fs::write(&path, manifest.to_string()).expect("a file");
+    let root = cache.directory.path();
+    let permit = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("it is ours");
+    };
+    // Root may write anywhere; nobody may not, and finds what it needs here.
+    let binary = root.join("proofbox");
+    std::fs::copy(env!("CARGO_BIN_EXE_proofbox"), &binary).expect("a file");
+    std::fs::write(root.join("a.py"), "print(6 * 7)").expect("a file");
+    std::fs::create_dir(root.join("data")).expect("a directory");
+    permit(&root.join("data"), 0o777);
+    for directory in [root, &root.join("runtimes"), &cache.image] {
+        permit(directory, 0o555);
+    }
+    let run = || {
+        let mut command = Command::new(&binary);
+        command.args(["run", "a.py"]).current_dir(root).env_clear();
+        command.env("PROOFBOX_CACHE_DIR", root).env("PROOFBOX_DATA_DIR", root.join("data"));
+        // SAFETY: it has no arguments and no effect but its answer.
+        if unsafe { libc::geteuid() } == 0 {
+            command.uid(65534).gid(65534);
+        }
+        let output = command.output().expect("it was copied");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "42\n", "{stderr}");
+        stderr
+    };
+    assert!(run().contains("Compiling"));
+    assert!(root.join("data/cache/runtimes").is_dir());
+    let again = run();
+    assert!(!again.contains("Compiling"), "{again}");
+    // For the directory to be removed.
+    for directory in [root, &root.join("runtimes"), &cache.image] {
+        permit(directory, 0o755);
+    }
 }
 
 #[test]

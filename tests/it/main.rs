@@ -2,6 +2,7 @@
 
 mod harness;
 mod process;
+mod tools;
 
 mod access;
 mod basics;
@@ -10,6 +11,7 @@ mod cases;
 mod cli;
 mod clients;
 mod connections;
+mod deploy;
 mod deterministic;
 mod e2b;
 mod environment;
