@@ -1,6 +1,7 @@
 //! Our own dialect: docs/API.md is its contract.
 
 mod answer;
+mod contract;
 pub mod evaluators;
 pub mod execute;
 pub mod policies;
@@ -14,6 +15,8 @@ mod tests;
 
 use utoipa::OpenApi;
 
+use contract::Common;
+
 pub use answer::answer_of;
 pub use suites::sample_of;
 
@@ -24,6 +27,7 @@ pub use suites::sample_of;
         description = "Runs untrusted Python in WebAssembly, and grades it.",
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
+    modifiers(&Common),
     paths(
         execute::execute,
         scan::scan,
@@ -37,6 +41,8 @@ pub use suites::sample_of;
         sessions::interrupt,
         sessions::restart,
         sessions::files::file,
+        sessions::files::write,
+        sessions::files::remove,
         sessions::files::list,
         sessions::files::change,
         sessions::checkpoints::make,

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 
 use axum::body::{Body, Bytes};
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -16,6 +17,7 @@ use super::super::answer::ErrorBody;
 use super::execute::KEEP_ALIVE;
 use super::own_session;
 use crate::domain::caller::Caller;
+use crate::domain::ids::SessionId;
 use crate::domain::run::{File, TESTS_DIRECTORY};
 use crate::domain::session::{Entry, FileAnswer, FileAsk};
 use crate::http::Shared;
@@ -65,7 +67,7 @@ pub struct EntriesAnswer {
 }
 
 /// What is asked of a path.
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileQuery {
     /// Show the entry, not the content.
@@ -77,6 +79,7 @@ pub struct FileQuery {
 
 /// What is asked of a directory.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub struct ListQuery {
     /// To be there, this or the next: a directory is listed.
@@ -111,32 +114,74 @@ struct MoveRequest {
     to: String,
 }
 
-/// Read, look at, write or remove a file.
-#[utoipa::path(get, path = "/v1/sessions/{id}/files/{path}", params(FileQuery), responses(
-    (status = 200, description = "The bytes, or with `?stat` the entry", content_type = "application/octet-stream"),
-    (status = 206, description = "A part: `Range` was given"),
+/// Read or look at a file.
+#[utoipa::path(get, path = "/v1/sessions/{id}/files/{path}", params(
+    ("stat" = Option<String>, Query, description = "Show the entry, not the content"),
+), responses(
+    (status = 200, description = "The bytes, or with `?stat` the entry", content(
+        (Vec<u8> = "application/octet-stream"), (EntryAnswer = "application/json"))),
+    (status = 206, description = "A part: `Range` was given", body = Vec<u8>, content_type = "application/octet-stream"),
     (status = 404, description = "Nothing is there", body = ErrorBody),
+    (status = 416, description = "`Range` lies outside the file"),
 ))]
 pub async fn file(
     State(shared): State<Shared>,
     Extension(caller): Extension<Caller>,
     Path((id, path)): Path<(String, String)>,
-    query: Result<Query<FileQuery>, axum::extract::rejection::QueryRejection>,
+    query: Result<Query<FileQuery>, QueryRejection>,
     request: Request,
 ) -> Result<Response, ApiError> {
     let id = own_session(&shared, &caller, &id)?;
+    let query = asked_of(&path, query)?;
+    if query.stat.is_some() && request.method() == Method::GET {
+        return asked(&shared, id, FileAsk::Stat { path }).await;
+    }
+    read(&shared, id, path, request.headers(), request.method() == Method::HEAD).await
+}
+
+/// Write a file.
+#[utoipa::path(put, path = "/v1/sessions/{id}/files/{path}",
+    request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "Any type is taken"),
+    responses(
+        (status = 200, description = "It was there, and has this content now", body = EntryAnswer),
+        (status = 201, description = "It is new", body = EntryAnswer),
+    ))]
+pub async fn write(
+    State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path((id, path)): Path<(String, String)>,
+    query: Result<Query<FileQuery>, QueryRejection>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let id = own_session(&shared, &caller, &id)?;
+    asked_of(&path, query)?;
+    let content = whole_body(request, &()).await?.to_vec();
+    asked(&shared, id, FileAsk::Write(File { path, content })).await
+}
+
+/// Remove a file or a directory.
+#[utoipa::path(delete, path = "/v1/sessions/{id}/files/{path}", params(
+    ("recursive" = Option<bool>, Query, description = "Remove a directory with all that is in it"),
+), responses((status = 204, description = "It is gone")))]
+pub async fn remove(
+    State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path((id, path)): Path<(String, String)>,
+    query: Result<Query<FileQuery>, QueryRejection>,
+) -> Result<Response, ApiError> {
+    let id = own_session(&shared, &caller, &id)?;
+    let query = asked_of(&path, query)?;
+    asked(&shared, id, FileAsk::Remove { path, recursive: query.recursive }).await
+}
+
+/// What is asked of a path.
+fn asked_of(path: &str, query: Result<Query<FileQuery>, QueryRejection>) -> Result<FileQuery, ApiError> {
     let Query(query) = query.map_err(|error| ApiError::malformed(None, error.body_text()))?;
-    not_the_tests(&path)?;
-    let method = request.method().clone();
-    let ask = match method {
-        Method::GET if query.stat.is_some() => FileAsk::Stat { path },
-        Method::GET | Method::HEAD => return read(&shared, id, path, request.headers(), method == Method::HEAD).await,
-        Method::PUT => {
-            let content = whole_body(request, &()).await?.to_vec();
-            FileAsk::Write(File { path, content })
-        }
-        _ => FileAsk::Remove { path, recursive: query.recursive },
-    };
+    not_the_tests(path)?;
+    Ok(query)
+}
+
+async fn asked(shared: &Shared, id: SessionId, ask: FileAsk) -> Result<Response, ApiError> {
     Ok(match shared.service.session_files(id, ask).await? {
         FileAnswer::Entry(entry, new) => {
             let status = if new { StatusCode::CREATED } else { StatusCode::OK };
@@ -159,7 +204,7 @@ fn not_the_tests(path: &str) -> Result<(), ApiError> {
 
 async fn read(
     shared: &Shared,
-    id: crate::domain::ids::SessionId,
+    id: SessionId,
     path: String,
     headers: &HeaderMap,
     head: bool,
@@ -215,7 +260,7 @@ pub async fn list(
     State(shared): State<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-    query: Result<Query<ListQuery>, axum::extract::rejection::QueryRejection>,
+    query: Result<Query<ListQuery>, QueryRejection>,
 ) -> Result<Response, ApiError> {
     let Query(query) = query.map_err(|error| ApiError::malformed(None, error.body_text()))?;
     let id = own_session(&shared, &caller, &id)?;

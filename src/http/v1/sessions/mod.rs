@@ -32,7 +32,7 @@ use crate::service::{SessionAsked, SessionInfo, SessionState};
 
 /// The routes of sessions.
 pub fn routes() -> Router<Shared> {
-    let file = get(files::file).head(files::file).put(files::file).delete(files::file);
+    let file = get(files::file).head(files::file).put(files::write).delete(files::remove);
     Router::new()
         .route("/v1/sessions", post(open).get(list))
         .route("/v1/sessions/{id}", get(show).patch(change).delete(end))
@@ -124,9 +124,11 @@ pub struct SessionList {
 
 /// Which page.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub struct Page {
-    /// Sessions on it, at most 1000.
+    /// Sessions on it.
+    #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
     /// `next` of the page before.
     next: Option<String>,
