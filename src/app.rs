@@ -148,8 +148,7 @@ impl App {
 
 /// The keys of the data directory.
 fn open_keys(config: &Config) -> anyhow::Result<Keys> {
-    // Who serves nobody needs none.
-    let Some(directory) = config.data_dir.as_deref().filter(|_| config.session_slots > 0) else {
+    let Some(directory) = config.data_dir.as_deref() else {
         return Ok(Keys::none());
     };
     match Keys::open(directory.join(KEYS_FILE)) {

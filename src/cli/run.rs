@@ -126,7 +126,8 @@ pub fn run(arguments: RunArguments, config: Config) -> anyhow::Result<ExitCode> 
         receipt: None,
         canaries: Vec::new(),
     };
-    let config = Config { workers: 1, slots: 2, session_slots: 0, ..config };
+    // Who serves nobody keeps nothing, and asks for no key.
+    let config = Config { workers: 1, slots: 2, session_slots: 0, data_dir: None, ..config };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (executed, image) = runtime.block_on(async {
         let app = App::new(&config).await?;

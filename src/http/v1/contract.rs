@@ -18,14 +18,13 @@ enum Source {
     Input,
     /// One with a body.
     Body,
-    /// One that may ask for a policy.
-    Policy,
     /// One about a session or a checkpoint.
     Kept,
 }
 
 const ERRORS: &[(Source, &str, &str)] = &[
     (Source::All, "401", "A key is wanted, and there is none, or not a valid one"),
+    (Source::All, "403", "The policy, a file or a page of another site may not do this"),
     (Source::All, "429", "Busy, or more than the key may: try again after Retry-After seconds"),
     (Source::All, "503", "Going down, or without what this takes"),
     (Source::Input, "400", "Malformed, or a limit outside the policy's range"),
@@ -33,8 +32,6 @@ const ERRORS: &[(Source, &str, &str)] = &[
     (Source::Body, "408", "The body came too slowly"),
     (Source::Body, "413", "Too large"),
     (Source::Body, "415", "Of another type than this takes"),
-    (Source::Policy, "403", "The policy, or a file, is not for this request or this key"),
-    (Source::Kept, "403", "This may not be written"),
     (Source::Kept, "404", "There is none of this name"),
     (Source::Kept, "409", "It is paused, in use, there already, or of another image"),
     (Source::Kept, "410", "It was lost"),
@@ -81,7 +78,6 @@ fn complete(operation: &mut Operation, path: &str, names: &[String]) {
             Source::All => true,
             Source::Input => input,
             Source::Body => body,
-            Source::Policy => body,
             Source::Kept => path.contains("sessions") || path.contains("checkpoints"),
         };
         if possible {
