@@ -1,6 +1,10 @@
 //! What an answer of the service must say.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
+
+use crate::hostile_cases::Want;
 
 /// Of a wrong output.
 const MOST_SHOWN_CHARACTERS: usize = 100;
@@ -15,6 +19,15 @@ pub struct Answer {
     pub execution_seconds: f64,
     pub queue_seconds: f64,
     pub stdout: String,
+    pub error: Option<ErrorOfAnswer>,
+}
+
+/// What ended the snippet.
+#[derive(Debug, Deserialize)]
+pub struct ErrorOfAnswer {
+    /// A Python type, or a word of the service.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
 }
 
 /// The right answer.
@@ -24,9 +37,19 @@ pub enum Expected {
     Prints(&'static str),
     /// A graded snippet, and how many of its tests pass.
     Grades { passed: u64, total: u64 },
+    /// A program that attacks, and the ways in which it may end.
+    Ends(Arc<Want>),
 }
 
 impl Expected {
+    /// Whether 400 is a right answer, too.
+    pub fn may_be_refused(&self) -> bool {
+        match self {
+            Self::Prints(_) | Self::Grades { .. } => false,
+            Self::Ends(want) => want.may_be_refused(),
+        }
+    }
+
     /// # Errors
     /// What is wrong, with untrusted text escaped.
     pub fn check(&self, answer: &Answer) -> Result<(), String> {
@@ -48,6 +71,7 @@ impl Expected {
                     "status {status:?}, class {stderr_class:?}, {tests_passed}/{tests_total}; expected {passed}/{total}"
                 ))
             }
+            Self::Ends(want) => want.check(answer),
         }
     }
 }
@@ -58,7 +82,8 @@ mod tests {
 
     fn answer(status: &str, stdout: &str, tests_passed: u64, tests_total: u64) -> Answer {
         let (status, stderr_class, stdout) = (status.to_owned(), "none".to_owned(), stdout.to_owned());
-        Answer { status, stderr_class, tests_passed, tests_total, execution_seconds: 0.0, queue_seconds: 0.0, stdout }
+        let (execution_seconds, queue_seconds, error) = (0.0, 0.0, None);
+        Answer { status, stderr_class, tests_passed, tests_total, execution_seconds, queue_seconds, stdout, error }
     }
 
     #[test]

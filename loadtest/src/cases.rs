@@ -3,9 +3,11 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
 use crate::answer::Expected;
@@ -18,12 +20,39 @@ const MOST_CASES: usize = 100_000;
 /// Any constant does: the order is to be mixed, and the same every time.
 const ORDER_SEED: u64 = 0x70_72_6f_6f_66_62_6f_78;
 
+/// Where the tests of a case run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grading {
+    /// In the snippet's interpreter, as with plain Python.
+    InProcess,
+    /// In one of their own: what a request gets that says nothing.
+    Isolated,
+}
+
+impl Grading {
+    /// As the service is told.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::InProcess => "in_process",
+            Self::Isolated => "isolated",
+        }
+    }
+}
+
+/// Which cases of a file are sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice {
+    pub grading: Grading,
+    /// Those that took longer in a plain interpreter are left out.
+    pub most_native: Duration,
+}
+
 /// Cases of several files, mixed.
 #[derive(Debug)]
 pub struct Cases {
     /// In a fixed pseudo-random order.
     pub requests: Vec<ExecuteRequest>,
-    /// Cases of a kind that is not sent by this scenario.
+    /// Cases that are not sent: of another kind, or too slow.
     pub skipped: usize,
 }
 
@@ -38,6 +67,15 @@ struct Case {
     tests: Json,
     entry_point: Option<String>,
     expect: Expect,
+    native: Native,
+}
+
+/// How it did in a plain interpreter.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Native {
+    /// Milliseconds: an upper bound.
+    ms: f64,
 }
 
 #[derive(Deserialize)]
@@ -57,26 +95,19 @@ impl Cases {
     ///
     /// # Errors
     /// When a file cannot be read, or a line of it is not a case.
-    pub fn read(directory: &Path, sets: &[String]) -> anyhow::Result<Self> {
+    pub fn read(directory: &Path, sets: &[String], choice: Choice) -> anyhow::Result<Self> {
         let mut cases = Self { requests: Vec::new(), skipped: 0 };
         for set in sets {
             let path = directory.join(format!("{set}.jsonl"));
-            cases.read_file(&path).with_context(|| format!("reading cases from {}", path.display()))?;
+            cases.read_file(&path, choice).with_context(|| format!("reading cases from {}", path.display()))?;
         }
         mix(&mut cases.requests);
         Ok(cases)
     }
 
-    fn read_file(&mut self, path: &Path) -> anyhow::Result<()> {
-        let mut reader = BufReader::new(File::open(path)?);
-        for number in 1..=MOST_CASES {
-            let mut line = Vec::new();
-            reader.by_ref().take(MOST_LINE_BYTES).read_until(b'\n', &mut line)?;
-            if line.is_empty() {
-                return Ok(());
-            }
-            let case: Case = serde_json::from_slice(&line).with_context(|| format!("line {number}"))?;
-            match request_of(&case).with_context(|| format!("line {number}, {}", case.id))? {
+    fn read_file(&mut self, path: &Path, choice: Choice) -> anyhow::Result<()> {
+        for (number, case) in read_lines::<Case>(path)?.into_iter().enumerate() {
+            match request_of(&case, choice).with_context(|| format!("line {}, {}", number + 1, case.id))? {
                 Some(request) => self.requests.push(request),
                 None => self.skipped += 1,
             }
@@ -85,16 +116,37 @@ impl Cases {
     }
 }
 
-/// `None` for a kind that is not sent.
-fn request_of(case: &Case) -> anyhow::Result<Option<ExecuteRequest>> {
-    let code = &case.code;
+/// The lines of a file.
+///
+/// # Errors
+/// When it cannot be read, or a line is not what it should be.
+pub fn read_lines<T: DeserializeOwned>(path: &Path) -> anyhow::Result<Vec<T>> {
+    let mut reader = BufReader::new(File::open(path)?);
+    let mut lines = Vec::new();
+    for number in 1..=MOST_CASES {
+        let mut line = Vec::new();
+        reader.by_ref().take(MOST_LINE_BYTES).read_until(b'\n', &mut line)?;
+        if line.is_empty() {
+            break;
+        }
+        lines.push(serde_json::from_slice(&line).with_context(|| format!("line {number}"))?);
+    }
+    Ok(lines)
+}
+
+/// `None` for what is not sent.
+fn request_of(case: &Case, choice: Choice) -> anyhow::Result<Option<ExecuteRequest>> {
+    if case.native.ms > choice.most_native.as_secs_f64() * 1e3 {
+        return Ok(None);
+    }
+    let (code, grading) = (&case.code, choice.grading.word());
     let body = match case.kind.as_str() {
         "asserts" => {
-            json!({"code": code, "tests": {"kind": "asserts", "asserts": case.tests, "setup": case.setup}, "grading": "in_process"})
+            json!({"code": code, "tests": {"kind": "asserts", "asserts": case.tests, "setup": case.setup}, "grading": grading})
         }
         "check_function" => {
             let entry_point = case.entry_point.as_deref().context("it has no entry_point")?;
-            json!({"code": code, "tests": {"kind": "check_function", "source": case.tests, "entry_point": entry_point}, "grading": "in_process"})
+            json!({"code": code, "tests": {"kind": "check_function", "source": case.tests, "entry_point": entry_point}, "grading": grading})
         }
         "stdin_stdout" => {
             let cases: Vec<StdinCase> = Deserialize::deserialize(&case.tests).context("tests of stdin_stdout")?;
@@ -112,8 +164,8 @@ fn request_of(case: &Case) -> anyhow::Result<Option<ExecuteRequest>> {
     Ok(Some(ExecuteRequest { name: case.id.clone(), body: body.into(), expected: Expected::Grades { passed, total } }))
 }
 
-/// Fisher and Yates's shuffle.
-fn mix<T>(items: &mut [T]) {
+/// Puts them into a fixed pseudo-random order, by Fisher and Yates's shuffle.
+pub fn mix<T>(items: &mut [T]) {
     let mut random = SplitMix64 { state: ORDER_SEED };
     for last in (1..items.len()).rev() {
         let chosen = random.next() % (last as u64 + 1);
@@ -142,14 +194,15 @@ mod tests {
 
     fn request(case: Json) -> anyhow::Result<Option<(Json, Expected)>> {
         let case: Case = serde_json::from_value(case).expect("the test's case is one");
-        let request = request_of(&case)?;
+        let choice = Choice { grading: Grading::InProcess, most_native: Duration::from_secs(10) };
+        let request = request_of(&case, choice)?;
         Ok(request.map(|request| (serde_json::from_slice(&request.body).expect("it is JSON"), request.expected)))
     }
 
     #[test]
     fn each_kind_becomes_the_service_s_request() {
         let expect = json!({"passed": 1, "total": 2});
-        let asserts = json!({"id": "a", "kind": "asserts", "code": "x = 1", "setup": "import re", "tests": ["assert x"], "expect": expect});
+        let asserts = json!({"id": "a", "kind": "asserts", "code": "x = 1", "setup": "import re", "tests": ["assert x"], "expect": expect, "native": {}});
         assert_eq!(
             request(asserts).expect("it is valid"),
             Some((
@@ -157,12 +210,12 @@ mod tests {
                 Expected::Grades { passed: 1, total: 2 },
             ))
         );
-        let check = json!({"id": "c", "kind": "check_function", "code": "def f(): pass", "tests": "def check(c): pass", "entry_point": "f", "expect": expect});
+        let check = json!({"id": "c", "kind": "check_function", "code": "def f(): pass", "tests": "def check(c): pass", "entry_point": "f", "expect": expect, "native": {}});
         assert_eq!(
             request(check).expect("it is valid").expect("it is sent").0,
             json!({"code": "def f(): pass", "tests": {"kind": "check_function", "source": "def check(c): pass", "entry_point": "f"}, "grading": "in_process"})
         );
-        let stdin = json!({"id": "s", "kind": "stdin_stdout", "code": "print(input())", "tests": [{"name": "1", "stdin": "a", "expected_stdout": "a"}], "expect": expect});
+        let stdin = json!({"id": "s", "kind": "stdin_stdout", "code": "print(input())", "tests": [{"name": "1", "stdin": "a", "expected_stdout": "a"}], "expect": expect, "native": {}});
         assert_eq!(
             request(stdin).expect("it is valid").expect("it is sent").0,
             json!({"code": "print(input())", "tests": {"kind": "stdin_stdout", "cases": [{"stdin": "a", "expected_stdout": "a"}]}})
@@ -171,7 +224,13 @@ mod tests {
 
     #[test]
     fn other_kinds_are_not_sent() {
-        let case = json!({"id": "u", "kind": "unittest", "code": "", "tests": "", "expect": {"passed": 1, "total": 1}});
+        let case = json!({"id": "u", "kind": "unittest", "code": "", "tests": "", "expect": {"passed": 1, "total": 1}, "native": {}});
+        assert_eq!(request(case).expect("it is valid"), None);
+    }
+
+    #[test]
+    fn slow_cases_are_left_out() {
+        let case = json!({"id": "s", "kind": "asserts", "code": "", "tests": [], "expect": {"passed": 0, "total": 0}, "native": {"ms": 10_001}});
         assert_eq!(request(case).expect("it is valid"), None);
     }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
 use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::header::{CONTENT_TYPE, HOST};
-use hyper::{Request, StatusCode};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER};
+use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
@@ -21,6 +21,8 @@ const MOST_REPLY_BYTES: usize = 64 << 20;
 /// What came back, whatever it means.
 pub struct Reply {
     pub status: StatusCode,
+    /// Seconds, where the service says when to try again.
+    pub retry_after: Option<u64>,
     pub body: Bytes,
 }
 
@@ -67,13 +69,19 @@ fn told(error: impl Into<anyhow::Error>) -> String {
 pub struct Connection {
     target: Target,
     timeout: Duration,
+    key: Option<HeaderValue>,
     open: Option<OpenConnection>,
 }
 
 impl Connection {
     /// Nothing is opened before the first request. Each request ends within `timeout`.
     pub fn new(target: Target, timeout: Duration) -> Self {
-        Self { target, timeout, open: None }
+        Self { target, timeout, key: None, open: None }
+    }
+
+    /// Says with each request who asks.
+    pub fn with_key(self, key: Option<HeaderValue>) -> Self {
+        Self { key, ..self }
     }
 
     /// # Errors
@@ -88,11 +96,17 @@ impl Connection {
         self.exchange(Request::post(path).header(CONTENT_TYPE, "application/json"), json).await
     }
 
+    /// Any other call; `json` may be empty.
+    ///
+    /// # Errors
+    /// As `get`.
+    pub async fn call(&mut self, method: Method, path: &str, json: Bytes) -> Result<Reply, ConnectionError> {
+        let head = Request::builder().method(method).uri(path).header(CONTENT_TYPE, "application/json");
+        self.exchange(head, json).await
+    }
+
     async fn exchange(&mut self, head: hyper::http::request::Builder, body: Bytes) -> Result<Reply, ConnectionError> {
-        let request = head
-            .header(HOST, self.target.address().to_string())
-            .body(Full::new(body))
-            .map_err(|error| ConnectionError::Broken(told(error)))?;
+        let request = self.request(head, body)?;
         let (allowed, target, kept) = (self.timeout, self.target, self.open.take());
         let exchange = async {
             let mut connection = OpenConnection::reopen(kept, target).await?;
@@ -103,6 +117,48 @@ impl Connection {
             timeout(allowed, exchange).await.map_err(|_| ConnectionError::TimedOut(allowed))??;
         self.open = Some(connection);
         Ok(reply)
+    }
+
+    /// As `post`, but gives each piece of the answer as it arrives; the connection is closed afterwards.
+    ///
+    /// # Errors
+    /// As `get`.
+    pub async fn post_streamed(
+        &mut self,
+        path: &str,
+        json: Bytes,
+        mut piece: impl FnMut(&[u8]),
+    ) -> Result<StatusCode, ConnectionError> {
+        let request = self.request(Request::post(path).header(CONTENT_TYPE, "application/json"), json)?;
+        let (allowed, target, kept) = (self.timeout, self.target, self.open.take());
+        let exchange = async {
+            let mut connection = OpenConnection::reopen(kept, target).await?;
+            let response =
+                connection.sender.send_request(request).await.map_err(|error| ConnectionError::Broken(told(error)))?;
+            let status = response.status();
+            let mut body = Limited::new(response.into_body(), MOST_REPLY_BYTES);
+            while let Some(frame) = body.frame().await {
+                let frame = frame.map_err(|error| ConnectionError::Broken(format!("reading the answer: {error}")))?;
+                if let Some(data) = frame.data_ref() {
+                    piece(data);
+                }
+            }
+            Ok(status)
+        };
+        timeout(allowed, exchange).await.map_err(|_| ConnectionError::TimedOut(allowed))?
+    }
+
+    fn request(
+        &self,
+        head: hyper::http::request::Builder,
+        body: Bytes,
+    ) -> Result<Request<Full<Bytes>>, ConnectionError> {
+        let head = head.header(HOST, self.target.address().to_string());
+        let head = match &self.key {
+            Some(key) => head.header(AUTHORIZATION, key),
+            None => head,
+        };
+        head.body(Full::new(body)).map_err(|error| ConnectionError::Broken(told(error)))
     }
 }
 
@@ -139,11 +195,12 @@ impl OpenConnection {
     async fn exchange(&mut self, request: Request<Full<Bytes>>) -> Result<Reply, ConnectionError> {
         let response = self.sender.send_request(request).await.map_err(|error| ConnectionError::Broken(told(error)))?;
         let status = response.status();
+        let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
         let body = Limited::new(response.into_body(), MOST_REPLY_BYTES)
             .collect()
             .await
             .map_err(|error| ConnectionError::Broken(format!("reading the answer: {error}")))?;
-        Ok(Reply { status, body: body.to_bytes() })
+        Ok(Reply { status, retry_after, body: body.to_bytes() })
     }
 }
 

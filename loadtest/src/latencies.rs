@@ -28,6 +28,12 @@ impl Latencies {
         self.nanoseconds.saturating_record(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
     }
 
+    /// Takes over what another has recorded.
+    pub fn absorb(&mut self, other: &Self) {
+        // The bounds are the same, so nothing is out of range.
+        let _ = self.nanoseconds.add(&other.nanoseconds);
+    }
+
     /// None when nothing was recorded.
     pub fn percentiles(&self) -> Option<Percentiles> {
         let at = |quantile: f64| milliseconds(self.nanoseconds.value_at_quantile(quantile));

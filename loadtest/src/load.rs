@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use hyper::header::HeaderValue;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -23,7 +24,7 @@ const BACKLOG_GRACE: Duration = Duration::from_secs(1);
 const LONGEST_SLEEP: Duration = Duration::from_millis(50);
 
 /// How much is sent, and when.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Plan {
     pub target: Target,
     pub connections: usize,
@@ -36,6 +37,8 @@ pub struct Plan {
     pub most_requests: u64,
     /// For one request.
     pub timeout: Duration,
+    /// Who asks, where that is to be said.
+    pub key: Option<HeaderValue>,
 }
 
 /// When the next request is sent.
@@ -65,7 +68,7 @@ pub async fn run(plan: Plan, scenario: Arc<Scenario>) -> anyhow::Result<Tally> {
             let mut clients = JoinSet::new();
             for _ in 0..plan.connections {
                 let client = Client {
-                    connection: Connection::new(plan.target, plan.timeout),
+                    connection: Connection::new(plan.target, plan.timeout).with_key(plan.key.clone()),
                     scenario: scenario.clone(),
                     tally: tally.clone(),
                 };
@@ -74,12 +77,12 @@ pub async fn run(plan: Plan, scenario: Arc<Scenario>) -> anyhow::Result<Tally> {
             all(clients).await?;
         }
         Pace::OpenLoop { requests_per_second } => {
-            let schedule = Arc::new(Schedule::new(begin, requests_per_second, plan));
+            let schedule = Arc::new(Schedule::new(begin, requests_per_second, &plan));
             let pacer = Pacer::start(schedule.clone(), plan.connections)?;
             let mut clients = JoinSet::new();
             for _ in 0..plan.connections {
                 let client = Client {
-                    connection: Connection::new(plan.target, plan.timeout),
+                    connection: Connection::new(plan.target, plan.timeout).with_key(plan.key.clone()),
                     scenario: scenario.clone(),
                     tally: tally.clone(),
                 };
@@ -142,7 +145,7 @@ struct Schedule {
 }
 
 impl Schedule {
-    fn new(begin: Instant, requests_per_second: f64, plan: Plan) -> Self {
+    fn new(begin: Instant, requests_per_second: f64, plan: &Plan) -> Self {
         let slots_within = |time: Duration| (time.as_secs_f64() * requests_per_second).ceil() as u64;
         let warmup_slots = slots_within(plan.warmup);
         let counted_slots = (slots_within(plan.warmup + plan.duration) - warmup_slots).min(plan.most_requests);
@@ -322,7 +325,7 @@ mod tests {
 
     fn plan(target: Target, pace: Pace) -> Plan {
         let (warmup, duration, timeout) = (Duration::ZERO, Duration::from_secs(10), Duration::from_secs(5));
-        Plan { target, connections: 1, pace, warmup, duration, most_requests: 100, timeout }
+        Plan { target, connections: 1, pace, warmup, duration, most_requests: 100, timeout, key: None }
     }
 
     async fn load(plan: Plan) -> Tally {

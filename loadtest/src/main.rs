@@ -3,9 +3,13 @@
 mod answer;
 mod cases;
 mod connection;
+mod hostile_cases;
 mod latencies;
 mod load;
 mod native;
+mod page;
+mod plot;
+mod processes;
 mod report;
 mod requirement;
 mod scenario;
@@ -13,6 +17,8 @@ mod side_by_side;
 mod snippets;
 mod tally;
 mod target;
+mod timeline;
+mod trials;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -24,7 +30,7 @@ use anyhow::{Context, bail, ensure};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::Serialize;
 
-use crate::cases::Cases;
+use crate::cases::{Cases, Choice, Grading};
 use crate::connection::{Connection, ConnectionError};
 use crate::load::{Pace, Plan};
 use crate::native::{ForkServer, Isolation, Subprocess, version_of};
@@ -34,6 +40,13 @@ use crate::scenario::{Scenario, request_of_snippet};
 use crate::side_by_side::{Contender, HttpClient, Rounds};
 use crate::snippets::Snippet;
 use crate::target::Target;
+use crate::trials::burst::BurstArguments;
+use crate::trials::churn::ChurnArguments;
+use crate::trials::hostile::HostileArguments;
+use crate::trials::overload::OverloadArguments;
+use crate::trials::steady::SteadyArguments;
+use crate::trials::suite::SuiteArguments;
+use crate::trials::{TrialArguments, TrialReport};
 
 /// A wrong answer, a missing answer, or a requirement that does not hold.
 const NOT_GOOD: u8 = 1;
@@ -60,6 +73,12 @@ enum Command {
     Http(HttpArguments),
     Native(NativeArguments),
     Compare(CompareArguments),
+    Steady(SteadyArguments),
+    Burst(BurstArguments),
+    Overload(OverloadArguments),
+    Hostile(HostileArguments),
+    Churn(ChurnArguments),
+    Suite(SuiteArguments),
 }
 
 /// Send POST /v1/execute over keep-alive connections
@@ -176,13 +195,17 @@ struct Output {
 
 impl Output {
     fn write<R: Serialize + fmt::Display>(&self, report: &R) -> anyhow::Result<()> {
-        if self.json {
-            println!("{}", serde_json::to_string(report).context("writing the result")?);
-        } else {
-            print!("{report}");
-        }
-        Ok(())
+        write_result(report, self.json)
     }
+}
+
+fn write_result<R: Serialize + fmt::Display>(report: &R, json: bool) -> anyhow::Result<()> {
+    if json {
+        println!("{}", serde_json::to_string(report).context("writing the result")?);
+    } else {
+        print!("{report}");
+    }
+    Ok(())
 }
 
 fn seconds_up_to_an_hour(text: &str) -> anyhow::Result<Duration> {
@@ -197,6 +220,28 @@ fn rate(text: &str) -> anyhow::Result<f64> {
     Ok(rate)
 }
 
+/// Carries out a trial: each has its own arguments, with those of all in `trial`.
+macro_rules! judged {
+    ($trial:ident, $arguments:expr) => {{
+        let arguments = $arguments;
+        let runtime = begin(&arguments.trial).await?;
+        finish(trials::$trial::run(&arguments, runtime).await?, &arguments.trial)
+    }};
+}
+
+/// Shows that the service is there.
+async fn begin(trial: &TrialArguments) -> anyhow::Result<RuntimeOfService> {
+    runtime_of_service(&mut Connection::new(trial.url, trial.timeout).with_key(trial.key.clone())).await
+}
+
+fn finish(report: TrialReport, trial: &TrialArguments) -> anyhow::Result<ExitCode> {
+    if let Some(file) = &trial.report {
+        page::write(&report, file)?;
+    }
+    write_result(&report, trial.json)?;
+    Ok(if report.is_good() { ExitCode::SUCCESS } else { ExitCode::from(NOT_GOOD) })
+}
+
 fn main() -> ExitCode {
     let command = Cli::parse().command;
     // One thread: the cores are the service's.
@@ -207,6 +252,12 @@ fn main() -> ExitCode {
                 Command::Http(arguments) => http(arguments).await,
                 Command::Native(arguments) => native(arguments).await,
                 Command::Compare(arguments) => compare(arguments).await,
+                Command::Steady(arguments) => judged!(steady, arguments),
+                Command::Burst(arguments) => judged!(burst, arguments),
+                Command::Overload(arguments) => judged!(overload, arguments),
+                Command::Hostile(arguments) => judged!(hostile, arguments),
+                Command::Churn(arguments) => judged!(churn, arguments),
+                Command::Suite(arguments) => judged!(suite, arguments),
             }
         })
     });
@@ -226,10 +277,11 @@ async fn http(arguments: HttpArguments) -> anyhow::Result<ExitCode> {
         duration: arguments.duration,
         most_requests: arguments.requests,
         timeout: arguments.timeout,
+        key: None,
     };
     let runtime = runtime_of_service(&mut Connection::new(plan.target, plan.timeout)).await?;
     let before = cpu_time_of_this_process()?;
-    let tally = load::run(plan, Arc::new(scenario)).await?;
+    let tally = load::run(plan.clone(), Arc::new(scenario)).await?;
     let generator_cpu = cpu_time_of_this_process()?.saturating_sub(before);
     let mut report = LoadReport::new(name, &plan, runtime, tally, generator_cpu);
     report.requirements =
@@ -244,7 +296,8 @@ fn scenario_of(arguments: &HttpArguments) -> anyhow::Result<(String, Scenario)> 
         ScenarioName::Function => Ok(("function".to_owned(), Scenario::of_snippet(Snippet::Function)?)),
         ScenarioName::Cases => {
             let sets = arguments.sets.join(", ");
-            let cases = Cases::read(&arguments.cases, &arguments.sets)?;
+            let choice = Choice { grading: Grading::InProcess, most_native: Duration::MAX };
+            let cases = Cases::read(&arguments.cases, &arguments.sets, choice)?;
             let skipped = cases.skipped;
             let scenario = Scenario::of_cases(cases).with_context(|| format!("there is no case to send in {sets}"))?;
             Ok((format!("{} cases of {sets} ({skipped} of other kinds left out)", scenario.len()), scenario))
@@ -275,7 +328,7 @@ async fn compare(arguments: CompareArguments) -> anyhow::Result<ExitCode> {
     let CompareArguments { url, baseline, require } = arguments;
     let mut connection = Connection::new(url, REQUEST_TIMEOUT);
     let runtime = runtime_of_service(&mut connection).await?;
-    let client = HttpClient { connection, request: request_of_snippet(baseline.what)? };
+    let client = HttpClient { connection, request: request_of_snippet(baseline.what, Grading::InProcess)? };
     let mut contenders = vec![("HTTP, one client".to_owned(), Contender::Http(Box::new(client)))];
     contenders.extend(native_contenders(&baseline).await?);
     let mut report = side_by_side(contenders, &baseline).await?;

@@ -5,7 +5,7 @@ use hyper::body::Bytes;
 use serde_json::json;
 
 use crate::answer::Expected;
-use crate::cases::Cases;
+use crate::cases::{Cases, Grading};
 use crate::snippets::{ASSERTS, FUNCTION, PRINT, PRINTED, Snippet};
 
 /// One request to `POST /v1/execute`.
@@ -29,12 +29,28 @@ impl Scenario {
     /// # Errors
     /// When it cannot be written as JSON.
     pub fn of_snippet(snippet: Snippet) -> anyhow::Result<Self> {
-        Ok(Self { requests: vec![request_of_snippet(snippet)?] })
+        Ok(Self { requests: vec![request_of_snippet(snippet, Grading::InProcess)?] })
     }
 
     /// Real cases; `None` when there are none.
     pub fn of_cases(cases: Cases) -> Option<Self> {
         (!cases.requests.is_empty()).then_some(Self { requests: cases.requests })
+    }
+
+    /// What people send: each second request is the small function, the others are real cases, all graded where the
+    /// snippet is not.
+    ///
+    /// # Errors
+    /// When it cannot be written as JSON.
+    pub fn of_work(cases: Cases) -> anyhow::Result<Self> {
+        let function = request_of_snippet(Snippet::Function, Grading::Isolated)?;
+        let requests = cases.requests.into_iter().flat_map(|case| [function.clone(), case]).collect();
+        Ok(Self { requests })
+    }
+
+    /// Programs that attack; `None` when there are none.
+    pub fn of_attacks(requests: Vec<ExecuteRequest>) -> Option<Self> {
+        (!requests.is_empty()).then_some(Self { requests })
     }
 
     /// The request that is sent as number `index`, counted from 0.
@@ -53,12 +69,12 @@ impl Scenario {
 ///
 /// # Errors
 /// When it cannot be written as JSON.
-pub fn request_of_snippet(snippet: Snippet) -> anyhow::Result<ExecuteRequest> {
+pub fn request_of_snippet(snippet: Snippet, grading: Grading) -> anyhow::Result<ExecuteRequest> {
     let (name, body, expected) = match snippet {
         Snippet::Print => ("print", json!({"code": PRINT}), Expected::Prints(PRINTED)),
         Snippet::Function => (
             "function",
-            json!({"code": FUNCTION, "tests": {"kind": "asserts", "asserts": ASSERTS}, "grading": "in_process"}),
+            json!({"code": FUNCTION, "tests": {"kind": "asserts", "asserts": ASSERTS}, "grading": grading.word()}),
             Expected::Grades { passed: ASSERTS.len() as u64, total: ASSERTS.len() as u64 },
         ),
     };

@@ -45,7 +45,7 @@ pub struct HttpClient {
 impl HttpClient {
     async fn run(&mut self) -> anyhow::Result<Duration> {
         let begin = Instant::now();
-        let Reply { status, body } = self.connection.post("/v1/execute", self.request.body.clone()).await?;
+        let Reply { status, body, .. } = self.connection.post("/v1/execute", self.request.body.clone()).await?;
         let elapsed = begin.elapsed();
         if status != StatusCode::OK {
             bail!("the service answered {status}");

@@ -9,6 +9,7 @@ use crate::answer::Answer;
 use crate::connection::{ConnectionError, Reply};
 use crate::latencies::Latencies;
 use crate::scenario::ExecuteRequest;
+use crate::timeline::{Moment, Timeline};
 
 /// Wrong answers and errors that are told in words; the others are only counted.
 const MOST_EXAMPLES: usize = 5;
@@ -75,7 +76,14 @@ pub struct Tally {
     pub errors: BTreeMap<&'static str, u64>,
     pub statuses: BTreeMap<u16, u64>,
     pub classes: BTreeMap<String, u64>,
+    /// 429 that do not say when to try again.
+    pub without_retry_after: u64,
+    /// The longest that one told to wait, in seconds.
+    pub longest_retry_after: u64,
     pub examples: Vec<String>,
+    pub timeline: Timeline,
+    /// From due to arrived, of the answers of status 200 alone.
+    pub accepted: Latencies,
     right_in_window: u64,
     last_in_window: Option<Instant>,
 }
@@ -97,7 +105,11 @@ impl Tally {
             errors: BTreeMap::new(),
             statuses: BTreeMap::new(),
             classes: BTreeMap::new(),
+            without_retry_after: 0,
+            longest_retry_after: 0,
             examples: Vec::new(),
+            timeline: Timeline::new(window.begin),
+            accepted: Latencies::new()?,
             right_in_window: 0,
             last_in_window: None,
         })
@@ -111,10 +123,13 @@ impl Tally {
             self.last_in_window = Some(sent.arrived);
             self.right_in_window += u64::from(matches!(verdict, Verdict::Right(_)));
         }
-        let arrival = match &verdict {
-            Verdict::Right(_) | Verdict::Wrong { .. } => Arrival::Answered,
-            Verdict::Refused(_) | Verdict::Error(_) => Arrival::TurnedAway,
+        let (arrival, moment) = match &verdict {
+            Verdict::Right(_) => (Arrival::Answered, Moment::Right(sent.arrived - sent.due)),
+            Verdict::Wrong { .. } => (Arrival::Answered, Moment::Bad),
+            Verdict::Refused { .. } => (Arrival::TurnedAway, Moment::Refused),
+            Verdict::Error(_) => (Arrival::TurnedAway, Moment::Bad),
         };
+        self.timeline.note(sent.arrived, moment);
         match sent.phase {
             Phase::Counted => self.count(sent, verdict),
             Phase::Warmup => {}
@@ -126,6 +141,46 @@ impl Tally {
     pub fn unsent(&mut self, waited: Duration) {
         self.unsent += 1;
         self.latency.record(waited);
+    }
+
+    /// Right answers within the window.
+    pub fn right_within(&self) -> u64 {
+        self.right_in_window
+    }
+
+    /// Adds another part of the same run, whose window came later.
+    pub fn absorb(&mut self, other: Self) {
+        let pairs = [
+            (&mut self.latency, &other.latency),
+            (&mut self.service_time, &other.service_time),
+            (&mut self.start_delay, &other.start_delay),
+            (&mut self.execution, &other.execution),
+            (&mut self.queue, &other.queue),
+            (&mut self.accepted, &other.accepted),
+        ];
+        for (own, other) in pairs {
+            own.absorb(other);
+        }
+        self.sent += other.sent;
+        self.right += other.right;
+        self.wrong += other.wrong;
+        self.refused += other.refused;
+        self.unsent += other.unsent;
+        self.without_retry_after += other.without_retry_after;
+        self.longest_retry_after = self.longest_retry_after.max(other.longest_retry_after);
+        for (kind, count) in other.errors {
+            *self.errors.entry(kind).or_default() += count;
+        }
+        for (status, count) in other.statuses {
+            *self.statuses.entry(status).or_default() += count;
+        }
+        for (class, count) in other.classes {
+            *self.classes.entry(class).or_default() += count;
+        }
+        self.examples.extend(other.examples);
+        self.examples.truncate(MOST_EXAMPLES);
+        self.timeline.absorb(other.timeline);
+        self.right_in_window += other.right_in_window;
     }
 
     /// Right answers a second, from the end of the warm-up to the end of the window, or to the last answer of a run
@@ -141,10 +196,14 @@ impl Tally {
         self.sent += 1;
         self.start_delay.record(sent.sent - sent.due);
         match verdict {
-            Verdict::Right(answer) => {
+            Verdict::Right(Some(answer)) => {
                 self.right += 1;
                 self.count_status(StatusCode::OK);
                 self.count_answer(sent, &answer);
+            }
+            Verdict::Right(None) => {
+                self.right += 1;
+                self.count_status(StatusCode::BAD_REQUEST);
             }
             Verdict::Wrong { status, answer, why } => {
                 self.wrong += 1;
@@ -154,9 +213,11 @@ impl Tally {
                 }
                 self.show(sent, &why);
             }
-            Verdict::Refused(status) => {
+            Verdict::Refused { status, retry_after } => {
                 self.refused += 1;
                 self.count_status(status);
+                self.without_retry_after += u64::from(retry_after.is_none());
+                self.longest_retry_after = self.longest_retry_after.max(retry_after.unwrap_or(0));
             }
             Verdict::Error(error) => {
                 *self.errors.entry(error.kind()).or_default() += 1;
@@ -174,6 +235,7 @@ impl Tally {
 
     fn count_answer(&mut self, sent: &Sent<'_>, answer: &Answer) {
         self.latency.record(sent.arrived - sent.due);
+        self.accepted.record(sent.arrived - sent.due);
         self.service_time.record(sent.arrived - sent.sent);
         let seconds = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or_default();
         self.execution.record(seconds(answer.execution_seconds));
@@ -192,21 +254,32 @@ impl Tally {
 
 /// One answer, judged.
 enum Verdict {
-    Right(Answer),
-    Wrong { status: StatusCode, answer: Option<Answer>, why: String },
-    Refused(StatusCode),
+    /// Without an answer where the request itself was to be refused.
+    Right(Option<Answer>),
+    Wrong {
+        status: StatusCode,
+        answer: Option<Answer>,
+        why: String,
+    },
+    Refused {
+        status: StatusCode,
+        retry_after: Option<u64>,
+    },
     Error(ConnectionError),
 }
 
 impl Verdict {
     fn of(request: &ExecuteRequest, result: Result<Reply, ConnectionError>) -> Self {
-        let Reply { status, body } = match result {
+        let Reply { status, retry_after, body } = match result {
             Ok(reply) => reply,
             Err(error) => return Self::Error(error),
         };
         match status {
             StatusCode::OK => {}
-            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => return Self::Refused(status),
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+                return Self::Refused { status, retry_after };
+            }
+            StatusCode::BAD_REQUEST if request.expected.may_be_refused() => return Self::Right(None),
             _ => {
                 let body = String::from_utf8_lossy(&body[..body.len().min(300)]);
                 return Self::Wrong { status, answer: None, why: format!("status {status}: {body:?}") };
@@ -217,7 +290,7 @@ impl Verdict {
             Err(error) => return Self::Wrong { status, answer: None, why: format!("not an execute answer: {error}") },
         };
         match request.expected.check(&answer) {
-            Ok(()) => Self::Right(answer),
+            Ok(()) => Self::Right(Some(answer)),
             Err(why) => Self::Wrong { status, answer: Some(answer), why },
         }
     }
@@ -231,7 +304,8 @@ mod tests {
     const RIGHT: &str = r#"{"status":"ok","stderr_class":"none","tests_passed":0,"tests_total":0,"execution_seconds":0.001,"queue_seconds":0.0,"stdout":"2\n"}"#;
 
     fn reply(status: u16, body: &str) -> Result<Reply, ConnectionError> {
-        Ok(Reply { status: StatusCode::from_u16(status).expect("it is a status"), body: body.to_owned().into() })
+        let status = StatusCode::from_u16(status).expect("it is a status");
+        Ok(Reply { status, retry_after: None, body: body.to_owned().into() })
     }
 
     fn tally_of(results: Vec<Result<Reply, ConnectionError>>) -> Tally {

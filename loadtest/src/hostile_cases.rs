@@ -1,0 +1,201 @@
+//! Programs that attack the service, and how they may end.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use crate::answer::{Answer, Expected};
+use crate::cases::{mix, read_lines};
+use crate::scenario::ExecuteRequest;
+
+/// Their text allows that all goes well, while the list of outcomes beside it knows only failures: nothing breaks in
+/// this interpreter.
+const MAY_GO_WELL: [&str; 2] = ["hostile/crash/iter_mutation", "hostile/crash/exception_in_del_at_shutdown"];
+
+/// How a program may end.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+pub struct Want {
+    passed: OneOrMore,
+    total: u64,
+    outcome_any: Vec<String>,
+    /// What it must not be able to write.
+    #[serde(skip)]
+    forbidden: Vec<String>,
+}
+
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+enum OneOrMore {
+    One(u64),
+    More(Vec<u64>),
+}
+
+impl OneOrMore {
+    fn has(&self, number: u64) -> bool {
+        match self {
+            Self::One(one) => *one == number,
+            Self::More(more) => more.contains(&number),
+        }
+    }
+}
+
+impl Want {
+    /// Whether 400 is a right answer.
+    pub fn may_be_refused(&self) -> bool {
+        self.outcome_any.iter().any(|word| word == "bad_request")
+    }
+
+    /// # Errors
+    /// What is wrong, with untrusted text escaped.
+    pub fn check(&self, answer: &Answer) -> Result<(), String> {
+        let seen = outcomes(answer);
+        let counts = self.passed.has(answer.tests_passed) && answer.tests_total == self.total;
+        let escaped = self.forbidden.iter().any(|text| answer.stdout.contains(text));
+        if counts && !escaped && self.outcome_any.iter().any(|word| seen.contains(word)) {
+            return Ok(());
+        }
+        let (passed, total) = (answer.tests_passed, answer.tests_total);
+        let escaped = if escaped { ", and it wrote what it must not be able to" } else { "" };
+        Err(format!("{passed}/{total}, {seen:?}{escaped}; wanted {self:?}"))
+    }
+}
+
+/// The words of the cases for what the answer says.
+fn outcomes(answer: &Answer) -> Vec<String> {
+    let class = answer.stderr_class.as_str();
+    let kind = answer.error.as_ref().and_then(|error| error.kind.as_deref()).unwrap_or("");
+    let mut words = vec![class.to_owned()];
+    match class {
+        "none" => words.push("ok".to_owned()),
+        "timeout" | "fuel_exhausted" => words.push("timeout".to_owned()),
+        "memory_limit" => words.extend(["memory".to_owned(), "MemoryError".to_owned()]),
+        "assertion_failure" => words.push("assertion".to_owned()),
+        // The stack of the compiled code was used up, and there was no Python left to say so.
+        "recursion_limit" if kind.is_empty() => words.push("crash".to_owned()),
+        _ => {}
+    }
+    match kind {
+        "" => {}
+        "InterpreterCrash" => words.push("crash".to_owned()),
+        "SystemExit" if class == "exception" => {
+            words.extend(["exit".to_owned(), "exit:0".to_owned(), "exception".to_owned()]);
+        }
+        "SystemExit" => words.push("exit".to_owned()),
+        kind => words.extend(["exception".to_owned(), format!("exception:{kind}")]),
+    }
+    words
+}
+
+#[derive(Deserialize)]
+struct HostileCase {
+    id: String,
+    kind: String,
+    #[serde(default)]
+    code: String,
+    /// Where the source is not text.
+    code_b64: Option<String>,
+    tests: Json,
+    want_check: Want,
+    forbid_stdout: Option<OneOrMoreTexts>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMoreTexts {
+    One(String),
+    More(Vec<String>),
+}
+
+/// Reads the programs whose name has `only` in it, in a fixed pseudo-random order.
+///
+/// # Errors
+/// When the file cannot be read, or a line of it is not a case.
+pub fn read(path: &Path, only: &str) -> anyhow::Result<Vec<ExecuteRequest>> {
+    let cases: Vec<HostileCase> =
+        read_lines(path).with_context(|| format!("reading hostile programs from {}", path.display()))?;
+    let cases = cases.into_iter().filter(|case| case.id.contains(only));
+    let mut requests = cases.map(request_of).collect::<anyhow::Result<Vec<_>>>()?;
+    mix(&mut requests);
+    Ok(requests)
+}
+
+fn request_of(case: HostileCase) -> anyhow::Result<ExecuteRequest> {
+    let tests = match case.kind.as_str() {
+        "asserts" => json!({"kind": "asserts", "asserts": case.tests}),
+        kind => json!({"kind": kind, "source": case.tests}),
+    };
+    let body = format!(r#"{{"code":{},"tests":{tests}}}"#, source(&case)?);
+    let mut want = case.want_check;
+    if MAY_GO_WELL.contains(&case.id.as_str()) {
+        want.outcome_any.push("ok".to_owned());
+    }
+    want.forbidden = match case.forbid_stdout {
+        None => Vec::new(),
+        Some(OneOrMoreTexts::One(text)) => vec![text],
+        Some(OneOrMoreTexts::More(texts)) => texts,
+    };
+    Ok(ExecuteRequest { name: case.id, body: body.into(), expected: Expected::Ends(Arc::new(want)) })
+}
+
+/// The program as JSON; what is not UTF-8 becomes lone surrogates, as in Python.
+fn source(case: &HostileCase) -> anyhow::Result<String> {
+    let Some(encoded) = case.code_b64.as_ref().filter(|_| case.code.is_empty()) else {
+        return Ok(json!(case.code).to_string());
+    };
+    let bytes = BASE64.decode(encoded).with_context(|| format!("code_b64 of {}", case.id))?;
+    let characters = bytes.iter().map(|byte| {
+        let page = if byte.is_ascii() { "00" } else { "dc" };
+        format!("\\u{page}{byte:02x}")
+    });
+    Ok(format!("\"{}\"", characters.collect::<String>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(class: &str, kind: Option<&str>, passed: u64) -> Answer {
+        let error = kind.map(|kind| json!({"type": kind}));
+        let answer = json!({"status": "failed", "stderr_class": class, "tests_passed": passed, "tests_total": 3,
+            "execution_seconds": 0.1, "queue_seconds": 0.0, "stdout": "x ESCAPED", "error": error});
+        serde_json::from_value(answer).expect("it is an answer")
+    }
+
+    fn request(case: Json) -> ExecuteRequest {
+        request_of(serde_json::from_value(case).expect("it is a case")).expect("it is a request")
+    }
+
+    #[test]
+    fn a_program_may_end_in_each_of_the_ways_wanted() {
+        let case = json!({"id": "a", "kind": "asserts", "code": "1", "tests": ["assert 1"],
+            "want_check": {"passed": [0, 3], "total": 3, "outcome_any": ["timeout", "exception:OSError", "ok"]}});
+        let check = |class, kind, passed| request(case.clone()).expected.check(&answer(class, kind, passed)).is_ok();
+        assert!(check("fuel_exhausted", None, 0));
+        assert!(check("exception", Some("OSError"), 0));
+        assert!(check("none", None, 3));
+        assert!(!check("none", None, 1));
+        assert!(!check("exception", Some("ValueError"), 0));
+        assert!(!check("infrastructure_error", None, 0));
+    }
+
+    #[test]
+    fn what_it_must_not_write_is_seen() {
+        let case = json!({"id": "a", "kind": "asserts", "code": "1", "tests": [], "forbid_stdout": "ESCAPED",
+            "want_check": {"passed": 0, "total": 3, "outcome_any": ["exception"]}});
+        request(case).expected.check(&answer("exception", Some("OSError"), 0)).expect_err("it escaped");
+    }
+
+    #[test]
+    fn a_source_that_is_no_text_is_sent_as_python_reads_it() {
+        let case = json!({"id": "a", "kind": "asserts", "code": "", "code_b64": "/mE=", "tests": [],
+            "want_check": {"passed": 0, "total": 0, "outcome_any": ["bad_request"]}});
+        let request = request(case);
+        assert!(request.expected.may_be_refused());
+        assert!(request.body.starts_with(br#"{"code":"\udcfe\u0061","#), "{:?}", request.body);
+    }
+}
