@@ -42,7 +42,7 @@ pub enum Expected {
 }
 
 impl Expected {
-    /// Whether 400 is a right answer, too.
+    /// Whether it is a right answer, too, that the request itself is refused.
     pub fn may_be_refused(&self) -> bool {
         match self {
             Self::Prints(_) | Self::Grades { .. } => false,

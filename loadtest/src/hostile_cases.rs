@@ -45,7 +45,7 @@ impl OneOrMore {
 }
 
 impl Want {
-    /// Whether 400 is a right answer.
+    /// Whether the request itself may be refused.
     pub fn may_be_refused(&self) -> bool {
         self.outcome_any.iter().any(|word| word == "bad_request")
     }
@@ -95,8 +95,7 @@ fn outcomes(answer: &Answer) -> Vec<String> {
 struct HostileCase {
     id: String,
     kind: String,
-    #[serde(default)]
-    code: String,
+    code: Option<String>,
     /// Where the source is not text.
     code_b64: Option<String>,
     tests: Json,
@@ -144,9 +143,10 @@ fn request_of(case: HostileCase) -> anyhow::Result<ExecuteRequest> {
 
 /// The program as JSON; what is not UTF-8 becomes lone surrogates, as in Python.
 fn source(case: &HostileCase) -> anyhow::Result<String> {
-    let Some(encoded) = case.code_b64.as_ref().filter(|_| case.code.is_empty()) else {
-        return Ok(json!(case.code).to_string());
-    };
+    if let Some(code) = &case.code {
+        return Ok(json!(code).to_string());
+    }
+    let encoded = case.code_b64.as_ref().with_context(|| format!("{} has no code", case.id))?;
     let bytes = BASE64.decode(encoded).with_context(|| format!("code_b64 of {}", case.id))?;
     let characters = bytes.iter().map(|byte| {
         let page = if byte.is_ascii() { "00" } else { "dc" };
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_source_that_is_no_text_is_sent_as_python_reads_it() {
-        let case = json!({"id": "a", "kind": "asserts", "code": "", "code_b64": "/mE=", "tests": [],
+        let case = json!({"id": "a", "kind": "asserts", "code": null, "code_b64": "/mE=", "tests": [],
             "want_check": {"passed": 0, "total": 0, "outcome_any": ["bad_request"]}});
         let request = request(case);
         assert!(request.expected.may_be_refused());

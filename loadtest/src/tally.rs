@@ -121,10 +121,10 @@ impl Tally {
         let in_window = self.window.begin <= sent.arrived && sent.arrived < self.window.end;
         if in_window {
             self.last_in_window = Some(sent.arrived);
-            self.right_in_window += u64::from(matches!(verdict, Verdict::Right(_)));
+            self.right_in_window += u64::from(matches!(verdict, Verdict::Right(..)));
         }
         let (arrival, moment) = match &verdict {
-            Verdict::Right(_) => (Arrival::Answered, Moment::Right(sent.arrived - sent.due)),
+            Verdict::Right(..) => (Arrival::Answered, Moment::Right(sent.arrived - sent.due)),
             Verdict::Wrong { .. } => (Arrival::Answered, Moment::Bad),
             Verdict::Refused { .. } => (Arrival::TurnedAway, Moment::Refused),
             Verdict::Error(_) => (Arrival::TurnedAway, Moment::Bad),
@@ -196,14 +196,12 @@ impl Tally {
         self.sent += 1;
         self.start_delay.record(sent.sent - sent.due);
         match verdict {
-            Verdict::Right(Some(answer)) => {
+            Verdict::Right(status, answer) => {
                 self.right += 1;
-                self.count_status(StatusCode::OK);
-                self.count_answer(sent, &answer);
-            }
-            Verdict::Right(None) => {
-                self.right += 1;
-                self.count_status(StatusCode::BAD_REQUEST);
+                self.count_status(status);
+                if let Some(answer) = answer {
+                    self.count_answer(sent, &answer);
+                }
             }
             Verdict::Wrong { status, answer, why } => {
                 self.wrong += 1;
@@ -255,7 +253,7 @@ impl Tally {
 /// One answer, judged.
 enum Verdict {
     /// Without an answer where the request itself was to be refused.
-    Right(Option<Answer>),
+    Right(StatusCode, Option<Answer>),
     Wrong {
         status: StatusCode,
         answer: Option<Answer>,
@@ -279,7 +277,11 @@ impl Verdict {
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
                 return Self::Refused { status, retry_after };
             }
-            StatusCode::BAD_REQUEST if request.expected.may_be_refused() => return Self::Right(None),
+            StatusCode::BAD_REQUEST | StatusCode::PAYLOAD_TOO_LARGE | StatusCode::UNPROCESSABLE_ENTITY
+                if request.expected.may_be_refused() =>
+            {
+                return Self::Right(status, None);
+            }
             _ => {
                 let body = String::from_utf8_lossy(&body[..body.len().min(300)]);
                 return Self::Wrong { status, answer: None, why: format!("status {status}: {body:?}") };
@@ -290,7 +292,7 @@ impl Verdict {
             Err(error) => return Self::Wrong { status, answer: None, why: format!("not an execute answer: {error}") },
         };
         match request.expected.check(&answer) {
-            Ok(()) => Self::Right(Some(answer)),
+            Ok(()) => Self::Right(status, Some(answer)),
             Err(why) => Self::Wrong { status, answer: Some(answer), why },
         }
     }

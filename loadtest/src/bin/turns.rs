@@ -135,9 +135,8 @@ async fn measured(
 ) -> anyhow::Result<(String, Duration, Turns)> {
     let turns = Rc::new(RefCell::new(Turns { began: thread_cpu(), ..Turns::default() }));
     let others = async {
-        let mut before = thread_cpu();
+        let mut before = turns.borrow().began;
         loop {
-            tokio::task::yield_now().await;
             let now = thread_cpu();
             let mut turns = turns.borrow_mut();
             let turn = now - before;
@@ -151,6 +150,7 @@ async fn measured(
                 return;
             }
             before = now;
+            tokio::task::yield_now().await;
         }
     };
     let run = async {
