@@ -91,9 +91,8 @@ mod tests {
 
     #[test]
     fn each_series_is_drawn_and_named() {
-        let mut plot = Plot::new("Rate", "a second")
-            .with("right", vec![(0.5, 10.0), (1.5, 12.0)])
-            .with("none <here>", Vec::new());
+        let mut plot =
+            Plot::new("Rate", "a second").with("right", vec![(0.5, 10.0), (1.5, 12.0)]).with("none <here>", Vec::new());
         plot.bands.push(0.5..1.0);
         let svg = plot.svg().expect("it can be drawn");
         assert!(svg.starts_with("<svg") && svg.contains("<polyline") && svg.contains("right"), "{svg}");

@@ -10,7 +10,8 @@ use tokio::task::JoinHandle;
 use crate::connection::Connection;
 use crate::target::Target;
 
-const EVERY: Duration = Duration::from_secs(1);
+/// Adding up the pages of a worker takes milliseconds of CPU, which are the service's, too.
+const EVERY: Duration = Duration::from_secs(2);
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// `/proc` counts CPU time in hundredths of a second, on every machine that Linux runs on today.
 const TICKS_PER_SECOND: f64 = 100.0;
@@ -33,7 +34,7 @@ pub struct Sample {
     pub told_after: Duration,
 }
 
-/// Looks at the service every second until it is dropped.
+/// Looks at the service every other second until it is dropped.
 pub struct Watch {
     samples: Arc<Mutex<Vec<Sample>>>,
     task: JoinHandle<()>,
@@ -140,9 +141,8 @@ fn sample(front: u32) -> anyhow::Result<Sample> {
     let mut sample =
         Sample { at, resident: 0, proportional: 0, cpu: Duration::ZERO, queued: None, told_after: Duration::ZERO };
     let children = fs::read_to_string(format!("/proc/{front}/task/{front}/children")).unwrap_or_default();
-    let threads = fs::read_dir(format!("/proc/{front}/task"))?.filter_map(|thread| {
-        fs::read_to_string(thread.ok()?.path().join("children")).ok()
-    });
+    let threads = fs::read_dir(format!("/proc/{front}/task"))?
+        .filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("children")).ok());
     let children = threads.chain([children]).collect::<Vec<_>>().join(" ");
     let mut processes: Vec<u32> = children.split_whitespace().filter_map(|id| id.parse().ok()).collect();
     processes.push(front);

@@ -122,14 +122,18 @@ pub async fn run(arguments: &HostileArguments, runtime: RuntimeOfService) -> any
 
     let ratio = alone.percentile(|all| all.p99).zip(beside.percentile(|all| all.p99)).map(|(a, b)| b / a);
     report.figure(TrialFigure::P99Ratio, ratio);
-    report.figure(TrialFigure::HostileWrong, (attacked.tally.wrong + attacked.tally.errors.values().sum::<u64>()) as f64);
+    report
+        .figure(TrialFigure::HostileWrong, (attacked.tally.wrong + attacked.tally.errors.values().sum::<u64>()) as f64);
     report.latency(beside.tally.latency.percentiles());
     let seconds = begin.elapsed().as_secs();
     let mut latency = Plot::new("p99 of honest work; grey: with attacks", "ms");
     let mut rate = Plot::new("Right answers to honest work; grey: with attacks", "a second");
     for (name, half) in [("alone", &alone), ("beside attacks", &beside)] {
         latency = latency.with(name, half.tally.timeline.points(seconds, |second| second.quantile(0.99)));
-        rate = rate.with(name, half.tally.timeline.points(seconds, |second| Some(second.right() as f64).filter(|right| *right > 0.0)));
+        rate = rate.with(
+            name,
+            half.tally.timeline.points(seconds, |second| Some(second.right() as f64).filter(|right| *right > 0.0)),
+        );
     }
     latency.bands = bands.clone();
     rate.bands = bands;

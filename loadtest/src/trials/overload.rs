@@ -123,7 +123,14 @@ pub async fn run(arguments: &OverloadArguments, runtime: RuntimeOfService) -> an
 
     let mut rates = Table::new(
         "Throughput",
-        &["", "right a second", "share of the peak", "CPU of the service", "CPU of the generator", "right a CPU second"],
+        &[
+            "",
+            "right a second",
+            "share of the peak",
+            "CPU of the service",
+            "CPU of the generator",
+            "right a CPU second",
+        ],
     );
     for (name, part) in [("closed loop before", &before), ("overload", &overload), ("closed loop after", &after)] {
         let service = cpu_between(&samples, part.begin, part.end);

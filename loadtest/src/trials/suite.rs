@@ -163,7 +163,12 @@ async fn at_once(mut connection: Connection, body: Bytes) -> anyhow::Result<Resu
 async fn as_job(mut connection: Connection, body: Bytes) -> anyhow::Result<Results> {
     let begin = Instant::now();
     let accepted = connection.post(&format!("{SUITES}?async=true"), body).await?;
-    ensure!(accepted.status == StatusCode::ACCEPTED, "the job was answered {}: {}", accepted.status, shown(&accepted.body));
+    ensure!(
+        accepted.status == StatusCode::ACCEPTED,
+        "the job was answered {}: {}",
+        accepted.status,
+        shown(&accepted.body)
+    );
     let job: Json = serde_json::from_slice(&accepted.body).context("the job")?;
     let id = job["id"].as_str().context("the job has no id")?.to_owned();
     loop {
