@@ -4,6 +4,7 @@ pub mod caller;
 pub mod canary;
 pub mod canonical_json;
 pub mod failure;
+pub mod figures;
 pub mod grant;
 pub mod ids;
 pub mod run;

@@ -11,7 +11,8 @@ use std::time::Duration;
 const APPLICATION_ID: i64 = 0x7072_6278;
 
 /// What makes each version of the tables out of the one before; the first out of nothing. Only ever added to.
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
     CREATE TABLE checkpoints (
         key INTEGER PRIMARY KEY,
         id BLOB NOT NULL UNIQUE,
@@ -45,7 +46,9 @@ const MIGRATIONS: &[&str] = &["
         row_sha256 BLOB NOT NULL
     );
     CREATE INDEX sessions_by_expiry ON sessions (expires_at);
-"];
+",
+    include_str!("jobs/tables.sql"),
+];
 
 /// How long a connection waits for another's lock.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -1,4 +1,4 @@
-//! What must outlive a request: checkpoints and stored sessions, in one SQLite file.
+//! What must outlive a request: checkpoints, stored sessions, jobs and statistics, in one SQLite file.
 //!
 //! [`Store::open`] takes the file for itself: a second service on it is refused. Everything written is there after the
 //! process was killed; a power cut may take the last moments, but never leaves a damaged file. Whatever is read back is
@@ -12,10 +12,12 @@ mod checkpoints;
 mod error;
 mod file;
 mod keys;
+mod jobs;
 mod prune;
 mod readers;
 mod seal;
 mod sessions;
+mod stats;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -23,8 +25,13 @@ mod writer;
 pub use checkpoints::{CheckpointFilter, CheckpointKind, CheckpointRow, Cursor, MAXIMUM_LISTED, StoredCheckpoint};
 pub use error::StoreError;
 pub use keys::{KeyFile, KeyRow};
+pub use jobs::{
+    Accepted, Callback, CallbackPhase, Cancelled, DueCallback, JobBounds, JobFilter, JobItem, JobPhase, JobResult,
+    JobRow, JobUsage, Kept, NewJob, OpenItem, PrunedJobs, UnfinishedJob,
+};
 pub use prune::{Bounds, Pruned, StoreUsage};
 pub use sessions::SessionRow;
+pub use stats::{Recorded, StatBounds};
 
 use bytes::Bytes;
 use readers::Readers;
@@ -33,7 +40,7 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 use writer::Writer;
 
-/// Checkpoints and stored sessions. Dropping it waits for what is being written and closes the file.
+/// Checkpoints, stored sessions, jobs and statistics. Dropping it waits for what is being written and closes the file.
 ///
 /// A write whose future is dropped may still happen. Times are milliseconds since 1970.
 #[derive(Debug)]

@@ -1,0 +1,198 @@
+//! The items of a job, and their results.
+
+use super::super::error::StoreError;
+use super::super::seal::Seal;
+use super::rows::{self, JobPhase, JobRow, ROW_BYTES};
+use super::{callbacks, decompressed};
+use crate::domain::figures::OUTCOME_COUNT;
+use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Params, Row, params};
+use uuid::Uuid;
+
+/// Compressed bytes beyond which a page is not filled further.
+const PAGE_BYTES: usize = 4 << 20;
+
+/// One item as it is put into the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobItem {
+    /// Its name in the job.
+    pub name: String,
+    /// What is asked, as its maker writes it.
+    pub request: Vec<u8>,
+}
+
+/// One item as the store has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenItem {
+    /// Its place in the job.
+    pub number: u32,
+    /// What was put in; none where it is damaged.
+    pub item: Option<JobItem>,
+}
+
+/// One result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobResult {
+    /// The how manyth result of the job it is, from 1.
+    pub sequence: u32,
+    /// The item's place in the job.
+    pub item: u32,
+    /// What was put in; none where it is damaged.
+    pub line: Option<Vec<u8>>,
+}
+
+/// What became of a result that was to be kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kept {
+    /// It is; the job stands so now.
+    Written(Box<JobRow>),
+    /// The item has one: this one is not needed.
+    HadOne,
+    /// The job has ended, or is gone: it is not wanted any more.
+    NotWanted,
+}
+
+pub(super) fn insert(
+    connection: &Connection,
+    job: i64,
+    id: Uuid,
+    number: u32,
+    name: &str,
+    request: &[u8],
+) -> Result<(), StoreError> {
+    let insert = "INSERT INTO job_items (job, number, name, request, row_sha256) VALUES (?, ?, ?, ?, ?)";
+    let sealed = item_seal(id, number, name, request);
+    connection.prepare_cached(insert)?.execute(params![job, number, name, request, sealed])?;
+    Ok(())
+}
+
+pub(super) fn open(
+    connection: &Connection,
+    id: Uuid,
+    after: Option<u32>,
+    limit: usize,
+) -> Result<Vec<OpenItem>, StoreError> {
+    let Some(key) = key_of(connection, id)? else { return Ok(Vec::new()) };
+    let select = connection.prepare_cached(
+        "SELECT number, name, request, row_sha256 FROM job_items AS items WHERE job = ?1 AND number > ?2
+         AND NOT EXISTS (SELECT 1 FROM job_results AS results WHERE results.job = ?1 AND results.item = items.number)
+         ORDER BY number LIMIT ?3",
+    )?;
+    page(select, params![key, after.map_or(-1, i64::from), limit as i64], id)
+}
+
+pub(super) fn of_numbers(connection: &Connection, id: Uuid, numbers: &[u32]) -> Result<Vec<OpenItem>, StoreError> {
+    let Some(key) = key_of(connection, id)? else { return Ok(Vec::new()) };
+    let mut found = Vec::with_capacity(numbers.len());
+    for number in numbers {
+        let select = "SELECT number, name, request, row_sha256 FROM job_items WHERE job = ? AND number = ?";
+        found.extend(page(connection.prepare_cached(select)?, params![key, number], id)?);
+    }
+    Ok(found)
+}
+
+/// Items until they are many bytes.
+fn page(mut select: CachedStatement<'_>, asked: impl Params, id: Uuid) -> Result<Vec<OpenItem>, StoreError> {
+    let mut rows = select.query(asked)?;
+    let (mut found, mut bytes) = (Vec::new(), 0);
+    while bytes < PAGE_BYTES
+        && let Some(row) = rows.next()?
+    {
+        bytes += row.get_ref(2)?.as_blob().map_or(0, <[u8]>::len);
+        found.push(OpenItem { number: row.get(0)?, item: read_item(row, id) });
+    }
+    Ok(found)
+}
+
+fn read_item(row: &Row<'_>, id: Uuid) -> Option<JobItem> {
+    let number: u32 = row.get(0).ok()?;
+    let name: String = row.get(1).ok()?;
+    let request = row.get_ref(2).ok()?.as_blob().ok()?;
+    let sealed: [u8; 32] = row.get(3).ok()?;
+    if sealed != item_seal(id, number, &name, request) {
+        tracing::error!(job = %id, number, "an item of a job is damaged in the store");
+        return None;
+    }
+    Some(JobItem { name, request: decompressed(request)? })
+}
+
+pub(super) fn put_result(
+    connection: &Connection,
+    job: Uuid,
+    item: u32,
+    line: &[u8],
+    outcome: usize,
+    now: i64,
+) -> Result<Kept, StoreError> {
+    let Some(mut stored) = rows::find_stored(connection, job)? else { return Ok(Kept::NotWanted) };
+    if stored.row.phase != JobPhase::Running {
+        return Ok(Kept::NotWanted);
+    }
+    let sequence = stored.row.done() + 1;
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO job_results (job, sequence, item, line, row_sha256) VALUES (?, ?, ?, ?, ?)
+         ON CONFLICT (job, item) DO NOTHING",
+    )?;
+    let sealed = result_seal(job, sequence, item, line);
+    if insert.execute(params![stored.key, sequence, item, line, sealed])? == 0 {
+        return Ok(Kept::HadOne);
+    }
+    let row = &mut stored.row;
+    row.tally[outcome.min(OUTCOME_COUNT - 1)] += 1;
+    row.bytes += line.len() as u64 + ROW_BYTES;
+    let is_last = row.done() >= row.items;
+    if is_last {
+        row.phase = JobPhase::Finished;
+        row.ended_at = Some(now);
+    }
+    rows::update(connection, &stored)?;
+    if is_last {
+        callbacks::wake(connection, stored.key, job, now)?;
+    }
+    Ok(Kept::Written(Box::new(stored.row)))
+}
+
+pub(super) fn results(
+    connection: &Connection,
+    id: Uuid,
+    after: u32,
+    limit: usize,
+) -> Result<Vec<JobResult>, StoreError> {
+    let Some(key) = key_of(connection, id)? else { return Ok(Vec::new()) };
+    let mut select = connection.prepare_cached(
+        "SELECT sequence, item, line, row_sha256 FROM job_results WHERE job = ? AND sequence > ?
+         ORDER BY sequence LIMIT ?",
+    )?;
+    let mut rows = select.query(params![key, after, limit as i64])?;
+    let (mut found, mut bytes) = (Vec::new(), 0);
+    while bytes < PAGE_BYTES
+        && let Some(row) = rows.next()?
+    {
+        bytes += row.get_ref(2)?.as_blob().map_or(0, <[u8]>::len);
+        let (sequence, item) = (row.get(0)?, row.get(1)?);
+        found.push(JobResult { sequence, item, line: read_line(row, id, sequence, item) });
+    }
+    Ok(found)
+}
+
+fn read_line(row: &Row<'_>, id: Uuid, sequence: u32, item: u32) -> Option<Vec<u8>> {
+    let line = row.get_ref(2).ok()?.as_blob().ok()?;
+    let sealed: [u8; 32] = row.get(3).ok()?;
+    if sealed != result_seal(id, sequence, item, line) {
+        tracing::error!(job = %id, item, "a result of a job is damaged in the store");
+        return None;
+    }
+    decompressed(line)
+}
+
+fn key_of(connection: &Connection, id: Uuid) -> Result<Option<i64>, StoreError> {
+    let mut select = connection.prepare_cached("SELECT key FROM jobs WHERE id = ?")?;
+    Ok(select.query_row([id.as_bytes()], |row| row.get(0)).optional()?)
+}
+
+fn item_seal(job: Uuid, number: u32, name: &str, request: &[u8]) -> [u8; 32] {
+    Seal::of("job item").id(job).number(number.into()).field(name.as_bytes()).field(request).finish()
+}
+
+fn result_seal(job: Uuid, sequence: u32, item: u32, line: &[u8]) -> [u8; 32] {
+    Seal::of("job result").id(job).number(sequence.into()).number(item.into()).field(line).finish()
+}
