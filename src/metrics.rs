@@ -50,6 +50,14 @@ pub struct Metrics {
     pub policy_blocks: IntCounterVec,
     /// Seconds that the policy gate took.
     pub scan_seconds: Histogram,
+    /// Jobs that were accepted, finished, cancelled.
+    pub jobs: IntCounterVec,
+    /// Jobs that have not ended.
+    pub jobs_unfinished: IntGauge,
+    /// Items of jobs that are done, by how they ended.
+    pub job_items: IntCounterVec,
+    /// Attempts to tell of a job's end, by what came of them.
+    pub callbacks: IntCounterVec,
 }
 
 impl Metrics {
@@ -100,6 +108,10 @@ impl Metrics {
                 &["scanner", "rule"],
             ),
             scan_seconds: histogram("proofbox_scan_seconds", "Time that the policy gate took."),
+            jobs: counters("proofbox_jobs_total", "Jobs that were accepted, finished, cancelled.", &["event"]),
+            jobs_unfinished: gauge("proofbox_jobs_unfinished", "Jobs that have not ended."),
+            job_items: counters("proofbox_job_items_total", "Items of jobs that are done, by status.", &["status"]),
+            callbacks: counters("proofbox_callbacks_total", "Attempts to tell of a job's end.", &["outcome"]),
             worker_restarts: counter("proofbox_worker_restarts_total", "Worker processes that were replaced."),
             sessions_opened: counter("proofbox_sessions_opened_total", "Sessions that were made."),
             sessions_ended: counter("proofbox_sessions_ended_total", "Sessions that ended."),

@@ -1,7 +1,6 @@
 //! The command line: a thin face over the same service that HTTP has.
 
 mod eval;
-mod harmless;
 mod keys;
 mod policy;
 mod run;

@@ -8,12 +8,12 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 
-use super::harmless::harmless;
 use super::out;
 use crate::app::App;
 use crate::config::{self, Config};
 use crate::domain::caller::{Caller, Urgency};
 use crate::domain::grant::AskedLimits;
+use crate::domain::harmless::harmless;
 use crate::domain::run::{Program, PythonTests, TestFiles};
 use crate::domain::submission::{Grading, Submission, Tests};
 use crate::domain::verdict::{CaseStatus, Status};

@@ -7,10 +7,10 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
-use super::harmless::harmless;
 use super::run::read;
 use crate::config::{self, Config};
 use crate::domain::caller::Caller;
+use crate::domain::harmless::harmless;
 use crate::policy::{Action, Decision, Policies, ScanReport, Source, contains_code};
 
 /// What to look at, and how to tell it.

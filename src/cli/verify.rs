@@ -11,7 +11,7 @@ use ed25519_dalek::VerifyingKey;
 use ed25519_dalek::pkcs8::DecodePublicKey;
 use serde_json::Value as Json;
 
-use super::harmless::harmless_line;
+use crate::domain::harmless::harmless_line;
 use crate::grader::receipt::{Receipt, public_key, sha256};
 
 /// The receipt, and what to hold it against.

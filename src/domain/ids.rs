@@ -36,6 +36,11 @@ pub struct CheckpointId(Uuid);
 #[serde(transparent)]
 pub struct KeyId(Uuid);
 
+/// One job as the client knows it: UUID version 7, so that ids sort by time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct JobId(Uuid);
+
 macro_rules! wire_id {
     ($name:ident) => {
         impl $name {
@@ -76,4 +81,5 @@ macro_rules! wire_id {
 
 wire_id!(SessionId);
 wire_id!(CheckpointId);
+wire_id!(JobId);
 wire_id!(KeyId);

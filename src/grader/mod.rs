@@ -8,6 +8,7 @@ pub mod canaries;
 mod compare;
 pub mod complexity;
 pub mod lint;
+pub mod page;
 pub mod preset;
 mod python;
 pub mod receipt;

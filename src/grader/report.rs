@@ -231,6 +231,15 @@ pub fn median(sorted: &[f64]) -> f64 {
     if sorted.len() % 2 == 1 { sorted[middle] } else { f64::midpoint(sorted[middle - 1], sorted[middle]) }
 }
 
+/// `99.94 %`; never rounded up to 100, nor down to 0.
+pub fn percent(rate: f64) -> String {
+    let tenths = (rate * 1000.0).round() / 10.0;
+    if (tenths == 100.0 && rate < 1.0) || (tenths == 0.0 && rate > 0.0) {
+        return format!("{:.3} %", (rate * 1e5).clamp(1.0, 99_999.0).round() / 1e3);
+    }
+    format!("{tenths:.1} %")
+}
+
 fn spread(mut values: Vec<f64>) -> Option<Spread> {
     values.sort_by(f64::total_cmp);
     let max = *values.last()?;
@@ -308,6 +317,14 @@ mod tests {
     fn nothing_has_no_rates() {
         let report = report(&[], &[1]);
         assert_eq!(report, Report { pass_at_k: BTreeMap::from([(1, None)]), ..Report::default() });
+    }
+
+    #[test]
+    fn nearly_all_is_not_all() {
+        assert_eq!(
+            [1.0, 0.99999, 0.9, 0.00001, 0.0].map(percent),
+            ["100.0 %", "99.999 %", "90.0 %", "0.001 %", "0.0 %"]
+        );
     }
 
     #[test]

@@ -4,9 +4,11 @@ mod admission;
 mod completion;
 mod execute;
 mod gate;
+mod jobs;
 mod keys;
 mod receipts;
 mod session;
+mod stats;
 mod submit;
 mod suite;
 
@@ -16,12 +18,17 @@ use std::sync::{Arc, PoisonError, RwLock, Weak};
 pub use admission::{Admission, AdmissionSettings, Busy};
 pub use completion::code_of_completion;
 pub use execute::{ExecuteError, Executed};
+pub use jobs::{
+    CallbackRefused, CallbackSecret, CallbackSettings, JobAccepted, JobAsked, JobError, JobInfo, JobLine, JobSettings,
+    JobState, JobWire, JobsAsked, Progress, SecretError,
+};
 pub use keys::{Keys, OverQuota, Recognised, Secret};
 pub use receipts::{KeyError, Receipts};
 pub use session::{
     CellAsked, CellExecuted, CheckpointInfo, CommandEnd, CommandEvent, DEFAULT_TTL, LONGEST_TTL, OnExpiry,
     RunningCommand, SessionAsked, SessionError, SessionEvent, SessionInfo, SessionSettings, SessionState, Watch,
 };
+pub use stats::{OTHER, StatsAsked, StatsError, StatsGroup};
 pub use suite::{Failed, Finished, SuiteItem};
 
 use crate::domain::caller::{Caller, Urgency};
@@ -56,6 +63,8 @@ pub struct Service {
     receipts: Receipts,
     linter: Linter,
     sessions: Arc<session::Sessions>,
+    jobs: jobs::Jobs,
+    stats: stats::Stats,
     store: Option<Store>,
     /// Itself, for work that goes on when the client who asked for it goes away.
     me: Weak<Self>,
@@ -81,6 +90,8 @@ pub struct Parts {
     pub receipts: Receipts,
     /// How many sessions, and how much of them in memory.
     pub sessions: SessionSettings,
+    /// How jobs are kept.
+    pub jobs: JobSettings,
     /// What outlives a request; none where nothing does.
     pub store: Option<Store>,
 }
@@ -88,12 +99,24 @@ pub struct Parts {
 impl Service {
     /// Wires the parts.
     pub fn new(parts: Parts) -> Arc<Self> {
-        let Parts { sandbox, policies, policies_directory, admission, keys, image, metrics, receipts, sessions, store } =
-            parts;
+        let Parts {
+            sandbox,
+            policies,
+            policies_directory,
+            admission,
+            keys,
+            image,
+            metrics,
+            receipts,
+            sessions,
+            jobs,
+            store,
+        } = parts;
         let most_memory_bytes = policies.most_memory_bytes();
         let policies = RwLock::new(Arc::new(policies));
         let linter = Linter::new(LINTING_THREADS);
         let sessions = Arc::new(session::Sessions::new(sessions));
+        let jobs = jobs::Jobs::new(jobs, admission.places());
         Arc::new_cyclic(|me| Self {
             sandbox,
             policies,
@@ -106,6 +129,8 @@ impl Service {
             receipts,
             linter,
             sessions,
+            jobs,
+            stats: stats::Stats::default(),
             store,
             me: me.clone(),
         })

@@ -11,7 +11,7 @@ use crate::domain::caller::{Caller, Urgency};
 use crate::domain::submission::Submission;
 
 /// One submission of a suite.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SuiteItem {
     /// Its name, unique in the suite.
     pub id: String,
@@ -74,7 +74,13 @@ impl Service {
                     && let Some(item) = items.next()
                 {
                     let (service, caller) = (Arc::clone(&service), caller.clone());
-                    running.spawn(async move { service.suite_item(&caller, item).await });
+                    running.spawn(async move {
+                        let finished = service.suite_item(&caller, item).await;
+                        if let Ok(executed) = &finished.executed {
+                            service.note_run(&caller, executed, &finished.labels);
+                        }
+                        finished
+                    });
                 }
                 let Ok(finished) = running.join_next().await? else {
                     // Items catch their panics: the process is ending, and a report would be of less than all.
@@ -85,7 +91,8 @@ impl Service {
         })
     }
 
-    async fn suite_item(&self, caller: &Caller, item: SuiteItem) -> Finished {
+    /// Runs one item.
+    pub(super) async fn suite_item(&self, caller: &Caller, item: SuiteItem) -> Finished {
         let SuiteItem { id, task, submission } = item;
         let labels = submission.labels.clone();
         let planned = submission.tests.as_ref().map_or(0, |tests| tests.known_cases().unwrap_or(1));

@@ -11,8 +11,8 @@
 mod checkpoints;
 mod error;
 mod file;
-mod keys;
 mod jobs;
+mod keys;
 mod prune;
 mod readers;
 mod seal;
@@ -24,11 +24,11 @@ mod writer;
 
 pub use checkpoints::{CheckpointFilter, CheckpointKind, CheckpointRow, Cursor, MAXIMUM_LISTED, StoredCheckpoint};
 pub use error::StoreError;
-pub use keys::{KeyFile, KeyRow};
 pub use jobs::{
     Accepted, Callback, CallbackPhase, Cancelled, DueCallback, JobBounds, JobFilter, JobItem, JobPhase, JobResult,
     JobRow, JobUsage, Kept, NewJob, OpenItem, PrunedJobs, UnfinishedJob,
 };
+pub use keys::{KeyFile, KeyRow};
 pub use prune::{Bounds, Pruned, StoreUsage};
 pub use sessions::SessionRow;
 pub use stats::{Recorded, StatBounds};

@@ -1,10 +1,9 @@
 //! `proofbox eval SUITE`: grades a suite, and reports on it.
 //!
 //! `suite` reads the file, `server` has it graded (by a server, or by workers of this process), `changes` compares with
-//! an earlier run, `require` decides the exit code; `summary` and `html` show the results.
+//! an earlier run, `require` decides the exit code; `summary` and the grader's `page` show the results.
 
 mod changes;
-mod html;
 mod require;
 mod server;
 mod suite;
@@ -19,6 +18,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value as Json, json};
 
 use crate::config::Config;
+use crate::grader::page::{Page, page, row};
 use crate::grader::report::{Report, Sample, report};
 use crate::http::sample_of;
 use changes::{Baseline, Changes};
@@ -102,6 +102,24 @@ struct Results<'a> {
     required: Vec<(&'a Requirement, Option<String>)>,
 }
 
+impl Results<'_> {
+    fn page(&self) -> Page<'_> {
+        let required = self
+            .required
+            .iter()
+            .map(|(requirement, breach)| (breach.clone().unwrap_or_else(|| requirement.to_string()), breach.is_none()));
+        Page {
+            title: &self.suite.title,
+            runtime: self.answers.iter().find_map(|answer| answer.get("runtime")).cloned(),
+            report: self.report,
+            changes: json!(self.changes),
+            warnings: &self.suite.warnings,
+            required: required.collect(),
+            items: self.suite.items.iter().zip(self.answers).map(|(item, answer)| row(&item.fields, answer)).collect(),
+        }
+    }
+}
+
 /// Grades the suite.
 pub fn eval(arguments: EvalArguments, config: &Config) -> anyhow::Result<ExitCode> {
     if let Some(requirement) = arguments.require.iter().find(|one| one.needs_baseline())
@@ -154,7 +172,7 @@ pub fn eval(arguments: EvalArguments, config: &Config) -> anyhow::Result<ExitCod
         write(path, &serde_json::to_vec(&whole)?)?;
     }
     if let Some(path) = &arguments.report {
-        write(path, html::page(&results).as_bytes())?;
+        write(path, page(&results.page()).as_bytes())?;
     }
     summary::print(&results);
     let is_met = results.required.iter().all(|(_, breach)| breach.is_none());

@@ -6,8 +6,8 @@ use serde_json::Value as Json;
 
 use super::Results;
 use super::changes::Changes;
-use crate::cli::harmless::harmless_line;
-use crate::grader::report::Report;
+use crate::domain::harmless::harmless_line;
+use crate::grader::report::{Report, percent};
 
 /// Items that are listed; files have all.
 const MOST_LISTED: usize = 20;
@@ -173,15 +173,6 @@ fn share(rate: Option<f64>) -> String {
     rate.map(|rate| format!(", {}", percent(rate))).unwrap_or_default()
 }
 
-/// `99.94 %`; never rounded up to 100, nor down to 0.
-pub fn percent(rate: f64) -> String {
-    let tenths = (rate * 1000.0).round() / 10.0;
-    if (tenths == 100.0 && rate < 1.0) || (tenths == 0.0 && rate > 0.0) {
-        return format!("{:.3} %", (rate * 1e5).clamp(1.0, 99_999.0).round() / 1e3);
-    }
-    format!("{tenths:.1} %")
-}
-
 pub fn seconds(seconds: f64) -> String {
     match seconds {
         s if s < 1e-3 => format!("{:.0} µs", s * 1e6),
@@ -236,13 +227,5 @@ mod tests {
         let results =
             Results { suite: &suite, report: &report, answers: &answers, changes: None, required: Vec::new() };
         assert!(text(&results).contains("Note: 1 items were graded in_process"));
-    }
-
-    #[test]
-    fn nearly_all_is_not_all() {
-        assert_eq!(
-            [1.0, 0.99999, 0.9, 0.00001, 0.0].map(percent),
-            ["100.0 %", "99.999 %", "90.0 %", "0.001 %", "0.0 %"]
-        );
     }
 }

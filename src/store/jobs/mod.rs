@@ -54,6 +54,15 @@ impl Store {
         self.readers.read(move |connection| rows::find(connection, id)).await
     }
 
+    /// What all items of a job share; none if there is no such job.
+    ///
+    /// # Errors
+    ///
+    /// One that is damaged, or a file that cannot be read.
+    pub async fn job_head(&self, id: Uuid) -> Result<Option<Vec<u8>>, StoreError> {
+        self.readers.read(move |connection| rows::head(connection, id)).await
+    }
+
     /// Jobs of one owner, the newest first. Damaged ones are left out and logged.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ use super::retention::{self, JobBounds};
 use super::{JobItem, compressed, decompressed, items};
 use crate::domain::figures::OUTCOME_COUNT;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 /// What a row takes beside its payload, about.
@@ -55,7 +56,9 @@ pub struct NewJob {
     pub owner: Option<Uuid>,
     /// When it was accepted.
     pub created_at: i64,
-    /// What all its items share, as its maker writes it.
+    /// What is told of it, as its maker writes it: short.
+    pub about: Vec<u8>,
+    /// What all its items share, likewise: as long as it may be.
     pub head: Vec<u8>,
     /// They.
     pub items: Vec<JobItem>,
@@ -84,8 +87,8 @@ pub struct JobRow {
     pub ended_at: Option<i64>,
     /// Why it was cancelled.
     pub reason: Option<String>,
-    /// What all its items share.
-    pub head: Vec<u8>,
+    /// What is told of it.
+    pub about: Vec<u8>,
     /// How many they are.
     pub items: u32,
     /// Items by how they ended, in the order of [`crate::domain::figures::OUTCOMES`].
@@ -171,7 +174,7 @@ pub(super) fn pack(job: NewJob) -> Result<Packed, StoreError> {
         .zip(&requests)
         .map(|(item, request)| (item.name.len() + request.len()) as u64 + ROW_BYTES)
         .sum();
-    let bytes = ROW_BYTES + head.len() as u64 + items;
+    let bytes = ROW_BYTES + (job.about.len() + head.len()) as u64 + items;
     Ok(Packed { job, head, requests, bytes })
 }
 
@@ -202,7 +205,7 @@ pub(super) fn accept(connection: &Connection, packed: &Packed, bounds: JobBounds
         started_at: None,
         ended_at: None,
         reason: None,
-        head: Vec::new(),
+        about: job.about.clone(),
         items: u32::try_from(job.items.len()).map_err(|_| StoreError::Full)?,
         tally: [0; OUTCOME_COUNT],
         bytes: packed.bytes,
@@ -211,22 +214,26 @@ pub(super) fn accept(connection: &Connection, packed: &Packed, bounds: JobBounds
         callback: None,
     };
     let mut insert = connection.prepare_cached(
-        "INSERT INTO jobs (id, owner, phase, created_at, head, items, tally, bytes, idempotency_key, request_sha256,
-         row_sha256) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO jobs (id, owner, phase, created_at, about, head_sha256, items, tally, bytes, idempotency_key,
+         request_sha256, row_sha256) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
+    let head_sha256: [u8; 32] = Sha256::digest(&packed.head).into();
     let key = insert.insert(params![
         row.id.as_bytes(),
         owner,
         row.phase.number(),
         row.created_at,
-        packed.head,
+        row.about,
+        head_sha256,
         row.items,
         tally_bytes(&row.tally),
         row.bytes as i64,
         row.idempotency_key,
         row.request_sha256,
-        seal(&row, &packed.head),
+        seal(&row, &head_sha256),
     ])?;
+    let insert = "INSERT INTO job_heads (job, head) VALUES (?, ?)";
+    connection.prepare_cached(insert)?.execute(params![key, packed.head])?;
     for ((number, item), request) in (0..row.items).zip(&job.items).zip(&packed.requests) {
         items::insert(connection, key, row.id, number, &item.name, request)?;
     }
@@ -236,15 +243,15 @@ pub(super) fn accept(connection: &Connection, packed: &Packed, bounds: JobBounds
     Ok(Accepted::New)
 }
 
-const COLUMNS: &str = "id, owner, phase, created_at, started_at, ended_at, reason, head, items, tally, bytes, \
-                       request_sha256, idempotency_key, row_sha256, key";
+const COLUMNS: &str = "id, owner, phase, created_at, started_at, ended_at, reason, about, items, tally, bytes, \
+                       request_sha256, idempotency_key, row_sha256, key, head_sha256";
 
 /// A row with what only the store needs.
 pub(super) struct Stored {
     pub(super) row: JobRow,
     pub(super) key: i64,
-    /// As it lies in the file.
-    head: Vec<u8>,
+    /// Of what its items share, as that lies in the file.
+    head_sha256: [u8; 32],
 }
 
 pub(super) fn find(connection: &Connection, id: Uuid) -> Result<Option<JobRow>, StoreError> {
@@ -252,12 +259,19 @@ pub(super) fn find(connection: &Connection, id: Uuid) -> Result<Option<JobRow>, 
     whole(connection, stored).map(Some)
 }
 
-/// With what lies in other tables, and its head unpacked.
+/// With whom it tells of its end.
 fn whole(connection: &Connection, stored: Stored) -> Result<JobRow, StoreError> {
-    let Stored { mut row, key, head } = stored;
-    row.head = decompressed(&head).ok_or_else(|| StoreError::damaged("job", row.id))?;
+    let Stored { mut row, key, .. } = stored;
     row.callback = callbacks::find(connection, key, row.id)?;
     Ok(row)
+}
+
+pub(super) fn head(connection: &Connection, id: Uuid) -> Result<Option<Vec<u8>>, StoreError> {
+    let Some(stored) = find_stored(connection, id)? else { return Ok(None) };
+    let mut select = connection.prepare_cached("SELECT head FROM job_heads WHERE job = ?")?;
+    let head = select.query_row([stored.key], |row| row.get::<_, Vec<u8>>(0)).optional()?;
+    let sound = head.filter(|head| Sha256::digest(head)[..] == stored.head_sha256);
+    sound.and_then(|head| decompressed(&head)).map(Some).ok_or_else(|| StoreError::damaged("job", id))
 }
 
 pub(super) fn find_stored(connection: &Connection, id: Uuid) -> Result<Option<Stored>, StoreError> {
@@ -344,7 +358,7 @@ pub(super) fn update(connection: &Connection, stored: &Stored) -> Result<(), Sto
         row.reason,
         tally_bytes(&row.tally),
         row.bytes as i64,
-        seal(row, &stored.head),
+        seal(row, &stored.head_sha256),
         stored.key,
     ])?;
     Ok(())
@@ -364,7 +378,7 @@ fn read(row: &Row<'_>) -> Option<Stored> {
             started_at: row.get(4)?,
             ended_at: row.get(5)?,
             reason: row.get(6)?,
-            head: Vec::new(),
+            about: row.get(7)?,
             items: row.get(8)?,
             tally,
             bytes,
@@ -372,10 +386,10 @@ fn read(row: &Row<'_>) -> Option<Stored> {
             idempotency_key: row.get(12)?,
             callback: None,
         };
-        Ok(Some((Stored { row: job, key: row.get(14)?, head: row.get(7)? }, row.get(13)?)))
+        Ok(Some((Stored { row: job, key: row.get(14)?, head_sha256: row.get(15)? }, row.get(13)?)))
     };
     let (stored, sealed) = parse().ok().flatten()?;
-    (sealed == seal(&stored.row, &stored.head)).then_some(stored)
+    (sealed == seal(&stored.row, &stored.head_sha256)).then_some(stored)
 }
 
 fn tally_bytes(tally: &[u32; OUTCOME_COUNT]) -> Vec<u8> {
@@ -387,7 +401,7 @@ fn tally_of(bytes: &[u8]) -> Option<[u32; OUTCOME_COUNT]> {
     (bytes.len() == 4 * OUTCOME_COUNT).then(|| std::array::from_fn(|_| counts.next().unwrap_or_default()))
 }
 
-fn seal(row: &JobRow, head: &[u8]) -> [u8; 32] {
+fn seal(row: &JobRow, head_sha256: &[u8]) -> [u8; 32] {
     let time = |time: Option<i64>| time.map(i64::to_le_bytes);
     Seal::of("job")
         .id(row.id)
@@ -397,7 +411,8 @@ fn seal(row: &JobRow, head: &[u8]) -> [u8; 32] {
         .optional(time(row.started_at).as_ref().map(|bytes| &bytes[..]))
         .optional(time(row.ended_at).as_ref().map(|bytes| &bytes[..]))
         .optional(row.reason.as_deref().map(str::as_bytes))
-        .field(head)
+        .field(&row.about)
+        .field(head_sha256)
         .number(row.items.into())
         .field(&tally_bytes(&row.tally))
         .number(row.bytes as i64)

@@ -7,7 +7,8 @@ CREATE TABLE jobs (
     started_at INTEGER,
     ended_at INTEGER,
     reason TEXT,
-    head BLOB NOT NULL,
+    about BLOB NOT NULL,
+    head_sha256 BLOB NOT NULL,
     items INTEGER NOT NULL,
     tally BLOB NOT NULL,
     bytes INTEGER NOT NULL,
@@ -19,6 +20,10 @@ CREATE INDEX jobs_by_owner ON jobs (owner, id);
 CREATE INDEX jobs_by_phase ON jobs (phase, owner, ended_at, bytes);
 CREATE UNIQUE INDEX jobs_by_idempotency_key ON jobs (ifnull(owner, x''), idempotency_key)
     WHERE idempotency_key IS NOT NULL;
+CREATE TABLE job_heads (
+    job INTEGER PRIMARY KEY REFERENCES jobs (key) ON DELETE CASCADE,
+    head BLOB NOT NULL
+);
 CREATE TABLE job_items (
     job INTEGER NOT NULL REFERENCES jobs (key) ON DELETE CASCADE,
     number INTEGER NOT NULL,

@@ -8,9 +8,8 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
-use super::Results;
-use super::summary::percent;
-use crate::cli::harmless::harmless;
+use super::report::{Report, percent};
+use crate::domain::harmless::harmless;
 
 const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
@@ -22,22 +21,37 @@ const LONGEST_LINE: usize = 600;
 /// Characters of the program and of each stream.
 const LONGEST_TEXT: usize = 6000;
 
+/// What the page shows.
+pub struct Page<'a> {
+    /// What was graded.
+    pub title: &'a str,
+    /// The runtime of an answer.
+    pub runtime: Option<Json>,
+    /// On all items.
+    pub report: &'a Report,
+    /// What is different from an earlier run; null where there is none.
+    pub changes: Json,
+    /// What the reader must know.
+    pub warnings: &'a [String],
+    /// What was required, and whether it holds.
+    pub required: Vec<(String, bool)>,
+    /// Each as [`row`] makes it.
+    pub items: Vec<Json>,
+}
+
 /// The whole page.
-pub fn page(results: &Results<'_>) -> String {
+pub fn page(shown: &Page<'_>) -> String {
     let data = json!({
-        "title": results.suite.title,
+        "title": shown.title,
         "written": jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M UTC").to_string(),
-        "runtime": results.answers.iter().find_map(|answer| answer.get("runtime")),
-        "report": results.report,
-        "changes": results.changes,
-        "warnings": results.suite.warnings,
-        "required": results.required.iter().map(|(requirement, breach)| {
-            json!({"text": breach.clone().unwrap_or_else(|| requirement.to_string()), "holds": breach.is_none()})
-        }).collect::<Vec<_>>(),
-        "items": results.suite.items.iter().zip(results.answers).map(|(item, answer)| row(&item.fields, answer))
-            .collect::<Vec<_>>(),
+        "runtime": shown.runtime,
+        "report": shown.report,
+        "changes": shown.changes,
+        "warnings": shown.warnings,
+        "required": shown.required.iter().map(|(text, holds)| json!({"text": text, "holds": holds})).collect::<Vec<_>>(),
+        "items": shown.items,
     });
-    let report = results.report;
+    let report = shown.report;
     let rate = report.pass_rate.map_or_else(|| "nothing was graded".to_owned(), percent);
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -50,7 +64,7 @@ pub fn page(results: &Results<'_>) -> String {
          <script>{SCRIPT}</script>\n</body>\n</html>\n",
         style_hash = hash(STYLE),
         script_hash = hash(SCRIPT),
-        title = escaped(&harmless(&results.suite.title)),
+        title = escaped(&harmless(shown.title)),
         passed = report.passed,
         graded = report.graded,
         data = embedded(data),
@@ -58,7 +72,7 @@ pub fn page(results: &Results<'_>) -> String {
 }
 
 /// One item, shortened to what the page shows.
-fn row(item: &Map<String, Json>, answer: &Json) -> Json {
+pub fn row(item: &Map<String, Json>, answer: &Json) -> Json {
     let shortened_text = |value: &Json, longest| value.as_str().map(|text| shortened(text, longest));
     let cases = answer["cases"].as_array().map_or(&[][..], Vec::as_slice);
     let case = |case: &Json| {
@@ -150,8 +164,6 @@ fn hash(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::eval::suite::{Item, Suite};
-    use crate::grader::report::Report;
 
     #[test]
     fn hostile_text_is_data_and_never_markup() {
@@ -159,13 +171,17 @@ mod tests {
         let answer = json!({"id": hostile, "status": hostile, "cases": [{"name": hostile, "message": hostile}],
             "stdout": hostile, "error": {"message": hostile}, "labels": {hostile: hostile}});
         let Json::Object(fields) = json!({"code": hostile}) else { unreachable!("an object") };
-        let item = Item { id: String::new(), origin: String::new(), fields };
-        let suite = Suite { title: hostile.to_owned(), items: vec![item], ..Suite::default() };
         let mut report = Report::default();
         report.by_label.insert(hostile.to_owned(), [(hostile.to_owned(), Default::default())].into());
-        let results =
-            Results { suite: &suite, report: &report, answers: &[answer], changes: None, required: Vec::new() };
-        let page = page(&results);
+        let page = page(&Page {
+            title: hostile,
+            runtime: None,
+            report: &report,
+            changes: Json::Null,
+            warnings: &[hostile.to_owned()],
+            required: vec![(hostile.to_owned(), false)],
+            items: vec![row(&fields, &answer)],
+        });
         // The page's own: the data and the script.
         assert_eq!(page.matches("<script").count(), 2);
         assert_eq!(page.matches("</script").count(), 2);

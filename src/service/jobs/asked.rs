@@ -1,0 +1,195 @@
+//! What clients may ask of jobs: each of its owner's only.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::live::Progress;
+use super::runner::broken;
+use super::{JobError, JobInfo, MOST_UNFINISHED, now};
+use crate::domain::caller::Caller;
+use crate::domain::ids::JobId;
+use crate::service::Service;
+use crate::store::{Accepted, Cancelled, JobFilter, JobItem, JobPhase, JobResult, JobRow, NewJob, Store};
+
+/// A job that a client wants.
+#[derive(Debug)]
+pub struct JobAsked {
+    /// Its name to be.
+    pub id: JobId,
+    /// What its wire tells of it: short.
+    pub about: Vec<u8>,
+    /// What its items share, for its wire to read again.
+    pub head: Vec<u8>,
+    /// What is to be run, likewise.
+    pub items: Vec<JobItem>,
+    /// The name that the client gives the request.
+    pub idempotency_key: Option<String>,
+    /// Of the request: tells whether the same name means the same.
+    pub request_sha256: [u8; 32],
+    /// Whom to tell of its end; admitted by [`Service::admit_callback`].
+    pub callback_url: Option<String>,
+}
+
+/// A job that is kept.
+#[derive(Debug)]
+pub struct JobAccepted {
+    /// It.
+    pub job: JobInfo,
+    /// It was accepted before: the client asks again.
+    pub replayed: bool,
+}
+
+/// Which jobs a client wants to see.
+#[derive(Clone, Debug, Default)]
+pub struct JobsAsked {
+    /// Those that stand so.
+    pub phase: Option<JobPhase>,
+    /// Those older than this one.
+    pub after: Option<JobId>,
+    /// How many at most.
+    pub limit: usize,
+}
+
+/// One result.
+#[derive(Debug)]
+pub struct JobLine {
+    /// The how manyth of the job it is, from 1.
+    pub sequence: u32,
+    /// The item's place in the job.
+    pub item: u32,
+    /// As the wire has written it, without a newline.
+    pub line: Vec<u8>,
+}
+
+impl Service {
+    fn job_store(&self) -> Result<&Store, JobError> {
+        self.store.as_ref().ok_or(JobError::NoStore)
+    }
+
+    pub(super) fn job_info(&self, row: JobRow) -> JobInfo {
+        JobInfo::of(row, self.jobs.settings.age)
+    }
+
+    /// Keeps a job; it is run as soon as it is its turn.
+    ///
+    /// # Errors
+    /// When there is no room for it, or its idempotency key means another.
+    pub async fn accept_job(self: &Arc<Self>, caller: &Caller, asked: JobAsked) -> Result<JobAccepted, JobError> {
+        // The client may go away: what is in the store must be known here.
+        let (service, owner) = (Arc::clone(self), caller.owner());
+        let accept = async move {
+            let store = service.job_store()?;
+            let id = asked.id;
+            let job = NewJob {
+                id: id.uuid(),
+                owner: owner.map(|owner| owner.uuid()),
+                created_at: now(),
+                about: asked.about,
+                head: asked.head,
+                items: asked.items,
+                idempotency_key: asked.idempotency_key,
+                request_sha256: asked.request_sha256,
+                callback_url: asked.callback_url,
+            };
+            let (id, replayed) = match store.accept_job(job, service.jobs.bounds()).await? {
+                Accepted::New => {
+                    service.metrics.jobs.with_label_values(&["accepted"]).inc();
+                    service.jobs.live.add(id, owner);
+                    service.start_jobs();
+                    (id, false)
+                }
+                Accepted::Same(id) => (id.into(), true),
+                Accepted::OtherRequest => return Err(JobError::OtherRequest),
+                Accepted::TooMany => return Err(JobError::TooMany { allowed: MOST_UNFINISHED }),
+                Accepted::NoRoom => return Err(JobError::NoRoom),
+            };
+            let row = store.find_job(id.uuid()).await?.ok_or(JobError::NotFound)?;
+            Ok(JobAccepted { job: service.job_info(row), replayed })
+        };
+        self.jobs.tasks.spawn(accept).await.map_err(|_| JobError::Store)?
+    }
+
+    /// A job.
+    ///
+    /// # Errors
+    /// When there is none, or it is another's.
+    pub async fn job(&self, caller: &Caller, id: JobId) -> Result<JobInfo, JobError> {
+        let row = self.job_store()?.find_job(id.uuid()).await?.ok_or(JobError::NotFound)?;
+        if row.owner != caller.owner().map(|owner| owner.uuid()) {
+            return Err(JobError::NotFound);
+        }
+        Ok(self.job_info(row))
+    }
+
+    /// The caller's jobs, the newest first.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub async fn jobs(&self, caller: &Caller, asked: JobsAsked) -> Result<Vec<JobInfo>, JobError> {
+        let filter = JobFilter {
+            owner: caller.owner().map(|owner| owner.uuid()),
+            phase: asked.phase,
+            after: asked.after.map(|after| after.uuid()),
+        };
+        let rows = self.job_store()?.list_jobs(filter, asked.limit).await?;
+        Ok(rows.into_iter().map(|row| self.job_info(row)).collect())
+    }
+
+    /// Ends a job: what runs is stopped, what is done stays. One that has ended stays as it is.
+    ///
+    /// # Errors
+    /// When there is none, or it is another's.
+    pub async fn cancel_job(&self, caller: &Caller, id: JobId) -> Result<JobInfo, JobError> {
+        self.job(caller, id).await?;
+        let done = self.job_store()?.cancel_job(id.uuid(), "its owner cancelled it".to_owned(), now()).await?;
+        if done == Cancelled::Now {
+            self.metrics.jobs.with_label_values(&["cancelled"]).inc();
+            self.jobs.ended.notify_one();
+        }
+        if let Some(live) = self.jobs.live.find(id) {
+            live.cancelled.cancel();
+            live.progress.send_modify(|progress| progress.has_ended = true);
+        }
+        self.job(caller, id).await
+    }
+
+    /// Ends a job, and removes it with its results.
+    ///
+    /// # Errors
+    /// When there is none, or it is another's.
+    pub async fn delete_job(&self, caller: &Caller, id: JobId) -> Result<(), JobError> {
+        self.cancel_job(caller, id).await?;
+        self.job_store()?.delete_job(id.uuid()).await?;
+        Ok(())
+    }
+
+    /// Results of a job in the order in which they came, after the `after`th: some of them.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub async fn job_lines(&self, id: JobId, after: u32, limit: usize) -> Result<Vec<JobLine>, JobError> {
+        let results = self.job_store()?.job_results(id.uuid(), after, limit).await?;
+        let told = |result: JobResult| {
+            let JobResult { sequence, item, line } = result;
+            // What the store has lost is told as such, and never made up.
+            let line = line.unwrap_or_else(|| self.jobs.wire().line(self, broken(item)));
+            JobLine { sequence, item, line }
+        };
+        Ok(results.into_iter().map(told).collect())
+    }
+
+    /// What was asked in some items of a job, by their places in it: those that the store has not lost.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub async fn job_items(&self, id: JobId, numbers: Vec<u32>) -> Result<Vec<(u32, JobItem)>, JobError> {
+        let items = self.job_store()?.job_items(id.uuid(), numbers).await?;
+        Ok(items.into_iter().filter_map(|open| Some((open.number, open.item?))).collect())
+    }
+
+    /// How far a job is, as it goes; none where it does not go on in this process.
+    pub fn follow_job(&self, id: JobId) -> Option<watch::Receiver<Progress>> {
+        self.jobs.live.find(id).map(|live| live.progress.subscribe())
+    }
+}

@@ -1,0 +1,257 @@
+//! Jobs: submissions that are kept in the store and run in the background.
+//!
+//! - here: what a job is, and the errors;
+//! - `asked`: what clients may ask of them;
+//! - `live`: the jobs that have not ended, and whose turn it is;
+//! - `runner`: takes them up, runs their items, and ends;
+//! - `callbacks`: tells others of their end.
+//!
+//! An accepted job is in the store before its client hears of it, and an item's result before it counts: what is not
+//! there when the process dies is run again by the next one, and nothing else is.
+
+mod asked;
+mod callbacks;
+mod live;
+mod runner;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::{Finished, Service, SuiteItem};
+use crate::domain::caller::Caller;
+use crate::domain::figures::OUTCOME_COUNT;
+use crate::domain::ids::{JobId, KeyId};
+use crate::store::{Callback, JobBounds, JobItem, JobPhase, JobRow, StoreError};
+
+pub use asked::{JobAccepted, JobAsked, JobLine, JobsAsked};
+pub use callbacks::{CallbackRefused, CallbackSecret, CallbackSettings, SecretError};
+pub use live::Progress;
+
+/// Jobs of one owner that have not ended.
+const MOST_UNFINISHED: u64 = 10_000;
+
+/// The dialect that jobs are kept in: what is stored of them, and what is told of them, is not the service's business.
+pub trait JobWire: Send + Sync {
+    /// An item as it was stored, ready to run; else the line that says why it can't be.
+    ///
+    /// # Errors
+    /// When it is refused now, although it was not when the job was accepted.
+    fn item(&self, service: &Service, head: &[u8], item: &JobItem) -> Result<SuiteItem, Vec<u8>>;
+
+    /// What is told of an item that is done, without a newline.
+    fn line(&self, service: &Service, finished: Finished) -> Vec<u8>;
+
+    /// What is told of a job.
+    fn document(&self, job: &JobInfo) -> Vec<u8>;
+}
+
+/// How jobs are kept.
+pub struct JobSettings {
+    /// Their dialect.
+    pub wire: Arc<dyn JobWire>,
+    /// How long one is kept after its end.
+    pub age: Duration,
+    /// Bytes that all may take in the store.
+    pub bytes: u64,
+    /// Whom they may tell of their end; none where nobody.
+    pub callbacks: Option<CallbackSettings>,
+}
+
+/// Where a job stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JobState {
+    /// None of its items has been taken up.
+    Queued,
+    /// Some were.
+    Running {
+        /// When the first was.
+        started: Timestamp,
+    },
+    /// Every item has its result.
+    Finished {
+        /// When its first item was taken up.
+        started: Timestamp,
+        /// When its last result came.
+        ended: Timestamp,
+    },
+    /// It was ended before that.
+    Cancelled {
+        /// When its first item was taken up, if one was.
+        started: Option<Timestamp>,
+        /// When it was ended.
+        ended: Timestamp,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl JobState {
+    /// The word for it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running { .. } => "running",
+            Self::Finished { .. } => "finished",
+            Self::Cancelled { .. } => "cancelled",
+        }
+    }
+
+    /// Whether nothing of it will be run any more.
+    pub fn has_ended(&self) -> bool {
+        match self {
+            Self::Queued | Self::Running { .. } => false,
+            Self::Finished { .. } | Self::Cancelled { .. } => true,
+        }
+    }
+}
+
+/// A job as clients see it.
+#[derive(Clone, Debug)]
+pub struct JobInfo {
+    /// Its name.
+    pub id: JobId,
+    /// Where it stands.
+    pub state: JobState,
+    /// When it was accepted.
+    pub created: Timestamp,
+    /// When it is removed, if it has ended.
+    pub expires: Option<Timestamp>,
+    /// What its wire has written of it.
+    pub about: Vec<u8>,
+    /// How many they are.
+    pub items: u32,
+    /// Those that are done, by how they ended.
+    pub tally: [u32; OUTCOME_COUNT],
+    /// What it takes in the store.
+    pub bytes: u64,
+    /// Whom it tells of its end.
+    pub callback: Option<Callback>,
+}
+
+impl JobInfo {
+    fn of(row: JobRow, age: Duration) -> Self {
+        let time = |milliseconds| Timestamp::from_millisecond(milliseconds).unwrap_or(Timestamp::UNIX_EPOCH);
+        let created = time(row.created_at);
+        let started = row.started_at.map(time);
+        let ended = row.ended_at.map_or(created, time);
+        let state = match row.phase {
+            JobPhase::Queued => JobState::Queued,
+            JobPhase::Running => JobState::Running { started: started.unwrap_or(created) },
+            JobPhase::Finished => JobState::Finished { started: started.unwrap_or(created), ended },
+            JobPhase::Cancelled => JobState::Cancelled { started, ended, reason: row.reason.unwrap_or_default() },
+        };
+        let expires = state.has_ended().then(|| ended.saturating_add(age).unwrap_or(Timestamp::MAX));
+        Self {
+            id: row.id.into(),
+            state,
+            created,
+            expires,
+            about: row.about,
+            items: row.items,
+            tally: row.tally,
+            bytes: row.bytes,
+            callback: row.callback,
+        }
+    }
+
+    /// Items that are done.
+    pub fn done(&self) -> u32 {
+        self.tally.iter().sum()
+    }
+}
+
+/// Why a job can't be had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JobError {
+    /// There is none of this name, or it is another's.
+    #[error("there is no such job")]
+    NotFound,
+    /// The service keeps nothing.
+    #[error("this service has no store, and so no jobs: set PROOFBOX_DATA_DIR")]
+    NoStore,
+    /// Its owner has too many that have not ended.
+    #[error("{allowed} jobs have not ended yet: wait for some of them, or cancel them")]
+    TooMany {
+        /// How many there may be.
+        allowed: u64,
+    },
+    /// Those that have not ended leave no room for it.
+    #[error("jobs that have not ended take all the room that there is for jobs; try again when some have")]
+    NoRoom,
+    /// The idempotency key came with another request before.
+    #[error("this Idempotency-Key came with another request before; take a new key for a new request")]
+    OtherRequest,
+    /// Its record is not what was written.
+    #[error("the record of this job is damaged")]
+    Damaged,
+    /// There is no room on the disk.
+    #[error("no room is left on the disk of the store")]
+    DiskFull,
+    /// The store failed: the cause is in the log.
+    #[error("the store failed")]
+    Store,
+}
+
+impl From<StoreError> for JobError {
+    fn from(error: StoreError) -> Self {
+        tracing::error!(%error, "the store failed at a job");
+        match error {
+            StoreError::Damaged { .. } => Self::Damaged,
+            StoreError::Full => Self::DiskFull,
+            _ => Self::Store,
+        }
+    }
+}
+
+/// The jobs of a service.
+pub(super) struct Jobs {
+    settings: JobSettings,
+    live: live::Live,
+    /// No more items are taken up.
+    stopping: CancellationToken,
+    /// What still runs is ended.
+    halted: CancellationToken,
+    tasks: TaskTracker,
+    /// A job has ended, and may have somebody to tell.
+    ended: tokio::sync::Notify,
+}
+
+impl Jobs {
+    pub(super) fn new(settings: JobSettings, places: usize) -> Self {
+        Self {
+            settings,
+            live: live::Live::new(places),
+            stopping: CancellationToken::new(),
+            halted: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            ended: tokio::sync::Notify::new(),
+        }
+    }
+
+    /// Runs something that ends when the service does.
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(task);
+    }
+
+    fn bounds(&self) -> JobBounds {
+        JobBounds { age: self.settings.age, bytes: self.settings.bytes, unfinished: MOST_UNFINISHED }
+    }
+}
+
+fn now() -> i64 {
+    Timestamp::now().as_millisecond()
+}
+
+impl Service {
+    /// Who an owner is now: none where the key is gone.
+    pub(super) fn caller_of(&self, owner: Option<KeyId>) -> Option<Caller> {
+        match owner {
+            None => Some(Caller::keyless()),
+            Some(_) => None,
+        }
+    }
+}

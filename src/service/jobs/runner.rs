@@ -1,0 +1,300 @@
+//! Runs what jobs ask, a few items at a time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::live::{LiveJob, Progress, Turn};
+use super::{JobError, Jobs, now};
+use crate::domain::caller::Caller;
+use crate::domain::figures::OUTCOMES;
+use crate::domain::ids::JobId;
+use crate::domain::verdict::Status;
+use crate::service::stats::{Tallied, outcome_of};
+use crate::service::{Failed, Finished, Service};
+use crate::store::{JobItem, JobPhase, Kept, OpenItem, StoreError, UnfinishedJob};
+
+/// Items that are read from the store at once.
+const PAGE: usize = 32;
+/// Times that an item is run, where the service fails at it.
+const ATTEMPTS: u32 = 3;
+/// How long to wait before what failed on our side is tried again: first, and at most.
+const PATIENCE: Duration = Duration::from_millis(200);
+const LONGEST_PATIENCE: Duration = Duration::from_secs(30);
+/// How often what is too old or too much is looked for.
+const HOUSEKEEPING: Duration = Duration::from_secs(60);
+
+/// What the items of one job share.
+struct Shared {
+    job: Arc<LiveJob>,
+    caller: Caller,
+    /// None where the store has lost it.
+    head: Option<Vec<u8>>,
+}
+
+impl Service {
+    /// Takes up the jobs that an earlier service has left in the store, and looks after all from now on.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub async fn take_up_jobs(self: &Arc<Self>) -> Result<(), JobError> {
+        let Some(store) = &self.store else { return Ok(()) };
+        let unfinished = store.unfinished_jobs().await?;
+        if !unfinished.is_empty() {
+            tracing::info!(jobs = unfinished.len(), "jobs are taken up again");
+        }
+        for UnfinishedJob { id, owner } in unfinished {
+            self.jobs.live.add(id.into(), owner.map(Into::into));
+        }
+        self.start_jobs();
+        let service = Arc::clone(self);
+        self.jobs.tasks.spawn(async move {
+            let stopping = service.jobs.stopping.clone();
+            tokio::join!(
+                stopping.run_until_cancelled(service.keep_house()),
+                stopping.run_until_cancelled(service.deliver_callbacks()),
+            );
+        });
+        Ok(())
+    }
+
+    /// Takes up no more items. Those that run go on.
+    pub fn stop_jobs(&self) {
+        self.jobs.stopping.cancel();
+    }
+
+    /// Done when no item runs any more; dropping it leaves them to run on.
+    pub async fn jobs_stopped(&self) {
+        self.jobs.stopping.cancel();
+        self.jobs.tasks.close();
+        self.jobs.tasks.wait().await;
+    }
+
+    /// Ends the items that run: they will be run again by the next service.
+    pub async fn halt_jobs(&self) {
+        self.jobs.halted.cancel();
+        self.jobs_stopped().await;
+    }
+
+    /// Whether the service goes down: nothing is to be waited for any more.
+    pub fn jobs_stopping(&self) -> CancellationToken {
+        self.jobs.stopping.clone()
+    }
+
+    async fn keep_house(&self) {
+        let Some(store) = &self.store else { return };
+        loop {
+            match store.prune_jobs(now(), self.jobs.bounds()).await {
+                Ok(pruned) if pruned.expired + pruned.for_room > 0 => {
+                    tracing::info!(expired = pruned.expired, for_room = pruned.for_room, "jobs were removed");
+                    // There may be more.
+                    tokio::time::sleep(PATIENCE).await;
+                    continue;
+                }
+                Ok(_) => {}
+                Err(error) => tracing::error!(%error, "old jobs could not be removed"),
+            }
+            tokio::time::sleep(HOUSEKEEPING).await;
+        }
+    }
+
+    /// Starts the jobs whose turn it is.
+    pub(super) fn start_jobs(self: &Arc<Self>) {
+        while !self.jobs.stopping.is_cancelled()
+            && let Some(turn) = self.jobs.live.next()
+        {
+            let service = Arc::clone(self);
+            self.jobs.tasks.spawn(async move {
+                let job = Arc::clone(&turn.job);
+                let ran = job.cancelled.run_until_cancelled(service.run_job(turn));
+                if let Some(Some(Err(error))) = service.jobs.halted.run_until_cancelled(ran).await {
+                    tracing::error!(job = %job.id, %error, "a job can't go on before the service starts again");
+                }
+                service.jobs.live.end(&job);
+                job.progress.send_modify(|progress| progress.has_ended = true);
+                service.metrics.jobs_unfinished.set(i64::try_from(service.jobs.live.len()).unwrap_or(i64::MAX));
+                service.start_jobs();
+            });
+        }
+        self.metrics.jobs_unfinished.set(i64::try_from(self.jobs.live.len()).unwrap_or(i64::MAX));
+    }
+
+    /// Runs a job to its end, or until the service stops. Dropping it ends what runs.
+    async fn run_job(self: &Arc<Self>, turn: Turn) -> Result<(), StoreError> {
+        let Some(store) = &self.store else { return Ok(()) };
+        let Turn { job, items: owners_items } = turn;
+        let id = job.id.uuid();
+        let Some(row) = store.find_job(id).await? else { return Ok(()) };
+        match row.phase {
+            JobPhase::Queued | JobPhase::Running => {}
+            JobPhase::Finished | JobPhase::Cancelled => return Ok(()),
+        }
+        let Some(caller) = self.caller_of(job.owner) else {
+            self.cancel_for(job.id, "the key that it was accepted with is gone").await?;
+            return Ok(());
+        };
+        store.start_job(id, now()).await?;
+        job.progress.send_modify(|progress| progress.done = row.done());
+        let head = match store.job_head(id).await {
+            Ok(head) => head,
+            // Its items can't be known: each is told as such, below.
+            Err(StoreError::Damaged { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        let shared = Arc::new(Shared { job: Arc::clone(&job), caller, head });
+        // Again, where the service failed at an item.
+        let mut patience = PATIENCE;
+        while !self.jobs.stopping.is_cancelled() && !job.progress.borrow().has_ended {
+            let mut running = JoinSet::new();
+            let mut after = None;
+            loop {
+                let page = store.open_items(id, after, PAGE).await?;
+                let Some(last) = page.last() else { break };
+                after = Some(last.number);
+                for item in page {
+                    // Its owner's turn first: who waits for that keeps nobody else waiting.
+                    let places = async {
+                        let own = Arc::clone(&owners_items).acquire_owned().await;
+                        (own, Arc::clone(&self.jobs.live.items).acquire_owned().await)
+                    };
+                    let Some(places) = self.jobs.stopping.run_until_cancelled(places).await else { break };
+                    let (service, shared) = (Arc::clone(self), Arc::clone(&shared));
+                    running.spawn(async move {
+                        service.run_item(&shared, item).await;
+                        drop(places);
+                    });
+                    while running.try_join_next().is_some() {}
+                }
+                if self.jobs.stopping.is_cancelled() {
+                    break;
+                }
+            }
+            while running.join_next().await.is_some() {}
+            if !job.progress.borrow().has_ended {
+                let _ = self.jobs.stopping.run_until_cancelled(tokio::time::sleep(patience)).await;
+                patience = (patience * 2).min(LONGEST_PATIENCE);
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs one item, and keeps its result. Without one it will be run again.
+    async fn run_item(self: &Arc<Self>, shared: &Arc<Shared>, open: OpenItem) {
+        let number = open.number;
+        let (line, outcome, tallied) = match open.item.filter(|_| shared.head.is_some()) {
+            Some(item) => match self.line_of(shared, item).await {
+                Some(told) => told,
+                // The service goes down, and may have failed for that.
+                None => return,
+            },
+            None => {
+                let finished = broken(number);
+                let outcome = outcome_of(&finished);
+                (self.jobs.settings.wire.line(self, finished), outcome, None)
+            }
+        };
+        let recorded = tallied.map(|tallied| self.stats.recorded(&shared.caller, tallied));
+        let mut patience = PATIENCE;
+        while let Some(store) = &self.store {
+            let recorded = recorded.iter().cloned().collect();
+            match store.put_result(shared.job.id.uuid(), number, line.clone(), outcome, recorded, now()).await {
+                Ok(Kept::Written(row)) => {
+                    self.metrics.job_items.with_label_values(&[OUTCOMES[outcome]]).inc();
+                    let has_ended = row.phase == JobPhase::Finished;
+                    if has_ended {
+                        self.metrics.jobs.with_label_values(&["finished"]).inc();
+                        self.jobs.ended.notify_one();
+                    }
+                    shared.job.progress.send_replace(Progress { done: row.done(), has_ended });
+                    return;
+                }
+                Ok(Kept::HadOne) => return,
+                Ok(Kept::NotWanted) => {
+                    shared.job.progress.send_modify(|progress| progress.has_ended = true);
+                    return;
+                }
+                // Room may be made, and a lock be given back: the work is not to be done again for that.
+                Err(error) => {
+                    tracing::error!(job = %shared.job.id, number, %error, "a result could not be written");
+                    tokio::time::sleep(patience).await;
+                    patience = (patience * 2).min(LONGEST_PATIENCE);
+                }
+            }
+        }
+    }
+
+    /// What is told of an item, how it ended, and what the statistics say of it.
+    async fn line_of(
+        self: &Arc<Self>,
+        shared: &Arc<Shared>,
+        item: JobItem,
+    ) -> Option<(Vec<u8>, usize, Option<Tallied>)> {
+        let (service, about) = (Arc::clone(self), Arc::clone(shared));
+        // It may be large, and others wait.
+        let parse = move || service.jobs.wire().item(&service, about.head.as_deref().unwrap_or_default(), &item);
+        let parsed = match tokio::task::spawn_blocking(parse).await.ok()? {
+            Ok(parsed) => parsed,
+            Err(line) => return Some((line, REFUSED, None)),
+        };
+        let mut attempt = 1;
+        let finished = loop {
+            let finished = self.suite_item(&shared.caller, parsed.clone()).await;
+            let has_failed = match &finished.executed {
+                Ok(executed) => executed.verdict.status == Status::InfrastructureError,
+                Err(Failed::Panicked) => true,
+                Err(Failed::Refused(_)) => false,
+            };
+            if has_failed && self.jobs.stopping.is_cancelled() {
+                return None;
+            }
+            if !has_failed || attempt == ATTEMPTS {
+                break finished;
+            }
+            tokio::time::sleep(PATIENCE * attempt).await;
+            attempt += 1;
+        };
+        let outcome = outcome_of(&finished);
+        let tallied = finished.executed.as_ref().ok().map(|executed| Tallied::of(executed, &finished.labels));
+        let service = Arc::clone(self);
+        let render = move || service.jobs.settings.wire.line(&service, finished);
+        Some((tokio::task::spawn_blocking(render).await.ok()?, outcome, tallied))
+    }
+
+    /// Ends a job; its client hears why.
+    pub(super) async fn cancel_for(&self, id: JobId, reason: &str) -> Result<(), StoreError> {
+        let Some(store) = &self.store else { return Ok(()) };
+        if store.cancel_job(id.uuid(), reason.to_owned(), now()).await? == crate::store::Cancelled::Now {
+            self.metrics.jobs.with_label_values(&["cancelled"]).inc();
+            self.jobs.ended.notify_one();
+        }
+        Ok(())
+    }
+}
+
+/// Index of "refused" in the outcomes.
+const REFUSED: usize = 5;
+
+/// What is told of an item that the store has lost.
+pub(super) fn broken(number: u32) -> Finished {
+    let name = format!("items[{number}]");
+    Finished { id: name.clone(), task: name, labels: Default::default(), planned: 0, executed: Err(Failed::Panicked) }
+}
+
+impl Jobs {
+    /// The wire.
+    pub(super) fn wire(&self) -> &dyn super::JobWire {
+        &*self.settings.wire
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_refused_are_counted_as_such() {
+        assert_eq!(OUTCOMES[REFUSED], "refused");
+    }
+}

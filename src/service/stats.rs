@@ -1,0 +1,371 @@
+//! What all that was run says together, by label and by time.
+//!
+//! Each submission is counted in memory, under its minute, its owner and its labels, and written once a second; what
+//! jobs run is written with its result instead. Labels are a client's words, of any number: those that have too many
+//! values are told as [`OTHER`].
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::{Executed, Failed, Finished, Service};
+use crate::domain::caller::Caller;
+use crate::domain::figures::Figures;
+use crate::domain::verdict::Status;
+use crate::store::{Recorded, StatBounds, StoreError};
+
+/// The value of a label that has too many.
+pub const OTHER: &str = "(other)";
+/// Values of one label that are told apart, of one owner.
+const MOST_VALUES: usize = 200;
+/// Labels that are told apart, of one owner.
+const MOST_NAMES: usize = 32;
+/// Sets of labels that are told apart, of one owner; as many again where the label with the most values is left out.
+const MOST_SETS: usize = 1000;
+/// Bytes of a label and of its value.
+const LONGEST_NAME: usize = 64;
+const LONGEST_VALUE: usize = 128;
+/// How often they are written.
+const FLUSH: Duration = Duration::from_secs(1);
+/// How long they are kept, in minutes.
+const KEPT_MINUTES: i64 = 90 * 24 * 60;
+/// Rows that are kept: some hundred bytes each.
+const KEPT_ROWS: u64 = 2_000_000;
+/// How often what is too old is removed.
+const HOUSEKEEPING: Duration = Duration::from_secs(600);
+
+/// One run as the statistics see it.
+#[derive(Debug)]
+pub(super) struct Tallied {
+    labels: BTreeMap<String, String>,
+    figures: Figures,
+}
+
+impl Tallied {
+    pub(super) fn of(executed: &Executed, labels: &BTreeMap<String, String>) -> Self {
+        let verdict = &executed.verdict;
+        let mut figures = Figures::default();
+        figures.outcomes[index_of(verdict.status)] = 1;
+        let total = verdict.total() as u64;
+        figures.graded = match verdict.status {
+            Status::Passed | Status::Failed => 1,
+            Status::Blocked => u64::from(total > 0),
+            Status::Ok | Status::Error | Status::InfrastructureError => 0,
+        };
+        figures.classes.insert(verdict.class.word().to_owned(), 1);
+        match verdict.status {
+            Status::Blocked => figures.tests_total = total,
+            Status::InfrastructureError => {}
+            Status::Passed | Status::Failed | Status::Ok | Status::Error => {
+                (figures.tests_passed, figures.tests_total) = (verdict.passed() as u64, total);
+                let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+                figures.fuel.count(executed.cost.fuel);
+                figures.execution.count(micros(executed.cost.execution));
+                figures.queue.count(micros(executed.cost.queue));
+            }
+        }
+        Self { labels: labels.clone(), figures }
+    }
+}
+
+/// Its place in [`crate::domain::figures::OUTCOMES`].
+fn index_of(status: Status) -> usize {
+    match status {
+        Status::Passed => 0,
+        Status::Failed => 1,
+        Status::Ok => 2,
+        Status::Error => 3,
+        Status::Blocked => 4,
+        Status::InfrastructureError => 6,
+    }
+}
+
+/// How an item ended: its place in [`crate::domain::figures::OUTCOMES`].
+pub(super) fn outcome_of(finished: &Finished) -> usize {
+    match &finished.executed {
+        Ok(executed) => index_of(executed.verdict.status),
+        Err(Failed::Refused(_)) => 5,
+        Err(Failed::Panicked) => 6,
+    }
+}
+
+/// What is known of one owner's labels.
+#[derive(Default)]
+struct Known {
+    values: BTreeMap<String, HashSet<String>>,
+    sets: HashSet<String>,
+}
+
+impl Known {
+    /// The labels as they are counted, as JSON: those that are too many are left out, or told as [`OTHER`].
+    fn fit(&mut self, labels: &BTreeMap<String, String>) -> String {
+        let mut fitted: BTreeMap<&str, &str> = BTreeMap::new();
+        for (name, value) in labels {
+            if name.len() > LONGEST_NAME || (!self.values.contains_key(name) && self.values.len() >= MOST_NAMES) {
+                continue;
+            }
+            let values = self.values.entry(name.clone()).or_default();
+            let fits = value.len() <= LONGEST_VALUE && (values.contains(value) || values.len() < MOST_VALUES);
+            if fits && !values.contains(value) {
+                values.insert(value.clone());
+            }
+            fitted.insert(name, if fits { value } else { OTHER });
+        }
+        let mut most = MOST_SETS;
+        loop {
+            let text = serde_json::to_string(&fitted).expect("strings");
+            if self.sets.contains(&text) || self.sets.len() < most {
+                self.sets.insert(text.clone());
+                return text;
+            }
+            // The label that takes the most room; with none left there is one set, which always fits.
+            let widest = fitted.iter().filter(|(_, value)| **value != OTHER);
+            let widest =
+                widest.map(|(name, _)| *name).max_by_key(|name| self.values.get(*name).map_or(0, HashSet::len));
+            match widest {
+                Some(name) => _ = fitted.insert(name, OTHER),
+                None => return text,
+            }
+            most = 2 * MOST_SETS;
+        }
+    }
+
+    /// Takes up a set that is in the store.
+    fn know(&mut self, text: String) {
+        let labels: BTreeMap<String, String> = serde_json::from_str(&text).unwrap_or_default();
+        for (name, value) in labels {
+            self.values.entry(name).or_default().insert(value);
+        }
+        self.sets.insert(text);
+    }
+}
+
+#[derive(Default)]
+struct Counted {
+    known: HashMap<Option<Uuid>, Known>,
+    pending: HashMap<(Option<Uuid>, i64, String), Figures>,
+}
+
+/// The statistics of a service.
+#[derive(Default)]
+pub(super) struct Stats {
+    counted: Mutex<Counted>,
+}
+
+impl Stats {
+    fn counted(&self) -> MutexGuard<'_, Counted> {
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As it is written with a job's result.
+    pub(super) fn recorded(&self, caller: &Caller, tallied: Tallied) -> Recorded {
+        let owner = caller.owner().map(|owner| owner.uuid());
+        let labels = self.counted().known.entry(owner).or_default().fit(&tallied.labels);
+        Recorded { owner, minute: minute(), labels, figures: tallied.figures }
+    }
+
+    /// Counts one run, to be written with others.
+    fn note(&self, caller: &Caller, tallied: Tallied) {
+        let Recorded { owner, minute, labels, figures } = self.recorded(caller, tallied);
+        self.counted().pending.entry((owner, minute, labels)).or_default().add(&figures);
+    }
+
+    fn take(&self) -> Vec<Recorded> {
+        let pending = std::mem::take(&mut self.counted().pending);
+        let recorded = |((owner, minute, labels), figures)| Recorded { owner, minute, labels, figures };
+        pending.into_iter().map(recorded).collect()
+    }
+}
+
+fn minute() -> i64 {
+    Timestamp::now().as_second().div_euclid(60)
+}
+
+/// Labels whose values are told apart in an answer, and those that choose what is in it.
+#[derive(Clone, Debug, Default)]
+pub struct StatsAsked {
+    /// The first minute, counted since 1970.
+    pub since: i64,
+    /// The last.
+    pub until: i64,
+    /// Minutes of one step of the series; none: all in one.
+    pub step: Option<i64>,
+    /// Labels by which it is grouped.
+    pub group_by: Vec<String>,
+    /// Labels that must have this value.
+    pub labels: BTreeMap<String, String>,
+    /// Groups, over all steps, that the answer may have.
+    pub most_groups: usize,
+}
+
+/// The figures of one group in one step.
+#[derive(Clone, Debug)]
+pub struct StatsGroup {
+    /// First minute of the step.
+    pub start: i64,
+    /// Values of the labels by which it is grouped; none where a run had no such label.
+    pub values: Vec<Option<String>>,
+    /// What its runs say together.
+    pub figures: Figures,
+}
+
+/// Why there are no statistics.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StatsError {
+    /// The service keeps nothing.
+    #[error("this service has no store, and so no statistics: set PROOFBOX_DATA_DIR")]
+    NoStore,
+    /// More groups than an answer may have.
+    #[error("there are more than {allowed} groups: ask for fewer labels, a larger interval or a shorter time")]
+    TooMany {
+        /// How many there may be.
+        allowed: usize,
+    },
+    /// The store failed: the cause is in the log.
+    #[error("the store failed")]
+    Store,
+}
+
+impl From<StoreError> for StatsError {
+    fn from(error: StoreError) -> Self {
+        tracing::error!(%error, "the store failed at statistics");
+        Self::Store
+    }
+}
+
+/// Step and values -> figures; none once there are too many.
+type Groups = Option<BTreeMap<(i64, Vec<Option<String>>), Figures>>;
+
+impl Service {
+    /// Counts a submission that was run for a client who waits for it.
+    pub fn note_run(&self, caller: &Caller, executed: &Executed, labels: &BTreeMap<String, String>) {
+        if self.store.is_some() {
+            self.stats.note(caller, Tallied::of(executed, labels));
+        }
+    }
+
+    /// What the caller's runs say together.
+    ///
+    /// # Errors
+    /// When there are too many groups, or the store can't be read.
+    pub async fn stats(&self, caller: &Caller, asked: StatsAsked) -> Result<Vec<StatsGroup>, StatsError> {
+        let store = self.store.as_ref().ok_or(StatsError::NoStore)?;
+        self.write_stats().await?;
+        let owner = caller.owner().map(|owner| owner.uuid());
+        let (minutes, most_groups) = (asked.since..=asked.until, asked.most_groups);
+        let add = move |groups: &mut Groups, minute: i64, labels: &str, figures: &Figures| {
+            let Some(all) = groups else { return };
+            let labels: BTreeMap<String, String> = serde_json::from_str(labels).unwrap_or_default();
+            if asked.labels.iter().any(|(name, value)| labels.get(name) != Some(value)) {
+                return;
+            }
+            let start = asked.step.map_or(asked.since, |step| minute.div_euclid(step) * step);
+            let values = asked.group_by.iter().map(|name| labels.get(name).cloned()).collect();
+            all.entry((start, values)).or_default().add(figures);
+            if all.len() > asked.most_groups {
+                *groups = None;
+            }
+        };
+        let groups = store.fold_stats(owner, minutes, Some(BTreeMap::new()), add).await?;
+        let groups = groups.ok_or(StatsError::TooMany { allowed: most_groups })?;
+        let group = |((start, values), figures)| StatsGroup { start, values, figures };
+        Ok(groups.into_iter().map(group).collect())
+    }
+
+    /// Writes what was counted since the last time.
+    pub(super) async fn write_stats(&self) -> Result<(), StoreError> {
+        let Some(store) = &self.store else { return Ok(()) };
+        let recorded = self.stats.take();
+        if recorded.is_empty() {
+            return Ok(());
+        }
+        store.record_stats(recorded).await
+    }
+
+    /// Learns what labels there are, and writes what is counted from now on, until the service stops.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub async fn keep_stats(self: &Arc<Self>) -> Result<(), StatsError> {
+        let Some(store) = &self.store else { return Ok(()) };
+        let sets = store.stat_labels().await?;
+        {
+            let mut counted = self.stats.counted();
+            for (owner, labels) in sets {
+                counted.known.entry(owner).or_default().know(labels);
+            }
+        }
+        let service = Arc::clone(self);
+        let stopping = self.jobs_stopping();
+        self.jobs.spawn(async move {
+            let work = async { tokio::join!(service.write_stats_often(), service.prune_stats_often()) };
+            stopping.run_until_cancelled(work).await;
+        });
+        Ok(())
+    }
+
+    async fn write_stats_often(&self) {
+        loop {
+            tokio::time::sleep(FLUSH).await;
+            if let Err(error) = self.write_stats().await {
+                tracing::error!(%error, "statistics of the last second are lost");
+            }
+        }
+    }
+
+    async fn prune_stats_often(&self) {
+        let Some(store) = &self.store else { return };
+        loop {
+            let bounds = StatBounds { oldest: minute() - KEPT_MINUTES, rows: KEPT_ROWS };
+            if let Err(error) = store.prune_stats(bounds).await {
+                tracing::error!(%error, "old statistics could not be removed");
+            }
+            tokio::time::sleep(HOUSEKEEPING).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_label_with_too_many_values_does_not_cost_the_others() {
+        let mut known = Known::default();
+        for number in 0..5000 {
+            known.fit(&labels(&[("model", "m"), ("task", &number.to_string())]));
+        }
+        assert_eq!(known.fit(&labels(&[("model", "m"), ("task", "5000")])), r#"{"model":"m","task":"(other)"}"#);
+        assert_eq!(known.fit(&labels(&[("model", "m"), ("task", "7")])), r#"{"model":"m","task":"7"}"#);
+        assert!(known.sets.len() <= MOST_VALUES + 1);
+    }
+
+    #[test]
+    fn sets_of_labels_are_bounded_whatever_comes() {
+        let mut known = Known::default();
+        for number in 0..20_000 {
+            let [a, b, c] = [number % 190, number % 101, number / 7].map(|value| value.to_string());
+            known.fit(&labels(&[("a", &a), ("b", &b), ("c", &c), (&format!("n{number}"), "x")]));
+        }
+        assert!(known.sets.len() <= 2 * MOST_SETS && known.values.len() <= MOST_NAMES);
+        assert!(known.values.values().all(|values| values.len() <= MOST_VALUES));
+    }
+
+    #[test]
+    fn what_was_in_the_store_is_known_again() {
+        let (mut before, mut after) = (Known::default(), Known::default());
+        for number in 0..3000 {
+            let text = before.fit(&labels(&[("task", &number.to_string())]));
+            after.know(text);
+        }
+        let asked = labels(&[("task", "2999")]);
+        assert_eq!(before.fit(&asked), after.fit(&asked));
+    }
+}
