@@ -14,7 +14,10 @@ use crate::metrics::Metrics;
 use crate::policy::Policies;
 use crate::runtime::image::Image;
 use crate::sandbox::Sandbox;
-use crate::service::{Admission, AdmissionSettings, Keys, Parts, Receipts, Service, SessionSettings};
+use crate::service::{
+    Admission, AdmissionSettings, CallbackSecret, CallbackSettings, JobSettings, Keys, Parts, Receipts, Service,
+    SessionSettings,
+};
 use crate::store::{Store, StoreError};
 use crate::worker::{WorkerPool, WorkerSettings};
 
@@ -61,6 +64,12 @@ impl App {
             memory_bytes: config.session_memory_bytes,
             store_bytes: config.store_bytes,
         };
+        let jobs = JobSettings {
+            wire: Arc::new(http::Wire),
+            age: config.jobs_age,
+            bytes: config.jobs_bytes,
+            callbacks: callbacks(config)?,
+        };
         let (store, scratch) = open_store(config).await?;
         let service = Service::new(Parts {
             sandbox,
@@ -72,6 +81,7 @@ impl App {
             metrics,
             receipts,
             sessions,
+            jobs,
             store,
         });
         service.recall_sessions().await.context("reading the sessions in the store")?;
@@ -102,6 +112,8 @@ impl App {
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> anyhow::Result<()> {
         let keyless = self.keyless(&listener)?;
+        self.service.keep_stats().await.context("reading the statistics in the store")?;
+        self.service.take_up_jobs().await.context("reading the jobs in the store")?;
         let draining = http::Draining::default();
         let router = http::router(
             Arc::clone(&self.service),
@@ -109,9 +121,11 @@ impl App {
             draining.clone(),
         );
         let (begun, drained) = tokio::sync::oneshot::channel();
+        let service = Arc::clone(&self.service);
         let shutdown = async move {
             shutdown.await;
             draining.begin();
+            service.stop_jobs();
             let _ = begun.send(());
         };
         let open = self.service.metrics().connections.clone();
@@ -119,10 +133,15 @@ impl App {
             let _ = drained.await;
             tokio::time::sleep(self.drain).await;
         };
+        let work = async {
+            http::serve(listener, router, self.connections, open, shutdown).await;
+            self.service.jobs_stopped().await;
+        };
         tokio::select! {
-            () = http::serve(listener, router, self.connections, open, shutdown) => {}
+            () = work => {}
             () = deadline => tracing::warn!("the drain time is over; ending what still runs"),
         }
+        self.service.halt_jobs().await;
         self.service.store_sessions().await;
         self.service.save_keys();
         Ok(())
@@ -144,6 +163,14 @@ impl App {
         }
         Ok(allowed)
     }
+}
+
+/// Whom jobs may tell of their end.
+fn callbacks(config: &Config) -> anyhow::Result<Option<CallbackSettings>> {
+    let hosts = config.callback_hosts.clone();
+    let Some(path) = config.callback_secret_file.as_deref().filter(|_| !hosts.is_empty()) else { return Ok(None) };
+    let secret = CallbackSecret::read(path).context("the secret for callbacks (PROOFBOX_CALLBACK_SECRET_FILE)")?;
+    Ok(Some(CallbackSettings { hosts, secret }))
 }
 
 /// The keys of the data directory.

@@ -91,6 +91,18 @@ pub struct ServerSettings {
     /// The key that receipts are signed with (Ed25519, PEM), made when it is first needed [default: `proofbox/receipt-key.pem` in the user's data directory]
     #[arg(long, env = "PROOFBOX_RECEIPT_KEY", value_name = "FILE")]
     pub receipt_key: Option<PathBuf>,
+    /// Days that a job is kept after its end, with its results [default: 30]
+    #[arg(long, env = "PROOFBOX_JOBS_DAYS", value_name = "DAYS")]
+    pub jobs_days: Option<f64>,
+    /// Bytes that all jobs may take on disk; beyond it the oldest that have ended go [default: 4294967296]
+    #[arg(long, env = "PROOFBOX_JOBS_BYTES", value_name = "BYTES")]
+    pub jobs_bytes: Option<u64>,
+    /// Hosts that jobs may tell of their end, `host` or `host:port`, with commas between them [default: none]
+    #[arg(long, env = "PROOFBOX_CALLBACK_HOSTS", value_name = "HOST,…", value_delimiter = ',')]
+    pub callback_hosts: Option<Vec<String>>,
+    /// File with the secret that callbacks are signed with: `whsec_` and 24 to 64 bytes in base64
+    #[arg(long, env = "PROOFBOX_CALLBACK_SECRET_FILE", value_name = "FILE")]
+    pub callback_secret_file: Option<PathBuf>,
     /// What is logged: error, warn, info, debug, or a filter as tracing has it [default: info]
     #[arg(long, env = "PROOFBOX_LOG", value_name = "FILTER")]
     pub log: Option<String>,
@@ -158,6 +170,14 @@ pub struct Config {
     pub drain: Duration,
     /// The key that receipts are signed with; none where there is no place for one.
     pub receipt_key: Option<PathBuf>,
+    /// How long a job is kept after its end.
+    pub jobs_age: Duration,
+    /// Bytes that all jobs may take on disk.
+    pub jobs_bytes: u64,
+    /// Hosts that jobs may tell of their end.
+    pub callback_hosts: Vec<String>,
+    /// File with the secret that callbacks are signed with; there is one where there are hosts.
+    pub callback_secret_file: Option<PathBuf>,
     /// What is logged.
     pub log: String,
 }
@@ -251,6 +271,13 @@ impl Config {
             receipt_key: server.receipt_key.or(file.server.receipt_key).or_else(|| {
                 Some(directories::BaseDirs::new()?.data_local_dir().join("proofbox").join("receipt-key.pem"))
             }),
+            jobs_age: days(
+                "--jobs-days (PROOFBOX_JOBS_DAYS)",
+                server.jobs_days.or(file.server.jobs_days).unwrap_or(30.0),
+            )?,
+            jobs_bytes: server.jobs_bytes.or(file.server.jobs_bytes).unwrap_or(4 << 30),
+            callback_hosts: server.callback_hosts.or(file.server.callback_hosts).unwrap_or_default(),
+            callback_secret_file: server.callback_secret_file.or(file.server.callback_secret_file),
             log: server.log.or(file.server.log).unwrap_or_else(|| "info".to_owned()),
         };
         let in_range = |setting, value: usize, range: std::ops::RangeInclusive<usize>, rule| {
@@ -280,8 +307,24 @@ impl Config {
             1024..=1 << 29,
             "it must be from 1 KiB to 512 MiB",
         )?;
+        if !config.callback_hosts.is_empty() && config.callback_secret_file.is_none() {
+            return Err(ConfigError::Value {
+                setting: "--callback-hosts (PROOFBOX_CALLBACK_HOSTS)",
+                value: config.callback_hosts.join(","),
+                rule: "callbacks are signed: PROOFBOX_CALLBACK_SECRET_FILE must name a file with a secret",
+            });
+        }
         Ok(config)
     }
+}
+
+fn days(setting: &'static str, value: f64) -> Result<Duration, ConfigError> {
+    let rule = "it must be a number of days above 0, at most 36500";
+    let wrong = || ConfigError::Value { setting, value: value.to_string(), rule };
+    Some(value)
+        .filter(|days| *days > 0.0 && *days <= 36_500.0)
+        .map(|days| Duration::from_secs_f64(days * 86_400.0))
+        .ok_or_else(wrong)
 }
 
 fn seconds(setting: &'static str, value: f64) -> Result<Duration, ConfigError> {

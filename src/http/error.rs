@@ -11,7 +11,7 @@ use super::access::Denied;
 use crate::domain::session::FileTrouble;
 use crate::policy::Refusal;
 use crate::sandbox::AskError;
-use crate::service::{Busy, ExecuteError, OverQuota, SessionError};
+use crate::service::{Busy, ExecuteError, JobError, OverQuota, SessionError, StatsError};
 
 /// An error of the service itself, as the client sees it: a stable code, a sentence, and the field it is about.
 #[derive(Debug)]
@@ -112,6 +112,11 @@ impl ApiError {
         SessionError::NotFound.into()
     }
 
+    /// 404: a job.
+    pub fn no_job() -> Self {
+        JobError::NotFound.into()
+    }
+
     /// 404: a checkpoint.
     pub fn no_checkpoint() -> Self {
         SessionError::NoCheckpoint.into()
@@ -209,6 +214,38 @@ impl From<Denied> for ApiError {
             Denied::RevokedKey => Self::new(StatusCode::UNAUTHORIZED, "key_revoked", message),
             Denied::OtherSite => Self::new(StatusCode::FORBIDDEN, "other_site", message),
             Denied::OverQuota(over) => over.into(),
+        }
+    }
+}
+
+impl From<JobError> for ApiError {
+    fn from(error: JobError) -> Self {
+        let new = |status, code| Self::new(status, code, error.to_string());
+        match error {
+            JobError::NotFound => new(StatusCode::NOT_FOUND, "job_not_found"),
+            JobError::NoStore => new(StatusCode::SERVICE_UNAVAILABLE, "no_store"),
+            JobError::TooMany { allowed } => new(StatusCode::TOO_MANY_REQUESTS, "too_many_jobs")
+                .range(allowed + 1, allowed)
+                .retry_after(Duration::from_secs(10)),
+            JobError::NoRoom | JobError::DiskFull => new(StatusCode::INSUFFICIENT_STORAGE, "store_full"),
+            JobError::OtherRequest => {
+                new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused").field("Idempotency-Key")
+            }
+            JobError::Damaged => new(StatusCode::INTERNAL_SERVER_ERROR, "job_damaged"),
+            JobError::Store => Self::internal(),
+        }
+    }
+}
+
+impl From<StatsError> for ApiError {
+    fn from(error: StatsError) -> Self {
+        let message = error.to_string();
+        match error {
+            StatsError::NoStore => Self::new(StatusCode::SERVICE_UNAVAILABLE, "no_store", message),
+            StatsError::TooMany { .. } => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "too_many_groups", message).field("group_by")
+            }
+            StatsError::Store => Self::internal(),
         }
     }
 }

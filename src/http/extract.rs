@@ -15,16 +15,25 @@ use super::error::ApiError;
 /// A body of type `T`.
 pub struct JsonBody<T>(pub T);
 
+/// Whether a body may be JSON, by what the request says of it.
+///
+/// # Errors
+/// When it says that it is something else.
+pub fn check_json(request: &Request) -> Result<(), ApiError> {
+    let kind =
+        request.headers().get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or("").to_ascii_lowercase());
+    // A client that says nothing (curl -T) is taken at its body.
+    if kind.is_some_and(|kind| !kind.contains("json") && !kind.starts_with("application/x-www-form-urlencoded")) {
+        return Err(ApiError::not_json());
+    }
+    Ok(())
+}
+
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        let kind =
-            request.headers().get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or("").to_ascii_lowercase());
-        // A client that says nothing (curl -T) is taken at its body.
-        if kind.is_some_and(|kind| !kind.contains("json") && !kind.starts_with("application/x-www-form-urlencoded")) {
-            return Err(ApiError::not_json());
-        }
+        check_json(&request)?;
         let bytes = whole_body(request, state).await?;
         parse(text_of(&bytes)?).map(JsonBody)
     }

@@ -6,6 +6,7 @@ mod e2b;
 mod error;
 mod extract;
 mod ops;
+mod query;
 mod range;
 mod v1;
 
@@ -26,7 +27,7 @@ use tower_http::timeout::RequestBodyTimeoutLayer;
 use crate::service::Service;
 pub use connections::{ConnectionBounds, serve};
 use error::ApiError;
-pub use v1::{answer_of, openapi, sample_of};
+pub use v1::{Wire, answer_of, openapi, sample_of};
 
 /// Whether the service is going down: set once, never taken back.
 #[derive(Clone, Debug, Default)]
@@ -73,6 +74,8 @@ pub fn router(service: Arc<Service>, settings: RouterSettings, draining: Drainin
         .route("/v1/scan", post(v1::scan::scan))
         .route("/v1/suites", post(v1::suites::suites))
         .merge(v1::sessions::routes())
+        .merge(v1::job_routes())
+        .route("/v1/stats", get(v1::stats::stats))
         .route("/v1/runtime", get(v1::runtime::runtime))
         .route("/v1/policies", get(v1::policies::policies))
         .route("/v1/evaluators/presets", get(v1::evaluators::presets))

@@ -99,6 +99,15 @@ pub enum OverQuota {
     },
 }
 
+impl OverQuota {
+    /// When there is more.
+    pub fn retry_after(self) -> Duration {
+        match self {
+            Self::Rate { retry_after, .. } | Self::Fuel { retry_after, .. } => retry_after,
+        }
+    }
+}
+
 /// What is known of whoever shows a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Recognised {

@@ -28,7 +28,7 @@ pub use session::{
     CellAsked, CellExecuted, CheckpointInfo, CommandEnd, CommandEvent, DEFAULT_TTL, LONGEST_TTL, OnExpiry,
     RunningCommand, SessionAsked, SessionError, SessionEvent, SessionInfo, SessionSettings, SessionState, Watch,
 };
-pub use stats::{OTHER, StatsAsked, StatsError, StatsGroup};
+pub use stats::{StatsAsked, StatsError, StatsFound, StatsGroup};
 pub use suite::{Failed, Finished, SuiteItem};
 
 use crate::domain::caller::{Caller, Urgency};

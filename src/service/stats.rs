@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::{Executed, Failed, Finished, Service};
 use crate::domain::caller::Caller;
 use crate::domain::figures::Figures;
+use crate::domain::ids::KeyId;
 use crate::domain::verdict::Status;
 use crate::store::{Recorded, StatBounds, StoreError};
 
@@ -161,15 +162,15 @@ impl Stats {
     }
 
     /// As it is written with a job's result.
-    pub(super) fn recorded(&self, caller: &Caller, tallied: Tallied) -> Recorded {
-        let owner = caller.owner().map(|owner| owner.uuid());
+    pub(super) fn recorded(&self, owner: Option<KeyId>, tallied: Tallied) -> Recorded {
+        let owner = owner.map(|owner| owner.uuid());
         let labels = self.counted().known.entry(owner).or_default().fit(&tallied.labels);
         Recorded { owner, minute: minute(), labels, figures: tallied.figures }
     }
 
     /// Counts one run, to be written with others.
     fn note(&self, caller: &Caller, tallied: Tallied) {
-        let Recorded { owner, minute, labels, figures } = self.recorded(caller, tallied);
+        let Recorded { owner, minute, labels, figures } = self.recorded(caller.owner(), tallied);
         self.counted().pending.entry((owner, minute, labels)).or_default().add(&figures);
     }
 
@@ -199,6 +200,15 @@ pub struct StatsAsked {
     pub labels: BTreeMap<String, String>,
     /// Groups, over all steps, that the answer may have.
     pub most_groups: usize,
+}
+
+/// What is found.
+#[derive(Clone, Debug, Default)]
+pub struct StatsFound {
+    /// By step, then by value.
+    pub groups: Vec<StatsGroup>,
+    /// Runs in it that have a label told as [`OTHER`].
+    pub with_other_labels: u64,
 }
 
 /// The figures of one group in one step.
@@ -236,8 +246,14 @@ impl From<StoreError> for StatsError {
     }
 }
 
-/// Step and values -> figures; none once there are too many.
-type Groups = Option<BTreeMap<(i64, Vec<Option<String>>), Figures>>;
+/// What is added up over the rows of the store.
+#[derive(Default)]
+struct Sum {
+    /// By step and values.
+    groups: BTreeMap<(i64, Vec<Option<String>>), Figures>,
+    with_other_labels: u64,
+    too_many: bool,
+}
 
 impl Service {
     /// Counts a submission that was run for a client who waits for it.
@@ -251,28 +267,31 @@ impl Service {
     ///
     /// # Errors
     /// When there are too many groups, or the store can't be read.
-    pub async fn stats(&self, caller: &Caller, asked: StatsAsked) -> Result<Vec<StatsGroup>, StatsError> {
+    pub async fn stats(&self, caller: &Caller, asked: StatsAsked) -> Result<StatsFound, StatsError> {
         let store = self.store.as_ref().ok_or(StatsError::NoStore)?;
         self.write_stats().await?;
         let owner = caller.owner().map(|owner| owner.uuid());
         let (minutes, most_groups) = (asked.since..=asked.until, asked.most_groups);
-        let add = move |groups: &mut Groups, minute: i64, labels: &str, figures: &Figures| {
-            let Some(all) = groups else { return };
+        let add = move |sum: &mut Sum, minute: i64, labels: &str, figures: &Figures| {
             let labels: BTreeMap<String, String> = serde_json::from_str(labels).unwrap_or_default();
-            if asked.labels.iter().any(|(name, value)| labels.get(name) != Some(value)) {
+            if asked.labels.iter().any(|(name, value)| labels.get(name) != Some(value)) || sum.too_many {
                 return;
+            }
+            if labels.values().any(|value| value == OTHER) {
+                sum.with_other_labels += figures.runs();
             }
             let start = asked.step.map_or(asked.since, |step| minute.div_euclid(step) * step);
             let values = asked.group_by.iter().map(|name| labels.get(name).cloned()).collect();
-            all.entry((start, values)).or_default().add(figures);
-            if all.len() > asked.most_groups {
-                *groups = None;
-            }
+            sum.groups.entry((start, values)).or_default().add(figures);
+            sum.too_many = sum.groups.len() > asked.most_groups;
         };
-        let groups = store.fold_stats(owner, minutes, Some(BTreeMap::new()), add).await?;
-        let groups = groups.ok_or(StatsError::TooMany { allowed: most_groups })?;
+        let sum = store.fold_stats(owner, minutes, Sum::default(), add).await?;
+        if sum.too_many {
+            return Err(StatsError::TooMany { allowed: most_groups });
+        }
         let group = |((start, values), figures)| StatsGroup { start, values, figures };
-        Ok(groups.into_iter().map(group).collect())
+        let groups = sum.groups.into_iter().map(group).collect();
+        Ok(StatsFound { groups, with_other_labels: sum.with_other_labels })
     }
 
     /// Writes what was counted since the last time.

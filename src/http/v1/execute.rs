@@ -37,5 +37,6 @@ pub async fn execute(
     let submission = submission_of(request)?;
     let labels = submission.labels.clone();
     let executed = shared.service.submit(&caller, Urgency::Interactive, submission).await?;
+    shared.service.note_run(&caller, &executed, &labels);
     Ok(Json(answer_of(executed, shared.service.image(), labels)))
 }

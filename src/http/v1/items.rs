@@ -16,6 +16,7 @@ const MOST_COPIED_BYTES: usize = 256 << 20;
 /// Longest id and task, in bytes: they stand in every line and in the report.
 const LONGEST_NAME: usize = 512;
 
+/// What every item has unless it says otherwise.
 pub(super) fn defaults_of(defaults: Option<Json>, items: usize) -> Result<Map<String, Json>, ApiError> {
     let defaults = match defaults {
         None | Some(Json::Null) => return Ok(Map::new()),
@@ -39,6 +40,7 @@ pub(super) fn defaults_of(defaults: Option<Json>, items: usize) -> Result<Map<St
     Ok(defaults)
 }
 
+/// One item; `at` is where it stands in the request.
 pub(super) fn item_of(
     service: &Service,
     caller: &Caller,
@@ -46,23 +48,24 @@ pub(super) fn item_of(
     item: Json,
     at: &str,
 ) -> Result<SuiteItem, ApiError> {
-    let field = |name: &str| Some(format!("{at}.{name}"));
+    let field = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
+    let under = |error: ApiError| if at.is_empty() { error } else { error.under(at) };
     let Json::Object(mut item) = item else {
-        return Err(ApiError::malformed(Some(at.to_owned()), "expected an object"));
+        return Err(ApiError::malformed(Some(at.to_owned()).filter(|at| !at.is_empty()), "expected an object"));
     };
     let mut name = |name: &str| match item.remove(name) {
         None => Ok(None),
         Some(Json::String(text)) if !text.is_empty() && text.len() <= LONGEST_NAME => Ok(Some(text)),
         Some(Json::String(_)) => {
-            Err(ApiError::meaningless(format!("{at}.{name}"), format!("it must have 1 to {LONGEST_NAME} bytes")))
+            Err(ApiError::meaningless(field(name), format!("it must have 1 to {LONGEST_NAME} bytes")))
         }
-        Some(_) => Err(ApiError::malformed(field(name), "expected a string")),
+        Some(_) => Err(ApiError::malformed(Some(field(name)), "expected a string")),
     };
     let (id, task) = (name("id")?, name("task")?);
-    let id = id.ok_or_else(|| ApiError::malformed(field("id"), "missing field `id`"))?;
+    let id = id.ok_or_else(|| ApiError::malformed(Some(field("id")), "missing field `id`"))?;
     let request = parse_part(at, Json::Object(merged(defaults, item)))?;
-    let submission = submission_of(request).map_err(|error| error.under(at))?;
-    service.check(caller, &submission).map_err(|error| ApiError::from(error).under(at))?;
+    let submission = submission_of(request).map_err(under)?;
+    service.check(caller, &submission).map_err(|error| under(error.into()))?;
     let task = task.or_else(|| submission.labels.get("task").cloned()).unwrap_or_else(|| task_of(&id).to_owned());
     Ok(SuiteItem { id, task, submission })
 }
@@ -94,6 +97,7 @@ fn merged(defaults: &Map<String, Json>, item: Map<String, Json>) -> Map<String, 
     merged
 }
 
+/// What is told of an item that is done.
 pub(super) fn line_of(finished: Finished, service: &Service) -> Json {
     let Finished { id, task, labels, planned, executed } = finished;
     let mut line = Map::from_iter([("id".to_owned(), json!(id)), ("task".to_owned(), json!(task))]);

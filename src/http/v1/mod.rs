@@ -4,12 +4,15 @@ mod answer;
 mod contract;
 pub mod evaluators;
 pub mod execute;
+mod items;
+mod jobs;
 pub mod policies;
 pub mod receipts;
 mod request;
 pub mod runtime;
 pub mod scan;
 pub mod sessions;
+pub mod stats;
 pub mod suites;
 mod tests;
 
@@ -18,7 +21,8 @@ use utoipa::OpenApi;
 use contract::Common;
 
 pub use answer::answer_of;
-pub use suites::sample_of;
+pub use items::sample_of;
+pub use jobs::{Wire, routes as job_routes};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -32,6 +36,13 @@ pub use suites::sample_of;
         execute::execute,
         scan::scan,
         suites::suites,
+        jobs::submit,
+        jobs::list,
+        jobs::show,
+        jobs::cancel,
+        jobs::results::results,
+        jobs::report::report,
+        stats::stats,
         sessions::open,
         sessions::list,
         sessions::show,

@@ -15,15 +15,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 use utoipa::ToSchema;
 
-use super::answer::{Answer, ErrorBody, answer_of};
-use super::request::{ExecuteRequest, submission_of};
+use super::answer::{Answer, ErrorBody};
+use super::items::{defaults_of, item_of, line_of, sample_of};
+use super::jobs::{Asked, JobAnswer, accept};
+use super::request::ExecuteRequest;
 use crate::domain::caller::Caller;
-use crate::domain::verdict::{FailureClass, Status};
-use crate::grader::report::{Ending, Report, Sample, report};
+use crate::domain::ids::JobId;
+use crate::grader::report::{Report, Sample, report};
 use crate::http::Shared;
 use crate::http::error::ApiError;
 use crate::http::extract::{parse, parse_part, text_of, whole_body};
-use crate::service::{Failed, Finished, Service, SuiteItem};
+use crate::http::query::Query;
+use crate::service::{Finished, Service, SuiteItem};
+use crate::store::JobItem;
 
 /// More would take too much memory before anything runs.
 const MOST_ITEMS: usize = 100_000;
@@ -44,6 +48,9 @@ pub struct SuiteRequest {
     #[serde(default)]
     #[schema(example = json!([1, 10]))]
     k: Option<Vec<u32>>,
+    /// With `async=true`: whom to tell of its end. Its host must be one of those that the operator allows.
+    #[serde(default)]
+    callback_url: Option<String>,
 }
 
 /// One submission of a suite.
@@ -103,19 +110,41 @@ struct SuiteRefusal {
 
 /// Parsed, checked, and ready to run.
 struct Suite {
-    items: Vec<SuiteItem>,
+    items: Items,
+    defaults: Map<String, Json>,
     ks: Vec<u32>,
+    callback_url: Option<String>,
+}
+
+/// When a suite is run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// While its client reads the answer.
+    Now,
+    /// As a job.
+    Background,
+}
+
+/// As it is run: a job's items are parsed again when it is their turn.
+enum Items {
+    Now(Vec<SuiteItem>),
+    Background(Vec<JobItem>),
 }
 
 /// Run many submissions, and report on them together.
 #[utoipa::path(
     post,
     path = "/v1/suites",
-    params(("async" = Option<bool>, Query, description = "Only false is possible in this version")),
+    params(
+        ("async" = Option<bool>, Query, description = "Run it in the background, as a job"),
+        ("idempotency-key" = Option<String>, Header, description = "With `async=true`: the same key and body is the same job"),
+    ),
     request_body(content((SuiteRequest = "application/json"), (String = "application/x-ndjson"))),
     responses(
         (status = 200, description = "A line for each item as it finishes, then `{\"report\": …}`", body = SuiteLine,
          content_type = "application/x-ndjson"),
+        (status = 202, description = "With `async=true`: a job", body = JobAnswer,
+         headers(("location" = String, description = "Of the job"))),
         (status = 400, description = "An item is malformed; nothing was run", body = ErrorBody),
         (status = 413, description = "Too large", body = ErrorBody),
         (status = 415, description = "Neither JSON nor NDJSON", body = ErrorBody),
@@ -128,16 +157,31 @@ pub async fn suites(
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    check_query(request.uri().query().unwrap_or(""))?;
+    let is_async = Query::of(request.uri(), &["async"])?.flag("async")?;
+    let way = if is_async { Way::Background } else { Way::Now };
     let format = format_of(&request)?;
+    let headers = request.headers().clone();
     let body = whole_body(request, &()).await?;
-    let (service, asks) = (Arc::clone(&shared.service), caller.clone());
+    let (service, asks, read) = (Arc::clone(&shared.service), caller.clone(), body.clone());
     // Merging and parsing may take a while, and other requests are waiting.
-    let suite = tokio::task::spawn_blocking(move || suite_of(&service, &asks, &body, format))
+    let suite = tokio::task::spawn_blocking(move || suite_of(&service, &asks, &read, format, way))
         .await
         .map_err(|_| ApiError::internal())??;
-    let body = Body::from_stream(answer(shared.service, caller, suite).map(Ok::<_, Infallible>));
-    Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response())
+    let Suite { items, defaults, ks, callback_url } = suite;
+    match items {
+        Items::Now(_) if callback_url.is_some() => {
+            Err(ApiError::meaningless("callback_url", "only with `async=true` is somebody told of the end"))
+        }
+        Items::Now(items) => {
+            let body = Body::from_stream(answer(shared.service, caller, items, ks).map(Ok::<_, Infallible>));
+            Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response())
+        }
+        Items::Background(items) => {
+            let head = json!({"defaults": defaults});
+            let asked = Asked { id: JobId::generate(), kind: "suite", ks, head, items, callback_url };
+            accept(&shared.service, &caller, &headers, &body, asked).await
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -158,31 +202,9 @@ fn format_of(request: &Request) -> Result<Format, ApiError> {
     }
 }
 
-fn check_query(query: &str) -> Result<(), ApiError> {
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        match pair.split_once('=').unwrap_or((pair, "true")) {
-            ("async", "false" | "0") => {}
-            ("async", _) => {
-                return Err(ApiError::meaningless(
-                    "async",
-                    "suites in the background are not available in this version; leave `async` out and read the answer \
-                     as it comes",
-                ));
-            }
-            (name, _) => {
-                return Err(ApiError::malformed(
-                    Some(name.to_owned()),
-                    "unknown parameter; there is only `async`".to_owned(),
-                ));
-            }
-        }
-    }
-    Ok(())
-}
-
-fn suite_of(service: &Service, caller: &Caller, body: &Bytes, format: Format) -> Result<Suite, ApiError> {
+fn suite_of(service: &Service, caller: &Caller, body: &Bytes, format: Format, way: Way) -> Result<Suite, ApiError> {
     let text = text_of(body)?;
-    let SuiteRequest { defaults, items, k } = match format {
+    let SuiteRequest { defaults, items, k, callback_url } = match format {
         Format::Json => parse(text)?,
         Format::Lines => lines_of(text)?,
     };
@@ -199,22 +221,29 @@ fn suite_of(service: &Service, caller: &Caller, body: &Bytes, format: Format) ->
     }
     let defaults = defaults_of(defaults, items.len())?;
     let mut places = HashMap::with_capacity(items.len());
-    let mut parsed = Vec::with_capacity(items.len());
+    let mut ready = match way {
+        Way::Now => Items::Now(Vec::with_capacity(items.len())),
+        Way::Background => Items::Background(Vec::with_capacity(items.len())),
+    };
     for (index, item) in items.into_iter().enumerate() {
         let at = format!("items[{index}]");
+        let request = if way == Way::Background { item.to_string().into_bytes() } else { Vec::new() };
         let item = item_of(service, caller, &defaults, item, &at)?;
         if let Some(first) = places.insert(item.id.clone(), index) {
             let message = format!("items[{first}] has this id already: ids tell the answer's lines apart");
             return Err(ApiError::meaningless(format!("{at}.id"), message));
         }
-        parsed.push(item);
+        match &mut ready {
+            Items::Now(items) => items.push(item),
+            Items::Background(items) => items.push(JobItem { name: item.id, request }),
+        }
     }
-    Ok(Suite { items: parsed, ks })
+    Ok(Suite { items: ready, defaults, ks, callback_url })
 }
 
-/// NDJSON: an item a line, before them perhaps a line with `defaults` and `k`.
+/// NDJSON: an item a line, before them perhaps a line with `defaults`, `k` and `callback_url`.
 fn lines_of(text: &str) -> Result<SuiteRequest, ApiError> {
-    let mut suite = SuiteRequest { defaults: None, items: Vec::new(), k: None };
+    let mut suite = SuiteRequest { defaults: None, items: Vec::new(), k: None, callback_url: None };
     let mut begun = false;
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let at = format!("items[{}]", suite.items.len());
@@ -226,7 +255,7 @@ fn lines_of(text: &str) -> Result<SuiteRequest, ApiError> {
         })?;
         let is_head = !begun
             && value.as_object().is_some_and(|object| {
-                !object.is_empty() && object.keys().all(|key| matches!(key.as_str(), "defaults" | "k"))
+                !object.is_empty() && object.keys().all(|key| matches!(key.as_str(), "defaults" | "k" | "callback_url"))
             });
         begun = true;
         if is_head {
@@ -234,9 +263,10 @@ fn lines_of(text: &str) -> Result<SuiteRequest, ApiError> {
             struct Head {
                 defaults: Option<Json>,
                 k: Option<Vec<u32>>,
+                callback_url: Option<String>,
             }
             let head: Head = parse_part("", value)?;
-            (suite.defaults, suite.k) = (head.defaults, head.k);
+            (suite.defaults, suite.k, suite.callback_url) = (head.defaults, head.k, head.callback_url);
         } else {
             suite.items.push(value);
         }
@@ -251,8 +281,12 @@ struct Answering {
 }
 
 /// The answer's lines; dropping it stops what runs.
-fn answer(service: Arc<Service>, caller: Caller, suite: Suite) -> impl Stream<Item = Bytes> + Send + 'static {
-    let Suite { items, ks } = suite;
+fn answer(
+    service: Arc<Service>,
+    caller: Caller,
+    items: Vec<SuiteItem>,
+    ks: Vec<u32>,
+) -> impl Stream<Item = Bytes> + Send + 'static {
     let samples = Vec::with_capacity(items.len());
     let answering = Answering { finished: Box::pin(service.suite(caller, items)), samples, ks };
     stream::unfold(Some(answering), move |answering| {

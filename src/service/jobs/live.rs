@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::ids::{JobId, KeyId};
 
-/// Jobs that are run at once; of each owner; the others wait.
-const RUNNING: usize = 64;
+/// Jobs that are run at once, and of each owner; the others wait. Most only wait for places for their items.
+const RUNNING: usize = 1024;
 const RUNNING_OF_OWNER: usize = 16;
 
 /// How far a job is.

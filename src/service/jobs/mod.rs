@@ -24,7 +24,7 @@ use tokio_util::task::TaskTracker;
 use super::{Finished, Service, SuiteItem};
 use crate::domain::caller::Caller;
 use crate::domain::figures::OUTCOME_COUNT;
-use crate::domain::ids::{JobId, KeyId};
+use crate::domain::ids::JobId;
 use crate::store::{Callback, JobBounds, JobItem, JobPhase, JobRow, StoreError};
 
 pub use asked::{JobAccepted, JobAsked, JobLine, JobsAsked};
@@ -40,7 +40,7 @@ pub trait JobWire: Send + Sync {
     ///
     /// # Errors
     /// When it is refused now, although it was not when the job was accepted.
-    fn item(&self, service: &Service, head: &[u8], item: &JobItem) -> Result<SuiteItem, Vec<u8>>;
+    fn item(&self, service: &Service, caller: &Caller, head: &[u8], item: &JobItem) -> Result<SuiteItem, Vec<u8>>;
 
     /// What is told of an item that is done, without a newline.
     fn line(&self, service: &Service, finished: Finished) -> Vec<u8>;
@@ -244,14 +244,4 @@ impl Jobs {
 
 fn now() -> i64 {
     Timestamp::now().as_millisecond()
-}
-
-impl Service {
-    /// Who an owner is now: none where the key is gone.
-    pub(super) fn caller_of(&self, owner: Option<KeyId>) -> Option<Caller> {
-        match owner {
-            None => Some(Caller::keyless()),
-            Some(_) => None,
-        }
-    }
 }

@@ -1,6 +1,6 @@
 //! Runs what jobs ask, a few items at a time.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
@@ -8,12 +8,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::live::{LiveJob, Progress, Turn};
 use super::{JobError, Jobs, now};
-use crate::domain::caller::Caller;
 use crate::domain::figures::OUTCOMES;
-use crate::domain::ids::JobId;
 use crate::domain::verdict::Status;
 use crate::service::stats::{Tallied, outcome_of};
-use crate::service::{Failed, Finished, Service};
+use crate::service::{ExecuteError, Failed, Finished, Service};
 use crate::store::{JobItem, JobPhase, Kept, OpenItem, StoreError, UnfinishedJob};
 
 /// Items that are read from the store at once.
@@ -23,13 +21,17 @@ const ATTEMPTS: u32 = 3;
 /// How long to wait before what failed on our side is tried again: first, and at most.
 const PATIENCE: Duration = Duration::from_millis(200);
 const LONGEST_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a job whose owner may use no more waits before it looks again: the operator may have given more.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const KEY_GONE: &str = "the key that it was accepted with is revoked";
 /// How often what is too old or too much is looked for.
 const HOUSEKEEPING: Duration = Duration::from_secs(60);
 
 /// What the items of one job share.
 struct Shared {
     job: Arc<LiveJob>,
-    caller: Caller,
+    /// Its owner may use no more for now: when to go on.
+    pause: Mutex<Option<Duration>>,
     /// None where the store has lost it.
     head: Option<Vec<u8>>,
 }
@@ -76,6 +78,9 @@ impl Service {
     pub async fn halt_jobs(&self) {
         self.jobs.halted.cancel();
         self.jobs_stopped().await;
+        if let Err(error) = self.write_stats().await {
+            tracing::error!(%error, "the last statistics are lost");
+        }
     }
 
     /// Whether the service goes down: nothing is to be waited for any more.
@@ -131,10 +136,9 @@ impl Service {
             JobPhase::Queued | JobPhase::Running => {}
             JobPhase::Finished | JobPhase::Cancelled => return Ok(()),
         }
-        let Some(caller) = self.caller_of(job.owner) else {
-            self.cancel_for(job.id, "the key that it was accepted with is gone").await?;
-            return Ok(());
-        };
+        if self.keys.caller_of(job.owner).is_none() {
+            return self.cancel_for(&job, KEY_GONE).await;
+        }
         store.start_job(id, now()).await?;
         job.progress.send_modify(|progress| progress.done = row.done());
         let head = match store.job_head(id).await {
@@ -143,8 +147,8 @@ impl Service {
             Err(StoreError::Damaged { .. }) => None,
             Err(error) => return Err(error),
         };
-        let shared = Arc::new(Shared { job: Arc::clone(&job), caller, head });
-        // Again, where the service failed at an item.
+        let shared = Arc::new(Shared { job: Arc::clone(&job), pause: Mutex::default(), head });
+        // Again, where the service failed at an item, or its owner had to wait.
         let mut patience = PATIENCE;
         while !self.jobs.stopping.is_cancelled() && !job.progress.borrow().has_ended {
             let mut running = JoinSet::new();
@@ -167,13 +171,15 @@ impl Service {
                     });
                     while running.try_join_next().is_some() {}
                 }
-                if self.jobs.stopping.is_cancelled() {
+                if self.jobs.stopping.is_cancelled() || shared.pause().is_some() {
                     break;
                 }
             }
             while running.join_next().await.is_some() {}
             if !job.progress.borrow().has_ended {
-                let _ = self.jobs.stopping.run_until_cancelled(tokio::time::sleep(patience)).await;
+                let pause = shared.pause().take();
+                let pause = pause.map_or(patience, |pause| pause.min(LONGEST_PAUSE));
+                let _ = self.jobs.stopping.run_until_cancelled(tokio::time::sleep(pause)).await;
                 patience = (patience * 2).min(LONGEST_PATIENCE);
             }
         }
@@ -186,7 +192,7 @@ impl Service {
         let (line, outcome, tallied) = match open.item.filter(|_| shared.head.is_some()) {
             Some(item) => match self.line_of(shared, item).await {
                 Some(told) => told,
-                // The service goes down, and may have failed for that.
+                // Not now.
                 None => return,
             },
             None => {
@@ -195,7 +201,7 @@ impl Service {
                 (self.jobs.settings.wire.line(self, finished), outcome, None)
             }
         };
-        let recorded = tallied.map(|tallied| self.stats.recorded(&shared.caller, tallied));
+        let recorded = tallied.map(|tallied| self.stats.recorded(shared.job.owner, tallied));
         let mut patience = PATIENCE;
         while let Some(store) = &self.store {
             let recorded = recorded.iter().cloned().collect();
@@ -231,21 +237,33 @@ impl Service {
         shared: &Arc<Shared>,
         item: JobItem,
     ) -> Option<(Vec<u8>, usize, Option<Tallied>)> {
-        let (service, about) = (Arc::clone(self), Arc::clone(shared));
+        let Some(caller) = self.keys.caller_of(shared.job.owner) else {
+            if let Err(error) = self.cancel_for(&shared.job, KEY_GONE).await {
+                tracing::error!(job = %shared.job.id, %error, "a job could not be cancelled");
+            }
+            return None;
+        };
+        let (service, about, asks) = (Arc::clone(self), Arc::clone(shared), caller.clone());
         // It may be large, and others wait.
-        let parse = move || service.jobs.wire().item(&service, about.head.as_deref().unwrap_or_default(), &item);
+        let parse = move || service.jobs.wire().item(&service, &asks, about.head.as_deref().unwrap_or_default(), &item);
         let parsed = match tokio::task::spawn_blocking(parse).await.ok()? {
             Ok(parsed) => parsed,
             Err(line) => return Some((line, REFUSED, None)),
         };
         let mut attempt = 1;
         let finished = loop {
-            let finished = self.suite_item(&shared.caller, parsed.clone()).await;
+            let finished = self.suite_item(&caller, parsed.clone()).await;
             let has_failed = match &finished.executed {
                 Ok(executed) => executed.verdict.status == Status::InfrastructureError,
                 Err(Failed::Panicked) => true,
+                // There is more tomorrow.
+                Err(Failed::Refused(ExecuteError::OverQuota(over))) => {
+                    *shared.pause() = Some(over.retry_after());
+                    return None;
+                }
                 Err(Failed::Refused(_)) => false,
             };
+            // It may have failed for that.
             if has_failed && self.jobs.stopping.is_cancelled() {
                 return None;
             }
@@ -263,13 +281,20 @@ impl Service {
     }
 
     /// Ends a job; its client hears why.
-    pub(super) async fn cancel_for(&self, id: JobId, reason: &str) -> Result<(), StoreError> {
+    async fn cancel_for(&self, job: &LiveJob, reason: &str) -> Result<(), StoreError> {
         let Some(store) = &self.store else { return Ok(()) };
-        if store.cancel_job(id.uuid(), reason.to_owned(), now()).await? == crate::store::Cancelled::Now {
+        job.progress.send_modify(|progress| progress.has_ended = true);
+        if store.cancel_job(job.id.uuid(), reason.to_owned(), now()).await? == crate::store::Cancelled::Now {
             self.metrics.jobs.with_label_values(&["cancelled"]).inc();
             self.jobs.ended.notify_one();
         }
         Ok(())
+    }
+}
+
+impl Shared {
+    fn pause(&self) -> MutexGuard<'_, Option<Duration>> {
+        self.pause.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,0 +1,314 @@
+//! `/v1/jobs`: submissions that are run in the background.
+//!
+//! - here: accepting, showing, listing and cancelling them;
+//! - `results`: their results, as they come;
+//! - `report`: what those say together;
+//! - `wire`: how they are kept in the store, and read from it.
+
+pub mod report;
+pub mod results;
+mod wire;
+
+use std::collections::BTreeMap;
+
+use axum::body::Bytes;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Extension, Json, Router};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+use utoipa::ToSchema;
+
+use super::answer::ErrorBody;
+use super::items::item_of;
+use super::request::ExecuteRequest;
+use crate::domain::caller::Caller;
+use crate::domain::ids::JobId;
+use crate::http::Shared;
+use crate::http::error::ApiError;
+use crate::http::extract::{check_json, parse, text_of, whole_body};
+use crate::http::query::Query;
+use crate::service::{JobAsked, JobInfo, JobsAsked, Service};
+use crate::store::{JobItem, JobPhase};
+
+pub use wire::Wire;
+use wire::{About, document_of};
+
+/// The routes of jobs.
+pub fn routes() -> Router<Shared> {
+    Router::new()
+        .route("/v1/jobs", post(submit).get(list))
+        .route("/v1/jobs/{id}", get(show).delete(cancel))
+        .route("/v1/jobs/{id}/results", get(results::results))
+        .route("/v1/jobs/{id}/report", get(report::report))
+}
+
+/// Jobs on one page of the list, where the client does not say; and at most.
+const PAGE: u32 = 100;
+const LARGEST_PAGE: u32 = 1000;
+/// Bytes of an `Idempotency-Key`.
+const LONGEST_KEY: usize = 255;
+
+/// `POST /v1/jobs`
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the contract's description; what is not its own is parsed as an item of a suite")]
+pub struct JobRequest {
+    /// Of the one item; the job's id where it is left out.
+    id: Option<String>,
+    /// As in a suite.
+    task: Option<String>,
+    /// Whom to tell of its end. Its host must be one of those that the operator allows.
+    callback_url: Option<String>,
+    #[schema(inline = false)]
+    #[serde(flatten)]
+    request: ExecuteRequest,
+}
+
+/// A job.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct JobAnswer {
+    id: String,
+    /// `execute` or `suite`.
+    #[schema(example = "suite")]
+    kind: String,
+    /// `queued`, `running`, `finished`, `cancelled`.
+    #[schema(example = "running")]
+    state: &'static str,
+    /// Why it was cancelled.
+    reason: Option<String>,
+    #[schema(format = DateTime)]
+    created_at: String,
+    #[schema(format = DateTime)]
+    started_at: Option<String>,
+    #[schema(format = DateTime)]
+    ended_at: Option<String>,
+    /// When it is removed with its results, if there is room for it so long.
+    #[schema(format = DateTime)]
+    expires_at: Option<String>,
+    /// Submissions.
+    items: u32,
+    /// Those that have a result.
+    done: u32,
+    /// Results by status.
+    by_status: BTreeMap<&'static str, u32>,
+    /// What it takes on disk.
+    bytes: u64,
+    callback: Option<CallbackAnswer>,
+    results_url: String,
+    report_url: String,
+}
+
+/// Whom a job tells of its end.
+#[derive(Debug, Serialize, ToSchema)]
+struct CallbackAnswer {
+    url: String,
+    /// `waiting`, `delivered`, `given_up`.
+    state: &'static str,
+    attempts: u32,
+    #[schema(format = DateTime)]
+    next_at: Option<String>,
+    /// Why it was not taken the last time.
+    error: Option<String>,
+}
+
+/// A page of jobs.
+#[derive(Serialize, ToSchema)]
+pub struct JobList {
+    /// The newest first.
+    jobs: Vec<JobAnswer>,
+    /// Where the next page begins, when there is one.
+    next: Option<String>,
+}
+
+/// What a client wants to have done in the background.
+pub(super) struct Asked {
+    pub(super) id: JobId,
+    pub(super) kind: &'static str,
+    pub(super) ks: Vec<u32>,
+    /// What its items share.
+    pub(super) head: Value,
+    pub(super) items: Vec<JobItem>,
+    pub(super) callback_url: Option<String>,
+}
+
+/// Keeps a job, unless it is there already. `body` is the whole request: the same key must not mean another.
+pub(super) async fn accept(
+    service: &std::sync::Arc<Service>,
+    caller: &Caller,
+    headers: &HeaderMap,
+    body: &Bytes,
+    asked: Asked,
+) -> Result<Response, ApiError> {
+    let Asked { id, kind, ks, head, items, callback_url } = asked;
+    if let Some(url) = &callback_url {
+        service.admit_callback(url).map_err(|error| ApiError::meaningless("callback_url", error.to_string()))?;
+    }
+    let idempotency_key = idempotency_key(headers)?;
+    let mut request_sha256 = Sha256::new_with_prefix(kind);
+    request_sha256.update([0]);
+    request_sha256.update(body);
+    let asked = JobAsked {
+        id,
+        about: serde_json::to_vec(&About { kind: kind.to_owned(), k: ks }).map_err(|_| ApiError::internal())?,
+        head: head.to_string().into_bytes(),
+        items,
+        idempotency_key,
+        request_sha256: request_sha256.finalize().into(),
+        callback_url,
+    };
+    let accepted = service.accept_job(caller, asked).await?;
+    let location = format!("/v1/jobs/{}", accepted.job.id);
+    let mut response = (StatusCode::ACCEPTED, Json(document_of(&accepted.job))).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::LOCATION, HeaderValue::try_from(location).map_err(|_| ApiError::internal())?);
+    if accepted.replayed {
+        headers.insert(HeaderName::from_static("idempotent-replayed"), HeaderValue::from_static("true"));
+    }
+    Ok(response)
+}
+
+/// The name that a client gives a request, so that it may be sent again: a string of structured fields (RFC 8941), or
+/// that without its quotes.
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+    let wrong = || {
+        ApiError::malformed(
+            Some("Idempotency-Key".to_owned()),
+            format!("it must have 1 to {LONGEST_KEY} visible ASCII characters"),
+        )
+    };
+    let text = value.to_str().map_err(|_| wrong())?.trim();
+    let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
+    let fits = (1..=LONGEST_KEY).contains(&inner.len()) && inner.bytes().all(|byte| (0x20..0x7f).contains(&byte));
+    if fits { Ok(Some(inner.to_owned())) } else { Err(wrong()) }
+}
+
+/// The job that a path names.
+fn job_id(text: &str) -> Result<JobId, ApiError> {
+    JobId::parse(text).ok_or_else(ApiError::no_job)
+}
+
+/// Run a submission in the background.
+#[utoipa::path(
+    post,
+    path = "/v1/jobs",
+    request_body = JobRequest,
+    params(("idempotency-key" = Option<String>, Header, description = "The same key and body is the same job")),
+    responses(
+        (status = 202, description = "It is kept, and will be run", body = JobAnswer,
+         headers(("location" = String, description = "Of the job"))),
+        (status = 400, description = "Malformed, or a limit outside the policy's range", body = ErrorBody),
+        (status = 413, description = "Too large", body = ErrorBody),
+        (status = 415, description = "Not JSON", body = ErrorBody),
+        (status = 422, description = "Well formed, but meaningless; or the Idempotency-Key of another request", body = ErrorBody),
+        (status = 429, description = "The key has too many jobs that have not ended", body = ErrorBody),
+        (status = 503, description = "Going down, or there is no store", body = ErrorBody),
+        (status = 507, description = "There is no room for it", body = ErrorBody),
+    )
+)]
+pub async fn submit(
+    State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    check_json(&request)?;
+    let headers = request.headers().clone();
+    let body = whole_body(request, &()).await?;
+    let (service, asks, read) = (std::sync::Arc::clone(&shared.service), caller.clone(), body.clone());
+    let asked = tokio::task::spawn_blocking(move || asked_of(&service, &asks, &read))
+        .await
+        .map_err(|_| ApiError::internal())??;
+    accept(&shared.service, &caller, &headers, &body, asked).await
+}
+
+fn asked_of(service: &Service, caller: &Caller, body: &Bytes) -> Result<Asked, ApiError> {
+    let mut item: Map<String, Value> = parse(text_of(body)?)?;
+    let callback_url = match item.remove("callback_url") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(url)) => Some(url),
+        Some(_) => return Err(ApiError::malformed(Some("callback_url".to_owned()), "expected a string")),
+    };
+    let id = JobId::generate();
+    item.entry("id").or_insert_with(|| json!(id.to_string()));
+    let item = Value::Object(item);
+    let request = item.to_string().into_bytes();
+    let name = item_of(service, caller, &Map::new(), item, "")?.id;
+    let items = vec![JobItem { name, request }];
+    Ok(Asked { id, kind: "execute", ks: vec![1], head: json!({"defaults": {}}), items, callback_url })
+}
+
+/// List one's jobs, the newest first.
+#[utoipa::path(get, path = "/v1/jobs", params(
+    ("state" = Option<String>, Query, description = "Those that are `queued`, `running`, `finished` or `cancelled`"),
+    ("limit" = Option<u32>, Query, description = "Jobs on a page [default: 100]", minimum = 1, maximum = 1000),
+    ("next" = Option<String>, Query, description = "Where the page begins: `next` of the page before"),
+), responses(
+    (status = 200, body = JobList),
+    (status = 422, description = "A parameter without meaning", body = ErrorBody),
+))]
+pub async fn list(
+    State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    uri: Uri,
+) -> Result<Json<JobList>, ApiError> {
+    let query = Query::of(&uri, &["state", "limit", "next"])?;
+    let phase = match query.text("state") {
+        None => None,
+        Some("queued") => Some(JobPhase::Queued),
+        Some("running") => Some(JobPhase::Running),
+        Some("finished") => Some(JobPhase::Finished),
+        Some("cancelled") => Some(JobPhase::Cancelled),
+        Some(_) => return Err(ApiError::meaningless("state", "it must be queued, running, finished or cancelled")),
+    };
+    let limit = query.number("limit", 1..=LARGEST_PAGE)?.unwrap_or(PAGE) as usize;
+    let after = match query.text("next") {
+        None => None,
+        Some(next) => {
+            Some(JobId::parse(next).ok_or_else(|| ApiError::meaningless("next", "this is no `next` of a page"))?)
+        }
+    };
+    let mut infos = shared.service.jobs(&caller, JobsAsked { phase, after, limit: limit + 1 }).await?;
+    let next = (infos.len() > limit).then(|| infos[limit - 1].id.to_string());
+    infos.truncate(limit);
+    Ok(Json(JobList { jobs: infos.iter().map(document_of).collect(), next }))
+}
+
+/// Show a job.
+#[utoipa::path(get, path = "/v1/jobs/{id}", responses(
+    (status = 200, body = JobAnswer),
+    (status = 404, description = "There is none of this name", body = ErrorBody),
+))]
+pub async fn show(
+    State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Json<JobAnswer>, ApiError> {
+    let info: JobInfo = shared.service.job(&caller, job_id(&id)?).await?;
+    Ok(Json(document_of(&info)))
+}
+
+/// Cancel a job: what runs is stopped, what is done stays. One that has ended stays as it is.
+#[utoipa::path(delete, path = "/v1/jobs/{id}", params(
+    ("purge" = Option<bool>, Query, description = "Remove it with its results, too"),
+), responses(
+    (status = 200, description = "It has ended", body = JobAnswer),
+    (status = 204, description = "With `purge=true`: it is gone"),
+    (status = 404, description = "There is none of this name", body = ErrorBody),
+))]
+pub async fn cancel(
+    State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    let id = job_id(&id)?;
+    if Query::of(&uri, &["purge"])?.flag("purge")? {
+        shared.service.delete_job(&caller, id).await?;
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    let info = shared.service.cancel_job(&caller, id).await?;
+    Ok(Json(document_of(&info)).into_response())
+}

@@ -1,0 +1,153 @@
+//! `GET /v1/jobs/{id}/report`
+
+use std::collections::HashMap;
+
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderName, Uri, header};
+use axum::response::{Html, IntoResponse, Response};
+use axum::{Extension, Json};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
+use utoipa::ToSchema;
+
+use super::super::answer::ErrorBody;
+use super::super::items::sample_of;
+use super::job_id;
+use super::wire::About;
+use crate::domain::caller::Caller;
+use crate::grader::page::{Page, page, row};
+use crate::grader::report::{Report, Sample, report as report_on};
+use crate::http::Shared;
+use crate::http::error::ApiError;
+use crate::http::query::{Query, wants_html};
+use crate::service::{JobInfo, JobLine, Service};
+
+/// Results that are read from the store at once.
+const PAGE: usize = 256;
+/// Items that a page shows, and bytes of them: a browser must be able to.
+const MOST_SHOWN: usize = 5000;
+const MOST_SHOWN_BYTES: usize = 32 << 20;
+/// Reports made at once: each reads all results of a job.
+static PLACES: Semaphore = Semaphore::const_new(2);
+
+/// What a job's results say together.
+#[derive(Serialize, ToSchema)]
+pub struct JobReport {
+    id: String,
+    /// Of the job: `finished`, or the report is of a part of it.
+    #[schema(example = "finished")]
+    state: &'static str,
+    items: u32,
+    /// Those that the report is on.
+    done: u32,
+    report: Report,
+}
+
+/// Report on a job's results, as far as they are there.
+#[utoipa::path(get, path = "/v1/jobs/{id}/report", params(
+    ("format" = Option<String>, Query, description = "`json` or `html`; without it, as `Accept` says"),
+), responses(
+    (status = 200, content((JobReport = "application/json"), (String = "text/html"))),
+    (status = 404, description = "There is none of this name", body = ErrorBody),
+    (status = 422, description = "A parameter without meaning", body = ErrorBody),
+))]
+pub async fn report(
+    State(shared): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let id = job_id(&id)?;
+    let html = match Query::of(&uri, &["format"])?.text("format") {
+        None => wants_html(&headers),
+        Some("html") => true,
+        Some("json") => false,
+        Some(_) => return Err(ApiError::meaningless("format", "it must be json or html")),
+    };
+    let info = shared.service.job(&caller, id).await?;
+    let _place = PLACES.acquire().await.map_err(|_| ApiError::internal())?;
+    let read = read(&shared.service, &info, html).await?;
+    let report = report_on(&read.samples, &About::of(&info).k);
+    if !html {
+        let (state, done) = (info.state.word(), u32::try_from(read.samples.len()).unwrap_or(u32::MAX));
+        return Ok(Json(JobReport { id: info.id.to_string(), state, items: info.items, done, report }).into_response());
+    }
+    let text =
+        tokio::task::spawn_blocking(move || html_of(&info, read, &report)).await.map_err(|_| ApiError::internal())?;
+    let nosniff = (HeaderName::from_static("x-content-type-options"), "nosniff");
+    Ok(([nosniff, (header::CACHE_CONTROL, "no-store")], Html(text)).into_response())
+}
+
+/// What is read of a job's results.
+#[derive(Default)]
+struct Read {
+    samples: Vec<Sample>,
+    runtime: Option<Value>,
+    rows: Vec<Value>,
+    bytes: usize,
+}
+
+async fn read(service: &Service, info: &JobInfo, html: bool) -> Result<Read, ApiError> {
+    let (mut read, mut after) = (Read::default(), 0);
+    loop {
+        let lines = service.job_lines(info.id, after, PAGE).await?;
+        let Some(last) = lines.last() else { return Ok(read) };
+        after = last.sequence;
+        let items = if html && read.has_room() {
+            service.job_items(info.id, lines.iter().map(|line| line.item).collect()).await?
+        } else {
+            Vec::new()
+        };
+        let add = move || {
+            let parse = |item: crate::store::JobItem| serde_json::from_slice(&item.request).unwrap_or_default();
+            let asked: HashMap<u32, Map<String, Value>> =
+                items.into_iter().map(|(number, item)| (number, parse(item))).collect();
+            lines.iter().for_each(|line| read.add(line, &asked, html));
+            read
+        };
+        read = tokio::task::spawn_blocking(add).await.map_err(|_| ApiError::internal())?;
+    }
+}
+
+impl Read {
+    fn has_room(&self) -> bool {
+        self.rows.len() < MOST_SHOWN && self.bytes < MOST_SHOWN_BYTES
+    }
+
+    fn add(&mut self, line: &JobLine, asked: &HashMap<u32, Map<String, Value>>, html: bool) {
+        let Ok(answer) = serde_json::from_slice::<Value>(&line.line) else { return };
+        self.samples.extend(sample_of(&answer));
+        if html && self.has_room() {
+            let none = Map::new();
+            let row = row(asked.get(&line.item).unwrap_or(&none), &answer);
+            self.bytes += row.to_string().len();
+            self.rows.push(row);
+            if self.runtime.is_none() {
+                self.runtime = answer.get("runtime").cloned();
+            }
+        }
+    }
+}
+
+fn html_of(info: &JobInfo, read: Read, report: &Report) -> String {
+    let done = read.samples.len();
+    let mut warnings = Vec::new();
+    if done < info.items as usize {
+        warnings.push(format!("The job is {}: {done} of {} items are done.", info.state.word(), info.items));
+    }
+    if read.rows.len() < done {
+        let shown = read.rows.len();
+        warnings.push(format!("Only the first {shown} of {done} results are shown; the figures are of all."));
+    }
+    page(&Page {
+        title: &format!("Job {}", info.id),
+        runtime: read.runtime,
+        report,
+        changes: Value::Null,
+        warnings: &warnings,
+        required: Vec::new(),
+        items: read.rows,
+    })
+}
