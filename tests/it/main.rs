@@ -23,6 +23,7 @@ mod hostile;
 mod image;
 mod input;
 mod isolated;
+mod jobs;
 mod kinds;
 mod leaks;
 mod limits;
