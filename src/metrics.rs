@@ -1,5 +1,6 @@
 //! Every metric once: name, labels, help.
 
+use crate::domain::figures::{OUTCOME_COUNT, OUTCOMES};
 use prometheus::{Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder};
 
 /// Seconds: from a fresh interpreter's half a millisecond to the longest wall limit.
@@ -120,6 +121,20 @@ impl Metrics {
             sessions_memory_bytes: gauge("proofbox_sessions_memory_bytes", "Bytes that sessions in workers take."),
             registry,
         }
+        .with_jobs_at_zero()
+    }
+
+    /// What is counted seldom is there from the beginning: a rate needs a zero before it.
+    fn with_jobs_at_zero(self) -> Self {
+        let all = [
+            (&self.jobs, &["accepted", "finished", "cancelled"][..]),
+            (&self.job_items, &OUTCOMES[..OUTCOME_COUNT - 1]),
+            (&self.callbacks, &["delivered", "failed", "given_up"]),
+        ];
+        for (counter, words) in all {
+            words.iter().for_each(|word| counter.with_label_values(&[*word]).inc_by(0));
+        }
+        self
     }
 
     /// The text format of Prometheus, version 0.0.4.

@@ -247,3 +247,8 @@ async fn examples_of_grading_get_the_answers_shown() {
 async fn examples_of_the_policy_gate_get_the_answers_shown() {
     examples_hold("docs/POLICY.md", 7).await;
 }
+
+#[tokio::test]
+async fn examples_of_jobs_get_the_answers_shown() {
+    examples_hold("docs/JOBS.md", 1).await;
+}

@@ -10,6 +10,8 @@ mod callbacks;
 mod items;
 mod retention;
 mod rows;
+#[cfg(test)]
+mod tests;
 
 pub use callbacks::{Callback, CallbackPhase, DueCallback};
 pub use items::{JobItem, JobResult, Kept, OpenItem};

@@ -1,0 +1,160 @@
+//! Jobs on real files.
+
+use super::*;
+use crate::domain::figures::Figures;
+use std::time::Duration;
+
+const BOUNDS: JobBounds = JobBounds { age: Duration::from_secs(60), bytes: 1 << 30, unfinished: 3 };
+
+struct Fresh {
+    store: Store,
+    _directory: tempfile::TempDir,
+}
+
+async fn fresh() -> Fresh {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = Store::open(&directory.path().join("store.sqlite3")).await.expect("a store");
+    Fresh { store, _directory: directory }
+}
+
+fn job(number: u128, items: usize) -> NewJob {
+    let item = |number: usize| JobItem { name: number.to_string(), request: format!("item {number}").into_bytes() };
+    NewJob {
+        id: Uuid::from_u128(number),
+        owner: None,
+        created_at: 1,
+        about: b"about".to_vec(),
+        head: b"head".to_vec(),
+        items: (0..items).map(item).collect(),
+        idempotency_key: None,
+        request_sha256: [0; 32],
+        callback_url: None,
+    }
+}
+
+async fn put(store: &Store, job: u128, item: u32, line: &str) -> Kept {
+    let recorded = Recorded { owner: None, minute: 7, labels: "{}".to_owned(), figures: one_run() };
+    let line = line.as_bytes().to_vec();
+    store.put_result(Uuid::from_u128(job), item, line, 0, vec![recorded], 100).await.expect("written")
+}
+
+fn one_run() -> Figures {
+    let mut figures = Figures::default();
+    figures.outcomes[0] = 1;
+    figures
+}
+
+#[tokio::test]
+async fn a_result_is_written_once_and_the_last_one_finishes_the_job() {
+    let Fresh { store, .. } = &fresh().await;
+    assert_eq!(store.accept_job(job(1, 2), BOUNDS).await, Ok(Accepted::New));
+    assert_eq!(put(store, 1, 0, "too early").await, Kept::NotWanted);
+    store.start_job(Uuid::from_u128(1), 50).await.expect("written");
+    assert!(matches!(put(store, 1, 1, "first").await, Kept::Written(row) if row.phase == JobPhase::Running));
+    assert_eq!(put(store, 1, 1, "second").await, Kept::HadOne);
+    let open = store.open_items(Uuid::from_u128(1), None, 10).await.expect("read");
+    assert_eq!(open.iter().map(|item| item.number).collect::<Vec<_>>(), [0]);
+    assert!(matches!(put(store, 1, 0, "last").await, Kept::Written(row) if row.phase == JobPhase::Finished));
+    let row = store.find_job(Uuid::from_u128(1)).await.expect("read").expect("it is there");
+    assert_eq!((row.started_at, row.ended_at, row.done(), row.tally[0]), (Some(50), Some(100), 2, 2));
+    let lines = store.job_results(Uuid::from_u128(1), 0, 10).await.expect("read");
+    let lines: Vec<_> = lines.into_iter().map(|one| (one.sequence, one.item, one.line.expect("sound"))).collect();
+    assert_eq!(lines, [(1, 1, b"first".to_vec()), (2, 0, b"last".to_vec())]);
+    // As many as were written, whatever was tried.
+    let runs = store.fold_stats(None, 0..=9, 0, |sum, _, _, figures| *sum += figures.runs()).await;
+    assert_eq!(runs, Ok(2));
+}
+
+#[tokio::test]
+async fn nothing_is_written_to_a_job_that_was_cancelled() {
+    let Fresh { store, .. } = &fresh().await;
+    store.accept_job(NewJob { callback_url: Some("u".to_owned()), ..job(1, 2) }, BOUNDS).await.expect("written");
+    store.start_job(Uuid::from_u128(1), 50).await.expect("written");
+    put(store, 1, 0, "done").await;
+    let cancel = async || store.cancel_job(Uuid::from_u128(1), "enough".to_owned(), 60).await;
+    assert_eq!((cancel().await, cancel().await), (Ok(Cancelled::Now), Ok(Cancelled::HadEnded)));
+    assert_eq!(put(store, 1, 1, "too late").await, Kept::NotWanted);
+    let row = store.find_job(Uuid::from_u128(1)).await.expect("read").expect("it is there");
+    assert_eq!((row.phase, row.reason.as_deref(), row.done()), (JobPhase::Cancelled, Some("enough"), 1));
+    assert_eq!(store.unfinished_jobs().await, Ok(Vec::new()));
+    let due = store.due_callbacks(60, 10).await.expect("read");
+    assert_eq!(due.iter().map(|due| due.callback.url.as_str()).collect::<Vec<_>>(), ["u"]);
+    assert_eq!(store.due_callbacks(59, 10).await, Ok(Vec::new()));
+}
+
+#[tokio::test]
+async fn a_name_that_comes_again_is_the_same_job_or_an_error() {
+    let Fresh { store, .. } = &fresh().await;
+    let named = |number, owner, request| NewJob {
+        owner,
+        idempotency_key: Some("k".to_owned()),
+        request_sha256: [request; 32],
+        ..job(number, 1)
+    };
+    let somebody = Some(Uuid::from_u128(9));
+    assert_eq!(store.accept_job(named(1, None, 1), BOUNDS).await, Ok(Accepted::New));
+    assert_eq!(store.accept_job(named(2, None, 1), BOUNDS).await, Ok(Accepted::Same(Uuid::from_u128(1))));
+    assert_eq!(store.accept_job(named(3, None, 2), BOUNDS).await, Ok(Accepted::OtherRequest));
+    assert_eq!(store.accept_job(named(4, somebody, 2), BOUNDS).await, Ok(Accepted::New));
+}
+
+#[tokio::test]
+async fn what_has_not_ended_is_bounded_and_never_removed() {
+    let Fresh { store, .. } = &fresh().await;
+    for number in 1..=3 {
+        assert_eq!(store.accept_job(job(number, 1), BOUNDS).await, Ok(Accepted::New));
+    }
+    assert_eq!(store.accept_job(job(4, 1), BOUNDS).await, Ok(Accepted::TooMany));
+    let little = JobBounds { bytes: 1, unfinished: 10, ..BOUNDS };
+    assert_eq!(store.accept_job(job(4, 1), little).await, Ok(Accepted::NoRoom));
+    store.start_job(Uuid::from_u128(1), 50).await.expect("written");
+    put(store, 1, 0, "done").await;
+    assert_eq!(store.prune_jobs(100, BOUNDS).await, Ok(PrunedJobs::default()));
+    let pruned = store.prune_jobs(100, little).await;
+    assert_eq!(pruned, Ok(PrunedJobs { expired: 0, for_room: 1 }));
+    assert_eq!(store.prune_jobs(i64::MAX, little).await, Ok(PrunedJobs::default()));
+    let usage = store.job_usage().await.expect("read");
+    assert_eq!((usage.unfinished, usage.ended), (2, 0));
+}
+
+#[tokio::test]
+async fn an_ended_job_goes_with_all_that_belongs_to_it() {
+    let Fresh { store, .. } = &fresh().await;
+    store.accept_job(NewJob { callback_url: Some("u".to_owned()), ..job(1, 1) }, BOUNDS).await.expect("written");
+    store.start_job(Uuid::from_u128(1), 50).await.expect("written");
+    put(store, 1, 0, "done").await;
+    let pruned = store.prune_jobs(100 + 60_000, BOUNDS).await;
+    assert_eq!(pruned, Ok(PrunedJobs { expired: 1, for_room: 0 }));
+    let left = |connection: &rusqlite::Connection| {
+        let tables = ["jobs", "job_heads", "job_items", "job_results", "job_callbacks"];
+        let count = |table| connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0));
+        Ok(tables.map(|table| count(table).unwrap_or(-1_i64)))
+    };
+    assert_eq!(store.readers.read(left).await, Ok([0; 5]));
+}
+
+#[tokio::test]
+async fn damage_is_found_wherever_it_is() {
+    let Fresh { store, .. } = &fresh().await;
+    for number in 1..=3 {
+        store.accept_job(job(number, 2), BOUNDS).await.expect("written");
+        store.start_job(Uuid::from_u128(number), 50).await.expect("written");
+        put(store, number, 0, "done").await;
+    }
+    let spoil = |connection: &rusqlite::Connection| {
+        connection.execute("UPDATE job_results SET item = 1 WHERE job = 1", [])?;
+        connection.execute("UPDATE job_items SET name = 'x' WHERE job = 1 AND number = 1", [])?;
+        connection.execute("UPDATE jobs SET tally = zeroblob(32) WHERE key = 2", [])?;
+        Ok(connection.execute("UPDATE job_heads SET head = x'00' WHERE job = 3", [])?)
+    };
+    store.writer.write(spoil).await.expect("written");
+    let line = store.job_results(Uuid::from_u128(1), 0, 9).await.expect("read").remove(0).line;
+    assert_eq!(line, None);
+    assert_eq!(store.job_items(Uuid::from_u128(1), vec![1]).await.expect("read").remove(0).item, None);
+    let damaged = |number| Err(StoreError::damaged("job", Uuid::from_u128(number)));
+    assert_eq!(store.find_job(Uuid::from_u128(2)).await.map(drop), damaged(2));
+    assert_eq!(store.job_head(Uuid::from_u128(3)).await.map(drop), damaged(3));
+    let filter = JobFilter { owner: None, phase: None, after: None };
+    let listed = store.list_jobs(filter, 10).await.expect("read");
+    assert_eq!(listed.iter().map(|job| job.id.as_u128()).collect::<Vec<_>>(), [3, 1]);
+}
