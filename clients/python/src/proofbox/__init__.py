@@ -8,6 +8,7 @@
 
 from ._retries import Retries
 from .async_client import AsyncClient, AsyncSuiteRun
+from .async_jobs import AsyncJob, AsyncJobs
 from .async_session import AsyncCellStream, AsyncFileWatch, AsyncSession, AsyncSessionFiles
 from .client import Client, SuiteRun
 from .errors import (
@@ -29,6 +30,7 @@ from .errors import (
     Unavailable,
     VariableError,
 )
+from .jobs import Job, Jobs
 from .session import CellStream, FileWatch, Session, SessionFiles
 from .types import (
     Case,
@@ -41,6 +43,7 @@ from .types import (
     FileEvent,
     Finding,
     Frame,
+    JobInfo,
     Policy,
     PolicyVerdict,
     ReceiptsKey,
@@ -48,6 +51,8 @@ from .types import (
     Scan,
     SessionInfo,
     SnippetError,
+    Stats,
+    StatsGroup,
     SuiteReport,
 )
 from .values import DecodeError, EncodeError, Opaque, decode, encode
@@ -56,6 +61,8 @@ __all__ = [
     "AsyncCellStream",
     "AsyncClient",
     "AsyncFileWatch",
+    "AsyncJob",
+    "AsyncJobs",
     "AsyncSession",
     "AsyncSessionFiles",
     "AsyncSuiteRun",
@@ -81,6 +88,9 @@ __all__ = [
     "Frame",
     "InternalError",
     "InvalidRequest",
+    "Job",
+    "JobInfo",
+    "Jobs",
     "NotAllowed",
     "NotFound",
     "Opaque",
@@ -98,6 +108,8 @@ __all__ = [
     "SessionInfo",
     "SessionNotFound",
     "SnippetError",
+    "Stats",
+    "StatsGroup",
     "SuiteReport",
     "SuiteRun",
     "TooLarge",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any
 
 import httpx
 
-from . import _calls
+from . import _calls, _job_calls
 from ._async_transport import AsyncLineStream, AsyncTransport
 from ._opening import Opening
 from ._retries import Retries
+from .async_jobs import AsyncJobs
 from .async_session import AsyncSession
 from .errors import ConnectionFailed
 from .options import ExecuteOptions, SessionOptions, SuiteItem, Unpack
@@ -23,6 +25,7 @@ from .types import (
     Runtime,
     Scan,
     SessionInfo,
+    Stats,
     SuiteReport,
 )
 
@@ -48,6 +51,8 @@ class AsyncClient:
     ) -> None:
         self.api_key = api_key
         self._transport = AsyncTransport(url, api_key, timeout, retries or Retries(), http)
+        #: What is run in the background.
+        self.jobs = AsyncJobs(self._transport)
 
     @property
     def url(self) -> str:
@@ -103,6 +108,18 @@ class AsyncClient:
             return AsyncSuiteRun(stream)
 
         return Opening(begin)
+
+    async def stats(
+        self,
+        *group_by: str,
+        labels: Mapping[str, str] | None = None,
+        since: datetime.datetime | None = None,
+        until: datetime.datetime | None = None,
+        interval: str | None = None,
+    ) -> Stats:
+        """What submissions say together: grouped by labels, of those that have these `labels`, by `interval` of time
+        (`minute`, `hour`, `day`)."""
+        return await self._transport.send(_job_calls.stats(group_by, labels or {}, since, until, interval))
 
     async def runtime(self) -> Runtime:
         """What snippets run in, and what they can import."""

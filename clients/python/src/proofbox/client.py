@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import httpx
 
-from . import _calls
+from . import _calls, _job_calls
 from ._retries import Retries
 from ._transport import LineStream, Transport
 from .errors import ConnectionFailed
+from .jobs import Jobs
 from .options import ExecuteOptions, SessionOptions, SuiteItem, Unpack
 from .session import Session
 from .types import (
@@ -21,6 +23,7 @@ from .types import (
     Runtime,
     Scan,
     SessionInfo,
+    Stats,
     SuiteReport,
 )
 
@@ -46,6 +49,8 @@ class Client:
     ) -> None:
         self.api_key = api_key
         self._transport = Transport(url, api_key, timeout, retries or Retries(), http)
+        #: What is run in the background.
+        self.jobs = Jobs(self._transport)
 
     @property
     def url(self) -> str:
@@ -97,6 +102,18 @@ class Client:
             silence=silence,
         )
         return SuiteRun(stream)
+
+    def stats(
+        self,
+        *group_by: str,
+        labels: Mapping[str, str] | None = None,
+        since: datetime.datetime | None = None,
+        until: datetime.datetime | None = None,
+        interval: str | None = None,
+    ) -> Stats:
+        """What submissions say together: grouped by labels, of those that have these `labels`, by `interval` of time
+        (`minute`, `hour`, `day`)."""
+        return self._transport.send(_job_calls.stats(group_by, labels or {}, since, until, interval))
 
     def runtime(self) -> Runtime:
         """What snippets run in, and what they can import."""

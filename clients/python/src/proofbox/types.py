@@ -294,6 +294,63 @@ class EvaluatorPreset(Record):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class JobInfo(Record):
+    """A job as the service describes it."""
+
+    id: str = ""
+    kind: str = ""
+    state: str = ""
+    reason: str | None = None
+    created_at: str = ""
+    started_at: str | None = None
+    ended_at: str | None = None
+    expires_at: str | None = None
+    items: int = 0
+    done: int = 0
+    by_status: dict[str, int] = dataclasses.field(default_factory=dict)
+    bytes: int = 0
+    callback: dict[str, Any] | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing of it will be run any more."""
+        return self.state in ("finished", "cancelled")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StatsGroup(Record):
+    """What the submissions of one group say together."""
+
+    start: str | None = None
+    labels: dict[str, str | None] = dataclasses.field(default_factory=dict)
+    submissions: int = 0
+    graded: int = 0
+    passed: int = 0
+    pass_rate: float | None = None
+    by_status: dict[str, int] = dataclasses.field(default_factory=dict)
+    by_class: dict[str, int] = dataclasses.field(default_factory=dict)
+    tests_passed: int = 0
+    tests_total: int = 0
+    tests_pass_rate: float | None = None
+    fuel_used: dict[str, float] | None = None
+    execution_seconds: dict[str, float] | None = None
+    queue_seconds: dict[str, float] | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Stats(Record):
+    """What submissions say together, by label and time."""
+
+    since: str = ""
+    until: str = ""
+    interval: str | None = None
+    groups: list[StatsGroup] = dataclasses.field(default_factory=list)
+    with_other_labels: int = 0
+
+    PARTS: ClassVar[Parts] = {"groups": StatsGroup}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class SessionInfo(Record):
     """A session as the service describes it."""
 
