@@ -5,6 +5,7 @@
 //! values are told as [`OTHER`].
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -154,6 +155,8 @@ struct Counted {
 #[derive(Default)]
 pub(super) struct Stats {
     counted: Mutex<Counted>,
+    /// Somebody writes down what is counted.
+    kept: AtomicBool,
 }
 
 impl Stats {
@@ -258,7 +261,7 @@ struct Sum {
 impl Service {
     /// Counts a submission that was run for a client who waits for it.
     pub fn note_run(&self, caller: &Caller, executed: &Executed, labels: &BTreeMap<String, String>) {
-        if self.store.is_some() {
+        if self.stats.kept.load(Ordering::Relaxed) {
             self.stats.note(caller, Tallied::of(executed, labels));
         }
     }
@@ -317,6 +320,7 @@ impl Service {
                 counted.known.entry(owner).or_default().know(labels);
             }
         }
+        self.stats.kept.store(true, Ordering::Relaxed);
         let service = Arc::clone(self);
         let stopping = self.jobs_stopping();
         self.jobs.spawn(async move {

@@ -90,7 +90,7 @@ struct Distribution {
     (status = 200, body = StatsAnswer),
     (status = 400, description = "Malformed", body = ErrorBody),
     (status = 422, description = "Well formed, but meaningless, or more than 10000 groups", body = ErrorBody),
-    (status = 503, description = "There is no store", body = ErrorBody),
+    (status = 503, description = "Going down, or there is no store", body = ErrorBody),
 ))]
 pub async fn stats(
     State(shared): State<Shared>,

@@ -149,7 +149,9 @@ enum Items {
         (status = 413, description = "Too large", body = ErrorBody),
         (status = 415, description = "Neither JSON nor NDJSON", body = ErrorBody),
         (status = 422, description = "Well formed, but meaningless; nothing was run", body = ErrorBody),
-        (status = 503, description = "Going down", body = ErrorBody),
+        (status = 429, description = "With `async=true`: the key has too many jobs that have not ended", body = ErrorBody),
+        (status = 503, description = "Going down; with `async=true`: there is no store", body = ErrorBody),
+        (status = 507, description = "With `async=true`: there is no room for it", body = ErrorBody),
     )
 )]
 pub async fn suites(

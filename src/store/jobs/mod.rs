@@ -26,8 +26,17 @@ use uuid::Uuid;
 /// Level of compression: half the time of the default, and nearly as small.
 const LEVEL: i32 = 1;
 
+fn failed(error: std::io::Error) -> StoreError {
+    StoreError::Engine { reason: error.to_string() }
+}
+
+/// For many: making one takes longer than compressing an item.
+fn compressor() -> Result<zstd::bulk::Compressor<'static>, StoreError> {
+    zstd::bulk::Compressor::new(LEVEL).map_err(failed)
+}
+
 fn compressed(bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
-    zstd::bulk::compress(bytes, LEVEL).map_err(|error| StoreError::Engine { reason: error.to_string() })
+    compressor()?.compress(bytes).map_err(failed)
 }
 
 /// What was compressed; none if it is not what [`compressed`] made. Whoever calls has checked the row's seal.

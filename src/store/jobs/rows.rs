@@ -4,7 +4,7 @@ use super::super::error::StoreError;
 use super::super::seal::Seal;
 use super::callbacks::{self, Callback};
 use super::retention::{self, JobBounds};
-use super::{JobItem, compressed, decompressed, items};
+use super::{JobItem, compressed, compressor, decompressed, failed, items};
 use crate::domain::figures::OUTCOME_COUNT;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use sha2::{Digest as _, Sha256};
@@ -167,7 +167,9 @@ pub(super) struct Packed {
 
 pub(super) fn pack(job: NewJob) -> Result<Packed, StoreError> {
     let head = compressed(&job.head)?;
-    let requests = job.items.iter().map(|item| compressed(&item.request)).collect::<Result<Vec<_>, _>>()?;
+    let mut compressor = compressor()?;
+    let requests = job.items.iter().map(|item| compressor.compress(&item.request).map_err(failed));
+    let requests = requests.collect::<Result<Vec<_>, _>>()?;
     let items: u64 = job
         .items
         .iter()

@@ -247,7 +247,9 @@ fn asked_of(service: &Service, caller: &Caller, body: &Bytes) -> Result<Asked, A
     ("next" = Option<String>, Query, description = "Where the page begins: `next` of the page before"),
 ), responses(
     (status = 200, body = JobList),
+    (status = 400, description = "A parameter that does not exist", body = ErrorBody),
     (status = 422, description = "A parameter without meaning", body = ErrorBody),
+    (status = 503, description = "Going down, or there is no store", body = ErrorBody),
 ))]
 pub async fn list(
     State(shared): State<Shared>,
@@ -280,6 +282,7 @@ pub async fn list(
 #[utoipa::path(get, path = "/v1/jobs/{id}", responses(
     (status = 200, body = JobAnswer),
     (status = 404, description = "There is none of this name", body = ErrorBody),
+    (status = 503, description = "Going down, or there is no store", body = ErrorBody),
 ))]
 pub async fn show(
     State(shared): State<Shared>,
@@ -296,7 +299,10 @@ pub async fn show(
 ), responses(
     (status = 200, description = "It has ended", body = JobAnswer),
     (status = 204, description = "With `purge=true`: it is gone"),
+    (status = 400, description = "A parameter that does not exist", body = ErrorBody),
     (status = 404, description = "There is none of this name", body = ErrorBody),
+    (status = 422, description = "A parameter without meaning", body = ErrorBody),
+    (status = 503, description = "Going down, or there is no store", body = ErrorBody),
 ))]
 pub async fn cancel(
     State(shared): State<Shared>,

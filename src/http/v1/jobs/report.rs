@@ -49,8 +49,10 @@ pub struct JobReport {
     ("format" = Option<String>, Query, description = "`json` or `html`; without it, as `Accept` says"),
 ), responses(
     (status = 200, content((JobReport = "application/json"), (String = "text/html"))),
+    (status = 400, description = "A parameter that does not exist", body = ErrorBody),
     (status = 404, description = "There is none of this name", body = ErrorBody),
     (status = 422, description = "A parameter without meaning", body = ErrorBody),
+    (status = 503, description = "Going down, or there is no store", body = ErrorBody),
 ))]
 pub async fn report(
     State(shared): State<Shared>,

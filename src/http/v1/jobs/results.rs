@@ -29,8 +29,10 @@ const PAGE: usize = 256;
 ), responses(
     (status = 200, description = "Lines as a suite has them, without the report", body = String,
      content_type = "application/x-ndjson"),
+    (status = 400, description = "A parameter that does not exist", body = ErrorBody),
     (status = 404, description = "There is none of this name", body = ErrorBody),
     (status = 422, description = "A parameter without meaning", body = ErrorBody),
+    (status = 503, description = "Going down, or there is no store", body = ErrorBody),
 ))]
 pub async fn results(
     State(shared): State<Shared>,
