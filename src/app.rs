@@ -8,7 +8,7 @@ use anyhow::Context;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
-use crate::config::{Config, KEYS_FILE, Keyless};
+use crate::config::{Config, KEYS_FILE, Keyless, Traces};
 use crate::http::{self, ConnectionBounds};
 use crate::metrics::Metrics;
 use crate::policy::Policies;
@@ -19,11 +19,13 @@ use crate::service::{
     SessionSettings,
 };
 use crate::store::{Store, StoreError};
+use crate::telemetry::{Collector, Telemetry};
 use crate::worker::{WorkerPool, WorkerSettings};
 
 /// The whole of proofbox, ready to serve.
 pub struct App {
     service: Arc<Service>,
+    telemetry: Telemetry,
     /// The store's directory, where it ends with the service.
     _scratch: Option<TempDir>,
     body_bytes: usize,
@@ -43,6 +45,8 @@ impl App {
         let source = config.image.clone();
         let image = tokio::task::spawn_blocking(move || Image::ready(&source)).await??;
         let metrics = Arc::new(Metrics::new());
+        metrics.set_image(&image.image_hash);
+        let telemetry = telemetry_of(&config.traces, &image, &metrics)?;
         let settings = WorkerSettings {
             binary: std::env::current_exe().context("finding this binary, to start workers")?,
             image: image.clone(),
@@ -89,6 +93,7 @@ impl App {
         service.follow_keys().context("following the keys")?;
         Ok(Self {
             service,
+            telemetry,
             _scratch: scratch,
             body_bytes: config.body_bytes,
             keyless: config.keyless,
@@ -117,6 +122,7 @@ impl App {
         let draining = http::Draining::default();
         let router = http::router(
             Arc::clone(&self.service),
+            self.telemetry.clone(),
             http::RouterSettings { body_bytes: self.body_bytes, keyless, patience: self.connections.patience },
             draining.clone(),
         );
@@ -144,6 +150,7 @@ impl App {
         self.service.halt_jobs().await;
         self.service.store_sessions().await;
         self.service.save_keys();
+        self.telemetry.flush().await;
         Ok(())
     }
 
@@ -186,6 +193,16 @@ fn open_keys(config: &Config) -> anyhow::Result<Keys> {
         }
         Err(error) => Err(error).context("opening the keys"),
     }
+}
+
+fn telemetry_of(traces: &Traces, image: &Image, metrics: &Metrics) -> anyhow::Result<Telemetry> {
+    let traces_url = match traces {
+        Traces::Off => return Ok(Telemetry::off()),
+        Traces::To(url) => Some(url.clone()),
+        Traces::Standard => None,
+    };
+    let collector = Collector { traces_url, image_hash: image.image_hash.clone(), spans: metrics.spans.clone() };
+    Ok(Telemetry::to(&collector)?)
 }
 
 /// The store in its directory. Where that was not given, and can't be had or is another service's, a directory that ends

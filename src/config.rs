@@ -106,6 +106,34 @@ pub struct ServerSettings {
     /// What is logged: error, warn, info, debug, or a filter as tracing has it [default: info]
     #[arg(long, env = "PROOFBOX_LOG", value_name = "FILTER")]
     pub log: Option<String>,
+    /// How: lines of text or of json [default: text]
+    #[arg(long, env = "PROOFBOX_LOG_FORMAT", value_name = "FORMAT", hide_possible_values = true)]
+    pub log_format: Option<LogFormat>,
+    /// OpenTelemetry collector that traces are sent to (OTLP over HTTP), `http://host:4318` for one; without it there are none
+    #[arg(long, env = "PROOFBOX_OTLP_ENDPOINT", value_name = "URL")]
+    pub otlp_endpoint: Option<String>,
+}
+
+/// What a line of the log looks like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs: an object in each line.
+    Json,
+}
+
+/// Where traces are sent to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Traces {
+    /// Nowhere: there are none.
+    Off,
+    /// To this address.
+    To(String),
+    /// To where OpenTelemetry's own variables say.
+    Standard,
 }
 
 /// Who is served without a key.
@@ -180,6 +208,10 @@ pub struct Config {
     pub callback_secret_file: Option<PathBuf>,
     /// What is logged.
     pub log: String,
+    /// How.
+    pub log_format: LogFormat,
+    /// Where traces are sent to.
+    pub traces: Traces,
 }
 
 /// A setting that can't be used; the process does not start.
@@ -279,6 +311,8 @@ impl Config {
             callback_hosts: server.callback_hosts.or(file.server.callback_hosts).unwrap_or_default(),
             callback_secret_file: server.callback_secret_file.or(file.server.callback_secret_file),
             log: server.log.or(file.server.log).unwrap_or_else(|| "info".to_owned()),
+            log_format: server.log_format.or(file.server.log_format).unwrap_or_default(),
+            traces: traces(server.otlp_endpoint.or(file.server.otlp_endpoint))?,
         };
         let in_range = |setting, value: usize, range: std::ops::RangeInclusive<usize>, rule| {
             if range.contains(&value) {
@@ -334,6 +368,41 @@ fn seconds(setting: &'static str, value: f64) -> Result<Duration, ConfigError> {
         .ok()
         .filter(|duration| !duration.is_zero() && *duration <= Duration::from_secs(86_400))
         .ok_or_else(wrong)
+}
+
+/// What our setting says, else what OpenTelemetry's variables do.
+fn traces(endpoint: Option<String>) -> Result<Traces, ConfigError> {
+    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    if variable("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+        return Ok(Traces::Off);
+    }
+    if let Some(endpoint) = endpoint.filter(|endpoint| !endpoint.is_empty()) {
+        let url = collector(&endpoint).map_err(|rule| {
+            // Its value may have a password in it.
+            let setting = "--otlp-endpoint (PROOFBOX_OTLP_ENDPOINT)";
+            ConfigError::Value { setting, value: "not an address that can be used".to_owned(), rule }
+        })?;
+        return Ok(Traces::To(format!("{}/v1/traces", url.trim_end_matches('/'))));
+    }
+    for setting in ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"] {
+        if let Some(endpoint) = variable(setting) {
+            let value = "not an address that can be used".to_owned();
+            collector(&endpoint).map_err(|rule| ConfigError::Value { setting, value, rule })?;
+            return Ok(Traces::Standard);
+        }
+    }
+    Ok(Traces::Off)
+}
+
+fn collector(endpoint: &str) -> Result<&str, &'static str> {
+    const RULE: &str =
+        "it must be like http://host:4318; there is no TLS, so a collector stands on this machine or a private network";
+    let url = url::Url::parse(endpoint).map_err(|_| RULE)?;
+    if url.scheme() == "http" && url.has_host() && url.query().is_none() && url.fragment().is_none() {
+        Ok(endpoint)
+    } else {
+        Err(RULE)
+    }
 }
 
 fn read(path: &Path) -> Result<SettingsFile, ConfigError> {

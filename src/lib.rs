@@ -11,8 +11,9 @@
 //!                       worker       the process wall
 //!                       shell        commands over a sandbox's files
 //!                         runtime    the only floor that names wasmtime
-//!           config metrics    settings | counters
-//!             domain          vocabulary
+//!           telemetry         log and traces of requests
+//!             config metrics  settings | counters
+//!               domain        vocabulary
 //! ```
 //!
 //! A request's journey: `http::v1::execute` parses it into a `Submission`; `service::execute` has `policy` grant its
@@ -34,4 +35,5 @@ pub mod service;
 pub mod shell;
 pub mod store;
 pub mod syntax;
+pub mod telemetry;
 pub mod worker;

@@ -1,12 +1,31 @@
 //! Every metric once: name, labels, help.
 
-use crate::domain::figures::{OUTCOME_COUNT, OUTCOMES};
-use prometheus::{Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder};
+mod process;
+
+use prometheus::{
+    Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+    TextEncoder,
+};
+
+use crate::domain::figures;
+use crate::domain::verdict::FailureClass;
 
 /// Seconds: from a fresh interpreter's half a millisecond to the longest wall limit.
 const DURATIONS: [f64; 18] = [
     0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 300.0,
 ];
+
+/// Seconds, for requests: one histogram for each route.
+const REQUEST_DURATIONS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0, 60.0];
+
+/// Why a submission is refused with 429, by `reason`.
+const REASONS: [&str; 4] = ["busy", "rate", "fuel", "sessions"];
+/// What waits in the queue, by `class`.
+const CLASSES: [&str; 2] = ["interactive", "batch"];
+/// Where sessions are, by `place`.
+const PLACES: [&str; 2] = ["memory", "disk"];
+/// What becomes of spans, by `outcome`.
+const OUTCOMES: [&str; 3] = ["ended", "exported", "failed"];
 
 /// The service's counters.
 pub struct Metrics {
@@ -15,6 +34,23 @@ pub struct Metrics {
     pub runs: IntCounterVec,
     /// Requests by route and status code.
     pub requests: IntCounterVec,
+    /// Seconds from a request's arrival to the end of its answer, by route.
+    pub request_seconds: HistogramVec,
+    /// Submissions waiting for a place, by class.
+    pub queue_length_by_class: IntGaugeVec,
+    /// Workers that are ready.
+    pub workers: IntGauge,
+    /// Sessions, by where they are.
+    pub sessions: IntGaugeVec,
+    /// Bytes of checkpoints on disk.
+    pub store_bytes: IntGauge,
+    /// Spans, by what became of them.
+    pub spans: IntCounterVec,
+    /// Lines of the log that were lost because nobody read them.
+    pub log_lines_lost: IntGauge,
+    /// What the service is: always 1.
+    build_info: IntGaugeVec,
+    processes: process::Processes,
     /// Seconds a submission waited for a place.
     pub queue_seconds: Histogram,
     /// Seconds it took to make an interpreter.
@@ -70,19 +106,43 @@ impl Metrics {
         let counters = |name: &str, help: &str, labels: &[&str]| {
             register(&registry, IntCounterVec::new(Opts::new(name, help), labels))
         };
+        let gauges = |name: &str, help: &str, labels: &[&str]| {
+            register(&registry, IntGaugeVec::new(Opts::new(name, help), labels))
+        };
         let histogram = |name: &str, help: &str| {
             register(&registry, Histogram::with_opts(HistogramOpts::new(name, help).buckets(DURATIONS.to_vec())))
         };
-        let refused = counters(
-            "proofbox_refused_total",
-            "Requests that were sent away, by reason: busy, rate, fuel, sessions.",
-            &["reason"],
-        );
-        // A rate wants a first value to begin from.
-        for reason in ["busy", "rate", "fuel", "sessions"] {
-            refused.with_label_values(&[reason]);
-        }
-        Self {
+        let metrics = Self {
+            request_seconds: register(
+                &registry,
+                HistogramVec::new(
+                    HistogramOpts::new(
+                        "proofbox_http_request_seconds",
+                        "Time from a request's arrival to the end of its answer.",
+                    )
+                    .buckets(REQUEST_DURATIONS.to_vec()),
+                    &["route"],
+                ),
+            ),
+            queue_length_by_class: gauges(
+                "proofbox_queue_length_by_class",
+                "Submissions waiting for a place, by class.",
+                &["class"],
+            ),
+            workers: gauge("proofbox_workers", "Worker processes that are ready."),
+            sessions: gauges("proofbox_sessions", "Sessions, by where they are.", &["place"]),
+            store_bytes: gauge("proofbox_store_bytes", "Bytes of checkpoints on disk."),
+            spans: counters("proofbox_trace_spans_total", "Spans, by what became of them.", &["outcome"]),
+            log_lines_lost: gauge(
+                "proofbox_log_lines_lost",
+                "Lines of the log that were lost because nobody read them.",
+            ),
+            build_info: gauges(
+                "proofbox_build_info",
+                "The version, and the image that guests start from: always 1.",
+                &["version", "image_hash"],
+            ),
+            processes: process::Processes::new(&registry),
             runs: counters("proofbox_runs_total", "Guest runs by stderr_class.", &["stderr_class"]),
             requests: counters(
                 "proofbox_http_requests_total",
@@ -97,7 +157,11 @@ impl Metrics {
             connections: gauge("proofbox_connections", "Connections open."),
             instances_live: gauge("proofbox_instances_live", "Interpreters alive."),
             queue_length: gauge("proofbox_queue_length", "Submissions waiting for a place."),
-            refused,
+            refused: counters(
+                "proofbox_refused_total",
+                "Requests that were sent away, by reason: busy, rate, fuel, sessions.",
+                &["reason"],
+            ),
             scans: counters(
                 "proofbox_scans_total",
                 "Snippets that the policy gate looked at, by policy and decision.",
@@ -120,27 +184,48 @@ impl Metrics {
             sessions_restored: counter("proofbox_sessions_restored_total", "Sessions brought back from disk."),
             sessions_memory_bytes: gauge("proofbox_sessions_memory_bytes", "Bytes that sessions in workers take."),
             registry,
-        }
-        .with_jobs_at_zero()
+        };
+        metrics.begin();
+        metrics
     }
 
-    /// What is counted seldom is there from the beginning: a rate needs a zero before it.
-    fn with_jobs_at_zero(self) -> Self {
-        let all = [
-            (&self.jobs, &["accepted", "finished", "cancelled"][..]),
-            (&self.job_items, &OUTCOMES[..OUTCOME_COUNT - 1]),
+    /// Series with known labels are there from the start: an alert on their rate misses nothing.
+    fn begin(&self) {
+        let counters: [(&IntCounterVec, &[&str]); 5] = [
+            (&self.refused, &REASONS),
+            (&self.spans, &OUTCOMES),
+            (&self.jobs, &["accepted", "finished", "cancelled"]),
+            (&self.job_items, &figures::OUTCOMES[..figures::OUTCOME_COUNT - 1]),
             (&self.callbacks, &["delivered", "failed", "given_up"]),
         ];
-        for (counter, words) in all {
-            words.iter().for_each(|word| counter.with_label_values(&[*word]).inc_by(0));
+        for (counters, labels) in counters {
+            labels.iter().for_each(|label| drop(counters.with_label_values(&[label])));
         }
-        self
+        FailureClass::ALL.iter().for_each(|class| drop(self.runs.with_label_values(&[class.word()])));
+        CLASSES.iter().for_each(|class| drop(self.queue_length_by_class.with_label_values(&[class])));
+        PLACES.iter().for_each(|place| drop(self.sessions.with_label_values(&[place])));
+    }
+
+    /// Says which image guests start from.
+    pub fn set_image(&self, image_hash: &str) {
+        self.build_info.with_label_values(&[env!("CARGO_PKG_VERSION"), image_hash]).set(1);
+    }
+
+    /// Looks at this process, and at the workers that are ready.
+    pub fn look_at_processes(&self, workers: &[u32]) {
+        self.workers.set(gauged(workers.len() as u64));
+        self.processes.look(workers);
     }
 
     /// The text format of Prometheus, version 0.0.4.
     pub fn render(&self) -> String {
         TextEncoder::new().encode_to_string(&self.registry.gather()).unwrap_or_default()
     }
+}
+
+/// As a gauge has it.
+pub fn gauged(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
 }
 
 impl Default for Metrics {

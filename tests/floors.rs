@@ -14,6 +14,7 @@ const FLOORS: &[&[&str]] = &[
     &["worker"],
     &["shell"],
     &["runtime"],
+    &["telemetry"],
     &["config", "metrics", "syntax"],
     &["domain"],
 ];

@@ -1,26 +1,20 @@
 //! `proofbox serve`
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
 
 use crate::app::App;
 use crate::config::Config;
+use crate::telemetry::logs::Log;
 
 /// Serves until SIGINT or SIGTERM. SIGHUP has the policies read again.
 pub fn serve(config: &Config) -> anyhow::Result<ExitCode> {
-    let filter =
-        EnvFilter::try_new(&config.log).with_context(|| format!("--log (PROOFBOX_LOG) is {:?}", config.log))?;
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .init();
+    let _log = Log::begin(&config.log, config.log_format)
+        .with_context(|| format!("--log (PROOFBOX_LOG) is {:?}", config.log))?;
     // The front process only passes on: a thread for every four workers keeps up, and fewer threads wake each other less.
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(config.workers.div_ceil(4)).enable_all().build()?;

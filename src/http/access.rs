@@ -10,6 +10,7 @@ use super::Shared;
 use super::error::ApiError;
 use crate::domain::caller::Caller;
 use crate::service::{Busy, OverQuota, Recognised};
+use crate::telemetry;
 
 /// Why a request is not served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -58,6 +59,7 @@ impl Shared {
             _ if is_of_other_site(headers) => return Err(Denied::OtherSite),
             _ => Caller::keyless(),
         };
+        telemetry::name_key(caller.name());
         self.service.count_request(&caller)?;
         Ok(caller)
     }

@@ -5,6 +5,7 @@ mod connections;
 mod e2b;
 mod error;
 mod extract;
+mod observe;
 mod ops;
 mod query;
 mod range;
@@ -15,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::header::CONTENT_LENGTH;
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
@@ -25,6 +26,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::timeout::RequestBodyTimeoutLayer;
 
 use crate::service::Service;
+use crate::telemetry::Telemetry;
 pub use connections::{ConnectionBounds, serve};
 use error::ApiError;
 pub use v1::{Wire, answer_of, openapi, sample_of};
@@ -49,6 +51,7 @@ impl Draining {
 #[derive(Clone)]
 struct Shared {
     service: Arc<Service>,
+    telemetry: Telemetry,
     draining: Draining,
     /// Requests without a key are served.
     keyless: bool,
@@ -66,9 +69,9 @@ pub struct RouterSettings {
 }
 
 /// Every route.
-pub fn router(service: Arc<Service>, settings: RouterSettings, draining: Draining) -> Router {
+pub fn router(service: Arc<Service>, telemetry: Telemetry, settings: RouterSettings, draining: Draining) -> Router {
     let RouterSettings { body_bytes, keyless, patience } = settings;
-    let shared = Shared { service, draining, keyless };
+    let shared = Shared { service, telemetry, draining, keyless };
     let v1 = Router::new()
         .route("/v1/execute", post(v1::execute::execute))
         .route("/v1/scan", post(v1::scan::scan))
@@ -95,9 +98,9 @@ pub fn router(service: Arc<Service>, settings: RouterSettings, draining: Drainin
         .layer(from_fn(move |request, next| refuse_announced_excess(body_bytes, request, next)))
         .layer(from_fn_with_state(shared.clone(), refuse_when_draining))
         .layer(from_fn(e2b::in_its_words))
-        .layer(from_fn_with_state(shared.clone(), count))
         // A panic is our failure: the client hears so, and the next request is served.
         .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| ApiError::internal().into_response()))
+        .layer(from_fn_with_state(shared.clone(), observe::observe))
         .with_state(shared)
 }
 
@@ -135,13 +138,4 @@ async fn refuse_when_draining(State(shared): State<Shared>, request: Request, ne
         return ApiError::draining().into_response();
     }
     next.run(request).await
-}
-
-async fn count(State(shared): State<Shared>, request: Request, next: Next) -> Response {
-    // The route and not the path: a client can make up any number of paths.
-    let route =
-        request.extensions().get::<MatchedPath>().map_or_else(|| "unknown".to_owned(), |path| path.as_str().to_owned());
-    let response = next.run(request).await;
-    shared.service.metrics().requests.with_label_values(&[route.as_str(), response.status().as_str()]).inc();
-    response
 }

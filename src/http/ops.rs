@@ -30,7 +30,7 @@ pub async fn readyz(State(shared): State<Shared>) -> Result<Json<Value>, ApiErro
 
 /// Prometheus, text format 0.0.4.
 pub async fn metrics(State(shared): State<Shared>) -> Response {
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], shared.service.metrics().render())
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], shared.service.measured().await.render())
         .into_response()
 }
 

@@ -22,6 +22,7 @@ use crate::grader::receipt::Receipt;
 use crate::grader::{self, Planned};
 use crate::policy::{Pack, Refusal, ScanReport};
 use crate::sandbox::{self, FilesError, SandboxError};
+use crate::telemetry;
 
 /// A submission that was not carried out.
 #[derive(Debug, thiserror::Error)]
@@ -233,6 +234,7 @@ impl Service {
         };
         match done {
             Ok((verdict, outcomes, queue)) => {
+                telemetry::graded(&verdict);
                 let (verdict, outcomes, found) = searched(canaries, verdict, outcomes).await;
                 Ok(Executed { canaries: found, ..executed(id, verdict, outcomes, queue, grant, policy) })
             }
@@ -301,6 +303,7 @@ impl Service {
         drop(place);
         let queue = waited + outcome.usage.waiting;
         self.count(asking.caller, &outcome, queue);
+        telemetry::ran(arrived, &outcome);
         Ok((outcome, queue))
     }
 
@@ -317,9 +320,11 @@ impl Service {
         let mut outcomes = Vec::with_capacity(cases.len());
         let mut queue = Duration::ZERO;
         for group in cases.chunks(AT_ONCE) {
-            let runs = group.iter().map(|case| {
+            let first = outcomes.len();
+            let runs = group.iter().enumerate().map(|(index, case)| {
                 let args = case.args.clone().unwrap_or_else(|| program.args.clone());
-                self.run_one(asking, Program { stdin: case.stdin.clone().into_bytes(), args, ..program.clone() }, grant)
+                let program = Program { stdin: case.stdin.clone().into_bytes(), args, ..program.clone() };
+                telemetry::case(first + index, self.run_one(asking, program, grant))
             });
             for (outcome, waited) in try_join_all(runs).await? {
                 outcomes.push(outcome);

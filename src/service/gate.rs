@@ -13,6 +13,7 @@ use crate::domain::run::{Attempt, AttemptKind, End, ErrorReport, Program};
 use crate::domain::submission::Submission;
 use crate::domain::verdict::{FailureClass, Integrity, IntegrityLevel, Status, Verdict};
 use crate::policy::{Action, BoundaryRule, Decision, GateFailed, Pack, Refusal, Scanned, Source};
+use crate::telemetry;
 
 /// Compiles what comes on standard input, and runs nothing of it.
 const COMPILE: &str = "import sys\ncompile(sys.stdin.buffer.read(), 'solution.py', 'exec', dont_inherit=True)\n";
@@ -104,15 +105,21 @@ impl Service {
         let metrics = Arc::clone(&self.metrics);
         metrics.scans.with_label_values(&[report.name.as_str(), report.decision.word()]).inc();
         metrics.scan_seconds.observe(report.scan_seconds);
-        if report.decision == Decision::Block {
-            let blocking = || report.findings.iter().filter(|finding| finding.action == Action::Block);
+        let blocks = report.decision == Decision::Block;
+        let blocking = || report.findings.iter().filter(|finding| blocks && finding.action == Action::Block);
+        telemetry::scanned(
+            Duration::from_secs_f64(report.scan_seconds.max(0.0)),
+            &report.name,
+            report.decision.word(),
+            blocking().map(|finding| (finding.scanner.word(), finding.rule.as_str(), finding.action.word())),
+        );
+        if blocks {
             for finding in blocking() {
                 let rule = finding.rule.as_str();
                 metrics.policy_blocks.with_label_values(&[finding.scanner.word(), rule]).inc();
             }
             let rules: Vec<&str> = blocking().map(|finding| finding.rule.as_str()).collect();
             let scanners: Vec<&str> = report.blocked_by.iter().map(|scanner| scanner.word()).collect();
-            // An event of the request's span as well.
             tracing::info!(policy = %report.name, blocked_by = ?scanners, ?rules, "the policy blocked a snippet");
         }
     }

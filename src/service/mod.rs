@@ -6,6 +6,7 @@ mod execute;
 mod gate;
 mod jobs;
 mod keys;
+mod observed;
 mod receipts;
 mod session;
 mod stats;
@@ -33,11 +34,12 @@ pub use suite::{Failed, Finished, SuiteItem};
 
 use crate::domain::caller::{Caller, Urgency};
 use crate::grader::lint::Linter;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, gauged};
 use crate::policy::{PackError, Policies};
 use crate::runtime::image::Image;
 use crate::sandbox::Sandbox;
 use crate::store::Store;
+use crate::telemetry::logs;
 
 /// Snippets that are linted at once: it takes a millisecond or so, beside a run.
 const LINTING_THREADS: usize = 2;
@@ -170,12 +172,31 @@ impl Service {
         Ok(())
     }
 
-    /// The counters, with those that are read when they are asked for.
+    /// The counters.
     pub fn metrics(&self) -> &Metrics {
-        self.metrics.instances_live.set(i64::from(self.sandbox.workers().live()));
-        let (interactive, batch) = self.admission.queued();
-        self.metrics.queue_length.set(i64::try_from(interactive + batch).unwrap_or(i64::MAX));
         &self.metrics
+    }
+
+    /// The same, with what is looked at when it is asked for.
+    pub async fn measured(&self) -> &Metrics {
+        let metrics = &self.metrics;
+        metrics.instances_live.set(i64::from(self.sandbox.workers().live()));
+        let (interactive, batch) = self.admission.queued();
+        metrics.queue_length.set(gauged((interactive + batch) as u64));
+        for (class, queued) in [("interactive", interactive), ("batch", batch)] {
+            metrics.queue_length_by_class.with_label_values(&[class]).set(gauged(queued as u64));
+        }
+        metrics.look_at_processes(&self.sandbox.workers().processes());
+        metrics.log_lines_lost.set(gauged(logs::lost()));
+        let (memory, disk) = self.sessions.places();
+        metrics.sessions.with_label_values(&["memory"]).set(gauged(memory));
+        metrics.sessions.with_label_values(&["disk"]).set(gauged(disk));
+        if let Some(store) = &self.store
+            && let Ok(usage) = store.usage().await
+        {
+            metrics.store_bytes.set(gauged(usage.bytes));
+        }
+        metrics
     }
 
     /// The sandbox, for those who watch over its workers.

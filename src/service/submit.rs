@@ -2,6 +2,7 @@
 
 use super::execute::check;
 use super::gate::judge_attempts;
+use super::observed::observed;
 use super::receipts::Subject;
 use super::{Asking, ExecuteError, Executed, Service};
 use crate::domain::caller::{Caller, Urgency};
@@ -10,6 +11,7 @@ use crate::domain::submission::Submission;
 use crate::domain::verdict::{Status, Verdict};
 use crate::grader::canaries;
 use crate::policy::Decision;
+use crate::telemetry::{About, Execution};
 
 impl Service {
     /// Scans, admits, runs and grades one submission, and lints it and signs a receipt where that is asked for.
@@ -17,6 +19,16 @@ impl Service {
     /// # Errors
     /// When it is refused; nothing was run.
     pub async fn submit(
+        &self,
+        caller: &Caller,
+        urgency: Urgency,
+        submission: Submission,
+    ) -> Result<Executed, ExecuteError> {
+        let about = || About { policy: &submission.policy, labels: &submission.labels, session: None };
+        observed(Execution::begin(about), self.submitted(caller, urgency, submission)).await
+    }
+
+    async fn submitted(
         &self,
         caller: &Caller,
         urgency: Urgency,

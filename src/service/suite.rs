@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use super::{ExecuteError, Executed, Service};
 use crate::domain::caller::{Caller, Urgency};
 use crate::domain::submission::Submission;
+use crate::telemetry;
 
 /// One submission of a suite.
 #[derive(Clone, Debug)]
@@ -74,13 +75,13 @@ impl Service {
                     && let Some(item) = items.next()
                 {
                     let (service, caller) = (Arc::clone(&service), caller.clone());
-                    running.spawn(async move {
+                    running.spawn(telemetry::carry(async move {
                         let finished = service.suite_item(&caller, item).await;
                         if let Ok(executed) = &finished.executed {
                             service.note_run(&caller, executed, &finished.labels);
                         }
                         finished
-                    });
+                    }));
                 }
                 let Ok(finished) = running.join_next().await? else {
                     // Items catch their panics: the process is ending, and a report would be of less than all.

@@ -15,6 +15,7 @@ use super::suite::{Item, Suite};
 use crate::app::App;
 use crate::config::Config;
 use crate::http;
+use crate::telemetry::Telemetry;
 
 /// Of one request: far below the 32 MiB that a server takes by default.
 const MOST_BYTES: usize = 8 << 20;
@@ -44,7 +45,7 @@ impl Server {
     pub async fn find(url: Option<&str>, key: Option<&str>, config: &Config) -> anyhow::Result<Self> {
         let Some(url) = url else {
             let app = App::new(config).await?;
-            let router = http::router(app.service().clone(), OURS, http::Draining::default());
+            let router = http::router(app.service().clone(), Telemetry::off(), OURS, http::Draining::default());
             return Ok(Self::Local(router, app));
         };
         let url = url.trim_end_matches('/');

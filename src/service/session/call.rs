@@ -20,7 +20,9 @@ use crate::policy::{Decision, Refusal};
 use crate::sandbox::{AskError, AskEvent, Kept, KeptError};
 use crate::service::execute::executed;
 use crate::service::gate::judge_attempts;
+use crate::service::observed::observed;
 use crate::service::{Asking, Busy, ExecuteError, Executed, Service};
+use crate::telemetry::{self, About, Execution};
 
 /// Calls of one session that are served or wait.
 const MOST_WAITING: u32 = 64;
@@ -93,20 +95,30 @@ impl Service {
         events: Option<UnboundedSender<SessionEvent>>,
     ) -> Result<CellExecuted, SessionError> {
         let session = self.sessions.get(id)?;
+        let about = || About { policy: &session.policy, labels: &session.labels, session: Some(id) };
+        observed(Execution::begin(about), self.called(&session, asked, events)).await
+    }
+
+    async fn called(
+        &self,
+        session: &Arc<Session>,
+        asked: CellAsked,
+        events: Option<UnboundedSender<SessionEvent>>,
+    ) -> Result<CellExecuted, SessionError> {
         let arrived = Instant::now();
-        let _waiting = Waiting::enter(&session)?;
+        let _waiting = Waiting::enter(session)?;
         let CellAsked { code, code_field, context, env, limits, value } = asked;
         let caller = self.keys.caller_of(session.owner).ok_or(SessionError::KeyRevoked)?;
         let asking = Asking { caller: &caller, urgency: Urgency::Interactive };
         let policies = self.policies();
         let pack = policies.pack(&caller, &session.policy)?;
         self.has_fuel(&caller).map_err(ExecuteError::from)?;
-        let granted = granted(&session, pack.ceiling.grant(&limits).map_err(Refusal::from)?.limits(), &limits);
+        let granted = granted(session, pack.ceiling.grant(&limits).map_err(Refusal::from)?.limits(), &limits);
         if code.len() > pack.request.cell_bytes {
             let allowed = pack.request.cell_bytes;
             return Err(ExecuteError::TooLarge { field: code_field, asked: code.len(), allowed, unit: "bytes" }.into());
         }
-        let mut submission = submission_of(python_of(&code).into_owned(), code_field, &session);
+        let mut submission = submission_of(python_of(&code).into_owned(), code_field, session);
         let scanned = self.gate(asking, pack, &session.grant, &mut submission).await?;
         if scanned.report.decision == Decision::Block {
             let number = session.calls.load(Ordering::Relaxed);
@@ -120,7 +132,7 @@ impl Service {
             Arc::clone(order.entry(context).or_default())
         };
         let _turn = order.lock().await;
-        let place = self.enter(&session).await?;
+        let place = self.enter(session).await?;
         let permit = self.place(asking).await?;
         let waited = arrived.elapsed();
         let cell = Cell { source: code, env, value, stream: events.is_some() };
@@ -129,10 +141,11 @@ impl Service {
         drop(permit);
         session.calls.fetch_add(1, Ordering::Relaxed);
         // While nobody moves or ends it: what is noted of a session that is gone would count for ever.
-        self.note_footprint(&session, Some(footprint));
+        self.note_footprint(session, Some(footprint));
         drop(place);
         let queue = waited + outcome.outcome.usage.waiting;
         self.count(&caller, &outcome.outcome, queue);
+        telemetry::ran(arrived, &outcome.outcome);
         let mut verdict = grader::run_only(&outcome.outcome);
         // What somebody asked for is no limit that was met.
         if outcome.interrupted

@@ -14,6 +14,7 @@ use crate::domain::ids::SessionId;
 use crate::domain::session::{CellLimits, Command};
 use crate::sandbox::{AskError, AskEvent};
 use crate::service::{ExecuteError, Service};
+use crate::telemetry;
 
 /// Names a command among those of its session.
 pub type CommandNumber = u32;
@@ -173,12 +174,12 @@ impl Service {
         let events = running.listen();
         tokio::spawn({
             let (service, running) = (Arc::clone(self), Arc::clone(&running));
-            async move {
+            telemetry::carry(async move {
                 let end = service.carry_out(&session, &running, command, limits).await;
                 session.commands.all().remove(&running.number);
                 session.used();
                 running.tell(CommandEvent::Ended(end));
-            }
+            })
         });
         Ok((running, events))
     }

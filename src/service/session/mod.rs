@@ -34,6 +34,7 @@ use crate::domain::run::File;
 use crate::domain::session::{ContextNumber, Footprint};
 use crate::policy::Refusal;
 use crate::sandbox::Kept;
+use crate::telemetry;
 pub use call::{CellAsked, CellExecuted, SessionEvent};
 pub use commands::{CommandEnd, CommandEvent, RunningCommand};
 pub use error::SessionError;
@@ -248,6 +249,13 @@ impl Sessions {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// How many are in workers, and how many on disk.
+    pub fn places(&self) -> (u64, u64) {
+        let all = self.all();
+        let live = all.values().filter(|session| session.live_bytes.load(Ordering::Relaxed) > 0).count() as u64;
+        (live, all.len() as u64 - live)
+    }
+
     /// One whose time is not over: it is gone then, whenever it is looked for.
     fn get(&self, id: SessionId) -> Result<Arc<Session>, SessionError> {
         let session = self.all().get(&id).cloned().ok_or(SessionError::NotFound)?;
@@ -407,7 +415,7 @@ impl Service {
         work: impl FnOnce(Arc<Self>) -> F,
     ) -> Result<T, SessionError> {
         let Some(me) = self.me.upgrade() else { return Err(SessionError::Lost) };
-        let done = tokio::spawn(work(me)).await;
+        let done = tokio::spawn(telemetry::carry(work(me))).await;
         done.unwrap_or_else(|panicked| Err(SessionError::Failed(panicked.to_string())))
     }
 

@@ -1,0 +1,76 @@
+//! What traces hear of an execution.
+
+use super::session::CellExecuted;
+use super::{ExecuteError, Executed, SessionError};
+use crate::telemetry::{Ended, Execution};
+
+/// Does the work of an execution under its span, where its request is traced.
+pub(super) async fn observed<F, T, E>(execution: Option<Execution>, work: F) -> Result<T, E>
+where
+    F: Future<Output = Result<T, E>>,
+    T: Observed,
+    E: Refused,
+{
+    let Some(execution) = execution else { return work.await };
+    let done = execution.within(work).await;
+    match &done {
+        Ok(done) => {
+            let executed = done.executed();
+            execution.end(&Ended {
+                id: executed.id,
+                verdict: &executed.verdict,
+                fuel: executed.cost.fuel,
+                peak_memory_bytes: executed.cost.peak_memory_bytes,
+            });
+        }
+        Err(error) => execution.refused(error.reason()),
+    }
+    done
+}
+
+/// What has an execution in it.
+pub(super) trait Observed {
+    /// That.
+    fn executed(&self) -> &Executed;
+}
+
+impl Observed for Executed {
+    fn executed(&self) -> &Executed {
+        self
+    }
+}
+
+impl Observed for CellExecuted {
+    fn executed(&self) -> &Executed {
+        &self.executed
+    }
+}
+
+/// Why nothing was run, in a word.
+pub(super) trait Refused {
+    /// The word.
+    fn reason(&self) -> &'static str;
+}
+
+impl Refused for ExecuteError {
+    fn reason(&self) -> &'static str {
+        match self {
+            Self::Refused(_) => "refused",
+            Self::TooLarge { .. } => "too_large",
+            Self::Files { .. } => "bad_file",
+            Self::Gate => "internal_error",
+            Self::NoKey(_) => "no_receipt_key",
+            Self::Busy(_) => "busy",
+            Self::OverQuota(_) => "over_quota",
+        }
+    }
+}
+
+impl Refused for SessionError {
+    fn reason(&self) -> &'static str {
+        match self {
+            Self::Execute(error) => error.reason(),
+            _ => "session",
+        }
+    }
+}
