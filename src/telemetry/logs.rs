@@ -1,6 +1,6 @@
 //! The log: lines of text or of JSON on standard error.
 
-use std::io::IsTerminal;
+use std::io::{BufWriter, IsTerminal};
 use std::panic::PanicHookInfo;
 use std::sync::OnceLock;
 
@@ -12,6 +12,9 @@ use crate::config::LogFormat;
 
 /// Lines that wait for who reads them. Beyond it lines are lost, and counted: requests do not wait for their log.
 const LINES: usize = 16 << 10;
+
+/// Lines that wait are written together.
+const BUFFER: usize = 32 << 10;
 
 /// The log, for as long as this is kept. What waits is written when it is dropped.
 pub struct Log {
@@ -37,7 +40,8 @@ impl Log {
             .lossy(true)
             .buffered_lines_limit(LINES)
             .thread_name("log")
-            .finish(std::io::stderr());
+            // Flushed whenever no more lines wait.
+            .finish(BufWriter::with_capacity(BUFFER, std::io::stderr()));
         let _ = LOST.set(writer.error_counter());
         let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
         match format {
