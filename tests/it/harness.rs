@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{LazyLock, Mutex, mpsc};
+use std::sync::{Arc, LazyLock, Mutex, mpsc};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -36,6 +36,13 @@ static STARTER: LazyLock<Mutex<mpsc::Sender<Start>>> = LazyLock::new(|| {
     Mutex::new(sender)
 });
 
+/// Where a server says that it listens, in a line of text or of JSON.
+fn address_in(line: &str) -> Option<String> {
+    let (_, rest) = line.split_once("address=").or_else(|| line.split_once("\"address\":\""))?;
+    let end = rest.find(|c: char| c.is_whitespace() || c == '"').unwrap_or(rest.len());
+    Some(rest[..end].to_owned())
+}
+
 fn spawn(command: Command) -> Child {
     let (sender, started) = mpsc::channel();
     STARTER.lock().expect("no holder panics").send((command, sender)).expect("the starter lives");
@@ -53,6 +60,7 @@ pub fn proofbox(arguments: &[&str]) -> Command {
 pub struct Server {
     child: Mutex<Child>,
     pub url: String,
+    log: Arc<Mutex<Vec<String>>>,
     /// Its store, unless the test gives it one.
     _data: tempfile::TempDir,
 }
@@ -78,15 +86,28 @@ impl Server {
         let mut child = spawn(command);
         let stderr = child.stderr.take().expect("it was asked to be piped");
         let mut lines = BufReader::new(stderr).lines();
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let keep = {
+            let log = Arc::clone(&log);
+            move |line: &String| {
+                eprintln!("{line}");
+                log.lock().expect("no holder panics").push(line.clone());
+            }
+        };
         let address = lines
             .by_ref()
             .map_while(Result::ok)
-            .inspect(|line| eprintln!("{line}"))
-            .find_map(|line| Some(line.split_once("address=")?.1.split_whitespace().next()?.to_owned()))
+            .inspect(&keep)
+            .find_map(|line| address_in(&line))
             .expect("the server says where it listens");
         // Read on, so that it never blocks on its log.
-        std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| eprintln!("{line}")));
-        Self { child: Mutex::new(child), url: format!("http://{address}"), _data: data }
+        std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| keep(&line)));
+        Self { child: Mutex::new(child), url: format!("http://{address}"), log, _data: data }
+    }
+
+    /// What it has said so far, line by line.
+    pub fn log(&self) -> Vec<String> {
+        self.log.lock().expect("no holder panics").clone()
     }
 
     pub fn pid(&self) -> u32 {

@@ -37,5 +37,6 @@ mod redteam;
 mod results;
 mod sessions;
 mod suites;
+mod telemetry;
 mod wire;
 mod workers;
