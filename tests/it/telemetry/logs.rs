@@ -57,9 +57,7 @@ async fn a_request_has_a_name_and_a_line() {
     assert_eq!(other.len(), 36, "{other}");
 
     let lines = lines(&server, 3).await;
-    let of = |name: &str| -> Vec<&Value> {
-        lines.iter().filter(|line| line["span"]["request_id"] == name).collect()
-    };
+    let of = |name: &str| -> Vec<&Value> { lines.iter().filter(|line| line["span"]["request_id"] == name).collect() };
     let blocked = of("order-17");
     assert_eq!(blocked.len(), 2, "what was blocked, and the line of access: {blocked:?}");
     let line = access(&lines)[0];
@@ -74,8 +72,11 @@ async fn a_request_has_a_name_and_a_line() {
 
 #[tokio::test]
 async fn the_line_of_access_can_be_had_alone_or_left_out() {
-    for (filter, expected) in [("info,proofbox::access=off", 0), ("error,proofbox::access=info,proofbox::cli=info", 1)] {
-        let server = json_server(|command| drop(command.env("PROOFBOX_LOG", filter)));
+    for (filter, expected) in [("info,proofbox::access=off", 0), ("error,proofbox::access=info,proofbox::cli=info", 1)]
+    {
+        let server = json_server(|command| {
+            command.env("PROOFBOX_LOG", filter);
+        });
         server.execute(json!({"code": "import os", "policy": "strict"})).await;
         process::signal(server.pid(), libc::SIGTERM);
         server.ended().await;
@@ -100,7 +101,8 @@ async fn who_does_not_wait_for_the_answer_is_told_of() {
 #[tokio::test]
 async fn a_key_is_named_and_never_shown() {
     let data = tempfile::tempdir().expect("a temporary directory");
-    let made = proofbox(&["keys", "create", "eval-team"]).env("PROOFBOX_DATA_DIR", data.path()).output().expect("it runs");
+    let made =
+        proofbox(&["keys", "create", "eval-team"]).env("PROOFBOX_DATA_DIR", data.path()).output().expect("it runs");
     let key = String::from_utf8(made.stdout).expect("text").trim().to_owned();
     let server = json_server(|command| {
         command.args(["--keyless", "never"]).env("PROOFBOX_DATA_DIR", data.path()).env("PROOFBOX_LOG", "trace");

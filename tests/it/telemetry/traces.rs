@@ -41,13 +41,19 @@ async fn an_execution_is_a_trace_below_the_callers() {
     let trace = collector.trace(TRACE).await;
 
     let root = trace.one("POST /v1/execute");
-    assert_eq!((root.kind, hex(&root.parent_span_id), root.trace_state.as_str()), (SERVER, PARENT.to_owned(), "vendor=opaque"));
+    assert_eq!(
+        (root.kind, hex(&root.parent_span_id), root.trace_state.as_str()),
+        (SERVER, PARENT.to_owned(), "vendor=opaque")
+    );
     assert_eq!(header, format!("00-{TRACE}-{}-01", hex(&root.span_id)));
     let of = |span: &Span, names: &[&str]| -> Vec<String> {
         names.iter().map(|name| attribute(&span.attributes, name)).collect()
     };
     assert_eq!(
-        of(root, &["http.request.method", "http.route", "http.response.status_code", "proofbox.key.name", "error.type"]),
+        of(
+            root,
+            &["http.request.method", "http.route", "http.response.status_code", "proofbox.key.name", "error.type"]
+        ),
         ["POST", "/v1/execute", "200", "keyless", ""]
     );
 
@@ -58,7 +64,9 @@ async fn an_execution_is_a_trace_below_the_callers() {
     let own = ["status", "stderr_class", "tests_passed", "tests_total", "policy", "label.model", "exit_code"];
     let own: Vec<String> = own.iter().map(|name| attribute(&tool.attributes, &format!("proofbox.{name}"))).collect();
     assert_eq!(own, ["failed", "assertion_failure", "1", "2", "default", "m-1", "1"]);
-    for (attribute_, field) in [("execution.id", "id"), ("fuel_used", "fuel_used"), ("peak_memory_bytes", "peak_memory_bytes")] {
+    for (attribute_, field) in
+        [("execution.id", "id"), ("fuel_used", "fuel_used"), ("peak_memory_bytes", "peak_memory_bytes")]
+    {
         let shown = answer[field].as_str().map_or_else(|| answer[field].to_string(), str::to_owned);
         assert_eq!(attribute(&tool.attributes, &format!("proofbox.{attribute_}")), shown, "{attribute_}");
     }
@@ -74,7 +82,9 @@ async fn an_execution_is_a_trace_below_the_callers() {
     let executed = |answer: &Value| answer["execution_seconds"].as_f64().expect("a number");
     let both = executed(&answer) + executed(&answer["grader"]);
     assert!((seconds(run) - both).abs() < 0.002, "{} {both}", seconds(run));
-    assert!(root.start_time_unix_nano <= queue.start_time_unix_nano && run.end_time_unix_nano <= root.end_time_unix_nano);
+    assert!(
+        root.start_time_unix_nano <= queue.start_time_unix_nano && run.end_time_unix_nano <= root.end_time_unix_nano
+    );
 
     let mut cases = trace.named("case");
     cases.sort_by_key(|case| attribute(&case.attributes, "proofbox.case.index"));
