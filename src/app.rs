@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 
 use crate::config::{Config, KEYS_FILE, Keyless, Traces};
+use crate::domain::hardening::Hardened;
 use crate::http::{self, ConnectionBounds};
 use crate::metrics::Metrics;
 use crate::policy::Policies;
@@ -40,20 +41,31 @@ impl App {
     /// # Errors
     /// When a policy is wrong, there is no image and none can be made, or no worker starts.
     pub async fn new(config: &Config) -> anyhow::Result<Self> {
-        let receipts = Receipts::open(config.receipt_key.clone())?;
-        let policies = Policies::load(config.policies_dir.as_deref())?;
         let source = config.image.clone();
         let image = tokio::task::spawn_blocking(move || Image::ready(&source)).await??;
+        Self::with_image(config, image, Hardened::default()).await
+    }
+
+    /// The same with an image that is ready, in a process that has given up what `hardened` says.
+    ///
+    /// # Errors
+    /// When a policy is wrong, or no worker starts.
+    pub async fn with_image(config: &Config, image: Image, hardened: Hardened) -> anyhow::Result<Self> {
+        let receipts = Receipts::open(config.receipt_key.clone())?;
+        let policies = Policies::load(config.policies_dir.as_deref())?;
         let metrics = Arc::new(Metrics::new());
         metrics.set_image(&image.image_hash);
         let telemetry = telemetry_of(&config.traces, &image, &metrics)?;
+        metrics.set_hardening("front", &hardened);
         let settings = WorkerSettings {
-            binary: std::env::current_exe().context("finding this binary, to start workers")?,
+            // Not its path: an update may have put another version there.
+            binary: "/proc/self/exe".into(),
             image: image.clone(),
             count: config.workers,
             slots: config.slots,
             session_slots: config.session_slots,
             memory_bytes: policies.most_memory_bytes(),
+            hardening: config.hardening,
         };
         let workers = WorkerPool::start(settings, Arc::clone(&metrics));
         workers.wait_ready().await.context("starting the workers")?;
@@ -87,6 +99,7 @@ impl App {
             sessions,
             jobs,
             store,
+            hardened,
         });
         service.recall_sessions().await.context("reading the sessions in the store")?;
         service.look_after_sessions();

@@ -7,9 +7,11 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 
+use crate::domain::hardening::Hardening;
 use crate::runtime::image::ImageSource;
 
 /// The file of keys, in the data directory.
@@ -64,6 +66,9 @@ pub struct SandboxSettings {
     /// Directory with policy packs, over those that are built in
     #[arg(long, global = true, env = "PROOFBOX_POLICIES_DIR", value_name = "DIR")]
     pub policies_dir: Option<PathBuf>,
+    /// What processes give up when they have started: what the kernel has (best-effort), all or no start (require), nothing (off) [default: best-effort]
+    #[arg(long, global = true, env = "PROOFBOX_HARDENING", value_name = "MODE", hide_possible_values = true)]
+    pub hardening: Option<Hardening>,
 }
 
 /// Settings of the HTTP server.
@@ -190,6 +195,8 @@ pub struct Config {
     pub client_patience: Duration,
     /// Packs over the built-in ones.
     pub policies_dir: Option<PathBuf>,
+    /// What processes give up.
+    pub hardening: Hardening,
     /// Address to listen on.
     pub listen: SocketAddr,
     /// Largest request body, in bytes.
@@ -212,6 +219,20 @@ pub struct Config {
     pub log_format: LogFormat,
     /// Where traces are sent to.
     pub traces: Traces,
+}
+
+impl ValueEnum for Hardening {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::BestEffort, Self::Require, Self::Off]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(match self {
+            Self::BestEffort => "best-effort",
+            Self::Require => "require",
+            Self::Off => "off",
+        }))
+    }
 }
 
 /// A setting that can't be used; the process does not start.
@@ -297,6 +318,7 @@ impl Config {
                 server.client_seconds.or(file.server.client_seconds).unwrap_or(30.0),
             )?,
             policies_dir: sandbox.policies_dir.or(file.sandbox.policies_dir),
+            hardening: sandbox.hardening.or(file.sandbox.hardening).unwrap_or_default(),
             listen: server.listen.or(file.server.listen).unwrap_or(SocketAddr::from(([127, 0, 0, 1], 8080))),
             body_bytes: server.body_bytes.or(file.server.body_bytes).unwrap_or(32 << 20),
             drain: Duration::from_secs(server.drain_seconds.or(file.server.drain_seconds).unwrap_or(30)),

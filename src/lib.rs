@@ -13,6 +13,7 @@
 //!                         runtime    the only floor that names wasmtime
 //!           telemetry         log and traces of requests
 //!             config metrics  settings | counters
+//!             jail            what processes give up
 //!               domain        vocabulary
 //! ```
 //!
@@ -27,6 +28,7 @@ pub mod config;
 pub mod domain;
 pub mod grader;
 pub mod http;
+pub mod jail;
 pub mod metrics;
 pub mod policy;
 pub mod runtime;

@@ -8,6 +8,7 @@ use prometheus::{
 };
 
 use crate::domain::figures;
+use crate::domain::hardening::Hardened;
 use crate::domain::verdict::FailureClass;
 
 /// Seconds: from a fresh interpreter's half a millisecond to the longest wall limit.
@@ -71,6 +72,8 @@ pub struct Metrics {
     pub refused: IntCounterVec,
     /// Workers that were replaced.
     pub worker_restarts: IntCounter,
+    /// 1 where a layer of hardening is in force, by process (front, worker) and layer.
+    pub hardening: IntGaugeVec,
     /// Sessions that were made.
     pub sessions_opened: IntCounter,
     /// Sessions that ended.
@@ -173,6 +176,13 @@ impl Metrics {
                 &["scanner", "rule"],
             ),
             scan_seconds: histogram("proofbox_scan_seconds", "Time that the policy gate took."),
+            hardening: register(
+                &registry,
+                IntGaugeVec::new(
+                    Opts::new("proofbox_hardening", "1 where a layer of hardening is in force."),
+                    &["process", "layer"],
+                ),
+            ),
             jobs: counters("proofbox_jobs_total", "Jobs that were accepted, finished, cancelled.", &["event"]),
             jobs_unfinished: gauge("proofbox_jobs_unfinished", "Jobs that have not ended."),
             job_items: counters("proofbox_job_items_total", "Items of jobs that are done, by status.", &["status"]),
@@ -215,6 +225,13 @@ impl Metrics {
     pub fn look_at_processes(&self, workers: &[u32]) {
         self.workers.set(gauged(workers.len() as u64));
         self.processes.look(workers);
+    }
+
+    /// What a kind of process has given up.
+    pub fn set_hardening(&self, process: &str, hardened: &Hardened) {
+        for state in &hardened.0 {
+            self.hardening.with_label_values(&[process, state.layer.name()]).set(i64::from(state.in_force));
+        }
     }
 
     /// The text format of Prometheus, version 0.0.4.

@@ -15,7 +15,7 @@ const FLOORS: &[&[&str]] = &[
     &["shell"],
     &["runtime"],
     &["telemetry"],
-    &["config", "metrics", "syntax"],
+    &["config", "jail", "metrics", "syntax"],
     &["domain"],
 ];
 

@@ -1,6 +1,7 @@
 //! `proofbox serve`
 
-use std::process::ExitCode;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -9,24 +10,32 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::app::App;
 use crate::config::Config;
+use crate::jail::{self, Needs};
+use crate::runtime::image::Image;
 use crate::telemetry::logs::Log;
 
 /// Serves until SIGINT or SIGTERM. SIGHUP has the policies read again.
 pub fn serve(config: &Config) -> anyhow::Result<ExitCode> {
+    // Bound first: a port that is taken is told before minutes of building.
+    let listener =
+        std::net::TcpListener::bind(config.listen).with_context(|| format!("listening on {}", config.listen))?;
+    listener.set_nonblocking(true)?;
+    let image = ready_image(config)?;
+    // Before there are threads, which could not be held to it.
+    let hardened = jail::harden_front(config.hardening, &needs(config, &image))?;
     let _log = Log::begin(&config.log, config.log_format)
         .with_context(|| format!("--log (PROOFBOX_LOG) is {:?}", config.log))?;
+    tracing::info!(%hardened, "what this process has given up");
     // The front process only passes on: a thread for every four workers keeps up, and fewer threads wake each other less.
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(config.workers.div_ceil(4)).enable_all().build()?;
     runtime.block_on(async {
-        // Bound first: a port that is taken is told before minutes of building.
-        let listener =
-            TcpListener::bind(config.listen).await.with_context(|| format!("listening on {}", config.listen))?;
+        let listener = TcpListener::from_std(listener)?;
         let address = listener.local_addr()?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut hangup = signal(SignalKind::hangup())?;
-        let app = App::new(config).await?;
+        let app = App::with_image(config, image, hardened).await?;
         let service = Arc::clone(app.service());
         // Ends with the runtime, after the last request.
         tokio::spawn(async move {
@@ -50,4 +59,49 @@ pub fn serve(config: &Config) -> anyhow::Result<ExitCode> {
         .await?;
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// The image, made by another process if need be: making it takes rights and threads that a service is not to have.
+fn ready_image(config: &Config) -> anyhow::Result<Image> {
+    let source = &config.image;
+    if let Some(image) = Image::cached(source) {
+        return Ok(image);
+    }
+    let mut build = Command::new("/proc/self/exe");
+    build.args(["runtime", "build"]).arg("--cache-dir").arg(&source.cache);
+    if let Some(prebuilt) = &source.prebuilt {
+        build.arg("--image").arg(prebuilt);
+    }
+    if let Some(sources) = &source.sources {
+        build.arg("--sources-dir").arg(sources);
+    }
+    let status = build.stdin(Stdio::null()).stdout(Stdio::null()).status().context("building the Python runtime")?;
+    // It has said why.
+    anyhow::ensure!(status.success(), "the Python runtime can't be built");
+    Image::cached(source).context("the Python runtime was built, and can't be read")
+}
+
+/// What a service goes on using, by its settings.
+fn needs(config: &Config, image: &Image) -> Needs {
+    // For the workers that it starts: a cache that was moved has its compiled image where it was.
+    let mut needs = Needs { read: vec![image.compiled.clone()], ..Needs::default() };
+    needs.read.extend(config.policies_dir.clone());
+    // What can't be made is told by who uses it.
+    let mut write = |directory: &Path| {
+        let _ = std::fs::create_dir_all(directory);
+        needs.write.push(directory.to_owned());
+    };
+    if let Some(directory) = config.data_dir.as_deref() {
+        write(directory);
+    }
+    // Stands in for a data directory that is another service's.
+    if !config.data_dir_given {
+        write(&std::env::temp_dir());
+    }
+    match config.receipt_key.as_deref() {
+        Some(key) if key.exists() => needs.read.push(key.to_owned()),
+        Some(key) => write(key.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))),
+        None => {}
+    }
+    needs
 }

@@ -6,6 +6,7 @@ pub mod canonical_json;
 pub mod failure;
 pub mod figures;
 pub mod grant;
+pub mod hardening;
 pub mod harmless;
 pub mod ids;
 pub mod run;

@@ -33,6 +33,7 @@ pub use stats::{StatsAsked, StatsError, StatsFound, StatsGroup};
 pub use suite::{Failed, Finished, SuiteItem};
 
 use crate::domain::caller::{Caller, Urgency};
+use crate::domain::hardening::Hardened;
 use crate::grader::lint::Linter;
 use crate::metrics::{Metrics, gauged};
 use crate::policy::{PackError, Policies};
@@ -68,6 +69,7 @@ pub struct Service {
     jobs: jobs::Jobs,
     stats: stats::Stats,
     store: Option<Store>,
+    hardened: Hardened,
     /// Itself, for work that goes on when the client who asked for it goes away.
     me: Weak<Self>,
 }
@@ -96,6 +98,8 @@ pub struct Parts {
     pub jobs: JobSettings,
     /// What outlives a request; none where nothing does.
     pub store: Option<Store>,
+    /// What this process has given up.
+    pub hardened: Hardened,
 }
 
 impl Service {
@@ -113,6 +117,7 @@ impl Service {
             sessions,
             jobs,
             store,
+            hardened,
         } = parts;
         let most_memory_bytes = policies.most_memory_bytes();
         let policies = RwLock::new(Arc::new(policies));
@@ -134,6 +139,7 @@ impl Service {
             jobs,
             stats: stats::Stats::default(),
             store,
+            hardened,
             me: me.clone(),
         })
     }
@@ -149,6 +155,11 @@ impl Service {
     /// The image that guests start from.
     pub fn image(&self) -> &Image {
         &self.image
+    }
+
+    /// What this process has given up.
+    pub fn hardened(&self) -> &Hardened {
+        &self.hardened
     }
 
     /// The key that receipts are signed with.

@@ -101,6 +101,8 @@ pub(super) fn open_to_write(path: &Path) -> Result<Connection, StoreError> {
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(opening)?;
     connection.pragma_update(None, "journal_size_limit", LOG_BYTES).map_err(opening)?;
     connection.pragma_update(None, "foreign_keys", true).map_err(opening)?;
+    // The service may write nowhere but in its own directories.
+    connection.pragma_update(None, "temp_store", "MEMORY").map_err(opening)?;
     Ok(connection)
 }
 

@@ -7,6 +7,7 @@
 
 pub mod ask;
 mod commands;
+mod last_words;
 mod pool;
 pub mod process;
 mod protocol;

@@ -16,10 +16,13 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_util::codec::{FramedRead, FramedWrite};
+use tokio_util::task::AbortOnDropHandle;
 
 use super::ask::{Answer, Ask, AskError, AskEvent, SessionNumber};
+use super::last_words::pass_on;
 use super::protocol::{FromWorker, RunId, ToWorker, decode, encode, framing};
 use crate::domain::grant::Grant;
+use crate::domain::hardening::{Hardened, Hardening};
 use crate::domain::run::{Outcome, Program};
 use crate::metrics::Metrics;
 use crate::runtime::image::Image;
@@ -31,6 +34,8 @@ const PING_EVERY: Duration = Duration::from_secs(2);
 const START: Duration = Duration::from_secs(30);
 /// A run waits so long for a worker when all are being replaced.
 const NO_WORKER: Duration = Duration::from_secs(10);
+/// What an ended worker has said is waited for so long.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Between two attempts to start a worker that fails at once.
 const RETRY: Duration = Duration::from_millis(200);
 
@@ -49,6 +54,19 @@ pub struct WorkerSettings {
     pub session_slots: u32,
     /// The largest linear memory of any guest.
     pub memory_bytes: u64,
+    /// What they give up before the first guest.
+    pub hardening: Hardening,
+}
+
+/// How far the workers are.
+#[derive(Debug, Default)]
+struct Readiness {
+    /// Workers that are ready.
+    count: usize,
+    /// Why the last one that failed at its start did.
+    unfit: Option<String>,
+    /// What the last one that became ready has given up.
+    hardened: Hardened,
 }
 
 /// We failed; the program is not to blame.
@@ -60,6 +78,9 @@ pub enum WorkerError {
     /// No worker could be started.
     #[error("no worker process is available")]
     Unavailable,
+    /// A worker can't be one.
+    #[error("no worker process can be started: {0}")]
+    Unfit(String),
     /// The worker could not run it.
     #[error("the worker failed: {0}")]
     Failed(String),
@@ -126,7 +147,7 @@ pub struct WorkerPool {
     next: AtomicU64,
     /// Ends the supervisors, and with them the workers, when it is dropped.
     _supervisors: JoinSet<()>,
-    ready: watch::Receiver<usize>,
+    ready: watch::Receiver<Readiness>,
 }
 
 impl WorkerPool {
@@ -140,7 +161,7 @@ impl WorkerPool {
         };
         let places: Arc<Vec<Place>> = Arc::new(std::iter::repeat_with(place).take(settings.count).collect());
         let changed = Arc::new(Notify::new());
-        let (announce, ready) = watch::channel(0);
+        let (announce, ready) = watch::channel(Readiness::default());
         let announce = Arc::new(announce);
         let settings = Arc::new(settings);
         let mut supervisors = JoinSet::new();
@@ -164,8 +185,16 @@ impl WorkerPool {
     /// When none has become ready in the time that a start may take.
     pub async fn wait_ready(&self) -> Result<(), WorkerError> {
         let mut ready = self.ready.clone();
-        let first = timeout(START, ready.wait_for(|count| *count > 0)).await;
-        if matches!(first, Ok(Ok(_))) { Ok(()) } else { Err(WorkerError::Unavailable) }
+        match timeout(START, ready.wait_for(|ready| ready.count > 0 || ready.unfit.is_some())).await {
+            Ok(Ok(ready)) if ready.count > 0 => Ok(()),
+            Ok(Ok(ready)) => Err(WorkerError::Unfit(ready.unfit.clone().unwrap_or_default())),
+            _ => Err(WorkerError::Unavailable),
+        }
+    }
+
+    /// What workers have given up.
+    pub fn hardened(&self) -> Hardened {
+        self.ready.borrow().hardened.clone()
     }
 
     /// Process ids of the workers that are ready.
@@ -291,7 +320,7 @@ struct Supervisor {
     settings: Arc<WorkerSettings>,
     places: Arc<Vec<Place>>,
     changed: Arc<Notify>,
-    ready: Arc<watch::Sender<usize>>,
+    ready: Arc<watch::Sender<Readiness>>,
     metrics: Arc<Metrics>,
 }
 
@@ -319,18 +348,23 @@ impl Supervisor {
         let (ours, theirs) = StdUnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let mut child = Command::new(&self.settings.binary)
+            .arg0("proofbox")
             .arg("worker")
             .env_clear()
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::null())
-            .stderr(Stdio::inherit())
+            .stderr(Stdio::piped())
             // A signal to our process group (Ctrl-C) is for us: we drain, and end the workers when they are done.
             .process_group(0)
             .kill_on_drop(true)
             .spawn()?;
+        let said = child.stderr.take().map(|stderr| AbortOnDropHandle::new(tokio::spawn(pass_on(self.index, stderr))));
         let served = self.serve(UnixStream::from_std(ours)?, &child).await;
         self.unlink();
         let status = end(&mut child).await?;
+        if let Some(said) = said {
+            let _ = timeout(LAST_WORDS, said).await;
+        }
         served.map(|()| status)
     }
 
@@ -345,17 +379,32 @@ impl Supervisor {
             slots: settings.slots,
             session_slots: settings.session_slots,
             memory_bytes: settings.memory_bytes,
+            hardening: settings.hardening,
         };
         outgoing.send(encode(&start)).await?;
         let Some(first) = timeout(START, incoming.next()).await? else { return Ok(()) };
-        let FromWorker::Ready = decode(&first?)? else { anyhow::bail!("the worker's first frame is not Ready") };
+        let hardened = match decode(&first?)? {
+            FromWorker::Ready { hardened } => hardened,
+            FromWorker::Unfit { reason } => {
+                self.ready.send_modify(|ready| ready.unfit = Some(reason.clone()));
+                anyhow::bail!("it can't start: {reason}");
+            }
+            _ => anyhow::bail!("the worker's first frame is not Ready"),
+        };
+        self.metrics.set_hardening("worker", &hardened);
 
         let (frames, mut queue) = mpsc::unbounded_channel();
         let ping = frames.clone();
         let process = child.id().unwrap_or(0);
         *self.place().link.lock().expect("no holder panics") = Some(Link { frames, waiting: HashMap::new(), process });
         self.place().process.store(process, Ordering::Relaxed);
-        self.ready.send_modify(|count| *count += 1);
+        self.ready.send_modify(|ready| {
+            ready.count += 1;
+            if ready.hardened != hardened {
+                tracing::info!(%hardened, "what workers have given up");
+                ready.hardened = hardened;
+            }
+        });
         self.changed.notify_waiters();
 
         let write = async {
@@ -390,7 +439,7 @@ impl Supervisor {
 
     fn answer(&self, message: FromWorker) {
         match message {
-            FromWorker::Ready => {}
+            FromWorker::Ready { .. } | FromWorker::Unfit { .. } => {}
             FromWorker::Pong { live } => {
                 self.place().live.store(live, Ordering::Relaxed);
                 self.place().sessions.store(0, Ordering::Relaxed);
@@ -428,7 +477,7 @@ impl Supervisor {
         place.process.store(0, Ordering::Relaxed);
         place.live.store(0, Ordering::Relaxed);
         let Some(link) = link else { return };
-        self.ready.send_modify(|count| *count -= 1);
+        self.ready.send_modify(|ready| ready.count -= 1);
         for (_, waiting) in link.waiting {
             waiting.lose();
         }

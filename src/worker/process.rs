@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream as StdUnixStream;
-use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::sync::{Arc, Barrier, Mutex};
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use futures_util::{SinkExt, StreamExt};
@@ -16,6 +16,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::protocol::{FromWorker, RunId, ToWorker, decode, encode, framing};
 use super::sessions::Sessions;
+use crate::domain::hardening::{Hardened, Hardening};
+use crate::jail;
 use crate::runtime::Interpreters;
 
 /// How what is under way is ended.
@@ -26,6 +28,9 @@ enum Stop {
     Tell(CancellationToken),
 }
 
+/// Threads for what takes long, beside the one for guests: all there will ever be.
+const THREADS_APART: usize = 2;
+
 type Running = Arc<Mutex<HashMap<RunId, Stop>>>;
 
 /// Serves the front process on standard input, which is a Unix socket, until that is closed.
@@ -33,12 +38,32 @@ type Running = Arc<Mutex<HashMap<RunId, Stop>>>;
 /// # Errors
 /// When the image can't be loaded or the socket breaks.
 pub fn main() -> anyhow::Result<()> {
+    jail::begin_life();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        .max_blocking_threads(THREADS_APART)
+        // No other can take the place of one that ends.
+        .thread_keep_alive(Duration::from_secs(u64::from(u32::MAX)))
         // A turn of a guest takes about a millisecond, so between turns there is always time to look at the socket.
         .event_interval(1)
         .build()?;
     runtime.block_on(serve())
+}
+
+/// Does what takes rights, then gives them up: no guest has run yet.
+async fn prepared(interpreters: Interpreters, hardening: Hardening) -> anyhow::Result<(Arc<Interpreters>, Hardened)> {
+    interpreters.open_all().await?;
+    let half = jail::begin_worker(hardening)?;
+    // Each waits for the others, so that there is one thread for each.
+    let barrier = Arc::new(Barrier::new(THREADS_APART));
+    let threads = std::iter::repeat_with(|| {
+        let barrier = Arc::clone(&barrier);
+        tokio::task::spawn_blocking(move || {
+            barrier.wait();
+        })
+    });
+    futures_util::future::try_join_all(threads.take(THREADS_APART).collect::<Vec<_>>()).await?;
+    Ok((Arc::new(interpreters), half.finish_worker()?))
 }
 
 async fn serve() -> anyhow::Result<()> {
@@ -50,13 +75,20 @@ async fn serve() -> anyhow::Result<()> {
     let mut outgoing = FramedWrite::new(write, framing());
 
     let first = incoming.next().await.context("the front process said nothing")??;
-    let ToWorker::Start { image, slots, session_slots, memory_bytes } = decode(&first)? else {
+    let ToWorker::Start { image, slots, session_slots, memory_bytes, hardening } = decode(&first)? else {
         anyhow::bail!("the first frame must be Start")
     };
-    let interpreters = Arc::new(
-        Interpreters::pooled(&image, slots, session_slots, memory_bytes)
-            .map_err(|error| anyhow::anyhow!("loading the image: {error:#}"))?,
-    );
+    let prepared = match Interpreters::pooled(&image, slots, session_slots, memory_bytes) {
+        Ok(interpreters) => prepared(interpreters, hardening).await,
+        Err(error) => Err(anyhow::anyhow!("loading the image: {error:#}")),
+    };
+    let (interpreters, hardened) = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            outgoing.send(encode(&FromWorker::Unfit { reason: format!("{error:#}") })).await?;
+            return Err(error);
+        }
+    };
 
     let (answers, mut queue) = mpsc::unbounded_channel::<FromWorker>();
     let writer = tokio::spawn(async move {
@@ -66,7 +98,7 @@ async fn serve() -> anyhow::Result<()> {
             }
         }
     });
-    answers.send(FromWorker::Ready)?;
+    answers.send(FromWorker::Ready { hardened })?;
     let running = Running::default();
     // The front process spreads runs evenly; when a worker is missing, those that are left get more than they hold.
     let free = Arc::new(Semaphore::new(slots as usize));

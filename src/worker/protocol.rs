@@ -7,6 +7,7 @@ use tokio_util::codec::LengthDelimitedCodec;
 
 use super::ask::{Answer, Ask, AskError, AskEvent, SessionNumber};
 use crate::domain::grant::Limits;
+use crate::domain::hardening::{Hardened, Hardening};
 use crate::domain::run::{Outcome, Program};
 use crate::runtime::image::Image;
 
@@ -29,6 +30,8 @@ pub enum ToWorker {
         session_slots: u32,
         /// The largest linear memory of any guest.
         memory_bytes: u64,
+        /// What it is to give up before the first guest.
+        hardening: Hardening,
     },
     /// Run this.
     Run {
@@ -61,7 +64,15 @@ pub enum ToWorker {
 #[derive(Debug, Serialize, Deserialize)]
 pub enum FromWorker {
     /// Guests can be run.
-    Ready,
+    Ready {
+        /// What it has given up.
+        hardened: Hardened,
+    },
+    /// None can be run.
+    Unfit {
+        /// Why.
+        reason: String,
+    },
     /// A run has ended.
     Done {
         /// Which.

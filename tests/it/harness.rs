@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, LazyLock, Mutex, mpsc};
 use std::time::Duration;
@@ -78,7 +79,17 @@ impl Server {
 
     /// The same; `prepare` gives the process what else it is to have.
     pub fn start_with(arguments: &[&str], prepare: impl FnOnce(&mut Command)) -> Self {
-        let mut command = proofbox(arguments);
+        Self::start_command(proofbox(arguments), prepare)
+    }
+
+    /// The same with a copy of the binary.
+    pub fn start_binary(binary: &Path, arguments: &[&str]) -> Self {
+        let mut command = Command::new(binary);
+        command.args(arguments).env("NO_COLOR", "1").stdin(Stdio::null());
+        Self::start_command(command, |_| {})
+    }
+
+    fn start_command(mut command: Command, prepare: impl FnOnce(&mut Command)) -> Self {
         command.args(["serve", "--listen", "127.0.0.1:0"]).stderr(Stdio::piped());
         let data = tempfile::tempdir().expect("a temporary directory");
         command.env("PROOFBOX_DATA_DIR", data.path());

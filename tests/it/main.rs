@@ -19,6 +19,7 @@ mod environment;
 mod eval;
 mod execute;
 mod grading;
+mod hardening;
 mod hostile;
 mod image;
 mod input;

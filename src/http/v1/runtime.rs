@@ -7,6 +7,7 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::domain::hardening::{Hardened, LayerState};
 use crate::http::Shared;
 
 /// What snippets run in.
@@ -24,6 +25,37 @@ pub struct RuntimeDescription {
     image_bytes: u64,
     /// Linear memory that every interpreter starts with; limits.memory_bytes includes it.
     initial_memory_bytes: u64,
+    /// What the service's processes have given up; nothing where hardening is off.
+    hardening: HardeningDescription,
+}
+
+/// Layers of hardening, by process.
+#[derive(Serialize, ToSchema)]
+pub struct HardeningDescription {
+    /// The process that serves HTTP.
+    front: Vec<LayerDescription>,
+    /// Those that run snippets.
+    workers: Vec<LayerDescription>,
+}
+
+/// One layer of hardening.
+#[derive(Serialize, ToSchema)]
+pub struct LayerDescription {
+    /// no_new_privileges, not_dumpable, capabilities, resource_limits, landlock, seccomp
+    layer: &'static str,
+    in_force: bool,
+    /// Why it is not in force, or what of it this kernel lacks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
+}
+
+fn layers(hardened: &Hardened) -> Vec<LayerDescription> {
+    let described = |state: &LayerState| LayerDescription {
+        layer: state.layer.name(),
+        in_force: state.in_force,
+        detail: state.detail.clone(),
+    };
+    hardened.0.iter().map(described).collect()
 }
 
 /// What can be imported, and from which image.
@@ -38,5 +70,9 @@ pub async fn runtime(State(shared): State<Shared>) -> Json<RuntimeDescription> {
         modules: image.modules,
         image_bytes: image.image_bytes,
         initial_memory_bytes: image.initial_memory_bytes,
+        hardening: HardeningDescription {
+            front: layers(shared.service.hardened()),
+            workers: layers(&shared.service.sandbox().workers().hardened()),
+        },
     })
 }

@@ -15,7 +15,7 @@ use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 use wasmtime::{Memory, Store};
 
 use super::interpreter::Interpreter;
-use super::pagemap::PAGE;
+use super::pagemap::{PAGE, pagemap};
 use super::program::{Commander, Premises};
 use super::{CONTEXTS, Context, Session, SessionError};
 use crate::domain::grant::Limits;
@@ -88,6 +88,17 @@ pub struct Pristine {
 }
 
 impl Interpreters {
+    /// Does what needs files, so that nothing will need them later: a worker gives them up.
+    ///
+    /// # Errors
+    /// When the image can't be started from.
+    pub async fn open_all(&self) -> Result<(), RunError> {
+        self.pristine().await?;
+        // Without /proc there are no checkpoints; runs need none.
+        let _ = pagemap();
+        Ok(())
+    }
+
     async fn pristine(&self) -> Result<&Pristine, RunError> {
         let make = async || {
             let tree = Arc::new(Mutex::new(Base::bare().tree(FilesQuota { bytes: 0, count: 0 }, 0)));

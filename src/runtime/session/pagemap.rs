@@ -53,20 +53,28 @@ const REGIONS: usize = 512;
 /// # Errors
 /// When the kernel does not tell: there is no `/proc`.
 pub fn own_pages(base: *const u8, bytes: usize) -> io::Result<Vec<Range<usize>>> {
-    static PAGEMAP: OnceLock<File> = OnceLock::new();
-    let pagemap = match PAGEMAP.get() {
-        Some(file) => file,
-        None => {
-            let opened = File::open("/proc/self/pagemap")?;
-            PAGEMAP.get_or_init(|| opened)
-        }
-    };
+    let pagemap = pagemap()?;
     match scan(pagemap, base as u64, bytes as u64) {
         // Before Linux 6.7.
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOTTY | libc::EINVAL)) => {
             read(pagemap, base as u64, bytes)
         }
         other => other,
+    }
+}
+
+/// The kernel's list of this process's pages. It is opened once: a jailed worker can open nothing more.
+///
+/// # Errors
+/// When there is no `/proc`.
+pub fn pagemap() -> io::Result<&'static File> {
+    static PAGEMAP: OnceLock<File> = OnceLock::new();
+    match PAGEMAP.get() {
+        Some(file) => Ok(file),
+        None => {
+            let opened = File::open("/proc/self/pagemap")?;
+            Ok(PAGEMAP.get_or_init(|| opened))
+        }
     }
 }
 

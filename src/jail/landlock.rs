@@ -1,0 +1,118 @@
+//! Landlock: which files may be opened, and that nothing else may be reached.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, LandlockStatus, RestrictionStatus, Ruleset, RulesetAttr,
+    RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
+};
+
+use super::Why;
+
+/// The newest rights on files that are asked for: Linux 6.10.
+const FILES: ABI = ABI::V5;
+
+/// What Landlock learned when: ABI, what, Linux. Up to TCP it must be there for the layer to be in force.
+const LEARNED: [(ABI, &str); 4] = [
+    (ABI::V3, "truncation (Linux 6.2)"),
+    (ABI::V4, "TCP (Linux 6.7)"),
+    (ABI::V5, "ioctl of devices (Linux 6.10)"),
+    (ABI::V6, "signals and abstract sockets (Linux 6.12)"),
+];
+const NEEDED: ABI = ABI::V4;
+
+/// What a service reads, as every program does: names of hosts, certificates, time zones, what the kernel tells.
+const SYSTEM: [&str; 18] = [
+    "/dev/urandom",
+    "/etc/gai.conf",
+    "/etc/host.conf",
+    "/etc/hosts",
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/etc/nsswitch.conf",
+    "/etc/pki",
+    "/etc/resolv.conf",
+    "/etc/ssl",
+    "/proc",
+    "/run/systemd/resolve",
+    "/sys/devices/system/cpu",
+    "/sys/fs/cgroup",
+    "/sys/kernel/mm/transparent_hugepage",
+    "/usr/local/share/ca-certificates",
+    "/usr/share/ca-certificates",
+    "/usr/share/zoneinfo",
+];
+
+/// What the front process goes on using.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Files and directories that it reads.
+    pub read: Vec<PathBuf>,
+    /// Files and directories that it also writes.
+    pub write: Vec<PathBuf>,
+    /// It connects to others.
+    pub connect: bool,
+}
+
+/// Nothing at all can be opened, connected to or signalled.
+pub fn nothing() -> Result<Option<String>, Why> {
+    let ruleset = ruleset(AccessNet::from_all(ABI::V4));
+    let restricted = ruleset.and_then(RulesetCreated::restrict_self);
+    in_force(&restricted.map_err(|error| error.to_string())?)
+}
+
+/// What is needed, and what it takes to start this program again.
+pub fn only(needs: &Needs) -> Result<Option<String>, Why> {
+    let (files, directories) = programs()?;
+    let (read, write) =
+        (AccessFs::from_read(FILES) & !AccessFs::Execute, AccessFs::from_all(FILES) & !AccessFs::Execute);
+    let net = if needs.connect { AccessNet::BindTcp.into() } else { AccessNet::from_all(ABI::V4) };
+    let restricted = ruleset(net).and_then(|ruleset| {
+        // Paths that are not there are left out: then they are not needed either.
+        ruleset
+            .add_rules(path_beneath_rules(SYSTEM, read))?
+            .add_rules(path_beneath_rules(["/dev/null"], AccessFs::ReadFile | AccessFs::WriteFile))?
+            .add_rules(path_beneath_rules(files.iter().chain(&directories), AccessFs::from_read(FILES)))?
+            .add_rules(path_beneath_rules(&needs.read, read))?
+            .add_rules(path_beneath_rules(&needs.write, write))?
+            .restrict_self()
+    });
+    in_force(&restricted.map_err(|error| error.to_string())?)
+}
+
+fn ruleset(net: BitFlags<AccessNet>) -> Result<RulesetCreated, RulesetError> {
+    Ruleset::default()
+        .handle_access(AccessFs::from_all(FILES))?
+        .handle_access(net)?
+        .scope(Scope::from_all(ABI::V6))?
+        .create()
+}
+
+/// This program, and the directories of the libraries that it is linked with: their files are replaced by updates.
+fn programs() -> Result<(BTreeSet<PathBuf>, BTreeSet<PathBuf>), Why> {
+    let maps = std::fs::read_to_string("/proc/self/maps").map_err(|error| format!("/proc/self/maps: {error}"))?;
+    let this = std::fs::read_link("/proc/self/exe").map_err(|error| format!("/proc/self/exe: {error}"))?;
+    let executable = maps.lines().filter_map(|line| {
+        let (permissions, path) = (line.split(' ').nth(1)?, line.split_once('/')?.1);
+        permissions.contains('x').then(|| Path::new("/").join(path))
+    });
+    let libraries = executable.filter(|path| *path != this).filter_map(|path| Some(path.parent()?.to_owned()));
+    Ok((BTreeSet::from([PathBuf::from("/proc/self/exe")]), libraries.collect()))
+}
+
+fn in_force(status: &RestrictionStatus) -> Result<Option<String>, Why> {
+    match status.landlock {
+        LandlockStatus::NotImplemented => Err("the kernel has no Landlock (Linux 5.13)".to_owned()),
+        LandlockStatus::NotEnabled => Err("Landlock is not enabled in this kernel (lsm=landlock,…)".to_owned()),
+        LandlockStatus::Available { .. } if status.ruleset == RulesetStatus::NotEnforced => {
+            Err("the kernel did not enforce it".to_owned())
+        }
+        LandlockStatus::Available { effective_abi, .. } => {
+            let lacks: Vec<&str> =
+                LEARNED.iter().filter(|(since, _)| effective_abi < *since).map(|(_, what)| *what).collect();
+            let lacks = (!lacks.is_empty()).then(|| format!("without {}", lacks.join(", ")));
+            if effective_abi < NEEDED { Err(lacks.unwrap_or_default()) } else { Ok(lacks) }
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Resource limits. None on address space: the pool of a worker reserves terabytes of it.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::Why;
+
+/// More descriptors than this are of no use, and some systems allow a thousand million.
+const DESCRIPTORS: u64 = 1 << 20;
+
+fn at_most(resource: Resource, most: u64) -> Result<(), Why> {
+    let most = getrlimit(resource).maximum.map_or(most, |maximum| maximum.min(most));
+    let limit = Rlimit { current: Some(most), maximum: Some(most) };
+    setrlimit(resource, limit).map_err(|error| format!("setrlimit {resource:?}: {error}"))
+}
+
+/// What is open stays open; nothing new can be opened, written to disk, locked or started.
+pub fn worker() -> Result<Option<String>, Why> {
+    let none = [
+        Resource::Core,
+        Resource::Fsize,
+        Resource::Nofile,
+        Resource::Nproc,
+        Resource::Memlock,
+        Resource::Msgqueue,
+        Resource::Locks,
+    ];
+    none.into_iter().try_for_each(|resource| at_most(resource, 0)).map(|()| None)
+}
+
+/// No core file: it would hold keys and what users sent.
+pub fn front() -> Result<Option<String>, Why> {
+    at_most(Resource::Core, 0).map(|()| None)
+}
+
+/// As many open descriptors as the system allows.
+pub fn raise_descriptors() {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let most = maximum.unwrap_or(DESCRIPTORS).min(DESCRIPTORS);
+    if current.is_some_and(|current| current < most) {
+        // What was there will do when it can't be raised.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(most), maximum });
+    }
+}

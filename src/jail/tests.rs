@@ -1,0 +1,304 @@
+//! Each layer in a child process that tries what it forbids.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsRawFd;
+
+use super::*;
+
+/// How a child ended.
+#[derive(Debug, PartialEq, Eq)]
+enum End {
+    /// With this code.
+    Exit(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// What a child found: a system call's result, as 0 or an error number.
+fn in_child(what: impl FnOnce() -> i32) -> End {
+    // SAFETY: the child goes on with this thread alone. glibc's allocator and the loader's lock are made for that, and
+    // nothing else that another thread may have held is used before it ends.
+    match unsafe { libc::fork() } {
+        0 => {
+            let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(what)).unwrap_or(255);
+            // SAFETY: it ends the process.
+            unsafe { libc::_exit(code) }
+        }
+        -1 => panic!("fork: {}", std::io::Error::last_os_error()),
+        child => {
+            let mut status = 0;
+            // SAFETY: the status outlives the call.
+            assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+            if libc::WIFSIGNALED(status) {
+                End::Signal(libc::WTERMSIG(status))
+            } else {
+                End::Exit(libc::WEXITSTATUS(status))
+            }
+        }
+    }
+}
+
+/// 0, or the error number.
+fn result(returned: i64) -> i32 {
+    if returned == -1 { std::io::Error::last_os_error().raw_os_error().unwrap_or(254) } else { 0 }
+}
+
+/// A system call with up to four arguments.
+fn call(number: i64, arguments: [i64; 4]) -> i32 {
+    let [first, second, third, fourth] = arguments;
+    // SAFETY: the callers pass numbers and pointers to what outlives the call; where they pass none, the kernel
+    // refuses null.
+    result(unsafe { libc::syscall(number, first, second, third, fourth) })
+}
+
+fn open(path: &std::ffi::CStr, flags: i32) -> i32 {
+    call(libc::SYS_openat, [i64::from(libc::AT_FDCWD), path.as_ptr() as i64, i64::from(flags), 0o600])
+}
+
+/// The kernel's Landlock, asked without our code; 0 where it has none.
+fn landlock_abi() -> i64 {
+    const VERSION: i64 = 1;
+    // SAFETY: with this flag the kernel reads no memory.
+    unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, 0i64, 0i64, VERSION) }.max(0)
+}
+
+/// In a child that is a worker, with everything that was open.
+fn in_worker(what: impl FnOnce() -> i32) -> End {
+    // Where the kernel lacks something, the other layers hold.
+    let hardening = if landlock_abi() < 4 { Hardening::BestEffort } else { Hardening::Require };
+    in_child(|| match begin_worker(hardening).and_then(Half::finish_worker) {
+        Ok(_) => what(),
+        Err(NotHardened(why)) => panic!("{why}"),
+    })
+}
+
+#[test]
+fn a_worker_says_what_is_in_force() {
+    let said = in_child(|| {
+        let hardened = begin_worker(Hardening::BestEffort).and_then(Half::finish_worker).expect("best effort");
+        assert_eq!(hardened.0.len(), 6);
+        hardened.missing().count() as i32
+    });
+    assert_eq!(said, End::Exit(i32::from(landlock_abi() < 4)));
+    let off = begin_worker(Hardening::Off).and_then(Half::finish_worker);
+    assert_eq!(off, Ok(Hardened::default()));
+    // Nothing was put in force: this process can still open files.
+    assert!(File::open("/etc/passwd").is_ok());
+}
+
+#[test]
+fn what_belongs_to_a_thread_is_missing_where_there_are_several_and_then_required_fails() {
+    let end = in_child(|| {
+        std::thread::spawn(|| std::thread::sleep(std::time::Duration::from_secs(60)));
+        let Err(NotHardened(why)) = begin_worker(Hardening::Require) else { return 1 };
+        i32::from(!why.contains("landlock (there are 2 threads already)"))
+    });
+    assert_eq!(end, End::Exit(0));
+}
+
+#[test]
+fn a_worker_ends_when_it_tries_what_only_an_attacker_does() {
+    let null = c"/bin/true".as_ptr() as i64;
+    let parent = i64::from(std::process::id());
+    let attempts = [
+        ("execve", libc::SYS_execve, [null, 0, 0, 0]),
+        ("execveat", libc::SYS_execveat, [-1, null, 0, 0]),
+        ("clone", libc::SYS_clone, [i64::from(libc::SIGCHLD), 0, 0, 0]),
+        ("kill", libc::SYS_kill, [parent, 0, 0, 0]),
+        ("tkill", libc::SYS_tkill, [parent, 0, 0, 0]),
+        ("ptrace", libc::SYS_ptrace, [i64::from(libc::PTRACE_ATTACH), parent, 0, 0]),
+        ("process_vm_readv", libc::SYS_process_vm_readv, [parent, 0, 0, 0]),
+        ("socket", libc::SYS_socket, [i64::from(libc::AF_INET), i64::from(libc::SOCK_STREAM), 0, 0]),
+        ("unix socket", libc::SYS_socket, [i64::from(libc::AF_UNIX), i64::from(libc::SOCK_STREAM), 0, 0]),
+        ("socketpair", libc::SYS_socketpair, [i64::from(libc::AF_UNIX), i64::from(libc::SOCK_STREAM), 0, 0]),
+        ("connect", libc::SYS_connect, [0, 0, 0, 0]),
+        ("bind", libc::SYS_bind, [0, 0, 0, 0]),
+        ("setuid", libc::SYS_setuid, [0, 0, 0, 0]),
+        ("mount", libc::SYS_mount, [0, 0, 0, 0]),
+        ("unshare", libc::SYS_unshare, [0, 0, 0, 0]),
+        ("bpf", libc::SYS_bpf, [0, 0, 0, 0]),
+        ("userfaultfd", libc::SYS_userfaultfd, [0, 0, 0, 0]),
+        ("io_uring_setup", libc::SYS_io_uring_setup, [1, 0, 0, 0]),
+        ("perf_event_open", libc::SYS_perf_event_open, [0, 0, 0, 0]),
+        ("keyctl", libc::SYS_keyctl, [0, 0, 0, 0]),
+    ];
+    for (name, number, arguments) in attempts {
+        assert_eq!(in_worker(|| call(number, arguments)), End::Signal(libc::SIGSYS), "{name}");
+    }
+}
+
+#[test]
+fn what_a_library_may_try_in_a_worker_fails() {
+    let private = i64::from(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    let code = i64::from(libc::PROT_READ | libc::PROT_EXEC);
+    let path = c"/etc/passwd".as_ptr() as i64;
+    let attempts: [(&str, &dyn Fn() -> i32); 9] = [
+        ("reading a file", &|| open(c"/etc/passwd", libc::O_RDONLY)),
+        ("writing a file", &|| open(c"/tmp/worker", libc::O_WRONLY | libc::O_CREAT)),
+        ("unlinking a file", &|| call(libc::SYS_unlinkat, [i64::from(libc::AT_FDCWD), path, 0, 0])),
+        ("asking for a file", &|| call(libc::SYS_statx, [i64::from(libc::AT_FDCWD), path, 0, 0])),
+        // SAFETY: a new mapping, wherever the kernel likes.
+        ("new code", &|| {
+            result(unsafe { libc::mmap(std::ptr::null_mut(), 4096, code as i32, private as i32, -1, 0) } as i64)
+        }),
+        ("a thread", &|| i32::from(std::thread::Builder::new().spawn(|| ()).is_err()) * libc::ENOSYS),
+        ("another descriptor", &|| call(libc::SYS_dup, [0, 0, 0, 0])),
+        ("an ioctl", &|| call(libc::SYS_ioctl, [2, libc::TIOCSTI as i64, 0, 0])),
+        ("a signal to another", &|| call(libc::SYS_tgkill, [i64::from(std::process::id()) + 1, 1, 0, 0])),
+    ];
+    for (name, attempt) in attempts {
+        assert_eq!(in_worker(attempt), End::Exit(libc::ENOSYS), "{name}");
+    }
+}
+
+#[test]
+fn a_worker_keeps_what_guests_take() {
+    let pagemap = File::open("/proc/self/pagemap").expect("there is /proc");
+    let mut random = [0u8; 16];
+    let end = in_worker(|| {
+        // Memory, time, randomness, the list of its pages, other threads' turn: all of it.
+        let memory = vec![1u8; 64 << 20];
+        let copy = memory.clone();
+        drop(memory);
+        let mut entry = [0u8; 8];
+        let read = std::os::unix::fs::FileExt::read_at(&pagemap, &mut entry, 0);
+        let random = getrandom::fill(&mut random);
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        std::thread::yield_now();
+        i32::from(copy.len() != 64 << 20 || read.is_err() || random.is_err())
+    });
+    assert_eq!(end, End::Exit(0));
+    assert!(pagemap.as_raw_fd() > 2);
+    // A panic is caught as ever.
+    let end =
+        in_worker(|| i32::from(std::panic::catch_unwind(|| std::hint::black_box(None::<u8>).expect("none")).is_ok()));
+    assert_eq!(end, End::Exit(0));
+}
+
+#[test]
+fn limits_alone_keep_a_worker_from_disk_descriptors_and_processes() {
+    let mut file = tempfile::tempfile().expect("a temporary file");
+    let mut write = || {
+        limits::worker().expect("limits can be lowered");
+        file.write_all(b"more").err().and_then(|error| error.raw_os_error()).unwrap_or(0)
+    };
+    assert_eq!(in_child(&mut write), End::Signal(libc::SIGXFSZ));
+    let open = || {
+        limits::worker().expect("limits can be lowered");
+        open(c"/etc/passwd", libc::O_RDONLY)
+    };
+    assert_eq!(in_child(open), End::Exit(libc::EMFILE));
+    let core = in_child(|| {
+        limits::front().expect("limits can be lowered");
+        i32::from(rustix::process::getrlimit(rustix::process::Resource::Core).maximum != Some(0))
+    });
+    assert_eq!(core, End::Exit(0));
+}
+
+#[test]
+fn landlock_alone_keeps_a_worker_from_files_tcp_and_signals() {
+    if landlock_abi() < 4 {
+        return;
+    }
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("it has one").port();
+    let error = |result: std::io::Result<()>| result.err().and_then(|error| error.raw_os_error()).unwrap_or(0);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("file");
+    let attempts: [(&str, &dyn Fn() -> i32, i32); 5] = [
+        ("read", &|| open(c"/etc/passwd", libc::O_RDONLY), libc::EACCES),
+        ("write", &|| error(File::create(&path).map(drop)), libc::EACCES),
+        ("connect", &|| error(std::net::TcpStream::connect(("127.0.0.1", port)).map(drop)), libc::EACCES),
+        ("bind", &|| error(std::net::TcpListener::bind("127.0.0.1:0").map(drop)), libc::EACCES),
+        ("execute", &|| error(std::process::Command::new("/bin/true").status().map(drop)), libc::EACCES),
+    ];
+    for (name, attempt, expected) in attempts {
+        assert_eq!(in_child(attempt), End::Exit(0), "{name}: allowed before");
+        let after = in_child(|| {
+            landlock::nothing().expect("it was in force above");
+            attempt()
+        });
+        assert_eq!(after, End::Exit(expected), "{name}");
+        std::fs::remove_file(&path).ok();
+    }
+    let parent = i64::from(std::process::id());
+    let signal = in_child(|| match landlock::nothing() {
+        // Before Linux 6.12.
+        Ok(Some(_)) => libc::EPERM,
+        _ => call(libc::SYS_kill, [parent, 0, 0, 0]),
+    });
+    assert_eq!(signal, End::Exit(libc::EPERM));
+}
+
+#[test]
+fn the_front_process_keeps_what_it_needs_and_starts_itself_again() {
+    if landlock_abi() < 4 {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let (read, write) = (directory.path().join("policies"), directory.path().join("data"));
+    std::fs::create_dir(&read).expect("a directory");
+    std::fs::create_dir(&write).expect("a directory");
+    let pack = read.join("pack.toml");
+    std::fs::write(&pack, "").expect("a file");
+    let needs = Needs { read: vec![read.clone()], write: vec![write.clone()], connect: false };
+    let in_front = |what: &dyn Fn() -> i32| {
+        in_child(|| match harden_front(Hardening::Require, &needs) {
+            Ok(_) => what(),
+            Err(_) => 253,
+        })
+    };
+    let denied = |result: std::io::Result<()>| result.err().and_then(|error| error.raw_os_error()).unwrap_or(0);
+    let attempts: [(&str, &dyn Fn() -> i32, i32); 9] = [
+        ("reads what it may", &|| denied(std::fs::read(&pack).map(drop)), 0),
+        ("writes where it may", &|| denied(std::fs::write(write.join("new"), "1")), 0),
+        (
+            "renames and removes there",
+            &|| {
+                denied(
+                    std::fs::rename(write.join("new"), write.join("a"))
+                        .and_then(|()| std::fs::remove_file(write.join("a"))),
+                )
+            },
+            0,
+        ),
+        ("writes nowhere else", &|| denied(std::fs::write(read.join("new"), "1")), libc::EACCES),
+        ("reads nothing else", &|| open(c"/etc/passwd", libc::O_RDONLY), libc::EACCES),
+        ("listens no more", &|| denied(std::net::TcpListener::bind("127.0.0.1:0").map(drop)), libc::EACCES),
+        ("runs nothing else", &|| denied(std::process::Command::new("/bin/true").status().map(drop)), libc::EACCES),
+        ("traces nobody", &|| call(libc::SYS_ptrace, [i64::from(libc::PTRACE_TRACEME), 0, 0, 0]), libc::EPERM),
+        ("has threads", &|| std::thread::spawn(|| 0).join().unwrap_or(1), 0),
+    ];
+    for (name, attempt, expected) in attempts {
+        assert_eq!(in_front(attempt), End::Exit(expected), "{name}");
+    }
+    let again = in_front(&|| {
+        let mut this = std::process::Command::new("/proc/self/exe");
+        let listed = this.args(["--list"]).stdout(std::process::Stdio::null()).status();
+        listed.map_or_else(|error| error.raw_os_error().unwrap_or(254), |status| status.code().unwrap_or(252))
+    });
+    assert_eq!(again, End::Exit(0), "starts itself");
+    #[cfg(target_arch = "x86_64")]
+    assert_eq!(in_front(&|| call(0x4000_0000 + 521, [0; 4])), End::Exit(libc::ENOSYS), "no second numbering");
+}
+
+#[test]
+fn privileges_are_gone() {
+    let status = |what: fn() -> Result<Option<String>, Why>, lines: &'static [&'static str]| {
+        in_child(|| {
+            what().expect("it can be given up");
+            let status = std::fs::read_to_string("/proc/self/status").expect("there is /proc");
+            i32::from(!lines.iter().all(|line| status.contains(line)))
+        })
+    };
+    assert_eq!(status(privileges::no_new, &["NoNewPrivs:\t1"]), End::Exit(0));
+    let none = || privileges::drop_capabilities(privileges::Kept::None);
+    let gone = &["CapInh:\t0000000000000000", "CapPrm:\t0000000000000000", "CapEff:\t0000000000000000"];
+    assert_eq!(status(none, gone), End::Exit(0));
+    // SAFETY: this prctl takes numbers, and touches no memory.
+    let dumpable = || unsafe { libc::prctl(libc::PR_GET_DUMPABLE, 0, 0, 0, 0) };
+    assert_eq!(in_child(dumpable), End::Exit(1));
+    let after = || privileges::not_dumpable().map_or(9, |_| dumpable());
+    assert_eq!(in_child(after), End::Exit(0));
+}
