@@ -427,6 +427,22 @@ pub struct Usage {
     pub memory_refused: bool,
 }
 
+impl Usage {
+    /// Whether anything can have cost so much: what a worker tells is added up, and it may have been taken over.
+    fn is_possible(&self) -> bool {
+        const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+        let durations = [self.cpu, self.execution, self.waiting, self.start];
+        self.fuel < 1 << 56 && durations.iter().all(|duration| *duration < LONGEST)
+    }
+}
+
+impl Outcome {
+    /// Whether a run can have come to this.
+    pub fn is_possible(&self) -> bool {
+        self.usage.is_possible() && self.grader.as_ref().is_none_or(|grader| grader.usage.is_possible())
+    }
+}
+
 impl Attempt {
     /// Adds the attempts of a further run: the same attempt in several runs is one attempt.
     pub fn merge(all: &mut Vec<Self>, more: Vec<Self>) {

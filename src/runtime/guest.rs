@@ -104,7 +104,8 @@ impl Interpreters {
 
     fn load(engine: Engine, image: &Image, kept: Arc<Semaphore>) -> wasmtime::Result<Self> {
         // SAFETY: the file was written by `Image::build` in the user's own cache directory, and its hash was compared
-        // with the one in the manifest when `image` was made (`an_altered_image_is_not_loaded` in tests/it/image.rs).
+        // with the one in the manifest when `image` was made (`an_altered_image_is_not_loaded` in tests/it/image.rs), and
+        // again by the worker that loads it (`an_image_that_is_damaged_meanwhile` in tests/it/faults.rs).
         let module = unsafe { Module::deserialize_file(&engine, &image.compiled) }?;
         let pre = linker(&engine)?.instantiate_pre(&module)?;
         let memory = module.get_export("memory").and_then(|export| export.memory().map(wasmtime::MemoryType::minimum));

@@ -134,6 +134,17 @@ impl Image {
         }
     }
 
+    /// Whether the compiled module is still what it was: it is machine code, and disks err.
+    ///
+    /// # Errors
+    /// When it can't be read, or is another.
+    pub fn verify(&self) -> std::io::Result<()> {
+        if hash_file(&self.compiled)? == self.compiled_hash {
+            return Ok(());
+        }
+        Err(std::io::Error::other("it is damaged: start the service again, and it is made anew"))
+    }
+
     /// Makes the image, from as much as is there.
     ///
     /// # Errors

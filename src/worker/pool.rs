@@ -36,6 +36,7 @@ const START: Duration = Duration::from_secs(30);
 const NO_WORKER: Duration = Duration::from_secs(10);
 /// What an ended worker has said is waited for so long.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+const IMPOSSIBLE: &str = "it tells of a run what no run can come to";
 /// Between two attempts to start a worker that fails at once.
 const RETRY: Duration = Duration::from_millis(200);
 
@@ -422,7 +423,7 @@ impl Supervisor {
                     frame = incoming.next() => {
                         let Some(frame) = frame else { return anyhow::Ok(()) };
                         heard = Instant::now();
-                        self.answer(decode(&frame?)?);
+                        self.answer(decode(&frame?)?)?;
                     }
                     _ = pings.tick() => {
                         anyhow::ensure!(heard.elapsed() < SILENCE, "it has not answered for {SILENCE:?}");
@@ -437,20 +438,27 @@ impl Supervisor {
         }
     }
 
-    fn answer(&self, message: FromWorker) {
+    /// Passes on what a worker says. It may have been taken over: what nobody waits for is dropped.
+    fn answer(&self, message: FromWorker) -> anyhow::Result<()> {
         match message {
-            FromWorker::Ready { .. } | FromWorker::Unfit { .. } => {}
+            FromWorker::Ready { .. } | FromWorker::Unfit { .. } => anyhow::bail!("it starts twice"),
             FromWorker::Pong { live } => {
                 self.place().live.store(live, Ordering::Relaxed);
                 self.place().sessions.store(0, Ordering::Relaxed);
             }
             // The receivers may have gone this moment; then nobody is interested.
             FromWorker::Done { id, result } => {
+                if let Ok(outcome) = &result {
+                    anyhow::ensure!(outcome.is_possible(), IMPOSSIBLE);
+                }
                 if let Some(Waiting::Run(answer)) = self.no_longer_waiting(id) {
                     let _ = answer.send(result.map(|outcome| *outcome).map_err(WorkerError::Failed));
                 }
             }
             FromWorker::Answered { id, result } => {
+                if let Ok(Answer::Called(called, _)) = &result {
+                    anyhow::ensure!(called.outcome.is_possible(), IMPOSSIBLE);
+                }
                 if let Some(Waiting::Ask { answer, .. }) = self.no_longer_waiting(id) {
                     let _ = answer.send(result.map_err(Asked::Refused));
                 }
@@ -464,6 +472,7 @@ impl Supervisor {
                 }
             }
         }
+        Ok(())
     }
 
     fn no_longer_waiting(&self, id: RunId) -> Option<Waiting> {

@@ -78,9 +78,14 @@ async fn serve() -> anyhow::Result<()> {
     let ToWorker::Start { image, slots, session_slots, memory_bytes, hardening } = decode(&first)? else {
         anyhow::bail!("the first frame must be Start")
     };
-    let prepared = match Interpreters::pooled(&image, slots, session_slots, memory_bytes) {
+    let loaded = image.verify().with_context(|| format!("the compiled image {}", image.compiled.display()));
+    let loaded = loaded.and_then(|()| {
+        Interpreters::pooled(&image, slots, session_slots, memory_bytes)
+            .map_err(|error| anyhow::anyhow!("loading the image: {error:#}"))
+    });
+    let prepared = match loaded {
         Ok(interpreters) => prepared(interpreters, hardening).await,
-        Err(error) => Err(anyhow::anyhow!("loading the image: {error:#}")),
+        Err(error) => Err(error),
     };
     let (interpreters, hardened) = match prepared {
         Ok(prepared) => prepared,
