@@ -38,7 +38,7 @@ pub enum KeysCommand {
         concurrency: Option<u32>,
         /// Sessions that it may have at once
         #[arg(long, value_name = "N")]
-        sessions: Option<u32>,
+        sessions_at_once: Option<u32>,
         /// Fuel that it may use from midnight to midnight (UTC)
         #[arg(long, value_name = "FUEL")]
         fuel_per_day: Option<u64>,
@@ -71,7 +71,7 @@ pub fn keys(command: KeysCommand, config: &Config) -> anyhow::Result<ExitCode> {
             policies,
             requests_per_minute,
             concurrency,
-            sessions,
+            sessions_at_once,
             fuel_per_day,
             secret_file,
         } => {
@@ -104,7 +104,7 @@ pub fn keys(command: KeysCommand, config: &Config) -> anyhow::Result<ExitCode> {
                 policies: (!policies.is_empty()).then_some(policies),
                 requests_per_minute,
                 concurrency,
-                sessions,
+                sessions: sessions_at_once,
                 fuel_per_day,
             };
             file.create(&row)?;

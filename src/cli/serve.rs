@@ -9,13 +9,14 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::app::App;
-use crate::config::Config;
+use crate::config::{Config, Traces};
 use crate::jail::{self, Needs};
 use crate::runtime::image::Image;
-use crate::telemetry::logs::Log;
+use crate::telemetry::logs::{self, Log};
 
 /// Serves until SIGINT or SIGTERM. SIGHUP has the policies read again.
 pub fn serve(config: &Config) -> anyhow::Result<ExitCode> {
+    logs::check(&config.log).with_context(|| format!("--log (PROOFBOX_LOG) is {:?}", config.log))?;
     // Bound first: a port that is taken is told before minutes of building.
     let listener =
         std::net::TcpListener::bind(config.listen).with_context(|| format!("listening on {}", config.listen))?;
@@ -23,8 +24,7 @@ pub fn serve(config: &Config) -> anyhow::Result<ExitCode> {
     let image = ready_image(config)?;
     // Before there are threads, which could not be held to it.
     let hardened = jail::harden_front(config.hardening, &needs(config, &image))?;
-    let _log = Log::begin(&config.log, config.log_format)
-        .with_context(|| format!("--log (PROOFBOX_LOG) is {:?}", config.log))?;
+    let _log = Log::begin(&config.log, config.log_format)?;
     tracing::info!(%hardened, "what this process has given up");
     // The front process only passes on: a thread for every four workers keeps up, and fewer threads wake each other less.
     let runtime =
@@ -84,7 +84,8 @@ fn ready_image(config: &Config) -> anyhow::Result<Image> {
 /// What a service goes on using, by its settings.
 fn needs(config: &Config, image: &Image) -> Needs {
     // For the workers that it starts: a cache that was moved has its compiled image where it was.
-    let mut needs = Needs { read: vec![image.compiled.clone()], ..Needs::default() };
+    let connect = config.traces != Traces::Off || !config.callback_hosts.is_empty();
+    let mut needs = Needs { read: vec![image.compiled.clone()], connect, ..Needs::default() };
     needs.read.extend(config.policies_dir.clone());
     // What can't be made is told by who uses it.
     let mut write = |directory: &Path| {

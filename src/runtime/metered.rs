@@ -171,7 +171,8 @@ pub async fn metered<F: Future>(
         let now = Instant::now();
         let is_long = times.cpu >= LONG;
         short.wants(!is_long);
-        if is_long {
+        // One that rests waits for something that may itself be a guest, polled within this poll: that one takes its turn.
+        if is_long && !stopwatch.rests() {
             if turn.is_none() {
                 turn = match long_turn.poll_acquire(context) {
                     Poll::Ready(turn) => turn,

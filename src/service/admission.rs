@@ -497,7 +497,7 @@ mod tests {
         }
         drop(first);
         // Each takes 300 ms: after a while that is known.
-        for _ in 0..39 {
+        for _ in 0..40 {
             let (_, place) = turn.recv().await.expect("a turn");
             tokio::time::advance(Duration::from_millis(300)).await;
             drop(place);

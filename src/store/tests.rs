@@ -291,7 +291,7 @@ async fn a_file_damaged_anywhere_is_an_error_or_what_was_written() {
     let directory = Directory::new();
     let store = directory.open().await;
     for number in 1..=40 {
-        store.put_checkpoint(row(number, CheckpointKind::Named), noise(number as u64, 3000)).await.expect("room");
+        store.put_checkpoint(row(number, CheckpointKind::Named), noise(number as u64, 9000)).await.expect("room");
     }
     drop(store);
     let good = fs::read(directory.path()).expect("the file");
@@ -313,7 +313,7 @@ async fn a_file_damaged_anywhere_is_an_error_or_what_was_written() {
         for number in 1..=40 {
             match store.get_checkpoint(Uuid::from_u128(number)).await {
                 Ok(Some((stored, blob))) => {
-                    assert!(stored.row == row(number, CheckpointKind::Named) && blob == noise(number as u64, 3000));
+                    assert!(stored.row == row(number, CheckpointKind::Named) && blob == noise(number as u64, 9000));
                 }
                 Ok(None) | Err(_) => sound = false,
             }
@@ -337,7 +337,7 @@ async fn files_that_are_in_use_newer_or_something_else_are_refused_by_name() {
     };
     set("user_version", 99);
     let newer = Store::open(&path).await.map(|_| ()).map_err(|error| error.to_string());
-    let words = format!("the store {} has version 99, and this proofbox knows versions up to 1", path.display());
+    let words = format!("the store {} has version 99, and this proofbox knows versions up to 2", path.display());
     assert_eq!(newer, Err(words));
     set("user_version", 1);
     set("application_id", 5);

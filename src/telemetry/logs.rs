@@ -29,6 +29,14 @@ pub fn lost() -> u64 {
     LOST.get().map_or(0, |counter| counter.dropped_lines() as u64)
 }
 
+/// Whether a filter can be read: told before anything is begun.
+///
+/// # Errors
+/// When it can't.
+pub fn check(filter: &str) -> Result<(), ParseError> {
+    EnvFilter::try_new(filter).map(drop)
+}
+
 impl Log {
     /// Begins it; once in a process.
     ///

@@ -129,7 +129,7 @@ async fn a_key_is_kept_as_its_digest_only_and_is_not_logged() {
 #[tokio::test]
 async fn a_key_may_do_what_it_was_made_for() {
     let (server, data) = guarded(&["--workers", "1"]);
-    let key = create(data.path(), &["ci", "--policy", "eval", "--sessions", "1", "--fuel-per-day", "1"]);
+    let key = create(data.path(), &["ci", "--policy", "eval", "--sessions-at-once", "1", "--fuel-per-day", "1"]);
     known(&server, &key).await;
     let (status, _, answer) = run_with(&server, &key, json!({"code": "1", "policy": "default"})).await;
     assert_eq!((status, &answer["error"]["code"]), (403, &json!("policy_not_allowed")));
@@ -192,8 +192,8 @@ async fn what_belongs_to_one_key_is_not_there_for_another() {
         ("GET", format!("{path}/files?list"), Value::Null),
         ("PUT", format!("{path}/files/a.txt"), json!("a")),
         ("POST", format!("{path}/files"), json!({"make_directory": "d"})),
-        ("DELETE", format!("/v1/checkpoints/{checkpoint}"), Value::Null),
         ("POST", "/v1/sessions".to_owned(), json!({"from_checkpoint": checkpoint})),
+        ("DELETE", format!("/v1/checkpoints/{checkpoint}"), Value::Null),
         ("DELETE", path.clone(), Value::Null),
     ];
     for (method, path, body) in &calls {

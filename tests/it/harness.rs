@@ -90,7 +90,7 @@ impl Server {
     }
 
     fn start_command(mut command: Command, prepare: impl FnOnce(&mut Command)) -> Self {
-        command.args(["serve", "--listen", "127.0.0.1:0"]).stderr(Stdio::piped());
+        command.arg("serve").env("PROOFBOX_LISTEN", "127.0.0.1:0").stderr(Stdio::piped());
         let data = tempfile::tempdir().expect("a temporary directory");
         command.env("PROOFBOX_DATA_DIR", data.path());
         prepare(&mut command);

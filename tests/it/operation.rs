@@ -187,8 +187,10 @@ async fn the_contract_is_published_as_openapi() {
 
 /// Samples by name with labels; panics where the text is not as Prometheus has it.
 fn samples(text: &str) -> BTreeMap<String, f64> {
-    let name_is_right =
-        |name: &str| name.starts_with("proofbox_") && name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+    let name_is_right = |name: &str| {
+        (name.starts_with("proofbox_") || name.starts_with("process_"))
+            && name.chars().all(|c| c.is_ascii_lowercase() || c == '_')
+    };
     let mut types = BTreeMap::new();
     let mut samples = BTreeMap::new();
     for line in text.lines() {
