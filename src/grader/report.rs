@@ -77,6 +77,8 @@ pub struct Report {
     pub tasks: u64,
     /// k -> pass@k: for each task 1 - C(n-c, k) / C(n, k) with n graded samples of which c passed, averaged over tasks
     /// (Chen et al. 2021). null when a task has fewer than k samples.
+    // The names of a JSON object's members are strings.
+    #[schema(value_type = BTreeMap<String, Option<f64>>)]
     pub pass_at_k: BTreeMap<u32, Option<f64>>,
     /// Label -> value -> counts.
     pub by_label: BTreeMap<String, BTreeMap<String, Share>>,

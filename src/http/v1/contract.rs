@@ -4,7 +4,7 @@
 use utoipa::Modify;
 use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{Content, ObjectBuilder, OpenApi, Ref, Required, Response, Type};
+use utoipa::openapi::{AnyOf, Content, ObjectBuilder, OpenApi, Ref, RefOr, Required, Response, Schema, Type};
 
 /// Adds it to every operation.
 pub struct Common;
@@ -44,12 +44,26 @@ impl Modify for Common {
         components.add_security_scheme("bearer", SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
         let header = ApiKeyValue::with_description("X-API-Key", "The same key");
         components.add_security_scheme("header", SecurityScheme::ApiKey(ApiKey::Header(header)));
+        // An item that was not run fits an answer's schema, too.
+        if let Some(line) = components.schemas.get_mut("SuiteLine") {
+            any_of(line);
+        }
         for (path, item) in &mut contract.paths.paths {
             let names = names(path);
             for operation in operations(item) {
                 complete(operation, path, &names);
             }
         }
+    }
+}
+
+/// "One of these" becomes "one or more of these".
+fn any_of(schema: &mut RefOr<Schema>) {
+    if let RefOr::T(Schema::OneOf(one)) = schema {
+        let mut any = AnyOf::new();
+        any.items = std::mem::take(&mut one.items);
+        any.description = one.description.take();
+        *schema = Schema::AnyOf(any).into();
     }
 }
 

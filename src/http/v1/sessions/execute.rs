@@ -78,7 +78,6 @@ pub struct CallAnswer {
 #[derive(Serialize, ToSchema)]
 pub struct DisplayAnswer {
     /// By MIME type: text, base64 for binary formats, JSON as such.
-    #[schema(value_type = BTreeMap<String, Object>)]
     data: BTreeMap<String, Json_>,
     /// It is the value of the last expression.
     is_main_result: bool,
