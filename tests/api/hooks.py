@@ -9,6 +9,7 @@ import schemathesis
 # What is sent in earnest: strings made up at random are hardly ever Python, or the name of a file that is there.
 EARNEST = {
     "POST /v1/execute": {"code": "print(1)", "tests": {"kind": "asserts", "asserts": ["assert 1"]}, "lint": True},
+    "POST /v1/sessions": {"files": {"a.txt": "a"}, "idle_seconds": 600},
     "POST /v1/sessions/{id}/execute": {"code": "import sys\nprint(1, file=sys.stderr)\n1 + 1"},
     "POST /v1/sessions/{id}/files": {"make_directory": "d"},
     "POST /v1/suites": {"items": [{"id": "a", "code": "print(1)"}, {"id": "b", "code": "1 / 0"}], "k": [1]},
