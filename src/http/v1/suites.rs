@@ -70,7 +70,7 @@ struct SuiteItemRequest {
 #[derive(ToSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "the contract's description; lines are made from the answer's JSON")]
-enum SuiteLine {
+pub(super) enum SuiteLine {
     /// An item that was run.
     Answer(Box<SuiteAnswer>),
     /// An item that was not.
@@ -84,7 +84,7 @@ enum SuiteLine {
 
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the contract's description")]
-struct SuiteAnswer {
+pub(super) struct SuiteAnswer {
     /// Of the item.
     id: String,
     task: String,
@@ -96,7 +96,7 @@ struct SuiteAnswer {
 
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the contract's description")]
-struct SuiteRefusal {
+pub(super) struct SuiteRefusal {
     id: String,
     task: String,
     /// `refused`, or `infrastructure_error`

@@ -11,6 +11,7 @@ use futures_util::{Stream, stream};
 use tokio::sync::watch;
 
 use super::super::answer::ErrorBody;
+use super::super::suites::SuiteLine;
 use super::job_id;
 use crate::domain::caller::Caller;
 use crate::domain::ids::JobId;
@@ -27,7 +28,7 @@ const PAGE: usize = 256;
     ("after" = Option<u32>, Query, description = "Leave out the first so many lines: those that were read before"),
     ("follow" = Option<bool>, Query, description = "Go on as results come, until the job ends or the service goes down"),
 ), responses(
-    (status = 200, description = "Lines as a suite has them, without the report", body = String,
+    (status = 200, description = "Lines as a suite has them, without the report", body = SuiteLine,
      content_type = "application/x-ndjson"),
     (status = 400, description = "A parameter that does not exist", body = ErrorBody),
     (status = 404, description = "There is none of this name", body = ErrorBody),

@@ -141,7 +141,7 @@ pub async fn file(
 
 /// Write a file.
 #[utoipa::path(put, path = "/v1/sessions/{id}/files/{path}",
-    request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "Any type is taken"),
+    request_body(content = Option<Vec<u8>>, content_type = "application/octet-stream", description = "Of any type; without one the file is empty"),
     responses(
         (status = 200, description = "It was there, and has this content now", body = EntryAnswer),
         (status = 201, description = "It is new", body = EntryAnswer),
