@@ -17,6 +17,11 @@ use crate::scenario::ExecuteRequest;
 /// this interpreter.
 const MAY_GO_WELL: [&str; 2] = ["hostile/crash/iter_mutation", "hostile/crash/exception_in_del_at_shutdown"];
 
+/// More cases pass than where they were measured, and it fools nobody: the case after an exit has a fresh interpreter,
+/// which answers it rightly; a patch of unittest does not reach the tests, one of which holds.
+const RIGHT_IN_PART: [(&str, u64); 2] =
+    [("hostile/cheat/os_exit_after_one", 2), ("hostile/cheat/unittest_skip_all", 1)];
+
 /// How a program may end.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 pub struct Want {
@@ -132,6 +137,9 @@ fn request_of(case: HostileCase) -> anyhow::Result<ExecuteRequest> {
     let mut want = case.want_check;
     if MAY_GO_WELL.contains(&case.id.as_str()) {
         want.outcome_any.push("ok".to_owned());
+    }
+    if let Some((_, passed)) = RIGHT_IN_PART.iter().find(|(id, _)| *id == case.id) {
+        want.passed = OneOrMore::One(*passed);
     }
     want.forbidden = match case.forbid_stdout {
         None => Vec::new(),

@@ -26,6 +26,8 @@ pub struct Sample {
     pub resident: u64,
     /// The same, but what several share is divided among them.
     pub proportional: u64,
+    /// The part of this that the front process has.
+    pub front: u64,
     /// CPU time since they started.
     pub cpu: Duration,
     /// Submissions that wait, where the service told.
@@ -138,8 +140,15 @@ fn process_behind(target: Target) -> anyhow::Result<u32> {
 
 fn sample(front: u32) -> anyhow::Result<Sample> {
     let at = Instant::now();
-    let mut sample =
-        Sample { at, resident: 0, proportional: 0, cpu: Duration::ZERO, queued: None, told_after: Duration::ZERO };
+    let mut sample = Sample {
+        at,
+        resident: 0,
+        proportional: 0,
+        front: 0,
+        cpu: Duration::ZERO,
+        queued: None,
+        told_after: Duration::ZERO,
+    };
     let children = fs::read_to_string(format!("/proc/{front}/task/{front}/children")).unwrap_or_default();
     let threads = fs::read_dir(format!("/proc/{front}/task"))?
         .filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("children")).ok());
@@ -152,7 +161,11 @@ fn sample(front: u32) -> anyhow::Result<Sample> {
         // A worker may have gone this moment.
         let Ok(rollup) = fs::read_to_string(format!("/proc/{process}/smaps_rollup")) else { continue };
         sample.resident += kibibytes(&rollup, "Rss:") * 1024;
-        sample.proportional += kibibytes(&rollup, "Pss:") * 1024;
+        let proportional = kibibytes(&rollup, "Pss:") * 1024;
+        sample.proportional += proportional;
+        if process == front {
+            sample.front = proportional;
+        }
         let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
         sample.cpu += cpu_time(&stat).unwrap_or_default();
     }
@@ -199,6 +212,7 @@ mod tests {
             at: begin + Duration::from_secs(second),
             resident: 0,
             proportional: 100 + second,
+            front: 0,
             cpu: Duration::from_secs(2 * second),
             queued: None,
             told_after: Duration::ZERO,
