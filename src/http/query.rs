@@ -64,8 +64,8 @@ impl<'a> Query<'a> {
 pub fn wants_html(headers: &HeaderMap) -> bool {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
     let kinds = accept.split(',').filter_map(|kind| kind.split(';').next().map(str::trim));
-    let first = kinds.filter(|kind| matches!(*kind, "text/html" | "application/json" | "*/*")).next();
-    first == Some("text/html")
+    let mut kinds = kinds.filter(|kind| matches!(*kind, "text/html" | "application/json" | "*/*"));
+    kinds.next() == Some("text/html")
 }
 
 #[cfg(test)]
