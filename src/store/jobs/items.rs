@@ -8,8 +8,9 @@ use crate::domain::figures::OUTCOME_COUNT;
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Params, Row, params};
 use uuid::Uuid;
 
-/// Compressed bytes beyond which a page is not filled further.
-const PAGE_BYTES: usize = 4 << 20;
+/// Bytes beyond which a page is not filled further. What was compressed may be a thousand times as long, and many read
+/// at once.
+const PAGE_BYTES: usize = 1 << 20;
 
 /// One item as it is put into the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,8 +98,9 @@ fn page(mut select: CachedStatement<'_>, asked: impl Params, id: Uuid) -> Result
     while bytes < PAGE_BYTES
         && let Some(row) = rows.next()?
     {
-        bytes += row.get_ref(2)?.as_blob().map_or(0, <[u8]>::len);
-        found.push(OpenItem { number: row.get(0)?, item: read_item(row, id) });
+        let item = read_item(row, id);
+        bytes += item.as_ref().map_or(0, |item| item.request.len());
+        found.push(OpenItem { number: row.get(0)?, item });
     }
     Ok(found)
 }
@@ -167,9 +169,10 @@ pub(super) fn results(
     while bytes < PAGE_BYTES
         && let Some(row) = rows.next()?
     {
-        bytes += row.get_ref(2)?.as_blob().map_or(0, <[u8]>::len);
         let (sequence, item) = (row.get(0)?, row.get(1)?);
-        found.push(JobResult { sequence, item, line: read_line(row, id, sequence, item) });
+        let line = read_line(row, id, sequence, item);
+        bytes += line.as_ref().map_or(0, Vec::len);
+        found.push(JobResult { sequence, item, line });
     }
     Ok(found)
 }

@@ -66,6 +66,22 @@ async fn a_result_is_written_once_and_the_last_one_finishes_the_job() {
 }
 
 #[tokio::test]
+async fn a_page_is_bounded_by_what_it_takes_in_memory() {
+    let Fresh { store, .. } = &fresh().await;
+    let large = || JobItem { name: "n".to_owned(), request: vec![b'x'; 600 << 10] };
+    let items = (0..4).map(|_| large()).collect();
+    store.accept_job(NewJob { items, ..job(1, 0) }, BOUNDS).await.expect("written");
+    store.start_job(Uuid::from_u128(1), 50).await.expect("written");
+    assert_eq!(store.open_items(Uuid::from_u128(1), None, 10).await.expect("read").len(), 2);
+    let line = "x".repeat(600 << 10);
+    for item in 0..3 {
+        put(store, 1, item, &line).await;
+    }
+    assert_eq!(store.job_results(Uuid::from_u128(1), 0, 10).await.expect("read").len(), 2);
+    assert_eq!(store.job_results(Uuid::from_u128(1), 2, 10).await.expect("read").len(), 1);
+}
+
+#[tokio::test]
 async fn nothing_is_written_to_a_job_that_was_cancelled() {
     let Fresh { store, .. } = &fresh().await;
     store.accept_job(NewJob { callback_url: Some("u".to_owned()), ..job(1, 2) }, BOUNDS).await.expect("written");
