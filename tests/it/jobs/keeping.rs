@@ -70,8 +70,8 @@ async fn a_service_that_is_told_to_stop_finishes_what_runs_and_leaves_the_rest()
         .map(|number| json!({"id": format!("{number}"), "code": "import time\ntime.sleep(0.5)\nprint('whole')"}))
         .collect();
     let id = asking(&server).accepted("/v1/suites?async=true", &json!({"items": slow})).await;
-    let busy = async || (server.metric("proofbox_instances_live").await > 0.0).then_some(());
-    eventually_async("items run", busy).await;
+    let begun = async || (asking(&server).job(&id).await["done"].as_u64() > Some(0)).then_some(());
+    eventually_async("items run", begun).await;
     let follow = async {
         let client = asking(&server);
         client.results(&id, "?follow=true").await
