@@ -5,6 +5,7 @@ mod connections;
 mod e2b;
 mod error;
 mod extract;
+pub mod hostile;
 mod observe;
 mod ops;
 mod query;

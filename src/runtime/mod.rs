@@ -13,6 +13,7 @@ mod entropy;
 pub mod files;
 mod graded;
 mod guest;
+pub mod hostile;
 pub mod image;
 mod limiter;
 mod metered;

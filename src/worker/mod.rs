@@ -7,6 +7,7 @@
 
 pub mod ask;
 mod commands;
+pub mod hostile;
 mod last_words;
 mod pool;
 pub mod process;

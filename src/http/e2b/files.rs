@@ -216,7 +216,7 @@ fn is_packed(headers: &HeaderMap) -> Result<bool, E2bError> {
     }
 }
 
-fn unpacked(bytes: &[u8]) -> Result<Vec<u8>, E2bError> {
+pub fn unpacked(bytes: &[u8]) -> Result<Vec<u8>, E2bError> {
     let mut content = Vec::new();
     let mut unpacking = flate2::read::MultiGzDecoder::new(bytes).take(MOST_UNPACKED + 1);
     unpacking.read_to_end(&mut content).map_err(|_| E2bError::new(Kind::Bad, "the body is not gzip"))?;

@@ -11,7 +11,7 @@
 mod address;
 mod ascii;
 mod body;
-mod connect;
+pub(super) mod connect;
 mod contexts;
 mod control;
 mod error;
@@ -22,6 +22,8 @@ mod memory;
 mod process;
 mod signature;
 mod watches;
+
+pub(super) use files::unpacked;
 
 use std::sync::Arc;
 

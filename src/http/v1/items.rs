@@ -40,7 +40,7 @@ pub(super) fn defaults_of(defaults: Option<Json>, items: usize) -> Result<Map<St
     Ok(defaults)
 }
 
-/// One item; `at` is where it stands in the request.
+/// One item that may be run; `at` is where it stands in the request.
 pub(super) fn item_of(
     service: &Service,
     caller: &Caller,
@@ -48,6 +48,14 @@ pub(super) fn item_of(
     item: Json,
     at: &str,
 ) -> Result<SuiteItem, ApiError> {
+    let item = parsed_item(defaults, item, at)?;
+    let under = |error: ApiError| if at.is_empty() { error } else { error.under(at) };
+    service.check(caller, &item.submission).map_err(|error| under(error.into()))?;
+    Ok(item)
+}
+
+/// One item, whether it may be run or not.
+pub(super) fn parsed_item(defaults: &Map<String, Json>, item: Json, at: &str) -> Result<SuiteItem, ApiError> {
     let field = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
     let under = |error: ApiError| if at.is_empty() { error } else { error.under(at) };
     let Json::Object(mut item) = item else {
@@ -65,7 +73,6 @@ pub(super) fn item_of(
     let id = id.ok_or_else(|| ApiError::malformed(Some(field("id")), "missing field `id`"))?;
     let request = parse_part(at, Json::Object(merged(defaults, item)))?;
     let submission = submission_of(request).map_err(under)?;
-    service.check(caller, &submission).map_err(|error| under(error.into()))?;
     let task = task.or_else(|| submission.labels.get("task").cloned()).unwrap_or_else(|| task_of(&id).to_owned());
     Ok(SuiteItem { id, task, submission })
 }

@@ -16,7 +16,7 @@ use serde_json::{Map, Value as Json, json};
 use utoipa::ToSchema;
 
 use super::answer::{Answer, ErrorBody};
-use super::items::{defaults_of, item_of, line_of, sample_of};
+use super::items::{defaults_of, item_of, line_of, parsed_item, sample_of};
 use super::jobs::{Asked, JobAnswer, accept};
 use super::request::ExecuteRequest;
 use crate::domain::caller::Caller;
@@ -166,7 +166,8 @@ pub async fn suites(
     let body = whole_body(request, &()).await?;
     let (service, asks, read) = (Arc::clone(&shared.service), caller.clone(), body.clone());
     // Merging and parsing may take a while, and other requests are waiting.
-    let suite = tokio::task::spawn_blocking(move || suite_of(&service, &asks, &read, format, way))
+    let item = move |defaults: &_, item, at: &_| item_of(&service, &asks, defaults, item, at);
+    let suite = tokio::task::spawn_blocking(move || suite_of(&read, format, way, item))
         .await
         .map_err(|_| ApiError::internal())??;
     let Suite { items, defaults, ks, callback_url } = suite;
@@ -204,7 +205,18 @@ fn format_of(request: &Request) -> Result<Format, ApiError> {
     }
 }
 
-fn suite_of(service: &Service, caller: &Caller, body: &Bytes, format: Format, way: Way) -> Result<Suite, ApiError> {
+/// Parses the body of a suite, whether its items may be run or not.
+pub fn suite_request(body: &Bytes, lines: bool) -> Result<(), ApiError> {
+    let format = if lines { Format::Lines } else { Format::Json };
+    suite_of(body, format, Way::Background, parsed_item).map(drop)
+}
+
+fn suite_of(
+    body: &Bytes,
+    format: Format,
+    way: Way,
+    item_of: impl Fn(&Map<String, Json>, Json, &str) -> Result<SuiteItem, ApiError>,
+) -> Result<Suite, ApiError> {
     let text = text_of(body)?;
     let SuiteRequest { defaults, items, k, callback_url } = match format {
         Format::Json => parse(text)?,
@@ -230,7 +242,7 @@ fn suite_of(service: &Service, caller: &Caller, body: &Bytes, format: Format, wa
     for (index, item) in items.into_iter().enumerate() {
         let at = format!("items[{index}]");
         let request = if way == Way::Background { item.to_string().into_bytes() } else { Vec::new() };
-        let item = item_of(service, caller, &defaults, item, &at)?;
+        let item = item_of(&defaults, item, &at)?;
         if let Some(first) = places.insert(item.id.clone(), index) {
             let message = format!("items[{first}] has this id already: ids tell the answer's lines apart");
             return Err(ApiError::meaningless(format!("{at}.id"), message));

@@ -1,0 +1,41 @@
+//! What takes bytes that workers send, for those who try it with nonsense (loadtest's `fuzz`).
+
+use tokio_util::bytes::BytesMut;
+use tokio_util::codec::Decoder;
+
+use super::protocol::{FromWorker, decode, encode, framing};
+use crate::domain::hardening::{Hardened, Layer, LayerState};
+use crate::domain::run::Outcome;
+use crate::worker::ask::{Answer, AskError, AskEvent};
+
+/// All that one worker sends; how many frames made sense.
+pub fn frames(bytes: &[u8]) -> usize {
+    let (mut buffer, mut codec) = (BytesMut::from(bytes), framing());
+    let mut sense = 0;
+    while let Ok(Some(frame)) = codec.decode_eof(&mut buffer) {
+        match decode::<FromWorker>(&frame) {
+            Ok(_) => sense += 1,
+            // It is not listened to any longer.
+            Err(_) => break,
+        }
+    }
+    sense
+}
+
+/// What an honest worker may send: the content of frames.
+pub fn honest(outcomes: impl IntoIterator<Item = Outcome>) -> Vec<Vec<u8>> {
+    let state = LayerState { layer: Layer::Landlock, in_force: false, detail: Some("none".to_owned()) };
+    let mut messages = vec![
+        FromWorker::Ready { hardened: Hardened(vec![state]) },
+        FromWorker::Unfit { reason: "no room".to_owned() },
+        FromWorker::Pong { live: 7 },
+        FromWorker::Done { id: 1, result: Err("it failed".to_owned()) },
+        FromWorker::Event { id: 300, event: AskEvent::Stdout(b"text".to_vec()) },
+        FromWorker::Event { id: 300, event: AskEvent::Watching },
+        FromWorker::Answered { id: 1, result: Ok(Answer::Contexts(vec![(1, Some("/home".to_owned()))])) },
+        FromWorker::Answered { id: 1, result: Ok(Answer::Saved(vec![1; 100])) },
+        FromWorker::Answered { id: 1, result: Err(AskError::TooMany("contexts".to_owned())) },
+    ];
+    messages.extend(outcomes.into_iter().map(|outcome| FromWorker::Done { id: 2, result: Ok(Box::new(outcome)) }));
+    messages.iter().map(|message| encode(message).to_vec()).collect()
+}
