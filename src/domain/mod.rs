@@ -12,6 +12,7 @@ pub mod ids;
 pub mod run;
 pub mod session;
 pub mod submission;
+pub mod token;
 pub mod value;
 pub mod verdict;
 pub mod words;

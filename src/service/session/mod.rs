@@ -18,6 +18,7 @@ mod using;
 mod watch;
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -25,6 +26,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::sync::RwLock;
 use tokio_util::sync::CancellationToken;
+use zeroize::Zeroizing;
 
 use super::{ExecuteError, Service};
 use crate::domain::caller::Caller;
@@ -32,6 +34,7 @@ use crate::domain::grant::{AskedLimits, Grant, Limits};
 use crate::domain::ids::{CheckpointId, KeyId, SessionId};
 use crate::domain::run::File;
 use crate::domain::session::{ContextNumber, Footprint};
+use crate::domain::token::Token;
 use crate::policy::Refusal;
 use crate::sandbox::Kept;
 use crate::telemetry;
@@ -136,7 +139,7 @@ pub struct SessionInfo {
     /// What it was made from.
     pub template: String,
     /// A secret that opens this session, for dialects that have such.
-    pub token: String,
+    pub token: Token,
 }
 
 /// Where a session is.
@@ -164,7 +167,7 @@ pub struct Session {
     on_expiry: OnExpiry,
     auto_resume: bool,
     template: String,
-    token: String,
+    token: Token,
     times: Mutex<Times>,
     calls: AtomicU64,
     /// Calls that are served or wait.
@@ -192,7 +195,7 @@ struct Nature {
     on_expiry: OnExpiry,
     auto_resume: bool,
     template: String,
-    token: String,
+    token: Token,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -401,10 +404,13 @@ fn most_sessions(caller: &Caller) -> Option<u32> {
 }
 
 /// A secret nobody guesses.
-fn token() -> Result<String, SessionError> {
-    let mut bytes = [0; 24];
-    getrandom::fill(&mut bytes).map_err(|_| SessionError::NoRandomness)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+fn token() -> Result<Token, SessionError> {
+    let mut bytes = Zeroizing::new([0; 24]);
+    getrandom::fill(bytes.as_mut_slice()).map_err(|_| SessionError::NoRandomness)?;
+    // With room for all of it: what grows leaves copies behind.
+    let mut text = String::with_capacity(2 * bytes.len());
+    bytes.iter().for_each(|byte| write!(text, "{byte:02x}").expect("writing to a String never fails"));
+    Ok(Token::new(text))
 }
 
 impl Service {

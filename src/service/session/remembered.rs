@@ -12,6 +12,7 @@ use super::{Nature, OnExpiry, Place, Session, SessionError, Times};
 use crate::domain::grant::{AskedLimits, Limits};
 use crate::domain::ids::{CheckpointId, KeyId, SessionId};
 use crate::domain::session::Footprint;
+use crate::domain::token::Token;
 use crate::service::Service;
 use crate::store::{SessionRow, Store};
 
@@ -31,7 +32,7 @@ struct Remembered {
     pause_on_expiry: bool,
     auto_resume: bool,
     template: String,
-    token: String,
+    token: Token,
     expires: i64,
     ttl: Duration,
     idle: Option<Duration>,

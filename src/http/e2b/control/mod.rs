@@ -120,7 +120,7 @@ fn sandbox_json(info: &SessionInfo, domain: &str) -> Value {
         "alias": info.template,
         "clientID": CLIENT,
         "envdVersion": ENVD_VERSION,
-        "envdAccessToken": info.token,
+        "envdAccessToken": &*info.token,
         "trafficAccessToken": null,
         "domain": domain,
     })
@@ -149,7 +149,7 @@ fn listed_json(info: &SessionInfo) -> Value {
 /// `SandboxDetail`
 fn detail_json(info: &SessionInfo, domain: &str) -> Value {
     let mut detail = listed_json(info);
-    detail["envdAccessToken"] = json!(info.token);
+    detail["envdAccessToken"] = json!(&*info.token);
     detail["domain"] = json!(domain);
     // There is no network in the sandbox.
     detail["allowInternetAccess"] = json!(false);
