@@ -21,10 +21,10 @@ use utoipa::OpenApi;
 use contract::Common;
 
 pub use answer::answer_of;
-pub use request::submission_of as execute_request;
-pub use suites::suite_request;
 pub use items::sample_of;
 pub use jobs::{Wire, routes as job_routes};
+pub use request::submission_of as execute_request;
+pub use suites::suite_request;
 
 #[derive(OpenApi)]
 #[openapi(
