@@ -31,7 +31,7 @@ pub fn conversation<'a>(messages: impl IntoIterator<Item = (bool, i32, &'a [u8])
         match kind {
             // Beyond what is said: what the host is asked for.
             100 => drop(seat.take(message.len())),
-            101 => drop(seat.renew()),
+            101 => _ = seat.renew(),
             102 => seat.started(),
             103 => drop(seat.written(i32::from(message.first().copied().unwrap_or(0)), true)),
             _ => {

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use clap::Parser;
+use clap::builder::PossibleValuesParser;
 
 use mutation::Mutator;
 use targets::{TARGETS, Target};
@@ -19,7 +20,7 @@ use targets::{TARGETS, Target};
 #[derive(Parser)]
 struct Cli {
     /// One of the targets, or all
-    #[arg(value_parser = names())]
+    #[arg(value_parser = PossibleValuesParser::new(names()))]
     target: String,
     /// For each target
     #[arg(long, default_value_t = 60)]
@@ -90,7 +91,9 @@ fn fuzz(target: &Target, time: Duration, seed: u64, keep: &Path) -> anyhow::Resu
         let fault = match &taken {
             Err(_) => Some("it panicked".to_owned()),
             Ok(_) if took > PATIENCE => Some(format!("it took {took:?}")),
-            Ok(_) if tried % 256 == 0 && resident() > at_first + MEMORY => Some("it took too much memory".to_owned()),
+            Ok(_) if tried.is_multiple_of(256) && resident() > at_first + MEMORY => {
+                Some("it took too much memory".to_owned())
+            }
             Ok(_) => None,
         };
         if let Some(fault) = fault {
