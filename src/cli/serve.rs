@@ -12,11 +12,11 @@ use crate::app::App;
 use crate::config::{Config, Traces};
 use crate::jail::{self, Needs};
 use crate::runtime::image::Image;
-use crate::telemetry::logs::{self, Log};
+use crate::telemetry::logs;
 
 /// Serves until SIGINT or SIGTERM. SIGHUP has the policies read again.
 pub fn serve(config: &Config) -> anyhow::Result<ExitCode> {
-    logs::check(&config.log).with_context(|| format!("--log (PROOFBOX_LOG) is {:?}", config.log))?;
+    logs::begin(&config.log, config.log_format).with_context(|| format!("--log (PROOFBOX_LOG) is {:?}", config.log))?;
     // Bound first: a port that is taken is told before minutes of building.
     let listener =
         std::net::TcpListener::bind(config.listen).with_context(|| format!("listening on {}", config.listen))?;
@@ -24,8 +24,8 @@ pub fn serve(config: &Config) -> anyhow::Result<ExitCode> {
     let image = ready_image(config)?;
     // Before there are threads, which could not be held to it.
     let hardened = jail::harden_front(config.hardening, &needs(config, &image))?;
-    let _log = Log::begin(&config.log, config.log_format)?;
     tracing::info!(%hardened, "what this process has given up");
+    let _log = logs::write_apart();
     // The front process only passes on: a thread for every four workers keeps up, and fewer threads wake each other less.
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(config.workers.div_ceil(4)).enable_all().build()?;

@@ -67,7 +67,9 @@ struct Shown {
     run: Option<(Context, SystemTime)>,
     /// Cases that are runs of their own, not judged yet.
     cases: BTreeMap<usize, Case>,
-    /// Cases that were not shown.
+    /// Its cases are runs of their own.
+    runs_of_their_own: bool,
+    /// Cases that were not shown, of all its runs.
     left_out: i64,
 }
 
@@ -203,6 +205,7 @@ pub async fn case<F: Future>(index: usize, run: F) -> F::Output {
     let (Some(trace), Some(parent), Some(work)) = (&scope.shared.trace, &scope.parent, &scope.work) else {
         return run.await;
     };
+    work.shown().runs_of_their_own = true;
     let Some(context) = trace.case(SpanBuilder::from_name("case"), parent) else {
         work.shown().left_out += 1;
         // Without what lies below it.
@@ -217,8 +220,8 @@ pub async fn case<F: Future>(index: usize, run: F) -> F::Output {
 pub fn graded(verdict: &Verdict) {
     let Some(scope) = traced() else { return };
     let (Some(trace), Some(parent), Some(work)) = (&scope.shared.trace, &scope.parent, &scope.work) else { return };
-    let Shown { run, mut cases, mut left_out } = std::mem::take(&mut *work.shown());
-    if cases.is_empty() && left_out == 0 {
+    let Shown { run, mut cases, runs_of_their_own, mut left_out } = std::mem::take(&mut *work.shown());
+    if !runs_of_their_own {
         let (below, ended) = run.unwrap_or_else(|| (parent.clone(), SystemTime::now()));
         // One after the other, up to the end.
         let mut begin = ended - verdict.cases.iter().map(|case| case.execution).sum::<Duration>();
@@ -238,6 +241,7 @@ pub fn graded(verdict: &Verdict) {
         }
         span.end_with_timestamp(ended);
     }
+    work.shown().left_out = left_out;
     if left_out > 0 {
         parent.span().set_attribute(KeyValue::new("proofbox.cases.left_out", left_out));
     }

@@ -1,63 +1,63 @@
 //! The log: lines of text or of JSON on standard error.
 
-use std::io::{BufWriter, IsTerminal};
+use std::io::{BufWriter, IsTerminal, Stderr};
 use std::panic::PanicHookInfo;
 use std::sync::OnceLock;
 
-use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
+use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::ParseError;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::writer::EitherWriter;
 
 use crate::config::LogFormat;
 
 /// Lines that wait for who reads them. Beyond it lines are lost, and counted: requests do not wait for their log.
 const LINES: usize = 16 << 10;
-
 /// Lines that wait are written together.
 const BUFFER: usize = 32 << 10;
 
-/// The log, for as long as this is kept. What waits is written when it is dropped.
-pub struct Log {
-    _writer: WorkerGuard,
+/// What writes the lines, once there is a thread for it. There is one log in a process.
+static WRITER: OnceLock<NonBlocking> = OnceLock::new();
+
+/// Begins the log; once in a process. Until [`write_apart`] each line is written by who has it.
+///
+/// # Errors
+/// When the filter can't be read.
+pub fn begin(filter: &str, format: LogFormat) -> Result<(), ParseError> {
+    let lines = tracing_subscriber::fmt().with_env_filter(EnvFilter::try_new(filter)?).with_writer(Lines);
+    match format {
+        LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).init(),
+        LogFormat::Json => lines.json().flatten_event(true).with_current_span(true).with_span_list(false).init(),
+    }
+    std::panic::set_hook(Box::new(tell_of_panic));
+    Ok(())
 }
 
-/// There is one log in a process.
-static LOST: OnceLock<ErrorCounter> = OnceLock::new();
+/// From now on a thread writes the lines. What waits is written when this is dropped.
+pub fn write_apart() -> WorkerGuard {
+    let (writer, guard) = NonBlockingBuilder::default()
+        .lossy(true)
+        .buffered_lines_limit(LINES)
+        .thread_name("log")
+        // Flushed whenever no more lines wait.
+        .finish(BufWriter::with_capacity(BUFFER, std::io::stderr()));
+    let _ = WRITER.set(writer);
+    guard
+}
 
 /// Lines that were lost because nobody read them.
 pub fn lost() -> u64 {
-    LOST.get().map_or(0, |counter| counter.dropped_lines() as u64)
+    WRITER.get().map_or(0, |writer| writer.error_counter().dropped_lines() as u64)
 }
 
-/// Whether a filter can be read: told before anything is begun.
-///
-/// # Errors
-/// When it can't.
-pub fn check(filter: &str) -> Result<(), ParseError> {
-    EnvFilter::try_new(filter).map(drop)
-}
+struct Lines;
 
-impl Log {
-    /// Begins it; once in a process.
-    ///
-    /// # Errors
-    /// When the filter can't be read.
-    pub fn begin(filter: &str, format: LogFormat) -> Result<Self, ParseError> {
-        let filter = EnvFilter::try_new(filter)?;
-        let (writer, guard) = NonBlockingBuilder::default()
-            .lossy(true)
-            .buffered_lines_limit(LINES)
-            .thread_name("log")
-            // Flushed whenever no more lines wait.
-            .finish(BufWriter::with_capacity(BUFFER, std::io::stderr()));
-        let _ = LOST.set(writer.error_counter());
-        let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
-        match format {
-            LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).init(),
-            LogFormat::Json => lines.json().flatten_event(true).with_current_span(true).with_span_list(false).init(),
-        }
-        std::panic::set_hook(Box::new(tell_of_panic));
-        Ok(Self { _writer: guard })
+impl<'a> MakeWriter<'a> for Lines {
+    type Writer = EitherWriter<NonBlocking, Stderr>;
+
+    fn make_writer(&'a self) -> Self::Writer {
+        WRITER.get().map_or_else(|| EitherWriter::B(std::io::stderr()), |writer| EitherWriter::A(writer.clone()))
     }
 }
 
