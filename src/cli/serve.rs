@@ -84,9 +84,8 @@ fn ready_image(config: &Config) -> anyhow::Result<Image> {
 /// What a service goes on using, by its settings.
 fn needs(config: &Config, image: &Image) -> Needs {
     // For the workers that it starts: a cache that was moved has its compiled image where it was.
-    // Nobody is connected to but those who are told of jobs, and a collector of traces.
-    let connect = !config.callback_hosts.is_empty() || !matches!(config.traces, Traces::Off);
-    let mut needs = Needs { read: vec![image.compiled.clone()], write: Vec::new(), connect };
+    let connect = config.traces != Traces::Off || !config.callback_hosts.is_empty();
+    let mut needs = Needs { read: vec![image.compiled.clone()], connect, ..Needs::default() };
     needs.read.extend(config.policies_dir.clone());
     needs.read.extend(config.callback_secret_file.clone());
     // What can't be made is told by who uses it.
