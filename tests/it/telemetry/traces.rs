@@ -116,11 +116,14 @@ async fn what_the_policy_blocks_is_an_event_without_the_code() {
     let trace = collector.trace(TRACE).await;
     let scan = trace.one("scan");
     assert_eq!(attribute(&scan.attributes, "proofbox.decision"), "block");
-    let event = scan.events.first().expect("there is one");
-    assert_eq!(event.name, "proofbox.policy_block");
-    assert_eq!(attribute(&event.attributes, "proofbox.scanner"), "capabilities");
-    assert_eq!(attribute(&event.attributes, "proofbox.action"), "block");
-    assert!(!attribute(&event.attributes, "proofbox.rule").is_empty());
+    let findings = answer["policy"]["findings"].as_array().expect("a list").iter();
+    let blocking: Vec<&Value> = findings.filter(|finding| finding["action"] == "block").collect();
+    assert!(!blocking.is_empty() && scan.events.len() == blocking.len(), "{:?} {answer}", scan.events);
+    for (event, finding) in scan.events.iter().zip(blocking) {
+        let of = |name: &str| attribute(&event.attributes, &format!("proofbox.{name}"));
+        assert_eq!((event.name.as_str(), of("action")), ("proofbox.policy_block", "block".to_owned()));
+        assert_eq!((json!(of("scanner")), json!(of("rule"))), (finding["scanner"].clone(), finding["rule"].clone()));
+    }
     let tool = trace.one("execute_tool python");
     assert_eq!(attribute(&tool.attributes, "error.type"), "policy_blocked");
     assert!(trace.named("run").is_empty());
