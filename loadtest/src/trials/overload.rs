@@ -117,7 +117,8 @@ pub async fn run(arguments: &OverloadArguments, runtime: RuntimeOfService) -> an
     let title = format!("Overload: {times} times the capacity for {} s", duration.as_secs_f64());
     let mut report = TrialReport::new(&title, trial.url, runtime);
     report.fact("work", format!("{} requests, graded in isolation, round and round", work.len()));
-    let sent = format!("{requests_per_second:.0} a second, {:.1} times the better capacity", requests_per_second / peak);
+    let sent =
+        format!("{requests_per_second:.0} a second, {:.1} times the better capacity", requests_per_second / peak);
     report.fact("sent on schedule", sent);
     report.fact("due but never sent", overload.tally.unsent);
     report.fact("Retry-After", format!("up to {} s", overload.tally.longest_retry_after));

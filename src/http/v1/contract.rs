@@ -3,8 +3,9 @@
 
 use utoipa::Modify;
 use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
+use utoipa::openapi::schema::AnyOf;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{AnyOf, Content, ObjectBuilder, OpenApi, Ref, RefOr, Required, Response, Schema, Type};
+use utoipa::openapi::{Content, ObjectBuilder, OpenApi, Ref, RefOr, Required, Response, Schema, Type};
 
 /// Adds it to every operation.
 pub struct Common;
