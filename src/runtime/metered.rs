@@ -2,7 +2,7 @@
 //!
 //! Guests of one worker take turns of about a millisecond. Those that have run for long take turns among themselves, one
 //! at a time, and leave most of the core to others where there are such: however many of them there are, whoever comes is
-//! slowed down by a quarter. (A multilevel feedback queue of two levels: Corbató, Daggett, Daley, "An experimental
+//! slowed down by a fifth. (A multilevel feedback queue of two levels: Corbató, Daggett, Daley, "An experimental
 //! time-sharing system", 1962.)
 //!
 //! The limit counts CPU time and sleep. Time in which the guest was ready but something else had the core is not its
@@ -19,9 +19,9 @@ use tokio::time::Sleep;
 use tokio_util::sync::PollSemaphore;
 
 /// A guest that has had a core for so long is one that runs for long.
-const LONG: Duration = Duration::from_millis(25);
+const LONG: Duration = Duration::from_millis(10);
 /// While others want the core, those that run for long leave it to them for so many times as long as they had it.
-const LEFT_TO_OTHERS: u32 = 3;
+const LEFT_TO_OTHERS: u32 = 4;
 
 /// How the guests of one worker share its core.
 #[derive(Clone, Debug)]

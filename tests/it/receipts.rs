@@ -99,8 +99,9 @@ async fn the_key_is_made_once_and_kept_for_its_owner() {
 async fn without_a_key_nothing_is_run() {
     // A file is where the directory would have to be.
     let directory = tempfile::tempdir().expect("a directory");
-    std::fs::write(directory.path().join("keys"), "").expect("a file");
     let server = server(directory.path());
+    std::fs::remove_dir(directory.path().join("keys")).expect("made at the start");
+    std::fs::write(directory.path().join("keys"), "").expect("a file");
     let (status, answer) = server.post("/v1/execute", &request()).await;
     assert_eq!(status, 503, "{answer}");
     assert_shows(&answer["error"], json!({"code": "no_receipt_key", "field": "receipt"}));
