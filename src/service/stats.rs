@@ -210,7 +210,7 @@ pub struct StatsAsked {
 pub struct StatsFound {
     /// By step, then by value.
     pub groups: Vec<StatsGroup>,
-    /// Runs in it that have a label told as [`OTHER`].
+    /// Runs in it that have a label told as `(other)`.
     pub with_other_labels: u64,
 }
 

@@ -1,7 +1,7 @@
 //! What is told of a request while it is served: its name in the log, a line of access, and, where a collector is set, a
 //! trace.
 //!
-//! The floors above say what happens ([`execution`], [`scanned`], [`ran`], [`graded`]) and know nothing of spans. None of
+//! The floors above say what happens ([`Execution`], [`scanned`], [`ran`], [`graded`]) and know nothing of spans. None of
 //! it ever has code, output, messages of exceptions, or keys in it.
 
 mod execution;

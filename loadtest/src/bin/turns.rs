@@ -138,16 +138,18 @@ async fn measured(
         let mut before = turns.borrow().began;
         loop {
             let now = thread_cpu();
-            let mut turns = turns.borrow_mut();
             let turn = now - before;
-            if turn > turns.longest.0 {
-                turns.longest = (turn, before - turns.began);
-            }
-            if turn > LONG {
-                turns.long += turn;
-            }
-            if turns.ended {
-                return;
+            {
+                let mut turns = turns.borrow_mut();
+                if turn > turns.longest.0 {
+                    turns.longest = (turn, before - turns.began);
+                }
+                if turn > LONG {
+                    turns.long += turn;
+                }
+                if turns.ended {
+                    return;
+                }
             }
             before = now;
             tokio::task::yield_now().await;

@@ -121,7 +121,7 @@ fn assert_each_once(lines: &[Value], items: usize) {
     for line in lines {
         let number: usize = line["stdout"].as_str().and_then(|text| text.trim().parse().ok()).expect("its number");
         assert_eq!(line["id"], format!("item#{number}"));
-        assert_eq!(line["status"], if number % 2 == 0 { "passed" } else { "failed" }, "{line}");
+        assert_eq!(line["status"], if number.is_multiple_of(2) { "passed" } else { "failed" }, "{line}");
         *seen.entry(number).or_default() += 1;
     }
     assert!(seen.values().all(|count| *count == 1), "{seen:?}");

@@ -79,7 +79,8 @@ async fn what_is_wrong_with_a_job_is_named() {
     let client = asking(Server::shared());
     let one = |field: &str, value: Value| json!({"code": "1", field: value}).to_string();
     let long = "k".repeat(256);
-    let refused: [(&str, String, &[(&str, &str)], u16, &str); 10] = [
+    type Headers<'a> = &'a [(&'a str, &'a str)];
+    let refused: [(&str, String, Headers<'_>, u16, &str); 10] = [
         ("/v1/jobs", one("cod", json!(1)), &[], 400, "cod"),
         ("/v1/jobs", one("limits", json!({"fuel": "x"})), &[], 400, "limits.fuel"),
         ("/v1/jobs", one("policy", json!("none")), &[], 422, "policy"),

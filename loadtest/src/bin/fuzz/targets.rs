@@ -22,6 +22,9 @@ use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
+/// Gives a parser these bytes; whether it took them.
+pub type Attempt = Box<dyn FnMut(&[u8]) -> bool>;
+
 /// A parser.
 pub struct Target {
     pub name: &'static str,
@@ -36,7 +39,7 @@ pub struct Set {
     /// What mutation puts in.
     pub words: Vec<Vec<u8>>,
     /// Gives it an input; whether that was accepted.
-    pub attempt: Box<dyn FnMut(&[u8]) -> bool>,
+    pub attempt: Attempt,
 }
 
 /// All of them.
