@@ -9,7 +9,9 @@ FROM ${BUILD_IMAGE} AS build
 RUN set -e; \
     export DEBIAN_FRONTEND=noninteractive; \
     if ! command -v cargo; then \
-        echo 'deb http://deb.debian.org/debian trixie-backports main' > /etc/apt/sources.list.d/backports.list; \
+        { sed -n 's/^deb \(.*\) trixie main.*/deb \1 trixie-backports main/p' /etc/apt/sources.list; \
+          sed -n 's/^URIs: \(.*debian\)$/deb \1 trixie-backports main/p' /etc/apt/sources.list.d/debian.sources; \
+        } 2>/dev/null > /etc/apt/sources.list.d/backports.list || :; \
         apt-get update -q; \
         apt-get install -q -y --no-install-recommends -t trixie-backports cargo; \
     fi; \

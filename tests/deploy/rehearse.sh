@@ -10,7 +10,6 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 work=$(mkdir -p "$1" && realpath "$1")
 export BUILDAH_ISOLATION=chroot STORAGE_DRIVER=${STORAGE_DRIVER:-vfs}
-mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 
 say() { printf '== %s\n' "$*" >&2; }
 fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
@@ -20,7 +19,7 @@ base() {
     engine inspect --type image localhost/trixie >/dev/null 2>&1 && return
     say "a clean root of Debian trixie"
     rm -rf "$work/base"
-    debootstrap --variant=minbase trixie "$work/base" "$mirror" >"$work/debootstrap.log" || fail "debootstrap: $(tail -1 "$work/debootstrap.log")"
+    debootstrap --variant=minbase trixie "$work/base" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"} >"$work/debootstrap.log" || fail "debootstrap: $(tail -1 "$work/debootstrap.log")"
     # As the image debian:trixie-slim: no packages' archives, lists, documentation.
     rm -rf "$work"/base/var/cache/apt/*.bin "$work"/base/var/cache/apt/archives/*.deb "$work"/base/var/lib/apt/lists/*_* \
         "$work"/base/usr/share/{doc,man,info,locale}/* "$work"/base/var/log/*.log

@@ -7,10 +7,12 @@
 //! - `watch`: changes of their files;
 //! - `remembered`: those on disk, known again when the service starts anew;
 //! - `keeping`: those that wait on disk, checkpoints and forks;
+//! - `ending`: their end, and that of their time;
 //! - `error`: what a client can be told.
 
 mod call;
 mod commands;
+mod ending;
 mod error;
 mod keeping;
 mod remembered;
@@ -20,7 +22,7 @@ mod watch;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -48,12 +50,6 @@ pub use watch::Watch;
 pub const DEFAULT_TTL: Duration = Duration::from_secs(3600);
 /// The longest that it may live from any call that sets its end: 30 days.
 pub const LONGEST_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
-/// A session that could not be paused at its end lives so much longer.
-const PAUSE_AGAIN: Duration = Duration::from_secs(10);
-/// How often ends that have come are looked for.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// How often the store is looked through for what is too old or too much.
-const PRUNE_EVERY: Duration = Duration::from_secs(60);
 
 /// How many sessions, and how much of them in memory.
 #[derive(Clone, Copy, Debug)]
@@ -556,93 +552,5 @@ impl Service {
         }
         drop(place);
         Ok(session.info())
-    }
-
-    /// Ends a session, with what it runs.
-    ///
-    /// # Errors
-    /// When there is none of that name.
-    pub async fn end_session(&self, id: SessionId) -> Result<(), SessionError> {
-        let session = self.sessions.all().remove(&id).ok_or(SessionError::NotFound)?;
-        self.whole(|me| async move {
-            me.end(&session).await;
-            Ok(())
-        })
-        .await
-    }
-
-    /// Ends a session that is no longer on the list.
-    async fn end(&self, session: &Session) {
-        session.detach();
-        // What runs in it is interrupted first: who uses it holds the place.
-        let kept = match *session.place.read().await {
-            Place::Live(kept) => Some(kept),
-            _ => None,
-        };
-        if let Some(kept) = kept {
-            let _ = self.sandbox.close(kept).await;
-        }
-        let place = std::mem::replace(&mut *session.place.write().await, Place::Gone);
-        match place {
-            // It was brought back, or moved, meanwhile.
-            Place::Live(now) if Some(now) != kept => drop(self.sandbox.close(now).await),
-            Place::Stored { .. } => self.forget_stored(session).await,
-            _ => {}
-        }
-        self.note_footprint(session, None);
-        self.metrics.sessions_ended.inc();
-    }
-
-    /// Ends or pauses sessions whose time is over, for as long as the service lives.
-    pub fn look_after_sessions(self: &Arc<Self>) {
-        let service: Weak<Self> = Arc::downgrade(self);
-        tokio::spawn(async move {
-            let mut ticks = tokio::time::interval(LOOK_EVERY);
-            let mut prunes = tokio::time::interval(PRUNE_EVERY);
-            ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-            loop {
-                let Some(strong) = service.upgrade() else { return };
-                let sessions = Arc::clone(&strong.sessions);
-                drop(strong);
-                tokio::select! {
-                    _ = ticks.tick() => {
-                        let Some(service) = service.upgrade() else { return };
-                        service.end_what_is_over();
-                    }
-                    _ = prunes.tick() => {
-                        let Some(service) = service.upgrade() else { return };
-                        service.prune_store().await;
-                    }
-                    () = sessions.grew.notified() => {
-                        let Some(service) = service.upgrade() else { return };
-                        // Meanwhile others end.
-                        tokio::spawn(async move { service.make_room(false).await });
-                    }
-                }
-            }
-        });
-    }
-
-    fn end_what_is_over(self: &Arc<Self>) {
-        let now = Timestamp::now();
-        let over: Vec<Arc<Session>> =
-            self.sessions.all().values().filter(|session| session.is_over(now)).cloned().collect();
-        for session in over {
-            if session.on_expiry == OnExpiry::Pause {
-                session.times().paused = true;
-                let service = Arc::clone(self);
-                tokio::spawn(async move {
-                    if let Err(error) = service.pause(&session, true).await {
-                        tracing::warn!(session = %session.id, %error, "a session could not be paused at its end");
-                        let mut times = session.times();
-                        times.paused = false;
-                        times.expires = after(Timestamp::now(), PAUSE_AGAIN);
-                    }
-                });
-            } else if self.sessions.all().remove(&session.id).is_some() {
-                let service = Arc::clone(self);
-                tokio::spawn(async move { service.end(&session).await });
-            }
-        }
     }
 }
