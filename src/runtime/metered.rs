@@ -298,6 +298,9 @@ mod tests {
         for _ in 0..10 {
             tokio::task::yield_now().await;
         }
+        while core.0.short.load(Ordering::Relaxed) > 0 {
+            tokio::task::yield_now().await;
+        }
         let began = thread_cpu();
         let (done, _) = guest(2).await;
         assert!(done.is_some());
