@@ -275,11 +275,11 @@ mod tests {
         assert!(output.is_none() || began.elapsed() >= Duration::from_secs(2));
     }
 
-    /// A guest that has `turns` of 5 ms each.
+    /// A guest that has `turns` of 2 ms each.
     async fn turns(turns: usize) {
         for _ in 0..turns {
             let began = thread_cpu();
-            while thread_cpu() - began < 5_000_000 {
+            while thread_cpu() - began < 2_000_000 {
                 std::hint::spin_loop();
             }
             tokio::task::yield_now().await;
