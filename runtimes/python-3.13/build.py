@@ -548,12 +548,22 @@ PYTHON_ARCHIVES = (
 )
 
 
+def stored(archive, folder):
+    """A copy of a wheel that is not compressed: the Python that reads it has zlib only where the machine has its headers."""
+    copy = folder / f"{archive.name}.stored"
+    with zipfile.ZipFile(archive) as wheel, zipfile.ZipFile(copy, "w", zipfile.ZIP_STORED) as out:
+        for name in sorted(wheel.namelist()):
+            out.writestr(name, wheel.read(name))
+    return copy
+
+
 def freeze_library(build, folder):
+    folder.mkdir(parents=True, exist_ok=True)
     build.run(
         "compiling the standard library",
         [build.work / "native/python", "-I", HERE / "freeze.py", "--library", build.work / "trees/python/Lib",
-         "--guest", HERE / "guest", "--time-zones", build.archive("tzdata"),
-         *(word for name in PACKAGES for word in ("--package", build.archive(name))), "--out", folder],
+         "--guest", HERE / "guest", "--time-zones", stored(build.archive("tzdata"), folder),
+         *(word for name in PACKAGES for word in ("--package", stored(build.archive(name), folder))), "--out", folder],
     )
     build.run(
         "embedding the standard library",
