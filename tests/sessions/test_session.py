@@ -197,6 +197,8 @@ class Interrupts(unittest.TestCase):
                 self.assertTrue(run.code == -1 or run.code == bool(run.of("raised")), run.events)
                 interrupted += bool(run.of("raised")) and run.raised[1] == "KeyboardInterrupt"
             self.assertGreater(interrupted, 100)
+            # What a task was interrupted with is told when the task goes.
+            run("import gc\ndel t\ngc.collect();")
             self.assertEqual(run("os.environ.get('LENT')").text, None)
             self.assertEqual(run("await asyncio.sleep(0, 'well')").text, "'well'")
             self.assertEqual(run("print('seen'); display(1); 2").events[0], ["stdout", "seen\n"])
