@@ -3,6 +3,8 @@
 
     python3 build.py --out REACTOR.wasm --work DIR [--sources DIR] [--jobs N]
 
+writes packages.bin beside REACTOR.wasm, with the packages that are imported from files.
+
 Standard output speaks to the program that started this: `@step 3/8 95 Building Python` before each step (95 seconds
 expected, 0 when it is already done), and `@error SENTENCE` with exit code 1 when the build cannot go on. All else goes
 to DIR/build.log. A step that was interrupted starts afresh at the next call; finished ones are kept until something
@@ -30,162 +32,13 @@ import time
 import traceback
 import zipfile
 
+import numpy_steps
+import package_steps
+from sources import BuildError, Source, fetch_sources, sha256_of_file
+
 HERE = pathlib.Path(__file__).resolve().parent
 # The estimates of `@step` were taken with this many jobs.
 ESTIMATE_JOBS = 2
-
-
-class BuildError(Exception):
-    """One sentence: what went wrong and what to do about it."""
-
-
-# ---------------------------------------------------------------- sources
-
-
-class Source:
-    """An archive that runtime.toml pins."""
-
-    def __init__(self, entry):
-        self.name = entry["name"]
-        self.version = entry["version"]
-        self.origin = entry["from"]
-        self.package = entry.get("package", self.name)
-        self.package_version = entry.get("package_version", self.version)
-        self.suite = entry.get("suite")
-        self.machine = entry.get("machine")
-        self.archive = entry["archive"]
-        self.sha256 = entry["sha256"]
-
-    def check(self, path):
-        found = sha256_of_file(path)
-        if found != self.sha256:
-            raise BuildError(
-                f"{path} is not the archive this runtime is built from: its SHA-256 is {found} and runtime.toml "
-                f"says {self.sha256}; delete it, or replace it by the right one"
-            )
-
-
-def sha256_of_file(path):
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def fetch_sources(build):
-    """Puts every archive into work/sources, its hash checked: from --sources, or else with the package clients."""
-    for source in build.missing_sources():
-        fetch = {"pypi": fetch_from_pypi, "debian": fetch_from_debian, "crate": fetch_crate}[source.origin]
-        with build.scratch() as scratch:
-            found = build.given(source) or fetch(build, source, scratch)
-            if found is None or not found.is_file():
-                raise BuildError(
-                    f"{source.archive} is not what the package client fetched for {source.package}; its index may "
-                    f"have moved on, so put that archive into a directory and name it with --sources"
-                )
-            source.check(found)
-            kept = build.archive(source.name)
-            kept.parent.mkdir(exist_ok=True)
-            partial = kept.with_name(kept.name + ".partial")
-            shutil.copyfile(found, partial)
-            os.replace(partial, kept)
-
-
-def fetch_from_pypi(build, source, scratch):
-    build.run(
-        f"downloading {source.name}",
-        [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--dest", scratch,
-         f"{source.package}=={source.version}"],
-        environment=os.environ,
-    )
-    return scratch / source.archive
-
-
-def fetch_crate(build, source, scratch):
-    (scratch / "src").mkdir()
-    (scratch / "src/lib.rs").touch()
-    (scratch / "Cargo.toml").write_text(
-        '[package]\nname = "fetch"\nversion = "0.0.0"\nedition = "2021"\n[workspace]\n[dependencies]\n'
-        f'{source.package} = {{ version = "={source.package_version}", default-features = false }}\n'
-    )
-    build.run(f"downloading {source.package}", ["cargo", "fetch"], cwd=scratch, environment=os.environ)
-    cargo_home = pathlib.Path(os.environ.get("CARGO_HOME") or pathlib.Path.home() / ".cargo")
-    return next(cargo_home.glob(f"registry/cache/*/{source.archive}"), None)
-
-
-def fetch_from_debian(build, source, scratch):
-    """`apt-get source` with lists and caches of our own, so that neither root nor the machine's apt state is needed."""
-    private = build.work / "apt" / source.suite
-    for folder in ("lists/partial", "cache/archives/partial"):
-        (private / folder).mkdir(parents=True, exist_ok=True)
-    (private / "status").touch()
-    (private / "debian.sources").write_text(
-        f"Types: deb-src\nSuites: {source.suite}\nComponents: main\n{debian_mirror()}"
-    )
-    options = {
-        "Dir::Etc::sourcelist": private / "debian.sources",
-        "Dir::Etc::sourceparts": "-",
-        "Dir::State::lists": private / "lists",
-        "Dir::State::status": private / "status",
-        "Dir::Cache": private / "cache",
-        "Dir::Cache::pkgcache": "",
-        "Dir::Cache::srcpkgcache": "",
-        # Root's apt hands the download to a user who may not enter our directory.
-        "APT::Sandbox::User": "root",
-        # Without it a failed download is only a warning.
-        "APT::Update::Error-Mode": "any",
-        "APT::Update::Post-Invoke": "",
-        "APT::Update::Post-Invoke-Success": "",
-        "DPkg::Post-Invoke": "",
-    }
-    apt = ["apt-get", "-q", *(f"-o{name}={value}" for name, value in options.items())]
-    if source.suite not in build.updated_suites:
-        build.run("reading Debian's package lists", [*apt, "update"], environment=os.environ)
-        build.updated_suites.add(source.suite)
-    build.run(
-        f"downloading {source.package}",
-        [*apt, "source", "--download-only", source.package],
-        cwd=scratch,
-        environment=os.environ,
-    )
-    return scratch / source.archive
-
-
-def debian_mirror():
-    """The machine's own Debian mirror, as lines of a deb822 entry."""
-    query = ["apt-config", "shell", "LIST", "Dir::Etc::sourcelist/f", "PARTS", "Dir::Etc::sourceparts/d"]
-    answer = dict(word.split("=", 1) for word in shlex.split(subprocess.check_output(query, text=True)))
-    parts = pathlib.Path(answer.get("PARTS", "/nonexistent"))
-    one_line = [pathlib.Path(answer.get("LIST", "/nonexistent")), *sorted(parts.glob("*.list"))]
-    entries = [
-        entry
-        for files, read in ((sorted(parts.glob("*.sources")), deb822_entries), (one_line, one_line_entries))
-        for file in files
-        if file.is_file()
-        for entry in read(file.read_text(errors="replace"))
-    ]
-    for entry in entries:
-        suites, components = entry.get("suites", "").split(), entry.get("components", "").split()
-        is_archive = any("-" not in suite for suite in suites) and "main" in components
-        if is_archive and "debian" in entry.get("uris", "") and entry.get("enabled", "yes") != "no":
-            wanted = {"uris": "URIs", "signed-by": "Signed-By", "trusted": "Trusted"}
-            return "".join(f"{wanted[key]}: {entry[key]}\n" for key in wanted if key in entry)
-    raise BuildError(
-        "this machine's apt sources name no Debian mirror; put the .orig.tar archives that runtime.toml lists into "
-        "a directory and name it with --sources"
-    )
-
-
-def deb822_entries(text):
-    """Paragraphs of `Field: value`, continued on indented lines."""
-    for paragraph in re.split(r"\n\s*\n", re.sub(r"(?m)^#.*\n?", "", text)):
-        fields = re.findall(r"(?m)^([\w-]+):[ \t]*(.*(?:\n[ \t]+.*)*)", paragraph)
-        yield {name.lower(): value.rstrip() for name, value in fields}
-
-
-def one_line_entries(text):
-    """`deb [signed-by=... other=...] uri suite component...`"""
-    for options, uri, suite, components in re.findall(r"(?m)^\s*deb\s+(?:\[(.*?)\]\s+)?(\S+)\s+(\S+)([^#\n]*)", text):
-        fields = dict(option.split("=", 1) for option in options.split() if "=" in option)
-        yield {**fields, "uris": uri, "suites": suite, "components": components}
 
 
 # ---------------------------------------------------------------- the build
@@ -196,6 +49,7 @@ class Build:
 
     def __init__(self, arguments, settings):
         self.settings = settings
+        self.recipe = HERE
         self.out = arguments.out.resolve()
         self.work = arguments.work.resolve()
         self.given_sources = arguments.sources and arguments.sources.resolve()
@@ -204,6 +58,7 @@ class Build:
         self.log = open(self.work / "build.log", "a", buffering=1)
         machine = {"arm64": "aarch64", "AMD64": "x86_64"}.get(platform.machine(), platform.machine())
         sources = [Source(entry) for entry in settings["source"]]
+        sources += [source for source, _ in package_steps.listed(HERE)]
         self.sources = {source.name: source for source in sources if source.machine in (None, machine)}
         if "ziglang" not in self.sources:
             raise BuildError(f"runtime.toml names no compiler for {machine} machines; build on x86_64 or aarch64")
@@ -264,6 +119,16 @@ class Build:
             raise
         if code != 0:
             raise BuildError(f"{purpose} failed ({command[0]} ended with {code}); the end of {self.log.name} says why")
+
+    def output(self, purpose, command):
+        """What a program of which nothing else is wanted prints."""
+        try:
+            return subprocess.check_output(
+                [str(word) for word in command], cwd=self.work, env=self.compiler_environment(), stdin=subprocess.DEVNULL,
+                stderr=self.log, text=True,
+            )
+        except subprocess.CalledProcessError as error:
+            raise BuildError(f"{purpose} failed ({command[0]} ended with {error.returncode})") from error
 
     def compiler_environment(self):
         """Nothing of the caller's that could change the result."""
@@ -563,7 +428,8 @@ def freeze_library(build, folder):
         "compiling the standard library",
         [build.work / "native/python", "-I", HERE / "freeze.py", "--library", build.work / "trees/python/Lib",
          "--guest", HERE / "guest", "--time-zones", stored(build.archive("tzdata"), folder),
-         *(word for name in PACKAGES for word in ("--package", stored(build.archive(name), folder))), "--out", folder],
+         *(word for name in PACKAGES for word in ("--package", stored(build.archive(name), folder))),
+         "--tree", build.work / "numpy/python", "--out", folder],
     )
     build.run(
         "embedding the standard library",
@@ -589,12 +455,21 @@ def link_reactor(build, folder):
         sorted(guest.glob("*.c")),
         folder,
         [*build.compile_flags, *python_includes(build),
-         f"-I{build.work / 'trees/python/Include/internal'}", f"-I{build.work / 'libraries/include'}", f"-I{guest}"],
+         f"-I{build.work / 'trees/python/Include/internal'}", f"-I{build.work / 'libraries/include'}", f"-I{guest}",
+         f"-I{HERE / 'numpy/include'}"],
+    )
+    numpy = HERE / "numpy"
+    objects += build.compile_all(
+        "compiling what numpy lacks",
+        sorted(numpy.glob("*.c")),
+        folder / "numpy",
+        [*build.compile_flags, *numpy_steps.FLAGS, f"-I{numpy / 'include'}", *python_includes(build), *numpy_steps.includes(build)],
     )
     libraries = build.work / "libraries"
     build.run(
         "linking the reactor",
-        [build.tool("cc"), *build.compile_flags, "-mexec-model=reactor", "-o", folder / "reactor.wasm", *objects,
+        [build.tool("c++"), *build.compile_flags, "-mexec-model=reactor", "-o", folder / "reactor.wasm", *objects,
+         *numpy_steps.objects(build),
          build.work / "frozen/frozen.o", *(build.work / "python" / name for name in PYTHON_ARCHIVES),
          *(libraries / f"lib{name}.a" for name in ("z", "bz2", "lzma", "sqlite3")),
          "-lwasi-emulated-signal", "-lwasi-emulated-getpid", "-lwasi-emulated-process-clocks", "-lm",
@@ -664,13 +539,29 @@ STEPS = [
         files=["profile/*.xz"],
     ),
     Step(
+        "numpy", numpy_steps.unpack_numpy, 25, "Configuring numpy",
+        needs=["toolchain", "native", "python"], files=["numpy/patches.py", "numpy/include/*.h"],
+        inputs=lambda build: [
+            build.compile_flags, numpy_steps.settings(), *(build.sources[name].sha256 for name in ("numpy", "cython", "ninja"))
+        ],
+    ),
+    Step(
+        "numpy_compiled", numpy_steps.compile_numpy, 240, "Compiling numpy", folder="numpy", needs=["numpy"],
+        inputs=lambda build: [numpy_steps.LEFT_OUT.pattern],
+    ),
+    Step(
         "frozen", freeze_library, 3, "Compiling the standard library",
-        needs=["native", "python"], files=["freeze.py", "guest/**/*.py"],
+        needs=["native", "python", "numpy_compiled"], files=["freeze.py", "guest/**/*.py"],
         inputs=lambda build: [build.sources[name].sha256 for name in ("tzdata", *PACKAGES)],
     ),
     Step(
+        "packages", package_steps.make_packages, 25, "Compiling the packages",
+        needs=["native"], files=["package_steps.py", "compile_packages.py", "packages.toml"],
+        inputs=lambda build: [build.sources[name].version for name in package_steps.FROZEN],
+    ),
+    Step(
         "reactor", link_reactor, 20, "Linking the guest",
-        needs=["compiled", "frozen", "libraries"], files=["guest/**/*.[ch]"],
+        needs=["compiled", "frozen", "libraries", "numpy_compiled"], files=["guest/**/*.[ch]", "numpy/**/*.[ch]"],
         inputs=lambda build: [build.compile_flags, build.settings["limits"]],
     ),
 ]
@@ -701,9 +592,10 @@ def build_all(build):
         build.log.write(f"\n{step.text}: {time.monotonic() - started:.0f} s\n")
         stamp.write_text(key)
     build.out.parent.mkdir(parents=True, exist_ok=True)
-    partial = build.out.with_name(build.out.name + ".partial")
-    shutil.copyfile(build.work / "reactor/reactor.wasm", partial)
-    os.replace(partial, build.out)
+    for made, path in (("reactor/reactor.wasm", build.out), ("packages/packages.bin", build.out.with_name("packages.bin"))):
+        partial = path.with_name(path.name + ".partial")
+        shutil.copyfile(build.work / made, partial)
+        os.replace(partial, path)
 
 
 # ---------------------------------------------------------------- the command
@@ -717,7 +609,7 @@ def check_prerequisites(missing_origins):
             missing.append(f"{program} (package {package})")
     if importlib.util.find_spec("_lzma") is None:
         missing.append("xz support in this Python (its lzma module; a distribution's own python3 has it)")
-    if "pypi" in missing_origins and importlib.util.find_spec("pip") is None:
+    if missing_origins & {"pypi", "pypi-source"} and importlib.util.find_spec("pip") is None:
         missing.append("pip (package python3-pip)")
     if "debian" in missing_origins and not shutil.which("apt-get"):
         missing.append("apt-get (a Debian machine, or the archives by --sources)")

@@ -1,7 +1,7 @@
 """Compiles the standard library and the guest's own modules into one blob with a table of frozen modules.
 
 Run by build.py with the Python it has just built, so that the byte code fits the interpreter:
-    python freeze.py --library Lib --guest guest --time-zones TZDATA.whl --package PACKAGE.whl ... --out DIR
+    python freeze.py --library Lib --guest guest --time-zones TZDATA.whl --package PACKAGE.whl ... --tree DIR ... --out DIR
 writes DIR/frozen.bin and DIR/frozen.c, which defines `guest_frozen`. With it the guest imports without any file.
 """
 
@@ -55,6 +55,19 @@ def wheel_modules(wheel):
                 yield as_module(pathlib.PurePosixPath(name), archive.read(name))
 
 
+def tree_modules(root):
+    """The modules of packages in a directory."""
+    for file in sorted(root.rglob("*.py")):
+        path = file.relative_to(root)
+        if not UNWANTED & set(path.parts) or path.as_posix() in WANTED_TESTS:
+            yield as_module(path, file.read_bytes())
+
+
+# numpy: what needs a compiler, and its tests but for what numpy.testing imports.
+UNWANTED = {"f2py", "_pyinstaller", "distutils", "tests", "conftest.py", "code_generators"}
+WANTED_TESTS = {"numpy/_core/tests/__init__.py", "numpy/_core/tests/_natype.py"}
+
+
 def guest_modules(root):
     """The guest's own modules, and its stand-ins for modules that cannot exist here, which may replace library ones."""
     for file in sorted(root.glob("*.py")):
@@ -75,12 +88,14 @@ def main():
     parser = argparse.ArgumentParser()
     for option in ("--library", "--guest", "--time-zones", "--out"):
         parser.add_argument(option, type=pathlib.Path, required=True)
-    parser.add_argument("--package", type=pathlib.Path, action="append", default=[])
+    for option in ("--package", "--tree"):
+        parser.add_argument(option, type=pathlib.Path, action="append", default=[])
     arguments = parser.parse_args()
 
     modules = {}
     packages = (module for wheel in arguments.package for module in wheel_modules(wheel))
-    found = itertools.chain(standard_library(arguments.library), packages, guest_modules(arguments.guest))
+    trees = (module for tree in arguments.tree for module in tree_modules(tree))
+    found = itertools.chain(standard_library(arguments.library), packages, trees, guest_modules(arguments.guest))
     for name, is_package, source, shown_as in found:
         assert re.fullmatch(r"[\w.-]+", name), f"{name} is not a module's name"
         modules[name] = is_package, compile(source, shown_as, "exec", dont_inherit=True, optimize=0)

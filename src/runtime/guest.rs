@@ -1,5 +1,6 @@
 //! One program in one fresh interpreter.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -18,6 +19,7 @@ use super::files::{
 use super::image::Image;
 use super::limiter::MemoryLimiter;
 use super::metered::{Core, Stopwatch, Times, metered};
+use super::packages;
 use super::preview1;
 use super::refusals;
 use super::report::Reporter;
@@ -65,6 +67,8 @@ pub struct Interpreters {
     engine: Engine,
     pre: InstancePre<State>,
     initial_memory_bytes: u64,
+    /// What their files start from: the image's packages.
+    pub(super) base: Base,
     live: Arc<AtomicUsize>,
     /// Places for interpreters that are kept: all others are for runs, which must never find them taken.
     kept: Arc<Semaphore>,
@@ -110,10 +114,12 @@ impl Interpreters {
         let pre = linker(&engine)?.instantiate_pre(&module)?;
         let memory = module.get_export("memory").and_then(|export| export.memory().map(wasmtime::MemoryType::minimum));
         let initial_memory_bytes = memory.unwrap_or(0) * 65_536;
+        let base = packages::base(image.packages_file.as_deref())?;
         Ok(Self {
             engine,
             pre,
             initial_memory_bytes,
+            base,
             live: Arc::default(),
             kept,
             core: Core::default(),
@@ -165,7 +171,7 @@ impl Interpreters {
     /// # Errors
     /// When there is no interpreter to be had, or a file of the program does not fit the sandbox.
     pub async fn run(&self, program: Program, limits: &Limits) -> Result<Outcome, RunError> {
-        let tree = tree(&program, limits)?;
+        let tree = tree(&self.base, &program, limits)?;
         let mut outcome = if program.isolated && program.tests.is_some() {
             super::graded::run(self, &program, limits, &tree).await?
         } else {
@@ -348,14 +354,14 @@ fn outcome(end: End, state: State, times: Times, fuel: u64, start: Duration) -> 
 /// # Errors
 /// The first that can't, with the field that it is in.
 pub fn check_files(program: &Program, limits: &Limits) -> Result<(), (&'static str, FilesError)> {
-    let tree = tree(program, limits).map_err(|error| ("files", error))?;
+    let tree = tree(&Base::bare(), program, limits).map_err(|error| ("files", error))?;
     let found = lock(&tree).glob(&program.fetch_files, limits.files_bytes);
     found.map(drop).map_err(|error| ("fetch_files", error))
 }
 
-fn tree(program: &Program, limits: &Limits) -> Result<SharedTree, FilesError> {
+fn tree(base: &Base, program: &Program, limits: &Limits) -> Result<SharedTree, FilesError> {
     let now = program.deterministic.map_or_else(now, |wanted| wanted.start_time_nanoseconds);
-    let mut tree = Base::bare().tree(quota(limits), now);
+    let mut tree = base.tree(quota(limits), now);
     for file in &program.files {
         tree.write_file(&file.path, &file.content, now)?;
     }
@@ -537,8 +543,8 @@ pub(super) fn snapshot(reactor: &[u8]) -> wasmtime::Result<Vec<u8>> {
     block_on(super::snapshot::take(&engine, &linker, state, reactor))
 }
 
-/// Names of the standard library's modules that this image can import.
-pub(super) fn importable_modules(interpreters: &Interpreters) -> Result<Vec<String>, String> {
+/// Names of the standard library's modules that this image can import, and the packages in it with their versions.
+pub(super) fn importable(interpreters: &Interpreters) -> Result<(Vec<String>, BTreeMap<String, String>), String> {
     const CODE: &str = "\
 import sys
 def present(name):
@@ -547,17 +553,32 @@ def present(name):
         return True
     except Exception:
         return False
-sorted(name for name in sys.stdlib_module_names if not name.startswith('_') and present(name))
+try:
+    from _proofbox_packages import installed
+except ImportError:
+    installed = dict
+modules = sorted(name for name in sys.stdlib_module_names if not name.startswith('_') and present(name))
+modules, [f'{name} {version}' for name, version in installed().items()]
 ";
     let program = Program { code: CODE.to_owned(), result: Some(ResultWanted::LastExpression), ..Program::default() };
     let outcome = block_on(interpreters.run(program, &generous())).map_err(|error| error.to_string())?;
-    match outcome.report.result {
-        Some(Value::List(names)) => Ok(names
-            .into_iter()
-            .filter_map(|name| if let Value::Str(name) = name { Some(name) } else { None })
-            .collect()),
-        _ => Err(format!("it ended with {:?}: {}", outcome.end, outcome.stderr.text())),
-    }
+    let texts = |value: &Value| match value {
+        Value::List(texts) => Some(
+            texts
+                .iter()
+                .filter_map(|text| if let Value::Str(text) = text { Some(text.clone()) } else { None })
+                .collect(),
+        ),
+        _ => None,
+    };
+    let found: Option<(Vec<String>, Vec<String>)> = match &outcome.report.result {
+        Some(Value::Tuple(parts)) if parts.len() == 2 => texts(&parts[0]).zip(texts(&parts[1])),
+        _ => None,
+    };
+    let (modules, packages) =
+        found.ok_or_else(|| format!("it ended with {:?}: {}", outcome.end, outcome.stderr.text()))?;
+    let versions = packages.iter().filter_map(|package| package.split_once(' '));
+    Ok((modules, versions.map(|(name, version)| (name.to_owned(), version.to_owned())).collect()))
 }
 
 /// Limits for code of our own.

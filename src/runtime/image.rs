@@ -64,6 +64,12 @@ pub struct Image {
     pub modules: Vec<String>,
     /// The compiled module.
     pub compiled: PathBuf,
+    /// Those of the packages that are imported from files.
+    #[serde(default)]
+    pub packages_file: Option<PathBuf>,
+    /// SHA-256 of that file.
+    #[serde(default)]
+    packages_file_hash: Option<String>,
     /// SHA-256 of the compiled module's file.
     compiled_hash: String,
     /// wasmtime, its settings and the CPU features it was compiled for.
@@ -118,9 +124,14 @@ impl Image {
     fn found(source: &ImageSource) -> Option<Self> {
         let text = fs::read(directory(source).ok()?.join("manifest.json")).ok()?;
         let image: Self = serde_json::from_slice(&text).ok()?;
-        let fits =
-            image.compiled_for == compatibility().ok()? && hash_file(&image.compiled).ok()? == image.compiled_hash;
-        fits.then_some(image)
+        let whole = |path: &PathBuf, hash: &str| hash_file(path).is_ok_and(|found| found == hash);
+        let packages_whole = match (&image.packages_file, &image.packages_file_hash) {
+            (Some(path), Some(hash)) => whole(path, hash),
+            (None, None) => true,
+            _ => false,
+        };
+        let fits = image.compiled_for == compatibility().ok()? && whole(&image.compiled, &image.compiled_hash);
+        (fits && packages_whole).then_some(image)
     }
 
     /// The cached image, or a new one; says on standard error what takes long.
@@ -168,7 +179,7 @@ impl Image {
             return Ok(image);
         }
         let module = match &source.prebuilt {
-            Some(path) => fs::read(path).map_err(io("reading the image", path))?,
+            Some(path) => given(path)?,
             None => initialised(source, &directory)?,
         };
         let compiled = compile(&directory, &module);
@@ -212,12 +223,48 @@ fn initialised(source: &ImageSource, directory: &Path) -> Result<Vec<u8>, ImageE
     let work = source.cache.join("build");
     let reactor = work.join("reactor.wasm");
     recipe::build(&reactor, &work, source.sources.as_deref())?;
+    let packages = work.join(PACKAGES_OF_RECIPE);
+    let packages = fs::read(&packages).map_err(io("reading", &packages))?;
     let reactor = fs::read(&reactor).map_err(io("reading", &reactor))?;
     eprintln!("Initialising the interpreter and taking its snapshot.");
-    let mut module = guest::snapshot(&reactor).map_err(by_engine("making the snapshot"))?;
-    add_section(&mut module, "proofbox", recipe::python_version().as_bytes());
+    let mut module = snapshot(&reactor)?;
+    add_section(&mut module, PACKAGES_SECTION, &packages);
     write_whole(&path, &module)?;
     Ok(module)
+}
+
+/// What the recipe leaves beside the reactor.
+const PACKAGES_OF_RECIPE: &str = "packages.bin";
+
+/// The section of the image that has its packages (`packages.rs`), so that one file is all of it.
+const PACKAGES_SECTION: &str = "proofbox.packages";
+
+/// The image in that file; or that of the reactor in it, with the packages that lie beside it.
+fn given(path: &Path) -> Result<Vec<u8>, ImageError> {
+    let module = fs::read(path).map_err(io("reading the image", path))?;
+    if !exports(&module, "wizer-initialize") {
+        return Ok(module);
+    }
+    let mut module = snapshot(&module)?;
+    if let Ok(packages) = fs::read(path.with_file_name(PACKAGES_OF_RECIPE)) {
+        add_section(&mut module, PACKAGES_SECTION, &packages);
+    }
+    Ok(module)
+}
+
+fn snapshot(reactor: &[u8]) -> Result<Vec<u8>, ImageError> {
+    let mut module = guest::snapshot(reactor).map_err(by_engine("making the snapshot"))?;
+    add_section(&mut module, "proofbox", recipe::python_version().as_bytes());
+    Ok(module)
+}
+
+fn exports(module: &[u8], name: &str) -> bool {
+    wasmparser::Parser::new(0).parse_all(module).filter_map(Result::ok).any(|payload| match payload {
+        wasmparser::Payload::ExportSection(exports) => {
+            exports.into_iter().filter_map(Result::ok).any(|export| export.name == name)
+        }
+        _ => false,
+    })
 }
 
 /// Compiles `image.wasm` for this machine, asks it what it has, and writes the manifest.
@@ -229,16 +276,22 @@ fn compile(directory: &Path, module: &[u8]) -> Result<Image, ImageError> {
     let path = directory.join(format!("{}.cwasm", &compiled_for[..16]));
     write_whole(&path, &compiled)?;
     let image_hash = format!("sha256:{}", recipe::hex(&Sha256::digest(module)));
-    let python = section(module, "proofbox").unwrap_or_else(recipe::python_version);
-    let packages = BTreeMap::new();
-    let packages_hash = format!("sha256:{}", recipe::hex(&Sha256::digest(format!("{packages:?}"))));
+    let python = section(module, "proofbox").and_then(|version| String::from_utf8(version.to_vec()).ok());
+    let python = python.unwrap_or_else(recipe::python_version);
+    let packages = section(module, PACKAGES_SECTION);
+    let packages_file = packages.map(|_| directory.join("packages.bin"));
+    if let (Some(content), Some(path)) = (packages, &packages_file) {
+        write_whole(path, content)?;
+    }
     let mut image = Image {
         image_hash,
         python,
-        packages_hash,
-        packages,
+        packages_hash: String::new(),
+        packages: BTreeMap::new(),
         modules: Vec::new(),
         compiled: path,
+        packages_file,
+        packages_file_hash: packages.map(|content| recipe::hex(&Sha256::digest(content))),
         compiled_hash: recipe::hex(&Sha256::digest(&compiled)),
         compiled_for,
         image_bytes: module.len() as u64,
@@ -246,8 +299,10 @@ fn compile(directory: &Path, module: &[u8]) -> Result<Image, ImageError> {
     };
     let interpreters = Interpreters::for_building(&image).map_err(by_engine("loading the image"))?;
     image.initial_memory_bytes = interpreters.initial_memory_bytes();
-    image.modules = guest::importable_modules(&interpreters)
+    let (modules, packages) = guest::importable(&interpreters)
         .map_err(|reason| ImageError::Engine { what: "trying the new image", reason })?;
+    image.packages_hash = format!("sha256:{}", recipe::hex(&Sha256::digest(format!("{packages:?}"))));
+    (image.modules, image.packages) = (modules, packages);
     let manifest = serde_json::to_vec_pretty(&image).expect("an image is plain data");
     write_whole(&directory.join("manifest.json"), &manifest)?;
     Ok(image)
@@ -287,20 +342,46 @@ fn write_whole(path: &Path, content: &[u8]) -> Result<(), ImageError> {
 
 /// Appends a custom section: <https://webassembly.github.io/spec/core/binary/modules.html#custom-section>.
 fn add_section(module: &mut Vec<u8>, name: &str, content: &[u8]) {
-    let length = u8::try_from(1 + name.len() + content.len())
-        .ok()
-        .filter(|length| *length < 128)
-        .expect("a name and a version are short");
-    module.extend_from_slice(&[0, length, name.len() as u8]);
-    module.extend_from_slice(name.as_bytes());
+    let mut named = leb128(name.len());
+    named.extend_from_slice(name.as_bytes());
+    module.push(0);
+    module.extend_from_slice(&leb128(named.len() + content.len()));
+    module.extend_from_slice(&named);
     module.extend_from_slice(content);
 }
 
-fn section(module: &[u8], name: &str) -> Option<String> {
+/// <https://webassembly.github.io/spec/core/binary/values.html#integers>
+fn leb128(mut number: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while number >= 0x80 {
+        bytes.push((number & 0x7F) as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+    bytes
+}
+
+fn section<'a>(module: &'a [u8], name: &str) -> Option<&'a [u8]> {
     wasmparser::Parser::new(0).parse_all(module).filter_map(Result::ok).find_map(|payload| match payload {
-        wasmparser::Payload::CustomSection(section) if section.name() == name => {
-            String::from_utf8(section.data().to_vec()).ok()
-        }
+        wasmparser::Payload::CustomSection(section) if section.name() == name => Some(section.data()),
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_of_any_length_are_found_again() {
+        for length in [0, 1, 127, 128, 300, 20_000, 3_000_000] {
+            let mut module = b"\0asm\x01\0\0\0".to_vec();
+            let content = vec![7; length];
+            add_section(&mut module, "first", b"1");
+            add_section(&mut module, PACKAGES_SECTION, &content);
+            assert_eq!(section(&module, PACKAGES_SECTION), Some(&content[..]), "{length} bytes");
+            assert_eq!(section(&module, "first"), Some(&b"1"[..]));
+            assert_eq!(section(&module, "other"), None);
+        }
+    }
 }

@@ -17,6 +17,7 @@ pub mod hostile;
 pub mod image;
 mod limiter;
 mod metered;
+mod packages;
 mod preview1;
 mod recipe;
 mod refusals;

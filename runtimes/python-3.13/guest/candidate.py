@@ -82,6 +82,7 @@ OPERATIONS = {
     "run": _run,
     "ignore": lambda arguments: None,
     "seed": lambda a, version: random.seed(a, version),
+    "seed_numpy": lambda seed: sys.modules["numpy.random"].seed(seed),
     "signature": lambda number: proxies.signature_of(proxies.state.objects[number]),
     "module_names": lambda number: [name for name in vars(proxies.state.objects[number]) if type(name) is str],
 }

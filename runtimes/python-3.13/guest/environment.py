@@ -20,7 +20,7 @@ from _proofbox_unsupported import UNSUPPORTED, refusal, text
 __all__ = ["PRELOAD", "prepare", "start"]
 
 # Imported into the image, where an import costs nothing. All of the public library but what nobody runs here:
-# interpreters within the interpreter, installers, modules for other systems.
+# interpreters within the interpreter, installers, modules for other systems. And numpy.
 PRELOAD = """
     __future__ abc argparse array ast asyncio atexit base64 bdb binascii bisect builtins bz2 cProfile calendar cmath cmd
     code codecs codeop collections collections.abc colorsys concurrent.futures concurrent.futures.process
@@ -41,6 +41,7 @@ PRELOAD = """
     weakref webbrowser wsgiref.simple_server wsgiref.util xml.dom.minidom xml.etree.ElementTree xml.parsers.expat xml.sax
     xml.sax.handler xml.sax.saxutils xmlrpc.client zipfile zipimport zlib zoneinfo
     _strptime
+    numpy numpy.fft numpy.lib.stride_tricks numpy.linalg numpy.ma numpy.polynomial numpy.random numpy.testing
 """.split()
 ENCODINGS = """
     ascii base64 big5 charmap cp1250 cp1251 cp1252 cp437 gb18030 gbk hex idna iso8859-15 iso8859-2 latin-1 mac-roman
@@ -454,11 +455,25 @@ def leave_nothing_random():
 
     generator = random._inst
     randomness.seed_on_first_use(generator, [random], generator.seed)
+    _reseed_numpy()
     tempfile._name_sequence = None
     uuid._node = uuid._last_timestamp = None
     current = process.current_process()
     current._config = _FreshKey(current._config)
     del current._config["authkey"]
+
+
+def _reseed_numpy():
+    """The generator behind `numpy.random`'s functions; generators that a program makes seed themselves."""
+    import numpy.random
+
+    generator = numpy.random.mtrand._rand
+    others = ("get_bit_generator", "ranf", "sample", "seed", "set_bit_generator")
+
+    def reseed(seed):
+        generator.seed(None if seed is None else seed % 2**32)
+
+    randomness.seed_on_first_use(generator, [numpy.random.mtrand, numpy.random], reseed, others)
 
 
 class _FreshKey(dict):

@@ -369,6 +369,7 @@ def prepare():
     mock._patch.__enter__, mock._patch_dict.__enter__ = __enter__, enter_patch_dict
     MonkeyPatch.setattr, MonkeyPatch.setenv, MonkeyPatch.chdir = patched_setattr, patched_setenv, patched_chdir
     randomness.after_first_use(random, _seed_both)
+    randomness.after_first_use(sys.modules["numpy.random"], _seed_both_numpy)
 
 
 def _seed_both():
@@ -383,6 +384,21 @@ def _seed_both():
             state.ask("seed", a, version)
 
     random.seed = seed
+
+
+def _seed_both_numpy():
+    """`numpy.random.seed` likewise."""
+    state, module = proxies.state, sys.modules["numpy.random"]
+    seed_here = module.seed
+    if not state or not state.grader:
+        return
+
+    def seed(seed=None):
+        seed_here(seed)
+        if not state.candidate.lost and seed is not None:
+            state.ask("seed_numpy", seed)
+
+    module.seed = seed
 
 
 def note_inexpressible(what):

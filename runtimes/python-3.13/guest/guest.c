@@ -3,6 +3,7 @@
 #define PY_SSIZE_T_CLEAN
 #include "codec.h"
 #include "heap.h"
+#include <modules.h>
 #include "pending.h"
 #include "sqlite_randomness.h"
 #include <stdio.h>
@@ -33,7 +34,7 @@ static void initialise_python(void) {
     pre.utf8_mode = 1;
     check(Py_PreInitialize(&pre));
     PyImport_FrozenModules = guest_frozen;
-    if (PyImport_AppendInittab("_proofbox", PyInit__proofbox) < 0) fail("inittab");
+    if (PyImport_AppendInittab("_proofbox", PyInit__proofbox) < 0 || numpy_modules_register() < 0) fail("inittab");
 
     PyConfig config;
     PyConfig_InitIsolatedConfig(&config);

@@ -1,15 +1,50 @@
-"""Answers `pip`: nothing can be installed, as there is no network; it says what is there."""
+"""Which packages are there, and what `pip` is answered: nothing can be installed, as there is no network."""
 
+import os
 import pkgutil
 import sys
 import types
+
+# The layer of packages that are imported from files (src/runtime/packages.rs); all of them are described in it.
+DIRECTORY = "/lib/python3.13/site-packages"
+
+# Well-known ones with native code, which has to be linked into the image.
+NATIVE = frozenset("""
+    aiohttp bcrypt bokeh catboost contourpy cryptography cv2 cython dask duckdb fastapi fiona gensim geopandas gevent greenlet
+    grpc h5py jax kiwisolver Levenshtein librosa lightgbm llvmlite lxml matplotlib mpl_toolkits msgpack nltk numba numexpr
+    onnxruntime orjson pandas PIL polars psutil psycopg2 pyarrow pycocotools pydantic pydantic_core pygame pymongo pyproj pywt
+    rapidfuzz regex rpds scipy seaborn shapely skimage sklearn spacy sqlalchemy statsmodels tables tensorflow tiktoken tokenizers
+    torch torchvision transformers uvloop wordcloud xgboost zmq
+""".split())
+
+
+def hint(name):
+    """What can be said of a module that is not there."""
+    top = name.partition(".")[0]
+    if not top or top in sys.stdlib_module_names or top in sys.modules:
+        return ""
+    if top in NATIVE:
+        return " (not in this image, and it can't be added: it has native code, or needs a package that has)"
+    return " (not in this image; a package without native code can be added to one)"
+
+
+def installed():
+    """Names and versions of all packages."""
+    found = {}
+    for entry in sorted(os.listdir(DIRECTORY)) if os.path.isdir(DIRECTORY) else ():
+        stem, extension = os.path.splitext(entry)
+        if extension == ".dist-info":
+            name, _, version = stem.rpartition("-")
+            found[name.replace("_", "-").lower()] = version
+    return found
+
 
 # Under other names than those by which they are imported, in what people ask pip for.
 IMPORTED_AS = {"beautifulsoup4": "bs4", "opencv-python": "cv2", "pillow": "PIL", "pyyaml": "yaml", "scikit-learn": "sklearn"}
 # What clients ask for before they know whether they need it: smolagents' E2BExecutor has every agent's final answer look
 # whether it is an array or an image, and takes their absence only where they are used. Once asked for, the import
 # succeeds, and the first use raises.
-OFTEN_UNUSED = ("numpy", "PIL")
+OFTEN_UNUSED = ("PIL",)
 VERSION = "pip 25.0 (of this sandbox: it has no network, so nothing can be installed)"
 
 
@@ -23,7 +58,7 @@ def available():
 def _frozen():
     import _imp
 
-    return {name.partition(".")[0] for name in _imp._frozen_module_names()} | set(sys.builtin_module_names)
+    return {name.partition(".")[0] for name in (*_imp._frozen_module_names(), *sys.builtin_module_names)}
 
 
 class _NotThere(types.ModuleType):
@@ -38,35 +73,45 @@ class _NotThere(types.ModuleType):
         raise ModuleNotFoundError(f"No module named {module!r}: it can't be installed in this sandbox", name=module)
 
 
-def libraries():
-    """Those that are no part of Python's own library."""
-    own = {"IPython"}
-    return [name for name in available() if name not in sys.stdlib_module_names and name not in own]
-
-
 def answer(arguments):
     """What is printed for `pip ARGUMENTS`."""
     words = [word for word in arguments.split() if not word.startswith("-")]
     if arguments.strip() in ("--version", "-V"):
         return VERSION + "\n"
     if words[:1] in (["list"], ["freeze"]):
-        return "".join(f"{name}\n" for name in libraries())
+        return "".join(f"{name}=={version}\n" for name, version in installed().items())
     if words[:1] == ["show"] or words[:1] != ["install"]:
         return _overview()
-    lines, names = [], set(available())
-    for word in words[1:]:
-        name = word.split("[")[0].split("=")[0].split("<")[0].split(">")[0].split("~")[0].split("!")[0]
-        module = IMPORTED_AS.get(name.lower(), name.replace("-", "_"))
-        said = f"is already there: import {module}" if module in names else "is not available and cannot be installed"
-        if module in OFTEN_UNUSED and module not in names:
-            sys.modules.setdefault(module, _NotThere(module))
-            said += f" (import {module} will succeed, and its first use raise ModuleNotFoundError)"
-        lines.append(f"{name}: {said}\n")
-    return "".join(lines) + _overview()
+    return "".join(_asked_for(word) for word in words[1:]) + _overview()
+
+
+def _asked_for(word):
+    """What `pip install WORD` says."""
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.utils import canonicalize_name
+
+    try:
+        wanted = Requirement(word)
+    except InvalidRequirement:
+        return f"ERROR: Invalid requirement: {word!r}\n"
+    name = canonicalize_name(wanted.name)
+    version = installed().get(name)
+    module = IMPORTED_AS.get(name, name.replace("-", "_"))
+    if version is not None:
+        if wanted.specifier.contains(version, prereleases=True):
+            return f"Requirement already satisfied: {word} in {DIRECTORY} ({version})\n"
+        return f"ERROR: Could not find a version that satisfies the requirement {word} (from versions: {version})\n"
+    if module in set(available()):
+        return f"{wanted.name}: is already there: import {module}\n"
+    said = "is not available and cannot be installed"
+    if module in OFTEN_UNUSED:
+        sys.modules.setdefault(module, _NotThere(module))
+        said += f" (import {module} will succeed, and its first use raise ModuleNotFoundError)"
+    return f"{wanted.name}: {said}\n"
 
 
 def _overview():
-    extra = ", ".join(libraries()) or "none"
+    extra = ", ".join(installed()) or "none"
     return (
         "There is no network in this sandbox: packages can't be installed.\n"
         f"Available: the standard library of Python {sys.version.split()[0]}; libraries besides it: {extra}\n"

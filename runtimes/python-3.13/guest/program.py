@@ -5,6 +5,7 @@ import os
 import sys
 
 import _proofbox_environment as environment
+import _proofbox_packages as packages
 import _proofbox_report as report
 
 NAME = "python3"
@@ -133,7 +134,7 @@ def _set_up(line, arguments):
         return os.fsdecode(value) if value else ""
 
     sys.orig_argv[:] = [NAME, *arguments]
-    sys.path[:] = [entry for entry in variable("PYTHONPATH").split(os.pathsep) if entry]
+    sys.path[:] = [*(entry for entry in variable("PYTHONPATH").split(os.pathsep) if entry), packages.DIRECTORY]
     if "B" in asked or variable("PYTHONDONTWRITEBYTECODE"):
         sys.dont_write_bytecode = True
     if "u" in asked or variable("PYTHONUNBUFFERED"):

@@ -143,6 +143,10 @@ def _describe(error):
             frames.append((_file(error.filename)[:300], line, "<module>", source))
     else:
         message = "\n".join([text_of(error), *notes(error)])[:MESSAGE_LIMIT]
+        if isinstance(error, ModuleNotFoundError) and type(error.name) is str:
+            from _proofbox_packages import hint
+
+            message += hint(error.name)
         own = (frame[1] for frame in reversed(frames) if frame[0].endswith("solution.py") or frame[0].startswith(CELL))
         line = next(own, frames[-1][1] if frames else None)
     described = (class_of(error), type(error).__name__[:200], message, line, frames)

@@ -28,6 +28,7 @@ import _proofbox_candidate as candidate
 import _proofbox_environment as environment
 import _proofbox_grader as grader
 import _proofbox_kinds as kinds
+import _proofbox_packages as packages
 import _proofbox_program as program
 import _proofbox_proxies as proxies
 import _proofbox_rehearsal as rehearsal
@@ -43,7 +44,7 @@ TESTS = "/tests"
 def prepare():
     """Run once, when the image is made."""
     environment.prepare()
-    sys.path[:] = ["/home/user"]
+    sys.path[:] = ["/home/user", packages.DIRECTORY]
     # Text goes straight to the byte buffers, where the host finds it when it stops the guest (pending.c).
     sys.stdout.reconfigure(write_through=True)
     sys.stderr.reconfigure(write_through=True)
@@ -163,7 +164,7 @@ def run(request):
 
 def _grade(request):
     """In the tests' own interpreter: the candidate is in another one (bridge.py)."""
-    sys.path[:] = [TESTS]
+    sys.path[:] = [TESTS, packages.DIRECTORY]
     sys.argv[:] = [TESTS]
     plan = tests.plan(request["tests"])
     cases = tests.Cases()

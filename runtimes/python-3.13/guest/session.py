@@ -21,6 +21,7 @@ from asyncio import events
 import _proofbox
 import _proofbox_display as display
 import _proofbox_environment as environment
+import _proofbox_packages as packages
 import _proofbox_report as report
 import _proofbox_tracebacks as tracebacks
 import _proofbox_values as values
@@ -104,7 +105,7 @@ def _begin(request):
     sys.stderr.reconfigure(line_buffering=True)
     environment.start({}, request["seed"])
     sys.argv[:] = [""]
-    sys.path[:] = [""]
+    sys.path[:] = ["", packages.DIRECTORY]
     namespace = sys.modules["__main__"].__dict__
     namespace.pop("__file__", None)
     namespace.pop("__cached__", None)

@@ -21,7 +21,7 @@ use super::{CONTEXTS, Context, Session, SessionError};
 use crate::domain::grant::Limits;
 use crate::domain::session::ContextNumber;
 use crate::runtime::clock::Clock;
-use crate::runtime::files::{Base, DamagedFiles, Descriptors, FilesQuota, SandboxFiles, fork_sandbox, save_sandbox};
+use crate::runtime::files::{DamagedFiles, Descriptors, FilesQuota, SandboxFiles, fork_sandbox, save_sandbox};
 use crate::runtime::guest::{Interpreters, RunError, by_engine, quota};
 use crate::runtime::state::State;
 
@@ -101,7 +101,7 @@ impl Interpreters {
 
     async fn pristine(&self) -> Result<&Pristine, RunError> {
         let make = async || {
-            let tree = Arc::new(Mutex::new(Base::bare().tree(FilesQuota { bytes: 0, count: 0 }, 0)));
+            let tree = Arc::new(Mutex::new(self.base.tree(FilesQuota { bytes: 0, count: 0 }, 0)));
             let state = State::kept(u64::MAX, Descriptors::new(tree), Clock::real());
             let (mut store, instance) = self.instantiate(state, 1).await?;
             let memory = instance.get_memory(&mut store, "memory");
@@ -190,7 +190,7 @@ impl Session {
         if asked.bytes > allowed.bytes {
             return Err(CheckpointError::TooLarge { needed: asked.bytes, allowed: allowed.bytes }.into());
         }
-        let (tree, tables) = files.load(&Base::bare()).map_err(CheckpointError::Files)?;
+        let (tree, tables) = files.load(&interpreters.base).map_err(CheckpointError::Files)?;
         let mut tables = tables.into_iter();
         let pristine = interpreters.pristine().await?;
         let mut restored = BTreeMap::new();

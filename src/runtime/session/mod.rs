@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::files::{Base, Descriptors, FilesError, FilesUsage, lock};
+use super::files::{Descriptors, FilesError, FilesUsage, lock};
 pub use super::guest::now;
 use super::guest::{self, Interpreters, RunError};
 use crate::domain::run::{File, ResultWanted};
@@ -101,7 +101,7 @@ impl Session {
     ) -> Result<Self, SessionError> {
         let Opening { limits, env, files } = opening;
         let now = guest::now();
-        let mut tree = Base::bare().tree(guest::quota(&limits), now);
+        let mut tree = interpreters.base.tree(guest::quota(&limits), now);
         for File { path, content } in &files {
             tree.write_file(path, content, now)?;
         }

@@ -24,9 +24,9 @@ def set_seed(seed):
         reseed(seed)
 
 
-def seed_on_first_use(generator, modules, reseed):
-    """Withholds from `modules` whatever they export of `generator` until it is wanted; then calls `reseed` with the
-    seed, or None."""
+def seed_on_first_use(generator, modules, reseed, others=()):
+    """Withholds from `modules` whatever they export of `generator`, and what uses it under the names of `others`, until
+    it is wanted; then calls `reseed` with the seed, or None."""
     withheld = []
 
     def settle():
@@ -49,7 +49,7 @@ def seed_on_first_use(generator, modules, reseed):
         exports = {
             name: value
             for name, value in namespace.items()
-            if value is generator or getattr(value, "__self__", None) is generator
+            if value is generator or getattr(value, "__self__", None) is generator or name in others
         }
         for name in exports:
             del namespace[name]

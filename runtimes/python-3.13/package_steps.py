@@ -1,0 +1,99 @@
+"""Python packages in one file, which every sandbox sees as its site-packages (src/runtime/packages.rs): compiled, without
+their sources and tests."""
+
+import json
+import pathlib
+import shutil
+import tarfile
+import zipfile
+
+from sources import Source
+
+# Where sandboxes see them.
+DIRECTORY = "/lib/python3.13/site-packages"
+# Of a package's own description nobody asks for more than this.
+DESCRIPTION = "METADATA"
+LEFT_OUT = {"tests", "test", "__pycache__"}
+# Frozen into the image (build.py) and described here, as importlib.metadata looks for files.
+FROZEN = ("numpy", "pytest", "pluggy", "iniconfig", "packaging")
+
+
+def listed(recipe):
+    """Those that packages.toml lists, as sources of the build."""
+    import tomllib  # not at the top: an older Python is told so by build.py
+
+    entries = tomllib.loads((recipe / "packages.toml").read_text())["package"]
+    defaults = {"from": "pypi"}
+    return [
+        (Source({**defaults, "package": entry["name"], **entry, "name": f"packages/{entry['name']}"}), entry.get("root"))
+        for entry in entries
+    ]
+
+
+def make_packages(build, folder):
+    tree = folder / "site-packages"
+    for source, root in listed(build.recipe):
+        archive = build.archive(source.name)
+        if archive.suffix == ".whl":
+            unpack_wheel(archive, tree)
+        else:
+            unpack_source(archive, root, tree)
+            describe(source.name.removeprefix("packages/"), source.version, tree)
+    for name in FROZEN:
+        describe(name, build.sources[name].version, tree)
+    build.run(
+        "compiling the packages",
+        [build.work / "native/python", "-I", build.recipe / "compile_packages.py", "--tree", tree, "--shown-as", DIRECTORY,
+         "--jobs", build.jobs],
+    )
+    write(tree, folder / "packages.bin")
+
+
+def unpack_wheel(archive, tree):
+    with zipfile.ZipFile(archive) as wheel:
+        for name in wheel.namelist():
+            path = pathlib.PurePosixPath(name)
+            head = path.parts[0]
+            if head.endswith(".dist-info") and path.name != DESCRIPTION:
+                continue
+            if head.endswith(".data"):
+                # Parts for other places than the library's are scripts and manuals.
+                if path.parts[1] != "purelib":
+                    continue
+                path = path.relative_to(head, path.parts[1])
+            if not name.endswith("/") and not LEFT_OUT & set(path.parts):
+                target = tree / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(wheel.read(name))
+
+
+def unpack_source(archive, root, tree):
+    """Packages and modules below `root` of a source archive."""
+    with tarfile.open(archive) as source:
+        for member in source:
+            parts = pathlib.PurePosixPath(member.name).parts[1:]
+            if member.isfile() and parts[:1] == (root,) and member.name.endswith(".py") and not LEFT_OUT & set(parts):
+                target = tree.joinpath(*parts[1:])
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with source.extractfile(member) as file, open(target, "wb") as out:
+                    shutil.copyfileobj(file, out)
+
+
+def describe(name, version, tree):
+    folder = tree / f"{name.lower().replace('-', '_')}-{version}.dist-info"
+    folder.mkdir(parents=True)
+    (folder / DESCRIPTION).write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+
+
+def write(tree, path):
+    index, position = {}, 0
+    files = sorted(file for file in tree.rglob("*") if file.is_file())
+    for file in files:
+        length = file.stat().st_size
+        index[file.relative_to(tree).as_posix()] = [position, length]
+        position += length
+    head = json.dumps(index, separators=(",", ":")).encode()
+    with open(path, "wb") as out:
+        out.write(len(head).to_bytes(8, "little") + head)
+        for file in files:
+            out.write(file.read_bytes())
