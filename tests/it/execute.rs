@@ -115,7 +115,7 @@ async fn every_way_to_fail_has_its_class() {
         ("if 1:\nx", "syntax_error", "IndentationError"),
         ("assert 1 == 2, 'no'", "assertion_failure", "AssertionError"),
         ("{}['k']", "exception", "KeyError"),
-        ("import numpy", "missing_dependency", "ModuleNotFoundError"),
+        ("import pandas", "missing_dependency", "ModuleNotFoundError"),
         ("import ctypes", "missing_dependency", "ModuleNotFoundError"),
         ("raise PermissionError('no')", "permission_denied", "PermissionError"),
         ("import socket\nsocket.socket()", "unsafe_operation", "OSError"),

@@ -241,25 +241,39 @@ status_wrapped_legacy_loop(PyArrayMethod_Context *NPY_UNUSED(context),
 """,
         "",
     ),
-    # C++ exceptions: include/reserve.h. A node of a hash set has its value, a hash and a link; its table grows by doubling.
+    # C++ exceptions: include/reserve.h. A set's table grows to twice its size at once.
     (
         "numpy/_core/src/multiarray/unique.cpp",
-        "    char **dataptr = NpyIter_GetDataPtrArray(iter);\n",
+        "                hashset.insert(*((T *) data));\n",
         """\
-    if (!reserve((size_t)NpyIter_GetIterSize(iter) * (sizeof(T) + 32) + 4096)) {
-        return PyErr_NoMemory();
-    }
-    char **dataptr = NpyIter_GetDataPtrArray(iter);
+                if (hashset.size() >= known_room) {
+                    known_room = hashset.size() + 4096;
+                    if (!reserve(known_room * 32 + 4096 * 64)) {
+                        return PyErr_NoMemory();
+                    }
+                }
+                hashset.insert(*((T *) data));
 """,
+    ),
+    (
+        "numpy/_core/src/multiarray/unique.cpp",
+        "    std::unordered_set<T> hashset;\n",
+        "    std::unordered_set<T> hashset;\n    size_t known_room = 0;\n",
     ),
     ("numpy/_core/src/multiarray/unique.cpp", "#include <functional>\n", "#include <functional>\n#include <reserve.h>\n"),
     (
         "numpy/fft/_pocketfft_umath.cpp",
         "    try {\n        cpp_ufunc(args, dimensions, steps, func);\n",
         """\
-    // Plans, their factors and copies of the data: Bluestein's algorithm takes the most, for lengths of twice as much and more.
-    size_t longest = dimensions[1] > dimensions[2] ? dimensions[1] : dimensions[2];
-    if (longest > SIZE_MAX / 512 || !reserve(longest * 512 + 65536)) {
+    // Plans, their factors and copies of the data. Lengths with large prime factors are reduced to others of twice as much.
+    size_t longest = dimensions[1] > dimensions[2] ? dimensions[1] : dimensions[2], rest = longest;
+    for (size_t factor : {2, 3, 5, 7, 11}) {
+        while (rest > 1 && rest % factor == 0) {
+            rest /= factor;
+        }
+    }
+    size_t room = rest > 1 ? 512 : 128;
+    if (longest > SIZE_MAX / 512 || !reserve(longest * room + 65536)) {
         PyErr_NoMemory();
         return;
     }
@@ -271,6 +285,52 @@ status_wrapped_legacy_loop(PyArrayMethod_Context *NPY_UNUSED(context),
         "numpy/fft/_pocketfft_umath.cpp",
         '#include "pocketfft/pocketfft_hdronly.h"\n',
         '#include "pocketfft/pocketfft_hdronly.h"\n#include <reserve.h>\n',
+    ),
+    # Sizes that only 64 bits can count fail as they do there, for want of memory.
+    (
+        "numpy/_core/src/multiarray/ctors.c",
+        "            if (npy_mul_sizes_with_overflow(&nbytes, nbytes, fa->dimensions[i])) {\n",
+        """\
+            if (npy_mul_sizes_with_overflow(&nbytes, nbytes, fa->dimensions[i])) {
+                double bytes = (double)descr->elsize;
+                for (int j = 0; j < nd; j++) {
+                    bytes *= dims[j] > 0 ? (double)dims[j] : 1;
+                }
+                if (bytes < 0x1p63) {
+                    raise_memory_error(nd, dims, descr);
+                    goto fail;
+                }
+""",
+    ),
+    (
+        "numpy/_core/src/multiarray/ctors.c",
+        "        if (PyErr_GivenExceptionMatches(err, PyExc_OverflowError)) {\n            PyErr_SetString(PyExc_ValueError, \"Maximum allowed size exceeded\");\n",
+        """\
+        if (PyErr_GivenExceptionMatches(err, PyExc_OverflowError)) {
+            PyErr_Clear();
+            double size = (PyFloat_AsDouble(stop) - PyFloat_AsDouble(start)) / (step ? PyFloat_AsDouble(step) : 1);
+            if (!PyErr_Occurred() && size > 0 && size < 0x1p60) {
+                PyErr_SetString(PyExc_MemoryError, "Unable to allocate an array of so many numbers");
+                goto fail;
+            }
+            PyErr_SetString(PyExc_ValueError, "Maximum allowed size exceeded");
+""",
+    ),
+    (
+        "numpy/_core/src/multiarray/conversion_utils.c",
+        "            PyErr_SetString(PyExc_ValueError,\n                    \"Maximum allowed dimension exceeded\");\n",
+        """\
+            PyErr_Clear();
+            PyObject *index = PyNumber_Index(ob);
+            long long dimension = index ? PyLong_AsLongLong(index) : -1;
+            Py_XDECREF(index);
+            if (!PyErr_Occurred() && dimension > 0) {
+                PyErr_Format(PyExc_MemoryError, "Unable to allocate an array with a dimension of %lld", dimension);
+                return -1;
+            }
+            PyErr_SetString(PyExc_ValueError,
+                    "Maximum allowed dimension exceeded");
+""",
     ),
     # Products of matrices: include/gemm.h.
     (
