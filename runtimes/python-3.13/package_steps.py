@@ -7,7 +7,7 @@ import shutil
 import tarfile
 import zipfile
 
-from sources import Source
+from sources import BuildError, Source
 
 # Where sandboxes see them.
 DIRECTORY = "/lib/python3.13/site-packages"
@@ -19,26 +19,30 @@ FROZEN = ("numpy", "pytest", "pluggy", "iniconfig", "packaging")
 
 
 def listed(recipe):
-    """Those that packages.toml lists, as sources of the build."""
+    """Those that packages.toml lists, as sources of the build, with their entries."""
     import tomllib  # not at the top: an older Python is told so by build.py
 
     entries = tomllib.loads((recipe / "packages.toml").read_text())["package"]
     defaults = {"from": "pypi"}
     return [
-        (Source({**defaults, "package": entry["name"], **entry, "name": f"packages/{entry['name']}"}), entry.get("root"))
-        for entry in entries
+        (Source({**defaults, "package": entry["name"], **entry, "name": f"packages/{entry['name']}"}), entry) for entry in entries
     ]
 
 
 def make_packages(build, folder):
     tree = folder / "site-packages"
-    for source, root in listed(build.recipe):
+    for source, entry in listed(build.recipe):
         archive = build.archive(source.name)
         if archive.suffix == ".whl":
             unpack_wheel(archive, tree)
         else:
-            unpack_source(archive, root, tree)
-            describe(source.name.removeprefix("packages/"), source.version, tree)
+            unpack_source(archive, entry["root"], tree)
+            describe(entry["name"], source.version, tree)
+        for change in entry.get("changes", ()):
+            text = (tree / change["file"]).read_text()
+            if text.count(change["old"]) != 1:
+                raise BuildError(f"{change['file']} is not as packages.toml expects it; adapt `changes` to the version")
+            (tree / change["file"]).write_text(text.replace(change["old"], change["new"]))
     for name in FROZEN:
         describe(name, build.sources[name].version, tree)
     build.run(

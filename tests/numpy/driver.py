@@ -11,7 +11,8 @@ PACKAGES = ("_core", "fft", "lib", "linalg", "ma", "matrixlib", "polynomial", "r
 
 
 def say(**what):
-    sys.__stdout__.write(json.dumps(what) + "\n")
+    # On a line of its own, after pytest's dots.
+    sys.__stdout__.write(f"\n{json.dumps(what)}\n")
     sys.__stdout__.flush()
 
 

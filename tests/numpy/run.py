@@ -123,7 +123,7 @@ def main():
     files = files_of(archive)
     tests = sorted(
         path for path in files
-        if pathlib.PurePosixPath(path).name.startswith("test_") and path.split("/")[1] in FOLDERS and path not in LEFT_OUT
+        if pathlib.PurePosixPath(path).match("test_*.py") and path.split("/")[1] in FOLDERS and "/src/" not in path and path not in LEFT_OUT
     )  # fmt: skip
     if arguments.only:
         tests = [test for test in tests if any(word in test for word in arguments.only)]
