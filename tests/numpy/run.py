@@ -34,6 +34,8 @@ LEFT_OUT = {
     "numpy/_core/tests/test_cpu_features.py": "starts processes",
     "numpy/_core/tests/test_cpu_dispatcher.py": "there is one target of code",
 }
+# Tests that use something of another file of tests.
+USED = {"numpy/_core/tests/test_deprecations.py": "numpy/lib/tests/test_io.py"}
 SERVER_LIMITS = {
     "fuel": 10_000_000_000_000, "wall_seconds": 600, "memory_bytes": 2_147_483_648, "output_bytes": 16_777_216,
     "files_bytes": 268_435_456,
@@ -59,7 +61,7 @@ def events_in_sandbox(server, files, test, left_out):
         path: {"base64": base64.b64encode(content).decode()}
         for path, content in files.items()
         if path == "numpy/conftest.py" or not pathlib.PurePosixPath(path).name.startswith("test_") and path.endswith(".py")
-        or path.startswith(f"{folder}/data/") or path == test
+        or path.startswith(f"{folder}/data/") or path in (test, USED.get(test))
     }
     body = {
         "code": DRIVER, "args": ["/home/user", test, "--", *left_out], "files": wanted, "policy": "permissive", "limits": SERVER_LIMITS,

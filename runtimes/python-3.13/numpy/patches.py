@@ -332,6 +332,113 @@ status_wrapped_legacy_loop(PyArrayMethod_Context *NPY_UNUSED(context),
                     "Maximum allowed dimension exceeded");
 """,
     ),
+    # Integers that stay within 32 bits are as good as indices as those that must.
+    (
+        "numpy/_core/src/multiarray/ctors.c",
+        "    /* Raise an error if the casting rule isn't followed */\n    if (!PyArray_CanCastArrayTo(arr, newtype, casting)) {\n",
+        """\
+    if (newtype->type_num == NPY_INTP && oldtype->type_num == NPY_LONGLONG && casting == NPY_SAFE_CASTING) {
+        if (indices_fit(arr) < 0) {
+            Py_DECREF(newtype);
+            return NULL;
+        }
+        casting = NPY_SAME_KIND_CASTING;
+    }
+
+    /* Raise an error if the casting rule isn't followed */
+    if (!PyArray_CanCastArrayTo(arr, newtype, casting)) {
+""",
+    ),
+    (
+        "numpy/_core/src/multiarray/ctors.c",
+        '#include "numpy/npy_math.h"\n',
+        '#include "numpy/npy_math.h"\n#include <indices.h>\n',
+    ),
+    (
+        "numpy/_core/src/multiarray/mapping.c",
+        "        else if (PyArray_ISINTEGER(arr)) {\n            if (PyArray_NDIM(arr) == 0) {\n",
+        """\
+        else if (PyArray_ISINTEGER(arr)) {
+            if (PyArray_NDIM(arr) > 0 && PyArray_TYPE(arr) == NPY_LONGLONG && indices_fit(arr) < 0) {
+                Py_DECREF(arr);
+                goto failed_building_indices;
+            }
+            if (PyArray_NDIM(arr) == 0) {
+""",
+    ),
+    (
+        "numpy/_core/src/multiarray/mapping.c",
+        '#include "numpy/arrayobject.h"\n',
+        '#include "numpy/arrayobject.h"\n#include <indices.h>\n',
+    ),
+    # What is called with another number of arguments than it has ends a WebAssembly module.
+    (
+        "numpy/_core/src/multiarray/array_converter.c",
+        "array_converter_get_scalar_input(PyArrayArrayConverterObject *self)",
+        "array_converter_get_scalar_input(PyArrayArrayConverterObject *self, void *NPY_UNUSED(closure))",
+    ),
+    (
+        "numpy/_core/src/multiarray/array_method.c",
+        "boundarraymethod__supports_unaligned(PyBoundArrayMethodObject *self)",
+        "boundarraymethod__supports_unaligned(PyBoundArrayMethodObject *self, void *NPY_UNUSED(closure))",
+    ),
+    (
+        "numpy/_core/src/multiarray/multiarraymodule.c",
+        "(PyCFunction)_get_castingimpl,\n        METH_VARARGS | METH_KEYWORDS, NULL}",
+        "(PyCFunction)_get_castingimpl,\n        METH_VARARGS, NULL}",
+    ),
+    (
+        "numpy/_core/src/umath/_scaled_float_dtype.c",
+        "sfloat___reduce__(PyArray_SFloatDescr *self)",
+        "sfloat___reduce__(PyArray_SFloatDescr *self, PyObject *NPY_UNUSED(arguments))",
+    ),
+    (
+        "numpy/_core/src/multiarray/_multiarray_tests.c.src",
+        "(PyCFunction)printf_float_g,\n        METH_VARARGS , NULL}",
+        "(PyCFunction)printf_float_g,\n        METH_VARARGS | METH_KEYWORDS, NULL}",
+    ),
+    # Results of string functions are default integers.
+    ("numpy/_core/src/umath/string_ufuncs.cpp", "*(npy_intp *)out = ", "*(npy_int64 *)out = ", 3),
+    ("numpy/_core/src/umath/stringdtype_ufuncs.cpp", "*(npy_intp *)out = pos;", "*(npy_int64 *)out = pos;"),
+    # Files are used by their descriptor, which WASI can't duplicate: include/file_handle.h.
+    (
+        "numpy/_core/include/numpy/npy_3kcompat.h",
+        """\
+    os = PyImport_ImportModule("os");
+    if (os == NULL) {
+        return NULL;
+    }
+    ret = PyObject_CallMethod(os, "dup", "i", fd);
+    Py_DECREF(os);
+    if (ret == NULL) {
+        return NULL;
+    }
+    fd2_tmp = PyNumber_AsSsize_t(ret, PyExc_IOError);
+    Py_DECREF(ret);
+    if (fd2_tmp == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    if (fd2_tmp < INT_MIN || fd2_tmp > INT_MAX) {
+        PyErr_SetString(PyExc_IOError,
+                        "Getting an 'int' from os.dup() failed");
+        return NULL;
+    }
+    fd2 = (int)fd2_tmp;
+""",
+        "    fd2 = fd;\n    (void)os;\n    (void)fd2_tmp;\n",
+    ),
+    ("numpy/_core/include/numpy/npy_3kcompat.h", "    handle = fdopen(fd2, mode);\n", "    handle = file_handle(fd2, mode);\n"),
+    ("numpy/_core/include/numpy/npy_3kcompat.h", "fclose(handle);", "fflush(handle);", 7),
+    (
+        "numpy/_core/include/numpy/npy_3kcompat.h",
+        "static inline FILE*\nnpy_PyFile_Dup2(",
+        "FILE *file_handle(int descriptor, const char *mode);\n\nstatic inline FILE*\nnpy_PyFile_Dup2(",
+    ),
+    # The size of a pointer is not that of an integer.
+    ("numpy/_array_api_info.py", '"integral": dtype(intp)', '"integral": dtype("int64")'),
+    ("numpy/_core/arrayprint.py", "options['legacy'] = sys.maxsize", "options['legacy'] = 2**31 - 1", 2),
+    ("numpy/_core/arrayprint.py", "sys.maxsize: False", "2**31 - 1: False"),
+    ("numpy/_core/printoptions.py", "'legacy': sys.maxsize,", "'legacy': 2**31 - 1,"),
     # Products of matrices: include/gemm.h.
     (
         "numpy/_core/src/umath/matmul.c.src",
