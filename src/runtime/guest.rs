@@ -1,6 +1,5 @@
 //! One program in one fresh interpreter.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -543,46 +542,8 @@ pub(super) fn snapshot(reactor: &[u8]) -> wasmtime::Result<Vec<u8>> {
     block_on(super::snapshot::take(&engine, &linker, state, reactor))
 }
 
-/// Names of the standard library's modules that this image can import, and the packages in it with their versions.
-pub(super) fn importable(interpreters: &Interpreters) -> Result<(Vec<String>, BTreeMap<String, String>), String> {
-    const CODE: &str = "\
-import sys
-def present(name):
-    try:
-        __import__(name)
-        return True
-    except Exception:
-        return False
-try:
-    from _proofbox_packages import installed
-except ImportError:
-    installed = dict
-modules = sorted(name for name in sys.stdlib_module_names if not name.startswith('_') and present(name))
-modules, [f'{name} {version}' for name, version in installed().items()]
-";
-    let program = Program { code: CODE.to_owned(), result: Some(ResultWanted::LastExpression), ..Program::default() };
-    let outcome = block_on(interpreters.run(program, &generous())).map_err(|error| error.to_string())?;
-    let texts = |value: &Value| match value {
-        Value::List(texts) => Some(
-            texts
-                .iter()
-                .filter_map(|text| if let Value::Str(text) = text { Some(text.clone()) } else { None })
-                .collect(),
-        ),
-        _ => None,
-    };
-    let found: Option<(Vec<String>, Vec<String>)> = match &outcome.report.result {
-        Some(Value::Tuple(parts)) if parts.len() == 2 => texts(&parts[0]).zip(texts(&parts[1])),
-        _ => None,
-    };
-    let (modules, packages) =
-        found.ok_or_else(|| format!("it ended with {:?}: {}", outcome.end, outcome.stderr.text()))?;
-    let versions = packages.iter().filter_map(|package| package.split_once(' '));
-    Ok((modules, versions.map(|(name, version)| (name.to_owned(), version.to_owned())).collect()))
-}
-
 /// Limits for code of our own.
-fn generous() -> Limits {
+pub(super) fn generous() -> Limits {
     Limits {
         fuel: u64::MAX / 4,
         wall: Duration::from_secs(600),
@@ -593,7 +554,7 @@ fn generous() -> Limits {
     }
 }
 
-fn block_on<F: Future>(future: F) -> F::Output {
+pub(super) fn block_on<F: Future>(future: F) -> F::Output {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()

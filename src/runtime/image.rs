@@ -22,6 +22,7 @@ use sha2::{Digest, Sha256};
 
 use super::engine;
 use super::guest::{self, Interpreters};
+use super::packages;
 use super::recipe::{self, RecipeError};
 
 /// Where images come from and where they are kept.
@@ -219,7 +220,7 @@ fn initialised(source: &ImageSource, directory: &Path) -> Result<Vec<u8>, ImageE
     if let Ok(module) = fs::read(&path) {
         return Ok(module);
     }
-    eprintln!("Building the Python runtime: about 10 minutes on 2 cores, once.");
+    eprintln!("Building the Python runtime: about 15 minutes on 2 cores, once.");
     let work = source.cache.join("build");
     let reactor = work.join("reactor.wasm");
     recipe::build(&reactor, &work, source.sources.as_deref())?;
@@ -299,7 +300,7 @@ fn compile(directory: &Path, module: &[u8]) -> Result<Image, ImageError> {
     };
     let interpreters = Interpreters::for_building(&image).map_err(by_engine("loading the image"))?;
     image.initial_memory_bytes = interpreters.initial_memory_bytes();
-    let (modules, packages) = guest::importable(&interpreters)
+    let (modules, packages) = packages::importable(&interpreters)
         .map_err(|reason| ImageError::Engine { what: "trying the new image", reason })?;
     image.packages_hash = format!("sha256:{}", recipe::hex(&Sha256::digest(format!("{packages:?}"))));
     (image.modules, image.packages) = (modules, packages);

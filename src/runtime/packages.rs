@@ -13,6 +13,9 @@ use std::path::Path;
 use bytes::Bytes;
 
 use super::files::{Base, Layer};
+use super::guest::{Interpreters, block_on, generous};
+use crate::domain::run::{Program, ResultWanted};
+use crate::domain::value::Value;
 
 /// Where sandboxes see them.
 const DIRECTORY: &str = "/lib/python3.13/site-packages";
@@ -43,6 +46,44 @@ fn parsed(content: &Bytes) -> Result<Vec<(String, Bytes)>, &'static str> {
         Ok((path, contents.slice(position..end.ok_or("a file in it ends beyond it")?)))
     };
     index.into_iter().map(file).collect()
+}
+
+/// Names of the standard library's modules that this image can import, and the packages in it with their versions.
+pub(super) fn importable(interpreters: &Interpreters) -> Result<(Vec<String>, BTreeMap<String, String>), String> {
+    const CODE: &str = "\
+import sys
+def present(name):
+    try:
+        __import__(name)
+        return True
+    except Exception:
+        return False
+try:
+    from _proofbox_packages import installed
+except ImportError:
+    installed = dict
+modules = sorted(name for name in sys.stdlib_module_names if not name.startswith('_') and present(name))
+modules, [f'{name} {version}' for name, version in installed().items()]
+";
+    let program = Program { code: CODE.to_owned(), result: Some(ResultWanted::LastExpression), ..Program::default() };
+    let outcome = block_on(interpreters.run(program, &generous())).map_err(|error| error.to_string())?;
+    let texts = |value: &Value| match value {
+        Value::List(texts) => Some(
+            texts
+                .iter()
+                .filter_map(|text| if let Value::Str(text) = text { Some(text.clone()) } else { None })
+                .collect(),
+        ),
+        _ => None,
+    };
+    let found: Option<(Vec<String>, Vec<String>)> = match &outcome.report.result {
+        Some(Value::Tuple(parts)) if parts.len() == 2 => texts(&parts[0]).zip(texts(&parts[1])),
+        _ => None,
+    };
+    let (modules, packages) =
+        found.ok_or_else(|| format!("it ended with {:?}: {}", outcome.end, outcome.stderr.text()))?;
+    let versions = packages.iter().filter_map(|package| package.split_once(' '));
+    Ok((modules, versions.map(|(name, version)| (name.to_owned(), version.to_owned())).collect()))
 }
 
 #[cfg(test)]

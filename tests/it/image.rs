@@ -28,7 +28,7 @@ pub fn copy() -> Cache {
     let directory = tempfile::tempdir().expect("a directory");
     let image = directory.path().join("runtimes").join(original.file_name().expect("a name"));
     std::fs::create_dir_all(&image).expect("a directory");
-    for name in ["image.wasm", "manifest.json", compiled.file_name().and_then(|name| name.to_str()).expect("a name")] {
+    for name in ["image.wasm", "manifest.json", "packages.bin", compiled.file_name().and_then(|name| name.to_str()).expect("a name")] {
         std::fs::copy(original.join(name), image.join(name)).expect("a file of the cache");
     }
     // The manifest says where the compiled module lies.
@@ -96,6 +96,13 @@ fn a_cache_that_is_not_whole_is_not_used() {
     assert!(!cache.is_taken(), "a module cut short");
     std::fs::remove_file(&cache.compiled).expect("a file");
     assert!(!cache.is_taken(), "no module");
+}
+
+#[test]
+fn altered_packages_are_not_loaded() {
+    let cache = copy();
+    alter(&cache.image.join("packages.bin"));
+    assert!(!cache.is_taken());
 }
 
 #[test]
