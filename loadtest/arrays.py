@@ -1,0 +1,81 @@
+"""Speed of numpy in the sandbox against native numpy of the same version, as a table.
+
+    python3 loadtest/arrays.py --server http://127.0.0.1:8080 --python NATIVE_PYTHON
+
+Each line is the best of several; natively one thread calculates, as here."""
+
+import argparse
+import json
+import os
+import subprocess
+import urllib.request
+
+PROGRAM = '''
+import json, time
+import numpy as np
+rng = np.random.default_rng(0)
+A, B, v, i = rng.random((300, 300)), rng.random((300, 300)), rng.random(1_000_000), rng.integers(0, 1000, 1_000_000)
+f = v.astype("f4")
+WORK = {
+    "matmul 300 x 300": (lambda: A @ B, 10),
+    "matmul 300 x 300, float32": (lambda: A.astype("f4") @ B.astype("f4"), 10),
+    "dot of 1e6": (lambda: v @ v, 10),
+    "sum of 1e6": (lambda: v.sum(), 20),
+    "add 1e6": (lambda: v + v, 20),
+    "multiply 1e6, float32": (lambda: f * f, 20),
+    "sqrt 1e6": (lambda: np.sqrt(v), 10),
+    "exp 1e6": (lambda: np.exp(v), 5),
+    "sin 1e6": (lambda: np.sin(v), 5),
+    "compare and select 1e6": (lambda: v[v > 0.5], 5),
+    "cumsum 1e6": (lambda: np.cumsum(v), 5),
+    "max of 1e6": (lambda: v.max(), 10),
+    "sort 1e6": (lambda: np.sort(v), 3),
+    "argsort 1e6": (lambda: np.argsort(v), 3),
+    "unique of 1e6 integers": (lambda: np.unique(i), 3),
+    "fft of 65536": (lambda: np.fft.fft(v[:65536]), 5),
+    "solve 300 x 300": (lambda: np.linalg.solve(A, B[:, 0]), 5),
+    "inv 200 x 200": (lambda: np.linalg.inv(A[:200, :200]), 5),
+    "eig 100 x 100": (lambda: np.linalg.eig(A[:100, :100]), 3),
+    "svd 100 x 100": (lambda: np.linalg.svd(A[:100, :100]), 3),
+    "normal numbers, 1e6": (lambda: rng.normal(size=1_000_000), 3),
+    "add 10 numbers, 1000 times": (lambda: [v[:10] + v[:10] for _ in range(1000)], 5),
+    "iterate over 1e5 numbers": (lambda: sum(x for x in v[:100000]), 3),
+}
+def best(function, rounds):
+    function()
+    times = []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - began)
+    return min(times) * 1e3
+print(json.dumps({name: best(*work) for name, work in WORK.items()}))
+'''
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--server", required=True)
+    parser.add_argument("--python", required=True)
+    arguments = parser.parse_args()
+    body = json.dumps({"code": PROGRAM, "limits": {"wall_seconds": 300, "fuel": 10**13, "memory_bytes": 2**30}}).encode()
+    request = urllib.request.Request(f"{arguments.server}/v1/execute", body, {"Content-Type": "application/json"})
+    one_thread = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    # Twice each, in turns: the machine may have been busy.
+    here, native = [], []
+    for _ in range(2):
+        with urllib.request.urlopen(request, timeout=600) as answer:
+            told = json.load(answer)
+        if told["status"] != "ok":
+            raise SystemExit(f"the sandbox said {told['error']}")
+        here.append(json.loads(told["stdout"]))
+        done = subprocess.run([arguments.python, "-c", PROGRAM], capture_output=True, text=True, check=True, env=one_thread)
+        native.append(json.loads(done.stdout))
+    print("| | native ms | sandbox ms | times |\n| --- | ---: | ---: | ---: |")
+    for name in here[0]:
+        a, b = min(each[name] for each in native), min(each[name] for each in here)
+        print(f"| {name} | {a:.2f} | {b:.2f} | {b / a:.1f} |")
+
+
+if __name__ == "__main__":
+    main()
