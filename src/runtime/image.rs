@@ -125,14 +125,8 @@ impl Image {
     fn found(source: &ImageSource) -> Option<Self> {
         let text = fs::read(directory(source).ok()?.join("manifest.json")).ok()?;
         let image: Self = serde_json::from_slice(&text).ok()?;
-        let whole = |path: &PathBuf, hash: &str| hash_file(path).is_ok_and(|found| found == hash);
-        let packages_whole = match (&image.packages_file, &image.packages_file_hash) {
-            (Some(path), Some(hash)) => whole(path, hash),
-            (None, None) => true,
-            _ => false,
-        };
-        let fits = image.compiled_for == compatibility().ok()? && whole(&image.compiled, &image.compiled_hash);
-        (fits && packages_whole).then_some(image)
+        let fits = image.compiled_for == compatibility().ok()? && image.verify().is_ok();
+        fits.then_some(image)
     }
 
     /// The cached image, or a new one; says on standard error what takes long.
@@ -146,12 +140,13 @@ impl Image {
         }
     }
 
-    /// Whether the compiled module is still what it was: it is machine code, and disks err.
+    /// Whether the compiled module and the packages are still what they were: it is machine code, and disks err.
     ///
     /// # Errors
     /// When it can't be read, or is another.
     pub fn verify(&self) -> std::io::Result<()> {
-        if hash_file(&self.compiled)? == self.compiled_hash {
+        let packages = self.packages_file.as_deref().map(hash_file).transpose()?;
+        if hash_file(&self.compiled)? == self.compiled_hash && packages == self.packages_file_hash {
             return Ok(());
         }
         Err(std::io::Error::other("it is damaged: start the service again, and it is made anew"))

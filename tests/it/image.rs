@@ -28,7 +28,12 @@ pub fn copy() -> Cache {
     let directory = tempfile::tempdir().expect("a directory");
     let image = directory.path().join("runtimes").join(original.file_name().expect("a name"));
     std::fs::create_dir_all(&image).expect("a directory");
-    for name in ["image.wasm", "manifest.json", "packages.bin", compiled.file_name().and_then(|name| name.to_str()).expect("a name")] {
+    for name in [
+        "image.wasm",
+        "manifest.json",
+        "packages.bin",
+        compiled.file_name().and_then(|name| name.to_str()).expect("a name"),
+    ] {
         std::fs::copy(original.join(name), image.join(name)).expect("a file of the cache");
     }
     // The manifest says where the compiled module lies.

@@ -64,7 +64,7 @@ ROUNDS = 3
 def walk():
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         for _ in range(ROUNDS):
-            for errand in (_text, _numbers, _containers, _data_formats, _time, _classes, _code, _tests, _event_loop, _errors):
+            for errand in (_text, _numbers, _arrays, _containers, _data_formats, _time, _classes, _code, _tests, _event_loop, _errors):
                 errand()
     decimal.getcontext().clear_flags()
     linecache.clearcache()
@@ -104,6 +104,25 @@ def _numbers():
     math.isclose(math.fsum([0.1] * 10), 1.0), math.gcd(12, 18), math.comb(5, 2), math.prod(data)
     int("ff", 16), float("1e3"), complex("1+2j"), round(2.5), divmod(7, 3), pow(3, -1, 7)
     ipaddress.ip_address("10.0.0.1") in ipaddress.ip_network("10.0.0.0/8")
+
+
+def _arrays():
+    import numpy as np
+
+    a = np.arange(12.0).reshape(3, 4)
+    b = np.array([[1, 2], [3, 4]])
+    a.sum(), a.mean(axis=0), a.std(), a.max(), a.argmax(), a.T, a[a > 3], a[1:, ::2], a[[0, 2]], a.astype(int), a.tolist(), a.copy()
+    np.zeros(3), np.ones((2, 2)), np.eye(2), np.full(2, 7), np.linspace(0, 1, 5), np.array([1, 2.5]), np.array(["a"]), np.empty(0)
+    np.mean(a), np.median(a), np.std(a), np.var(a), np.sum(a, axis=1), np.cumsum(a), np.diff(a), np.percentile(a, 50), np.clip(a, 1, 5)
+    np.sort(a), np.argsort(a), np.unique(b), np.where(a > 3, a, 0), np.any(a), np.all(a), np.concatenate([a, a]), np.vstack([a, a])
+    np.hstack([a, a]), np.stack([a, a]), np.split(np.arange(6), 3), np.dot(a, a.T), a @ a.T, np.round(a, 1), np.sqrt(a), np.exp(-a), np.abs(b)
+    np.linalg.norm(a), np.linalg.inv(b), np.linalg.solve(b, [1, 2]), np.linalg.det(b), np.linalg.eig(b), np.histogram(a), np.corrcoef(a)
+    np.allclose(a, a), np.array_equal(a, a), np.isnan(a).any(), np.polyfit([0, 1, 2], [1, 3, 7], 1), np.interp(1.5, [1, 2], [3, 4])
+    np.testing.assert_allclose(a, a), np.testing.assert_array_equal(b, b)
+    repr(a), str(b), repr(np.float64(1.5)), str(np.int64(3)), float(np.float64(2)), np.float64(1) + 2, np.int64(3) * 2
+    np.random.default_rng(0).normal(size=3), np.random.default_rng(0).integers(0, 5, 3)
+    with np.errstate(divide="ignore"):
+        np.array([1.0]) / 0
 
 
 def _containers():
