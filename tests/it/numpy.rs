@@ -9,13 +9,13 @@ use crate::sessions::Session;
 async fn numbers_and_types_are_those_of_a_64_bit_machine() {
     let code = "\
 import numpy as np
-print(np.arange(3).dtype, np.array([1]).sum().dtype, np.int_, np.array([True]).sum().dtype, np.dtype(int))
+print(np.arange(3).dtype, np.array([1]).sum().dtype, np.int_, np.array([True]).sum().dtype, np.dtype(int), (np.array([True]) + 1).dtype)
 print(np.array([2**40, 1]).prod(), np.array([np.nan, 1e300, -1.5]).astype(int))
 np.random.seed(0)
 print(np.random.randint(0, 100, 5), np.random.rand(), np.random.binomial(10, .5), np.random.randint(5).__class__)
 print(np.random.default_rng(42).integers(0, 2**40, 2), np.random.permutation(5).dtype)";
     let stdout = "\
-int64 int64 <class 'numpy.int64'> int64 int64
+int64 int64 <class 'numpy.int64'> int64 int64 int64
 1099511627776 [-9223372036854775808 -9223372036854775808                   -1]
 [44 47 64 67 67] 0.8472517387841254 6 <class 'int'>
 [850973674774 482551947687] int64
@@ -96,8 +96,8 @@ LinAlgError | Singular matrix
 MemoryError | Unable to allocate 8.00 TiB for an array with shap
 ValueError | operands could not be broadcast together with shap
 MemoryError | Unable to allocate an array with a dimension of 10
-MemoryError | 
-MemoryError | 
+MemoryError | Unable to allocate 32.0 MiB for an array with shap
+MemoryError | Unable to allocate 32.0 MiB for an array with shap
 OverflowError | Python integer 200 out of bounds for int8
 LinAlgError | Matrix is not positive definite
 3

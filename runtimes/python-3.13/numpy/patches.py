@@ -62,6 +62,16 @@ PATCHES = [
         "",
     ),
     (
+        "numpy/_core/src/multiarray/abstractdtypes.c",
+        "return NPY_DT_NewRef(&PyArray_IntpDType);",
+        "return NPY_DT_NewRef(&PyArray_DefaultIntDType);",
+    ),
+    (
+        "numpy/_core/src/multiarray/abstractdtypes.c",
+        "default_int = &PyArray_IntpDType;",
+        "default_int = &PyArray_DefaultIntDType;",
+    ),
+    (
         "numpy/_core/src/multiarray/descriptor.c",
         "typ == &PyLong_Type) {\n        return PyArray_DescrFromType(NPY_INTP);",
         "typ == &PyLong_Type) {\n        return PyArray_DescrFromType(NPY_INT64);",
