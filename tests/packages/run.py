@@ -48,6 +48,7 @@ def main():
     parser.add_argument("--python", required=True)
     parser.add_argument("cases", type=pathlib.Path)
     arguments = parser.parse_args()
+    python = pathlib.Path(arguments.python).absolute()
     there = importable(arguments.server)
     cases = [json.loads(line) for line in arguments.cases.read_text().splitlines()]
     covered = [case for case in cases if set(case["needs"]) <= there]
@@ -57,7 +58,7 @@ def main():
         missing.update(set(case["needs"]) - there)
     natively = here = 0
     for case in covered:
-        if not passes_natively(arguments.python, case):
+        if not passes_natively(python, case):
             print(f"  fails natively: {case['id']}")
             continue
         body = {

@@ -157,6 +157,55 @@ def restore(name, payload, made=None):
     return made
 
 
+# ---------------------------------------------------------------- numpy's values
+
+
+def know_numpy():
+    """Arrays, their types and single numbers of numpy's cross by value, too. Once, when the image is made."""
+    import numpy
+
+    def reduce_array(array):
+        if array.dtype.hasobject:
+            return "object_array", (array.shape, array.ravel().tolist())
+        return "+ndarray", (_name_of_type(array.dtype), array.shape, array.tobytes())
+
+    def fill_array(payload, made):
+        name, shape, content = payload
+        kind = make_type(name)
+        made.resize(len(content), refcheck=False)
+        made[:] = numpy.frombuffer(content, "u1")
+        made.dtype = kind
+        made.shape = shape
+
+    def make_objects(payload):
+        shape, items = payload
+        made = numpy.empty(len(items), object)
+        made[:] = items
+        return made.reshape(shape)
+
+    def make_type(name):
+        kind = numpy.dtype([tuple(field) for field in name] if type(name) is list else name)
+        # Bytes from the other side must never become references.
+        if kind.hasobject:
+            raise CannotCross("an array of references")
+        return kind
+
+    REDUCERS[numpy.ndarray] = reduce_array
+    RESTORERS["object_array"] = make_objects
+    FILLABLE["+ndarray"] = (lambda: numpy.empty(0, "u1"), fill_array)
+    _CONTENT[numpy.ndarray] = lambda v: () if v.dtype.hasobject else (v.tobytes(),)
+    RESTORERS["numpy_number"] = lambda p: numpy.frombuffer(p[1], make_type(p[0]))[0]
+    RESTORERS["numpy_type"] = make_type
+    for kind in {numpy.dtype(code).type for code in numpy.typecodes["All"] if code not in "OV"}:
+        REDUCERS[kind] = lambda v: ("numpy_number", (v.dtype.str, v.tobytes()))
+        REDUCERS[type(numpy.dtype(kind))] = lambda v: ("numpy_type", v.str)
+
+
+def _name_of_type(kind):
+    """What numpy.dtype makes the same type of, as plain data."""
+    return kind.str if kind.names is None else kind.descr
+
+
 # Set by proxies.py.
 reduce_object = None
 
@@ -189,6 +238,8 @@ def changes(received, before):
 
 def _differ(a, b):
     """Whether they are other objects; pairs are made anew each time they are looked at."""
+    if type(a) is bytes and type(b) is bytes:
+        return a != b
     if type(a) is tuple and type(b) is tuple and len(a) == len(b) == 2:
         return a[0] is not b[0] or a[1] is not b[1]
     return a is not b
@@ -217,5 +268,7 @@ def apply(changes, sent):
         elif kind is collections.deque:
             target.clear()
             target.extend(content)
+        elif kind.__name__ == "ndarray" and len(content) == 1:
+            target[...] = type(target)(target.shape, target.dtype, content[0])
         else:
             raise CannotCross("a change to what can't be changed")

@@ -67,6 +67,7 @@ def prepare():
     _refuse_multiprocessing()
     _refuse_signals()
     _refuse_native_code()
+    _derive_keys()
     _answer_about_the_system()
     _answer_about_the_user()
     _write_no_colours()
@@ -169,6 +170,16 @@ def _refuse_processes():
 
     subprocess.Popen.__init__ = __init__
 
+    import socketserver
+
+    class ForkingMixIn:
+        """There where there is os.fork, and fails as that does."""
+
+        def process_request(self, request, client_address):
+            os.fork()
+
+    _install(ForkingMixIn, socketserver)
+
 
 def _refuse_multiprocessing():
     import multiprocessing
@@ -248,6 +259,38 @@ def _stand_in_for_https():
     _install(HTTPSConnection, http.client)
     http.client.__all__.append("HTTPSConnection")
     http.client._create_https_context = lambda http_version: None
+
+
+def _derive_keys():
+    """hashlib's function for that comes from OpenSSL elsewhere."""
+    import hashlib
+    import hmac
+
+    def pbkdf2_hmac(hash_name, password, salt, iterations, dklen=None):
+        if iterations < 1:
+            raise ValueError("iteration value must be greater than 0.")
+        keyed = hmac.new(password, None, hash_name)
+        length = keyed.digest_size if dklen is None else dklen
+        if length < 1:
+            raise ValueError("key length must be greater than 0.")
+
+        def digest(message):
+            copy = keyed.copy()
+            copy.update(message)
+            return copy.digest()
+
+        key = b""
+        for block in range(1, -(-length // keyed.digest_size) + 1):
+            last = digest(bytes(salt) + block.to_bytes(4, "big"))
+            mixed = int.from_bytes(last, "big")
+            for _ in range(iterations - 1):
+                last = digest(last)
+                mixed ^= int.from_bytes(last, "big")
+            key += mixed.to_bytes(keyed.digest_size, "big")
+        return key[:length]
+
+    if not hasattr(hashlib, "pbkdf2_hmac"):
+        _install(pbkdf2_hmac, hashlib)
 
 
 class _MissingLibrary:
