@@ -63,8 +63,8 @@ def tree_modules(root):
             yield as_module(path, file.read_bytes())
 
 
-# numpy: what needs a compiler, and its tests but for what numpy.testing imports.
-UNWANTED = {"f2py", "_pyinstaller", "distutils", "tests", "conftest.py", "code_generators"}
+# numpy: what packages it, and its tests but for what numpy.testing imports.
+UNWANTED = {"_pyinstaller", "distutils", "tests", "conftest.py", "code_generators"}
 WANTED_TESTS = {"numpy/_core/tests/__init__.py", "numpy/_core/tests/_natype.py"}
 
 

@@ -5,6 +5,7 @@ Runs in the sandbox and natively alike: `driver.py ROOT FILE... [-- NODE...]`, n
 import json
 import os
 import sys
+import tempfile
 import types
 
 PACKAGES = ("_core", "fft", "lib", "linalg", "ma", "matrixlib", "polynomial", "random", "testing")
@@ -74,7 +75,7 @@ def main():
         sys.modules[name] = module
         setattr(sys.modules[f"numpy.{package}"] if f"numpy.{package}" in sys.modules else __import__(f"numpy.{package}", fromlist=["tests"]), "tests", module)
     say(version=numpy.__version__)
-    options = ["-q", "-p", "no:cacheprovider", "-p", "no:faulthandler", "--capture=sys", "--tb=short", "--rootdir", root, "-m", "not slow"]
+    options = ["-q", "--basetemp", tempfile.mkdtemp(), "-p", "no:cacheprovider", "-p", "no:faulthandler", "--capture=sys", "--tb=short", "--rootdir", root, "-m", "not slow"]
     pytest.main([*options, *files], plugins=[Recorder(set(left_out))])
     say(done=True)
 
