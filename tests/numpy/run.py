@@ -35,7 +35,10 @@ LEFT_OUT = {
     "numpy/_core/tests/test_cpu_dispatcher.py": "there is one target of code",
 }
 # Tests that use something of another file of tests.
-USED = {"numpy/_core/tests/test_deprecations.py": "numpy/lib/tests/test_io.py"}
+USED = {
+    "numpy/_core/tests/test_deprecations.py": "numpy/lib/tests/test_io.py",
+    "numpy/matrixlib/tests/test_matrix_linalg.py": "numpy/linalg/tests/test_linalg.py",
+}
 SERVER_LIMITS = {
     "fuel": 10_000_000_000_000, "wall_seconds": 600, "memory_bytes": 2_147_483_648, "output_bytes": 16_777_216,
     "files_bytes": 268_435_456,
