@@ -142,7 +142,12 @@ status_wrapped_legacy_loop(PyArrayMethod_Context *NPY_UNUSED(context),
 
     status_run_loop(&ldata->status, (status_loop)ldata->loop, (char **)data,
             (const intptr_t *)dimensions, (const intptr_t *)strides, ldata->user_data);
-    return ldata->pyerr_check && PyErr_Occurred() ? -1 : 0;
+    if (PyErr_Occurred()) {
+        /* It was left half done: what it calculated says nothing. */
+        feclearexcept(FE_ALL_EXCEPT);
+        return -1;
+    }
+    return 0;
 }
 
 /*
