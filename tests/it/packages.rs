@@ -15,7 +15,7 @@ async fn packages_are_listed_and_every_one_can_be_imported() {
     }
     let code = "\
 import importlib, importlib.metadata
-modules = '''attr bs4 branca cachetools certifi charset_normalizer click dateutil et_xmlfile faker flask folium geopy html5lib
+modules = '''attr bs4 branca cachetools certifi charset_normalizer click dateutil et_xmlfile faker flask folium html5lib
 hypothesis idna jinja2 markupsafe more_itertools mpmath natsort networkx numpy openpyxl pygments pytest pytz requests rich six
 sortedcontainers soupsieve sympy tabulate texttable toolz tqdm typing_extensions tzdata urllib3 werkzeug wtforms yaml'''.split()
 for name in modules:

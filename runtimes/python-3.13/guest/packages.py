@@ -10,7 +10,7 @@ DIRECTORY = "/lib/python3.13/site-packages"
 
 # Well-known ones with native code, which has to be linked into the image.
 NATIVE = frozenset("""
-    aiohttp bcrypt bokeh catboost contourpy cryptography cv2 cython dask duckdb fastapi fiona gensim geopandas gevent greenlet
+    aiohttp bcrypt bokeh catboost contourpy cryptography cv2 cython dask duckdb fastapi fiona gensim geopandas geopy gevent greenlet
     grpc h5py jax kiwisolver Levenshtein librosa lightgbm llvmlite lxml matplotlib mpl_toolkits msgpack nltk numba numexpr
     onnxruntime orjson pandas PIL polars psutil psycopg2 pyarrow pycocotools pydantic pydantic_core pygame pymongo pyproj pywt
     rapidfuzz regex rpds scipy seaborn shapely skimage sklearn spacy sqlalchemy statsmodels tables tensorflow tiktoken tokenizers
