@@ -159,3 +159,20 @@ async fn the_tests_seed_is_the_candidates() {
     let request = json!({"code": code, "tests": {"kind": "check_function", "source": tests, "entry_point": "draw"}});
     assert_shows(&Server::shared().execute(request).await, json!({"status": "passed", "tests_passed": 1}));
 }
+
+#[tokio::test]
+async fn arrays_cross_to_the_tests_by_value_and_back_when_they_were_changed() {
+    let code = "import numpy as np\ndef f(a):\n    a[0] = 9\n    return a * 2, a.sum(), np.array(['x', None], object)";
+    let tests = "\
+import numpy as np
+def check(f):
+    given = np.arange(3.0)
+    doubled, total, objects = f(given)
+    assert type(doubled) is np.ndarray and doubled.tolist() == [18, 2, 4]
+    assert type(total) is np.float64 and total == 12
+    assert objects.dtype == object and objects.tolist() == ['x', None]
+    assert given[0] == 9
+";
+    let request = json!({"code": code, "tests": {"kind": "check_function", "source": tests, "entry_point": "f"}});
+    assert_shows(&Server::shared().execute(request).await, json!({"status": "passed", "tests_passed": 4}));
+}
