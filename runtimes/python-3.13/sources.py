@@ -62,10 +62,15 @@ def fetch_sources(build):
             os.replace(partial, kept)
 
 
+PURE = ["--platform", "any", "--implementation", "py", "--abi", "none", "--python-version", "3.13"]
+
+
 def fetch_from_pypi(build, source, scratch):
+    # For the Python that is built: without being told, pip takes what suits this machine's.
+    pure = PURE if source.archive.endswith("-none-any.whl") else []
     build.run(
         f"downloading {source.name}",
-        [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--dest", scratch,
+        [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", *pure, "--dest", scratch,
          f"{source.package}=={source.version}"],
         environment=os.environ,
     )
