@@ -13,7 +13,8 @@ use crate::domain::hardening::Hardened;
 use crate::http::{self, ConnectionBounds};
 use crate::metrics::Metrics;
 use crate::policy::Policies;
-use crate::runtime::image::Image;
+use crate::runtime::image::{Image, ImageError};
+use crate::runtime::images::Images;
 use crate::sandbox::Sandbox;
 use crate::service::{
     Admission, AdmissionSettings, CallbackSecret, CallbackSettings, JobSettings, Keys, Parts, Receipts, Service,
@@ -42,25 +43,28 @@ impl App {
     /// When a policy is wrong, there is no image and none can be made, or no worker starts.
     pub async fn new(config: &Config) -> anyhow::Result<Self> {
         let source = config.image.clone();
-        let image = tokio::task::spawn_blocking(move || Image::ready(&source)).await??;
-        Self::with_image(config, image, Hardened::default()).await
+        let images = tokio::task::spawn_blocking(move || {
+            let image = Image::ready(&source)?;
+            Ok::<_, ImageError>(Images::over(image, &source).0)
+        });
+        Self::with_images(config, images.await??, Hardened::default()).await
     }
 
-    /// The same with an image that is ready, in a process that has given up what `hardened` says.
+    /// The same with images that are ready, in a process that has given up what `hardened` says.
     ///
     /// # Errors
     /// When a policy is wrong, or no worker starts.
-    pub async fn with_image(config: &Config, image: Image, hardened: Hardened) -> anyhow::Result<Self> {
+    pub async fn with_images(config: &Config, images: Images, hardened: Hardened) -> anyhow::Result<Self> {
         let receipts = Receipts::open(config.receipt_key.clone())?;
         let policies = Policies::load(config.policies_dir.as_deref())?;
         let metrics = Arc::new(Metrics::new());
-        metrics.set_image(&image.image_hash);
-        let telemetry = telemetry_of(&config.traces, &image, &metrics)?;
+        metrics.set_image(&images.default().image_hash);
+        let telemetry = telemetry_of(&config.traces, images.default(), &metrics)?;
         metrics.set_hardening("front", &hardened);
         let settings = WorkerSettings {
             // Not its path: an update may have put another version there.
             binary: "/proc/self/exe".into(),
-            image: image.clone(),
+            images: images.to_worker(),
             count: config.workers,
             slots: config.slots,
             session_slots: config.session_slots,
@@ -93,7 +97,7 @@ impl App {
             policies_directory: config.policies_dir.clone(),
             admission,
             keys: open_keys(config)?,
-            image,
+            images,
             metrics,
             receipts,
             sessions,

@@ -53,12 +53,14 @@ def make_packages(build, folder):
     write(tree, folder / "packages.bin")
 
 
-def unpack_wheel(archive, tree):
+def unpack_wheel(archive, tree, descriptions=frozenset([DESCRIPTION])):
     with zipfile.ZipFile(archive) as wheel:
         for name in wheel.namelist():
             path = pathlib.PurePosixPath(name)
+            if path.is_absolute() or ".." in path.parts:
+                raise BuildError(f"{archive.name} has a file that would lie elsewhere: {name}")
             head = path.parts[0]
-            if head.endswith(".dist-info") and path.name != DESCRIPTION:
+            if head.endswith(".dist-info") and path.name not in descriptions:
                 continue
             if head.endswith(".data"):
                 # Parts for other places than the library's are scripts and manuals.

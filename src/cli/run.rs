@@ -46,6 +46,9 @@ pub struct RunArguments {
     /// Policy pack
     #[arg(long, default_value = "default")]
     policy: String,
+    /// Name or hash of an image (see `proofbox runtime list`)
+    #[arg(long, value_name = "NAME")]
+    image_name: Option<String>,
     /// Limit in fuel units
     #[arg(long)]
     fuel: Option<u64>,
@@ -115,6 +118,7 @@ pub fn run(arguments: RunArguments, config: Config) -> anyhow::Result<ExitCode> 
         repeat: 1,
         complexity: None,
         policy: arguments.policy,
+        image: arguments.image_name,
         limits: AskedLimits {
             fuel: arguments.fuel,
             wall_seconds: arguments.wall_seconds,
@@ -129,17 +133,16 @@ pub fn run(arguments: RunArguments, config: Config) -> anyhow::Result<ExitCode> 
     // Who serves nobody keeps nothing, and asks for no key.
     let config = Config { workers: 1, slots: 2, session_slots: 0, data_dir: None, ..config };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (executed, image) = runtime.block_on(async {
+    let executed = runtime.block_on(async {
         let app = App::new(&config).await?;
-        let executed = app.service().submit(&Caller::keyless(), Urgency::Interactive, submission).await?;
-        anyhow::Ok((executed, app.service().image().clone()))
+        anyhow::Ok(app.service().submit(&Caller::keyless(), Urgency::Interactive, submission).await?)
     })?;
     let exit_code = u8::try_from(executed.verdict.exit_code).unwrap_or(1);
     if executed.verdict.status == Status::InfrastructureError {
         anyhow::bail!("the sandbox failed; try again");
     }
     if arguments.json {
-        out(&format!("{}\n", serde_json::to_string_pretty(&answer_of(executed, &image, BTreeMap::new()))?));
+        out(&format!("{}\n", serde_json::to_string_pretty(&answer_of(executed, BTreeMap::new()))?));
     } else {
         print(&executed);
     }

@@ -1,17 +1,34 @@
-//! `proofbox runtime build|info`
+//! `proofbox runtime build|list|remove|info`
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
 
 use crate::config::Config;
 use crate::runtime::image::Image;
+use crate::runtime::images::{Images, Unusable};
 
 #[derive(Subcommand)]
 pub enum RuntimeCommand {
-    /// Build the image, unless it is there already
-    Build,
+    /// Build the image, unless it is there already; with --packages, one with packages of your own
+    Build {
+        /// A requirements file, a wheel, or a directory of wheels: packages without native code, which are added with what
+        /// they need
+        #[arg(long, value_name = "FILE", requires = "name")]
+        packages: Vec<PathBuf>,
+        /// What requests call the image that has them
+        #[arg(long, requires = "packages")]
+        name: Option<String>,
+    },
+    /// List the images
+    List,
+    /// Remove an image of your own
+    Remove {
+        /// Its name or hash
+        image: String,
+    },
     /// Tell which image is there
     Info {
         /// As JSON
@@ -22,25 +39,47 @@ pub enum RuntimeCommand {
 
 pub fn runtime(command: &RuntimeCommand, config: &Config) -> anyhow::Result<ExitCode> {
     match command {
-        RuntimeCommand::Build => {
-            let image = Image::ready(&config.image)?;
+        RuntimeCommand::Build { packages, name } => {
+            let image = match name {
+                Some(name) => Image::build_with_packages(&config.image, name, packages)?,
+                None => Image::ready(&config.image)?,
+            };
             println!("{}", image.image_hash);
             Ok(ExitCode::SUCCESS)
         }
+        RuntimeCommand::List => {
+            let Some(image) = Image::cached(&config.image) else { return Ok(none(config)) };
+            let (images, unusable) = Images::over(image, &config.image);
+            let mut text = String::new();
+            for image in images.all() {
+                let names: Vec<&str> = images.names_of(image).collect();
+                let names = if names.is_empty() { "-".to_owned() } else { names.join(",") };
+                text += &format!("{names:20} {} {} packages\n", image.image_hash, image.packages.len());
+            }
+            for Unusable { name, reason } in unusable {
+                text += &format!("{name:20} can't be used: {reason}\n");
+            }
+            let _ = std::io::stdout().write_all(text.as_bytes());
+            Ok(ExitCode::SUCCESS)
+        }
+        RuntimeCommand::Remove { image } => {
+            Image::remove(&config.image, image)?;
+            Ok(ExitCode::SUCCESS)
+        }
         RuntimeCommand::Info { json } => {
-            let Some(image) = Image::cached(&config.image) else {
-                eprintln!(
-                    "There is no image for this machine in {}; `proofbox runtime build` makes it.",
-                    config.image.cache.display()
-                );
-                return Ok(ExitCode::FAILURE);
-            };
+            let Some(image) = Image::cached(&config.image) else { return Ok(none(config)) };
             let text = if *json { serde_json::to_string_pretty(&image)? + "\n" } else { description(&image) };
             // Whoever reads may have seen enough (`| head`).
             let _ = std::io::stdout().write_all(text.as_bytes());
             Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+fn none(config: &Config) -> ExitCode {
+    let cache = config.image.cache.display();
+    eprintln!("There is no image for this machine in {cache}; `proofbox runtime build` makes it.");
+    ExitCode::FAILURE
 }
 
 fn description(image: &Image) -> String {

@@ -12,6 +12,7 @@ use crate::app::App;
 use crate::config::{Config, Traces};
 use crate::jail::{self, Needs};
 use crate::runtime::image::Image;
+use crate::runtime::images::{Images, Unusable};
 use crate::telemetry::logs;
 
 /// Serves until SIGINT or SIGTERM. SIGHUP has the policies read again.
@@ -21,9 +22,12 @@ pub fn serve(config: &Config) -> anyhow::Result<ExitCode> {
     let listener =
         std::net::TcpListener::bind(config.listen).with_context(|| format!("listening on {}", config.listen))?;
     listener.set_nonblocking(true)?;
-    let image = ready_image(config)?;
+    let (images, unusable) = Images::over(ready_image(config)?, &config.image);
+    for Unusable { name, reason } in unusable {
+        tracing::warn!(image = %name, %reason, "an image can't be used");
+    }
     // Before there are threads, which could not be held to it.
-    let hardened = jail::harden_front(config.hardening, &needs(config, &image))?;
+    let hardened = jail::harden_front(config.hardening, &needs(config, &images))?;
     tracing::info!(%hardened, "what this process has given up");
     let _log = logs::write_apart();
     // The front process only passes on: a thread for every four workers keeps up, and fewer threads wake each other less.
@@ -35,7 +39,7 @@ pub fn serve(config: &Config) -> anyhow::Result<ExitCode> {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut hangup = signal(SignalKind::hangup())?;
-        let app = App::with_image(config, image, hardened).await?;
+        let app = App::with_images(config, images, hardened).await?;
         let service = Arc::clone(app.service());
         // Ends with the runtime, after the last request.
         tokio::spawn(async move {
@@ -82,10 +86,11 @@ fn ready_image(config: &Config) -> anyhow::Result<Image> {
 }
 
 /// What a service goes on using, by its settings.
-fn needs(config: &Config, image: &Image) -> Needs {
+fn needs(config: &Config, images: &Images) -> Needs {
     // For the workers that it starts: a cache that was moved has its compiled image where it was.
     let connect = config.traces != Traces::Off || !config.callback_hosts.is_empty();
-    let mut needs = Needs { read: vec![image.compiled.clone()], connect, ..Needs::default() };
+    let mut needs = Needs { read: vec![images.default().compiled.clone()], connect, ..Needs::default() };
+    needs.read.extend(images.all().filter_map(|image| image.packages_file.clone()));
     needs.read.extend(config.policies_dir.clone());
     needs.read.extend(config.callback_secret_file.clone());
     // What can't be made is told by who uses it.

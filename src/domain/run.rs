@@ -41,6 +41,8 @@ pub struct Program {
     pub deterministic: Option<Deterministic>,
     /// What it uses that is to be reported.
     pub report_use: ReportUse,
+    /// Hash of the image that it runs in; without one, the default image.
+    pub image: Option<String>,
 }
 
 /// Which use of what every program may have is reported among its attempts.

@@ -27,6 +27,8 @@ pub struct Opening {
     pub env: Vec<(String, String)>,
     /// Written before anything runs.
     pub files: Vec<File>,
+    /// Hash of the image that it runs in; without one, the default image.
+    pub image: Option<String>,
 }
 
 /// One call's code.

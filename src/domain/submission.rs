@@ -26,6 +26,8 @@ pub struct Submission {
     pub complexity: Option<Complexity>,
     /// Name of the policy.
     pub policy: String,
+    /// Name or hash of the image; none for the default one.
+    pub image: Option<String>,
     /// Limits other than the policy's.
     pub limits: AskedLimits,
     /// Given back with the answer.

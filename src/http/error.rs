@@ -177,6 +177,9 @@ impl From<ExecuteError> for ApiError {
             ExecuteError::Refused(Refusal::File { field, .. }) => {
                 Self::new(StatusCode::FORBIDDEN, "file_not_allowed", message).field(field)
             }
+            ExecuteError::UnknownImage { .. } => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unknown_image", message).field("image")
+            }
             ExecuteError::Gate => Self::internal(),
             ExecuteError::TooLarge { field, asked, allowed, .. } => {
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message).field(field).range(asked, allowed)

@@ -1,5 +1,6 @@
 //! One program in one fresh interpreter.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -47,6 +48,12 @@ pub enum RunError {
     /// A file of the request can't be put into the sandbox.
     #[error(transparent)]
     Files(#[from] FilesError),
+    /// It is to run in an image that this process does not have.
+    #[error("there is no image {hash}")]
+    NoImage {
+        /// Its hash.
+        hash: String,
+    },
     /// wasmtime refused.
     #[error("{what}: {reason}")]
     Engine {
@@ -66,8 +73,10 @@ pub struct Interpreters {
     engine: Engine,
     pre: InstancePre<State>,
     initial_memory_bytes: u64,
-    /// What their files start from: the image's packages.
-    pub(super) base: Base,
+    /// What their files start from: the default image's packages.
+    base: Base,
+    /// Those of the other images, by their hashes.
+    other_bases: HashMap<String, Base>,
     live: Arc<AtomicUsize>,
     /// Places for interpreters that are kept: all others are for runs, which must never find them taken.
     kept: Arc<Semaphore>,
@@ -88,16 +97,22 @@ impl Drop for LiveCount {
 
 impl Interpreters {
     /// For a worker: up to `slots` runs and `session_slots` interpreters of sessions at once, none larger than
-    /// `memory_bytes`.
+    /// `memory_bytes`. The default image comes first; all have its interpreter.
     ///
     /// # Errors
     /// When the compiled image can't be loaded, or the pool can't be had.
-    pub fn pooled(image: &Image, slots: u32, session_slots: u32, memory_bytes: u64) -> wasmtime::Result<Self> {
+    pub fn pooled(images: &[Image], slots: u32, session_slots: u32, memory_bytes: u64) -> wasmtime::Result<Self> {
         let memory_bytes = usize::try_from(memory_bytes).unwrap_or(usize::MAX);
         // One more is the pristine one.
         let slots = slots + session_slots + 1;
         let engine = engine::pooled(PoolSize { slots, memory_bytes })?;
-        Self::load(engine, image, Arc::new(Semaphore::new(session_slots as usize)))
+        let (default, others) = images.split_first().ok_or_else(|| wasmtime::Error::msg("there is no image"))?;
+        let mut interpreters = Self::load(engine, default, Arc::new(Semaphore::new(session_slots as usize)))?;
+        for image in others {
+            let base = packages::base(image.packages_file.as_deref())?;
+            interpreters.other_bases.insert(image.image_hash.clone(), base);
+        }
+        Ok(interpreters)
     }
 
     /// For trying an image that was just made.
@@ -119,11 +134,21 @@ impl Interpreters {
             pre,
             initial_memory_bytes,
             base,
+            other_bases: HashMap::new(),
             live: Arc::default(),
             kept,
             core: Core::default(),
             pristine: OnceCell::new(),
         })
+    }
+
+    /// What files start from in an image, by its hash; in the default one, where none is given.
+    ///
+    /// # Errors
+    /// When there is no such image here.
+    pub(super) fn base(&self, image: Option<&str>) -> Result<&Base, RunError> {
+        let Some(hash) = image else { return Ok(&self.base) };
+        self.other_bases.get(hash).ok_or_else(|| RunError::NoImage { hash: hash.to_owned() })
     }
 
     /// Size of the linear memory that every interpreter starts with.
@@ -170,7 +195,7 @@ impl Interpreters {
     /// # Errors
     /// When there is no interpreter to be had, or a file of the program does not fit the sandbox.
     pub async fn run(&self, program: Program, limits: &Limits) -> Result<Outcome, RunError> {
-        let tree = tree(&self.base, &program, limits)?;
+        let tree = tree(self.base(program.image.as_deref())?, &program, limits)?;
         let mut outcome = if program.isolated && program.tests.is_some() {
             super::graded::run(self, &program, limits, &tree).await?
         } else {

@@ -70,11 +70,11 @@ pub struct Image {
     pub packages_file: Option<PathBuf>,
     /// SHA-256 of that file.
     #[serde(default)]
-    packages_file_hash: Option<String>,
+    pub(super) packages_file_hash: Option<String>,
     /// SHA-256 of the compiled module's file.
-    compiled_hash: String,
+    pub(super) compiled_hash: String,
     /// wasmtime, its settings and the CPU features it was compiled for.
-    compiled_for: String,
+    pub(super) compiled_for: String,
     /// Size of `image.wasm`, in bytes.
     pub image_bytes: u64,
     /// Size of the linear memory that every interpreter starts with, in bytes.
@@ -97,6 +97,21 @@ pub enum ImageError {
     /// The recipe failed.
     #[error(transparent)]
     Recipe(#[from] RecipeError),
+    /// An image can't have this name.
+    #[error(
+        "an image can't be called {name:?}: a name has up to 64 lower-case letters, digits, dots, dashes and underscores, \
+         begins with a letter or digit, and is not `default`"
+    )]
+    BadName {
+        /// The name.
+        name: String,
+    },
+    /// There is no image of that name or hash.
+    #[error("there is no image {asked:?}; `proofbox runtime list` tells which there are")]
+    Unknown {
+        /// The name or hash.
+        asked: String,
+    },
     /// The module is not an interpreter, or wasmtime refuses it.
     #[error("{what}: {reason}")]
     Engine {
@@ -107,12 +122,12 @@ pub enum ImageError {
     },
 }
 
-fn io(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> ImageError {
+pub(super) fn io(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> ImageError {
     let path = path.to_owned();
     move |source| ImageError::Io { what, path, source }
 }
 
-fn by_engine(what: &'static str) -> impl FnOnce(wasmtime::Error) -> ImageError {
+pub(super) fn by_engine(what: &'static str) -> impl FnOnce(wasmtime::Error) -> ImageError {
     move |error| ImageError::Engine { what, reason: format!("{error:#}") }
 }
 
@@ -145,11 +160,21 @@ impl Image {
     /// # Errors
     /// When it can't be read, or is another.
     pub fn verify(&self) -> std::io::Result<()> {
-        let packages = self.packages_file.as_deref().map(hash_file).transpose()?;
-        if hash_file(&self.compiled)? == self.compiled_hash && packages == self.packages_file_hash {
-            return Ok(());
+        if hash_file(&self.compiled)? == self.compiled_hash {
+            return self.verify_packages();
         }
         Err(std::io::Error::other("it is damaged: start the service again, and it is made anew"))
+    }
+
+    /// Whether the packages are still what they were.
+    ///
+    /// # Errors
+    /// When they can't be read, or are others.
+    pub fn verify_packages(&self) -> std::io::Result<()> {
+        if self.packages_file.as_deref().map(hash_file).transpose()? == self.packages_file_hash {
+            return Ok(());
+        }
+        Err(std::io::Error::other("its packages are damaged: make it again"))
     }
 
     /// Makes the image, from as much as is there.
@@ -163,9 +188,7 @@ impl Image {
         let _lock = match (locked, source.elsewhere()) {
             (Ok(lock), _) => lock,
             // It is there, but compiled for another processor.
-            (Err(ImageError::Io { source: error, .. }), Some(elsewhere))
-                if matches!(error.kind(), ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied) =>
-            {
+            (Err(ImageError::Io { source: error, .. }), Some(elsewhere)) if is_read_only(&error) => {
                 return Self::build(&elsewhere);
             }
             (Err(error), _) => return Err(error),
@@ -190,6 +213,11 @@ impl Image {
     }
 }
 
+/// Whether a directory can't be written, by anybody or by us.
+pub(super) fn is_read_only(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied)
+}
+
 /// Each image has its directory: named by its recipe, or by the content of the file that is given.
 fn directory(source: &ImageSource) -> Result<PathBuf, ImageError> {
     let name = match &source.prebuilt {
@@ -199,7 +227,7 @@ fn directory(source: &ImageSource) -> Result<PathBuf, ImageError> {
     Ok(source.cache.join("runtimes").join(name))
 }
 
-fn lock(cache: &Path) -> Result<File, ImageError> {
+pub(super) fn lock(cache: &Path) -> Result<File, ImageError> {
     let path = cache.join("build.lock");
     let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(io("opening", &path))?;
     if file.try_lock().is_err() {
@@ -219,7 +247,7 @@ fn initialised(source: &ImageSource, directory: &Path) -> Result<Vec<u8>, ImageE
     let work = source.cache.join("build");
     let reactor = work.join("reactor.wasm");
     recipe::build(&reactor, &work, source.sources.as_deref())?;
-    let packages = work.join(PACKAGES_OF_RECIPE);
+    let packages = work.join(packages::FILE);
     let packages = fs::read(&packages).map_err(io("reading", &packages))?;
     let reactor = fs::read(&reactor).map_err(io("reading", &reactor))?;
     eprintln!("Initialising the interpreter and taking its snapshot.");
@@ -228,9 +256,6 @@ fn initialised(source: &ImageSource, directory: &Path) -> Result<Vec<u8>, ImageE
     write_whole(&path, &module)?;
     Ok(module)
 }
-
-/// What the recipe leaves beside the reactor.
-const PACKAGES_OF_RECIPE: &str = "packages.bin";
 
 /// The section of the image that has its packages (`packages.rs`), so that one file is all of it.
 const PACKAGES_SECTION: &str = "proofbox.packages";
@@ -242,7 +267,7 @@ fn given(path: &Path) -> Result<Vec<u8>, ImageError> {
         return Ok(module);
     }
     let mut module = snapshot(&module)?;
-    if let Ok(packages) = fs::read(path.with_file_name(PACKAGES_OF_RECIPE)) {
+    if let Ok(packages) = fs::read(path.with_file_name(packages::FILE)) {
         add_section(&mut module, PACKAGES_SECTION, &packages);
     }
     Ok(module)
@@ -275,7 +300,7 @@ fn compile(directory: &Path, module: &[u8]) -> Result<Image, ImageError> {
     let python = section(module, "proofbox").and_then(|version| String::from_utf8(version.to_vec()).ok());
     let python = python.unwrap_or_else(recipe::python_version);
     let packages = section(module, PACKAGES_SECTION);
-    let packages_file = packages.map(|_| directory.join("packages.bin"));
+    let packages_file = packages.map(|_| directory.join(packages::FILE));
     if let (Some(content), Some(path)) = (packages, &packages_file) {
         write_whole(path, content)?;
     }
@@ -297,7 +322,7 @@ fn compile(directory: &Path, module: &[u8]) -> Result<Image, ImageError> {
     image.initial_memory_bytes = interpreters.initial_memory_bytes();
     let (modules, packages) = packages::importable(&interpreters)
         .map_err(|reason| ImageError::Engine { what: "trying the new image", reason })?;
-    image.packages_hash = format!("sha256:{}", recipe::hex(&Sha256::digest(format!("{packages:?}"))));
+    image.packages_hash = packages::hash_of(&packages);
     (image.modules, image.packages) = (modules, packages);
     let manifest = serde_json::to_vec_pretty(&image).expect("an image is plain data");
     write_whole(&directory.join("manifest.json"), &manifest)?;
@@ -321,13 +346,13 @@ fn compatibility() -> Result<String, ImageError> {
     Ok(recipe::hex(&digest.0.finalize()))
 }
 
-fn hash_file(path: &Path) -> std::io::Result<String> {
+pub(super) fn hash_file(path: &Path) -> std::io::Result<String> {
     let mut digest = Sha256::new();
     std::io::copy(&mut File::open(path)?, &mut digest)?;
     Ok(recipe::hex(&digest.finalize()))
 }
 
-fn write_whole(path: &Path, content: &[u8]) -> Result<(), ImageError> {
+pub(super) fn write_whole(path: &Path, content: &[u8]) -> Result<(), ImageError> {
     let partial = path.with_extension(format!("{}.partial", std::process::id()));
     let written = fs::write(&partial, content).and_then(|()| fs::rename(&partial, path));
     written.map_err(|source| {

@@ -15,6 +15,7 @@ mod graded;
 mod guest;
 pub mod hostile;
 pub mod image;
+pub mod images;
 mod limiter;
 mod metered;
 mod packages;

@@ -1,5 +1,7 @@
-//! Runs the recipe (`runtimes/python-3.13/build.py`), which is carried inside this binary, and shows how far it is.
+//! Runs the recipe (`runtimes/python-3.13`), which is carried inside this binary, and shows how far it is.
 
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -21,6 +23,12 @@ pub enum RecipeError {
         what: String,
         /// Why it failed.
         source: std::io::Error,
+    },
+    /// Packages can't be put into an image.
+    #[error("{reason}")]
+    Packages {
+        /// Why, and which.
+        reason: String,
     },
     /// The recipe says what went wrong.
     #[error("building the Python runtime failed: {reason}\n  The log is {}; what is done is kept: run the same command again to go on.", log.display())]
@@ -80,6 +88,43 @@ pub fn python_version() -> String {
 /// # Errors
 /// When a prerequisite is missing or a step fails; finished steps are kept.
 pub fn build(reactor: &Path, work: &Path, sources: Option<&Path>) -> Result<(), RecipeError> {
+    let mut arguments = vec![OsStr::new("--out"), reactor.as_os_str(), OsStr::new("--work"), work.as_os_str()];
+    if let Some(sources) = sources {
+        arguments.extend([OsStr::new("--sources"), sources.as_os_str()]);
+    }
+    let reason = run("build.py", &arguments, work)?;
+    if reason.is_none() && reactor.is_file() {
+        return Ok(());
+    }
+    let reason = reason.unwrap_or_else(|| "build.py made no reactor".to_owned());
+    Err(RecipeError::Failed { reason, log: work.join("build.log") })
+}
+
+/// Puts packages into the file `out`, as sources: those that `wanted` names (requirements files, wheels, directories of
+/// wheels) and what they need beyond those that are `included` in the image.
+///
+/// # Errors
+/// When one can't be had, or has native code.
+pub fn collect_packages(
+    out: &Path,
+    work: &Path,
+    included: &BTreeMap<String, String>,
+    wanted: &[PathBuf],
+) -> Result<(), RecipeError> {
+    let included: Vec<String> =
+        included.iter().map(|(name, version)| format!("--included={name}=={version}")).collect();
+    let mut arguments = vec![OsStr::new("--out"), out.as_os_str(), OsStr::new("--work"), work.as_os_str()];
+    arguments.extend(included.iter().map(OsStr::new));
+    arguments.push(OsStr::new("--"));
+    arguments.extend(wanted.iter().map(|path| path.as_os_str()));
+    match run("add_packages.py", &arguments, work)? {
+        None => Ok(()),
+        Some(reason) => Err(RecipeError::Packages { reason }),
+    }
+}
+
+/// Runs a program of the recipe, showing how far it is; why it failed, if it did.
+fn run(program: &str, arguments: &[&OsStr], work: &Path) -> Result<Option<String>, RecipeError> {
     let io = |what: &str| {
         let what = what.to_owned();
         move |source| RecipeError::Io { what, source }
@@ -99,10 +144,7 @@ pub fn build(reactor: &Path, work: &Path, sources: Option<&Path>) -> Result<(), 
         }
     }
     let mut command = Command::new("python3");
-    command.arg("-B").arg(recipe.join("build.py")).arg("--out").arg(reactor).arg("--work").arg(work);
-    if let Some(sources) = sources {
-        command.arg("--sources").arg(sources);
-    }
+    command.arg("-B").arg(recipe.join(program)).args(arguments);
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -120,11 +162,7 @@ pub fn build(reactor: &Path, work: &Path, sources: Option<&Path>) -> Result<(), 
     }
     let status = child.wait().map_err(io("waiting for the recipe"))?;
     progress.finish();
-    if status.success() && reactor.is_file() {
-        return Ok(());
-    }
-    let reason = reason.unwrap_or_else(|| format!("build.py ended with {status}"));
-    Err(RecipeError::Failed { reason, log: work.join("build.log") })
+    Ok(reason.or_else(|| (!status.success()).then(|| format!("{program} ended with {status}"))))
 }
 
 /// A bar on a terminal, a line a step elsewhere.

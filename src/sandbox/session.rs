@@ -5,8 +5,7 @@ use std::sync::atomic::Ordering;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::Sandbox;
-use crate::domain::grant::{Grant, Limits};
-use crate::domain::run::File;
+use crate::domain::grant::Limits;
 use crate::domain::session::{
     Cell, CellLimits, CellOutcome, Command, ContextNumber, FileAnswer, FileAsk, Footprint, Opening,
 };
@@ -60,28 +59,25 @@ impl Sandbox {
     ///
     /// # Errors
     /// When a file can't be put into it, or there is no worker.
-    pub async fn open(&self, grant: &Grant, env: Vec<(String, String)>, files: Vec<File>) -> Result<Kept, KeptError> {
+    pub async fn open(&self, opening: Opening) -> Result<Kept, KeptError> {
         let kept = Kept { home: self.workers.place().await?, number: self.number() };
-        let opening = Opening { limits: *grant.limits(), env, files };
         self.ask(kept, Ask::Open(Box::new(opening)), None).await?;
         Ok(kept)
     }
 
-    /// A session from a checkpoint.
+    /// A session from a checkpoint; `image` is the hash of the image that it was made in, none for the default one.
     ///
     /// # Errors
     /// When the checkpoint is damaged, or there is no room.
-    pub async fn load(&self, bytes: Vec<u8>, limits: &Limits) -> Result<(Kept, Footprint), KeptError> {
+    pub async fn load(
+        &self,
+        bytes: Vec<u8>,
+        image: Option<String>,
+        limits: &Limits,
+    ) -> Result<(Kept, Footprint), KeptError> {
         let kept = Kept { home: self.workers.place().await?, number: self.number() };
-        Ok((kept, self.reload(kept, bytes, limits).await?))
-    }
-
-    /// Puts a checkpoint in the place of a session.
-    ///
-    /// # Errors
-    /// When the checkpoint is damaged, or there is no room; the session is as it was.
-    pub async fn reload(&self, kept: Kept, bytes: Vec<u8>, limits: &Limits) -> Result<Footprint, KeptError> {
-        self.footprint_of(kept, Ask::Load { bytes, limits: *limits }).await
+        let footprint = self.footprint_of(kept, Ask::Load { bytes, image, limits: *limits }).await?;
+        Ok((kept, footprint))
     }
 
     /// Ends a session.

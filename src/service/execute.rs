@@ -21,6 +21,8 @@ use crate::grader::lint::LintReport;
 use crate::grader::receipt::Receipt;
 use crate::grader::{self, Planned};
 use crate::policy::{Pack, Refusal, ScanReport};
+use crate::runtime::image::Image;
+use crate::runtime::images;
 use crate::sandbox::{self, FilesError, SandboxError};
 use crate::telemetry;
 
@@ -30,6 +32,14 @@ pub enum ExecuteError {
     /// Policy does not admit it.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// There is no such image.
+    #[error("there is no image `{asked}`; there are: {known}")]
+    UnknownImage {
+        /// The name or hash it gave, as far as it is told again.
+        asked: String,
+        /// Names of those that there are.
+        known: String,
+    },
     /// Longer than the policy allows.
     #[error("{field} has {asked} {unit}; this policy allows at most {allowed}")]
     TooLarge {
@@ -93,6 +103,8 @@ pub struct Executed {
     pub limits: Limits,
     /// Name of the policy.
     pub policy: String,
+    /// What it ran in.
+    pub image: Arc<Image>,
     /// What its gate says of the snippet; none where it was not asked.
     pub scan: Option<ScanReport>,
     /// Cases that did not always end the same.
@@ -208,6 +220,7 @@ impl Service {
         let Submission { mut program, tests, grading, policy, canaries, .. } = submission;
         let grading = grading.unwrap_or_default();
         let id = ExecutionId::generate();
+        let image = self.image_of(program.image.as_deref());
         let planned = tests.as_ref().and_then(Tests::known_cases);
         let mut expected = Vec::new();
         let stdin_cases = match tests {
@@ -236,13 +249,13 @@ impl Service {
             Ok((verdict, outcomes, queue)) => {
                 telemetry::graded(&verdict);
                 let (verdict, outcomes, found) = searched(canaries, verdict, outcomes).await;
-                Ok(Executed { canaries: found, ..executed(id, verdict, outcomes, queue, grant, policy) })
+                Ok(Executed { canaries: found, ..executed(id, verdict, outcomes, queue, grant, policy, image) })
             }
             Err(Failure::Busy(busy)) => Err(busy.into()),
             Err(Failure::Sandbox(error)) => {
                 tracing::error!(%id, %error, "a run could not be carried out");
                 self.metrics.runs.with_label_values(&[FailureClass::InfrastructureError.word()]).inc();
-                Ok(executed(id, infrastructure_error(planned), Vec::new(), Duration::ZERO, grant, policy))
+                Ok(executed(id, infrastructure_error(planned), Vec::new(), Duration::ZERO, grant, policy, image))
             }
         }
     }
@@ -338,6 +351,26 @@ impl Service {
             .map(|(index, (case, outcome))| grader::stdin_case(index, case, compare, outcome))
             .collect();
         Ok((grader::stdin_stdout(results, &outcomes), outcomes, queue))
+    }
+
+    /// The image that a client asks for, by name or hash; the default one, where it asks for none.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(super) fn image_asked(&self, asked: Option<&str>) -> Result<Arc<Image>, ExecuteError> {
+        const TOLD: usize = 100;
+        let unknown = |asked: &str| ExecuteError::UnknownImage {
+            asked: asked.chars().take(TOLD).collect(),
+            known: self.images.names().collect::<Vec<_>>().join(", "),
+        };
+        let asked = asked.unwrap_or(images::DEFAULT);
+        self.images.find(asked).map(Arc::clone).ok_or_else(|| unknown(asked))
+    }
+
+    /// The image of a program, that was asked for when it was admitted.
+    pub(super) fn image_of(&self, hash: Option<&str>) -> Arc<Image> {
+        let found = hash.and_then(|hash| self.images.find(hash));
+        Arc::clone(found.unwrap_or_else(|| self.images.default()))
     }
 
     /// A place for one run.
@@ -439,6 +472,7 @@ pub(super) fn executed(
     queue: Duration,
     grant: &Grant,
     policy: String,
+    image: Arc<Image>,
 ) -> Executed {
     let cost = Cost {
         execution: outcomes.iter().map(|outcome| outcome.usage.execution).sum(),
@@ -483,6 +517,7 @@ pub(super) fn executed(
         canaries: Vec::new(),
         limits: *grant.limits(),
         policy,
+        image,
         scan: None,
         flaky: Vec::new(),
         complexity: None,

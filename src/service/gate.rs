@@ -157,8 +157,9 @@ impl Service {
                 signals: Vec::new(),
             },
         };
-        let mut executed =
-            executed(ExecutionId::generate(), verdict, Vec::new(), Duration::ZERO, grant, submission.policy.clone());
+        let image = self.image_of(submission.program.image.as_deref());
+        let (id, policy) = (ExecutionId::generate(), submission.policy.clone());
+        let mut executed = executed(id, verdict, Vec::new(), Duration::ZERO, grant, policy, image);
         executed.cost = Cost::default();
         executed.scan = Some(scanned.report);
         executed

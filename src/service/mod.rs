@@ -37,7 +37,7 @@ use crate::domain::hardening::Hardened;
 use crate::grader::lint::Linter;
 use crate::metrics::{Metrics, gauged};
 use crate::policy::{PackError, Policies};
-use crate::runtime::image::Image;
+use crate::runtime::images::Images;
 use crate::sandbox::Sandbox;
 use crate::store::Store;
 use crate::telemetry::logs;
@@ -61,7 +61,7 @@ pub struct Service {
     most_memory_bytes: u64,
     admission: Admission,
     keys: Keys,
-    image: Image,
+    images: Images,
     metrics: Arc<Metrics>,
     receipts: Receipts,
     linter: Linter,
@@ -86,8 +86,8 @@ pub struct Parts {
     pub admission: Admission,
     /// Who may ask.
     pub keys: Keys,
-    /// The image that guests start from.
-    pub image: Image,
+    /// The images that guests start from.
+    pub images: Images,
     /// The counters.
     pub metrics: Arc<Metrics>,
     /// The key that receipts are signed with.
@@ -111,7 +111,7 @@ impl Service {
             policies_directory,
             admission,
             keys,
-            image,
+            images,
             metrics,
             receipts,
             sessions,
@@ -131,7 +131,7 @@ impl Service {
             most_memory_bytes,
             admission,
             keys,
-            image,
+            images,
             metrics,
             receipts,
             linter,
@@ -152,9 +152,9 @@ impl Service {
         self.admission.has_room(caller).inspect_err(|_| self.metrics.refused.with_label_values(&["busy"]).inc())
     }
 
-    /// The image that guests start from.
-    pub fn image(&self) -> &Image {
-        &self.image
+    /// The images that guests start from.
+    pub fn images(&self) -> &Images {
+        &self.images
     }
 
     /// What this process has given up.

@@ -56,6 +56,7 @@ impl Refused for ExecuteError {
     fn reason(&self) -> &'static str {
         match self {
             Self::Refused(_) => "refused",
+            Self::UnknownImage { .. } => "unknown_image",
             Self::TooLarge { .. } => "too_large",
             Self::Files { .. } => "bad_file",
             Self::Gate => "internal_error",

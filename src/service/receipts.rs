@@ -17,7 +17,6 @@ use super::Executed;
 use crate::domain::canonical_json::canonical;
 use crate::domain::submission::Submission;
 use crate::grader::receipt::{Receipt, sha256};
-use crate::runtime::image::Image;
 
 /// The key can't be had.
 #[derive(Debug, thiserror::Error)]
@@ -146,9 +145,9 @@ impl Subject {
     }
 
     /// The receipt on what became of it.
-    pub fn receipt(self, executed: &Executed, image: &Image, key: &SigningKey) -> Receipt {
+    pub fn receipt(self, executed: &Executed, key: &SigningKey) -> Receipt {
         let Self(mut payload) = self;
-        let Executed { id, verdict, cost, limits, policy, .. } = executed;
+        let Executed { id, verdict, cost, limits, policy, image, .. } = executed;
         let fields = json!({
             "id": id.to_string(), "time": jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
             "image_hash": image.image_hash, "python": image.python, "packages_hash": image.packages_hash,

@@ -38,6 +38,8 @@ impl Service {
         let policies = self.policies();
         let pack = policies.pack(caller, &submission.policy)?;
         let grant = check(pack, &submission)?;
+        let image = self.image_asked(submission.image.as_deref())?;
+        submission.program.image = self.images.worker_hash(&image);
         self.has_fuel(caller)?;
         let hidden = submission.hidden.unwrap_or(pack.defaults.hidden);
         submission.grading.get_or_insert(pack.defaults.grading);
@@ -80,7 +82,7 @@ impl Service {
         // What the service failed at was not graded: there is nothing to be attested.
         executed.receipt = signing
             .filter(|_| executed.verdict.status != Status::InfrastructureError)
-            .map(|(key, subject)| subject.receipt(&executed, &self.image, &key));
+            .map(|(key, subject)| subject.receipt(&executed, &key));
         Ok(executed)
     }
 

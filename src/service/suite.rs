@@ -50,9 +50,10 @@ impl Service {
     /// Whether policy admits it: what can be told before anything runs.
     ///
     /// # Errors
-    /// When it names no policy, or asks for limits that it can't have.
+    /// When it names a policy or an image that is not there, or asks for limits that it can't have.
     pub fn check(&self, caller: &Caller, submission: &Submission) -> Result<(), ExecuteError> {
         self.policies().admit(caller, &submission.policy, &submission.limits)?;
+        self.image_asked(submission.image.as_deref())?;
         Ok(())
     }
 

@@ -23,6 +23,8 @@ pub enum Ask {
         /// The checkpoint.
         #[serde(with = "serde_bytes")]
         bytes: Vec<u8>,
+        /// Hash of the image that it was made in; without one, the default image.
+        image: Option<String>,
         /// Of the session.
         limits: Limits,
     },

@@ -46,7 +46,7 @@ pub struct WorkerSettings {
     /// The binary that has the `worker` command: this one.
     pub binary: PathBuf,
     /// What guests are made from.
-    pub image: Image,
+    pub images: Vec<Image>,
     /// Worker processes.
     pub count: usize,
     /// Runs at once in each.
@@ -376,7 +376,7 @@ impl Supervisor {
         let mut outgoing = FramedWrite::new(write, framing());
         let settings = &self.settings;
         let start = ToWorker::Start {
-            image: Box::new(settings.image.clone()),
+            images: settings.images.clone(),
             slots: settings.slots,
             session_slots: settings.session_slots,
             memory_bytes: settings.memory_bytes,

@@ -19,6 +19,7 @@ use super::sessions::Sessions;
 use crate::domain::hardening::{Hardened, Hardening};
 use crate::jail;
 use crate::runtime::Interpreters;
+use crate::runtime::image::Image;
 
 /// How what is under way is ended.
 enum Stop {
@@ -66,6 +67,16 @@ async fn prepared(interpreters: Interpreters, hardening: Hardening) -> anyhow::R
     Ok((Arc::new(interpreters), half.finish_worker()?))
 }
 
+/// Whether all files are still what they were; what is compiled is the same for all.
+fn verified(images: &[Image]) -> anyhow::Result<()> {
+    let (default, others) = images.split_first().context("there is no image")?;
+    default.verify().with_context(|| format!("the compiled image {}", default.compiled.display()))?;
+    for image in others {
+        image.verify_packages().with_context(|| format!("the image {}", image.image_hash))?;
+    }
+    Ok(())
+}
+
 async fn serve() -> anyhow::Result<()> {
     let descriptor = std::io::stdin().as_fd().try_clone_to_owned()?;
     let socket = StdUnixStream::from(descriptor);
@@ -75,12 +86,11 @@ async fn serve() -> anyhow::Result<()> {
     let mut outgoing = FramedWrite::new(write, framing());
 
     let first = incoming.next().await.context("the front process said nothing")??;
-    let ToWorker::Start { image, slots, session_slots, memory_bytes, hardening } = decode(&first)? else {
+    let ToWorker::Start { images, slots, session_slots, memory_bytes, hardening } = decode(&first)? else {
         anyhow::bail!("the first frame must be Start")
     };
-    let loaded = image.verify().with_context(|| format!("the compiled image {}", image.compiled.display()));
-    let loaded = loaded.and_then(|()| {
-        Interpreters::pooled(&image, slots, session_slots, memory_bytes)
+    let loaded = verified(&images).and_then(|()| {
+        Interpreters::pooled(&images, slots, session_slots, memory_bytes)
             .map_err(|error| anyhow::anyhow!("loading the image: {error:#}"))
     });
     let prepared = match loaded {

@@ -22,8 +22,8 @@ pub type RunId = u64;
 pub enum ToWorker {
     /// First, and once.
     Start {
-        /// What to run guests from.
-        image: Box<Image>,
+        /// What to run guests from: the default image, and others.
+        images: Vec<Image>,
         /// Runs at once.
         slots: u32,
         /// Interpreters of sessions at once.

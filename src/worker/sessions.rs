@@ -56,8 +56,8 @@ impl Sessions {
                 self.all().insert(number, Arc::new(session));
                 Ok(Answer::Done)
             }
-            Ask::Load { bytes, limits } => {
-                let session = self.loaded(bytes, limits).await?;
+            Ask::Load { bytes, image, limits } => {
+                let session = self.loaded(bytes, image, limits).await?;
                 let footprint = session.footprint();
                 let replaced = self.all().insert(number, Arc::new(session));
                 if let Some(replaced) = replaced {
@@ -122,8 +122,8 @@ impl Sessions {
         }
     }
 
-    async fn loaded(&self, bytes: Vec<u8>, limits: Limits) -> Result<Session, AskError> {
-        Ok(Session::load(Arc::clone(&self.interpreters), self.commander(), bytes, limits).await?)
+    async fn loaded(&self, bytes: Vec<u8>, image: Option<String>, limits: Limits) -> Result<Session, AskError> {
+        Ok(Session::load(Arc::clone(&self.interpreters), self.commander(), bytes, image.as_deref(), limits).await?)
     }
 
     /// All, or none.

@@ -24,6 +24,7 @@ mod hardening;
 mod hostile;
 mod hostile_worker;
 mod image;
+mod images;
 mod input;
 mod isolated;
 mod jobs;

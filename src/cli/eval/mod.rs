@@ -69,6 +69,9 @@ pub struct EvalArguments {
     /// Policy pack for every item
     #[arg(long)]
     policy: Option<String>,
+    /// Name or hash of an image, for every item (see `proofbox runtime list`)
+    #[arg(long, value_name = "NAME")]
+    image_name: Option<String>,
     /// Limit in fuel units, for every item
     #[arg(long)]
     fuel: Option<u64>,
@@ -202,8 +205,10 @@ impl EvalArguments {
         if self.lint {
             item.insert("lint".to_owned(), json!(true));
         }
-        if let Some(policy) = &self.policy {
-            item.insert("policy".to_owned(), json!(policy));
+        for (name, value) in [("policy", &self.policy), ("image", &self.image_name)] {
+            if let Some(value) = value {
+                item.insert(name.to_owned(), json!(value));
+            }
         }
         let limits = [
             ("fuel", self.fuel.map(Json::from)),

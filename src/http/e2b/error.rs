@@ -247,6 +247,7 @@ impl From<SessionError> for E2bError {
             SessionError::Store | SessionError::NoRandomness => return Self::internal(),
             SessionError::Execute(error) => match error {
                 ExecuteError::Refused(Refusal::NotForThis { .. } | Refusal::File { .. }) => Kind::Forbidden,
+                ExecuteError::UnknownImage { .. } => Kind::NotFound,
                 ExecuteError::Refused(Refusal::UnknownPolicy { .. } | Refusal::Limit(_)) => Kind::Bad,
                 ExecuteError::TooLarge { .. } => Kind::TooLarge,
                 ExecuteError::Files { .. } => Kind::Bad,

@@ -229,7 +229,7 @@ struct ErrorFields {
 }
 
 /// The answer on the wire.
-pub fn answer_of(executed: Executed, image: &Image, labels: BTreeMap<String, String>) -> Answer {
+pub fn answer_of(executed: Executed, labels: BTreeMap<String, String>) -> Answer {
     let Executed {
         id,
         verdict,
@@ -244,6 +244,7 @@ pub fn answer_of(executed: Executed, image: &Image, labels: BTreeMap<String, Str
         canaries,
         limits,
         policy,
+        image,
         scan,
         flaky,
         complexity,
@@ -298,7 +299,7 @@ pub fn answer_of(executed: Executed, image: &Image, labels: BTreeMap<String, Str
             .collect(),
         files_error,
         limits: (&limits).into(),
-        runtime: RuntimeAnswer::of(image),
+        runtime: RuntimeAnswer::of(&image),
         labels,
         receipt,
     }

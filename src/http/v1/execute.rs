@@ -38,5 +38,5 @@ pub async fn execute(
     let labels = submission.labels.clone();
     let executed = shared.service.submit(&caller, Urgency::Interactive, submission).await?;
     shared.service.note_run(&caller, &executed, &labels);
-    Ok(Json(answer_of(executed, shared.service.image(), labels)))
+    Ok(Json(answer_of(executed, labels)))
 }

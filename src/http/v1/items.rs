@@ -105,12 +105,12 @@ fn merged(defaults: &Map<String, Json>, item: Map<String, Json>) -> Map<String, 
 }
 
 /// What is told of an item that is done.
-pub(super) fn line_of(finished: Finished, service: &Service) -> Json {
+pub(super) fn line_of(finished: Finished) -> Json {
     let Finished { id, task, labels, planned, executed } = finished;
     let mut line = Map::from_iter([("id".to_owned(), json!(id)), ("task".to_owned(), json!(task))]);
     match executed {
         Ok(executed) => {
-            let answer = json!(answer_of(*executed, service.image(), labels));
+            let answer = json!(answer_of(*executed, labels));
             let Json::Object(answer) = answer else { unreachable!("an answer is an object") };
             for (key, value) in answer {
                 let key = if key == "id" { "execution_id".to_owned() } else { key };

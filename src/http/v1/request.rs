@@ -51,6 +51,8 @@ pub struct ExecuteRequest {
     /// Name of a policy pack.
     #[serde(default = "default_policy")]
     policy: String,
+    /// Name or hash of an image; `GET /v1/runtime` lists them.
+    image: Option<String>,
     #[serde(default)]
     #[schema(value_type = LimitsRequest)]
     limits: Object<LimitsRequest>,
@@ -301,6 +303,7 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
                 time: request.report_use.contains(&UseRequest::Time),
                 entropy: request.report_use.contains(&UseRequest::Entropy),
             },
+            image: None,
         },
         tests,
         grading: request.grading.map(Grading::from),
@@ -308,6 +311,7 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
         repeat: request.repeat,
         complexity: request.complexity.map(complexity_of).transpose()?,
         policy: request.policy,
+        image: request.image,
         limits: limits.into(),
         labels: request.labels,
         lint: request.lint,

@@ -1,6 +1,7 @@
 //! `GET /v1/runtime`
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
@@ -9,6 +10,7 @@ use utoipa::ToSchema;
 
 use crate::domain::hardening::{Hardened, LayerState};
 use crate::http::Shared;
+use crate::runtime::image::Image;
 
 /// What snippets run in.
 #[derive(Serialize, ToSchema)]
@@ -22,11 +24,24 @@ pub struct RuntimeDescription {
     packages: BTreeMap<String, String>,
     /// Modules of the standard library that can be imported.
     modules: Vec<String>,
+    /// All images: `image` of a request names one, by name or hash.
+    images: Vec<ImageDescription>,
     image_bytes: u64,
     /// Linear memory that every interpreter starts with; limits.memory_bytes includes it.
     initial_memory_bytes: u64,
     /// What the service's processes have given up; nothing where hardening is off.
     hardening: HardeningDescription,
+}
+
+/// An image, which differs from the others in its packages.
+#[derive(Serialize, ToSchema)]
+pub struct ImageDescription {
+    /// `default` for the one that requests have which name none.
+    names: Vec<String>,
+    image_hash: String,
+    packages_hash: String,
+    /// Packages beyond the standard library, with their versions.
+    packages: BTreeMap<String, String>,
 }
 
 /// Layers of hardening, by process.
@@ -61,13 +76,21 @@ fn layers(hardened: &Hardened) -> Vec<LayerDescription> {
 /// What can be imported, and from which image.
 #[utoipa::path(get, path = "/v1/runtime", responses((status = 200, description = "The image in use", body = RuntimeDescription)))]
 pub async fn runtime(State(shared): State<Shared>) -> Json<RuntimeDescription> {
-    let image = shared.service.image().clone();
+    let images = shared.service.images();
+    let image = Image::clone(images.default());
+    let described = |image: &Arc<Image>| ImageDescription {
+        names: images.names_of(image).map(str::to_owned).collect(),
+        image_hash: image.image_hash.clone(),
+        packages_hash: image.packages_hash.clone(),
+        packages: image.packages.clone(),
+    };
     Json(RuntimeDescription {
         image_hash: image.image_hash,
         python: image.python,
         packages_hash: image.packages_hash,
         packages: image.packages,
         modules: image.modules,
+        images: images.all().map(described).collect(),
         image_bytes: image.image_bytes,
         initial_memory_bytes: image.initial_memory_bytes,
         hardening: HardeningDescription {

@@ -304,12 +304,11 @@ fn answer(
     let samples = Vec::with_capacity(items.len());
     let answering = Answering { finished: Box::pin(service.suite(caller, items)), samples, ks };
     stream::unfold(Some(answering), move |answering| {
-        let service = Arc::clone(&service);
         async move {
             let mut answering = answering?;
             match answering.finished.next().await {
                 Some(finished) => {
-                    let line = line_of(finished, &service);
+                    let line = line_of(finished);
                     answering.samples.extend(sample_of(&line));
                     Some((bytes_of(&line), Some(answering)))
                 }

@@ -101,7 +101,7 @@ impl Interpreters {
 
     async fn pristine(&self) -> Result<&Pristine, RunError> {
         let make = async || {
-            let tree = Arc::new(Mutex::new(self.base.tree(FilesQuota { bytes: 0, count: 0 }, 0)));
+            let tree = Arc::new(Mutex::new(self.base(None)?.tree(FilesQuota { bytes: 0, count: 0 }, 0)));
             let state = State::kept(u64::MAX, Descriptors::new(tree), Clock::real());
             let (mut store, instance) = self.instantiate(state, 1).await?;
             let memory = instance.get_memory(&mut store, "memory");
@@ -170,7 +170,8 @@ impl Session {
         Ok(bytes.map_err(CheckpointError::Io)?)
     }
 
-    /// A session from the bytes that [`Self::save`] has made, by another process perhaps, under these limits.
+    /// A session from the bytes that [`Self::save`] has made of one in that image, by another process perhaps, under
+    /// these limits.
     ///
     /// # Errors
     /// When the bytes are damaged, or hold more than the limits allow.
@@ -178,6 +179,7 @@ impl Session {
         interpreters: Arc<Interpreters>,
         commander: Arc<dyn Commander>,
         bytes: Vec<u8>,
+        image: Option<&str>,
         limits: Limits,
     ) -> Result<Self, SessionError> {
         // No honest session is larger: every context's memory, and files.
@@ -190,7 +192,7 @@ impl Session {
         if asked.bytes > allowed.bytes {
             return Err(CheckpointError::TooLarge { needed: asked.bytes, allowed: allowed.bytes }.into());
         }
-        let (tree, tables) = files.load(&interpreters.base).map_err(CheckpointError::Files)?;
+        let (tree, tables) = files.load(interpreters.base(image)?).map_err(CheckpointError::Files)?;
         let mut tables = tables.into_iter();
         let pristine = interpreters.pristine().await?;
         let mut restored = BTreeMap::new();

@@ -99,9 +99,9 @@ impl Session {
         commander: Arc<dyn Commander>,
         opening: Opening,
     ) -> Result<Self, SessionError> {
-        let Opening { limits, env, files } = opening;
+        let Opening { limits, env, files, image } = opening;
         let now = guest::now();
-        let mut tree = interpreters.base.tree(guest::quota(&limits), now);
+        let mut tree = interpreters.base(image.as_deref())?.tree(guest::quota(&limits), now);
         for File { path, content } in &files {
             tree.write_file(path, content, now)?;
         }

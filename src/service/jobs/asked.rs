@@ -175,7 +175,7 @@ impl Service {
         let told = |result: JobResult| {
             let JobResult { sequence, item, line } = result;
             // What the store has lost is told as such, and never made up.
-            let line = line.unwrap_or_else(|| self.jobs.wire().line(self, broken(item)));
+            let line = line.unwrap_or_else(|| self.jobs.wire().line(broken(item)));
             JobLine { sequence, item, line }
         };
         Ok(results.into_iter().map(told).collect())

@@ -43,7 +43,7 @@ pub trait JobWire: Send + Sync {
     fn item(&self, service: &Service, caller: &Caller, head: &[u8], item: &JobItem) -> Result<SuiteItem, Vec<u8>>;
 
     /// What is told of an item that is done, without a newline.
-    fn line(&self, service: &Service, finished: Finished) -> Vec<u8>;
+    fn line(&self, finished: Finished) -> Vec<u8>;
 
     /// What is told of a job.
     fn document(&self, job: &JobInfo) -> Vec<u8>;

@@ -198,7 +198,7 @@ impl Service {
             None => {
                 let finished = broken(number);
                 let outcome = outcome_of(&finished);
-                (self.jobs.settings.wire.line(self, finished), outcome, None)
+                (self.jobs.settings.wire.line(finished), outcome, None)
             }
         };
         let recorded = tallied.map(|tallied| self.stats.recorded(shared.job.owner, tallied));
@@ -276,7 +276,7 @@ impl Service {
         let outcome = outcome_of(&finished);
         let tallied = finished.executed.as_ref().ok().map(|executed| Tallied::of(executed, &finished.labels));
         let service = Arc::clone(self);
-        let render = move || service.jobs.settings.wire.line(&service, finished);
+        let render = move || service.jobs.settings.wire.line(finished);
         Some((tokio::task::spawn_blocking(render).await.ok()?, outcome, tallied))
     }
 

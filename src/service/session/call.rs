@@ -162,6 +162,7 @@ impl Service {
             queue,
             &session.grant,
             session.policy.clone(),
+            Arc::clone(&session.image),
         );
         executed.limits.fuel = granted.fuel;
         executed.limits.wall = granted.wall;
@@ -305,7 +306,7 @@ fn granted(session: &Session, pack: &crate::domain::grant::Limits, asked: &Asked
 
 fn submission_of(code: String, code_field: &'static str, session: &Session) -> Submission {
     Submission {
-        program: Program { code, ..Program::default() },
+        program: Program { code, image: Some(session.image.image_hash.clone()), ..Program::default() },
         code_field,
         tests: None,
         grading: None,
@@ -313,6 +314,7 @@ fn submission_of(code: String, code_field: &'static str, session: &Session) -> S
         repeat: 1,
         complexity: None,
         policy: session.policy.clone(),
+        image: None,
         limits: AskedLimits::default(),
         labels: session.labels.clone(),
         lint: false,

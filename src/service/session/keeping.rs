@@ -14,6 +14,7 @@ use crate::domain::grant::{AskedLimits, Limits};
 use crate::domain::ids::{CheckpointId, KeyId, SessionId};
 use crate::domain::session::Footprint;
 use crate::policy::Refusal;
+use crate::runtime::image::Image;
 use crate::sandbox::{AskError, Kept, KeptError};
 use crate::service::{ExecuteError, Service};
 use crate::store::{Bounds, CheckpointFilter, CheckpointKind, CheckpointRow, Store, StoreError, StoredCheckpoint};
@@ -58,6 +59,24 @@ struct About {
     labels: std::collections::BTreeMap<String, String>,
     template: String,
     calls: u64,
+}
+
+/// A checkpoint that was taken from the store.
+struct Taken {
+    row: CheckpointRow,
+    about: About,
+    /// What it was made in.
+    image: Arc<Image>,
+    bytes: Vec<u8>,
+}
+
+/// # Errors
+/// When a checkpoint belongs to another image than the one it is wanted in.
+fn same_image(theirs: &Image, ours: &Image) -> Result<(), SessionError> {
+    if theirs.image_hash == ours.image_hash {
+        return Ok(());
+    }
+    Err(SessionError::OtherImage { theirs: theirs.image_hash.clone(), ours: ours.image_hash.clone() })
 }
 
 impl Session {
@@ -227,7 +246,7 @@ impl Service {
             name,
             created,
             bytes: bytes.len() as u64,
-            image_hash: self.image.image_hash.clone(),
+            image_hash: session.image.image_hash.clone(),
         };
         let row = CheckpointRow {
             id: info.id.uuid(),
@@ -255,24 +274,26 @@ impl Service {
         Ok(info)
     }
 
-    /// Bytes of a checkpoint of this image, and what goes with them.
-    async fn take(&self, id: CheckpointId) -> Result<(CheckpointRow, About, Vec<u8>), SessionError> {
+    /// Bytes of a checkpoint of an image that is there, and what goes with them.
+    async fn take(&self, id: CheckpointId) -> Result<Taken, SessionError> {
         let found = self.store()?.get_checkpoint(id.uuid()).await.map_err(failed)?;
         let (StoredCheckpoint { row, .. }, bytes) = found.ok_or(SessionError::NoCheckpoint)?;
-        if row.image_hash != self.image.image_hash {
-            return Err(SessionError::OtherImage { theirs: row.image_hash, ours: self.image.image_hash.clone() });
-        }
+        let Some(image) = self.images.find(&row.image_hash).map(Arc::clone) else {
+            let ours = self.images.default().image_hash.clone();
+            return Err(SessionError::OtherImage { theirs: row.image_hash, ours });
+        };
         let about = postcard::from_bytes(&row.meta)
             .map_err(|_| failed(StoreError::Damaged { what: format!("checkpoint {id}") }))?;
-        Ok((row, about, bytes.to_vec()))
+        Ok(Taken { row, about, image, bytes: bytes.to_vec() })
     }
 
     /// Loads a checkpoint into a worker; where there is no room, others are moved to disk first.
-    async fn load(&self, bytes: Vec<u8>, limits: &Limits) -> Result<(Kept, Footprint), SessionError> {
-        match self.sandbox.load(bytes.clone(), limits).await {
+    async fn load(&self, bytes: Vec<u8>, image: &Image, limits: &Limits) -> Result<(Kept, Footprint), SessionError> {
+        let image = self.images.worker_hash(image);
+        match self.sandbox.load(bytes.clone(), image.clone(), limits).await {
             Err(KeptError::Refused(AskError::NoRoom(_))) => {
                 self.make_room_apart(true).await;
-                Ok(self.sandbox.load(bytes, limits).await?)
+                Ok(self.sandbox.load(bytes, image, limits).await?)
             }
             other => Ok(other?),
         }
@@ -282,8 +303,8 @@ impl Service {
     pub(super) async fn bring_back(&self, session: &Session) -> Result<(), SessionError> {
         let mut place = session.place.write().await;
         let Place::Stored { checkpoint, paused } = *place else { return Ok(()) };
-        let (_, _, bytes) = self.take(checkpoint).await?;
-        let (kept, footprint) = self.load(bytes, session.grant.limits()).await?;
+        let Taken { bytes, image, .. } = self.take(checkpoint).await?;
+        let (kept, footprint) = self.load(bytes, &image, session.grant.limits()).await?;
         *place = Place::Live(kept);
         self.note_footprint(session, Some(footprint));
         self.metrics.sessions_restored.inc();
@@ -335,8 +356,8 @@ impl Service {
                 Ok(())
             }
             Place::Stored { checkpoint, .. } => {
-                let (_, _, bytes) = self.take(checkpoint).await?;
-                let (kept, _) = self.load(bytes, session.grant.limits()).await?;
+                let Taken { bytes, image, .. } = self.take(checkpoint).await?;
+                let (kept, _) = self.load(bytes, &image, session.grant.limits()).await?;
                 self.forget_stored(session).await;
                 *place = Place::Live(kept);
                 self.pause_live(session, kept, &mut place, memory).await
@@ -438,9 +459,12 @@ impl Service {
 
     /// A new session that goes on from a checkpoint.
     pub(super) async fn open_from(&self, id: CheckpointId, asked: SessionAsked) -> Result<SessionInfo, SessionError> {
-        let (row, about, bytes) = self.take(id).await?;
+        let Taken { row, about, image, bytes } = self.take(id).await?;
         if !is_own(&row, &asked.caller) {
             return Err(SessionError::NoCheckpoint);
+        }
+        if let Some(wanted) = &asked.image {
+            same_image(&image, &*self.image_asked(Some(wanted))?)?;
         }
         self.has_fuel(&asked.caller).map_err(ExecuteError::from)?;
         let policy = asked.policy.clone().unwrap_or_else(|| about.policy.clone());
@@ -463,9 +487,9 @@ impl Service {
         if asked.template.is_empty() {
             asked.template = about.template;
         }
-        let session = self.session(&asked, policy, grant.clone())?;
+        let session = self.session(&asked, policy, Arc::clone(&image), grant.clone())?;
         session.calls.store(about.calls, Ordering::Relaxed);
-        let (kept, footprint) = self.load(bytes, grant.limits()).await?;
+        let (kept, footprint) = self.load(bytes, &image, grant.limits()).await?;
         self.enlist(&asked.caller, session, kept, footprint).await
     }
 
@@ -490,15 +514,16 @@ impl Service {
         checkpoint: CheckpointId,
     ) -> Result<SessionInfo, SessionError> {
         let session = self.sessions.get(id)?;
-        let (row, about, bytes) = self.take(checkpoint).await?;
+        let Taken { row, about, image, bytes } = self.take(checkpoint).await?;
         if !is_own(&row, caller) {
             return Err(SessionError::NoCheckpoint);
         }
+        same_image(&image, &session.image)?;
         // What runs in it would have its session taken away under it.
         self.enter_anyway(&session).await?;
         let mut place = session.place.write().await;
         let Place::Live(old) = *place else { return Err(SessionError::NotFound) };
-        let (kept, footprint) = self.load(bytes, session.grant.limits()).await?;
+        let (kept, footprint) = self.load(bytes, &image, session.grant.limits()).await?;
         *place = Place::Live(kept);
         let _ = self.sandbox.close(old).await;
         session.calls.store(about.calls, Ordering::Relaxed);
@@ -546,7 +571,9 @@ impl Service {
             template: original.template.clone(),
             ..SessionAsked::default()
         };
-        let sessions = std::iter::repeat_with(|| self.session(&asked, original.policy.clone(), original.grant.clone()));
+        let sessions = std::iter::repeat_with(|| {
+            self.session(&asked, original.policy.clone(), Arc::clone(&original.image), original.grant.clone())
+        });
         let sessions: Vec<Session> = sessions.take(count).collect::<Result<_, _>>()?;
         let place = self.enter_anyway(&original).await?;
         let forked = match self.sandbox.fork(place.kept, count).await {

@@ -35,9 +35,10 @@ use crate::domain::caller::Caller;
 use crate::domain::grant::{AskedLimits, Grant, Limits};
 use crate::domain::ids::{CheckpointId, KeyId, SessionId};
 use crate::domain::run::File;
-use crate::domain::session::{ContextNumber, Footprint};
+use crate::domain::session::{ContextNumber, Footprint, Opening};
 use crate::domain::token::Token;
 use crate::policy::Refusal;
+use crate::runtime::image::Image;
 use crate::sandbox::Kept;
 use crate::telemetry;
 pub use call::{CellAsked, CellExecuted, SessionEvent};
@@ -79,6 +80,8 @@ pub struct SessionAsked {
     pub caller: Caller,
     /// Name of the policy; none for that of the checkpoint, or `default`.
     pub policy: Option<String>,
+    /// Name or hash of the image; none for that of the checkpoint, or the default one.
+    pub image: Option<String>,
     /// Limits other than the policy's.
     pub limits: AskedLimits,
     /// The whole environment of its interpreters.
@@ -120,6 +123,8 @@ pub struct SessionInfo {
     pub idle: Option<Duration>,
     /// Name of its policy.
     pub policy: String,
+    /// What it runs in.
+    pub image: Arc<Image>,
     /// Of each of its interpreters and of its files.
     pub limits: Limits,
     /// Calls that it has served.
@@ -158,6 +163,7 @@ pub struct Session {
     owner: Option<KeyId>,
     created: Timestamp,
     policy: String,
+    image: Arc<Image>,
     grant: Grant,
     labels: BTreeMap<String, String>,
     on_expiry: OnExpiry,
@@ -186,6 +192,7 @@ struct Nature {
     owner: Option<KeyId>,
     created: Timestamp,
     policy: String,
+    image: Arc<Image>,
     grant: Grant,
     labels: BTreeMap<String, String>,
     on_expiry: OnExpiry,
@@ -292,12 +299,13 @@ impl Sessions {
 impl Session {
     /// One that has served no call.
     fn new(nature: Nature, times: Times, place: Place) -> Self {
-        let Nature { id, owner, created, policy, grant, labels, on_expiry, auto_resume, template, token } = nature;
+        let Nature { id, owner, created, policy, image, grant, labels, on_expiry, auto_resume, template, token } = nature;
         Self {
             id,
             owner,
             created,
             policy,
+            image,
             grant,
             labels,
             on_expiry,
@@ -378,6 +386,7 @@ impl Session {
             ttl,
             idle,
             policy: self.policy.clone(),
+            image: Arc::clone(&self.image),
             limits: *self.grant.limits(),
             calls: self.calls.load(Ordering::Relaxed),
             footprint: self.footprint(),
@@ -442,8 +451,12 @@ impl Service {
             let message = format!("the policy lets no file `{}` in", file.path.chars().take(100).collect::<String>());
             return Err(Refusal::File { field: "files", message }.into());
         }
-        let session = self.session(&asked, policy, grant.clone())?;
-        let kept = self.sandbox.open(&grant, asked.env, asked.files).await?;
+        let image = self.image_asked(asked.image.as_deref())?;
+        let hash = self.images.worker_hash(&image);
+        let session = self.session(&asked, policy, image, grant.clone())?;
+        let SessionAsked { env, files, .. } = asked;
+        let opening = Opening { limits: *grant.limits(), env, files, image: hash };
+        let kept = self.sandbox.open(opening).await?;
         self.enlist(&asked.caller, session, kept, Footprint::default()).await
     }
 
@@ -466,7 +479,13 @@ impl Service {
         Ok(session.info())
     }
 
-    fn session(&self, asked: &SessionAsked, policy: String, grant: Grant) -> Result<Session, SessionError> {
+    fn session(
+        &self,
+        asked: &SessionAsked,
+        policy: String,
+        image: Arc<Image>,
+        grant: Grant,
+    ) -> Result<Session, SessionError> {
         let ttl = asked.ttl.unwrap_or(DEFAULT_TTL);
         for (field, asked) in [("ttl_seconds", Some(ttl)), ("idle_seconds", asked.idle)] {
             if let Some(asked) = asked.filter(|asked| *asked > LONGEST_TTL) {
@@ -485,6 +504,7 @@ impl Service {
             owner,
             created: now,
             policy,
+            image,
             grant,
             labels: asked.labels.clone(),
             on_expiry: asked.on_expiry,

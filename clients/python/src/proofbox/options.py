@@ -40,6 +40,7 @@ class ExecuteOptions(TypedDict, total=False):
     grading: Literal["isolated", "in_process", "auto"]
     visibility: Literal["full", "hidden"]
     policy: str
+    image: str
     limits: Limits
     deterministic: Mapping[str, Any]
     result: Literal["last_expression"] | Mapping[str, str] | None
@@ -65,6 +66,7 @@ class SessionOptions(TypedDict, total=False):
     """Fields of `POST /v1/sessions`."""
 
     policy: str
+    image: str
     limits: Limits
     env: Mapping[str, str]
     files: Files

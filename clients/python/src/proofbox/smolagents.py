@@ -64,8 +64,8 @@ class ProofboxExecutor(RemotePythonExecutor):  # type: ignore[misc]
     """An executor for `CodeAgent(executor=…)`: each step of the agent is a cell of one session.
 
     `client` is a `proofbox.Client`; without one it is made from `url` and `api_key`, which have the client's defaults.
-    The session starts with the first call, and is made of `policy`, `limits`, `env`, `files`, `ttl_seconds`,
-    `idle_seconds`, `labels`, `from_checkpoint`; a `session` that is given is used instead and left alone at the end.
+    The session starts with the first call, and is made of `policy`, `image`, `limits`, `env`, `files`,
+    `ttl_seconds`, `idle_seconds`, `labels`, `from_checkpoint`; a `session` that is given is used instead and left alone at the end.
     `additional_imports` are modules that must be there: what is missing is said at once (`MissingModules`).
     `step_limits` apply to each step, `max_print_outputs_length` to what the model sees of its output.
     No pickle is used in either direction.
@@ -81,6 +81,7 @@ class ProofboxExecutor(RemotePythonExecutor):  # type: ignore[misc]
         api_key: str | None = None,
         session: Session | None = None,
         policy: str | None = None,
+        image: str | None = None,
         limits: Limits | None = None,
         step_limits: Limits | None = None,
         env: Mapping[str, str] | None = None,
@@ -99,6 +100,7 @@ class ProofboxExecutor(RemotePythonExecutor):  # type: ignore[misc]
         self._session_is_ours = session is None
         chosen: dict[str, Any] = {
             "policy": policy,
+            "image": image,
             "limits": limits,
             "env": env,
             "ttl_seconds": ttl_seconds,
@@ -238,11 +240,16 @@ class ProofboxExecutor(RemotePythonExecutor):  # type: ignore[misc]
 
     def _available(self) -> set[str]:
         runtime = self._runtime = self._runtime or self.client.runtime()
-        return {*runtime.modules, *(_top_level(name) for name in runtime.packages), "smolagents"}
+        return {*runtime.modules, *(_top_level(name) for name in self._packages(runtime)), "smolagents"}
+
+    def _packages(self, runtime: Runtime) -> Mapping[str, Any]:
+        """Those of the image that sessions are made in."""
+        image = runtime.image(self._options.get("image", "default"))
+        return runtime.packages if image is None else image.packages
 
     def _words_for_missing(self, missing: Sequence[str]) -> str:
         assert self._runtime is not None
-        packages = ", ".join(f"{name} {version}" for name, version in self._runtime.packages.items()) or "none"
+        packages = ", ".join(f"{name} {version}" for name, version in self._packages(self._runtime).items()) or "none"
         what = "is not" if len(missing) == 1 else "are not"
         return (
             f"{', '.join(missing)} {what} in the sandbox, and nothing can be installed there. It has the standard "

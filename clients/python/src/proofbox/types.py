@@ -252,6 +252,16 @@ class SuiteReport(Record):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Image(Record):
+    """An image, which differs from the others in its packages."""
+
+    names: list[str] = dataclasses.field(default_factory=list)
+    image_hash: str = ""
+    packages_hash: str = ""
+    packages: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Runtime(Record):
     """What snippets run in."""
 
@@ -260,8 +270,15 @@ class Runtime(Record):
     packages_hash: str = ""
     packages: dict[str, Any] = dataclasses.field(default_factory=dict)
     modules: list[str] = dataclasses.field(default_factory=list)
+    images: list[Image] = dataclasses.field(default_factory=list)
     image_bytes: int = 0
     initial_memory_bytes: int = 0
+
+    PARTS: ClassVar[Parts] = {"images": Image}
+
+    def image(self, name: str) -> Image | None:
+        """The image of that name or hash."""
+        return next((image for image in self.images if name in image.names or name == image.image_hash), None)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

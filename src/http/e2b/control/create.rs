@@ -21,7 +21,7 @@ use crate::service::{OnExpiry, SessionAsked, SessionError, SessionInfo};
 const DEFAULT_TIMEOUT: u64 = 300;
 /// Metadata of one sandbox, in bytes.
 const MOST_METADATA: usize = 64 << 10;
-/// The templates that SDKs ask for by themselves: they mean the one that there is.
+/// The templates that SDKs ask for by themselves: they mean the default image.
 const TEMPLATES: [&str; 2] = ["base", "code-interpreter-v1"];
 /// What a sandbox may use of memory, where the policy lets it.
 const MEMORY_BYTES: u64 = 512 << 20;
@@ -62,7 +62,9 @@ pub async fn create(
     let domain = domain(&headers, request.uri());
     let again = idempotency_key(&headers)?
         .map(|again| format!("{} {again}", caller.owner().map_or_else(String::new, |key| key.to_string())));
-    let asked = asked_of(body::json(request).await?)?;
+    let images = e2b.shared.service.images();
+    let image = |name: &str| images.find(name).map(|image| image.image_hash.clone());
+    let asked = asked_of(body::json(request).await?, image)?;
     let asked = SessionAsked { limits: limits(&e2b, &caller)?, caller, ..asked };
     let info = match again {
         None => open(&e2b, asked).await?,
@@ -95,7 +97,7 @@ fn unknown(template: &str) -> E2bError {
     let template: String = template.chars().take(100).collect();
     E2bError::new(
         Kind::NotFound,
-        format!("template '{template}' not found: there are base, code-interpreter-v1 and snapshots"),
+        format!("template '{template}' not found: there are base, code-interpreter-v1, images of this service by name, and snapshots"),
     )
 }
 
@@ -108,9 +110,11 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, E2bError> {
     }
 }
 
-fn asked_of(new: NewSandbox) -> Result<SessionAsked, E2bError> {
+/// `image_of` gives the hash of the image that has a name.
+fn asked_of(new: NewSandbox, image_of: impl Fn(&str) -> Option<String>) -> Result<SessionAsked, E2bError> {
     let template = new.template_id;
-    let from_checkpoint = if TEMPLATES.contains(&template.as_str()) {
+    let image = image_of(&template);
+    let from_checkpoint = if image.is_some() || TEMPLATES.contains(&template.as_str()) {
         None
     } else {
         Some(CheckpointId::parse(&template).ok_or_else(|| unknown(&template))?)
@@ -129,6 +133,7 @@ fn asked_of(new: NewSandbox) -> Result<SessionAsked, E2bError> {
         env: env.into_iter().collect(),
         ttl: Some(timeout),
         labels,
+        image,
         from_checkpoint,
         on_expiry: if new.auto_pause.unwrap_or(false) { OnExpiry::Pause } else { OnExpiry::End },
         auto_resume: new.auto_resume.is_some_and(|auto| auto.enabled),
@@ -159,7 +164,8 @@ mod tests {
     use super::*;
 
     fn asked(request: Value) -> Result<SessionAsked, E2bError> {
-        asked_of(serde_json::from_value(request).expect("a request"))
+        let image_of = |name: &str| (name == "ml").then(|| "sha256:00".to_owned());
+        asked_of(serde_json::from_value(request).expect("a request"), image_of)
     }
 
     #[test]
@@ -171,6 +177,9 @@ mod tests {
         assert_eq!((made.on_expiry, made.auto_resume), (OnExpiry::Pause, true));
         assert_eq!(made.labels, BTreeMap::from([("a".to_owned(), "b".to_owned())]));
         assert_eq!(made.env, [("X".to_owned(), "1".to_owned())]);
+        assert_eq!((made.image, made.from_checkpoint), (None, None));
+        let other = asked(json!({"templateID": "ml"})).expect("right");
+        assert_eq!((other.image.as_deref(), other.from_checkpoint), (Some("sha256:00"), None));
         let silent = asked(json!({"templateID": "code-interpreter-v1"})).expect("right");
         assert_eq!(silent.ttl, Some(Duration::from_secs(DEFAULT_TIMEOUT)));
         assert_eq!((silent.on_expiry, silent.auto_resume), (OnExpiry::End, false));

@@ -52,8 +52,8 @@ impl JobWire for Wire {
         })
     }
 
-    fn line(&self, service: &Service, finished: Finished) -> Vec<u8> {
-        line_of(finished, service).to_string().into_bytes()
+    fn line(&self, finished: Finished) -> Vec<u8> {
+        line_of(finished).to_string().into_bytes()
     }
 
     fn document(&self, job: &JobInfo) -> Vec<u8> {

@@ -96,13 +96,12 @@ fn display_answer(display: Display) -> DisplayAnswer {
 }
 
 fn call_answer(
-    service: &Service,
     session: SessionId,
     called: CellExecuted,
     labels: BTreeMap<String, String>,
 ) -> CallAnswer {
     let traceback = called.raised.map(|raised| raised.traceback);
-    let answer = answer_of(called.executed, service.image(), labels).with_traceback(traceback);
+    let answer = answer_of(called.executed, labels).with_traceback(traceback);
     CallAnswer {
         session_id: session.to_string(),
         execution_count: called.number,
@@ -215,7 +214,7 @@ pub async fn execute(
     let form = Form::of(&headers);
     if form == Form::Whole {
         let called = shared.service.call_session(id, asked, None).await?;
-        return Ok(Json(call_answer(&shared.service, id, called, request.labels)).into_response());
+        return Ok(Json(call_answer(id, called, request.labels)).into_response());
     }
     // What can be told by a status is told so.
     shared.service.session_info(id)?;
@@ -235,7 +234,7 @@ fn told(
     let (sender, events) = unbounded_channel();
     let call = async move {
         match service.call_session(id, asked, Some(sender)).await {
-            Ok(called) => form.piece("end", json!({"answer": call_answer(&service, id, called, labels)})),
+            Ok(called) => form.piece("end", json!({"answer": call_answer(id, called, labels)})),
             Err(error) => form.piece("failed", json!({"error": ApiError::from(error).to_json()})),
         }
     };

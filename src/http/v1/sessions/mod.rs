@@ -27,7 +27,6 @@ use crate::domain::session::DEFAULT_CONTEXT;
 use crate::http::Shared;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Object};
-use crate::runtime::image::Image;
 use crate::service::{SessionAsked, SessionInfo, SessionState};
 
 /// The routes of sessions.
@@ -58,6 +57,8 @@ const LARGEST_PAGE: usize = 1000;
 pub struct SessionRequest {
     /// Name of a policy pack; `default`, or that of the checkpoint.
     policy: Option<String>,
+    /// Name or hash of an image; `GET /v1/runtime` lists them. A checkpoint has its own.
+    image: Option<String>,
     /// Of each call, but for memory and files, which are the session's.
     #[serde(default)]
     #[schema(value_type = LimitsRequest)]
@@ -135,7 +136,7 @@ pub struct Page {
 }
 
 /// The session on the wire.
-pub fn session_answer(info: SessionInfo, image: &Image) -> SessionAnswer {
+pub fn session_answer(info: SessionInfo) -> SessionAnswer {
     SessionAnswer {
         id: info.id.to_string(),
         state: match info.state {
@@ -154,7 +155,7 @@ pub fn session_answer(info: SessionInfo, image: &Image) -> SessionAnswer {
         execution_count: info.calls,
         memory_bytes: info.footprint.memory_bytes,
         files_bytes: info.footprint.files_bytes,
-        runtime: RuntimeAnswer::of(image),
+        runtime: RuntimeAnswer::of(&info.image),
         labels: info.labels,
     }
 }
@@ -208,6 +209,7 @@ pub async fn open(
     let Object(limits) = request.limits;
     let asked = SessionAsked {
         policy: request.policy,
+        image: request.image,
         limits: limits.into(),
         env: request.env.into_iter().collect(),
         files: request.files.into_iter().map(candidates_file).collect::<Result<_, _>>()?,
@@ -219,7 +221,7 @@ pub async fn open(
         ..SessionAsked::default()
     };
     let info = shared.service.open_session(asked).await?;
-    Ok((StatusCode::CREATED, Json(session_answer(info, shared.service.image()))))
+    Ok((StatusCode::CREATED, Json(session_answer(info))))
 }
 
 /// List sessions.
@@ -242,7 +244,7 @@ pub async fn list(
     let mut infos = shared.service.session_list(&caller, after, limit + 1);
     let next = (infos.len() > limit).then(|| infos[limit - 1].id.to_string());
     infos.truncate(limit);
-    let sessions = infos.into_iter().map(|info| session_answer(info, shared.service.image())).collect();
+    let sessions = infos.into_iter().map(|info| session_answer(info)).collect();
     Ok(Json(SessionList { sessions, next }))
 }
 
@@ -257,7 +259,7 @@ pub async fn show(
     Path(id): Path<String>,
 ) -> Result<Json<SessionAnswer>, ApiError> {
     let info = shared.service.session_info(own_session(&shared, &caller, &id)?)?;
-    Ok(Json(session_answer(info, shared.service.image())))
+    Ok(Json(session_answer(info)))
 }
 
 /// Let a session live longer, or shorter.
@@ -273,7 +275,7 @@ pub async fn change(
 ) -> Result<Json<SessionAnswer>, ApiError> {
     let ttl = duration("ttl_seconds", request.ttl_seconds)?;
     let info = shared.service.keep_session(own_session(&shared, &caller, &id)?, ttl, false).await?;
-    Ok(Json(session_answer(info, shared.service.image())))
+    Ok(Json(session_answer(info)))
 }
 
 /// End a session.
@@ -323,5 +325,5 @@ pub async fn restart(
 ) -> Result<Json<SessionAnswer>, ApiError> {
     let id = own_session(&shared, &caller, &id)?;
     shared.service.restart_context(id, DEFAULT_CONTEXT).await?;
-    Ok(Json(session_answer(shared.service.session_info(id)?, shared.service.image())))
+    Ok(Json(session_answer(shared.service.session_info(id)?)))
 }
