@@ -27,7 +27,8 @@ pub enum RuntimeCommand {
     /// Remove an image of your own
     Remove {
         /// Its name or hash
-        image: String,
+        #[arg(value_name = "IMAGE")]
+        asked: String,
     },
     /// Tell which image is there
     Info {
@@ -62,8 +63,8 @@ pub fn runtime(command: &RuntimeCommand, config: &Config) -> anyhow::Result<Exit
             let _ = std::io::stdout().write_all(text.as_bytes());
             Ok(ExitCode::SUCCESS)
         }
-        RuntimeCommand::Remove { image } => {
-            Image::remove(&config.image, image)?;
+        RuntimeCommand::Remove { asked } => {
+            Image::remove(&config.image, asked)?;
             Ok(ExitCode::SUCCESS)
         }
         RuntimeCommand::Info { json } => {

@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 
 use super::guest::Interpreters;
 use super::image::{Image, ImageError, ImageSource, by_engine, hash_file, io, is_read_only, lock, write_whole};
-use super::packages;
+use super::packages::{self, Tried};
 use super::recipe;
 
 /// The name of the image that runs have which name none.
@@ -205,7 +205,7 @@ impl Image {
         };
         let image = self.with_packages(manifest(BTreeMap::new()), file);
         let interpreters = Interpreters::for_building(&image).map_err(by_engine("loading the new image"))?;
-        let (packages, failing) = packages::tried(&interpreters, &imported)
+        let Tried { packages, failing } = packages::tried(&interpreters, &imported)
             .map_err(|reason| ImageError::Engine { what: "trying the new image", reason })?;
         for (module, error) in failing {
             eprintln!("Not importable here: {module} ({error})");

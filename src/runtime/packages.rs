@@ -170,14 +170,19 @@ for number, shown in enumerate(sys.argv[1:]):
     Ok(others)
 }
 
-/// The packages that this image has, and which of these modules can't be imported, and why.
+/// What an image turned out to have.
+pub(super) struct Tried {
+    /// Its packages, with their versions.
+    pub packages: BTreeMap<String, String>,
+    /// Modules that can't be imported, and why.
+    pub failing: Vec<(String, String)>,
+}
+
+/// The packages that this image has, and which of these modules can't be imported.
 ///
 /// # Errors
 /// When it can't be asked.
-pub(super) fn tried(
-    interpreters: &Interpreters,
-    modules: &[String],
-) -> Result<(BTreeMap<String, String>, Vec<(String, String)>), String> {
+pub(super) fn tried(interpreters: &Interpreters, modules: &[String]) -> Result<Tried, String> {
     let (_, packages) = importable(interpreters)?;
     let mut failing = Vec::new();
     for module in modules {
@@ -195,7 +200,7 @@ pub(super) fn tried(
             failing.push((module.clone(), said));
         }
     }
-    Ok((packages, failing))
+    Ok(Tried { packages, failing })
 }
 
 /// `sha256:…` of a list of packages.

@@ -10,6 +10,8 @@ def grade(source, code=CODE, **request):
     cases, candidate = native.grade(UnitTests, {"source": "import unittest\n" + source, **request}, code)
     return cases, candidate
 
+HINT = " (not in this image; a package without native code can be added to one)"
+
 
 class Kind(unittest.TestCase):
     maxDiff = None
@@ -201,14 +203,14 @@ class Kind(unittest.TestCase):
         for source, message in {
             "1 / 0": "ZeroDivisionError: division by zero",
             "class T(unittest.TestCase): pass": "NoTests: there is no test method in the tests",
-            "import nowhere": "ModuleNotFoundError: No module named 'nowhere'",
+            "import nowhere": f"ModuleNotFoundError: No module named 'nowhere'{HINT}",
             "raise SystemExit(0)": "SystemExit: 0",
             "x = (": "SyntaxError: '(' was never closed",
         }.items():
             cases, _ = grade(source)
             self.assertEqual(cases.results, [("tests", "error", message)])
         for files, test_module, message in (
-            ({"t.py": "import nowhere"}, "t", "ModuleNotFoundError: No module named 'nowhere'"),
+            ({"t.py": "import nowhere"}, "t", f"ModuleNotFoundError: No module named 'nowhere'{HINT}"),
             ({"t.py": ""}, "t", "NoTests: there is no test method in t"),
             ({"t.py": ""}, "u", "ImportError: Failed to import test module: u"),
             ({"u.py": ""}, None, "NoTests: there is no test method in the tests"),

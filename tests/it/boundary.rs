@@ -151,8 +151,10 @@ seen = [dict(os.environ), sys.argv, sys.path, os.getcwd()]
 for root, directories, files in os.walk('/'):
     seen += [os.path.join(root, name) for name in files]
     for name in files:
-        try: seen.append(open(os.path.join(root, name), 'rb').read(100_000))
-        except OSError: pass
+        try: content = open(os.path.join(root, name), 'rb').read()
+        except OSError: continue
+        # Not said in one word, as the program is a file itself.
+        seen.append(content if b'-'.join([b'canary', b'7f3a91']) in content else len(content))
 for name in ['canary.txt', '{path}/canary.txt', '/proc/self/environ', '/proc/1/environ', '/proc/self/cwd/canary.txt', '/dev/mem']:
     try: seen.append(open(name, 'rb').read(100_000))
     except OSError: pass

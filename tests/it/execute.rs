@@ -233,7 +233,7 @@ print(os.getcwd(), os.listdir('.'), os.listdir('/tmp'), sys.path, __import__('ma
     // More of them than there are places, so that some place is used again.
     let spoiled = futures_util::future::join_all((0..200).map(|_| run(spoil))).await;
     assert!(spoiled.iter().all(|answer| answer["exit_code"] == 0), "{:?}", spoiled[0]);
-    let expected = "False False False [1] False\n/home/user ['solution.py'] [] ['/home/user'] 2.0\n";
+    let expected = "False False False [1] False\n/home/user ['solution.py'] [] ['/home/user', '/lib/python3.13/site-packages'] 2.0\n";
     for answer in futures_util::future::join_all((0..50).map(|_| run(look))).await {
         assert_shows(&answer, json!({"stdout": expected}));
     }

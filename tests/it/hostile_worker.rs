@@ -60,7 +60,7 @@ fn hostile(script: &str) -> Hostile {
     let metrics = Arc::new(Metrics::new());
     let settings = WorkerSettings {
         binary,
-        image: image(),
+        images: vec![image()],
         count: 1,
         slots: 2,
         session_slots: 1,

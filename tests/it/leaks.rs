@@ -18,7 +18,7 @@ fn program(index: usize) -> (Value, &'static str) {
     let add = "def add(a, b):\n    return a + b\n";
     match index % 50 {
         0 => (
-            json!({"code": "x = []\nwhile True: x.append(bytes(1 << 20))", "limits": {"memory_bytes": 100 << 20}}),
+            json!({"code": "x = []\nwhile True: x.append(bytes(1 << 20))", "limits": {"memory_bytes": 200 << 20}}),
             "memory_limit",
         ),
         1 => (json!({"code": "while True: pass", "limits": {"wall_seconds": 0.005}}), "timeout"),

@@ -97,7 +97,7 @@ async fn memory_beyond_the_limit_is_an_error_that_python_can_catch() {
 
 #[tokio::test]
 async fn memory_that_is_used_up_ends_a_program() {
-    let limit = 100 << 20;
+    let limit = 200 << 20;
     let grow = "x = []\nwhile True: x.append(bytes(100_000))";
     let objects = "x = []\nwhile True: x.append([])";
     let double = "x = 'a'\nwhile True: x += x";
@@ -253,7 +253,7 @@ async fn limits_below_the_floor_are_refused_with_the_floor() {
 #[tokio::test]
 async fn the_answer_tells_the_limits_in_force() {
     let default = policy().await["default"].clone();
-    let asked = json!({"fuel": 123_456_789, "wall_seconds": 2.5, "memory_bytes": 100 << 20, "output_bytes": 99, "files_bytes": 4096, "files_count": 9});
+    let asked = json!({"fuel": 123_456_789, "wall_seconds": 2.5, "memory_bytes": 200 << 20, "output_bytes": 99, "files_bytes": 4096, "files_count": 9});
     let (silent, with) = (under(json!({}), "").await, under(asked.clone(), "").await);
     assert_eq!((&silent["limits"], &with["limits"]), (&default, &asked));
 }

@@ -3,6 +3,7 @@
 For work on the guest's Python without an image; what WebAssembly and the host add is not in it."""
 
 import builtins
+import importlib
 import importlib.machinery
 import io
 import json
@@ -92,6 +93,9 @@ def _set_up(events):
     sys.modules["_proofbox"] = host
     sys.meta_path.insert(0, _Guest)
     sys.meta_path.append(_Library)
+    # Frozen into the image; on this machine, where pip is, a copy of it is.
+    for name in ("packaging", "packaging.requirements", "packaging.utils"):
+        sys.modules.setdefault(name, importlib.import_module(f"pip._vendor.{name}"))
     environment = types.ModuleType("_proofbox_environment")
     environment.start = lambda variables, seed: os.environ.update(variables)
     sys.modules["_proofbox_environment"] = environment

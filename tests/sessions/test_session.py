@@ -153,9 +153,9 @@ class Cells(unittest.TestCase):
 
     def test_installing_says_what_there_is_and_does_not_raise(self):
         with Session() as run:
-            for cell in ("%pip install numpy", "!pip install numpy", "!python3 -m pip install numpy", "pip install numpy"):
+            for cell in ("%pip install absent", "!pip install absent", "!python3 -m pip install absent", "pip install absent"):
                 (written,) = ["".join(event[1] for event in run(cell).of("stdout"))]
-                self.assertIn("numpy: is not available and cannot be installed", written)
+                self.assertIn("absent: is not available and cannot be installed", written)
                 self.assertEqual(run.code, 0)
 
 

@@ -65,7 +65,10 @@ fn main() -> anyhow::Result<()> {
     let config = Config::new(cli.runtime, SandboxSettings::default(), ServerSettings::default(), None)?;
     let image = Image::ready(&config.image)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let load = || Interpreters::pooled(&image, SLOTS, 0, MEMORY).map_err(|error| anyhow::anyhow!("{error:#}"));
+    let load = || {
+        Interpreters::pooled(std::slice::from_ref(&image), SLOTS, 0, MEMORY)
+            .map_err(|error| anyhow::anyhow!("{error:#}"))
+    };
     println!("image {}", image.image_hash);
     match cli.command {
         Bench::Run { runs, only } => runtime.block_on(run(&load()?, runs, &only)),

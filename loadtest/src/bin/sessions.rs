@@ -44,7 +44,8 @@ fn main() -> anyhow::Result<()> {
     let config = Config::new(cli.runtime, SandboxSettings::default(), ServerSettings::default(), None)?;
     let image = Image::ready(&config.image)?;
     println!("image {}", image.image_hash);
-    let interpreters = Interpreters::pooled(&image, 64, 64, 1 << 30).map_err(|error| anyhow::anyhow!("{error:#}"))?;
+    let interpreters = Interpreters::pooled(std::slice::from_ref(&image), 64, 64, 1 << 30)
+        .map_err(|error| anyhow::anyhow!("{error:#}"))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(measured(&Arc::new(interpreters), cli.rounds))
 }
@@ -80,7 +81,7 @@ async fn measured(interpreters: &Arc<Interpreters>, rounds: usize) -> anyhow::Re
         let mut step = times.iter_mut().map(|(_, times)| times);
         let mut noted = |began: Instant| step.next().expect("one for each step").push(began.elapsed());
         let began = Instant::now();
-        let opening = Opening { limits: limits(), env: Vec::new(), files: Vec::new() };
+        let opening = Opening { limits: limits(), env: Vec::new(), files: Vec::new(), image: None };
         let session = Session::open(Arc::clone(interpreters), Arc::clone(&commander), opening)?;
         call(&session, SMALL).await?;
         noted(began);
@@ -99,7 +100,7 @@ async fn measured(interpreters: &Arc<Interpreters>, rounds: usize) -> anyhow::Re
         bytes = saved.len();
         own = session.footprint().memory_bytes;
         let began = Instant::now();
-        let restored = Session::load(Arc::clone(interpreters), Arc::clone(&commander), saved, limits()).await?;
+        let restored = Session::load(Arc::clone(interpreters), Arc::clone(&commander), saved, None, limits()).await?;
         noted(began);
         let began = Instant::now();
         call(&restored, "f(3), x['a']").await?;

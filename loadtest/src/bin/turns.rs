@@ -64,7 +64,8 @@ fn main() -> anyhow::Result<()> {
     let image = Image::ready(&config.image)?;
     // As a worker has it.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().event_interval(1).build()?;
-    let interpreters = Interpreters::pooled(&image, SLOTS, 0, MEMORY).map_err(|error| anyhow::anyhow!("{error:#}"))?;
+    let interpreters = Interpreters::pooled(std::slice::from_ref(&image), SLOTS, 0, MEMORY)
+        .map_err(|error| anyhow::anyhow!("{error:#}"))?;
     let limits = Limits {
         fuel: cli.fuel,
         wall: Duration::from_secs(30),

@@ -303,19 +303,17 @@ fn answer(
 ) -> impl Stream<Item = Bytes> + Send + 'static {
     let samples = Vec::with_capacity(items.len());
     let answering = Answering { finished: Box::pin(service.suite(caller, items)), samples, ks };
-    stream::unfold(Some(answering), move |answering| {
-        async move {
-            let mut answering = answering?;
-            match answering.finished.next().await {
-                Some(finished) => {
-                    let line = line_of(finished);
-                    answering.samples.extend(sample_of(&line));
-                    Some((bytes_of(&line), Some(answering)))
-                }
-                None => {
-                    let report = report(&answering.samples, &answering.ks);
-                    Some((bytes_of(&json!({"report": report})), None))
-                }
+    stream::unfold(Some(answering), move |answering| async move {
+        let mut answering = answering?;
+        match answering.finished.next().await {
+            Some(finished) => {
+                let line = line_of(finished);
+                answering.samples.extend(sample_of(&line));
+                Some((bytes_of(&line), Some(answering)))
+            }
+            None => {
+                let report = report(&answering.samples, &answering.ks);
+                Some((bytes_of(&json!({"report": report})), None))
             }
         }
     })

@@ -299,7 +299,8 @@ impl Sessions {
 impl Session {
     /// One that has served no call.
     fn new(nature: Nature, times: Times, place: Place) -> Self {
-        let Nature { id, owner, created, policy, image, grant, labels, on_expiry, auto_resume, template, token } = nature;
+        let Nature { id, owner, created, policy, image, grant, labels, on_expiry, auto_resume, template, token } =
+            nature;
         Self {
             id,
             owner,

@@ -222,12 +222,12 @@ impl Sessions {
         let config =
             Config::new(RuntimeSettings::default(), SandboxSettings::default(), ServerSettings::default(), None)?;
         let image = Image::ready(&config.image)?;
-        let interpreters = Interpreters::pooled(&image, 2, 40, 128 << 20)
+        let interpreters = Interpreters::pooled(std::slice::from_ref(&image), 2, 40, 128 << 20)
             .map_err(|error| anyhow::anyhow!("loading the image: {error:#}"))?;
         let (runtime, interpreters) = (single_threaded()?, Arc::new(interpreters));
         let made = Arc::clone(&interpreters);
         let honest = runtime.block_on(async move {
-            let opening = Opening { limits: limits(), env: vec![("A".to_owned(), "b".to_owned())], files: Vec::new() };
+            let opening = Opening { limits: limits(), env: vec![("A".to_owned(), "b".to_owned())], files: Vec::new(), image: None };
             let session = Session::open(made, Arc::new(Nobody), opening)?;
             let source = "kept = list(range(50))\nfile = open('a.txt', 'w')\nfile.write('text')\nimport os\nos.mkdir('d')\nos.symlink('a.txt', 'd/l')";
             anyhow::Ok((call(&session, source).await, session.save().await?))
@@ -240,7 +240,7 @@ impl Sessions {
     /// Loads a session, uses it, and saves it again; whether it was accepted.
     fn attempt(&self, bytes: Vec<u8>) -> bool {
         self.runtime.block_on(async {
-            let loaded = Session::load(Arc::clone(&self.interpreters), Arc::new(Nobody), bytes, limits()).await;
+            let loaded = Session::load(Arc::clone(&self.interpreters), Arc::new(Nobody), bytes, None, limits()).await;
             let Ok(session) = loaded else { return false };
             // What its memory makes of it is the guest's affair.
             call(&session, "open('a.txt').read()\nlen(kept)").await;

@@ -97,7 +97,9 @@ fn unknown(template: &str) -> E2bError {
     let template: String = template.chars().take(100).collect();
     E2bError::new(
         Kind::NotFound,
-        format!("template '{template}' not found: there are base, code-interpreter-v1, images of this service by name, and snapshots"),
+        format!(
+            "template '{template}' not found: there are base, code-interpreter-v1, images of this service by name, and snapshots"
+        ),
     )
 }
 

@@ -146,7 +146,7 @@ pub async fn fork(
 ) -> Result<(StatusCode, Json<ForkAnswer>), ApiError> {
     let ttl = request.ttl_seconds.map(|seconds| duration("ttl_seconds", seconds)).transpose()?;
     let forks = shared.service.fork_session(own_session(&shared, &caller, &id)?, request.count, ttl).await?;
-    let sessions = forks.into_iter().map(|info| session_answer(info)).collect();
+    let sessions = forks.into_iter().map(session_answer).collect();
     Ok((StatusCode::CREATED, Json(ForkAnswer { sessions })))
 }
 

@@ -95,11 +95,7 @@ fn display_answer(display: Display) -> DisplayAnswer {
     }
 }
 
-fn call_answer(
-    session: SessionId,
-    called: CellExecuted,
-    labels: BTreeMap<String, String>,
-) -> CallAnswer {
+fn call_answer(session: SessionId, called: CellExecuted, labels: BTreeMap<String, String>) -> CallAnswer {
     let traceback = called.raised.map(|raised| raised.traceback);
     let answer = answer_of(called.executed, labels).with_traceback(traceback);
     CallAnswer {

@@ -244,7 +244,7 @@ pub async fn list(
     let mut infos = shared.service.session_list(&caller, after, limit + 1);
     let next = (infos.len() > limit).then(|| infos[limit - 1].id.to_string());
     infos.truncate(limit);
-    let sessions = infos.into_iter().map(|info| session_answer(info)).collect();
+    let sessions = infos.into_iter().map(session_answer).collect();
     Ok(Json(SessionList { sessions, next }))
 }
 
