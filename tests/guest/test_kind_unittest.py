@@ -4,13 +4,12 @@ import native
 from _proofbox_kind_unittest import UnitTests
 
 CODE = "import sys, unittest\ndef add(a, b): return a + b\ndef boom(): raise ValueError('boom')\n"
+HINT = " (not in this image; a package without native code can be added to one)"
 
 
 def grade(source, code=CODE, **request):
     cases, candidate = native.grade(UnitTests, {"source": "import unittest\n" + source, **request}, code)
     return cases, candidate
-
-HINT = " (not in this image; a package without native code can be added to one)"
 
 
 class Kind(unittest.TestCase):
