@@ -326,7 +326,7 @@ STEPS = [
     ),
     Step(
         "numpy", numpy_steps.unpack_numpy, 25, "Configuring numpy",
-        needs=["toolchain", "native", "python"], files=["numpy/patches.py", "numpy/include/*.h"],
+        needs=["toolchain", "native", "python"], files=["numpy/*.py", "numpy/include/*.h"],
         inputs=lambda build: [
             build.compile_flags, numpy_steps.settings(), *(build.sources[name].sha256 for name in ("numpy", "cython", "ninja"))
         ],

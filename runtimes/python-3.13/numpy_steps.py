@@ -12,6 +12,10 @@ from sources import BuildError
 
 # Vector instructions: numpy's loops are made for them. Small copies: see build.py.
 FLAGS = ["-mcpu=lime1+simd128-bulk_memory_opt", "-fno-threadsafe-statics"]
+# Each turn of a loop is counted (fuel), which costs more than adding two numbers: turns that do more, where that is worth
+# the code's size.
+LONG_TURNS = ["-mllvm", "-force-vector-interleave=4"]
+WITH_LONG_TURNS = "*/loops_*.dispatch.c|*/lowlevel_strided_loops.c|*/clip.cpp|*/f2c_blas.c"
 # Flags of other targets that meson and numpy ask for.
 DROPPED = "-Wl,--*|-Wl,-O1|-fPIC|-pthread|-fexceptions"
 # For C++: what is thrown is never caught (numpy/exceptions.c).
@@ -43,7 +47,8 @@ def unpack_numpy(build, folder):
         write_tool(
             folder / "tools/bin" / name,
             'case "$*" in *-Wl,--version*) echo "LLD (compatible with GNU linkers)"; exit 0;; esac\n'
-            f'for word do shift; case "$word" in {DROPPED}) ;; *) set -- "$@" "$word";; esac; done\n'
+            f'for word do shift; case "$word" in {DROPPED}) ;; {WITH_LONG_TURNS}) set -- "$@" "$word" {shlex.join(LONG_TURNS)};; '
+            '*) set -- "$@" "$word";; esac; done\n'
             f"exec {shlex.join(map(str, [build.tool(name), *build.compile_flags, *FLAGS, *more, *includes]))} \"$@\"\n",
         )
     (folder / "cross.ini").write_text(CROSS_FILE.format(tools=folder / "tools/bin", ar=build.tool("ar"), python=build.work / "native/python"))
@@ -77,7 +82,7 @@ skip_sanity_check = true
 def settings():
     """What decides how numpy is configured, beside its sources and our changes to them."""
     parts = (unpack_tools, write_tool, patch, environment)
-    return [FLAGS, DROPPED, CXX_FLAGS, OPTIONS, CROSS_FILE, *map(inspect.getsource, parts)]
+    return [FLAGS, LONG_TURNS, WITH_LONG_TURNS, DROPPED, CXX_FLAGS, OPTIONS, CROSS_FILE, *map(inspect.getsource, parts)]
 
 
 def unpack_tools(build, tools):

@@ -86,7 +86,7 @@ async fn errors_are_those_of_elsewhere_and_end_no_interpreter() {
 import numpy as np
 for function in (
     lambda: np.linalg.inv(np.zeros((2, 2))), lambda: np.zeros((2**20, 2**20)), lambda: np.ones(3) + np.ones(4), lambda: np.zeros(2**40),
-    lambda: np.fft.fft(np.zeros(1_000_003)), lambda: np.unique(np.arange(3 * 2**20)), lambda: np.int8(200), lambda: np.linalg.cholesky(-np.eye(2)),
+    lambda: np.fft.fft(np.zeros(1_000_003)), lambda: np.unique(np.arange(6 * 2**20)), lambda: np.int8(200), lambda: np.linalg.cholesky(-np.eye(2)),
 ):
     try: print(type(function()).__name__)
     except Exception as error: print(type(error).__name__, '|', str(error)[:50])

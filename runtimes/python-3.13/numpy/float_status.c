@@ -1,4 +1,5 @@
 /* See include/float_status.h. Loops run a piece at a time, so that what came out is looked at while it is in the cache. */
+#include <faster_loops.h>
 #include <float_status.h>
 #include <string.h>
 #include <numpy/ndarraytypes.h>
@@ -60,9 +61,11 @@ static int set_operand(status_plan *plan, int i, int type) {
 int status_plan_loop(status_plan *plan, const char *name, int in, int out, const int *types, int has_core) {
     int wanted = 0;
     if (in + out > STATUS_OPERANDS) return 0;
+    plan->faster = has_core ? NULL : faster_loop_for(name, in, out, types);
     for (int i = 0; i < in + out; i++) wanted |= set_operand(plan, i, types[i]) && i >= in;
     /* A complex number's absolute value can be too large. */
-    if (!wanted || (plan->operand[0].parts != 2 && is_one_of(name, SILENT))) return 0;
+    plan->silent = !wanted || (plan->operand[0].parts != 2 && is_one_of(name, SILENT));
+    if (plan->silent) return plan->faster != NULL;
     plan->in = in;
     plan->out = out;
     plan->product = has_core && strcmp(name, "matmul") == 0;
@@ -138,12 +141,14 @@ static int suspicious(int format, int parts, const char *p, intptr_t n, intptr_t
     if (step == size && format == DOUBLE) {
         const uint64_t *bits = (const uint64_t *)p;
         uint64_t found = 0;
+#pragma clang loop vectorize_width(2) interleave_count(4)
         for (intptr_t i = 0; i < n; i++) found |= (bits[i] & 0x7ff0000000000000) + 0x0010000000000000;
         return found >> 63;
     }
     if (step == size && format == FLOAT) {
         const uint32_t *bits = (const uint32_t *)p;
         uint32_t found = 0;
+#pragma clang loop vectorize_width(4) interleave_count(4)
         for (intptr_t i = 0; i < n; i++) found |= (bits[i] & 0x7f800000) + 0x00800000;
         return found >> 31;
     }
@@ -219,14 +224,22 @@ static void run_product(const status_plan *plan, status_loop loop, char **args, 
     }
 }
 
+static void run(const status_plan *plan, status_loop loop, char **args, const intptr_t *n, const intptr_t *steps, void *data) {
+    if (!plan->faster || !plan->faster(args, *n, steps)) loop(args, n, steps, data);
+}
+
 void status_run_loop(const status_plan *plan, status_loop loop, char **args, const intptr_t *dimensions, const intptr_t *steps, void *data) {
+    if (plan->silent) {
+        run(plan, loop, args, dimensions, steps, data);
+        return;
+    }
     if (plan->product) {
         run_product(plan, loop, args, dimensions, steps, data);
         return;
     }
     intptr_t n = *dimensions;
     if (plan->in == 2 && plan->out == 1 && args[0] == args[2] && steps[0] == 0 && steps[2] == 0) {
-        if (plan->operand[0].format == NONE) loop(args, dimensions, steps, data);
+        if (plan->operand[0].format == NONE) run(plan, loop, args, dimensions, steps, data);
         else run_reduction(plan, loop, args, dimensions, steps, data);
         return;
     }
@@ -251,7 +264,7 @@ void status_run_loop(const status_plan *plan, status_loop loop, char **args, con
         }
         char *given[STATUS_OPERANDS];
         memcpy(given, now, all * sizeof *given);
-        loop(given, &piece, steps, data);
+        run(plan, loop, given, &piece, steps, data);
         look_at(plan, looked, looked_steps, piece);
         for (int i = 0; i < all; i++) now[i] += steps[i] * piece;
     }

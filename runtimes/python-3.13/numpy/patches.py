@@ -1,41 +1,8 @@
 """What numpy needs to run as part of a WebAssembly module, as (file, what is there once, what takes its place).
 
-An element with a fourth part says how often `old` is there."""
+An element with a fourth part says how often `old` is there. What makes it faster is in faster.py."""
 
-# Before the reference version, which stays for what is left: steps are in numbers, and rows are next to each other.
-GEMM_OF_FORTRAN = """\
-#include <gemm.h>
-
-static int {letter}gemm_reference(char *, char *, integer *, integer *, integer *, {real} *, {real} *, integer *, {real} *, integer *,
-    {real} *, {real} *, integer *);
-
-/* Subroutine */ int {letter}gemm_(char *transa, char *transb, integer *m, integer *n, integer *k, {real} *alpha, {real} *a,
-    integer *lda, {real} *b, integer *ldb, {real} *beta, {real} *c__, integer *ldc)
-{{
-    {real} one = 1;
-    int a_turned = *transa != 'N' && *transa != 'n', b_turned = *transb != 'N' && *transb != 'n';
-    int number = sizeof({real});
-    if (*m < 4 || *n < 4 || *k < 4 || *alpha == 0) {{
-        return {letter}gemm_reference(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c__, ldc);
-    }}
-    for (integer j = 0; j < *n; j++) {{
-        for (integer i = 0; i < *m; i++) {{
-            {real} *number_of_c = c__ + i + (long)j * *ldc;
-            *number_of_c = *beta == 0 ? 0 : *beta * *number_of_c;
-        }}
-    }}
-    matrix first = {{(char *)a, a_turned ? *lda * number : number, a_turned ? number : *lda * number}};
-    matrix second = {{(char *)b, b_turned ? *ldb * number : number, b_turned ? number : *ldb * number}};
-    matrix product = {{(char *)c__, number, *ldc * number}};
-    if ({gemm}(*m, *n, *k, *alpha, first, second, product)) {{
-        return 0;
-    }}
-    return {letter}gemm_reference(transa, transb, m, n, k, alpha, a, lda, b, ldb, &one, c__, ldc);
-}}
-
-static int {letter}gemm_reference(char *transa, char *transb, integer *m, integer *n, integer *k, {real} *alpha, {real} *a,
-    integer *lda, {real} *b, integer *ldb, {real} *beta, {real} *c__, integer *ldc)
-{{"""
+import faster
 
 PATCHES = [
     # A processor it does not know; any WebAssembly is like Emscripten's.
@@ -256,26 +223,7 @@ status_wrapped_legacy_loop(PyArrayMethod_Context *NPY_UNUSED(context),
 """,
         "",
     ),
-    # C++ exceptions: include/reserve.h. A set's table grows to twice its size at once.
-    (
-        "numpy/_core/src/multiarray/unique.cpp",
-        "                hashset.insert(*((T *) data));\n",
-        """\
-                if (hashset.size() >= known_room) {
-                    known_room = hashset.size() + 4096;
-                    if (!reserve(known_room * 32 + 4096 * 64)) {
-                        return PyErr_NoMemory();
-                    }
-                }
-                hashset.insert(*((T *) data));
-""",
-    ),
-    (
-        "numpy/_core/src/multiarray/unique.cpp",
-        "    std::unordered_set<T> hashset;\n",
-        "    std::unordered_set<T> hashset;\n    size_t known_room = 0;\n",
-    ),
-    ("numpy/_core/src/multiarray/unique.cpp", "#include <functional>\n", "#include <functional>\n#include <reserve.h>\n"),
+    # C++ exceptions: include/reserve.h.
     (
         "numpy/fft/_pocketfft_umath.cpp",
         "    try {\n        cpp_ufunc(args, dimensions, steps, func);\n",
@@ -454,153 +402,12 @@ status_wrapped_legacy_loop(PyArrayMethod_Context *NPY_UNUSED(context),
     ("numpy/_core/arrayprint.py", "options['legacy'] = sys.maxsize", "options['legacy'] = 2**31 - 1", 2),
     ("numpy/_core/arrayprint.py", "sys.maxsize: False", "2**31 - 1: False"),
     ("numpy/_core/printoptions.py", "'legacy': sys.maxsize,", "'legacy': 2**31 - 1,"),
-    # Products of matrices: include/gemm.h.
-    (
-        "numpy/_core/src/umath/matmul.c.src",
-        "static void\n@TYPE@_matmul_inner_noblas(",
-        """\
-#if GEMM_FOR_@TYPE@
-static int
-@TYPE@_matmul_blocked(char *ip1, npy_intp is1_m, npy_intp is1_n,
-                      char *ip2, npy_intp is2_n, npy_intp is2_p,
-                      char *op, npy_intp os_m, npy_intp os_p,
-                      npy_intp dm, npy_intp dn, npy_intp dp)
-{
-    if (dm > 3 && dp > 3 && dn > 3 && (double)dm * dn * dp > 2000) {
-        for (npy_intp m = 0; m < dm; m++) {
-            for (npy_intp p = 0; p < dp; p++) {
-                *(@typ@ *)(op + m * os_m + p * os_p) = 0;
-            }
-        }
-        return GEMM_@TYPE@(dm, dp, dn, 1, (matrix){ip1, is1_m, is1_n}, (matrix){ip2, is2_n, is2_p}, (matrix){op, os_m, os_p});
-    }
-    if (is2_p == sizeof(@typ@) && os_p == sizeof(@typ@)) {
-        for (npy_intp m = 0; m < dm; m++) {
-            @typ@ *restrict row = (@typ@ *)(op + m * os_m);
-            for (npy_intp p = 0; p < dp; p++) {
-                row[p] = 0;
-            }
-            for (npy_intp n = 0; n < dn; n++) {
-                const @typ@ factor = *(@typ@ *)(ip1 + m * is1_m + n * is1_n);
-                const @typ@ *restrict other = (@typ@ *)(ip2 + n * is2_n);
-                for (npy_intp p = 0; p < dp; p++) {
-                    row[p] += factor * other[p];
-                }
-            }
-        }
-        return 1;
-    }
-    for (npy_intp m = 0; m < dm; m++) {
-        for (npy_intp p = 0; p < dp; p++) {
-            *(@typ@ *)(op + m * os_m + p * os_p) = DOT_@TYPE@(ip1 + m * is1_m, is1_n, ip2 + p * is2_p, is2_n, dn);
-        }
-    }
-    return 1;
-}
-#endif
-
-static void
-@TYPE@_matmul_inner_noblas(""",
-    ),
-    (
-        "numpy/_core/src/umath/matmul.c.src",
-        """\
-    ib1_n = is1_n * dn;
-    ib2_n = is2_n * dn;
-    ib2_p = is2_p * dp;
-    ob_p  = os_p * dp;
-
-    for (m = 0; m < dm; m++) {
-        for (p = 0; p < dp; p++) {
-#if @IS_COMPLEX@ == 1
-""",
-        """\
-    ib1_n = is1_n * dn;
-    ib2_n = is2_n * dn;
-    ib2_p = is2_p * dp;
-    ob_p  = os_p * dp;
-
-#if GEMM_FOR_@TYPE@
-    if (@TYPE@_matmul_blocked(ip1, is1_m, is1_n, ip2, is2_n, is2_p, op, os_m, os_p, dm, dn, dp)) {
-        return;
-    }
-#endif
-    for (m = 0; m < dm; m++) {
-        for (p = 0; p < dp; p++) {
-#if @IS_COMPLEX@ == 1
-""",
-    ),
-    (
-        "numpy/_core/src/umath/matmul.c.src",
-        '#include "numpy/npy_math.h"\n',
-        '#include "numpy/npy_math.h"\n#include <gemm.h>\n',
-    ),
-    (
-        "numpy/_core/src/multiarray/arraytypes.c.src",
-        "        @type@ sum = (@type@)0;  /* could make this double */\n        npy_intp i;\n",
-        """\
-#if GEMM_FOR_@name@
-        *((@type@ *)op) = DOT_@name@(ip1, is1, ip2, is2, n);
-        return;
-#endif
-        @type@ sum = (@type@)0;  /* could make this double */
-        npy_intp i;
-""",
-    ),
-    (
-        "numpy/_core/src/multiarray/arraytypes.c.src",
-        '#include "numpy/npy_math.h"\n',
-        '#include "numpy/npy_math.h"\n#include <gemm.h>\n',
-    ),
-    (
-        "numpy/_core/src/multiarray/multiarraymodule.c",
-        "    npy_clear_floatstatus_barrier((char *) result);\n    NPY_BEGIN_THREADS_DESCR(PyArray_DESCR(ap2));\n    while (it1->index < it1->size) {\n",
-        """\
-    npy_clear_floatstatus_barrier((char *) result);
-    int is_done = 0;
-    if (PyArray_NDIM(ap1) == 2 && PyArray_NDIM(ap2) == 2 && (typenum == NPY_DOUBLE || typenum == NPY_FLOAT)) {
-        const npy_intp *steps1 = PyArray_STRIDES(ap1), *steps2 = PyArray_STRIDES(ap2), *steps = PyArray_STRIDES(out_buf);
-        npy_intp m = PyArray_DIM(out_buf, 0), n = PyArray_DIM(out_buf, 1);
-        matrix a = {PyArray_BYTES(ap1), steps1[0], steps1[1]}, b = {PyArray_BYTES(ap2), steps2[0], steps2[1]};
-        matrix c = {op, steps[0], steps[1]};
-        if (m > 3 && n > 3 && l > 3 && PyArray_AssignZero(out_buf, NULL) == 0) {
-            is_done = typenum == NPY_DOUBLE ? gemm_double(m, n, l, 1, a, b, c) : gemm_float(m, n, l, 1, a, b, c);
-        }
-    }
-    NPY_BEGIN_THREADS_DESCR(PyArray_DESCR(ap2));
-    while (!is_done && it1->index < it1->size) {
-""",
-    ),
-    (
-        "numpy/_core/src/multiarray/multiarraymodule.c",
-        '#include "numpy/npy_math.h"\n',
-        '#include "numpy/npy_math.h"\n#include <gemm.h>\n',
-    ),
-    (
-        "numpy/linalg/lapack_lite/f2c_blas.c",
-        """\
-/* Subroutine */ int dgemm_(char *transa, char *transb, integer *m, integer *
-	n, integer *k, doublereal *alpha, doublereal *a, integer *lda,
-	doublereal *b, integer *ldb, doublereal *beta, doublereal *c__,
-	integer *ldc)
-{""",
-        GEMM_OF_FORTRAN.format(letter="d", real="doublereal", gemm="gemm_double"),
-    ),
-    (
-        "numpy/linalg/lapack_lite/f2c_blas.c",
-        """\
-/* Subroutine */ int sgemm_(char *transa, char *transb, integer *m, integer *
-	n, integer *k, real *alpha, real *a, integer *lda, real *b, integer *
-	ldb, real *beta, real *c__, integer *ldc)
-{""",
-        GEMM_OF_FORTRAN.format(letter="s", real="real", gemm="gemm_float"),
-    ),
 ]
 
 
 def apply(tree):
     """Changes the files below `tree`; a ValueError names the one that is not as this list expects it."""
-    for file, old, new, *count in PATCHES:
+    for file, old, new, *count in [*PATCHES, *faster.PATCHES]:
         path = tree / file
         text = path.read_text()
         if text.count(old) != (count[0] if count else 1):

@@ -11,9 +11,10 @@ extern "C" {
 
 #define STATUS_OPERANDS 8
 
-/* How the status of one inner loop is to be worked out. */
+/* How the status of one inner loop is to be worked out, and which faster loop may stand in for it: faster_loops.h. */
 typedef struct {
-    unsigned char in, out, pole, underflows, product;
+    int (*faster)(char **args, intptr_t n, const intptr_t *steps);
+    unsigned char in, out, pole, underflows, product, silent;
     struct {
         unsigned char format, parts, size;
     } operand[STATUS_OPERANDS];
@@ -21,7 +22,7 @@ typedef struct {
 
 typedef void (*status_loop)(char **, const intptr_t *, const intptr_t *, void *);
 
-/* Whether the loops of that ufunc for these types can raise anything by what they calculate. */
+/* Whether the loops of that ufunc for these types can raise anything by what they calculate, or there is a faster one. */
 int status_plan_loop(status_plan *, const char *ufunc, int in, int out, const int *types, int has_core);
 
 /* Runs the loop, and notes what it raised. */
