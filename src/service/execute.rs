@@ -22,7 +22,6 @@ use crate::grader::receipt::Receipt;
 use crate::grader::{self, Planned};
 use crate::policy::{Pack, Refusal, ScanReport};
 use crate::runtime::image::Image;
-use crate::runtime::images;
 use crate::sandbox::{self, FilesError, SandboxError};
 use crate::telemetry;
 
@@ -363,7 +362,7 @@ impl Service {
             asked: asked.chars().take(TOLD).collect(),
             known: self.images.names().collect::<Vec<_>>().join(", "),
         };
-        let asked = asked.unwrap_or(images::DEFAULT);
+        let Some(asked) = asked else { return Ok(Arc::clone(self.images.default())) };
         self.images.find(asked).map(Arc::clone).ok_or_else(|| unknown(asked))
     }
 
