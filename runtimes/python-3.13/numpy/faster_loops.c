@@ -15,6 +15,7 @@
             return 0;                                                                                                            \
         char first[BLOCK], second[BLOCK];                                                                                        \
         intptr_t a_step = spread(&a, steps[0], size, first, BLOCK), b_step = spread(&b, steps[1], size, second, BLOCK);          \
+        _Pragma("clang loop unroll_count(2)")                                                                                    \
         for (; n >= BLOCK / size; n -= BLOCK / size, a += a_step, b += b_step, out += BLOCK) {                                   \
             v128_t w = operation(AT(a, 0), AT(b, 0)), x = operation(AT(a, 1), AT(b, 1));                                         \
             v128_t y = operation(AT(a, 2), AT(b, 2)), z = operation(AT(a, 3), AT(b, 3));                                         \
@@ -32,6 +33,7 @@
     static int name(char **args, intptr_t n, const intptr_t *steps) {                                                            \
         char *a = args[0], *out = args[1];                                                                                       \
         if (n < LEAST_NUMBERS || steps[0] != size || steps[1] != size || !is_plain(a, size, size, out, size, n)) return 0;       \
+        _Pragma("clang loop unroll_count(2)")                                                                                    \
         for (; n >= BLOCK / size; n -= BLOCK / size, a += BLOCK, out += BLOCK) {                                                 \
             v128_t w = operation(AT(a, 0)), x = operation(AT(a, 1)), y = operation(AT(a, 2)), z = operation(AT(a, 3));           \
             wasm_v128_store(out, w);                                                                                             \
@@ -93,6 +95,7 @@ INLINE int is_reduction(char **args, const intptr_t *steps) { return args[0] == 
         real found = *(real *)args[0], parts[BLOCK / sizeof(real)];                                                              \
         const char *p = args[1];                                                                                                 \
         v128_t w = wasm_##lanes##_splat(found), x = w, y = w, z = w, nan = wasm_##lanes##_ne(w, w);                              \
+        _Pragma("clang loop unroll_count(4)")                                                                                    \
         for (; n >= BLOCK / (intptr_t)sizeof(real); n -= BLOCK / sizeof(real), p += BLOCK) {                                     \
             v128_t a = AT(p, 0), b = AT(p, 1), c = AT(p, 2), d = AT(p, 3);                                                       \
             w = choice(w, a), x = choice(x, b), y = choice(y, c), z = choice(z, d);                                              \

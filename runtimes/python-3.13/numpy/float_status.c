@@ -141,14 +141,14 @@ static int suspicious(int format, int parts, const char *p, intptr_t n, intptr_t
     if (step == size && format == DOUBLE) {
         const uint64_t *bits = (const uint64_t *)p;
         uint64_t found = 0;
-#pragma clang loop vectorize_width(2) interleave_count(4)
+#pragma clang loop vectorize_width(2) interleave_count(8)
         for (intptr_t i = 0; i < n; i++) found |= (bits[i] & 0x7ff0000000000000) + 0x0010000000000000;
         return found >> 63;
     }
     if (step == size && format == FLOAT) {
         const uint32_t *bits = (const uint32_t *)p;
         uint32_t found = 0;
-#pragma clang loop vectorize_width(4) interleave_count(4)
+#pragma clang loop vectorize_width(4) interleave_count(8)
         for (intptr_t i = 0; i < n; i++) found |= (bits[i] & 0x7f800000) + 0x00800000;
         return found >> 31;
     }
