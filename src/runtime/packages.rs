@@ -25,6 +25,8 @@ use crate::domain::value::Value;
 
 /// Where sandboxes see them.
 const DIRECTORY: &str = "/lib/python3.13/site-packages";
+/// The directory of theirs that is read-only.
+const MOUNT: &str = "/lib";
 
 /// The file's name, beside what it belongs to.
 pub(super) const FILE: &str = "packages.bin";
@@ -42,8 +44,11 @@ pub(super) type Files = Vec<(String, Bytes)>;
 pub(super) fn base(file: Option<&Path>) -> wasmtime::Result<Base> {
     let Some(file) = file else { return Ok(Base::bare()) };
     let damaged = |what: String| damaged(file, &what);
-    let layer = Layer::new(read(file)?, 0).map_err(|error| damaged(error.to_string()))?;
-    Base::with_layers([(DIRECTORY.to_owned(), layer)]).map_err(|error| damaged(error.to_string()))
+    // With the directories above it, so that nothing can be put there, either.
+    let below = DIRECTORY.strip_prefix(MOUNT).and_then(|below| below.strip_prefix('/')).expect("it lies there");
+    let files = read(file)?.into_iter().map(|(path, content)| (format!("{below}/{path}"), content));
+    let layer = Layer::new(files, 0).map_err(|error| damaged(error.to_string()))?;
+    Base::with_layers([(MOUNT.to_owned(), layer)]).map_err(|error| damaged(error.to_string()))
 }
 
 fn damaged(file: &Path, what: &str) -> wasmtime::Error {

@@ -41,14 +41,14 @@ folder = os.path.dirname(sympy.__file__)
 print(folder, len(open(sympy.__file__, 'rb').read()) > 100)
 for change in (
     lambda: open(os.path.join(folder, 'new.py'), 'w'), lambda: os.remove(sympy.__file__), lambda: os.mkdir(folder + '/new'),
-    lambda: os.rename(folder, '/tmp/sympy'),
+    lambda: os.rename(folder, '/tmp/sympy'), lambda: open(os.path.join(os.path.dirname(os.__file__), 'sitecustomize.py'), 'w'),
 ):
     try: change()
     except OSError as error: print(type(error).__name__, error.errno is not None)";
     let answer = run(code).await;
     let stdout = answer["stdout"].as_str().expect("text");
     assert!(stdout.starts_with("/lib/python3.13/site-packages/sympy True\n"), "{answer}");
-    assert_eq!(stdout.lines().filter(|line| line.ends_with("Error True")).count(), 4, "{answer}");
+    assert_eq!(stdout.lines().filter(|line| line.ends_with("Error True")).count(), 5, "{answer}");
 }
 
 #[tokio::test]
