@@ -108,12 +108,18 @@ LinAlgError | Matrix is not positive definite
 
 #[tokio::test]
 async fn sorting_agrees_with_a_slow_sort() {
-    assert_shows(&run(include_str!("../numpy/sorting.py")).await, json!({"status": "ok", "stdout": "sorted\n", "stderr": ""}));
+    assert_shows(
+        &run(include_str!("../numpy/sorting.py")).await,
+        json!({"status": "ok", "stdout": "sorted\n", "stderr": ""}),
+    );
 }
 
 #[tokio::test]
 async fn loops_by_vectors_agree_with_numpys_own() {
-    assert_shows(&run(include_str!("../numpy/loops.py")).await, json!({"status": "ok", "stdout": "the same\n", "stderr": ""}));
+    assert_shows(
+        &run(include_str!("../numpy/loops.py")).await,
+        json!({"status": "ok", "stdout": "the same\n", "stderr": ""}),
+    );
 }
 
 const DRAW: &str = "import numpy as np\nprint(np.random.rand(3).tolist(), np.random.default_rng().random(), np.random.RandomState().rand())";

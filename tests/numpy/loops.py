@@ -66,6 +66,16 @@ for n in (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 70, 2500):
                 same(f(a.copy(), out=a.copy()), f(a))
 
 
+for n in (1, 2, 16, 17, 33, 500):
+    for kind in "dfiIqQbBhH":
+        a = numbers(kind, n)
+        for c in (a, np.where(a == a, a, 1).astype(kind), np.sort(a), np.sort(a)[::-1].copy(), np.zeros(n, kind)):
+            for f, best in ((np.argmax, max), (np.argmin, min)):
+                listed = c.tolist()
+                nan = [i for i, one in enumerate(listed) if one != one]
+                assert f(c) == (nan[0] if nan else listed.index(best(listed)))
+
+
 def error(f, x):
     """The largest one, in units of the last place."""
     worst = 0

@@ -255,4 +255,28 @@ atimsort_(void *v, npy_intp *tosort, npy_intp num)
 """,
     ),
     ("numpy/_core/src/npysort/timsort.cpp", '#include "numpy_tag.h"\n', '#include "numpy_tag.h"\n#include <sort.h>\n'),
+    # argmax and argmin: most blocks have nothing beyond what was found before.
+    (
+        "numpy/_core/src/multiarray/argfunc.dispatch.c.src",
+        "    npy_intp i = 1;\n\n    for (; i < n; ++i) {\n        @type@ a = ip[i];\n",
+        """\
+    npy_intp i = 1, block = 1;
+
+    for (; i < n; ++i) {
+        while (i == block && i + 16 <= n) {
+            int is_beyond = 0;
+            for (int k = 0; k < 16; k++) {
+                is_beyond |= !(ip[i + k] @iop@= mp);
+            }
+            block += 16;
+            if (!is_beyond) {
+                i = block;
+            }
+        }
+        if (i >= n) {
+            break;
+        }
+        @type@ a = ip[i];
+""",
+    ),
 ]

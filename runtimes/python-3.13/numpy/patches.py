@@ -411,5 +411,5 @@ def apply(tree):
         path = tree / file
         text = path.read_text()
         if text.count(old) != (count[0] if count else 1):
-            raise ValueError(f"{file} of this numpy is not as numpy/patches.py expects it ({old.strip()[:60]!r})")
+            raise ValueError(f"{file} of this numpy is not as the changes to it expect ({old.strip()[:60]!r})")
         path.write_text(text.replace(old, new))
