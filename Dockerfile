@@ -32,7 +32,16 @@ RUN cd /opt/proofbox/build \
         toolchain/ziglang/LICENSE toolchain/ziglang/lib/libc/wasi/LICENSE* \
         toolchain/ziglang/lib/libc/wasi/libc-bottom-half/cloudlibc/LICENSE \
         toolchain/ziglang/lib/libc/wasi/libc-top-half/musl/COPYRIGHT \
-        sources/pytest-*.whl sources/pluggy-*.whl sources/iniconfig-*.whl sources/packaging-*.whl \
+        $(find numpy/tree -maxdepth 1 -name 'LICENSE*') $(find numpy/tree/numpy -name 'LICENSE*') \
+    && cd ../licences \
+    && for wheel in ../build/sources/*-none-any.whl; do \
+        python3 -m zipfile -e "$wheel" "packages/$(basename "$wheel" -none-any.whl)"; \
+    done \
+    && find packages -type f ! -iregex '.*dist-info.*/\(licen[cs]e\|copying\|notice\|authors\)[^/]*' -delete \
+    && for source in ../build/sources/*.tar.gz; do \
+        tar -xzf "$source" -C packages --wildcards --no-wildcards-match-slash '*/LICEN[CS]E*' || true; \
+    done \
+    && find packages -type d -empty -delete \
     && cd .. \
     && rm -rf build build.lock
 
