@@ -11,7 +11,10 @@
 #define SMALL 512
 #define ALIGNMENT 8
 
+static void end_gathering(void);
+
 void heap_fill_holes(void) {
+    end_gathering();
     char *top = (char *)(__builtin_wasm_memory_size(0) * 65536);
     /* libc's holes, the largest first. What is got is never given back. */
     for (size_t size = 1 << 20; size >= 16; size -= size > 4096 ? size / 4 : size > 256 ? 64 : 8) {
@@ -59,6 +62,20 @@ static void gather_free(void *context, void *p) {
     if (!is_gathered(p)) usual.free(usual.ctx, p);
 }
 
+/* Between the gathering and the end of the image's making, something that was made along the way may still be dropped. */
+static void *usual_malloc(void *context, size_t size) { return usual.malloc(usual.ctx, size); }
+static void *usual_calloc(void *context, size_t count, size_t size) { return usual.calloc(usual.ctx, count, size); }
+static void *moving_realloc(void *context, void *old, size_t size) {
+    if (!old || !is_gathered(old)) return usual.realloc(usual.ctx, old, size);
+    void *p = usual.malloc(usual.ctx, size);
+    if (p) memcpy(p, old, size < (size_t)(gathered_end - (char *)old) ? size : (size_t)(gathered_end - (char *)old));
+    return p;
+}
+
+static void end_gathering(void) {
+    if (gathered) PyMem_SetAllocator(PYMEM_DOMAIN_OBJ, &usual);
+}
+
 PyObject *gather(PyObject *module, PyObject *make) {
     if (gathered || !(gathered = gathered_top = aligned_alloc(65536, GATHERED_BYTES))) {
         PyErr_SetString(PyExc_RuntimeError, "objects are gathered once");
@@ -69,6 +86,7 @@ PyObject *gather(PyObject *module, PyObject *make) {
     PyMem_GetAllocator(PYMEM_DOMAIN_OBJ, &usual);
     PyMem_SetAllocator(PYMEM_DOMAIN_OBJ, &ours);
     PyObject *result = PyObject_CallNoArgs(make);
-    PyMem_SetAllocator(PYMEM_DOMAIN_OBJ, &usual);
+    PyMemAllocatorEx afterwards = {NULL, usual_malloc, usual_calloc, moving_realloc, gather_free};
+    PyMem_SetAllocator(PYMEM_DOMAIN_OBJ, &afterwards);
     return result;
 }
