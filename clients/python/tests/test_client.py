@@ -45,6 +45,18 @@ def test_health_and_readiness(call: Any) -> None:
     assert call("ready") == "ready"
 
 
+def test_an_image_is_chosen_by_name_or_hash(call: Any) -> None:
+    runtime = call("runtime")
+    default = runtime.image("default")
+    assert (default.image_hash, default.packages) == (runtime.image_hash, runtime.packages)
+    done = call("execute", "print(1)", image=default.image_hash)
+    assert (done.stdout, done.runtime["image_hash"]) == ("1\n", default.image_hash)
+    assert runtime.image("no-such") is None
+    with pytest.raises(proofbox.InvalidRequest, match="there is no image `no-such`; there are: default") as refused:
+        call("execute", "print(1)", image="no-such")
+    assert refused.value.field == "image"
+
+
 def test_a_snippet_runs(call: Any) -> None:
     done = call("execute", "import sys\nprint('out')\nprint('err', file=sys.stderr)\n6 * 7", result="last_expression")
     assert (done.status, done.ok, done.stdout, done.stderr, done.result) == ("ok", True, "out\n", "err\n", 42)
