@@ -378,7 +378,7 @@ fn outcome(end: End, state: State, times: Times, fuel: u64, start: Duration) -> 
 /// # Errors
 /// The first that can't, with the field that it is in.
 pub fn check_files(program: &Program, limits: &Limits) -> Result<(), (&'static str, FilesError)> {
-    let tree = tree(&Base::bare(), program, limits).map_err(|error| ("files", error))?;
+    let tree = tree(packages::empty(), program, limits).map_err(|error| ("files", error))?;
     let found = lock(&tree).glob(&program.fetch_files, limits.files_bytes);
     found.map(drop).map_err(|error| ("fetch_files", error))
 }

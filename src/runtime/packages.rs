@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -49,6 +50,15 @@ pub(super) fn base(file: Option<&Path>) -> wasmtime::Result<Base> {
     let files = read(file)?.into_iter().map(|(path, content)| (format!("{below}/{path}"), content));
     let layer = Layer::new(files, 0).map_err(|error| damaged(error.to_string()))?;
     Base::with_layers([(MOUNT.to_owned(), layer)]).map_err(|error| damaged(error.to_string()))
+}
+
+/// The same without a package, for those who only look whether files can be put beside them.
+pub(super) fn empty() -> &'static Base {
+    static EMPTY: LazyLock<Base> = LazyLock::new(|| {
+        let layer = Layer::new(Files::new(), 0).expect("nothing contradicts nothing");
+        Base::with_layers([(MOUNT.to_owned(), layer)]).expect("its place is free")
+    });
+    &EMPTY
 }
 
 fn damaged(file: &Path, what: &str) -> wasmtime::Error {

@@ -52,6 +52,17 @@ for change in (
 }
 
 #[tokio::test]
+async fn a_request_can_put_nothing_beside_them() {
+    for path in ["/lib/x.py", "/lib/python3.13/sitecustomize.py", "/lib/python3.13/site-packages/sympy/__init__.py"] {
+        let (status, answer) = Server::shared().post("/v1/execute", &json!({"code": "1", "files": {path: ""}})).await;
+        assert_eq!(status, 422, "{answer}");
+        assert_shows(&answer, json!({"error": {"code": "bad_file", "field": "files"}}));
+        let (status, answer) = Server::shared().post("/v1/sessions", &json!({"files": {path: ""}})).await;
+        assert!((400..500).contains(&status), "{answer}");
+    }
+}
+
+#[tokio::test]
 async fn a_missing_package_is_told_with_whether_it_could_be_added() {
     for (module, said) in [
         (
