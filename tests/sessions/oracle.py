@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+import urllib.error
 import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -157,6 +158,11 @@ def _as_json(mime, value):
     return json.loads(value) if mime == "application/json" or mime.endswith("+json") else value
 
 
+def _read(request):
+    with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
+        return response.read()
+
+
 class Session:
     """A session of a running service."""
 
@@ -168,8 +174,13 @@ class Session:
     def _ask(method, url, body=None):
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(url, data, {"content-type": "application/json"}, method=method)
-        with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
-            text = response.read()
+        try:
+            text = _read(request)
+        except urllib.error.URLError as error:
+            # Where the machine was held up, the service has given up a connection on which nothing had come.
+            if not isinstance(error.reason, BrokenPipeError):
+                raise
+            text = _read(request)
         return json.loads(text) if text else None
 
     def run(self, code):
