@@ -23,7 +23,8 @@ use super::packages;
 use super::preview1;
 use super::refusals;
 use super::report::Reporter;
-use super::session::Pristine;
+use super::resident;
+use super::session::{Pristine, pagemap};
 use super::state::{OutputFlood, State, Streams, wasi};
 use super::uses::Uses;
 use crate::domain::grant::Limits;
@@ -84,6 +85,8 @@ pub struct Interpreters {
     pub(super) core: Core,
     /// What checkpoints are compared with; made when the first one is.
     pub(super) pristine: OnceCell<Pristine>,
+    /// Pages that runs write to so that others stay where they are ([`resident`]).
+    filled: OnceCell<Vec<usize>>,
 }
 
 /// Counts an interpreter as live for as long as it is kept.
@@ -139,6 +142,7 @@ impl Interpreters {
             kept,
             core: Core::default(),
             pristine: OnceCell::new(),
+            filled: OnceCell::new(),
         })
     }
 
@@ -190,6 +194,40 @@ impl Interpreters {
         Ok((store, instance))
     }
 
+    /// Learns which pages every run writes to. Where the kernel does not tell, nothing is filled.
+    ///
+    /// # Errors
+    /// When there is no interpreter to be had.
+    pub(super) async fn learn_pages(&self) -> Result<(), RunError> {
+        let learn = async || {
+            let program = Program { code: "print(1 + 1)".to_owned(), ..Program::default() };
+            let limits = generous();
+            let tree = tree(self.base(None)?, &program, &limits)?;
+            let mut request = Vec::new();
+            request_of(&program, &Role::Alone).encode(&mut request);
+            let state = state(&program, &limits, &tree, Role::Alone);
+            let (mut store, instance) = self.instantiate(state, limits.fuel).await?;
+            call(&mut store, instance, &request).await.map_err(by_engine("running a first program"))?;
+            let Some(memory) = store.data().memory else { return Ok(Vec::new()) };
+            let pages = pagemap::own_pages(memory.data_ptr(&store), memory.data_size(&store));
+            Ok::<_, RunError>(pages.map(|pages| resident::gaps(&pages)).unwrap_or_default())
+        };
+        self.filled.get_or_try_init(learn).await.map(drop)
+    }
+
+    /// Writes what is there to the pages that are to stay.
+    fn fill(&self, store: &mut Store<State>, instance: wasmtime::Instance) {
+        let (Some(filled), Some(memory)) = (self.filled.get(), instance.get_memory(&mut *store, "memory")) else {
+            return;
+        };
+        let memory = memory.data_mut(store);
+        for page in filled {
+            if let Some(byte) = memory.get_mut(page * pagemap::PAGE) {
+                *byte = std::hint::black_box(*byte);
+            }
+        }
+    }
+
     /// Runs a program to its end or to a limit. Dropping the future stops the guest.
     ///
     /// # Errors
@@ -229,6 +267,7 @@ impl Interpreters {
         let state = state(program, limits, tree, role);
         let stopwatch = Arc::clone(&state.stopwatch);
         let (mut store, instance) = self.instantiate(state, limits.fuel).await?;
+        self.fill(&mut store, instance);
         let start = began.elapsed();
 
         let (returned, times) = metered(call(&mut store, instance, &request), stopwatch, limits.wall, &self.core).await;

@@ -23,6 +23,7 @@ mod preview1;
 mod recipe;
 mod refusals;
 mod report;
+mod resident;
 pub mod session;
 mod snapshot;
 mod state;

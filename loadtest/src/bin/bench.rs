@@ -71,7 +71,12 @@ fn main() -> anyhow::Result<()> {
     };
     println!("image {}", image.image_hash);
     match cli.command {
-        Bench::Run { runs, only } => runtime.block_on(run(&load()?, runs, &only)),
+        Bench::Run { runs, only } => runtime.block_on(async {
+            let interpreters = load()?;
+            // As a worker does.
+            interpreters.open_all().await?;
+            run(&interpreters, runs, &only).await
+        }),
         Bench::Cpu { python, rounds, programs } => runtime.block_on(cpu(&load()?, &python, rounds, &programs)),
         Bench::Memory { interpreters } => runtime.block_on(memory(&load()?, interpreters)),
         Bench::Load { rounds } => {

@@ -94,6 +94,7 @@ impl Interpreters {
     /// When the image can't be started from.
     pub async fn open_all(&self) -> Result<(), RunError> {
         self.pristine().await?;
+        self.learn_pages().await?;
         // Without /proc there are no checkpoints; runs need none.
         let _ = pagemap();
         Ok(())

@@ -10,7 +10,7 @@ mod files;
 mod interpreter;
 mod interrupt;
 mod output;
-mod pagemap;
+pub(super) mod pagemap;
 mod program;
 mod watch;
 
