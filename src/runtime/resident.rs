@@ -35,7 +35,8 @@ mod tests {
 
     /// Regions of one page, with gaps of these lengths between them.
     fn regions(gaps: impl IntoIterator<Item = usize>) -> Vec<Range<usize>> {
-        let mut found = vec![0..1];
+        let first = 0..1;
+        let mut found = vec![first];
         for gap in gaps {
             let start = found[found.len() - 1].end + gap;
             found.push(start..start + 1);
