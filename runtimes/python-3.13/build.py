@@ -33,8 +33,9 @@ import zipfile
 
 import numpy_steps
 import package_steps
-from python_steps import PYTHON_ARCHIVES, SIZE_ERROR, SMALL_COPIES_IN_PLACE, SQLITE_OPTIONS
-from python_steps import build_libraries, build_native, compile_python, configure_python, patch_python
+from python_patches import patch_python
+from python_steps import PYTHON_ARCHIVES, SMALL_COPIES_IN_PLACE, SQLITE_OPTIONS
+from python_steps import build_libraries, build_native, compile_python, configure_python
 from sources import BuildError, Source, fetch_sources, sha256_of_file
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -307,7 +308,7 @@ STEPS = [
     ),
     Step(
         "trees", unpack_trees, 3, "Unpacking the sources",
-        inputs=lambda build: [[build.sources[name].sha256 for name in TREES], inspect.getsource(patch_python), SIZE_ERROR],
+        inputs=lambda build: [build.sources[name].sha256 for name in TREES], files=["python_patches.py"],
     ),
     Step("native", build_native, 110, "Building Python for this machine", needs=["trees"]),
     Step(
@@ -342,7 +343,8 @@ STEPS = [
     ),
     Step(
         "packages", package_steps.make_packages, 25, "Compiling the packages",
-        needs=["native"], files=["package_steps.py", "compile_packages.py", "packages.toml"],
+        needs=["native", "numpy_compiled"],
+        files=["package_steps.py", "compile_packages.py", "freeze.py", "packages.toml", "guest/stubs/**/*.py"],
         inputs=lambda build: [build.sources[name].version for name in package_steps.FROZEN],
     ),
     Step(

@@ -1,5 +1,5 @@
 """Python packages in one file, which every sandbox sees as its site-packages (src/runtime/packages.rs): compiled, without
-their sources and tests."""
+their sources and tests. Beside them lie the sources of what is frozen into the image, for tracebacks and `inspect`."""
 
 import json
 import pathlib
@@ -7,6 +7,7 @@ import shutil
 import tarfile
 import zipfile
 
+import freeze
 from sources import BuildError, Source
 
 # Where sandboxes see them.
@@ -16,6 +17,8 @@ DESCRIPTION = "METADATA"
 LEFT_OUT = {"tests", "test", "__pycache__"}
 # Frozen into the image (build.py) and described here, as importlib.metadata looks for files.
 FROZEN = ("numpy", "pytest", "pluggy", "iniconfig", "packaging")
+# Where the guest looks for sources (guest/packages.py).
+SOURCES = "library-sources"
 
 
 def listed(recipe):
@@ -50,7 +53,23 @@ def make_packages(build, folder):
         [build.work / "native/python", "-I", build.recipe / "compile_packages.py", "--tree", tree, "--shown-as", DIRECTORY,
          "--jobs", build.jobs],
     )
+    for path, source in frozen_sources(build):
+        target = tree / SOURCES / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(source)
     write(tree, folder / "packages.bin")
+
+
+def frozen_sources(build):
+    """Paths below the library's directory, and sources, of the frozen modules that are not the guest's own."""
+    wheels = [build.archive(name) for name in FROZEN if build.archive(name).suffix == ".whl"]
+    found = [*freeze.standard_library(build.work / "trees/python/Lib"), *freeze.tree_modules(build.work / "numpy/python")]
+    found += [module for wheel in wheels for module in freeze.wheel_modules(wheel)]
+    own = {path.relative_to(build.recipe / "guest/stubs").as_posix() for path in (build.recipe / "guest/stubs").rglob("*.py")}
+    for _, _, source, shown_as in found:
+        path = shown_as.removeprefix(freeze.LIBRARY_DIRECTORY + "/")
+        if path not in own:
+            yield path, source
 
 
 def unpack_wheel(archive, tree, descriptions=frozenset([DESCRIPTION])):

@@ -11,43 +11,6 @@ from sources import BuildError, sha256_of_file
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-def patch_python(python):
-    """Makes CPython's two recursion limits on WASI ours to set; and has sizes that only a 64-bit machine could try to
-    allocate fail as they fail there, with MemoryError instead of OverflowError."""
-    for file, old, new in (
-        (
-            "Include/cpython/pystate.h",
-            "#elif defined(__wasi__)\n   // Based on wasmtime 16.\n#  define Py_C_RECURSION_LIMIT 5000\n",
-            "#elif defined(__wasi__)\n#  define Py_C_RECURSION_LIMIT PROOFBOX_C_RECURSION_LIMIT\n",
-        ),
-        ("Parser/parser.c", "#    define MAXSTACK 4000\n", "#    define MAXSTACK PROOFBOX_PARSER_DEPTH\n"),
-        ("Objects/abstract.c", "Py_ssize_t\nPyNumber_AsSsize_t(PyObject *item", SIZE_ERROR + "Py_ssize_t\nPyNumber_AsSsize_t(PyObject *item"),
-        (
-            "Objects/abstract.c",
-            "_PyErr_Format(tstate, err,\n                      \"cannot fit '%.200s' into an index-sized integer\"",
-            "_PyErr_Format(tstate, size_error(err, value),\n                      \"cannot fit '%.200s' into an index-sized integer\"",
-        ),
-    ):
-        path = python / file
-        text = path.read_text()
-        if text.count(old) != 1:
-            raise BuildError(f"{file} of this CPython is not as build.py expects it; adapt patch_python to the version")
-        path.write_text(text.replace(old, new))
-
-
-# Not inlined, so that the branches that the profile knows stay as they are.
-SIZE_ERROR = """\
-static __attribute__((noinline)) PyObject *
-size_error(PyObject *err, PyObject *value)
-{
-    int overflow;
-    long long size = PyLong_AsLongLongAndOverflow(value, &overflow);
-    return err == PyExc_OverflowError && !overflow && size > 0 ? PyExc_MemoryError : err;
-}
-
-"""
-
-
 def build_native(build, folder):
     """The same Python for this machine: it compiles the library's byte code, and benchmarks compare with it."""
     tree = "../trees/python"

@@ -9,12 +9,14 @@ A request is `(operation, ...)`, a reply `(True, value, changes)` or `(False, ex
 the containers of the request were altered while it was carried out, so that an argument sorted in place is sorted for
 the caller too.
 
-The side of the tests (`grader`) takes nothing from the other on trust: what comes is data, checked as such, and what
-the candidate may do with objects of the tests that it was given is listed in `serving.py`."""
+The side of the tests (`grader`) takes nothing from the other on trust: what comes is data, checked as such; that, and what
+the candidate may do with objects of the tests that it was given, is listed in `border.py`. Behind a message may come
+the contents of containers that the other side has copies of: `(whose, number, content)`."""
 
 import sys
 
 import _proofbox
+import _proofbox_border as border
 import _proofbox_crossing as crossing
 import _proofbox_proxies as proxies
 import _proofbox_report as report
@@ -32,52 +34,86 @@ class CandidateGone(BaseException):
 
 def ask(*request):
     """The other side's answer; what it raises is raised here."""
+    return converse(request)
+
+
+def converse(request):
+    """As `ask`, of a request that is one tuple."""
     sent = []
+    state = proxies.state
     try:
-        kind, message, received = _exchange(REQUEST, request, sent, None, sent)
+        kind, message, received, more = _exchange(REQUEST, request, sent, None, sent)
         while kind == REQUEST:
-            kind, message, received = _answer(message, received, sent)
-        if kind == GONE:
-            raise CandidateGone(*message)
-        succeeded, value, changes = message
+            kind, message, received, more = _answer(message, received, more, sent)
     except SystemError:
-        proxies.state.nonsense()
-    if proxies.state.altered:
-        proxies.note_reuse(sent)
-    if changes:
-        crossing.apply(changes, sent)
-        proxies.state.altered.extend(sent[index] for index, _ in changes)
-    if succeeded is True:
+        state.nonsense()
+    if kind == GONE:
+        raise CandidateGone(*message)
+    try:
+        succeeded, value, changes = message
+        if succeeded is not True or changes or more or state.altered or request[0] in SHAPED:
+            _take_reply(request[0], message, more, sent)
+    except BaseException:
+        state.nonsense()
+    if succeeded:
         return value
     if isinstance(value, BaseException):
         raise value
-    if type(value) is str:
-        raise crossing.CannotCross(f"the result can't leave its interpreter: {value[:200]}")
-    proxies.state.nonsense()
+    raise crossing.CannotCross(f"the result can't leave its interpreter: {value[:200]}")
+
+
+# Requests whose reply has a shape.
+SHAPED = frozenset(operation for operation, shape in border.REPLIES.items() if shape)
+
+
+def _take_reply(operation, message, more, sent):
+    """Checks a reply, and carries out what it says beside its value."""
+    state = proxies.state
+    succeeded, value, changes = message
+    shape = border.REPLIES[operation] if state.grader else None
+    if type(succeeded) is not bool or (shape and succeeded and not border.SHAPES[shape](value)):
+        raise ValueError("a reply of the wrong shape")
+    if not succeeded and type(value) is not str and not isinstance(value, BaseException):
+        raise ValueError("a failure that says nothing")
+    if more:
+        proxies.take_contents(more)
+    if state.altered:
+        proxies.note_reuse(sent)
+    if changes:
+        crossing.apply(changes, sent)
+        state.altered.extend(sent[index] for index, _ in changes)
 
 
 def _exchange(kind, message, sent, given, asked):
-    described = len(proxies.state.described)
+    state = proxies.state
+    described, tracked = len(state.described), len(state.tracked)
     try:
-        return _proofbox.exchange(kind, message, crossing.reduce, crossing.restore, sent, given, asked)
+        if tracked:
+            proxies.note_contents()
+        return _proofbox.exchange(kind, message, crossing.reduce, crossing.restore, sent, given, asked, state.pending)
     except SystemError:
         raise
     except BaseException:
-        # It was not sent, nor the descriptions in it.
-        while len(proxies.state.described) > described:
-            proxies.state.described.popitem()
+        # It was not sent, nor the descriptions and contents in it.
+        while len(state.described) > described:
+            state.described.popitem()
+        while len(state.tracked) > tracked:
+            state.tracked.popitem()
+        state.pending.clear()
         raise
 
 
 def serve():
     """The candidate's side: answers until the host ends it."""
-    kind, message, received = _exchange(READY, None, [], None, None)
+    kind, message, received, more = _exchange(READY, None, [], None, None)
     while True:
-        kind, message, received = _answer(message, received, None)
+        kind, message, received, more = _answer(message, received, more, None)
 
 
-def _answer(request, received, asked):
+def _answer(request, received, more, asked):
     """Carries out a request and sends the reply; what comes next."""
+    if more:
+        proxies.take_contents(more)
     before = crossing.snapshots(received)
     try:
         reply = True, proxies.state.perform(*request)
@@ -86,6 +122,8 @@ def _answer(request, received, asked):
     except BaseException as error:
         reply = False, error
     changes = crossing.changes(received, before)
+    if proxies.state.before_reply:
+        proxies.state.before_reply()
     for stream in (sys.__stdout__, sys.__stderr__):
         try:
             stream.flush()

@@ -1,6 +1,8 @@
 """The candidate's side of the bridge: does with the candidate's objects what the tests' side asks."""
 
 import asyncio
+import importlib
+import os
 import random
 import sys
 
@@ -16,7 +18,7 @@ def serve(main):
 
 def begin(main):
     proxies.state = state = proxies.State()
-    state.ask, state.perform, state.namespace = bridge.ask, perform, main
+    state.ask, state.perform, state.namespace, state.finished = bridge.ask, perform, main, await_theirs
 
 
 def perform(operation, *arguments):
@@ -29,7 +31,10 @@ def _load():
 
 
 def _global(name):
-    return proxies.state.namespace[name]
+    namespace = proxies.state.namespace
+    if name not in namespace and "__getattr__" in namespace:
+        return namespace["__getattr__"](name)
+    return namespace[name]
 
 
 def _import(name):
@@ -38,31 +43,199 @@ def _import(name):
     return proxies.number_of(sys.modules[name])
 
 
+def _module_names(number):
+    """What `import *` of a module brings, in the language's own way."""
+    names = vars(proxies.state.objects[number])
+    told = names.get("__all__")
+    if isinstance(told, (list, tuple)):
+        return [name for name in told if type(name) is str]
+    return [name for name in names if type(name) is str and name[:1] != "_"]
+
+
 def _special(number, name, arguments):
     target = proxies.state.objects[number]
     return getattr(type(target), name)(target, *arguments)
 
 
-def _plain(number):
-    """The content of an instance of a subclass of a mutable builtin, by the builtin's own means."""
-    target = proxies.state.objects[number]
-    if isinstance(target, list):
-        return list(list.__iter__(target))
-    if isinstance(target, dict):
-        return {key: dict.__getitem__(target, key) for key in dict.__iter__(target)}
-    return set(set.__iter__(target)) if isinstance(target, set) else bytearray(target)
+# ---------------------------------------------------------------- coroutines
 
 
-def _run(number):
-    """Runs a coroutine (or whatever can be awaited) to its end."""
+class Tasks:
+    """The candidate's coroutines that the tests await: one loop for all, which runs while the tests' loop lets it."""
+
+    def __init__(self):
+        self.loop = asyncio.new_event_loop()
+        self.tasks = []
+        self.ended = {}  # those that have ended, which the tests do not know yet
+        self.awaited = {}  # of awaitables of the tests: number -> future
+        self.running = False
+
+    def spawn(self, number):
+        async def whole(awaitable):
+            return await awaitable
+
+        task = len(self.tasks)
+        self.tasks.append(self.loop.create_task(whole(proxies.state.objects[number])))
+        self.tasks[task].add_done_callback(lambda _: self.ended.setdefault(task))
+        return task
+
+    def turn(self, task, alone, settled):
+        """Lets the tasks go on. `alone`: nobody else has anything to do before the next timer, so it may be waited for."""
+        for number, succeeded, value in settled:
+            future = self.awaited.pop(number, None)
+            if future is not None and not future.done():
+                future.set_result(value) if succeeded else future.set_exception(value)
+        running, outer = self.running, asyncio._get_running_loop()
+        self.running = True
+        asyncio._set_running_loop(None)
+        try:
+            self._run(alone, task)
+        finally:
+            self.running = running
+            asyncio._set_running_loop(outer)
+        if task not in self.ended:
+            return False, True, None, self._wait(), list(self.ended)
+        del self.ended[task]
+        done = self.tasks[task]
+        if done.cancelled():
+            return True, False, asyncio.CancelledError(), None, list(self.ended)
+        error = done.exception()
+        return True, error is None, done.result() if error is None else error, None, list(self.ended)
+
+    def _run(self, alone, task):
+        """One round of the loop, so that the tests' own tasks go on beside the candidate's."""
+        wait = self._wait()
+        if alone and wait:
+            self.loop.call_later(wait, self.loop.stop)
+        else:
+            self.loop.call_soon(self.loop.stop)
+        self.loop.run_forever()
+
+    def _wait(self):
+        """Seconds until something can go on, or None."""
+        if self.loop._ready:
+            return 0.0
+        timers = [timer._when for timer in self.loop._scheduled if not timer._cancelled]
+        return max(0.0, min(timers) - self.loop.time()) if timers else None
+
+    def cancel(self, task):
+        self.tasks[task].cancel()
+
+
+def tasks():
     state = proxies.state
     if state.runner is None:
-        state.runner = asyncio.Runner()
+        state.runner = Tasks()
+    return state.runner
 
-    async def whole(awaitable):
-        return await awaitable
 
-    return state.runner.run(whole(proxies.state.objects[number]))
+def await_theirs(handle):
+    """Awaits an object of the tests, from a coroutine of the candidate's."""
+    ours = proxies.state.runner
+    driven = ours is not None and ours.running
+    number, done, succeeded, value = proxies.state.ask("spawn", proxies.number_at_home(handle), not driven)
+    if not done:
+        future = ours.awaited[number] = ours.loop.create_future()
+        return (yield from future)
+    if succeeded:
+        return value
+    raise value
+
+
+# ---------------------------------------------------------------- what the tests do to the interpreter
+
+
+_replaced = {}
+
+
+def _owner(module, path):
+    found = importlib.import_module(module)
+    for part in path:
+        found = getattr(found, part)
+    return found
+
+
+def _patch(module, path, name, value):
+    """Replaces an attribute of a module, or of a class in one, as the tests have replaced theirs."""
+    owner = _owner(module, path)
+    _replaced.setdefault((module, path, name), []).append(vars(owner).get(name, _replaced))
+    setattr(owner, name, value)
+
+
+def _unpatch(module, path, name):
+    owner, before = _owner(module, path), _replaced[module, path, name].pop()
+    if before is _replaced:
+        delattr(owner, name)
+    else:
+        setattr(owner, name, before)
+
+
+def _environ(values):
+    os.environ.clear()
+    os.environ.update(values)
+
+
+def _watch(what):
+    """Tells the tests of warnings and of log records, as they come about."""
+    state = proxies.state
+    if "warnings" in what:
+        import warnings
+
+        def showwarning(message, category, filename, lineno, file=None, line=None):
+            state.ask("warned", message, category, filename, lineno)
+
+        warnings.simplefilter("always")
+        warnings.showwarning = showwarning
+    if "logs" in what:
+        _watch_logs(state)
+    if "surroundings" in what:
+        _watch_surroundings(state)
+
+
+def _watch_surroundings(state):
+    def now():
+        return dict(os.environ), os.getcwd(), sys.getrecursionlimit()
+
+    known = [now()]
+
+    def before_reply():
+        present = now()
+        if present != known[0]:
+            known[0] = present
+            state.ask("surroundings", *present)
+
+    state.before_reply = before_reply
+
+
+def _watch_logs(state):
+    import logging
+
+    root_level = logging.root.level
+    last_resort = logging.lastResort
+
+    class Teller(logging.Handler):
+        def emit(self, record):
+            logger, level = logging.getLogger(record.name), root_level
+            while logger is not None and logger is not logging.root:
+                if logger.level:
+                    level = logger.level
+                    break
+                logger = logger.parent
+            try:
+                told = {
+                    "name": record.name, "levelno": record.levelno, "levelname": record.levelname, "msg": record.getMessage(),
+                    "pathname": record.pathname, "filename": record.filename, "module": record.module, "lineno": record.lineno,
+                    "funcName": record.funcName,
+                }  # fmt: skip
+                error = record.exc_info[1] if record.exc_info else None
+            except Exception:
+                return
+            shown = state.ask("logged", told, error, record.levelno >= level)
+            if not shown and record.levelno >= level and logging.root.handlers == [self] and last_resort and record.levelno >= last_resort.level:
+                last_resort.emit(record)
+
+    logging.root.addHandler(Teller(0))
+    logging.root.setLevel(1)
 
 
 OPERATIONS = {
@@ -78,11 +251,19 @@ OPERATIONS = {
     "dir": lambda number: [name for name in dir(proxies.state.objects[number]) if type(name) is str],
     "index": lambda number, key: proxies.state.objects[number][key],
     "special": _special,
-    "plain": _plain,
-    "run": _run,
+    "spawn": lambda number: tasks().spawn(number),
+    "turn": lambda task, alone, settled: tasks().turn(task, alone, settled),
+    "cancel": lambda task: tasks().cancel(task),
+    "lend": lambda names: [proxies.state.namespace.setdefault(name, value) for name, value in names.items()] and None,
     "ignore": lambda arguments: None,
     "seed": lambda a, version: random.seed(a, version),
     "seed_numpy": lambda seed: sys.modules["numpy.random"].seed(seed),
+    "patch": _patch,
+    "unpatch": _unpatch,
+    "environ": _environ,
+    "chdir": os.chdir,
+    "recursion": sys.setrecursionlimit,
+    "watch": _watch,
     "signature": lambda number: proxies.signature_of(proxies.state.objects[number]),
-    "module_names": lambda number: [name for name in vars(proxies.state.objects[number]) if type(name) is str],
+    "module_names": _module_names,
 }

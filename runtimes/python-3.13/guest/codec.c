@@ -22,8 +22,11 @@
 #define PY_SSIZE_T_CLEAN
 #include "codec.h"
 #include "check.h"
+#include "descriptors.h"
 #include "heap.h"
 #include "immortal.h"
+#include "modes.h"
+#include "pipe.h"
 #include <stdint.h>
 #include <string.h>
 
@@ -326,12 +329,26 @@ static PyObject *read_sequence(Reader *r, int is_list) {
     if (read_length(r, &n) < 0) return NULL;
     PyObject *o = is_list ? PyList_New(n) : PyTuple_New(n);
     if (!o) return NULL;
+    /* What is read meanwhile may refer to it, and must not find holes. */
+    for (Py_ssize_t i = 0; i < n; i++) {
+        if (is_list) PyList_SET_ITEM(o, i, Py_None);
+        else PyTuple_SET_ITEM(o, i, Py_None);
+    }
     if (PyList_Append(r->seen, o) < 0) goto error;
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *item = read_value(r);
         if (!item) goto error;
-        if (is_list) PyList_SET_ITEM(o, i, item);
-        else PyTuple_SET_ITEM(o, i, item);
+        if (is_list) {
+            /* Restoring an item may have run code that holds the list: it must still be as long. */
+            if (PyList_GET_SIZE(o) != n) {
+                Py_DECREF(item);
+                malformed();
+                goto error;
+            }
+            PyList_SET_ITEM(o, i, item);
+        } else {
+            PyTuple_SET_ITEM(o, i, item);
+        }
     }
     return o;
 error:
@@ -528,17 +545,48 @@ static PyObject *post(PyObject *module, PyObject *const *args, Py_ssize_t count)
     Py_RETURN_NONE;
 }
 
-/* exchange(kind, value, reduce, restore, sent, given, asked) -> (kind, value, received)
+/* Each item of a list as a value of its own, behind the first; the list may grow meanwhile. */
+static int write_more(Writer *w, PyObject *more) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(more); i++) {
+        PyObject *item = Py_NewRef(PyList_GET_ITEM(more, i));
+        int failed = write_value(w, item);
+        Py_DECREF(item);
+        if (failed) return -1;
+    }
+    return 0;
+}
+
+/* A value, and the list of those behind it or None. */
+static PyObject *decode_all(Reader *r, PyObject **more) {
+    *more = Py_NewRef(Py_None);
+    PyObject *o = r->seen ? read_value(r) : NULL;
+    if (o && r->at != r->end) {
+        Py_SETREF(*more, PyList_New(0));
+        while (*more && r->at != r->end) {
+            PyObject *item = read_value(r);
+            if (!item || PyList_Append(*more, item) < 0) Py_CLEAR(*more);
+            Py_XDECREF(item);
+        }
+    }
+    if (!o || !*more) {
+        Py_CLEAR(o);
+        Py_CLEAR(*more);
+    }
+    return o;
+}
+
+/* exchange(kind, value, reduce, restore, sent, given, asked, more) -> (kind, value, received, more)
  *
  * Hands `value` to the other guest of the pair, waits, and returns what comes back; `kind` says which it is (bridge.py).
  * `sent` takes the containers of what is sent, by number. `given` (list or None) holds the containers of the message
  * that this one answers: they cross as themselves. `asked` holds those of the request that still waits for its reply:
- * as them the reply may name what it gives back. `received` lists the containers of what came.
+ * as them the reply may name what it gives back. `received` lists the containers of what came. What is in the list `more`
+ * once `value` is encoded goes behind it, and the list is emptied; what came so is the last item of the result, or None there.
  * A value that can't be encoded raises before anything is sent. */
 static PyObject *exchange(PyObject *module, PyObject *const *args, Py_ssize_t count) {
-    if (count != 7 || !PyList_CheckExact(args[4]) || (args[5] != Py_None && !PyList_CheckExact(args[5]))
-        || (args[6] != Py_None && !PyList_CheckExact(args[6]))) {
-        PyErr_SetString(PyExc_TypeError, "exchange(kind, value, reduce, restore, sent, given, asked)");
+    if (count != 8 || !PyList_CheckExact(args[4]) || (args[5] != Py_None && !PyList_CheckExact(args[5]))
+        || (args[6] != Py_None && !PyList_CheckExact(args[6])) || !PyList_CheckExact(args[7])) {
+        PyErr_SetString(PyExc_TypeError, "exchange(kind, value, reduce, restore, sent, given, asked, more)");
         return NULL;
     }
     Writer w = {.limit = MESSAGE_LIMIT, .reduce = args[2], .record = args[4]};
@@ -546,7 +594,8 @@ static PyObject *exchange(PyObject *module, PyObject *const *args, Py_ssize_t co
     int failed = kind == -1 && PyErr_Occurred();
     PyObject *given = NULL;
     if (!failed && args[5] != Py_None) failed = !(w.given = given = numbers_of(args[5]));
-    failed = failed || write_value(&w, args[1]) < 0;
+    failed = failed || write_value(&w, args[1]) < 0 || write_more(&w, args[7]) < 0;
+    if (!failed && PyList_GET_SIZE(args[7])) failed = PyList_SetSlice(args[7], 0, PyList_GET_SIZE(args[7]), NULL) < 0;
     int64_t answered = failed ? -1 : host_exchange(kind, w.data, w.length);
     Py_XDECREF(given);
     forget(&w);
@@ -564,8 +613,8 @@ static PyObject *exchange(PyObject *module, PyObject *const *args, Py_ssize_t co
         int is_reply = kind == 2;
         Reader r = {.at = data, .end = data + length, .seen = PyList_New(0), .restore = args[3],
                     .given = is_reply && args[6] != Py_None ? args[6] : NULL};
-        PyObject *o = decode(&r);
-        if (o) result = Py_BuildValue("(iNO)", kind, o, r.seen);
+        PyObject *more, *o = decode_all(&r, &more);
+        if (o) result = Py_BuildValue("(iNON)", kind, o, r.seen, more);
         Py_XDECREF(r.seen);
     }
     PyMem_Free(data);
@@ -577,17 +626,17 @@ static PyObject *exchange(PyObject *module, PyObject *const *args, Py_ssize_t co
     return result;
 }
 
-/* encode(value, reduce, sent, given) -> bytes, decode(bytes, restore, given) -> (value, received): the two halves of
- * exchange, for rehearsal.py. */
+/* encode(value, reduce, sent, given, more) -> bytes, decode(bytes, restore, given) -> (value, received, more): the two
+ * halves of exchange, for rehearsal.py. */
 static PyObject *encode(PyObject *module, PyObject *const *args, Py_ssize_t count) {
-    if (count != 4 || !PyList_CheckExact(args[2]) || (args[3] != Py_None && !PyList_CheckExact(args[3]))) {
-        PyErr_SetString(PyExc_TypeError, "encode(value, reduce, sent, given)");
+    if (count != 5 || !PyList_CheckExact(args[2]) || (args[3] != Py_None && !PyList_CheckExact(args[3])) || !PyList_CheckExact(args[4])) {
+        PyErr_SetString(PyExc_TypeError, "encode(value, reduce, sent, given, more)");
         return NULL;
     }
     Writer w = {.limit = MESSAGE_LIMIT, .reduce = args[1], .record = args[2]};
     PyObject *given = args[3] != Py_None ? numbers_of(args[3]) : NULL;
     w.given = given;
-    int failed = PyErr_Occurred() || write_value(&w, args[0]) < 0;
+    int failed = PyErr_Occurred() || write_value(&w, args[0]) < 0 || write_more(&w, args[4]) < 0;
     PyObject *bytes = failed ? NULL : PyBytes_FromStringAndSize((const char *)w.data, (Py_ssize_t)w.length);
     Py_XDECREF(given);
     forget(&w);
@@ -602,7 +651,7 @@ static PyObject *decode_bytes(PyObject *module, PyObject *const *args, Py_ssize_
     const unsigned char *data = (const unsigned char *)PyBytes_AS_STRING(args[0]);
     Reader r = {.at = data, .end = data + PyBytes_GET_SIZE(args[0]), .seen = PyList_New(0), .restore = args[1],
                 .given = args[2] != Py_None ? args[2] : NULL};
-    PyObject *o = decode(&r), *result = o ? Py_BuildValue("(NO)", o, r.seen) : NULL;
+    PyObject *more, *o = decode_all(&r, &more), *result = o ? Py_BuildValue("(NON)", o, r.seen, more) : NULL;
     Py_XDECREF(r.seen);
     return result;
 }
@@ -724,17 +773,21 @@ static PyMethodDef methods[] = {
     {"post", (PyCFunction)(void (*)(void))post, METH_FASTCALL, "post(message, reduce=None): hand a message to the host."},
     {"attempt", (PyCFunction)(void (*)(void))attempt, METH_FASTCALL, "attempt(kind, operation, target): tell the host what was tried."},
     {"exchange", (PyCFunction)(void (*)(void))exchange, METH_FASTCALL,
-     "exchange(kind, value, reduce, restore, sent, given, asked): hand a message to the other guest and wait for its."},
-    {"encode", (PyCFunction)(void (*)(void))encode, METH_FASTCALL, "encode(value, reduce, sent, given) -> bytes"},
-    {"decode", (PyCFunction)(void (*)(void))decode_bytes, METH_FASTCALL, "decode(bytes, restore, given) -> (value, received)"},
+     "exchange(kind, value, reduce, restore, sent, given, asked, more): hand a message to the other guest and wait for its."},
+    {"encode", (PyCFunction)(void (*)(void))encode, METH_FASTCALL, "encode(value, reduce, sent, given, more) -> bytes"},
+    {"decode", (PyCFunction)(void (*)(void))decode_bytes, METH_FASTCALL, "decode(bytes, restore, given) -> (value, received, more)"},
     {"snapshots", snapshots, METH_O, "snapshots(containers): shallow copies, for changed()."},
     {"changed", (PyCFunction)(void (*)(void))changed, METH_FASTCALL, "changed(containers, snapshots): indices of those that were changed."},
     {"printed", printed, METH_O, "printed(stream): what the candidate wrote since it was last asked something."},
+    {"dup", descriptors_dup, METH_O, "dup(fd): another number for the same open file."},
+    {"dup2", (PyCFunction)(void (*)(void))descriptors_dup2, METH_FASTCALL, "dup2(fd, fd2): that number for the same open file."},
     {"renew", renew, METH_NOARGS, "renew(): a fresh interpreter for the candidate."},
     {"compile_check", (PyCFunction)(void (*)(void))compile_check, METH_FASTCALL,
      "compile_check(source, filename, places) -> code: a module whose `check` tells of its cases; where they are is appended to places."},
     {"immortalise", immortalise, METH_O, "immortalise(objects): stop counting references to these and what they hold."},
     {"gather", gather, METH_O, "gather(function): what it makes lies side by side."},
+    {"open_pipe", open_pipe, METH_NOARGS, "open_pipe() -> (r, w): a pipe within the process."},
+    {"set_mode", (PyCFunction)(void (*)(void))set_mode, METH_FASTCALL, "set_mode(inode, mode): what stat says of the file from now on."},
     {"set_interned_aside", set_interned_aside, METH_NOARGS, "set_interned_aside(): the image's names go where they are only read."},
     {0},
 };

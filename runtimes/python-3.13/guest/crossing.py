@@ -1,6 +1,6 @@
 """What crosses between two guests as a value: plain builtin types (codec.c) and, by the tables here, the library's
-value types. A table entry has two halves: `reduce(value)` gives `(name, payload)`, `restore(name, payload)` makes the
-value again, of exactly the same type. All else is an object, and crosses as its number (proxies.py)."""
+value types. A table entry has three parts: `reduce(value)` gives `(name, payload)`, PAYLOADS says what a payload must
+be, `restore(name, payload)` makes the value again, of exactly the same type. All else is an object, and crosses as its number (proxies.py)."""
 
 import array
 import collections
@@ -8,6 +8,7 @@ import datetime
 import decimal
 import fractions
 import ipaddress
+import math
 import pathlib
 import re
 import time
@@ -19,8 +20,8 @@ import _proofbox
 
 
 class CannotCross(BaseException):
-    """A value that can't leave its interpreter: too large, or nested too deep. No test expects it, and no
-    `except Exception` holds it."""
+    """A value that can't leave its interpreter: too large, or nested too deep; or one that came and is none. No test
+    expects it, and no `except Exception` holds it."""
 
 
 def _zone(value):
@@ -83,6 +84,62 @@ REDUCERS = {
     memoryview: lambda v: ("memoryview", v.tobytes()),
     time.struct_time: lambda v: ("struct_time", tuple(v)),
 }
+
+
+# What each payload must be, before anything is made of it: a type, a tuple of such, or a set of types.
+INTEGER = frozenset({int})
+ZONE = frozenset({str, tuple, type(None)})
+MOMENT = (str, ZONE, int)
+PAYLOADS = {
+    "range": (int, int, int),
+    "slice": (object, object, object),
+    "ellipsis": (),
+    "not_implemented": (),
+    "decimal": str,
+    "fraction": (int, int),
+    "date": (int, int, int),
+    "time": MOMENT,
+    "datetime": MOMENT,
+    "timedelta": (int, int, int),
+    "timezone": frozenset({str, tuple}),
+    "deque": (list, int),
+    "dict_keys": list,
+    "dict_values": list,
+    "dict_items": list,
+    "mappingproxy": dict,
+    "path": str,
+    "pure_path": str,
+    "uuid": int,
+    "ipv4": int,
+    "ipv6": int,
+    "array": (str, bytes),
+    "pattern": (frozenset({str, bytes}), int),
+    "memoryview": bytes,
+    "struct_time": tuple,
+    "+deque": (list,),
+    "+counter": dict,
+    "+ordered_dict": dict,
+    "+default_dict": (object, dict),
+    "object_array": (tuple, list),
+    "+ndarray": (frozenset({str, list}), tuple, bytes),
+    "numpy_number": (str, bytes),
+    "numpy_type": str,
+    # Of proxies.py, which looks at what is in them.
+    "yours": int,
+    "mine": int,
+    "library": (str, str),
+    "module": str,
+    "object": (int, object, object),
+    "class": (int, str, str, tuple, tuple, tuple, tuple),
+    "exception": (object, object, tuple, str, dict, object, object, bool),
+}
+
+
+def fits(shape, payload):
+    """Whether a payload is of a shape: exact types only."""
+    if type(shape) is tuple:
+        return type(payload) is tuple and len(payload) == len(shape) and all(map(fits, shape, payload))
+    return shape is object or (type(payload) in shape if type(shape) is frozenset else type(payload) is shape)
 
 
 def _array(payload):
@@ -148,16 +205,23 @@ def reduce(value):
 
 def restore(name, payload, made=None):
     restorer = RESTORERS.get(name)
+    if restorer is None:
+        make, fill = FILLABLE[name]
+        if payload is None:
+            return make()
+    if not fits(PAYLOADS[name], payload):
+        raise CannotCross(f"no payload of {name}")
     if restorer:
         return restorer(payload)
-    make, fill = FILLABLE[name]
-    if payload is None:
-        return make()
     fill(payload, made)
     return made
 
 
 # ---------------------------------------------------------------- numpy's values
+
+
+# By type: how a change of a rich value is carried out.
+APPLIERS = {}
 
 
 def know_numpy():
@@ -172,29 +236,62 @@ def know_numpy():
     def fill_array(payload, made):
         name, shape, content = payload
         kind = make_type(name)
+        check_shape(shape, len(content), kind.itemsize)
         made.resize(len(content), refcheck=False)
         made[:] = numpy.frombuffer(content, "u1")
+        normalise(made, kind)
         made.dtype = kind
         made.shape = shape
+        if not content:
+            note_empty_array()
+
+    def normalise(octets, kind):
+        """A truth value is 0 or 1: others would be equal to both."""
+        if kind == bool:
+            octets[:] = octets != 0
+        elif kind.names is not None and "?" in str(kind.descr):
+            raise CannotCross("truth values within records")
+
+    def check_shape(shape, items, size=1):
+        if not all(type(each) is int and each >= 0 for each in shape) or math.prod(shape) * size != items:
+            raise CannotCross("an array of another shape")
 
     def make_objects(payload):
         shape, items = payload
+        check_shape(shape, len(items))
         made = numpy.empty(len(items), object)
-        made[:] = items
+        for index, item in enumerate(items):
+            made[index] = item
         return made.reshape(shape)
 
     def make_type(name):
         kind = numpy.dtype([tuple(field) for field in name] if type(name) is list else name)
         # Bytes from the other side must never become references.
-        if kind.hasobject:
+        if kind.hasobject or kind.itemsize == 0 and kind.kind not in "SU":
             raise CannotCross("an array of references")
         return kind
+
+    def make_number(payload):
+        kind = make_type(payload[0])
+        check_shape((), len(payload[1]), kind.itemsize)
+        octets = numpy.frombuffer(payload[1], "u1").copy()
+        normalise(octets, kind)
+        return octets.view(kind)[0]
+
+    def apply_array(target, content):
+        """Sets an array's content to what the other side has made of its copy."""
+        if target.dtype.hasobject or type(content) is not bytes or len(content) != target.nbytes:
+            raise CannotCross("a change to what can't be changed")
+        octets = numpy.frombuffer(content, "u1").copy()
+        normalise(octets, target.dtype)
+        target[...] = numpy.ndarray(target.shape, target.dtype, octets)
 
     REDUCERS[numpy.ndarray] = reduce_array
     RESTORERS["object_array"] = make_objects
     FILLABLE["+ndarray"] = (lambda: numpy.empty(0, "u1"), fill_array)
     _CONTENT[numpy.ndarray] = lambda v: () if v.dtype.hasobject else (v.tobytes(),)
-    RESTORERS["numpy_number"] = lambda p: numpy.frombuffer(p[1], make_type(p[0]))[0]
+    RESTORERS["numpy_number"] = make_number
+    APPLIERS[numpy.ndarray] = apply_array
     RESTORERS["numpy_type"] = make_type
     for kind in {numpy.dtype(code).type for code in numpy.typecodes["All"] if code not in "OV"}:
         REDUCERS[kind] = lambda v: ("numpy_number", (v.dtype.str, v.tobytes()))
@@ -207,7 +304,7 @@ def _name_of_type(kind):
 
 
 # Set by proxies.py.
-reduce_object = None
+reduce_object = note_empty_array = None
 
 
 # ---------------------------------------------------------------- what was changed in place
@@ -253,12 +350,22 @@ def _content(value):
 
 def apply(changes, sent):
     """Alters the containers that were sent as the other side altered its copies of them."""
+    if type(changes) is not list:
+        raise CannotCross("changes that are none")
     for index, content in changes:
+        if type(index) is not int or not 0 <= index < len(sent):
+            raise CannotCross("a change to what was not sent")
         target = sent[index]
         kind = type(target)
-        if kind is list or kind is bytearray:
+        if kind in APPLIERS and type(content) is tuple and len(content) == 1:
+            APPLIERS[kind](target, content[0])
+        elif kind is bytearray and type(content) is bytes:
             target[:] = content
-        elif kind is dict or kind is collections.OrderedDict or kind is collections.defaultdict or kind is collections.Counter:
+        elif type(content) is not tuple:
+            raise CannotCross("a change to what can't be changed")
+        elif kind is list:
+            target[:] = content
+        elif kind in (dict, collections.OrderedDict, collections.defaultdict, collections.Counter):
             dict.clear(target) if kind is not collections.OrderedDict else target.clear()
             for key, value in content:
                 target[key] = value
@@ -268,7 +375,5 @@ def apply(changes, sent):
         elif kind is collections.deque:
             target.clear()
             target.extend(content)
-        elif kind.__name__ == "ndarray" and len(content) == 1:
-            target[...] = type(target)(target.shape, target.dtype, content[0])
         else:
             raise CannotCross("a change to what can't be changed")

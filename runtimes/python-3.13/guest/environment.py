@@ -68,10 +68,12 @@ def prepare():
     _refuse_signals()
     _refuse_native_code()
     _derive_keys()
+    _copy_descriptors()
     _answer_about_the_system()
     _answer_about_the_user()
+    _answer_about_files()
     _write_no_colours()
-    _look_for_no_library_sources()
+    _read_library_sources_when_asked()
     _restore_site_builtins()
     _count_as_on_64_bits()
     _know_the_time_zones()
@@ -128,14 +130,14 @@ def _refuse_threads():
 
 # Function of `os` -> which of its arguments says what was to be run, ended or waited for.
 _PROCESS_FUNCTIONS = {
-    "fork": None, "forkpty": None, "pipe": None, "pipe2": None, "system": 0, "kill": 0, "killpg": 0,
+    "fork": None, "forkpty": None, "system": 0, "kill": 0, "killpg": 0,
     "execv": 0, "execve": 0, "execvp": 0, "execvpe": 0, "execl": 0, "execle": 0, "execlp": 0, "execlpe": 0,
     "posix_spawn": 0, "posix_spawnp": 0,
     "spawnv": 1, "spawnve": 1, "spawnvp": 1, "spawnvpe": 1, "spawnl": 1, "spawnle": 1, "spawnlp": 1, "spawnlpe": 1,
     "wait": None, "wait3": None, "wait4": 0, "waitid": 1, "waitpid": 0,
 }  # fmt: skip
 # Of these, what would not reach another process.
-_WITHIN_THE_PROCESS = {"pipe", "pipe2", "wait", "wait3", "wait4", "waitid", "waitpid"}
+_WITHIN_THE_PROCESS = {"wait", "wait3", "wait4", "waitid", "waitpid"}
 # Arguments of theirs, without which a call would end in an AttributeError first.
 _PROCESS_CONSTANTS = {
     "P_WAIT": 0, "P_NOWAIT": 1, "P_NOWAITO": 1, "P_ALL": 0, "P_PID": 1, "P_PGID": 2,
@@ -159,6 +161,7 @@ def _refuse_processes():
     for name, target_at in _PROCESS_FUNCTIONS.items():
         _install(refused(name, target_at), os, posix, name=name)
     vars(os).update(_PROCESS_CONSTANTS)
+    _signal_only_itself()
 
     def register_at_fork(*, before=None, after_in_child=None, after_in_parent=None):
         """Nothing to do, as no fork will happen; library code that finds os.fork relies on this."""
@@ -179,6 +182,27 @@ def _refuse_processes():
             os.fork()
 
     _install(ForkingMixIn, socketserver)
+
+
+def _signal_only_itself():
+    """A signal that the process sends itself is delivered at once."""
+    import signal
+
+    kill_others, kill_groups = os.kill, os.killpg
+
+    def kill(pid, signal_number, /):
+        if type(pid) is not int or pid != os.getpid():
+            return kill_others(pid, signal_number)
+        if signal_number:  # 0 asks whether there is such a process
+            signal.raise_signal(signal_number)
+
+    def killpg(pgid, signal_number, /):
+        if type(pgid) is not int or pgid != os.getpid():
+            return kill_groups(pgid, signal_number)
+        return kill(pgid, signal_number)
+
+    _install(kill, os, posix)
+    _install(killpg, os, posix)
 
 
 def _refuse_multiprocessing():
@@ -217,6 +241,10 @@ def _refuse_multiprocessing():
     pool.ThreadPool.__init__ = __init__
 
 
+# What TZ may be for UTC, in capitals.
+_UTC = frozenset(b" UTC UTC0 UCT GMT GMT0 Z ZULU UNIVERSAL GREENWICH ETC/UTC ETC/UCT ETC/GMT ETC/ZULU ETC/UNIVERSAL".split(b" "))
+
+
 def _refuse_signals():
     import signal
 
@@ -230,8 +258,16 @@ def _refuse_signals():
         _install(refused(name), signal, name=name)
     signal.ItimerError = OSError
     signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF = 0, 1, 2
-    # Elsewhere it makes os.environ["TZ"] the local time; to do nothing would give wrong hours.
-    _install(refused("tzset", "local time is always UTC in this sandbox"), time, name="tzset")
+
+    def tzset():
+        """Elsewhere it makes os.environ["TZ"] the local time. For another zone than UTC that would give wrong hours: it is
+        missing then, as where CPython has no tzset at all (`_strptime` goes on without)."""
+        zone = os.environ._data.get(b"TZ", b"").removeprefix(b":").upper()
+        if zone not in _UTC:
+            reason = "local time is always UTC in this sandbox"
+            raise refusal("process", "tzset", type=AttributeError, reason=reason, failure=UNSUPPORTED)
+
+    _install(tzset, time)
 
 
 def _refuse_native_code():
@@ -309,6 +345,19 @@ class _MissingLibrary:
 # ---------------------------------------------------------------- what is answered
 
 
+def _copy_descriptors():
+    """WASI has no copies of descriptors; descriptors.c has."""
+
+    def dup(fd, /):
+        return _proofbox.dup(fd)
+
+    def dup2(fd, fd2, inheritable=True):
+        return _proofbox.dup2(fd, fd2)
+
+    for function in (dup, dup2):
+        _install(function, os, posix)
+
+
 def _answer_about_the_system():
     import platform
 
@@ -333,7 +382,15 @@ def _answer_about_the_system():
 
     for function in (umask, get_terminal_size, sched_getaffinity, getrandom, getloadavg):
         _install(function, os)
+    os.GRND_NONBLOCK, os.GRND_RANDOM = 1, 2
+
     time.thread_time, time.thread_time_ns = time.process_time, time.process_time_ns
+    clock_info = time.get_clock_info
+
+    def get_clock_info(name, /):
+        return clock_info("process_time" if name == "thread_time" else name)
+
+    _install(get_clock_info, time)
 
     # What these ask of other programs, or read from the interpreter's file, elsewhere.
     platform._syscmd_file = lambda target, default="": default
@@ -371,26 +428,91 @@ def _answer_about_the_user():
     tempfile._get_default_tempdir = get_default_tempdir
 
 
+def _answer_about_files():
+    """Permission bits, which are kept in the guest (modes.c); and pipes within the process (pipe.c)."""
+    stat, access = os.stat, os.access
+
+    def chmod(path, mode, *, dir_fd=None, follow_symlinks=True):
+        if not follow_symlinks:
+            raise NotImplementedError("chmod: follow_symlinks unavailable on this platform")
+        _proofbox.set_mode(stat(path, dir_fd=dir_fd).st_ino, mode)
+
+    def fchmod(fd, mode):
+        _proofbox.set_mode(os.fstat(fd).st_ino, mode)
+
+    def permitted(path, mode, *, dir_fd=None, effective_ids=False, follow_symlinks=True):
+        if not access(path, os.F_OK, dir_fd=dir_fd, follow_symlinks=follow_symlinks):
+            return False
+        if mode == os.F_OK:
+            return True
+        bits = stat(path, dir_fd=dir_fd, follow_symlinks=follow_symlinks).st_mode >> 6
+        return bits & mode == mode and access(path, mode & ~os.X_OK, dir_fd=dir_fd, follow_symlinks=follow_symlinks)
+
+    def pipe():
+        return _proofbox.open_pipe()
+
+    def pipe2(flags, /):
+        ends = _proofbox.open_pipe()
+        for end in ends:
+            os.set_blocking(end, not flags & os.O_NONBLOCK)
+        return ends
+
+    for function in (chmod, fchmod, pipe, pipe2):
+        _install(function, os, posix)
+    _install(permitted, os, posix, name="access")
+    os.supports_dir_fd.update([os.chmod, os.access])
+    os.supports_follow_symlinks.add(os.access)
+    os.supports_fd.add(os.chmod)
+
+
 def _write_no_colours():
-    """Nobody watches a terminal, and each traceback would look for six environment variables to find that out."""
+    """Nobody watches a terminal, and each traceback would look for six environment variables to find that out. Where there
+    are variables, they are asked."""
     import _colorize
 
-    _colorize.COLORIZE = False
-    _colorize.can_colorize = lambda *, file=None: False
+    can_colorize_by_variables = _colorize.can_colorize
+
+    def can_colorize(*, file=None):
+        return bool(os.environ._data) and can_colorize_by_variables(file=file)
+
+    _install(can_colorize, _colorize)
 
 
-def _look_for_no_library_sources():
-    """Tracebacks quote source lines. The library's are not in the sandbox, and to look for them would only be told to
-    the host as files that the program wanted."""
+def _read_library_sources_when_asked():
+    """The library is frozen. Its sources lie among the packages, where an import does not look for them."""
+    import importlib.machinery
     import linecache
+    import tokenize
+
+    from _proofbox_packages import DIRECTORY, SOURCES
 
     library = os.path.dirname(os.__file__) + "/"
     updatecache = linecache.updatecache
 
-    def updatecache_of_programs(filename, module_globals=None):
-        return [] if filename.startswith(library) else updatecache(filename, module_globals)
+    def updatecache_of_library(filename, module_globals=None):
+        if not isinstance(filename, str) or not filename.startswith(library):
+            return updatecache(filename, module_globals)
+        linecache.cache.pop(filename, None)
+        if filename.startswith(DIRECTORY):  # packages have no sources
+            return []
+        try:
+            with tokenize.open(SOURCES + filename[len(library) :]) as file:
+                lines = file.readlines()
+        except (OSError, UnicodeDecodeError, SyntaxError):
+            return []
+        # Without a time, so that nobody looks whether the file has changed.
+        linecache.cache[filename] = sum(map(len, lines)), None, lines, filename
+        return lines
 
-    linecache.updatecache = updatecache_of_programs
+    def get_source(fullname):
+        """The source of a frozen module, or None."""
+        spec = importlib.machinery.FrozenImporter.find_spec(fullname)
+        if spec is None:
+            raise ImportError(f"{fullname!r} is not a frozen module", name=fullname)
+        return "".join(linecache.getlines(spec.loader_state.filename)) or None
+
+    linecache.updatecache = updatecache_of_library
+    importlib.machinery.FrozenImporter.get_source = staticmethod(get_source)
 
 
 def _restore_site_builtins():
@@ -403,38 +525,57 @@ def _restore_site_builtins():
 
 
 def _count_as_on_64_bits():
-    """Programs take sys.maxsize for infinity, and compare it with sums beyond 2**31. Nothing can be that large here, so
-    what passes it on as a size gets an OverflowError; the library does so in one place."""
+    """Programs take sys.maxsize for infinity, and compare it with sums beyond 2**31. As a bound it is taken for the largest
+    size that there is (python_patches.py)."""
+    import _collections_abc
     import types
 
-    import _compression
-
-    _compression.sys = types.SimpleNamespace(maxsize=sys.maxsize)
+    # Its hash of a set is that of a frozenset, which has 32 bits.
+    hash_of_set = _collections_abc.Set._hash
+    known = {**hash_of_set.__globals__, "sys": types.SimpleNamespace(maxsize=sys.maxsize)}
+    _collections_abc.Set._hash = types.FunctionType(hash_of_set.__code__, known, "_hash")
+    _collections_abc.Set._hash.__qualname__, _collections_abc.Set._hash.__doc__ = "Set._hash", hash_of_set.__doc__
     sys.maxsize = 2**63 - 1
 
 
 def _know_the_time_zones():
-    """zoneinfo looks for files below TZPATH, then in package tzdata. Here the data is a module, imported when wanted."""
+    """zoneinfo looks for files below TZPATH, then in package tzdata. Here the data is a module, imported when wanted; files
+    there can be only below another TZPATH than that of the start."""
     import io
+    import types
     import zoneinfo
     from zoneinfo import _common, _tzpath
+
+    def is_blocked():
+        """Whether the program says that there is no package tzdata, as CPython's own tests do."""
+        return sys.modules.get("tzdata", _tzpath) is None
 
     def load_tzdata(key):
         from _proofbox_tzdata import ZONES
 
         try:
-            return io.BytesIO(ZONES[key])
+            return io.BytesIO(ZONES[key] if not is_blocked() else {}[key])
         except KeyError:
             raise _common.ZoneInfoNotFoundError(f"No time zone found with key {key}") from None
+
+    nowhere, list_all = _tzpath.TZPATH, _tzpath.available_timezones
+
+    def find_tzfile(key):
+        _validate_tzfile_path(key)
+        return None if TZPATH == _NOWHERE else _look_for_tzfile(key)
 
     def available_timezones():
         """The keys of all time zones."""
         from _proofbox_tzdata import ZONES
 
-        return set(ZONES)
+        zones = set() if is_blocked() else set(ZONES)
+        return zones if _tzpath.TZPATH == nowhere else zones | list_all()
 
     _common.load_tzdata = load_tzdata
-    _tzpath.find_tzfile = lambda key: None
+    # The module in C holds the function itself. What it does becomes what is above, with its own module's names.
+    _tzpath._NOWHERE = nowhere
+    _tzpath._look_for_tzfile = types.FunctionType(_tzpath.find_tzfile.__code__, vars(_tzpath), "find_tzfile")
+    _tzpath.find_tzfile.__code__ = find_tzfile.__code__
     _install(available_timezones, zoneinfo, _tzpath)
 
 

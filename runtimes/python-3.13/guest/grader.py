@@ -1,24 +1,27 @@
-"""The tests' side of the bridge: the candidate as a module of proxies, and what it may do with objects of the tests."""
+"""The tests' side of the bridge: the candidate as a module of handles, and what it may do with objects of the tests.
 
+Which requests and objects those are, says border.py."""
+
+import asyncio
 import builtins
 import importlib.machinery
-import random
+import logging
+import opcode
+import os
 import sys
 import types
+import warnings
 from unittest import mock
 
 import _proofbox
+import _proofbox_border as border
 import _proofbox_bridge as bridge
 import _proofbox_kind_pytest  # noqa: F401: it imports pytest as it must be imported here
+import _proofbox_packages as packages
 import _proofbox_proxies as proxies
-import _proofbox_randomness as randomness
-from _pytest.monkeypatch import MonkeyPatch
 
-# What the candidate may do with an object of the tests that it was handed.
-_SPECIALS = frozenset(proxies.SPECIALS)
-_METADATA = frozenset({"__name__", "__qualname__", "__doc__"})
-# Attributes without an underscore that lead to code, frames and what they hold.
-_INNARDS = ("gi_", "cr_", "ag_", "tb_", "f_", "co_", "func_")
+# ---------------------------------------------------------------- what the candidate may do with objects of the tests
+
 _CALLABLES = (
     types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.MethodWrapperType, types.WrapperDescriptorType,
     types.MethodDescriptorType, types.ClassMethodDescriptorType,
@@ -26,69 +29,216 @@ _CALLABLES = (
 _MACHINERY = (types.ModuleType, types.FrameType, types.TracebackType, types.CodeType, types.CellType)
 
 
-class Refused(AttributeError):
-    """The candidate asked for something of the tests that it must not have."""
+def _stays(kind):
+    return str(kind.__module__).startswith(border.STAYS)
 
 
 def _check_may_leave(value):
-    if isinstance(value, _MACHINERY) or type(value).__module__.startswith(("unittest.case", "unittest.result", "_pytest", "_proofbox")):
-        raise TypeError(f"{type(value).__name__} of the tests can't be passed to the candidate (grading: isolated)")
+    kind = value if isinstance(value, type) else type(value)
+    if isinstance(value, _MACHINERY) or _stays(kind):
+        raise TypeError(f"{kind.__name__} of the tests can't be passed to the candidate (grading: isolated)")
+
+
+def _is_of_a_runner(target, name):
+    """Whether an attribute of a test case is not the tests' own, but what a runner of tests gave it."""
+    kinds = type(target).__mro__
+    if not any(map(_stays, kinds)):
+        return False
+    definer = next((kind for kind in kinds if name in vars(kind)), None)
+    return definer is not None and _stays(definer)
+
+
+def _object(number):
+    if not border.is_number(number) or number >= len(proxies.state.objects):
+        proxies.refuse("protocol_violation", "an object that the candidate was not given")
+    return proxies.state.objects[number]
 
 
 def _visible(target, name):
     if type(name) is not str:
-        raise Refused("an attribute has a name")
-    if name in _METADATA:
+        proxies.refuse("protocol_violation", "an attribute has a name")
+    if name in border.METADATA:
         return
-    if name.startswith("_") or name.startswith(_INNARDS) or name == "mro" or isinstance(target, _CALLABLES):
+    if name.startswith("_") or name.startswith(border.INNARDS) or name == "mro" or isinstance(target, _CALLABLES):
         proxies.signal("looked_into_the_tests")
-        raise Refused(f"{type(target).__name__!r} object of the tests has no attribute {name!r} here")
+        raise AttributeError(f"{type(target).__name__!r} object of the tests has no attribute {name!r} here")
+    if isinstance(target, border.TELLING):
+        proxies.signal("looked_into_the_tests")
+        raise AttributeError("what a failed assertion says does not leave the tests")
+    if isinstance(target, mock.NonCallableMock) and name.startswith(border.MOCK_RECORDS) or _is_of_a_runner(target, name):
+        proxies.signal("looked_into_the_tests")
+        raise AttributeError(f"{name!r} is between the tests and their {type(target).__name__}")
     if type(target).__module__ == "functools":
-        raise Refused(f"{type(target).__name__!r} object of the tests can only be called")
+        raise AttributeError(f"{type(target).__name__!r} object of the tests can only be called")
 
 
 def _get(number, name):
-    target = proxies.state.objects[number]
+    target = _object(number)
     _visible(target, name)
     value = getattr(target, name)
     if isinstance(value, _MACHINERY):
-        raise Refused(f"{name!r} does not leave the tests")
+        raise AttributeError(f"{name!r} does not leave the tests")
     return value
 
 
+def _check_alterable(target, name):
+    """Only attributes of instances, and not what tests assert on."""
+    if type(name) is not str or name.startswith("_") or name in border.METADATA or name.startswith(border.INNARDS):
+        proxies.refuse("altered_the_tests", "a hidden attribute of the tests can't be set")
+    if isinstance(target, (type, *_CALLABLES, *_MACHINERY)):
+        proxies.refuse("altered_the_tests", f"an attribute of a {type(target).__name__} of the tests can't be set")
+    if isinstance(target, mock.NonCallableMock) and name.startswith(border.MOCK_RECORDS):
+        proxies.refuse("altered_the_tests", "what a mock has recorded can't be set")
+    if any(map(_stays, type(target).__mro__)):
+        proxies.refuse("altered_the_tests", "an attribute of a test case can't be set")
+    found = getattr(type(target), name, None)
+    if isinstance(found, types.FunctionType) and type(target).__module__ in sys.stdlib_module_names:
+        proxies.refuse("altered_the_tests", "a method of the library can't be set")
+
+
 def _set(number, name, value):
-    target = proxies.state.objects[number]
-    _visible(target, name)
+    target = _object(number)
+    _check_alterable(target, name)
     setattr(target, name, value)
 
 
 def _delete(number, name):
-    target = proxies.state.objects[number]
-    _visible(target, name)
+    target = _object(number)
+    _check_alterable(target, name)
     delattr(target, name)
 
 
+def _index(number, key):
+    target = _object(number)
+    if not isinstance(target, type):
+        proxies.refuse("protocol_violation", "only a class is indexed so")
+    return target[key]
+
+
 def _special(number, name, arguments):
-    if name not in _SPECIALS:
-        raise Refused(f"{name!r} is not passed on")
-    target = proxies.state.objects[number]
+    target = _object(number)
+    known = border.GENERATOR_METHODS if isinstance(target, (types.GeneratorType, types.AsyncGeneratorType)) else ()
+    if type(name) is not str or name not in border.SPECIALS and name not in known or type(arguments) is not tuple:
+        proxies.refuse("protocol_violation", f"{name!r} is not passed on")
+    if isinstance(target, mock.NonCallableMock):
+        # Its special methods are mocks of its own, which are not given the object.
+        method = next(vars(kind)[name] for kind in type(target).__mro__ if name in vars(kind))
+        return method.__get__(target, type(target))(*arguments) if hasattr(type(method), "__get__") else method(*arguments)
     return getattr(type(target), name)(target, *arguments)
 
 
+def _call(number, arguments, keywords):
+    if type(arguments) is not tuple or type(keywords) is not dict:
+        proxies.refuse("protocol_violation", "arguments that are none")
+    return _object(number)(*arguments, **keywords)
+
+
+def _spawn(number, whole):
+    """Starts an awaitable of the tests that the candidate awaits; `whole`: it can't wait for our loop."""
+    state, target = proxies.state, _object(number)
+    if whole is not True:
+        try:
+            task = asyncio.get_running_loop().create_task(_awaited(target))
+        except RuntimeError:
+            pass
+        else:
+            task.add_done_callback(lambda task: _settled(number, task))
+            return number, False, True, None
+    if asyncio._get_running_loop() is None:
+        runner = asyncio.Runner()
+        state.candidate.runners.append(runner)
+        return number, True, True, runner.run(_awaited(target))
+    coroutine = _awaited(target)
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        return number, True, True, stop.value
+    coroutine.close()
+    raise RuntimeError("a coroutine of the tests can't wait within a function that is not one (grading: isolated)")
+
+
+async def _awaited(awaitable):
+    return await awaitable
+
+
+def _settled(number, task):
+    candidate = proxies.state.candidate
+    error = asyncio.CancelledError() if task.cancelled() else task.exception()
+    candidate.settled.append((number, error is None, task.result() if error is None else error))
+    candidate.wake(candidate.waiting)
+
+
+def _warned(message, category, filename, lineno):
+    """A warning of the candidate's, given here as if it were the tests' own: they may catch it, or have made it an error."""
+    if not (isinstance(message, Warning) and type(filename) is str and type(lineno) is int):
+        proxies.refuse("protocol_violation", "a warning that is none")
+    warnings.warn_explicit(message, type(message), filename, lineno)
+
+
+_RECORD = {"name": str, "levelno": int, "levelname": str, "msg": str, "pathname": str, "filename": str, "module": str, "lineno": int, "funcName": str}
+
+
+def _logged(told, error, enabled):
+    """A log record of the candidate's; whether anybody here took it."""
+    if type(told) is not dict or {name: type(value) for name, value in told.items()} != _RECORD:
+        proxies.refuse("protocol_violation", "a log record that is none")
+    logger = logging.getLogger(told["name"])
+    if not (enabled is True or logger.isEnabledFor(told["levelno"])):
+        return False
+    told["args"] = None
+    if isinstance(error, BaseException):
+        told["exc_info"] = type(error), error, None
+    if not logger.hasHandlers():
+        return False
+    logger.handle(logging.makeLogRecord(told))
+    return True
+
+
+def _surroundings(environment, directory, limit):
+    """The environment, the working directory and the recursion limit that the candidate has made for itself."""
+    texts = type(environment) is dict and all(type(each) is str for pair in environment.items() for each in pair)
+    if not texts or type(directory) is not str or type(limit) is not int:
+        proxies.refuse("protocol_violation", "surroundings that are none")
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(directory)
+    _set_recursion_limit(limit)
+
+
+_set_recursion_limit = sys.setrecursionlimit
+
+
+def _carry_recursion_limit():
+    def setrecursionlimit(limit):
+        _set_recursion_limit(limit)
+        if not proxies.state.candidate.lost:
+            proxies.state.ask("recursion", limit)
+
+    sys.setrecursionlimit = setrecursionlimit
+
+
 _OPERATIONS = {
-    "call": lambda number, arguments, keywords: proxies.state.objects[number](*arguments, **keywords),
+    "call": _call,
     "get": _get,
     "set": _set,
     "del": _delete,
-    "dir": lambda number: [name for name in dir(proxies.state.objects[number]) if not name.startswith("_")],
-    "index": lambda number, key: proxies.state.objects[number][key],
+    "dir": lambda number: [name for name in dir(_object(number)) if not name.startswith("_")],
+    "index": _index,
     "special": _special,
-    "signature": lambda number: proxies.signature_of(proxies.state.objects[number]),
+    "signature": lambda number: proxies.signature_of(_object(number)),
+    "spawn": _spawn,
+    "warned": _warned,
+    "logged": _logged,
+    "surroundings": _surroundings,
 }
+assert _OPERATIONS.keys() == border.SERVED.keys()
 
 
 def _perform(operation, *arguments):
-    return _OPERATIONS[operation](*arguments)
+    served = _OPERATIONS.get(operation) if type(operation) is str else None
+    if served is None:
+        proxies.refuse("protocol_violation", "a request that there is not")
+    return served(*arguments)
 
 
 def _nonsense():
@@ -96,6 +246,9 @@ def _nonsense():
     proxies.signal("protocol_violation")
     _proofbox.renew()
     proxies.state.candidate.lose(bridge.CandidateGone("exception", "ProtocolError", "the candidate's interpreter gave an answer that makes no sense"))
+
+
+# ---------------------------------------------------------------- the candidate as tests see it
 
 
 class Names(dict):
@@ -121,11 +274,24 @@ class Candidate:
     def __init__(self, module, modules):
         self.names = None
         self.given = {}  # by name, what the tests were given
+        self.stored = set()  # names that the tests have bound themselves
+        self.entry_point = None  # a builtin's name that is the snippet's function all the same
         self.lost = None
+        self.settled = []  # what has become of awaitables that the candidate awaits
+        self.waiting = {}  # tests' futures that wait for the candidate's tasks, by their numbers
+        self.runners = []
+        self.watched = ()
+        self.builtins = None  # as they were, if the tests speak of them
+        self.lent = {}
+        self.copies = []  # dicts of the candidate's that the tests have copies of, by name
+        self.used = {}  # by code, the names in it
+        self.carried = set()  # builtins that are replaced on both sides
+        self.own_interpreter = None  # what the tests ask of their own interpreter, and can't be told
         self.module = ProxyModule(module)
         self.roots = {module, *modules}
         sys.modules[module] = self.module
-        sys.meta_path.insert(0, self)
+        # The last of all: what the tests, the library and the packages have is theirs.
+        sys.meta_path.append(self)
 
     def lose(self, error):
         self.lost = error
@@ -134,10 +300,20 @@ class Candidate:
     def gone(self):
         return self.lost
 
+    def objection(self):
+        """Why the open case has not passed, whatever its test says; asked once a case."""
+        state = proxies.state
+        violation, state.violation = state.violation, None
+        return violation or self.own_interpreter
+
     def load(self):
         """Imports the snippet. It may fail; then nothing can be asked."""
         try:
             self.names = set(ask("load"))
+            if self.watched:
+                ask("watch", self.watched)
+            if self.lent:
+                ask("lend", self.lent)
         except bridge.CandidateGone:
             self.names = self.names or set()
 
@@ -145,15 +321,35 @@ class Candidate:
         """A fresh interpreter for the candidate, if there is one to be had."""
         if _proofbox.renew():
             self.lost = None
+            self.settled.clear()
             proxies.state.reset()
             self.load()
+
+    def watch(self, sources):
+        """Has the candidate's warnings and log records told if the tests speak of such."""
+        text = "\n".join(sources)
+        found = {word for word in _LOOKED_AT if word in text}
+        if not found:
+            return
+        self.watched = [what for what, words in _WATCHED.items() if not found.isdisjoint(words)]
+        for word in found.intersection(_OF_ONE_INTERPRETER):
+            note_inexpressible(f"{word.strip('([), ')} in the tests' own interpreter")
+            self.own_interpreter = proxies.state.violation
+        if "builtins" in found:
+            self.builtins = dict(vars(builtins))
+        if "recursionlimit" in found:
+            _carry_recursion_limit()
 
     def fetch(self, name):
         """What the snippet calls by that name."""
         try:
             value = ask("global", name)
-        except KeyError:
+        except (KeyError, AttributeError):
             raise AttributeError(f"module {self.module.__name__!r} has no attribute {name!r}") from None
+        if (name in sys.stdlib_module_names or name in border.ALIASES) and type(value) is not types.ModuleType:
+            proxies.signal("library_name_by_candidate")
+        if type(value) is dict:
+            self.copies.append(value)
         return found(value, (None, name))
 
     def namespace(self, code=None, entry_point=None):
@@ -164,38 +360,134 @@ class Candidate:
         self.bind(namespace, code, entry_point)
         return namespace
 
+    def choose_entry_point(self, codes):
+        """Which builtin's name means the snippet's function: the one name of the snippet that all these tests use.
+
+        Only where nothing of the snippet can be reached otherwise, lest the snippet decide what the tests compare."""
+        names = set().union(*map(self.names_in, codes)) if codes else set()
+        ours = names & self.names
+        if len(ours) == 1 and ours <= BUILTINS and not names & _REACHING and all(ours & self.names_in(code) for code in codes):
+            (self.entry_point,) = ours
+
+    def names_in(self, code):
+        """Names that the code uses, looked for once."""
+        known = self.used.get(id(code))
+        if known is None:
+            known = self.used[id(code)] = names_of(code), code
+        return known[0]
+
     def mentioned(self, code, entry_point):
         """The snippet's names among those that `code` uses. A builtin's name is the builtin, lest the snippet decide
-        what the tests compare, but for the entry point: where none is given, the one name of the snippet that is used."""
-        names = names_of(code) & self.names
+        what the tests compare, but for the entry point."""
+        names = self.names_in(code) & self.names
         shadowing = names & BUILTINS
         if shadowing:
             names -= shadowing
-            if entry_point is None and not names and len(shadowing) == 1:
-                return shadowing
+            entry_point = entry_point or self.entry_point
             if entry_point in shadowing:
                 names.add(entry_point)
-            proxies.signal("shadowed_builtin")
+            if shadowing - {entry_point}:
+                proxies.signal("shadowed_builtin")
+        if len(names) > 1:
+            # One of them may decide about the other.
+            proxies.state.signals["several_names"] = True
         return names
 
     def bind(self, namespace, code, entry_point=None):
-        """Brings up to date what `code` mentions."""
+        """Brings up to date what `code` mentions, but for what the tests have bound."""
         for name in self.mentioned(code, entry_point):
             known = namespace.get(name, self)
-            # What the tests have bound themselves is theirs; functions and classes stay what they are.
-            if known is self or known is self.given.get(name) and not proxies._is_remote(known):
+            # Functions and classes stay what they are.
+            if name not in self.stored and (known is self or known is self.given.get(name) and not proxies._is_remote(known)):
                 namespace[name] = self.given[name] = self.fetch(name)
+        self.stored |= stored_names(code)
+
+    def check_builtins(self):
+        """Notes a builtin that the tests have replaced by assignment: the candidate still has the language's."""
+        for name, value in self.builtins.items():
+            if vars(builtins).get(name) is not value and name not in self.carried:
+                note_inexpressible(f"an assignment to builtins.{name}")
+
+    def lend(self, namespace):
+        """Gives the snippet what the tests have imported of the library, as if both were one file."""
+        for name, value in namespace.items():
+            of_library = type(value) is types.ModuleType and proxies._is_library_module(value)
+            of_library = of_library or isinstance(value, type) and type(value) is not proxies.Mirror and proxies._library_name(value)
+            if of_library and name not in self.names and not name.startswith("_"):
+                self.lent[name] = value
+        if self.lent and not self.lost:
+            ask("lend", self.lent)
 
     def ignore(self, *arguments):
         """Passes them to the candidate, which does nothing with them."""
         ask("ignore", arguments)
 
+    # Coroutines of the candidate's.
+
+    def finished(self, handle):
+        """Awaits an awaitable of the candidate's: its loop has its turn whenever ours has nothing else to do."""
+        task = ask("spawn", proxies.number_at_home(handle))
+        cancelled, wait = None, 0.0
+        try:
+            while True:
+                alone = False
+                try:
+                    alone = yield from self._pause(task, wait)
+                except asyncio.CancelledError as error:
+                    # So is theirs, which may still do something about it.
+                    cancelled = error
+                    ask("cancel", task)
+                except BaseException:
+                    ask("cancel", task)
+                    raise
+                settled, self.settled = self.settled, []
+                done, succeeded, value, wait, ended = ask("turn", task, alone, settled)
+                self.wake({number: future for number, future in self.waiting.items() if number in ended})
+                if done:
+                    break
+        finally:
+            # Somebody else must see now how long there is to wait.
+            self.wake(self.waiting)
+        if succeeded:
+            return value
+        if cancelled and isinstance(value, asyncio.CancelledError):
+            raise cancelled
+        # What `__anext__` gives may end a loop; nothing else does.
+        meant = getattr(handle, "_proofbox_ends_loop", False)
+        raise border.at_border(value, ("special", task, "__anext__") if meant else None)
+
+    def _pause(self, task, wait):
+        """Gives way to our loop until the candidate's may go on; whether there is nothing else to do before `wait`."""
+        loop = asyncio._get_running_loop()
+        if loop is None:
+            return True
+        yield
+        if wait == 0:
+            return False
+        ours = min((timer._when for timer in getattr(loop, "_scheduled", ()) if not timer._cancelled), default=None)
+        if wait is not None and not getattr(loop, "_ready", True) and not self.settled and (ours is None or ours - loop.time() > wait):
+            return True
+        future = self.waiting[task] = loop.create_future()
+        timer = loop.call_later(wait, _wake, future) if wait is not None else None
+        try:
+            yield from future
+        finally:
+            self.waiting.pop(task, None)
+            if timer:
+                timer.cancel()
+        return False
+
+    def wake(self, waiting):
+        for future in list(waiting.values()):
+            _wake(future)
+
     # A finder of modules.
 
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in self.roots:
-            return importlib.machinery.ModuleSpec(name, self, is_package=True)
-        return None
+        root = name.partition(".")[0]
+        if root not in self.roots or root in sys.stdlib_module_names or packages.is_known(root):
+            return None
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec):
         module = ProxyModule(spec.name)
@@ -208,12 +500,68 @@ class Candidate:
         pass
 
 
+def _wake(future):
+    if not future.done():
+        future.set_result(None)
+
+
+# What tests look at in their own interpreter, by words of their source: told by the candidate's ...
+_WATCHED = {
+    "warnings": ("warn", "Warn"),
+    "logs": ("caplog", "Logs(", "logging"),
+    "surroundings": ("environ", "getenv", "getcwd", "Path.cwd", "recursionlimit"),
+}
+# ... and what can't be.
+_OF_ONE_INTERPRETER = (
+    "tracemalloc", "random.getstate", "get_state(", "gc.get_", "sys.settrace", "sys.setprofile", "getcontext(",
+    "setcontext(", "sys.modules[", "sys.modules.pop", ", sys.path)", " in sys.path",
+)  # fmt: skip
+_CONTAINERS = frozenset({list, tuple, dict, set, frozenset, str, bytes})
+_LOOKED_AT = (*_OF_ONE_INTERPRETER, *(word for words in _WATCHED.values() for word in words), "builtins")
+# By these a function can be reached without its name.
+_REACHING = frozenset({"getattr", "globals", "vars", "locals", "eval", "exec", "__import__", "import_module", "modules", "__dict__", "solution"})
+
+
 def names_of(code):
     names = set(code.co_names)
     for constant in code.co_consts:
         if type(constant) is types.CodeType:
             names |= names_of(constant)
+        elif type(constant) is str and constant.isidentifier():
+            names.add(constant)
     return names
+
+
+_STORE_NAME = opcode.opmap["STORE_NAME"]
+_STORE_GLOBAL = opcode.opmap["STORE_GLOBAL"]
+_EXTENDED = opcode.opmap["EXTENDED_ARG"]
+
+
+def stored_names(code):
+    """Names that the code binds in its namespace."""
+    stored, octets, extended = set(), code.co_code, 0
+    if _STORE_NAME in octets or _STORE_GLOBAL in octets:
+        for at in range(0, len(octets), 2):
+            argument = extended << 8 | octets[at + 1]
+            extended = argument if octets[at] == _EXTENDED else 0
+            if octets[at] in (_STORE_NAME, _STORE_GLOBAL) and argument < len(code.co_names):
+                stored.add(code.co_names[argument])
+    for constant in code.co_consts:
+        if type(constant) is types.CodeType and constant.co_flags & 0x2:
+            stored |= _global_names(constant)
+    return stored
+
+
+def _global_names(code):
+    """Names that a function binds with `global`."""
+    stored = set()
+    if _STORE_GLOBAL in code.co_code:
+        pairs = zip(code.co_code[::2], code.co_code[1::2])
+        stored = {code.co_names[at] for operation, at in pairs if operation == _STORE_GLOBAL and at < len(code.co_names)}
+    for constant in code.co_consts:
+        if type(constant) is types.CodeType:
+            stored |= _global_names(constant)
+    return stored
 
 
 def found(value, path):
@@ -268,13 +616,17 @@ class ProxyModule(types.ModuleType):
 
     def __getattr__(self, name):
         if name == "__all__":
-            return self.__dir__()
+            # `import *` brings nothing that decides what the tests compare, or which tests there are.
+            bound = sys._getframe(1).f_locals
+            return [each for each in self.__dir__() if each not in BUILTINS and each not in bound and not _is_runners(each)]
         if name == "__file__" or name == "__path__" and self._proofbox_number is None:
             raise AttributeError(name)
         if proxies.state.candidate.lost:
             return Lost(proxies.state.candidate.lost)
         if self._proofbox_number is None:
             return proxies.state.candidate.fetch(name)
+        if name[:2] == "__" and name not in border.READABLE:
+            raise AttributeError(name)
         return found(ask("get", self._proofbox_number, name), (self.__name__, name))
 
     def __setattr__(self, name, value):
@@ -298,21 +650,46 @@ class ProxyModule(types.ModuleType):
         return ask("module_names", self._proofbox_number)
 
 
+def _is_runners(name):
+    return name in border.RUNNER_NAMES or name.startswith("pytest_")
+
+
 def ask(*request):
     """As `bridge.ask`; what the candidate prints meanwhile is shown where the tests have it shown."""
     state = proxies.state
-    if state.candidate.lost:
-        raise state.candidate.lost
+    candidate = state.candidate
+    if candidate.lost:
+        raise candidate.lost
+    if candidate.builtins is not None:
+        candidate.check_builtins()
     try:
-        return bridge.ask(*request)
+        value = bridge.converse(request)
+        kind = type(value)
+        if request[0] == "call" and type(kind) is not proxies.Mirror:
+            state.values += 1
+            if kind in _CONTAINERS and not value:
+                # A loop over it checks nothing.
+                state.signals["empty_result"] = True
+        elif candidate.waiting and request[0] not in ("turn", "spawn", "cancel"):
+            # It may have given one of its tasks something to do.
+            candidate.wake(candidate.waiting)
+        return value
+    except bridge.CandidateGone as error:
+        candidate.lost = error
+        raise
+    except bridge.crossing.CannotCross as error:
+        state.violation = state.violation or error
+        raise
     except NameError as error:
         # In one interpreter the snippet would find what the tests have imported.
         if type(error.name) is str and hasattr(sys.modules.get("tests"), error.name):
             note_inexpressible(f"the snippet uses {error.name!r}, a name of the tests")
         raise
-    except bridge.CandidateGone as error:
-        state.candidate.lost = error
+    except MemoryError as error:
+        state.violation = state.violation or error
         raise
+    except border.STEERING as error:
+        raise border.at_border(error, request) from None
     finally:
         for number, name, own in state.streams:
             stream = getattr(sys, name)
@@ -328,82 +705,19 @@ def connect(module, modules):
     state.grader = True
     state.ask, state.perform, state.nonsense = ask, _perform, _nonsense
     state.refresh, state.check_may_leave, state.inexpressible = _refresh, _check_may_leave, note_inexpressible
+    state.finished = lambda handle: state.candidate.finished(handle)
     state.streams = (1, "stdout", sys.stdout), (2, "stderr", sys.stderr)
     state.noted = []
     state.candidate = Candidate(module, modules)
     return state.candidate
 
 
-def prepare():
-    """Once, when the image is made: what tests do to the state of the interpreter, which they do not share with the
-    candidate, is done to the candidate's too where that is simple, and noted where it is not."""
-    enter = mock._patch.__enter__
-    enter_dict = mock._patch_dict.__enter__
-    setattr_, setenv, chdir = MonkeyPatch.setattr, MonkeyPatch.setenv, MonkeyPatch.chdir
-
-    def __enter__(self):
-        target = self.getter()
-        if type(target) is types.ModuleType and (target is not sys or self.attribute not in ("stdout", "stderr")):
-            note_inexpressible(f"mock.patch of {target.__name__}.{self.attribute}")
-        elif isinstance(target, type) and type(target) is not proxies.Mirror and proxies.is_of_library(target):
-            note_inexpressible(f"mock.patch of {target.__module__}.{target.__qualname__}.{self.attribute}")
-        return enter(self)
-
-    def enter_patch_dict(self):
-        note_inexpressible("mock.patch.dict")
-        return enter_dict(self)
-
-    def patched_setattr(self, target, *rest, **options):
-        if isinstance(target, (str, types.ModuleType)) and not isinstance(target, ProxyModule):
-            note_inexpressible("monkeypatch.setattr of a module")
-        return setattr_(self, target, *rest, **options)
-
-    def patched_setenv(self, *arguments, **options):
-        note_inexpressible("monkeypatch.setenv")
-        return setenv(self, *arguments, **options)
-
-    def patched_chdir(self, path):
-        note_inexpressible("monkeypatch.chdir")
-        return chdir(self, path)
-
-    mock._patch.__enter__, mock._patch_dict.__enter__ = __enter__, enter_patch_dict
-    MonkeyPatch.setattr, MonkeyPatch.setenv, MonkeyPatch.chdir = patched_setattr, patched_setenv, patched_chdir
-    randomness.after_first_use(random, _seed_both)
-    randomness.after_first_use(sys.modules["numpy.random"], _seed_both_numpy)
-
-
-def _seed_both():
-    """`random.seed` of the tests is the candidate's, too."""
-    state, seed_here = proxies.state, random.seed
-    if not state or not state.grader:
-        return
-
-    def seed(a=None, version=2):
-        seed_here(a, version)
-        if not state.candidate.lost and a is not None:
-            state.ask("seed", a, version)
-
-    random.seed = seed
-
-
-def _seed_both_numpy():
-    """`numpy.random.seed` likewise."""
-    state, module = proxies.state, sys.modules["numpy.random"]
-    seed_here = module.seed
-    if not state or not state.grader:
-        return
-
-    def seed(seed=None):
-        seed_here(seed)
-        if not state.candidate.lost and seed is not None:
-            state.ask("seed_numpy", seed)
-
-    module.seed = seed
-
-
 def note_inexpressible(what):
-    """Something that can't be said when the tests run apart from the candidate."""
+    """Something that can't be said when the tests run apart from the candidate: the open case has not passed."""
     state = proxies.state
-    if state and state.grader and what not in state.noted:
-        state.noted.append(what)
-        _proofbox.post(("inexpressible", what))
+    if state and state.grader:
+        if what not in state.noted:
+            state.noted.append(what)
+            _proofbox.post(("inexpressible", what))
+        if state.violation is None:
+            state.violation = proxies.Refused(f"{what}: that can't be said when tests run apart from the candidate (grading: isolated)")

@@ -9,6 +9,8 @@ import sys
 import types
 
 import _proofbox
+import _proofbox_border as border
+import _proofbox_proxies as proxies
 import _proofbox_report as report
 
 # Where tracebacks say the tests are. Below the folder they are real files where the host has put them.
@@ -38,20 +40,21 @@ def unique(names):
     return out
 
 
-def end(candidate, cases, error):
-    """Ends the open case and says whether it failed. It has if the candidate is gone, whatever the test made of that."""
-    gone = candidate.gone()
-    error = error if gone is None else gone
-    cases.end(error)
-    return error is not None
-
-
 def is_candidates(candidate, name, value):
     """Whether what the tests call by this name is the snippet's own, imported: then it is no test of the grader's."""
     if type(value).__module__.startswith("_proofbox"):
         return True
     namespace = candidate.namespace()
     return type(namespace) is dict and name in namespace and namespace[name] is value
+
+
+def without_candidates_runners(module):
+    """The module, without names by which a runner of tests asks what to run, where the candidate has them."""
+    for name in [name for name in border.RUNNER_NAMES if name in vars(module)]:
+        if type(type(vars(module)[name])) is proxies.Mirror:
+            proxies.signal("runner_by_candidate")
+            delattr(module, name)
+    return module
 
 
 def failed_to_load(candidate, cases, name, error):

@@ -167,7 +167,7 @@ class InteractiveShell:
         """Runs it in the sandbox's shell: exit code, stdout and stderr, which are empty but for `capture`."""
         display.flush()
         request = text, os.getcwd(), _variables(), capture
-        kind, answer, _ = _proofbox.exchange(COMMAND, request, None, None, [], None, None)
+        kind, answer, *_ = _proofbox.exchange(COMMAND, request, None, None, [], None, None, [])
         if kind != ENDED:
             raise RuntimeError("the sandbox's shell gave no answer")
         self.user_ns["_exit_code"] = answer[0]

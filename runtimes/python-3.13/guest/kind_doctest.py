@@ -55,7 +55,7 @@ class Doctests:
             except BaseException as caught:
                 error = caught
             stale = candidate.gone() is not None
-            failures += grading.end(candidate, cases, error)
+            failures += cases.end(error)
         return 1 if failures else 0
 
 

@@ -78,7 +78,7 @@ class Evaluator:
             _proofbox.post(("evaluation", evaluation))
             if not evaluation["passed"]:
                 error = AssertionError(evaluation["reason"] or f"the score is {evaluation['score']:g}")
-        return 1 if grading.end(candidate, cases, error) else 0
+        return 1 if cases.end(error) else 0
 
     def _evaluate(self):
         function, interface = self._function()

@@ -14,7 +14,8 @@ import _proofbox_report as report
 
 
 def _import_pytest():
-    """pytest colours with pygments, which is not here, and nothing here is coloured: names suffice to import it."""
+    """pytest colours with pygments, which is no part of the image: names suffice to import it, and `_highlight` brings the
+    real ones where something is to be coloured."""
     names = ("pygments", "formatters", "formatters.terminal", "lexer", "lexers", "lexers.diff", "lexers.python", "util")
     stand_ins = {"pygments": types.ModuleType("pygments")}
     for name in names[1:]:
@@ -36,11 +37,13 @@ def _import_pytest():
 
 
 pytest = _import_pytest()
-from _pytest import outcomes, runner  # noqa: E402
-from _pytest._io import TerminalWriter  # noqa: E402
+import _proofbox_border as border  # noqa: E402
+from _pytest import outcomes, runner, tmpdir  # noqa: E402
+from _pytest._io import TerminalWriter, terminalwriter  # noqa: E402
 from _pytest.assertion.rewrite import AssertionRewritingHook  # noqa: E402
 from _pytest.config import ConftestImportFailure, _prepareconfig  # noqa: E402
 
+border.TELLING += (outcomes.OutcomeException,)
 _WRITER = TerminalWriter(io.StringIO())
 FILE = "test_solution.py"
 TEMPORARY = "/tmp/pytest"
@@ -51,6 +54,34 @@ WITHOUT = ("cacheprovider", "faulthandler", "pastebin", "threadexception", "unra
 WITHOUT_SETTINGS = ("doctest", "junitxml", "setuponly", "setupplan", "terminal")
 OPTIONS = ["--disable-plugin-autoload", "--continue-on-collection-errors", "--capture=no"]
 INI_FILES = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+
+# ---------------------------------------------------------------- pytest as programs call it
+
+
+def _highlight(self, source, lexer="python"):
+    if not source or not self.hasmarkup or not self.code_highlight:
+        return source
+    try:
+        import pygments
+        from pygments.formatters.terminal import TerminalFormatter
+        from pygments.lexers.diff import DiffLexer
+        from pygments.lexers.python import PythonLexer
+    except ImportError:  # an image without it
+        return source
+    vars(terminalwriter).update(
+        pygments=pygments, TerminalFormatter=TerminalFormatter, DiffLexer=DiffLexer, PythonLexer=PythonLexer
+    )
+    TerminalWriter._highlight = _highlight_with_pygments
+    return self._highlight(source, lexer)
+
+
+_highlight_with_pygments = TerminalWriter._highlight
+TerminalWriter._highlight = _highlight
+# Files are nobody's here, and the directories of `tmp_path` no less the user's for that.
+tmpdir.get_user_id = lambda: None
+
+
+# ---------------------------------------------------------------- tests of a run
 
 
 class PyTests:
@@ -240,7 +271,7 @@ class Run:
         if error is None and skip is not None and self.candidate.gone() is None:
             self.cases.skip(skip)
         else:
-            self.failures += grading.end(self.candidate, self.cases, error)
+            self.failures += self.cases.end(error)
 
     def pytest_internalerror(self, excrepr, excinfo):
         self.error = excinfo.value

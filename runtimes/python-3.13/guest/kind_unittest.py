@@ -66,7 +66,7 @@ class UnitTests:
             stale = stale or candidate.gone() is not None
             if outcome.skip is not None and outcome.error is None and not stale:
                 cases.skip(outcome.skip)
-            elif grading.end(candidate, cases, outcome.verdict()):
+            elif cases.end(outcome.verdict()):
                 failures += 1
         return 1 if failures else 0
 
@@ -97,14 +97,17 @@ class UnitTests:
         namespace = grading.namespace_of(candidate, self.entry_point)
         sys.modules["tests"] = grading.NamespaceModule("tests", namespace)
         module = types.ModuleType("tests")
-        module.__dict__.update(grading.execute(source, namespace, "tests"))
-        return module
+        bound = grading.execute(source, namespace, "tests")
+        candidate.lend(bound)
+        module.__dict__.update(bound)
+        return grading.without_candidates_runners(module)
 
 
 def _load_by_name(name, imports):
     """The loader alone would turn the exception that ends an import into text."""
     if name in imports.modules:
-        return unittest.defaultTestLoader.loadTestsFromModule(importlib.import_module(name))
+        module = grading.without_candidates_runners(importlib.import_module(name))
+        return unittest.defaultTestLoader.loadTestsFromModule(module)
     return unittest.defaultTestLoader.loadTestsFromName(name)
 
 

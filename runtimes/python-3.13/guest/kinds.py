@@ -101,6 +101,9 @@ class _Candidate:
     def gone(self):
         return None
 
+    def lend(self, namespace):
+        pass
+
 
 class _Nobody:
     """Hears of the cases of a warm-up."""
@@ -108,4 +111,7 @@ class _Nobody:
     def plan(self, names):
         pass
 
-    begin = end = skip = plan
+    begin = skip = plan
+
+    def end(self, error):
+        return error is not None

@@ -7,6 +7,8 @@ import types
 
 # The layer of packages that are imported from files (src/runtime/packages.rs); all of them are described in it.
 DIRECTORY = "/lib/python3.13/site-packages"
+# The sources of what is frozen into the image: its name is no module's, so that no import finds it.
+SOURCES = DIRECTORY + "/library-sources/"
 
 # Well-known ones with native code, which has to be linked into the image.
 NATIVE = frozenset("""
@@ -16,6 +18,30 @@ NATIVE = frozenset("""
     rapidfuzz regex rpds scipy seaborn shapely skimage sklearn spacy sqlalchemy statsmodels tables tensorflow tiktoken tokenizers
     torch torchvision transformers uvloop wordcloud xgboost zmq
 """.split())
+
+
+# And without: by name, these are nobody's but their distribution's.
+PURE = frozenset("""
+    absl altair anyio asttokens attr attrs babel bleach blinker boto3 botocore bs4 cachetools celery certifi cffi chardet
+    charset_normalizer click cloudpickle colorama coverage cssselect dateutil decorator deepdiff dill distlib distributed django
+    dns docker docutils docx dotenv ecdsa elasticsearch email_validator executing faker fakeredis filelock flask flask_login
+    flask_mail flask_restful flask_wtf folium freezegun fsspec git google graphviz gunicorn h11 holidays html5lib httpcore httpx
+    huggingface_hub humanize hypothesis idna imageio inflection iniconfig inspect_ai isodate itsdangerous jinja2 jmespath joblib
+    jose jsonschema jwt keras kombu langchain loguru lxml_html mako markdown markupsafe marshmallow mechanize mistune mock
+    more_itertools mpmath mypy natsort networkx numpy oauthlib openai openpyxl packaging pandas_datareader paramiko parse passlib
+    pathspec patsy peewee pexpect phonenumbers pip pkg_resources platformdirs pluggy ply prettytable prompt_toolkit pyasn1
+    pycparser pydash pyfakefs pygments pylint pymysql pyparsing pyquery pyrsistent pytest pytz redis requests requests_mock
+    responses retry rich rsa ruamel schema sendgrid setuptools simplejson six slugify snowballstemmer sortedcontainers soupsieve
+    sqlparse starlette stripe structlog sympy tabulate tenacity termcolor texttable textblob textdistance toml tomli tomlkit
+    toolz tornado tox tqdm trio typeguard typer typing_extensions tzlocal ujson unidecode urllib3 validators vcr virtualenv
+    watchdog webencodings websocket websockets werkzeug wheel wordninja wrapt wtforms xlrd xlsxwriter xlwt xmltodict yaml yarl
+    zipp
+""".split())
+
+
+def is_known(name):
+    """Whether a top-level name is that of a distribution everybody knows: no program's own module is meant by it."""
+    return name in NATIVE or name in PURE
 
 
 def hint(name):

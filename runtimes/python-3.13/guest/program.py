@@ -184,7 +184,23 @@ def _look_in(entry, line):
 def _run_module(name, alters_arguments):
     import runpy
 
+    if "." in name:
+        # The image has it imported already, of which runpy would warn.
+        sys.modules.pop(name, None)
+    runpy._get_module_details = _with_origin(runpy._get_module_details)
     runpy._run_module_as_main(name, alters_arguments)
+
+
+def _with_origin(get_module_details):
+    """Modules of the image have no file, but a place where one would be: sys.argv[0], by which programs name themselves."""
+
+    def details(name, error=ImportError):
+        name, spec, code = get_module_details(name, error)
+        if spec.origin == "frozen":
+            spec.origin = code.co_filename
+        return name, spec, code
+
+    return details
 
 
 def _run_file(name, line):

@@ -1,21 +1,25 @@
-"""Objects of the other interpreter: numbers on the wire, proxies here.
+"""Objects of the other interpreter: numbers on the wire, handles here.
 
-A proxy's class mirrors its object's: name, bases, the special methods it has. Exceptions derive from the builtin class
-that theirs derives from, so that `except` and `assertRaises` see what they expect. An instance of a subclass of an
-immutable builtin (int, str, tuple …) carries its plain value, taken by the builtin's own means: operators that the
-subclass overrides do not count.
+A handle's class mirrors its object's: name, bases, the special methods it has. Exceptions derive from the builtin class
+that theirs derives from, so that `except` and `assertRaises` see what they expect. An instance of a subclass of a builtin
+value or container carries its content, taken by the builtin's own means: operators that the subclass overrides do not
+count, and C code that looks past them (`set(handle)`, `json.dumps(handle)`) sees what is there.
 
-In the grader's interpreter what a proxy *does* is the candidate's word. So comparing one with plain data is decided
-here (it is not equal, and has no order); operators between one and plain data are passed on only for classes that the
-tests themselves name, and must give an object again; `in` looks at the items here, unless the class is so named."""
+In the tests' interpreter what a handle *does* is the candidate's word. Which of it is taken says border.py; here is how.
+Comparing a handle with plain data is decided here (it is not equal, and has no order); operators between one and plain
+data are passed on only for classes that the tests themselves name, and must give an object again; `in` looks at the items
+here, unless the class is so named."""
 
+import collections
 import dataclasses
 import importlib
 import inspect
 import sys
 import types
 
+import _proofbox_border as border
 import _proofbox_crossing as crossing
+import _proofbox_packages as packages
 import _proofbox_report as report
 
 
@@ -25,7 +29,7 @@ class State:
     __slots__ = (
         "grader", "objects", "numbers", "proxies", "mirrors", "homes", "described", "generation", "signals", "named", "paths",
         "ask", "perform", "nonsense", "refresh", "check_may_leave", "inexpressible", "candidate", "streams", "noted", "namespace",
-        "runner", "altered",
+        "runner", "altered", "finished", "tracked", "pending", "dirty", "violation", "before_reply", "values", "handles",
     )  # fmt: skip
 
     def __init__(self):
@@ -35,7 +39,10 @@ class State:
         self.paths = {}  # by which name mirrors were found
         self.altered = []  # arguments that the other side has changed
         self.generation = 0  # of which interpreter of the candidate: each fresh one begins with no objects
+        self.violation = None  # what the open case can't pass for, whatever its test makes of it
+        self.values = self.handles = 0  # results that crossed as values; requests that the candidate's objects answered
         self.namespace = self.runner = self.candidate = self.refresh = self.check_may_leave = self.inexpressible = None
+        self.before_reply = self.finished = None
         self.clear()
 
     def clear(self):
@@ -45,6 +52,9 @@ class State:
         self.mirrors = {}  # and their classes
         self.homes = {}  # number of each mirror
         self.described = {}  # classes of this side that the other has had described
+        self.tracked = {}  # containers of this side that the other has a copy of: number -> (container, content)
+        self.pending = []  # contents that go with the next message
+        self.dirty = {}  # handles of containers whose content this side has changed, by number
 
     def reset(self):
         """A fresh interpreter on the other side: nothing that it knew of is there."""
@@ -55,34 +65,73 @@ class State:
 state = None
 
 VALUE_TYPES = (int, float, complex, str, bytes, tuple, frozenset)
-MUTABLE_TYPES = (list, dict, set, bytearray)
-MUTATORS = frozenset(
-    "append extend insert remove pop clear sort reverse add discard update setdefault popitem intersection_update "
-    "difference_update symmetric_difference_update".split()
-)
-KEPT_BASES = {*VALUE_TYPES, *MUTABLE_TYPES, object}
-# Classes of the library are known on both sides by name, but for those by which tests are told of their outcome.
-NOT_SHARED = frozenset({"unittest", "doctest", "bdb", "__main__"})
+# Containers whose subclasses carry their content: how it is read and set past what a subclass overrides. Derived ones first.
+def _dict_content(value):
+    return dict(dict.items(value))
 
-COMPARISONS = ("__lt__", "__le__", "__gt__", "__ge__")
-ARITHMETIC = tuple(
-    f"__{prefix}{name}__"
-    for name in "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and xor or".split()
-    for prefix in ("", "r", "i")
-    if (prefix, name) != ("i", "divmod")
+
+def _fill_dict(handle, content):
+    dict.clear(handle)
+    dict.update(handle, content)
+
+
+def _fill_ordered(handle, content):
+    collections.OrderedDict.clear(handle)
+    for key, value in content.items():
+        collections.OrderedDict.__setitem__(handle, key, value)
+
+
+def _fill_set(handle, content):
+    set.clear(handle)
+    set.update(handle, content)
+
+
+def _fill_deque(handle, content):
+    collections.deque.clear(handle)
+    collections.deque.extend(handle, content)
+
+
+CONTAINERS = {
+    collections.Counter: (dict, _dict_content, _fill_dict),
+    collections.OrderedDict: (dict, lambda value: dict(collections.OrderedDict.items(value)), _fill_ordered),
+    collections.defaultdict: (dict, _dict_content, _fill_dict),
+    collections.deque: (list, lambda value: list(collections.deque.__iter__(value)), _fill_deque),
+    list: (list, lambda value: list(list.__iter__(value)), lambda handle, content: list.__setitem__(handle, slice(None), content)),
+    dict: (dict, _dict_content, _fill_dict),
+    set: (set, lambda value: set(set.__iter__(value)), _fill_set),
+    bytearray: (bytes, lambda value: bytes(bytearray.__iter__(value)), lambda handle, content: bytearray.__setitem__(handle, slice(None), content)),
+}
+MUTATORS = frozenset(
+    "append appendleft extend extendleft insert remove pop popleft clear sort reverse rotate add discard update subtract setdefault "
+    "popitem move_to_end intersection_update difference_update symmetric_difference_update "
+    "__setitem__ __delitem__ __iadd__ __imul__ __ior__ __iand__ __isub__ __ixor__".split()
 )
-NUMERIC = ("__abs__", "__neg__", "__pos__", "__invert__", "__int__", "__float__", "__complex__", "__index__", "__round__",
-           "__trunc__", "__floor__", "__ceil__", "__bool__", "__len__")  # fmt: skip
-OTHERS = ("__iter__", "__next__", "__reversed__", "__getitem__", "__setitem__", "__delitem__", "__missing__", "__enter__",
-          "__exit__", "__aiter__", "__anext__", "__aenter__", "__aexit__", "__await__", "__str__", "__repr__", "__format__",
-          "__bytes__", "__length_hint__", "__call__", "__contains__", "__eq__", "__hash__")  # fmt: skip
-SPECIALS = (*COMPARISONS, *ARITHMETIC, *NUMERIC, *OTHERS)
+KEPT_BASES = {*VALUE_TYPES, *CONTAINERS, object}
+SPECIALS = tuple(border.SPECIALS)
+ARITHMETIC = tuple(
+    name for name, (decides, _) in border.SPECIALS.items() if decides == "named" and name != "__contains__"
+)
+# What an instance of a builtin's subclass may say for itself, if its class overrides it: nothing that is compared.
+OWN_OF_VALUES = ("__str__", "__repr__", "__format__", "__call__", "__enter__", "__exit__", "__aenter__", "__aexit__")
+OWN_OF_CONTAINERS = (*OWN_OF_VALUES, "__getitem__", "__missing__")
 # What the library's own classes give a user's class without its doing.
 _BY_DEFAULT = {name: getattr(object, name) for name in SPECIALS if hasattr(object, name)}
 
 
 def signal(name):
     state.signals[name] = True
+
+
+class Refused(TypeError):
+    """Something that is in no table of border.py."""
+
+
+def refuse(name, message):
+    """Refuses something, so that the open case has not passed, whatever its test makes of the exception."""
+    signal(name)
+    if state.violation is None:
+        state.violation = Refused(f"{message} (grading: isolated)")
+    raise TypeError(f"{message} (grading: isolated)")
 
 
 def note_reuse(sent):
@@ -115,12 +164,68 @@ def reduce_object(value):
         return "module", value.__name__
     if state.check_may_leave:
         state.check_may_leave(value)
+    mro = kind.__mro__
     plain = None
     for base in VALUE_TYPES:
-        if base in kind.__mro__:
+        if base in mro:
             plain = _plain(base, value)
             break
+    else:
+        for base in CONTAINERS:
+            if base in mro:
+                _track(number_of(value), value, base)
+                break
     return "object", (number_of(value), kind, plain)
+
+
+def _track(number, value, base):
+    """From now on the other side is told of the content."""
+    if number not in state.tracked:
+        read = CONTAINERS[base][1]
+        content = read(value)
+        state.tracked[number] = value, read, content
+        state.pending.append(("mine", number, content))
+
+
+def note_contents():
+    """Puts what has changed since the last message into the next one."""
+    for number, (value, read, known) in state.tracked.items():
+        content = read(value)
+        if not _same(content, known):
+            state.tracked[number] = value, read, content
+            state.pending.append(("mine", number, content))
+
+
+def _same(a, b):
+    """Whether two contents hold the same objects in the same order."""
+    if len(a) != len(b):
+        return False
+    if type(a) is dict:
+        return all(k is l and v is w for (k, v), (l, w) in zip(a.items(), b.items()))
+    if type(a) is set:
+        return {id(each) for each in a} == {id(each) for each in b}
+    return a == b if type(a) is bytes else all(v is w for v, w in zip(a, b))
+
+
+def take_contents(contents):
+    """Sets the contents of handles (and of own containers, on the candidate's side) as the other side has told."""
+    for entry in contents:
+        whose, number, content = entry
+        if whose == "yours" and not state.grader:
+            target = state.objects[number]
+            base = next(base for base in CONTAINERS if isinstance(target, base))
+            CONTAINERS[base][2](target, content)
+            if number in state.tracked:
+                state.tracked[number] = target, CONTAINERS[base][1], content
+            continue
+        target = state.proxies.get(number) if whose == "mine" and type(number) is int else None
+        base = type(target)._proofbox_container if target is not None else None
+        if base is None or type(content) is not CONTAINERS[base][0]:
+            raise crossing.CannotCross("the content of what is no container")
+        if number not in state.dirty:
+            CONTAINERS[base][2](target, content)
+        if not content:
+            signal("empty_result")
 
 
 def _plain(base, value):
@@ -140,7 +245,7 @@ def _plain(base, value):
 
 def _is_shared(module):
     root = module.partition(".")[0]
-    return root in sys.stdlib_module_names and root not in NOT_SHARED
+    return root in sys.stdlib_module_names and root not in border.NOT_SHARED and root not in border.NOT_IMPORTED
 
 
 def _library_name(cls):
@@ -159,12 +264,26 @@ def _library_name(cls):
 def _is_library_module(module):
     """Whether both sides have it: each its own."""
     name = module.__name__
-    return type(name) is str and _is_shared(name) and sys.modules.get(name) is module
+    return type(name) is str and (_is_shared(name) or _is_package(module)) and sys.modules.get(name) is module
+
+
+def _is_package(module):
+    """Whether a module is one of the image's packages, as everybody knows them."""
+    file, name = getattr(module, "__file__", None), module.__name__
+    if type(file) is not str or not file.startswith("/lib/python3.13/") or name.startswith(border.STAYS):
+        return False
+    return packages.is_known(name.partition(".")[0])
 
 
 def _restore_module(name):
-    if type(name) is not str or not _is_shared(name):
+    if type(name) is not str:
         raise crossing.CannotCross("no module of the library")
+    if not _is_shared(name):
+        # A package: of the image, and not what the tests or the candidate have under its name.
+        found = importlib.import_module(name) if packages.is_known(name.partition(".")[0]) else None
+        if found is None or not _is_package(found):
+            raise crossing.CannotCross("no module of the library")
+        return found
     return importlib.import_module(name)
 
 
@@ -178,6 +297,11 @@ def _reduce_class(cls):
     name = _library_name(cls)
     if name:
         return "library", name
+    if state.check_may_leave:
+        state.check_may_leave(cls)
+        bases = tuple(base if not str(base.__module__).startswith(border.STAYS) else object for base in cls.__bases__)
+    else:
+        bases = cls.__bases__
     number = number_of(cls)
     if number in state.described:
         return "mine", number
@@ -189,15 +313,15 @@ def _reduce_class(cls):
             specials.append("unhashable")
         elif found is not None and found is not _BY_DEFAULT.get(special):
             specials.append(special)
-    value_base = next((base for base in (*VALUE_TYPES, *MUTABLE_TYPES) if base in cls.__mro__), None)
+    value_base = next((base for base in (*VALUE_TYPES, *CONTAINERS) if base in cls.__mro__), None)
     overridden = []
     if value_base:
         for name_, _ in inspect.getmembers_static(value_base):
-            if not name_.startswith("__") and inspect.getattr_static(cls, name_) is not inspect.getattr_static(value_base, name_):
+            if not name_.startswith("_") and inspect.getattr_static(cls, name_) is not inspect.getattr_static(value_base, name_):
                 overridden.append(name_)
     qualname = cls.__qualname__ if type(cls.__qualname__) is str else "object"
     own = tuple(special for special in specials if _defined_by_user(cls, special))
-    return "class", (number, qualname, str(cls.__module__), cls.__bases__, tuple(specials), own, tuple(overridden))
+    return "class", (number, qualname, str(cls.__module__), bases, tuple(specials), own, tuple(overridden))
 
 
 def _defined_by_user(cls, special):
@@ -217,12 +341,20 @@ ATTRIBUTES = {
     NameError: ("name",),
     SyntaxError: ("msg", "filename", "lineno", "offset", "text"),
 }
+_ATTRIBUTE_NAMES = frozenset(name for names in ATTRIBUTES.values() for name in names)
+# Of attributes that the library's exceptions have of their own (`JSONDecodeError.pos`).
+PLAIN_TYPES = frozenset({*VALUE_TYPES, list, dict, set, bytearray, bool, type(None)})
+_instance_dict = BaseException.__dict__["__dict__"].__get__
 
 
 def _reduce_exception(error, depth=0):
     from _proofbox_unsupported import marks_of
 
     kind = type(error)
+    user = _library_name(kind) is None
+    if state.grader and isinstance(error, border.TELLING):
+        # What an assertion of the tests says may be what it expects.
+        return "exception", (number_of(error) if user else None, kind, (), "", {}, [], None, True)
     attributes = {}
     for base, names in ATTRIBUTES.items():
         if isinstance(error, base):
@@ -230,12 +362,14 @@ def _reduce_exception(error, depth=0):
                 value = getattr(error, name, None)
                 if type(value) in (int, str, bytes) or name == "value":
                     attributes[name] = value
-    notes = getattr(error, "__notes__", None)
+    own = _instance_dict(error)
+    if not user and not state.grader:
+        attributes.update({name: value for name, value in own.items() if name[:1] != "_" and type(value) in PLAIN_TYPES})
+    notes = own.get("__notes__")
     if type(notes) is list:
         attributes["__notes__"] = [note for note in notes if type(note) is str]
     attributes.update(marks_of(error))
     cause = error.__cause__
-    user = _library_name(kind) is None
     frames = [] if state.grader else report.frames_as_data(error)
     return "exception", (
         number_of(error) if user else None,
@@ -253,6 +387,8 @@ def _reduce_exception(error, depth=0):
 
 
 def _restore_yours(number):
+    if not border.is_number(number):
+        raise crossing.CannotCross("no number of an object")
     return state.objects[number]
 
 
@@ -268,7 +404,7 @@ def _restore_library(payload):
         return _NAMELESS[name]
     found = importlib.import_module(module)
     for part in name.split("."):
-        found = found.__dict__[part] if isinstance(found, types.ModuleType) else getattr(found, part)
+        found = vars(found)[part]
     if not isinstance(found, type):
         raise crossing.CannotCross(f"no class of the library: {module}.{name}")
     return found
@@ -276,11 +412,17 @@ def _restore_library(payload):
 
 def _restore_object(payload):
     number, cls, plain = payload
+    if not border.is_number(number):
+        raise crossing.CannotCross("no number of an object")
     proxy = state.proxies.get(number)
     if proxy is not None:
         return proxy
     if type(cls) is not Mirror:
+        if not isinstance(cls, type):
+            raise crossing.CannotCross("an object without a class")
         cls = _mirror_of_library(cls)
+    elif issubclass(cls, BaseException):
+        raise crossing.CannotCross("an exception that is none")
     base = cls._proofbox_value_base
     if base is not None:
         # The mirror of a subclass of a builtin is one too, and what came must be such a value.
@@ -290,7 +432,8 @@ def _restore_object(payload):
             signal("overridden_equality")
         proxy = base.__new__(cls, plain)
     else:
-        proxy = cls.__new__(cls)
+        base = cls._proofbox_container
+        proxy = cls.__new__(cls) if base is None else base.__new__(cls)
     _attach(proxy, number)
     return proxy
 
@@ -306,12 +449,18 @@ def _restore_exception(payload):
     from _proofbox_unsupported import MARKS
 
     number, cls, args, text, attributes, frames, cause, suppress = payload
-    if not (isinstance(cls, type) and issubclass(cls, BaseException) and type(args) is tuple and type(text) is str):
+    if not (
+        isinstance(cls, type) and issubclass(cls, BaseException) and type(args) is tuple and type(text) is str
+        and type(attributes) is dict and (cause is None or isinstance(cause, BaseException))
+        and (number is None or border.is_number(number))
+    ):  # fmt: skip
         raise crossing.CannotCross("no exception")
+    if state.grader and cls.__module__.startswith(border.STAYS):
+        raise crossing.CannotCross("an exception of the tests' library")
     error = cls.__new__(cls, *args) if not issubclass(cls, UnicodeError) else _unicode_error(cls, args)
     BaseException.__setattr__(error, "args", args)
     for name, value in attributes.items():
-        if name == "__notes__" or name in MARKS or any(name in names for names in ATTRIBUTES.values()):
+        if type(name) is str and (name == "__notes__" or name in MARKS or name in _ATTRIBUTE_NAMES or name[:1] != "_" and type(value) in PLAIN_TYPES):
             try:
                 BaseException.__setattr__(error, name, value)
             except (AttributeError, TypeError):
@@ -335,7 +484,14 @@ def _unicode_error(cls, args):
 
 def _restore_class(payload):
     number, qualname, module, bases, specials, own, overridden = payload
-    same = (qualname, module, bases, specials, own, overridden)
+    if not (
+        border.is_number(number) and number not in state.mirrors and type(qualname) is str and type(module) is str
+        and type(bases) is tuple and all(isinstance(base, type) for base in bases)
+        and all(type(names) is tuple and all(type(name) is str for name in names) for names in (specials, own, overridden))
+        and _SPECIALS_AND_MARK.issuperset(specials) and frozenset(specials).issuperset(own)
+    ):  # fmt: skip
+        raise crossing.CannotCross("no description of a class")
+    same = (state.grader, qualname, module, bases, specials, own, overridden)
     mirror = _known.get(same)
     if mirror is None or mirror in state.homes:
         mirror = _known[same] = _make_mirror(qualname, module, bases, specials, own, overridden)
@@ -344,6 +500,7 @@ def _restore_class(payload):
     return mirror
 
 
+_SPECIALS_AND_MARK = frozenset({*SPECIALS, "unhashable"})
 # Builtin types that have no name in `builtins`.
 _NAMELESS = {value.__qualname__: value for value in vars(types).values() if isinstance(value, type) and value.__module__ == "builtins"}
 # Mirrors by what they were described as: a class keeps its mirror when its interpreter is replaced by a fresh one.
@@ -352,7 +509,7 @@ _known = {}
 
 def _mirror_of_library(cls):
     """For an object of a class that both sides have, and that did not come with a description."""
-    key = ("library", cls)
+    key = (state.grader, "library", cls)
     mirror = _known.get(key)
     if mirror is None:
         specials = [
@@ -365,17 +522,22 @@ def _mirror_of_library(cls):
     return mirror
 
 
-# ---------------------------------------------------------------- proxies
+# ---------------------------------------------------------------- handles
 
 
 def number_at_home(proxy):
-    """The number of a proxy's object; one that lived in an interpreter that is gone is found again by its name."""
+    """The number of a handle's object; one that lived in an interpreter that is gone is found again by its name."""
     if type(proxy) is Mirror:
         number = state.homes.get(proxy)
         return state.refresh(proxy) if number is None else number
     if proxy._proofbox_generation != state.generation:
         return state.refresh(proxy)
-    return proxy._proofbox_number
+    number = proxy._proofbox_number
+    if number in state.dirty:
+        # What this side has changed in its copy goes with the request that needs it.
+        del state.dirty[number]
+        state.pending.append(("yours", number, CONTAINERS[type(proxy)._proofbox_container][1](proxy)))
+    return number
 
 
 class Mirror(type):
@@ -383,7 +545,7 @@ class Mirror(type):
 
     _proofbox_real = None
     _proofbox_value_base = None
-    _proofbox_mutable_base = None
+    _proofbox_container = None
     _proofbox_own = frozenset()
 
     def __new__(mcls, name, bases, namespace, **kwargs):
@@ -395,6 +557,7 @@ class Mirror(type):
         return state.ask("call", number_at_home(cls), args, kwargs)
 
     def __getattr__(cls, name):
+        _check_readable(name)
         value = state.ask("get", number_at_home(cls), name)
         if name == "__dataclass_fields__":
             # `dataclasses` knows fields by marks that are objects of its own.
@@ -411,7 +574,7 @@ class Mirror(type):
         return state.ask("special", number_at_home(cls), "__iter__", ())
 
     def __len__(cls):
-        return state.ask("special", number_at_home(cls), "__len__", ())
+        return _checked("__len__", state.ask("special", number_at_home(cls), "__len__", ()))
 
     def __bool__(cls):
         return True
@@ -420,11 +583,31 @@ class Mirror(type):
         return state.ask("index", number_at_home(cls), key)
 
     def __contains__(cls, item):
-        return state.ask("special", number_at_home(cls), "__contains__", (item,))
+        if not state.grader or _is_remote(item):
+            return bool(_checked("__bool__", state.ask("special", number_at_home(cls), "__contains__", (item,))))
+        # The class's own word, about a value of the tests: its members are looked at instead.
+        return any(item is member or item == member for member in cls)
 
     def __dir__(cls):
         return state.ask("dir", number_at_home(cls))
 
+
+def _check_readable(name):
+    """Raises AttributeError for what a handle does not answer."""
+    if not state.grader:
+        # What a decorator of the candidate's copies from a function of the tests, if it can be had.
+        if name in border.READABLE and name not in border.METADATA:
+            raise AttributeError(name)
+        return
+    if name[:1] == "_":
+        if name[:2] == "__":
+            if name not in border.READABLE:
+                raise AttributeError(name)
+        elif border.asked_by(2) != "tests":
+            raise AttributeError(name)
+    elif border.asked_by(2) == "package":
+        # numpy and its like would ask the object for what they compare it by.
+        raise AttributeError(name)
 
 
 def _field(name):
@@ -433,8 +616,17 @@ def _field(name):
     return field
 
 
+def _checked(name, result):
+    """The answer of a special method, of the type that the table says."""
+    wanted = border.SPECIALS[name][1]
+    if wanted is not border.ANY and type(result) is not wanted and state.grader:
+        raise TypeError(f"{name} of the candidate must give {wanted.__name__}, not {type(result).__name__}")
+    return result
+
+
 def special(proxy, name, *args):
-    return state.ask("special", number_at_home(proxy), name, args)
+    state.handles += 1
+    return _checked(name, state.ask("special", number_at_home(proxy), name, args))
 
 
 def _forwarded(name):
@@ -459,7 +651,7 @@ def _tainted(value):
 def _taint(result, name):
     """The tests' own value has gone into the result of an operator: it must be an object, or it could be anything that
     the tests want."""
-    if not _is_remote(result) or isinstance(result, (*VALUE_TYPES, type)):
+    if not _is_remote(result) or isinstance(result, (*VALUE_TYPES, type)) or type(result)._proofbox_container:
         raise TypeError(
             f"{name} with a value of the tests must give an object of the candidate, not {type(result).__name__} (grading: isolated)"
         )
@@ -483,7 +675,9 @@ def _arithmetic(name):
     return method
 
 
-def _numeric(name):
+def _asked(name):
+    """For what gets nothing of the tests; of an object that has met a value of theirs only an object is taken."""
+
     def method(self, *args):
         result = special(self, name, *args)
         if state.grader and self._proofbox_tainted:
@@ -504,22 +698,79 @@ def _ordering(name):
 
 
 def _call(self, *args, **kwargs):
+    return state.ask("call", number_at_home(self), args, kwargs)
+
+
+def _array(self, dtype=None, copy=None):
+    """numpy's view of an object: an array that crossed as a value, of an object that knows nothing of the tests."""
+    import numpy
+
+    if state.grader and self._proofbox_tainted:
+        raise TypeError("__array__ of what has met a value of the tests (grading: isolated)")
+    result = special(self, "__array__")
+    if type(result) is not numpy.ndarray:
+        raise TypeError("__array__ of the candidate must give an array")
+    return result if dtype is None else result.astype(dtype)
+
+
+def _iterated(self):
+    """The items; if they are not as many as the object says that it has, that is told."""
+    items = special(self, "__iter__") if "__iter__" in type(self)._proofbox_specials else _by_index(self)
+    return items if not state.grader or "__len__" not in type(self)._proofbox_specials else _counted(self, items)
+
+
+def _counted(self, items):
+    count = 0
+    for item in items:
+        count += 1
+        yield item
+    if special(self, "__len__") != count:
+        contradicts(self)
+
+
+def contradicts(handle):
+    """An object says that it has more or fewer items than it gives: a comparison of both would hold for what is not there.
+    A class that the tests name may mean something by that."""
+    signal("contradictory_length")
+    if state.violation is None and not _named(handle):
+        state.violation = Refused("a result has another length than it has items (grading: isolated)")
+
+
+def _by_index(self):
+    """The old protocol of sequences."""
+    index = 0
     try:
-        return state.ask("call", number_at_home(self), args, kwargs)
-    except StopIteration as stop:
-        if type(self)._proofbox_real is not types.FunctionType:
-            raise
-        # From a function it would end the loop of the tests that called it (PEP 479 has the same reason).
-        raise RuntimeError("the candidate's function raised StopIteration") from stop
+        while True:
+            yield special(self, "__getitem__", index)
+            index += 1
+    except IndexError:
+        return
+
+
+def _may_forgive(error):
+    """Whether `__exit__` of the candidate may swallow an exception of the tests."""
+    if isinstance(error, BaseExceptionGroup):
+        return isinstance(error, Exception) and all(map(_may_forgive, error.exceptions))
+    return isinstance(error, Exception) and not isinstance(error, border.TELLING)
+
+
+def _exited(suppressed, error):
+    if not state.grader or not suppressed or error is None:
+        return suppressed
+    if not _may_forgive(error):
+        signal("suppressed_assertion")
+        return False
+    signal("suppressed_exception")
+    return True
 
 
 def _exit(self, kind, error, traceback):
     """What the tests assert inside a `with` is not the candidate's to forgive."""
-    suppressed = special(self, "__exit__", kind, error, None)
-    if state.grader and suppressed and isinstance(error, AssertionError):
-        signal("suppressed_assertion")
-        return False
-    return suppressed
+    return _exited(special(self, "__exit__", kind, error, None), error)
+
+
+async def _aexit(self, kind, error, traceback):
+    return _exited(await special(self, "__aexit__", kind, error, None), error)
 
 
 def _equal(self, other):
@@ -536,14 +787,9 @@ def _equal(self, other):
         return special(self, "__eq__", other)
     if not state.grader:
         return special(self, "__eq__", other)
-    if type(self)._proofbox_mutable_base is not None and not isinstance(other, VALUE_TYPES):
-        return state.ask("plain", number_at_home(self)) == other
     if "__eq__" in type(self)._proofbox_own and type(other) in PLAIN_TYPES:
         signal("equality_with_plain_data")
     return NotImplemented
-
-
-PLAIN_TYPES = {*VALUE_TYPES, *MUTABLE_TYPES, bool, type(None)}
 
 
 def _not_equal(self, other):
@@ -551,15 +797,24 @@ def _not_equal(self, other):
     return result if result is NotImplemented else not result
 
 
+def _content_equal(base):
+    """Equality of containers by their content, unless both are the candidate's and its class has its own."""
+
+    def __eq__(self, other):
+        if not state.grader or (_is_remote(other) and "__eq__" in type(self)._proofbox_own):
+            return _equal(self, other)
+        if "__eq__" in type(self)._proofbox_own:
+            signal("equality_with_plain_data")
+        return base.__eq__(self, other)
+
+    return __eq__
+
+
 def _value_equal(base):
     return {
         "__eq__": base.__eq__, "__ne__": base.__ne__, "__lt__": getattr(base, "__lt__"), "__le__": getattr(base, "__le__"),
         "__gt__": getattr(base, "__gt__"), "__ge__": getattr(base, "__ge__"), "__hash__": base.__hash__,
     }  # fmt: skip
-
-
-def _hash(self):
-    return special(self, "__hash__")
 
 
 def _hash_by_identity(self):
@@ -575,21 +830,78 @@ def _contains(self, item):
     return any(item is member or item == member for member in self)
 
 
+def _changed_here(base, name):
+    """A method that alters a container. Of a class that the tests name it is the candidate's; else the builtin's own, on
+    the content that is here."""
+    function = getattr(base, name)
+
+    def method(self, *args, **kwargs):
+        if not state.grader or _named(self):
+            if name in border.SPECIALS:
+                return special(self, name, *args)
+            return state.ask("get", number_at_home(self), name)(*args, **kwargs)
+        state.dirty[self._proofbox_number] = True
+        return function(self, *args, **kwargs)
+
+    method.__name__ = name
+    return method
+
+
+def _next(self):
+    try:
+        item = special(self, "__next__")
+    except StopIteration:
+        if state.grader and not self._proofbox_given:
+            signal("empty_result")
+        raise
+    if not self._proofbox_given:
+        object.__setattr__(self, "_proofbox_given", True)
+    return item
+
+
+def _anext(self):
+    item = special(self, "__anext__")
+    if _is_remote(item):
+        object.__setattr__(item, "_proofbox_ends_loop", True)
+    return item
+
+
 def _await(self):
-    return state.ask("run", number_at_home(self))
-    yield
+    return (yield from state.finished(self))
+
+
+def _driver(self):
+    """What drives a coroutine of the other side, for a loop that knows it as one."""
+    try:
+        return object.__getattribute__(self, "_proofbox_driver")
+    except AttributeError:
+        driver = state.finished(self)
+        object.__setattr__(self, "_proofbox_driver", driver)
+        return driver
 
 
 def _send(self, value):
-    raise StopIteration(state.ask("run", number_at_home(self)))
+    return _driver(self).send(value)
 
 
-def _throw(self, error, *rest):
-    raise error
+def _throw(self, *error):
+    return _driver(self).throw(*error)
 
 
 def _close(self):
-    pass
+    _driver(self).close()
+
+
+def _of_generator(name):
+    def method(self, *args):
+        state.handles += 1
+        result = state.ask("special", number_at_home(self), name, args)
+        if name == "asend" and _is_remote(result):
+            object.__setattr__(result, "_proofbox_ends_loop", True)
+        return result
+
+    method.__name__ = name
+    return method
 
 
 def _getattr(self, name):
@@ -597,6 +909,7 @@ def _getattr(self, name):
         return _signature(self)
     if name == "__dataclass_fields__":
         return getattr(type(self), name)
+    _check_readable(name)
     return state.ask("get", number_at_home(self), name)
 
 
@@ -652,7 +965,7 @@ def _signature(self):
 
 class _Forward:
     """A method of the builtin base that the object has itself: the candidate's word, which counts for classes that the
-    tests name. Of others it is the builtin's own, on their plain content, but for what alters the object."""
+    tests name. Of others it is the builtin's own, on their plain content."""
 
     def __init__(self, base, name):
         self.base, self.name = base, name
@@ -660,29 +973,27 @@ class _Forward:
     def __get__(self, proxy, cls=None):
         if proxy is None:
             return self
-        if not state.grader or self.name in MUTATORS or _named(proxy):
+        if not state.grader or _named(proxy):
             return state.ask("get", number_at_home(proxy), self.name)
-        if self.base in MUTABLE_TYPES:
-            return getattr(state.ask("plain", number_at_home(proxy)), self.name)
         return getattr(self.base, self.name).__get__(proxy, type(proxy))
 
 
-_METHODS = {}
-for _name in SPECIALS:
+_METHODS = {name: _asked(name) for name in SPECIALS}
+_METHODS |= {name: _arithmetic(name) for name in ARITHMETIC}
+_METHODS |= {name: _ordering(name) for name in ("__lt__", "__le__", "__gt__", "__ge__")}
+for _name in ("__str__", "__repr__", "__format__", "__hash__", "__next__", "__enter__", "__aenter__", "__anext__", "__aiter__", "__reversed__",
+              "__getitem__", "__setitem__", "__delitem__", "__missing__"):  # fmt: skip
     _METHODS[_name] = _forwarded(_name)
-for _name in ARITHMETIC:
-    _METHODS[_name] = _arithmetic(_name)
-for _name in NUMERIC:
-    _METHODS[_name] = _numeric(_name)
-for _name in COMPARISONS:
-    _METHODS[_name] = _ordering(_name)
-_METHODS.update({"__call__": _call, "__eq__": _equal, "__hash__": _hash, "__contains__": _contains, "__await__": _await, "__exit__": _exit})
+_METHODS |= {
+    "__call__": _call, "__eq__": _equal, "__contains__": _contains, "__await__": _await, "__exit__": _exit, "__aexit__": _aexit,
+    "__iter__": _iterated, "__array__": _array, "__anext__": _anext, "__next__": _next,
+}  # fmt: skip
 for _name, _method in _METHODS.items():
     _method.__name__ = _name
 
 _COMMON = {
     "__getattr__": _getattr, "__setattr__": _setattr, "__delattr__": _delattr, "__dir__": _dir,
-    "__class__": property(_class), "_proofbox_tainted": False,
+    "__class__": property(_class), "_proofbox_tainted": False, "_proofbox_ends_loop": False, "_proofbox_given": False,
     "__reduce_ex__": lambda self, protocol: _refuse_copy(),
 }  # fmt: skip
 
@@ -691,58 +1002,70 @@ def _refuse_copy():
     raise TypeError("an object of the candidate can't be copied from where the tests are (grading: isolated)")
 
 
+def _branches(bases):
+    """The builtin exceptions that a class derives from, each by what it is just below Exception."""
+    found = set()
+    for base in bases:
+        mro = [cls for cls in base.__mro__ if type(cls) is not Mirror and cls not in (object, Exception, BaseException)]
+        found.update(cls for cls in mro if isinstance(cls, type) and issubclass(cls, BaseException) and cls.__base__ in (Exception, BaseException))
+    return found - {BaseExceptionGroup}
+
+
 def _make_mirror(qualname, module, bases, specials, own, overridden, real=None):
     qualname = qualname[:200]
     mirrored = []
-    value_base = mutable_base = None
+    value_base = container = None
     exception = False
     for base in bases:
         if type(base) is Mirror:
             mirrored.append(base)
             value_base = value_base or base._proofbox_value_base
-            mutable_base = mutable_base or base._proofbox_mutable_base
+            container = container or base._proofbox_container
             exception = exception or issubclass(base, BaseException)
-        elif isinstance(base, type) and issubclass(base, BaseException):
+        elif issubclass(base, BaseException):
             mirrored.append(base)
             exception = True
         elif base in VALUE_TYPES:
             mirrored.append(base)
             value_base = base
-        elif base in MUTABLE_TYPES:
+        elif base in CONTAINERS:
             mirrored.append(base)
-            mutable_base = base
+            container = base
+    if exception and state.grader and len(_branches(mirrored)) > border.MAX_EXCEPTION_BRANCHES:
+        # It would match whatever is expected.
+        signal("raises_by_multiple_bases")
+        mirrored = [Exception]
     mirrored = tuple(mirrored) or (object,)
     namespace = {
-        "__module__": module, "__qualname__": qualname, "_proofbox_value_base": value_base, "_proofbox_mutable_base": mutable_base,
-        "_proofbox_own": frozenset(own), "_proofbox_real": real,
+        "__module__": module, "__qualname__": qualname, "_proofbox_value_base": value_base, "_proofbox_container": container,
+        "_proofbox_own": frozenset(own), "_proofbox_specials": frozenset(specials), "_proofbox_real": real,
     }  # fmt: skip
     if exception:
-        namespace |= {"__getattr__": _getattr, "__setattr__": _set_exception_attribute, "__str__": _text}
+        namespace |= {"__getattr__": _getattr, "__setattr__": _set_exception_attribute, "__str__": _text, "_proofbox_tainted": False}
     else:
         namespace |= _COMMON
         namespace["__doc__"] = property(lambda self: state.ask("get", number_at_home(self), "__doc__"))
-        namespace["__dict__"] = property(lambda self: state.ask("get", number_at_home(self), "__dict__"))
+        namespace["__dict__"] = property(lambda self: _getattr(self, "__dict__"))
     if value_base is not None:
-        for name in specials:
-            # Text of it, and what the user's class adds; the value itself is plain.
-            if name in own and name in ("__str__", "__repr__", "__format__", "__call__", "__enter__", "__exit__"):
-                namespace[name] = _METHODS[name]
-            elif name in own and name in ARITHMETIC:
-                namespace[name] = _METHODS[name]
-        namespace |= {name: function for name, function in _value_equal(value_base).items()}
-        namespace |= {name: _Forward(value_base, name) for name in overridden}
+        # Text of it, and what the user's class adds; the value itself is plain.
+        namespace |= {name: _METHODS[name] for name in own if name in OWN_OF_VALUES or name in ARITHMETIC}
+        namespace |= _overridden(value_base, overridden)
+        namespace |= _value_equal(value_base)
+    elif container is not None:
+        namespace |= _container_methods(container, specials, own, overridden)
     elif not exception:
+        namespace |= border.NEVER
         namespace |= {name: _METHODS[name] for name in specials if name in _METHODS}
+        if "__getitem__" in specials and "__len__" in specials:
+            namespace["__iter__"] = _iterated
         namespace["__eq__"], namespace["__ne__"] = _equal, _not_equal
         namespace.setdefault("__hash__", _hash_by_identity)
         if "unhashable" in specials:
             namespace["__hash__"] = None
-        if mutable_base is not None:
-            for name, _ in inspect.getmembers_static(mutable_base):
-                if not name.startswith("__"):
-                    namespace[name] = _Forward(mutable_base, name)
-        if module == "builtins" and qualname in ("coroutine", "async_generator_asend", "async_generator_athrow", "anext_awaitable"):
+        if real is not None and module == "builtins" and qualname in ("coroutine", "async_generator_asend", "async_generator_athrow", "anext_awaitable"):
             namespace |= {"send": _send, "throw": _throw, "close": _close}
+        elif real in (types.GeneratorType, types.AsyncGeneratorType):
+            namespace |= {name: _of_generator(name) for name in border.GENERATOR_METHODS if hasattr(real, name)}
     try:
         return type.__new__(Mirror, qualname.rpartition(".")[2], mirrored, namespace)
     except TypeError:
@@ -750,7 +1073,49 @@ def _make_mirror(qualname, module, bases, specials, own, overridden, real=None):
         return type.__new__(Mirror, qualname.rpartition(".")[2], mirrored[:1], namespace)
 
 
-crossing.reduce_object = reduce_object
+def _overridden(base, names):
+    """Public methods of the base, and nothing else, that the class has itself."""
+    return {name: _Forward(base, name) for name in names if name[:1] != "_" and hasattr(base, name)}
+
+
+def _container_methods(base, specials, own, overridden):
+    if not state.grader:
+        # The candidate's view of a container of the tests: what it does there, it does to theirs.
+        namespace = {name: _METHODS[name] for name in specials if name in _METHODS}
+        namespace |= {name: _Forward(base, name) for name, _ in inspect.getmembers_static(base) if not name.startswith("_")}
+        namespace["__eq__"], namespace["__ne__"] = _equal, _not_equal
+        return namespace
+    namespace = {name: _of_named(base, name) for name in own if name != "__array__" and name not in OWN_OF_CONTAINERS}
+    namespace |= {name: _METHODS[name] for name in own if name in OWN_OF_CONTAINERS}
+    namespace |= _overridden(base, overridden)
+    namespace |= {name: _changed_here(base, name) for name in MUTATORS if hasattr(base, name)}
+    if base is collections.defaultdict:
+        namespace["__missing__"] = _METHODS["__missing__"]
+    namespace["__eq__"], namespace["__ne__"] = _content_equal(base), _not_equal
+    namespace["__hash__"] = None
+    return namespace
+
+
+def _of_named(base, name):
+    """A special method that the class has itself: the candidate's for classes that the tests name, else the base's own."""
+    own, of_base = _METHODS[name], getattr(base, name, None)
+
+    def method(self, *args):
+        if _named(self) or of_base is None:
+            return own(self, *args)
+        return of_base(self, *args)
+
+    method.__name__ = name
+    return method
+
+
+def _note_empty_array():
+    if state.grader:
+        # Whatever it is compared with element by element, nothing is compared.
+        signal("empty_result")
+
+
+crossing.reduce_object, crossing.note_empty_array = reduce_object, _note_empty_array
 crossing.RESTORERS |= {
     "yours": _restore_yours, "mine": _restore_mine, "library": _restore_library, "object": _restore_object,
     "exception": _restore_exception, "class": _restore_class, "module": _restore_module,

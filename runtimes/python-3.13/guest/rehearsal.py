@@ -69,7 +69,7 @@ def play(run, main):
     sys.meta_path[:], sys.path[:], sys.argv[:] = path, search, arguments
     for name in set(sys.modules) - modules:
         del sys.modules[name]
-    for key in [key for key in proxies._known if key[1] == "__main__"]:
+    for key in [key for key in proxies._known if "__main__" in key]:
         del proxies._known[key]
     proxies.state = None
     _sides.clear()
@@ -81,21 +81,23 @@ def play(run, main):
 _sides = {}
 
 
-def _exchange(kind, message, reduce, restore, sent, given, asked):
+def _exchange(kind, message, reduce, restore, sent, given, asked, more):
     """Carries out a request at once, on the other side."""
-    data = _proofbox.encode(message, reduce, sent, given)
+    data = _proofbox.encode(message, reduce, sent, given, more)
     if kind != bridge.REQUEST:
         raise RuntimeError("nobody asked")
     own, proxies.state = proxies.state, _sides[0]
     _sides[0] = own
-    request, received = _proofbox.decode(data, restore, None)
+    request, received, contents = _proofbox.decode(data, restore, None)
+    if contents:
+        proxies.take_contents(contents)
     before = crossing.snapshots(received)
     try:
         reply = True, proxies.state.perform(*request)
     except Exception as error:
         reply = False, error
     sys.__stdout__.flush()
-    data = _proofbox.encode((*reply, crossing.changes(received, before)), reduce, [], received)
+    data = _proofbox.encode((*reply, crossing.changes(received, before)), reduce, [], received, proxies.state.pending)
+    proxies.state.pending.clear()
     _sides[0], proxies.state = proxies.state, own
-    message, received = _proofbox.decode(data, restore, asked)
-    return bridge.REPLY, message, received
+    return bridge.REPLY, *_proofbox.decode(data, restore, asked)

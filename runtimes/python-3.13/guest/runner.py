@@ -8,6 +8,7 @@ nothing is lost when the guest is stopped:
     ("compiled", bool)                   the snippet parsed, and ran to its end
     ("case_begin", index), ("case_end", index, status, error or None)
     ("signals", [names]), ("inexpressible", what)   of the tests' own interpreter (grader.py)
+    ("basis", values, handles)           results that crossed as values, and requests that objects answered
     ("result", value)
     ("error", (class, type, message, line, frames))   the exception that ended the snippet, or the tests as a whole;
                                          perhaps with a sixth field: paths that it is about (report.py)
@@ -25,6 +26,8 @@ import weakref
 
 import _proofbox
 import _proofbox_candidate as candidate
+import _proofbox_carried as carried
+import _proofbox_comparisons as comparisons
 import _proofbox_crossing as crossing
 import _proofbox_environment as environment
 import _proofbox_grader as grader
@@ -53,7 +56,8 @@ def prepare():
     main = sys.modules["__main__"].__dict__
     _proofbox.gather(_copy_code)
     kinds.prepare()
-    grader.prepare()
+    comparisons.prepare()
+    carried.prepare()
     session.prepare()
     environment.leave_nothing_random()
     vars(builtins).pop("_", None)  # what a display hook leaves
@@ -68,7 +72,7 @@ def prepare():
 # Modules whose functions run in every run.
 HOT_MODULES = ("_proofbox", "os", "linecache", "codecs", "posixpath", "genericpath")
 # What of these runs only when something is refused, or only in sessions.
-COLD_MODULES = ("_proofbox_unsupported", "_proofbox_loop", "_proofbox_program")
+COLD_MODULES = ("_proofbox_unsupported", "_proofbox_loop", "_proofbox_program", "_proofbox_carried", "_proofbox_comparisons", "_proofbox_packages")
 SESSION_MODULES = ("_proofbox_session", "_proofbox_display", "_proofbox_pretty", "_proofbox_tracebacks")
 
 
@@ -173,6 +177,9 @@ def _grade(request):
     if plan.names:
         cases.plan(plan.names)
     other = grader.connect(request["module"] or "solution", request["modules"])
+    cases.candidate = other
+    other.watch(_texts(request["tests"]))
+    _keep_from_candidate(request["tests"])
     other.load()
     # A snippet that can't be imported has no tests to pass; how it failed the host knows from itself. But how many
     # there are may be known only when they are loaded.
@@ -182,9 +189,36 @@ def _grade(request):
         except BaseException as error:
             cases.failures += 1
             _proofbox.post(("error", report.describe(error)))
+    _proofbox.post(("basis", proxies.state.values, proxies.state.handles))
     if proxies.state.signals:
         _proofbox.post(("signals", list(proxies.state.signals)))
     return 1 if cases.failures else 0
+
+
+def _keep_from_candidate(tests):
+    """What libraries of tests keep on disk is kept where the candidate does not write."""
+    if any("hypothesis" in text for text in _texts(tests)):
+        # Without the tests' folder, whose files are not all there yet, and would be remembered so.
+        path, sys.path[:] = sys.path[:], [packages.DIRECTORY]
+        from hypothesis import configuration
+
+        configuration.set_hypothesis_home_dir(TESTS + "/.hypothesis")
+        sys.path[:] = path
+
+
+def _texts(tests):
+    """All that is text in the description of tests: which of their interpreter's state they look at shows in it."""
+    if type(tests) is str:
+        yield tests
+    elif type(tests) is bytes:
+        yield tests.decode("utf-8", "replace")
+    elif type(tests) is list:
+        for each in tests:
+            yield from _texts(each)
+    elif type(tests) is dict:
+        for key, each in tests.items():
+            if key not in ("calls",):
+                yield from _texts(each)
 
 
 def _snippet(request, main):

@@ -5,6 +5,7 @@ the bridge (grader.py); run in the candidate's (`in_process`) they see it as it 
 
 import builtins
 import sys
+import types
 
 import _proofbox
 import _proofbox_kinds as kinds
@@ -42,6 +43,12 @@ class InProcess:
     def bind(self, namespace, code, entry_point=None):
         """Names are what they are."""
 
+    def choose_entry_point(self, codes):
+        """Likewise."""
+
+    def lend(self, namespace):
+        """It is one namespace."""
+
     def fetch(self, name):
         try:
             return self.main[name]
@@ -62,6 +69,7 @@ class Cases:
         self.open = None
         self.failures = 0
         self.planned = False
+        self.candidate = None  # in an interpreter of its own
 
     def plan(self, names):
         """Tells the host which cases there are, once: some plans know it from the start, some when tests are loaded."""
@@ -80,7 +88,12 @@ class Cases:
         _proofbox.post(("case_end", index, "skipped", ("exception", "Skipped", reason, None, [])))
 
     def end(self, error=None):
+        """Ends the open case, and says whether it failed."""
         index, self.open = self.open, None
+        if self.candidate:
+            # The candidate's end counts for more than what the test makes of it; so does what the border has refused.
+            objection = self.candidate.objection()
+            error = self.candidate.gone() or error or objection
         for stream in (sys.stdout, sys.stderr):
             try:
                 stream.flush()
@@ -88,10 +101,11 @@ class Cases:
                 pass
         if error is None:
             _proofbox.post(("case_end", index, "passed", None))
-            return
+            return False
         self.failures += 1
         status = "failed" if isinstance(error, AssertionError) else "error"
         _proofbox.post(("case_end", index, status, report.describe(error)))
+        return True
 
 
 class Asserts:
@@ -105,24 +119,35 @@ class Asserts:
     def run(self, candidate, cases):
         try:
             setup = compile(self.setup, "/setup.py", "exec", dont_inherit=True) if self.setup else None
-            namespace = candidate.namespace(setup or NO_CODE, "")
+            codes = [self._compiled(index) for index in range(len(self.sources))]
+            candidate.choose_entry_point([code for code in (setup, *codes) if type(code) is types.CodeType])
+            namespace = candidate.namespace(setup or NO_CODE)
             if setup:
                 exec(setup, namespace)
         except BaseException as error:
             _proofbox.post(("error", report.describe(error)))
             return
-        for index, source in enumerate(self.sources):
+        for index, code in enumerate(codes):
             if candidate.gone():
                 candidate.fresh()
             cases.begin(index)
             try:
-                code = compile(source, f"/tests/{index}.py", "exec", dont_inherit=True)
+                if type(code) is not types.CodeType:
+                    raise code
                 candidate.bind(namespace, code)
                 exec(code, namespace)
             except BaseException as error:
                 cases.end(error)
             else:
                 cases.end()
+
+
+    def _compiled(self, index):
+        """The code of an assert, or the exception that it can't be compiled for."""
+        try:
+            return compile(self.sources[index], f"/tests/{index}.py", "exec", dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            return error
 
 
 class Checks:
@@ -197,6 +222,7 @@ class Script:
         cases.begin(0)
         try:
             code = compile(self.source, TESTS, "exec", dont_inherit=True)
+            candidate.choose_entry_point([code])
             exec(code, candidate.namespace(code))
         except BaseException as error:
             cases.end(error)
@@ -226,6 +252,7 @@ class FunctionCases:
 
     def run(self, candidate, cases):
         code = compile(self.entry_point, TESTS, "eval", dont_inherit=True)
+        candidate.choose_entry_point([code])
         namespace = candidate.namespace(code)
         for index, (args, kwargs, raises, _) in enumerate(self.calls):
             if candidate.gone():

@@ -5,6 +5,17 @@ An element with a fourth part says how often `old` is there. What makes it faste
 import faster
 
 PATCHES = [
+    # Large arrays are tried once more after a collection (python_patches.py).
+    (
+        "numpy/_core/src/multiarray/alloc.c",
+        "    return _npy_alloc_cache(size, 1, NBUCKETS, datacache, &malloc);\n",
+        "    return _npy_alloc_cache(size, 1, NBUCKETS, datacache, &_PyMem_CollectingMalloc);\n",
+    ),
+    (
+        "numpy/_core/src/multiarray/alloc.c",
+        "    p = calloc(nelem, elsize);\n",
+        "    p = _PyMem_CollectingCalloc(nelem, elsize);\n",
+    ),
     # A processor it does not know; any WebAssembly is like Emscripten's.
     (
         "numpy/_core/include/numpy/npy_cpu.h",

@@ -8,5 +8,6 @@ build_time_vars = {
     "MULTIARCH": "wasm32-wasi",
     "Py_GIL_DISABLED": 0,
     "Py_DEBUG": 0,
+    "WITH_DOC_STRINGS": 1,
     "TZPATH": "/usr/share/zoneinfo",
 }

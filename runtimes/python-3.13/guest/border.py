@@ -1,0 +1,244 @@
+"""The border between the candidate's interpreter (C) and the tests' (G): all that may cross it, in tables.
+
+What is in no table is refused in G, leaves a signal, and the case that was open has not passed. docs/GRADING.md#the-border
+says what follows from each table, and names the rows by these names. The code that reads the tables: `proxies.py` (handles),
+`crossing.py` (values), `grader.py` (what C may ask), `bridge.py` (messages)."""
+
+import asyncio
+import sys
+
+# ---------------------------------------------------------------- 1. requests of G to C, and the shape of the reply
+# Anything that can cross is an answer where the shape is None.
+
+REPLIES = {
+    "load": "names",  # the snippet's global names, once it has run
+    "global": None,  # a global of the snippet
+    "set_global": None,
+    "delete_global": None,
+    "import": "number",  # a module of the candidate's own files
+    "module_names": "names",  # what `import *` of it would bring
+    "call": None,
+    "get": None,
+    "set": None,
+    "del": None,
+    "dir": "names",
+    "index": None,  # Class[item]
+    "special": None,  # by SPECIALS
+    "spawn": "number",  # makes a task of a coroutine
+    "turn": "turn",  # lets the candidate's event loop run until it waits
+    "cancel": None,
+    "ignore": None,  # passes arguments and does nothing (complexity)
+    "seed": None,
+    "seed_numpy": None,
+    "lend": None,  # what the tests have imported of the library
+    "patch": None,  # what the tests replace in the library is replaced in C, too
+    "unpatch": None,
+    "environ": None,
+    "chdir": None,
+    "recursion": None,
+    "watch": None,  # warnings and log records are to be told
+    "signature": "parameters",
+}
+
+# ---------------------------------------------------------------- 2. attributes of a handle whose names begin with "_"
+# All others are asked of C. Libraries look protocols up by such names (`__array_interface__`, `__copy__`, `_sympy_`): those
+# would be the candidate's word inside a comparison of the tests.
+
+READABLE = {
+    "__name__": "how functions and classes are told apart in messages",
+    "__qualname__": "the same",
+    "__module__": "the same",
+    "__doc__": "tests of documentation",
+    "__annotations__": "tests of type hints",
+    "__dict__": "vars()",
+    "__slots__": "tests that a class has them",
+    "__wrapped__": "tests of decorators",
+    "__signature__": "inspect.signature; made of plain parameters",
+    "__dataclass_fields__": "dataclasses.fields and asdict; names only",
+    "__match_args__": "match statements",
+    "__members__": "members of an Enum",
+    "__abstractmethods__": "tests of abstract classes",
+    "__version__": "modules",
+    "__author__": "modules",
+    "__all__": "modules",
+    "__init__": "called by tests of classes",
+    "__post_init__": "the same",
+    "__cause__": "exceptions",
+    "__context__": "exceptions",
+    "__notes__": "exceptions",
+    "__func__": "methods",
+    "__self__": "methods",
+    "__code__": "inspect.iscoroutinefunction, which mock asks of what it replaces",
+    "__defaults__": "functions",
+    "__kwdefaults__": "functions",
+}
+# Other names with one underscore are asked for by the tests' own code only, never by a library's.
+
+# ---------------------------------------------------------------- 3. special methods of a handle
+# (who decides, type of the answer). "asked": C, since it gets nothing of the tests, or only keys. "objects": C, if the
+# other operand is one of its objects as well; with plain data it is decided in G. "named": as "objects", and with plain data
+# C is asked only if the tests name the class, and an object must come back.
+
+ANY = object()
+SPECIALS = {
+    **dict.fromkeys(("__lt__", "__le__", "__gt__", "__ge__", "__eq__"), ("objects", ANY)),
+    **{
+        f"__{prefix}{name}__": ("named", ANY)
+        for name in "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and xor or".split()
+        for prefix in ("", "r", "i")
+        if (prefix, name) != ("i", "divmod")
+    },
+    **dict.fromkeys(("__abs__", "__neg__", "__pos__", "__invert__", "__round__", "__trunc__", "__floor__", "__ceil__"), ("asked", ANY)),
+    **dict.fromkeys(("__int__", "__index__", "__len__", "__length_hint__", "__hash__"), ("asked", int)),
+    "__float__": ("asked", float),
+    "__complex__": ("asked", complex),
+    "__bool__": ("asked", bool),
+    **dict.fromkeys(("__str__", "__repr__", "__format__"), ("asked", str)),
+    "__bytes__": ("asked", bytes),
+    "__contains__": ("named", ANY),
+    **dict.fromkeys(("__iter__", "__next__", "__reversed__", "__getitem__", "__setitem__", "__delitem__", "__missing__"), ("asked", ANY)),
+    **dict.fromkeys(("__enter__", "__exit__", "__aiter__", "__anext__", "__aenter__", "__aexit__", "__await__"), ("asked", ANY)),
+    "__call__": ("asked", ANY),
+    "__array__": ("asked", ANY),  # an ndarray that crosses as a value; not of what has met a value of the tests
+}
+# Of generators, both ways; nothing else has them.
+GENERATOR_METHODS = ("send", "throw", "close", "asend", "athrow", "aclose")
+# Never answered by objects that have no plain content: with these numpy would have C compare.
+NEVER = {"__array_ufunc__": None, "__array_priority__": 0.0}
+
+# ---------------------------------------------------------------- 4. exceptions of C that steer G's loops and tasks
+# Raised by anything but the request that means them they become RuntimeError, as at the border of a generator (PEP 479).
+
+STEERING = (StopIteration, StopAsyncIteration, GeneratorExit, asyncio.CancelledError)
+MEANS_IT = {
+    "__next__": StopIteration,
+    "__anext__": StopAsyncIteration,
+    "send": StopIteration,
+    "throw": (StopIteration, GeneratorExit),
+    "close": GeneratorExit,
+    "asend": StopAsyncIteration,
+    "athrow": (StopAsyncIteration, GeneratorExit),
+}
+# What a failed test says may be what it expects: such exceptions cross to C without arguments, text and notes, and no
+# `__exit__` of C swallows them. (pytest's are added by kind_pytest.py.)
+TELLING = (AssertionError,)
+# A class of exceptions that is this many builtin ones at once matches nothing.
+MAX_EXCEPTION_BRANCHES = 2
+
+# ---------------------------------------------------------------- 5. objects of the tests that C is given
+# Values cross as values, classes and modules of the library by name. These do not leave G at all:
+
+STAYS = (
+    "unittest.case", "unittest.result", "unittest.runner", "unittest.loader", "unittest.suite", "unittest.main", "unittest.async_case",
+    "_pytest", "pluggy", "hypothesis", "doctest", "_proofbox",
+)  # fmt: skip
+# With all others C may do what SERVED says, and reads attributes that do not begin with "_" but for these:
+METADATA = frozenset({"__name__", "__qualname__", "__doc__"})
+# Attributes without an underscore that lead to code, frames and what they hold.
+INNARDS = ("gi_", "cr_", "ag_", "tb_", "f_", "co_", "func_")
+# Requests of C: which objects they are for. An attribute can be set or deleted on instances only, and not where a library's
+# class keeps its records: mocks, which are asserted on.
+SERVED = {
+    "call": "anything that can be called",
+    "get": "public attributes",
+    "set": "public attributes of instances of the tests' own classes",
+    "del": "the same",
+    "dir": "public names",
+    "index": "a class of the tests",
+    "special": "by SPECIALS",
+    "signature": "names and kinds of parameters, no defaults",
+    "spawn": "an awaitable: starts it",
+    "warned": "a warning: raised or shown as the tests' own filters say",
+    "logged": "a log record: given to the handlers of the tests",
+    "surroundings": "environment and working directory, once the candidate has changed them",
+}
+# What a mock keeps of its calls, and how it is told to answer.
+MOCK_RECORDS = (
+    "assert_", "call_", "called", "mock_calls", "method_calls", "return_value", "side_effect", "await_", "awaited", "reset_mock",
+    "configure_mock", "attach_mock", "mock_add_spec",
+)  # fmt: skip
+
+# ---------------------------------------------------------------- 6. names
+# `import *` of the candidate brings none of these, nor builtins, nor what the importing module has bound: by them a test
+# runner finds what it runs.
+RUNNER_NAMES = frozenset(
+    "load_tests setUpModule tearDownModule setup_module teardown_module setup_function teardown_function setup_method "
+    "teardown_method setup teardown pytest_plugins pytestmark collect_ignore collect_ignore_glob".split()
+)
+# What tests call the library by without importing it themselves: then it is the snippet's word, and leaves a signal.
+ALIASES = frozenset({"np", "pd", "plt", "sp", "nx", "sns", "tf", "pytest", "mock"})
+# Modules whose import alone does something.
+NOT_IMPORTED = frozenset({"this", "antigravity", "idlelib", "turtledemo", "turtle", "tkinter", "lib2to3", "ensurepip", "venv", "__phello__"})
+# Classes of the library are known on both sides by name, but for those by which tests are told of their outcome.
+NOT_SHARED = frozenset({"unittest", "doctest", "bdb", "__main__"})
+
+# ---------------------------------------------------------------- shapes
+
+
+def is_names(value):
+    return type(value) is list and all(type(name) is str for name in value)
+
+
+def is_number(value):
+    return type(value) is int and value >= 0
+
+
+def is_parameters(value):
+    return value is None or type(value) is list and all(
+        type(each) is tuple and len(each) == 4 and type(each[0]) is str and type(each[1]) is int and type(each[2]) is bool for each in value
+    )
+
+
+def is_turn(value):
+    """(done, succeeded, value, seconds until the next timer or None, tasks that have ended)"""
+    return (
+        type(value) is tuple and len(value) == 5 and type(value[0]) is bool and type(value[1]) is bool
+        and (value[1] or isinstance(value[2], BaseException)) and (value[3] is None or type(value[3]) in (int, float))
+        and type(value[4]) is list and all(map(is_number, value[4]))
+    )  # fmt: skip
+
+
+SHAPES = {"names": is_names, "number": is_number, "parameters": is_parameters, "turn": is_turn}
+
+# ---------------------------------------------------------------- steering exceptions
+
+
+def at_border(error, request):
+    """What an exception of C becomes when the request that it answers returns."""
+    if not isinstance(error, STEERING):
+        return error
+    name = request[2] if request and request[0] == "special" else None
+    if name in MEANS_IT and isinstance(error, MEANS_IT[name]):
+        return error
+    become = RuntimeError(f"the candidate raised {type(error).__name__}")
+    become.__cause__ = error
+    return become
+
+
+# ---------------------------------------------------------------- whose code asks
+
+_libraries = {}
+_BORDERLESS = ("/lib/python3.13/", "<frozen ", "<proofbox>")
+
+
+def asked_by(depth):
+    """Whose code runs `depth` frames above the caller: "tests", "library" (the standard one, pytest) or "package"."""
+    module = sys._getframe(depth + 1).f_globals.get("__name__")
+    found = _libraries.get(module)
+    if found is None:
+        found = _libraries[module] = _owner(module)
+    return found
+
+
+def _owner(module):
+    if type(module) is not str:
+        return "tests"
+    root = module.partition(".")[0]
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if root in ("__main__", "tests", "evaluator") or type(file) is str and not file.startswith(_BORDERLESS):
+        return "tests"
+    if root in ("_pytest", "pytest", "pluggy") or root.startswith("_proofbox"):
+        return "library"
+    if root in sys.stdlib_module_names:
+        return "library"
+    return "package" if type(file) is str else "tests"

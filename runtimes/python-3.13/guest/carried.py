@@ -1,0 +1,182 @@
+"""What tests do to their own interpreter is done to the candidate's, too: what they replace in the library, the
+environment, the working directory, the seed. What can't be is noted, and the case has not passed (grader.py)."""
+
+import builtins
+import os
+import random
+import sys
+import types
+from unittest import mock
+
+import _proofbox_grader as grader
+import _proofbox_proxies as proxies
+import _proofbox_randomness as randomness
+from _pytest.monkeypatch import MonkeyPatch
+
+# Where these are replaced, what the candidate prints is shown all the same (grader.ask).
+_STREAMS = ("stdout", "stderr")
+
+
+def _grading():
+    """Whether there is a candidate to be told."""
+    state = proxies.state
+    return state is not None and state.grader and not state.candidate.lost
+
+
+def _place(target):
+    """Module and path of a module or class of the library, or None where the candidate has nothing of that name."""
+    if isinstance(target, types.ModuleType):
+        return (target.__name__, ()) if proxies._is_library_module(target) else None
+    if isinstance(target, type) and type(target) is not proxies.Mirror and proxies.is_of_library(target):
+        return target.__module__, tuple(target.__qualname__.split("."))
+    return None
+
+
+def _carry(target, name, what):
+    """Replaces the attribute in the candidate's interpreter; returns what `_take_back` wants."""
+    place = _place(target)
+    if place is None or not _grading() or (target is sys and name in _STREAMS):
+        return None
+    if target is builtins:
+        proxies.state.candidate.carried.add(name)
+    try:
+        proxies.state.ask("patch", *place, name, vars(target)[name])
+    except Exception as error:
+        # Only a value that can't cross is for the tests to be known by; the candidate's refusal is its own.
+        proxies.state.violation = proxies.state.violation or error
+        if isinstance(error, TypeError) and not hasattr(error, "_proofbox_text"):
+            grader.note_inexpressible(f"{what} of {target.__name__}.{name}")
+        return None
+    return *place, name
+
+
+def _take_back(carried):
+    if carried and _grading():
+        proxies.state.ask("unpatch", *carried)
+        if carried[0] == "builtins":
+            proxies.state.candidate.carried.discard(carried[-1])
+
+
+def _carry_environment():
+    if _grading():
+        proxies.state.ask("environ", dict(os.environ))
+
+
+def prepare():
+    """Once, when the image is made."""
+    _prepare_mock()
+    _prepare_monkeypatch()
+    randomness.after_first_use(random, _seed_both)
+    randomness.after_first_use(sys.modules["numpy.random"], _seed_both_numpy)
+
+
+def _prepare_mock():
+    enter, exit_ = mock._patch.__enter__, mock._patch.__exit__
+    patch_dict, unpatch_dict = mock._patch_dict._patch_dict, mock._patch_dict._unpatch_dict
+
+    def __enter__(self):
+        replaced = enter(self)
+        self._proofbox_carried = _carry(self.target, self.attribute, "mock.patch")
+        return replaced
+
+    def __exit__(self, *exc_info):
+        carried, self._proofbox_carried = getattr(self, "_proofbox_carried", None), None
+        _take_back(carried)
+        return exit_(self, *exc_info)
+
+    def _patch_dict(self):
+        patch_dict(self)
+        if self.in_dict is os.environ:
+            _carry_environment()
+        elif self.in_dict is sys.modules or _grading() and any(self.in_dict is each for each in proxies.state.candidate.copies):
+            grader.note_inexpressible("mock.patch.dict")
+
+    def _unpatch_dict(self):
+        unpatch_dict(self)
+        if self.in_dict is os.environ:
+            _carry_environment()
+
+    mock._patch.__enter__, mock._patch.__exit__ = __enter__, __exit__
+    mock._patch_dict._patch_dict, mock._patch_dict._unpatch_dict = _patch_dict, _unpatch_dict
+
+
+def _prepare_monkeypatch():
+    setattr_, delattr_, setitem, delitem = MonkeyPatch.setattr, MonkeyPatch.delattr, MonkeyPatch.setitem, MonkeyPatch.delitem
+    chdir, syspath_prepend, undo = MonkeyPatch.chdir, MonkeyPatch.syspath_prepend, MonkeyPatch.undo
+
+    def patched_setattr(self, *arguments, **options):
+        setattr_(self, *arguments, **options)
+        target, name, _ = self._setattr[-1]
+        carried = _carry(target, name, "monkeypatch.setattr")
+        if carried:
+            self.__dict__.setdefault("_proofbox_carried", []).append(carried)
+
+    def patched_delattr(self, *arguments, **options):
+        delattr_(self, *arguments, **options)
+        if self._setattr and _place(self._setattr[-1][0]):
+            grader.note_inexpressible("monkeypatch.delattr of the library")
+
+    def patched_setitem(self, dic, name, value):
+        setitem(self, dic, name, value)
+        if dic is os.environ:
+            _carry_environment()
+        elif dic is sys.modules:
+            grader.note_inexpressible("monkeypatch.setitem of sys.modules")
+
+    def patched_delitem(self, dic, name, raising=True):
+        delitem(self, dic, name, raising)
+        if dic is os.environ:
+            _carry_environment()
+
+    def patched_chdir(self, path):
+        chdir(self, path)
+        if _grading():
+            proxies.state.ask("chdir", os.getcwd())
+
+    def patched_syspath_prepend(self, path):
+        grader.note_inexpressible("monkeypatch.syspath_prepend")
+        return syspath_prepend(self, path)
+
+    def patched_undo(self):
+        for carried in reversed(self.__dict__.pop("_proofbox_carried", ())):
+            _take_back(carried)
+        environment = any(dic is os.environ for dic, _, _ in self._setitem)
+        moved = self._cwd is not None
+        undo(self)
+        if environment:
+            _carry_environment()
+        if moved and _grading():
+            proxies.state.ask("chdir", os.getcwd())
+
+    MonkeyPatch.setattr, MonkeyPatch.delattr = patched_setattr, patched_delattr
+    MonkeyPatch.setitem, MonkeyPatch.delitem = patched_setitem, patched_delitem
+    MonkeyPatch.chdir, MonkeyPatch.syspath_prepend, MonkeyPatch.undo = patched_chdir, patched_syspath_prepend, patched_undo
+
+
+def _seed_both():
+    """`random.seed` of the tests is the candidate's, too."""
+    state, seed_here = proxies.state, random.seed
+    if not state or not state.grader:
+        return
+
+    def seed(a=None, version=2):
+        seed_here(a, version)
+        if not state.candidate.lost and a is not None:
+            state.ask("seed", a, version)
+
+    random.seed = seed
+
+
+def _seed_both_numpy():
+    """`numpy.random.seed` likewise."""
+    state, module = proxies.state, sys.modules["numpy.random"]
+    seed_here = module.seed
+    if not state or not state.grader:
+        return
+
+    def seed(seed=None):
+        seed_here(seed)
+        if not state.candidate.lost and seed is not None:
+            state.ask("seed_numpy", seed)
+
+    module.seed = seed
