@@ -8,9 +8,9 @@ use anyhow::Context;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
-use crate::config::{Config, KEYS_FILE, Keyless, Traces};
+use crate::config::{Config, KEYS_FILE, Keyless, MetricsAccess, Traces};
 use crate::domain::hardening::Hardened;
-use crate::http::{self, ConnectionBounds};
+use crate::http::{self, ConnectionBounds, KeylessRequests};
 use crate::metrics::Metrics;
 use crate::policy::Policies;
 use crate::runtime::image::{Image, ImageError};
@@ -20,7 +20,7 @@ use crate::service::{
     Admission, AdmissionSettings, CallbackSecret, CallbackSettings, JobSettings, Keys, Parts, Receipts, Service,
     SessionSettings,
 };
-use crate::store::{Store, StoreError};
+use crate::store::{DiskReserve, Store, StoreError};
 use crate::telemetry::{Collector, Telemetry};
 use crate::worker::{WorkerPool, WorkerSettings};
 
@@ -32,6 +32,7 @@ pub struct App {
     _scratch: Option<TempDir>,
     body_bytes: usize,
     keyless: Keyless,
+    metrics_access: Option<MetricsAccess>,
     connections: ConnectionBounds,
     drain: Duration,
 }
@@ -114,6 +115,7 @@ impl App {
             _scratch: scratch,
             body_bytes: config.body_bytes,
             keyless: config.keyless,
+            metrics_access: config.metrics_access,
             connections: ConnectionBounds { most: config.connections, patience: config.client_patience },
             drain: config.drain,
         })
@@ -136,11 +138,20 @@ impl App {
         let keyless = self.keyless(&listener)?;
         self.service.keep_stats().await.context("reading the statistics in the store")?;
         self.service.take_up_jobs().await.context("reading the jobs in the store")?;
+        let metrics_access = self.metrics_access.unwrap_or(match keyless {
+            KeylessRequests::Served | KeylessRequests::ToThisMachine => MetricsAccess::Open,
+            KeylessRequests::Refused => MetricsAccess::Loopback,
+        });
         let draining = http::Draining::default();
         let router = http::router(
             Arc::clone(&self.service),
             self.telemetry.clone(),
-            http::RouterSettings { body_bytes: self.body_bytes, keyless, patience: self.connections.patience },
+            http::RouterSettings {
+                body_bytes: self.body_bytes,
+                keyless,
+                metrics_access,
+                patience: self.connections.patience,
+            },
             draining.clone(),
         );
         let (begun, drained) = tokio::sync::oneshot::channel();
@@ -171,21 +182,22 @@ impl App {
         Ok(())
     }
 
-    /// Whether requests without a key are served at this address.
-    fn keyless(&self, listener: &TcpListener) -> anyhow::Result<bool> {
+    /// Rule for requests without a key at this address.
+    fn keyless(&self, listener: &TcpListener) -> anyhow::Result<KeylessRequests> {
         let address = listener.local_addr()?;
-        let allowed = match self.keyless {
-            Keyless::Always => true,
-            Keyless::Never => false,
-            Keyless::Loopback => address.ip().is_loopback(),
+        let served = match self.keyless {
+            Keyless::Always => KeylessRequests::Served,
+            Keyless::Loopback if address.ip().is_loopback() => KeylessRequests::ToThisMachine,
+            Keyless::Loopback | Keyless::Never => KeylessRequests::Refused,
         };
+        let allowed = served != KeylessRequests::Refused;
         if !allowed && self.service.keys().count() == 0 {
             tracing::warn!(%address, "requests need a key, and there is none yet: `proofbox keys create NAME` makes one");
         }
         if allowed && !address.ip().is_loopback() {
             tracing::warn!(%address, "whoever reaches this address is served without a key");
         }
-        Ok(allowed)
+        Ok(served)
     }
 }
 
@@ -230,8 +242,9 @@ async fn open_store(config: &Config) -> anyhow::Result<(Option<Store>, Option<Te
     if config.session_slots == 0 {
         return Ok((None, None));
     }
+    let reserve = config.disk_reserve_bytes.map_or(DiskReserve::Share, DiskReserve::Bytes);
     if let Some(directory) = config.data_dir.as_deref() {
-        match Store::open(&directory.join(NAME)).await {
+        match Store::open(&directory.join(NAME), reserve).await {
             Ok(store) => return Ok((Some(store), None)),
             Err(error @ (StoreError::Locked { .. } | StoreError::Open { .. })) if !config.data_dir_given => {
                 tracing::warn!(%error, "checkpoints will not outlive this service: set PROOFBOX_DATA_DIR");
@@ -243,6 +256,6 @@ async fn open_store(config: &Config) -> anyhow::Result<(Option<Store>, Option<Te
         tracing::warn!("there is no directory for checkpoints: sessions are kept in memory only");
         return Ok((None, None));
     };
-    let store = Store::open(&scratch.path().join(NAME)).await.context("opening the store")?;
+    let store = Store::open(&scratch.path().join(NAME), reserve).await.context("opening the store")?;
     Ok((Some(store), Some(scratch)))
 }

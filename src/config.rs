@@ -51,9 +51,12 @@ pub struct SandboxSettings {
     /// Sessions at once, in workers and on disk [default: 10000]
     #[arg(long, global = true, env = "PROOFBOX_SESSIONS", value_name = "N")]
     pub sessions: Option<usize>,
-    /// Bytes that checkpoints on disk may take together; beyond it the oldest go [default: 8589934592]
+    /// Bytes that checkpoints and sessions on disk may take together; beyond it the oldest go, of the key that holds most [default: 8589934592]
     #[arg(long, global = true, env = "PROOFBOX_STORE_BYTES", value_name = "BYTES")]
     pub store_bytes: Option<u64>,
+    /// Bytes that are left free on the disk of the data directory: what would take of them is answered 507 [default: a twentieth of the disk, at most 1073741824]
+    #[arg(long, global = true, env = "PROOFBOX_DISK_RESERVE_BYTES", value_name = "BYTES")]
+    pub disk_reserve_bytes: Option<u64>,
     /// Directory for what outlives a request: checkpoints, sessions on disk [default: `proofbox` in the user's data directory]
     #[arg(long, global = true, env = "PROOFBOX_DATA_DIR", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
@@ -81,6 +84,9 @@ pub struct ServerSettings {
     /// Who is served without a key: loopback (everybody, as long as the address is of this machine only), always, never [default: loopback]
     #[arg(long, env = "PROOFBOX_KEYLESS", value_name = "WHO")]
     pub keyless: Option<Keyless>,
+    /// Who may read /metrics: open (whoever reaches the address), loopback (this machine without a key, others with one), key (with a key only) [default: open where requests without a key are served, else loopback]
+    #[arg(long, env = "PROOFBOX_METRICS_ACCESS", value_name = "WHO", hide_possible_values = true)]
+    pub metrics_access: Option<MetricsAccess>,
     /// Connections at once; more wait until one ends [default: 4096]
     #[arg(long, env = "PROOFBOX_CONNECTIONS", value_name = "N")]
     pub connections: Option<usize>,
@@ -99,7 +105,7 @@ pub struct ServerSettings {
     /// Days that a job is kept after its end, with its results [default: 30]
     #[arg(long, env = "PROOFBOX_JOBS_DAYS", value_name = "DAYS")]
     pub jobs_days: Option<f64>,
-    /// Bytes that all jobs may take on disk; beyond it the oldest that have ended go [default: 4294967296]
+    /// Bytes that all jobs may take on disk; beyond it the oldest that have ended go, of the key that holds most [default: 4294967296]
     #[arg(long, env = "PROOFBOX_JOBS_BYTES", value_name = "BYTES")]
     pub jobs_bytes: Option<u64>,
     /// Hosts that jobs may tell of their end, `host` or `host:port`, with commas between them [default: none]
@@ -153,6 +159,18 @@ pub enum Keyless {
     Never,
 }
 
+/// Access to the metrics.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum MetricsAccess {
+    /// Everybody who reaches the address.
+    Open,
+    /// Clients on this machine without a key, others with one.
+    Loopback,
+    /// Clients with a key.
+    Key,
+}
+
 /// The settings file: TOML with the names of the flags, in sections.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -177,8 +195,10 @@ pub struct Config {
     pub session_memory_bytes: u64,
     /// Sessions at once.
     pub sessions: usize,
-    /// Bytes that checkpoints on disk may take together.
+    /// Bytes that checkpoints and sessions on disk may take together.
     pub store_bytes: u64,
+    /// Bytes that are left free on the disk; none: a part of it.
+    pub disk_reserve_bytes: Option<u64>,
     /// The directory was given, not found.
     pub data_dir_given: bool,
     /// Directory for what outlives a request; none where there is no place for it.
@@ -189,6 +209,8 @@ pub struct Config {
     pub patience: Duration,
     /// Who is served without a key.
     pub keyless: Keyless,
+    /// Access to the metrics; none: that of requests without a key.
+    pub metrics_access: Option<MetricsAccess>,
     /// Connections at once.
     pub connections: usize,
     /// How long a client may keep us waiting.
@@ -304,6 +326,7 @@ impl Config {
             session_memory_bytes: sandbox.session_memory_bytes.or(file.sandbox.session_memory_bytes).unwrap_or(1 << 30),
             sessions: sandbox.sessions.or(file.sandbox.sessions).unwrap_or(10_000),
             store_bytes: sandbox.store_bytes.or(file.sandbox.store_bytes).unwrap_or(8 << 30),
+            disk_reserve_bytes: sandbox.disk_reserve_bytes.or(file.sandbox.disk_reserve_bytes),
             data_dir_given,
             data_dir,
             queue: sandbox.queue.or(file.sandbox.queue).unwrap_or(1024),
@@ -312,6 +335,7 @@ impl Config {
                 sandbox.queue_seconds.or(file.sandbox.queue_seconds).unwrap_or(5.0),
             )?,
             keyless: server.keyless.or(file.server.keyless).unwrap_or(Keyless::Loopback),
+            metrics_access: server.metrics_access.or(file.server.metrics_access),
             connections: server.connections.or(file.server.connections).unwrap_or(4096),
             client_patience: seconds(
                 "--client-seconds (PROOFBOX_CLIENT_SECONDS)",

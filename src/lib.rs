@@ -13,6 +13,7 @@
 //!                         runtime    the only floor that names wasmtime
 //!           telemetry         log and traces of requests
 //!             config metrics  settings | counters
+//!             memory          budgets of what clients make the front process hold
 //!             jail            what processes give up
 //!               domain        vocabulary
 //! ```
@@ -29,6 +30,7 @@ pub mod domain;
 pub mod grader;
 pub mod http;
 pub mod jail;
+pub mod memory;
 pub mod metrics;
 pub mod policy;
 pub mod runtime;

@@ -19,8 +19,8 @@ const DURATIONS: [f64; 18] = [
 /// Seconds, for requests: one histogram for each route.
 const REQUEST_DURATIONS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0, 60.0];
 
-/// Why a submission is refused with 429, by `reason`.
-const REASONS: [&str; 4] = ["busy", "rate", "fuel", "sessions"];
+/// Reasons of refusals: 429, or 507 for `storage`.
+const REASONS: [&str; 5] = ["busy", "rate", "fuel", "sessions", "storage"];
 /// What waits in the queue, by `class`.
 const CLASSES: [&str; 2] = ["interactive", "batch"];
 /// Where sessions are, by `place`.
@@ -68,10 +68,14 @@ pub struct Metrics {
     pub instances_live: IntGauge,
     /// Submissions waiting for a place.
     pub queue_length: IntGauge,
-    /// Requests that were sent away, by reason: busy, rate, fuel, sessions.
+    /// Requests that were sent away, by reason: busy, rate, fuel, sessions, storage.
     pub refused: IntCounterVec,
     /// Workers that were replaced.
     pub worker_restarts: IntCounter,
+    /// Runs that were begun again, for their worker ended at another's turn.
+    pub runs_repeated: IntCounter,
+    /// Items of jobs that are not run again, for two workers ended at their turn.
+    pub quarantined: IntCounter,
     /// 1 where a layer of hardening is in force, by process (front, worker) and layer.
     pub hardening: IntGaugeVec,
     /// Sessions that were made.
@@ -82,6 +86,10 @@ pub struct Metrics {
     pub sessions_evicted: IntCounter,
     /// Sessions that were brought back from disk.
     pub sessions_restored: IntCounter,
+    /// Sessions that were closed because their state found no room.
+    pub sessions_displaced: IntCounter,
+    /// Runs of the snippet that tells whether the service is ready.
+    pub self_tests: IntCounter,
     /// Bytes that sessions in workers take.
     pub sessions_memory_bytes: IntGauge,
     /// Snippets that the policy gate looked at, by policy and decision.
@@ -162,7 +170,7 @@ impl Metrics {
             queue_length: gauge("proofbox_queue_length", "Submissions waiting for a place."),
             refused: counters(
                 "proofbox_refused_total",
-                "Requests that were sent away, by reason: busy, rate, fuel, sessions.",
+                "Requests that were sent away, by reason: busy, rate, fuel, sessions, storage.",
                 &["reason"],
             ),
             scans: counters(
@@ -188,10 +196,17 @@ impl Metrics {
             job_items: counters("proofbox_job_items_total", "Items of jobs that are done, by status.", &["status"]),
             callbacks: counters("proofbox_callbacks_total", "Attempts to tell of a job's end.", &["outcome"]),
             worker_restarts: counter("proofbox_worker_restarts_total", "Worker processes that were replaced."),
+            runs_repeated: counter("proofbox_runs_repeated_total", "Runs begun again after their worker ended."),
+            quarantined: counter("proofbox_job_items_quarantined_total", "Items of jobs that ended two workers."),
             sessions_opened: counter("proofbox_sessions_opened_total", "Sessions that were made."),
             sessions_ended: counter("proofbox_sessions_ended_total", "Sessions that ended."),
             sessions_evicted: counter("proofbox_sessions_evicted_total", "Sessions moved to disk to make room."),
             sessions_restored: counter("proofbox_sessions_restored_total", "Sessions brought back from disk."),
+            sessions_displaced: counter(
+                "proofbox_sessions_displaced_total",
+                "Sessions closed because there was no room for them.",
+            ),
+            self_tests: counter("proofbox_self_tests_total", "Runs of the snippet that tells readiness."),
             sessions_memory_bytes: gauge("proofbox_sessions_memory_bytes", "Bytes that sessions in workers take."),
             registry,
         };

@@ -42,6 +42,9 @@ pub enum KeysCommand {
         /// Fuel that it may use from midnight to midnight (UTC)
         #[arg(long, value_name = "FUEL")]
         fuel_per_day: Option<u64>,
+        /// Bytes that it may keep on disk: checkpoints, sessions out of memory and jobs
+        #[arg(long, value_name = "BYTES")]
+        disk_bytes: Option<u64>,
         /// Take the key in this file instead of making one, and do nothing if there is that key already
         #[arg(long, value_name = "FILE")]
         secret_file: Option<PathBuf>,
@@ -73,6 +76,7 @@ pub fn keys(command: KeysCommand, config: &Config) -> anyhow::Result<ExitCode> {
             concurrency,
             sessions_at_once,
             fuel_per_day,
+            disk_bytes,
             secret_file,
         } => {
             check_name(&name)?;
@@ -106,6 +110,7 @@ pub fn keys(command: KeysCommand, config: &Config) -> anyhow::Result<ExitCode> {
                 concurrency,
                 sessions: sessions_at_once,
                 fuel_per_day,
+                disk_bytes,
             };
             file.create(&row)?;
             if secret_file.is_none() {
@@ -161,6 +166,7 @@ fn json_of(row: &KeyRow) -> serde_json::Value {
         "concurrency": row.concurrency,
         "sessions": row.sessions,
         "fuel_per_day": row.fuel_per_day,
+        "disk_bytes": row.disk_bytes,
     })
 }
 
@@ -177,6 +183,7 @@ fn line_of(row: &KeyRow) -> String {
         ("at once", row.concurrency.map(u64::from)),
         ("sessions", row.sessions.map(u64::from)),
         ("fuel/day", row.fuel_per_day),
+        ("bytes on disk", row.disk_bytes),
     ];
     parts.extend(limits.into_iter().filter_map(|(name, value)| Some(format!("{} {name}", value?))));
     format!("{}\n", parts.join("  "))

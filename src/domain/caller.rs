@@ -21,6 +21,8 @@ pub struct Key {
     pub sessions: Option<u32>,
     /// Fuel from midnight to midnight (UTC).
     pub fuel_per_day: Option<u64>,
+    /// Bytes on disk: checkpoints, sessions and jobs.
+    pub disk_bytes: Option<u64>,
 }
 
 /// Who asks: whoever has a key, or somebody without one, who is on this machine or was let in by the operator.

@@ -300,8 +300,19 @@ pub struct Report {
     pub evaluation: Option<Value>,
     /// What the tests wanted that can't be had when they run apart from the candidate.
     pub inexpressible: Vec<String>,
+    /// Counts of the tests' interpreter, where it has sent them.
+    pub basis: Option<ReportedBasis>,
     /// Paths that an error is about: that of a case, by its index, or the one above.
     pub error_paths: Vec<(Option<usize>, Vec<String>)>,
+}
+
+/// Counts of the candidate's answers, kept by the tests' interpreter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportedBasis {
+    /// Results of calls that crossed as plain values.
+    pub values: u64,
+    /// Requests that objects of the candidate answered by their own methods and operators.
+    pub handles: u64,
 }
 
 /// One case as the guest's runner reported it, with what the host measured.
@@ -340,6 +351,19 @@ pub struct ErrorReport {
     pub traceback: Vec<Frame>,
 }
 
+impl ErrorReport {
+    /// A failure of the service itself.
+    pub fn of_ours(message: String) -> Self {
+        Self {
+            class: FailureClass::InfrastructureError,
+            type_name: "InfrastructureError".to_owned(),
+            message,
+            line: None,
+            traceback: Vec::new(),
+        }
+    }
+}
+
 /// One frame of a traceback.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
@@ -370,6 +394,11 @@ impl Captured {
     /// Whether something was cut.
     pub fn truncated(&self) -> bool {
         self.total_bytes > (self.head.len() + self.tail.len()) as u64
+    }
+
+    /// Whether all of it is kept, and UTF-8.
+    pub fn is_utf8(&self) -> bool {
+        !self.truncated() && String::from_utf8([&*self.head, &self.tail].concat()).is_ok()
     }
 
     /// The text, with replacement characters for what is not UTF-8 and a note where something was cut.
@@ -430,15 +459,34 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// More than any guest can use.
+    pub const MOST_FUEL: u64 = 1 << 56;
+
     /// Whether anything can have cost so much: what a worker tells is added up, and it may have been taken over.
     fn is_possible(&self) -> bool {
         const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
         let durations = [self.cpu, self.execution, self.waiting, self.start];
-        self.fuel < 1 << 56 && durations.iter().all(|duration| *duration < LONGEST)
+        self.fuel < Self::MOST_FUEL && durations.iter().all(|duration| *duration < LONGEST)
     }
 }
 
 impl Outcome {
+    /// A run of which nothing is known but its end and its cost.
+    pub fn of_end(end: End, usage: Usage) -> Self {
+        Self {
+            end,
+            report: Report::default(),
+            stdout: Captured::default(),
+            stderr: Captured::default(),
+            usage,
+            attempts: Vec::new(),
+            attempts_dropped: 0,
+            grader: None,
+            files: Vec::new(),
+            files_error: None,
+        }
+    }
+
     /// Whether a run can have come to this.
     pub fn is_possible(&self) -> bool {
         self.usage.is_possible() && self.grader.as_ref().is_none_or(|grader| grader.usage.is_possible())

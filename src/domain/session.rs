@@ -102,6 +102,18 @@ pub enum CellEvent {
     Raised(Raised),
 }
 
+impl CellEvent {
+    /// Bytes of its content.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Began(_) => 0,
+            Self::Stdout(text) | Self::Stderr(text) => text.len(),
+            Self::Display(display) => display.data.iter().map(|(mime, content)| mime.len() + content.len()).sum(),
+            Self::Raised(raised) => raised.value.len() + raised.traceback.len(),
+        }
+    }
+}
+
 /// How a call ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellOutcome {

@@ -66,7 +66,7 @@ pub enum Grading {
     Isolated,
     /// In the candidate's own: compatible with everything, and forgeable.
     InProcess,
-    /// Isolated; in process where the tests turn out to want what can't be had so, and they have not passed.
+    /// Isolated; in process where their own text wants what can't be had so, and they have not passed.
     Auto,
 }
 

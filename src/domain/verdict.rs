@@ -112,6 +112,17 @@ pub struct CaseResult {
     pub stdout: String,
 }
 
+/// Counts of what a verdict rests on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Basis {
+    /// Results of the candidate that crossed as plain values, or were compared on the host.
+    pub values_compared: u64,
+    /// Requests that objects of the candidate answered by their own methods and operators.
+    pub handles_asked: u64,
+    /// Notes on what can't be had apart from the candidate.
+    pub notes: u64,
+}
+
 /// What stands behind a verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Integrity {
@@ -123,6 +134,8 @@ pub struct Integrity {
     pub reported: usize,
     /// Things seen that an honest candidate does not do.
     pub signals: Vec<String>,
+    /// Counts of what the verdict rests on.
+    pub basis: Basis,
 }
 
 /// The answer to "did it pass?".

@@ -1,5 +1,6 @@
 //! Compares what a program printed with what is expected of it.
 
+use super::number::{Number, Tolerance};
 use crate::domain::submission::Compare;
 
 /// Characters of a line that a difference shows.
@@ -24,9 +25,7 @@ pub fn output(expected: &str, got: &str, compare: Compare) -> Result<(), String>
             difference(first_difference(expected.into_iter(), got.into_iter()))
         }
         Compare::Close { rtol, atol } => {
-            let close = |a: &str, b: &str| {
-                a == b || matches!((a.parse::<f64>(), b.parse::<f64>()), (Ok(a), Ok(b)) if is_close(a, b, rtol, atol))
-            };
+            let close = |a: &str, b: &str| a == b || is_close(a, b, Tolerance { rtol, atol });
             difference(first_difference_by(expected.split_whitespace(), got.split_whitespace(), close))
         }
     }
@@ -41,9 +40,9 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.trim_end().lines().map(str::trim_end)
 }
 
-/// As NumPy's `allclose` has it, with `b` what is expected; two NaNs are close.
-fn is_close(expected: f64, got: f64, rtol: f64, atol: f64) -> bool {
-    expected == got || (expected.is_nan() && got.is_nan()) || (expected - got).abs() <= atol + rtol * expected.abs()
+/// Whether both words are numbers that are close.
+fn is_close(expected: &str, got: &str, tolerance: Tolerance) -> bool {
+    matches!((Number::parse(expected), Number::parse(got)), (Some(a), Some(b)) if a.is_close(&b, tolerance))
 }
 
 fn first_difference<'a>(expected: impl Iterator<Item = &'a str>, got: impl Iterator<Item = &'a str>) -> Option<String> {
@@ -111,5 +110,169 @@ mod tests {
     fn nothing_is_not_something() {
         assert!(output("1", "", Compare::Trimmed).is_err());
         assert!(output("", "1", Compare::Trimmed).is_err());
+    }
+
+    const EXACT: Compare = Compare::Exact;
+    const TRIMMED: Compare = Compare::Trimmed;
+    const TOKENS: Compare = Compare::Tokens;
+    const UNORDERED: Compare = Compare::Unordered;
+    const CLOSE: Compare = Compare::Close { rtol: 1e-6, atol: 1e-9 };
+    const ZERO: Compare = Compare::Close { rtol: 0.0, atol: 0.0 };
+    const ALL: [Compare; 5] = [EXACT, TRIMMED, TOKENS, UNORDERED, CLOSE];
+
+    /// Asserts that exactly these comparisons find the outputs equal.
+    #[track_caller]
+    fn equal_by(expected: &str, got: &str, equal: &[Compare]) {
+        for compare in ALL {
+            assert_eq!(
+                output(expected, got, compare).is_ok(),
+                equal.contains(&compare),
+                "{compare:?} of {expected:?} and {got:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn infinity_is_close_to_itself_only() {
+        for infinity in ["inf", "-inf", "INF", "-INF", "Infinity", "-Infinity", "infinity", "+inf", "1e999", "-1e999"] {
+            for finite in ["0", "-1", "1e308", "179769313486231570000", "nan", "x"] {
+                assert!(output(infinity, finite, CLOSE).is_err(), "{infinity} {finite}");
+                assert!(output(finite, infinity, CLOSE).is_err(), "{finite} {infinity}");
+            }
+            assert!(output(infinity, infinity, CLOSE).is_ok(), "{infinity}");
+        }
+        equal_by("INF", "inf", &[CLOSE]);
+        equal_by("Infinity", "+inf", &[CLOSE]);
+        equal_by("inf", "-inf", &[]);
+        // Too large for a float: no infinity.
+        equal_by("1e999", "inf", &[]);
+        equal_by("1e999", "1e1000", &[]);
+        assert!(output("5 inf", "5 7", CLOSE).is_err());
+    }
+
+    #[test]
+    fn nan_is_nan_only() {
+        equal_by("nan", "NaN", &[CLOSE]);
+        equal_by("nan", "-nan", &[CLOSE]);
+        for other in ["0", "inf", "None", "", "null"] {
+            equal_by("nan", other, &[]);
+            equal_by(other, "nan", &[]);
+        }
+    }
+
+    #[test]
+    fn large_ints_are_compared_as_ints() {
+        let (huge, other) = (format!("1{}", "0".repeat(350)), format!("1{}1", "0".repeat(349)));
+        equal_by(&huge, &huge, &ALL);
+        for compare in [CLOSE, ZERO] {
+            assert!(output(&huge, &other, compare).is_err());
+            assert!(output(&huge, "inf", compare).is_err());
+            assert!(output("inf", &huge, compare).is_err());
+        }
+        assert!(output("9007199254740993", "9007199254740992", ZERO).is_err());
+        assert!(output("9007199254740993", "9007199254740992", CLOSE).is_ok());
+        assert!(output("9007199254740992", "9007199254740992.0", ZERO).is_ok());
+        let longer = "7".repeat(5000);
+        assert!(output(&longer, &longer, CLOSE).is_ok());
+        assert!(output(&longer, &format!("{longer}.0"), CLOSE).is_err());
+    }
+
+    #[test]
+    fn zero_has_no_sign_for_close_alone() {
+        equal_by("0", "-0", &[CLOSE]);
+        equal_by("0.0", "-0.0", &[CLOSE]);
+        equal_by("-0", "-0", &ALL);
+    }
+
+    #[test]
+    fn nothing_equals_only_nothing() {
+        equal_by("", "", &ALL);
+        equal_by("", "\n", &[TRIMMED, TOKENS, UNORDERED, CLOSE]);
+        equal_by(" \n\t\n", "", &[TRIMMED, TOKENS, UNORDERED, CLOSE]);
+        for something in ["0", "nan", "None", "[]", "\u{200b}", "\u{feff}", "\0"] {
+            equal_by("", something, &[]);
+            equal_by(something, "", &[]);
+        }
+    }
+
+    #[test]
+    fn each_line_and_word_counts_as_often_as_it_stands_there() {
+        equal_by("a\na\nb", "b\na\na", &[UNORDERED]);
+        equal_by("a\na\nb", "a\nb\nb", &[]);
+        equal_by("a\na", "a", &[]);
+        equal_by("a", "a\na", &[]);
+        equal_by("1 1 2", "1 2", &[]);
+        // Lines change places, words of a line do not.
+        equal_by("a b\nc", "b a\nc", &[]);
+        equal_by("a\n\nb", "\na\nb", &[TOKENS, UNORDERED, CLOSE]);
+    }
+
+    #[test]
+    fn white_space_counts_where_the_comparison_says_so() {
+        equal_by("a b", "a b \n", &[TRIMMED, TOKENS, UNORDERED, CLOSE]);
+        equal_by("a b\n", "a b\r\n", &[TRIMMED, TOKENS, UNORDERED, CLOSE]);
+        equal_by("a b", "a  b", &[TOKENS, CLOSE]);
+        equal_by("a b", "a\tb", &[TOKENS, CLOSE]);
+        equal_by("a b", "a\u{a0}b", &[TOKENS, CLOSE]);
+        equal_by("a b", "a\nb", &[TOKENS, CLOSE]);
+        equal_by("a b", " a b", &[TOKENS, CLOSE]);
+        equal_by("ab", "a b", &[]);
+        equal_by("a", "a\u{2003}", &[TRIMMED, TOKENS, UNORDERED, CLOSE]);
+        // Without width, and no white space.
+        equal_by("a", "a\u{200b}", &[]);
+        equal_by("a b", "a\u{200b}b", &[]);
+    }
+
+    #[test]
+    fn characters_are_never_normalised() {
+        for (expected, got) in [
+            ("\u{e9}", "e\u{301}"),
+            ("\u{212b}", "\u{c5}"),
+            ("\u{fb01}", "fi"),
+            ("a", "\u{430}"),
+            ("A", "a"),
+            ("\u{130}", "i"),
+            ("\u{df}", "ss"),
+            ("1", "\u{ff11}"),
+            ("1", "\u{661}"),
+            ("-1", "\u{2212}1"),
+            ("inf", "\u{221e}"),
+            ("a", "a\u{301}"),
+            ("a", "\u{202e}a"),
+            ("a", "\u{feff}a"),
+        ] {
+            equal_by(expected, got, &[]);
+            equal_by(got, expected, &[]);
+            equal_by(got, got, &ALL);
+        }
+    }
+
+    #[test]
+    fn close_takes_numbers_alone_as_numbers() {
+        equal_by("1", "1.0000000001", &[CLOSE]);
+        equal_by("1e3", "1000", &[CLOSE]);
+        equal_by("1,5", "1.5", &[]);
+        equal_by("1_000", "1000", &[]);
+        equal_by("0x10", "16", &[]);
+        equal_by("[1.0,", "[1.0000000001,", &[]);
+        equal_by("1", "True", &[]);
+        equal_by("1", "1 ", &[TRIMMED, TOKENS, UNORDERED, CLOSE]);
+    }
+
+    #[test]
+    fn hostile_output_takes_no_more_than_linear_time() {
+        let lines = |text: &str| format!("{text}\n").repeat(200_000);
+        let digits = "9".repeat(1 << 20);
+        for (expected, got) in [
+            (lines("a"), lines("a")),
+            (lines("1e308"), lines("1e307")),
+            (digits.clone(), format!("{digits}9")),
+            (format!("0.{digits}"), format!("0.{digits}1")),
+            (" ".repeat(1 << 20), "\n".repeat(1 << 20)),
+        ] {
+            for compare in ALL {
+                let _ = output(&expected, &got, compare);
+            }
+        }
     }
 }

@@ -7,7 +7,9 @@
 pub mod canaries;
 mod compare;
 pub mod complexity;
+pub mod fallback;
 pub mod lint;
+mod number;
 pub mod page;
 pub mod preset;
 mod python;
@@ -18,7 +20,7 @@ pub mod values;
 
 use crate::domain::failure;
 use crate::domain::run::{End, ErrorReport, Outcome};
-use crate::domain::verdict::{FailureClass, Integrity, IntegrityLevel, Status, Verdict};
+use crate::domain::verdict::{Basis, FailureClass, Integrity, IntegrityLevel, Status, Verdict};
 
 pub use python::{Planned, grade as python};
 pub use stdin_stdout::{case as stdin_case, grade as stdin_stdout};
@@ -34,7 +36,13 @@ pub fn run_only(outcome: &Outcome) -> Verdict {
         error: failure.error,
         compiled: compiled(outcome),
         cases: Vec::new(),
-        integrity: Integrity { level: IntegrityLevel::None, planned: 0, reported: 0, signals: Vec::new() },
+        integrity: Integrity {
+            level: IntegrityLevel::None,
+            planned: 0,
+            reported: 0,
+            signals: Vec::new(),
+            basis: Basis::default(),
+        },
     }
 }
 

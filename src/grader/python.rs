@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
-use super::{compiled, values};
+use super::compiled;
+use super::values::{self, Budget};
 use crate::domain::failure;
 use crate::domain::run::{End, ErrorReport, Outcome};
 use crate::domain::submission::Expected;
 use crate::domain::value::Value;
-use crate::domain::verdict::{CaseResult, CaseStatus, FailureClass, Integrity, IntegrityLevel, Status, Verdict};
+use crate::domain::verdict::{Basis, CaseResult, CaseStatus, FailureClass, Integrity, IntegrityLevel, Status, Verdict};
 
 /// What the host knows of the cases before they are run.
 #[derive(Debug, Default)]
@@ -30,6 +31,7 @@ pub fn grade(outcome: &Outcome, known: &Planned) -> Verdict {
     let mut cases: Vec<CaseResult> =
         (0..planned).map(|index| not_run(report.plan.get(index).cloned().unwrap_or_default())).collect();
     let mut first: Option<ErrorReport> = None;
+    let (mut budget, mut compared) = (Budget::default(), 0);
     for reported in &report.cases {
         let Some(case) = cases.get_mut(reported.index) else { continue };
         case.execution = reported.execution;
@@ -39,7 +41,10 @@ pub fn grade(outcome: &Outcome, known: &Planned) -> Verdict {
         // A case that was begun and not ended is the one in which the run ended.
         case.status = reported.status.unwrap_or(CaseStatus::Error);
         let difference = match (case.status, known.expected.get(reported.index)) {
-            (CaseStatus::Passed, Some(Some(expected))) => difference(expected, reported.value.as_ref()),
+            (CaseStatus::Passed, Some(Some(expected))) => {
+                compared += u64::from(reported.value.is_some());
+                difference(expected, reported.value.as_ref(), &mut budget)
+            }
             _ => None,
         };
         if difference.is_some() {
@@ -59,12 +64,23 @@ pub fn grade(outcome: &Outcome, known: &Planned) -> Verdict {
         first.get_or_insert(error);
     }
     let reported = report.cases.iter().filter(|case| case.status.is_some()).count();
-    let mut signals = report.signals.clone();
-    signals.extend(report.inexpressible.iter().map(|what| format!("inexpressible: {what}")));
+    let level = if outcome.grader.is_some() { IntegrityLevel::Isolated } else { IntegrityLevel::InProcess };
+    // Only an interpreter of the tests' own has something to tell; in process it would be the candidate's word.
+    let (mut signals, mut basis) = (Vec::new(), Basis::default());
+    if level == IntegrityLevel::Isolated {
+        signals.clone_from(&report.signals);
+        signals.extend(report.inexpressible.iter().map(|what| format!("inexpressible: {what}")));
+        basis.notes = report.inexpressible.len() as u64;
+        if let Some(told) = report.basis {
+            (basis.values_compared, basis.handles_asked) = (told.values, told.handles);
+        }
+    }
+    if known.expected.iter().any(Option::is_some) {
+        basis.values_compared = compared;
+    }
     if report.odd_messages > 0 {
         signals.push(format!("{} messages that an honest runner does not send", report.odd_messages));
     }
-    let level = if outcome.grader.is_some() { IntegrityLevel::Isolated } else { IntegrityLevel::InProcess };
     let all_passed = !cases.is_empty() && cases.iter().all(|case| case.status == CaseStatus::Passed);
     let sound = match &outcome.grader {
         // Cases that a lost interpreter of the candidate was in have failed already.
@@ -88,14 +104,14 @@ pub fn grade(outcome: &Outcome, known: &Planned) -> Verdict {
         error,
         compiled: compiled(outcome),
         cases,
-        integrity: Integrity { level, planned, reported, signals },
+        integrity: Integrity { level, planned, reported, signals, basis },
     }
 }
 
 /// How what a call returned differs from what it must return.
-fn difference(expected: &Expected, got: Option<&Value>) -> Option<ErrorReport> {
+fn difference(expected: &Expected, got: Option<&Value>, budget: &mut Budget) -> Option<ErrorReport> {
     let words = match got {
-        Some(got) => values::compare_values(&expected.value, got, expected.compare).err()?,
+        Some(got) => values::compare_within(&expected.value, got, expected.compare, budget).err()?,
         None => "the call told of no value".to_owned(),
     };
     Some(ErrorReport {

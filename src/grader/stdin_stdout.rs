@@ -5,7 +5,7 @@ use super::python::message;
 use crate::domain::failure;
 use crate::domain::run::Outcome;
 use crate::domain::submission::{Compare, StdinCase};
-use crate::domain::verdict::{CaseResult, CaseStatus, FailureClass, Integrity, IntegrityLevel, Status, Verdict};
+use crate::domain::verdict::{Basis, CaseResult, CaseStatus, FailureClass, Integrity, IntegrityLevel, Status, Verdict};
 
 /// The result of one case.
 pub fn case(index: usize, case: &StdinCase, compare: Compare, outcome: &Outcome) -> CaseResult {
@@ -16,7 +16,14 @@ pub fn case(index: usize, case: &StdinCase, compare: Compare, outcome: &Outcome)
         let words = "more output than is kept (limits.output_bytes): it can't be compared";
         (CaseStatus::Failed, FailureClass::OutputLimit, Some(words.to_owned()))
     } else {
-        match compare::output(&case.expected_stdout, &outcome.stdout.text(), compare) {
+        let text = outcome.stdout.text();
+        let compared = compare::output(&case.expected_stdout, &text, compare);
+        // A replacement character in the text may stand for any byte.
+        let compared = compared.and_then(|()| match text.contains('\u{fffd}') && !outcome.stdout.is_utf8() {
+            true => Err("the output is not UTF-8".to_owned()),
+            false => Ok(()),
+        });
+        match compared {
             Ok(()) => (CaseStatus::Passed, FailureClass::None, None),
             Err(difference) => (CaseStatus::Failed, FailureClass::AssertionFailure, Some(difference)),
         }
@@ -33,6 +40,11 @@ pub fn case(index: usize, case: &StdinCase, compare: Compare, outcome: &Outcome)
     }
 }
 
+/// Whether there was too much output to compare.
+fn is_cut(case: &CaseResult) -> bool {
+    case.class == FailureClass::OutputLimit
+}
+
 /// The verdict on all of them; `outcomes` in the order of the cases.
 pub fn grade(cases: Vec<CaseResult>, outcomes: &[Outcome]) -> Verdict {
     let first_failure = cases.iter().position(|case| case.status != CaseStatus::Passed);
@@ -40,6 +52,7 @@ pub fn grade(cases: Vec<CaseResult>, outcomes: &[Outcome]) -> Verdict {
     let class = first_failure.map_or(FailureClass::None, |index| cases[index].class);
     let failed = first_failure.and_then(|index| outcomes.get(index));
     let planned = cases.len();
+    let compared = cases.iter().filter(|case| case.status != CaseStatus::Error && !is_cut(case)).count();
     Verdict {
         status: if passed { Status::Passed } else { Status::Failed },
         exit_code: failed.map_or(i32::from(!passed), |outcome| failure::exit_code(&outcome.end, class)),
@@ -53,6 +66,7 @@ pub fn grade(cases: Vec<CaseResult>, outcomes: &[Outcome]) -> Verdict {
             planned,
             reported: outcomes.len(),
             signals: Vec::new(),
+            basis: Basis { values_compared: compared as u64, ..Basis::default() },
         },
     }
 }

@@ -14,14 +14,15 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 use num_bigint::BigInt;
-use num_traits::ToPrimitive as _;
 use serde_json::Value as Json;
 
 use super::compare;
+use super::number::{Number, Tolerance};
 use crate::domain::submission::Compare;
-use crate::domain::value::Value;
+use crate::domain::value::{NotAValue, Value};
 
-/// Steps of one comparison: some seconds of work. The largest result that can be received takes about a tenth.
+/// Maximum number of steps of all comparisons of a submission: some seconds of work. All results that one run can send
+/// take about a tenth.
 const MAX_STEPS: u64 = 100_000_000;
 
 /// Values within values, with references followed. Twice what a message can nest without them.
@@ -29,6 +30,27 @@ const MAX_DEPTH: usize = 400;
 
 /// Characters of a value, and of the path to it, that a difference shows.
 const EXCERPT: usize = 120;
+
+/// Steps of one comparison that are left.
+#[derive(Debug)]
+pub struct Budget(u64);
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self(MAX_STEPS)
+    }
+}
+
+/// Reads a value of a request, which is tagged JSON. Nobody sends what could not cross: `{"type": …, "repr": …}` is the
+/// dict that it looks like.
+///
+/// # Errors
+/// When it is no value.
+pub fn parse_value(json: &Json) -> Result<Value, NotAValue> {
+    let mut value = Value::from_json(json)?;
+    opaque_is_a_dict(&mut value);
+    Ok(value)
+}
 
 /// Compares `got` with `expected`, which is tagged JSON.
 ///
@@ -38,42 +60,48 @@ const EXCERPT: usize = 120;
 /// # Errors
 /// The first difference with its place: `[3]["a"]: expected 4, got 5`.
 pub fn compare(expected: &Json, got: &Value, how: Compare) -> Result<(), String> {
-    let mut expected =
-        Value::from_json(expected).map_err(|error| format!("the expected value can't be read: {error}"))?;
-    opaque_is_a_dict(&mut expected);
+    let expected = parse_value(expected).map_err(|error| format!("the expected value can't be read: {error}"))?;
     compare_values(&expected, got, how)
 }
 
-/// The same for a value that was read before.
+/// Compares a value that was read before.
 ///
 /// # Errors
 /// As [`compare()`].
 pub fn compare_values(expected: &Value, got: &Value, how: Compare) -> Result<(), String> {
+    compare_within(expected, got, how, &mut Budget::default())
+}
+
+/// Compares within a budget that several comparisons share.
+///
+/// # Errors
+/// As [`compare()`]; also when the budget is used up.
+pub fn compare_within(expected: &Value, got: &Value, how: Compare, budget: &mut Budget) -> Result<(), String> {
     if let (Value::Str(expected), Value::Str(got)) = (expected, got) {
         return compare::output(expected, got, how);
     }
     let numbers = match how {
-        Compare::Close { rtol, atol } => Numbers::Close { rtol, atol },
+        Compare::Close { rtol, atol } => Numbers::Close(Tolerance { rtol, atol }),
         Compare::Exact | Compare::Trimmed | Compare::Tokens | Compare::Unordered => Numbers::Exact,
     };
     let mut comparison = Comparison {
         expected: Containers::of(expected),
         got: Containers::of(got),
         numbers,
-        steps: MAX_STEPS,
+        steps: budget.0,
         path: Vec::new(),
         met: HashSet::new(),
     };
     let result = match (how, sequence(expected), sequence(got)) {
         (Compare::Unordered, Some(wanted), Some(items)) if !strict_tuple(expected, got) => {
-            comparison.in_any_order(wanted, items, 0)
+            comparison.in_any_order(&wanted.iter().collect::<Vec<_>>(), items, 0)
         }
         _ => comparison.value(expected, got, 0),
     };
+    budget.0 = comparison.steps;
     result.map_err(|stopped| comparison.words(stopped))
 }
 
-/// What could not cross is never expected: `{"type": …, "repr": …}` is meant as the dict that it looks like.
 fn opaque_is_a_dict(value: &mut Value) {
     match value {
         Value::Opaque { type_name, repr } => {
@@ -109,7 +137,7 @@ fn strict_tuple(expected: &Value, got: &Value) -> bool {
 #[derive(Clone, Copy)]
 enum Numbers {
     Exact,
-    Close { rtol: f64, atol: f64 },
+    Close(Tolerance),
 }
 
 /// The containers of a message by number: what its references name.
@@ -198,8 +226,9 @@ impl<'a> Comparison<'a> {
     }
 
     fn step(&mut self, count: usize) -> Compared {
-        self.steps = self.steps.checked_sub(count as u64).ok_or(Stopped::TooMuch)?;
-        Ok(())
+        let left = self.steps.checked_sub(count as u64);
+        self.steps = left.unwrap_or(0);
+        left.map(|_| ()).ok_or(Stopped::TooMuch)
     }
 
     /// `step` is what leads from the container to this item of it.
@@ -228,7 +257,8 @@ impl<'a> Comparison<'a> {
             (Value::List(wanted), Value::List(items) | Value::Tuple(items))
             | (Value::Tuple(wanted), Value::Tuple(items)) => self.sequence(wanted, items, depth),
             (Value::Set(wanted) | Value::FrozenSet(wanted), Value::Set(items) | Value::FrozenSet(items)) => {
-                self.in_any_order(wanted, items, depth)
+                let wanted = self.distinct(wanted, depth)?;
+                self.in_any_order(&wanted, items, depth)
             }
             (Value::Dict(wanted), Value::Dict(pairs)) => self.dict(wanted, pairs, depth),
             (Value::Extended(a, wanted), Value::Extended(b, payload)) if a == b => {
@@ -248,7 +278,7 @@ impl<'a> Comparison<'a> {
     fn equal_numbers(&self, expected: &Number, got: &Number) -> bool {
         match self.numbers {
             Numbers::Exact => expected.equals(got),
-            Numbers::Close { rtol, atol } => expected.equals(got) || expected.is_close(got, rtol, atol),
+            Numbers::Close(tolerance) => expected.is_close(got, tolerance),
         }
     }
 
@@ -264,9 +294,17 @@ impl<'a> Comparison<'a> {
         for (key, value) in pairs {
             by_key.insert(self.key(key, Side::Got, depth)?, (key, value));
         }
+        // Of keys that are equal the last one's value counts, as in Python.
+        let mut last = HashMap::new();
+        for (index, (key, _)) in wanted.iter().enumerate() {
+            last.insert(self.key(key, Side::Expected, depth)?, index);
+        }
+        let mut order: Vec<(usize, Vec<u8>)> = last.into_iter().map(|(key, index)| (index, key)).collect();
+        order.sort_unstable();
         let mut seen = 0;
-        for (key, value) in wanted {
-            let Some((got_key, got)) = by_key.remove(&self.key(key, Side::Expected, depth)?) else {
+        for (index, written) in order {
+            let (key, value) = &wanted[index];
+            let Some((got_key, got)) = by_key.remove(&written) else {
                 return differs(format!("there is no key {}", shown(key)));
             };
             self.item(key, got_key, depth, || format!(" key {}", shown(key)))?;
@@ -280,16 +318,28 @@ impl<'a> Comparison<'a> {
         same_length(seen, pairs.len())
     }
 
+    /// Items of an expected set, each once: what a request writes twice is one item, as in Python.
+    fn distinct(&mut self, wanted: &'a [Value], depth: usize) -> Result<Vec<&'a Value>, Stopped> {
+        let mut known = HashSet::new();
+        let mut items = Vec::new();
+        for value in wanted {
+            if known.insert(self.key(value, Side::Expected, depth)?) {
+                items.push(value);
+            }
+        }
+        Ok(items)
+    }
+
     /// As multisets. Items are found by their keys, so that it takes no more than linear time; then they are compared,
     /// since keys don't tell lists from tuples.
-    fn in_any_order(&mut self, wanted: &'a [Value], items: &'a [Value], depth: usize) -> Compared {
+    fn in_any_order(&mut self, wanted: &[&'a Value], items: &'a [Value], depth: usize) -> Compared {
         let mut left: HashMap<Vec<u8>, Vec<&'a Value>> = HashMap::new();
         for got in items {
             left.entry(self.key(got, Side::Got, depth)?).or_default().push(got);
         }
         // Those that ask for tuples choose first.
         for asks_for_tuples in [true, false] {
-            for expected in wanted.iter().filter(|value| has_tuple(value) == asks_for_tuples) {
+            for expected in wanted.iter().copied().filter(|value| has_tuple(value) == asks_for_tuples) {
                 let alike = left.entry(self.key(expected, Side::Expected, depth)?).or_default();
                 let mut found = None;
                 for (index, got) in alike.iter().enumerate().rev() {
@@ -369,11 +419,20 @@ impl<'a> Comparison<'a> {
             Value::Opaque { .. } | Value::Reference(_) => out.push(b'o'),
             Value::Bool(_) | Value::Int(_) | Value::BigInt(_) | Value::Float(_) | Value::Complex(..) => {
                 if let Some(number) = Number::of(value) {
-                    number.write_key(out);
+                    write_number_key(&number, out);
                 }
             }
         }
         self.step(1 + (out.len() - before))
+    }
+}
+
+fn write_number_key(number: &Number, out: &mut Vec<u8>) {
+    let float = |v: f64| if v.is_nan() { f64::NAN.to_bits() } else { (v + 0.0).to_bits() }.to_le_bytes();
+    match number {
+        Number::Int(v) => counted(b'i', &v.to_signed_bytes_le(), out),
+        Number::Float(v) => counted(b'f', &float(*v), out),
+        Number::Complex(re, im) => counted(b'c', &[float(*re), float(*im)].concat(), out),
     }
 }
 
@@ -439,77 +498,6 @@ fn text(value: &Value) -> Cow<'_, [u8]> {
         Value::Surrogates(bytes) => Cow::Borrowed(bytes),
         _ => Cow::Borrowed(&[]),
     }
-}
-
-/// Any of Python's numbers.
-enum Number {
-    Int(BigInt),
-    Float(f64),
-    Complex(f64, f64),
-}
-
-impl Number {
-    fn of(value: &Value) -> Option<Self> {
-        Some(match value {
-            Value::Bool(v) => Self::Int(i64::from(*v).into()),
-            Value::Int(v) => Self::Int((*v).into()),
-            Value::BigInt(bytes) => Self::Int(BigInt::from_signed_bytes_le(bytes)),
-            // Integral floats are ints, so that 2.0 and 2 are the same and large ones are compared exactly.
-            Value::Float(v) => Self::of_float(*v),
-            Value::Complex(re, im) if *im == 0.0 => Self::of_float(*re),
-            Value::Complex(re, im) => Self::Complex(*re, *im),
-            _ => return None,
-        })
-    }
-
-    fn of_float(v: f64) -> Self {
-        let integral = if v.fract() == 0.0 { num_traits::FromPrimitive::from_f64(v) } else { None };
-        integral.map_or(Self::Float(v), Self::Int)
-    }
-
-    fn equals(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Int(a), Self::Int(b)) => a == b,
-            (Self::Float(a), Self::Float(b)) => same_float(*a, *b),
-            (Self::Complex(a, b), Self::Complex(c, d)) => same_float(*a, *c) && same_float(*b, *d),
-            _ => false,
-        }
-    }
-
-    /// As NumPy's `allclose` has it. An int too large for a float is close to nothing but itself.
-    fn is_close(&self, got: &Self, rtol: f64, atol: f64) -> bool {
-        let (difference, size) = match (self, got) {
-            // Their difference may be small where each is too large to be a float.
-            (Self::Int(a), Self::Int(b)) => ((a - b).to_f64(), a.to_f64()),
-            _ => {
-                let (Some((a, b)), Some((c, d))) = (self.parts(), got.parts()) else { return false };
-                (Some((a - c).hypot(b - d)), Some(a.hypot(b)))
-            }
-        };
-        let (Some(difference), Some(size)) = (difference, size) else { return false };
-        difference.is_finite() && size.is_finite() && difference.abs() <= atol + rtol * size.abs()
-    }
-
-    fn parts(&self) -> Option<(f64, f64)> {
-        match self {
-            Self::Int(v) => Some((v.to_f64().filter(|v| v.is_finite())?, 0.0)),
-            Self::Float(v) => Some((*v, 0.0)),
-            Self::Complex(re, im) => Some((*re, *im)),
-        }
-    }
-
-    fn write_key(&self, out: &mut Vec<u8>) {
-        let float = |v: f64| if v.is_nan() { f64::NAN.to_bits() } else { (v + 0.0).to_bits() }.to_le_bytes();
-        match self {
-            Self::Int(v) => counted(b'i', &v.to_signed_bytes_le(), out),
-            Self::Float(v) => counted(b'f', &float(*v), out),
-            Self::Complex(re, im) => counted(b'c', &[float(*re), float(*im)].concat(), out),
-        }
-    }
-}
-
-fn same_float(a: f64, b: f64) -> bool {
-    a == b || (a.is_nan() && b.is_nan())
 }
 
 /// A value as Python would write it, shortened.
@@ -827,6 +815,82 @@ mod tests {
         let mut items = vec![Value::List(vec![last])];
         items.extend((number + 1..number + 60).map(|before| Value::List(vec![Value::Reference(before); 2])));
         Value::List(items)
+    }
+
+    #[test]
+    fn what_is_expected_twice_in_a_set_or_as_a_key_is_expected_once() {
+        equal(set(json!([1, 1, true, 2])), set(json!([2, 1])));
+        assert_eq!(unequal(set(json!([1, 1])), set(json!([1, 2]))), "there is 2 too many");
+        let dict = |items: Json| json!({"$type": "dict", "items": items});
+        equal(dict(json!([[1, "a"], [true, "b"]])), dict(json!([[1, "b"]])));
+        unequal(dict(json!([[1, "a"], [true, "b"]])), dict(json!([[1, "a"]])));
+        // A result that holds an item twice is forged.
+        let twice = Value::Set(vec![Value::Int(1), Value::Int(1)]);
+        assert!(compare(&set(json!([1])), &twice, Compare::Exact).is_err());
+        let twice = Value::Dict(vec![(Value::Int(1), Value::Int(1)), (Value::Int(1), Value::Int(1))]);
+        assert!(compare(&dict(json!([[1, 1]])), &twice, Compare::Exact).is_err());
+    }
+
+    #[test]
+    fn an_expected_dict_may_look_like_what_could_not_cross() {
+        let looks = json!({"type": "int", "repr": "3"});
+        let dict = Value::Dict(vec![(Value::str("type"), Value::str("int")), (Value::str("repr"), Value::str("3"))]);
+        assert_eq!(parse_value(&looks), Ok(dict.clone()));
+        assert_eq!(parse_value(&json!([looks])), Ok(Value::List(vec![dict])));
+    }
+
+    #[test]
+    fn numbers_are_compared_by_value_alone() {
+        let float = |word: &str| json!({"$type": "float", "value": word});
+        let huge = int(&format!("0x1{}", "0".repeat(300)));
+        let table = [
+            (json!(0), json!(-0.0), true),
+            (json!(0.0), json!(-0.0), true),
+            (json!(true), json!(1.0), true),
+            (float("nan"), float("nan"), true),
+            (float("nan"), json!(0), false),
+            (float("inf"), float("inf"), true),
+            (float("inf"), float("-inf"), false),
+            (float("inf"), huge.clone(), false),
+            (huge.clone(), float("inf"), false),
+            (huge.clone(), huge, true),
+            (json!(1), json!("1"), false),
+            (json!(0), json!(null), false),
+            (json!(0), json!(""), false),
+            (json!(0), json!([]), false),
+            (json!([]), json!({}), false),
+            (json!([]), set(json!([])), false),
+            (json!([]), tuple(json!([])), true),
+            (tuple(json!([])), json!([]), false),
+            (json!(""), json!({"$type": "bytes", "base64": ""}), false),
+        ];
+        for how in [Compare::Exact, Compare::Trimmed, Compare::Tokens, Compare::Unordered, CLOSE] {
+            let large = (json!(9_007_199_254_740_993_i64), json!(9_007_199_254_740_992.0), how == CLOSE);
+            for (expected, got, same) in table.iter().chain([&large]) {
+                assert_eq!(compare(expected, &read(got.clone()), how).is_ok(), *same, "{how:?} {expected} {got}");
+                let (expected, got) = (json!([expected]), json!([got]));
+                assert_eq!(compare(&expected, &read(got.clone()), how).is_ok(), *same, "{how:?} {expected} {got}");
+            }
+        }
+    }
+
+    #[test]
+    fn texts_in_values_are_never_normalised() {
+        for (expected, got) in [("\u{e9}", "e\u{301}"), ("\u{212b}", "\u{c5}"), ("a", "\u{430}"), ("\u{fb01}", "fi")] {
+            for wrap in [|text: &str| json!([text]), |text: &str| set(json!([text])), |text: &str| json!({ text: 1 })] {
+                unequal(wrap(expected), wrap(got));
+            }
+        }
+    }
+
+    #[test]
+    fn comparisons_of_one_submission_share_their_budget() {
+        let bomb = Value::Set(vec![doubling(1, Value::None)]);
+        let mut budget = Budget::default();
+        assert!(compare_within(&bomb, &bomb, Compare::Exact, &mut budget).is_err());
+        let one = || Value::List(vec![Value::Int(1)]);
+        let rest = compare_within(&one(), &one(), Compare::Exact, &mut budget);
+        assert_eq!(rest, Err("the values take too long to compare".to_owned()));
     }
 
     #[test]

@@ -2,12 +2,15 @@
 
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Uri, header};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderValue, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::Shared;
+use super::connections::Peer;
 use super::error::ApiError;
+use super::{KeylessRequests, Shared};
+use crate::config::MetricsAccess;
 use crate::domain::caller::Caller;
 use crate::service::{Busy, OverQuota, Recognised};
 use crate::telemetry;
@@ -24,7 +27,7 @@ pub enum Denied {
     /// It shows one that is not in force any more.
     #[error("this key is revoked")]
     RevokedKey,
-    /// A page of another site sends it, through somebody's browser.
+    /// A page of another site sends it, through somebody's browser, or one that gave its own name this address.
     #[error("pages of other sites may not use this service without a key")]
     OtherSite,
     /// The key sends too many.
@@ -43,25 +46,77 @@ fn shown(headers: &HeaderMap) -> Option<&str> {
 
 /// Whether a page on another machine's site sends it. Browsers say whose page it is; other clients say nothing.
 fn is_of_other_site(headers: &HeaderMap) -> bool {
-    let Some(origin) = headers.get(header::ORIGIN) else { return false };
-    let host = origin.to_str().ok().and_then(|origin| origin.parse::<Uri>().ok()?.host().map(str::to_owned));
-    !host.is_some_and(|host| matches!(host.as_str(), "localhost" | "127.0.0.1" | "[::1]"))
+    let is_other = |origin: &HeaderValue| {
+        let host = origin.to_str().ok().and_then(|origin| origin.parse::<Uri>().ok()?.host().map(str::to_owned));
+        !host.is_some_and(|host| is_own_name(&host))
+    };
+    headers.get_all(header::ORIGIN).iter().any(is_other)
+        || headers.get_all("sec-fetch-site").iter().any(|site| site == "cross-site")
+}
+
+/// Whether a request calls this machine by another name than its own: what a page does whose own name was made to lead
+/// here (DNS rebinding). Browsers take it for the page's own site and send no `Origin`.
+fn is_for_other_host(headers: &HeaderMap) -> bool {
+    let is_other = |host: &HeaderValue| {
+        let authority = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok());
+        !authority.is_some_and(|authority| is_own_name(authority.host()))
+    };
+    headers.get_all(header::HOST).iter().any(is_other)
+}
+
+/// Whether a name is this machine's own, whoever answers for names: those below `localhost` never leave it (RFC 6761).
+fn is_own_name(host: &str) -> bool {
+    let host = host.to_ascii_lowercase();
+    matches!(host.as_str(), "localhost" | "127.0.0.1" | "[::1]") || host.ends_with(".localhost")
 }
 
 impl Shared {
+    /// Whether a request gives this machine a name that is not its own, where only requests to that are served.
+    fn is_misnamed(&self, headers: &HeaderMap) -> bool {
+        self.keyless == KeylessRequests::ToThisMachine && is_for_other_host(headers)
+    }
+
     /// Who sends this. Where requests without a key are served and `any_key` will do, a key that is not known is none.
     pub fn caller(&self, headers: &HeaderMap, any_key: bool) -> Result<Caller, Denied> {
         let caller = match shown(headers).map(|text| self.service.keys().recognise(text)) {
             Some(Recognised::Caller(caller)) => caller,
             Some(Recognised::Revoked) => return Err(Denied::RevokedKey),
-            Some(Recognised::Unknown) if !(any_key && self.keyless) => return Err(Denied::UnknownKey),
-            _ if !self.keyless => return Err(Denied::NoKey),
-            _ if is_of_other_site(headers) => return Err(Denied::OtherSite),
+            Some(Recognised::Unknown) if !any_key || self.keyless == KeylessRequests::Refused => {
+                return Err(Denied::UnknownKey);
+            }
+            _ if self.keyless == KeylessRequests::Refused => return Err(Denied::NoKey),
+            _ if is_of_other_site(headers) || self.is_misnamed(headers) => return Err(Denied::OtherSite),
             _ => Caller::keyless(),
         };
         telemetry::name_key(caller.name());
         self.service.count_request(&caller)?;
         Ok(caller)
+    }
+
+    /// Lets read the metrics whom the operator has chosen. `peer` is unknown where no connection of ours brought the
+    /// request; that counts as another machine.
+    pub fn admit_to_metrics(&self, peer: Option<Peer>, headers: &HeaderMap) -> Result<(), Denied> {
+        if reads_without_key(self.metrics_access, peer) {
+            return Ok(());
+        }
+        let caller = match shown(headers).map(|text| self.service.keys().recognise(text)) {
+            Some(Recognised::Caller(caller)) => caller,
+            Some(Recognised::Revoked) => return Err(Denied::RevokedKey),
+            Some(Recognised::Unknown) => return Err(Denied::UnknownKey),
+            None => return Err(Denied::NoKey),
+        };
+        telemetry::name_key(caller.name());
+        self.service.count_request(&caller)?;
+        Ok(())
+    }
+}
+
+/// Whether this access lets such a peer read the metrics without a key.
+fn reads_without_key(access: MetricsAccess, peer: Option<Peer>) -> bool {
+    match access {
+        MetricsAccess::Open => true,
+        MetricsAccess::Loopback => peer.is_some_and(|Peer(address)| address.ip().to_canonical().is_loopback()),
+        MetricsAccess::Key => false,
     }
 }
 
@@ -90,7 +145,7 @@ impl FromRequestParts<Shared> for Room {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::{HeaderName, HeaderValue};
+    use axum::http::HeaderName;
 
     use super::*;
 
@@ -112,6 +167,22 @@ mod tests {
     }
 
     #[test]
+    fn metrics_are_read_without_a_key_by_whom_the_operator_chose() {
+        let peer = |text: &str| Some(Peer(text.parse().expect("an address")));
+        for own in ["127.0.0.1:1", "127.8.8.8:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
+            assert!(reads_without_key(MetricsAccess::Open, peer(own)), "{own}");
+            assert!(reads_without_key(MetricsAccess::Loopback, peer(own)), "{own}");
+            assert!(!reads_without_key(MetricsAccess::Key, peer(own)), "{own}");
+        }
+        for other in ["10.0.0.1:1", "[::ffff:10.0.0.1]:1", "[fe80::1]:1"] {
+            assert!(reads_without_key(MetricsAccess::Open, peer(other)), "{other}");
+            assert!(!reads_without_key(MetricsAccess::Loopback, peer(other)), "{other}");
+            assert!(!reads_without_key(MetricsAccess::Key, peer(other)), "{other}");
+        }
+        assert!(!reads_without_key(MetricsAccess::Loopback, None));
+    }
+
+    #[test]
     fn only_pages_of_this_machine_do_without_a_key() {
         for own in ["http://localhost:3000", "http://127.0.0.1", "http://[::1]:8080"] {
             assert!(!is_of_other_site(&headers(&[("origin", own)])), "{own}");
@@ -120,5 +191,24 @@ mod tests {
             assert!(is_of_other_site(&headers(&[("origin", other)])), "{other}");
         }
         assert!(!is_of_other_site(&headers(&[])));
+        let mut two = headers(&[("origin", "http://localhost")]);
+        two.append("origin", HeaderValue::from_static("https://example.com"));
+        assert!(is_of_other_site(&two));
+        assert!(is_of_other_site(&headers(&[("sec-fetch-site", "cross-site")])));
+        for own in ["same-origin", "same-site", "none"] {
+            assert!(!is_of_other_site(&headers(&[("sec-fetch-site", own)])), "{own}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_was_made_to_lead_here_is_not_our_own() {
+        for own in ["localhost", "LOCALHOST:8080", "127.0.0.1:1", "[::1]:8080", "[::1]", "49999-abc.localhost:80"] {
+            assert!(!is_for_other_host(&headers(&[("host", own)])), "{own}");
+        }
+        for other in ["evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.nip.io", "10.0.0.1", ""]
+        {
+            assert!(is_for_other_host(&headers(&[("host", other)])), "{other}");
+        }
+        assert!(!is_for_other_host(&headers(&[])));
     }
 }

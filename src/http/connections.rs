@@ -1,10 +1,11 @@
 //! Connections: how many at once, and how long a client may keep each of them waiting.
 
 use std::io::ErrorKind;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
+use axum::{Extension, Router};
 use futures_util::future::Either;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -14,6 +15,9 @@ use prometheus::IntGauge;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_io_timeout::TimeoutStream;
+use tower::Layer;
+
+use super::pace::Paced;
 
 /// Bytes of a request's head.
 const HEAD_BYTES: usize = 64 << 10;
@@ -29,6 +33,10 @@ pub struct ConnectionBounds {
     pub patience: Duration,
 }
 
+/// Address that a connection comes from.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer(pub SocketAddr);
+
 /// Serves HTTP/1.1 until `shutdown` is done, and then what is under way to its end. Meanwhile whoever comes is still
 /// answered, one exchange a connection: `router` sends them away.
 pub async fn serve(
@@ -43,14 +51,16 @@ pub async fn serve(
     let mut shutdown = std::pin::pin!(shutdown);
     loop {
         tokio::select! {
-            (stream, place) = door.accept() => drop(tokio::spawn(door.exchange(stream, place, Some(&under_way)))),
+            (stream, peer, place) = door.accept() => {
+                drop(tokio::spawn(door.exchange(stream, peer, place, Some(&under_way))));
+            }
             () = &mut shutdown => break,
         }
     }
     let mut ended = std::pin::pin!(under_way.shutdown());
     loop {
         tokio::select! {
-            (stream, place) = door.accept() => drop(tokio::spawn(door.exchange(stream, place, None))),
+            (stream, peer, place) = door.accept() => drop(tokio::spawn(door.exchange(stream, peer, place, None))),
             () = &mut ended => return,
         }
     }
@@ -69,17 +79,20 @@ impl Door {
     fn exchange(
         &self,
         stream: TcpStream,
+        peer: Peer,
         place: OwnedSemaphorePermit,
         under_way: Option<&GracefulShutdown>,
     ) -> impl Future<Output = ()> + Send + use<> {
+        let service = Extension(peer).layer(self.router.clone());
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(self.bounds.patience));
+        let stream = Paced::new(Box::pin(stream), self.bounds.patience);
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.bounds.patience)
             .max_buf_size(HEAD_BYTES)
             .keep_alive(under_way.is_some())
-            .serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(self.router.clone()));
+            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
         let connection = match under_way {
             Some(under_way) => Either::Left(under_way.watch(connection)),
             None => Either::Right(connection),
@@ -94,14 +107,14 @@ impl Door {
         }
     }
 
-    async fn accept(&self) -> (TcpStream, OwnedSemaphorePermit) {
+    async fn accept(&self) -> (TcpStream, Peer, OwnedSemaphorePermit) {
         let place = Arc::clone(&self.places).acquire_owned().await.expect("the semaphore is never closed");
         loop {
             match self.listener.accept().await {
-                Ok((stream, _)) => {
+                Ok((stream, address)) => {
                     // Answers that come in pieces are not held back until the piece before has been acknowledged.
                     let _ = stream.set_nodelay(true);
-                    return (stream, place);
+                    return (stream, Peer(address), place);
                 }
                 Err(error) if is_of_one_connection(error.kind()) => {}
                 Err(error) => {

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::access::Denied;
 use crate::domain::session::FileTrouble;
+use crate::memory::{Full, TooManyValues};
 use crate::policy::Refusal;
 use crate::sandbox::AskError;
 use crate::service::{Busy, ExecuteError, JobError, OverQuota, SessionError, StatsError};
@@ -84,6 +85,16 @@ impl ApiError {
             "body_too_large",
             "the request body is larger than this service accepts",
         )
+    }
+
+    /// 413: more JSON values than there is memory for.
+    pub fn too_many_values(error: &TooManyValues) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many_values", error.to_string())
+    }
+
+    /// 503: requests hold all the memory that they may.
+    pub fn memory_full(error: &Full) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "memory_full", error.to_string()).retry_after(Duration::from_secs(1))
     }
 
     /// 415
@@ -231,6 +242,9 @@ impl From<JobError> for ApiError {
                 .range(allowed + 1, allowed)
                 .retry_after(Duration::from_secs(10)),
             JobError::NoRoom | JobError::DiskFull => new(StatusCode::INSUFFICIENT_STORAGE, "store_full"),
+            JobError::OverQuota { asked, allowed } => {
+                new(StatusCode::INSUFFICIENT_STORAGE, "disk_quota_exceeded").range(asked, allowed)
+            }
             JobError::OtherRequest => {
                 new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused").field("Idempotency-Key")
             }
@@ -272,7 +286,10 @@ impl From<SessionError> for ApiError {
                 new(StatusCode::UNPROCESSABLE_ENTITY, "unprocessable").field("count").range(asked, allowed)
             }
             SessionError::OtherImage { .. } => new(StatusCode::CONFLICT, "checkpoint_of_another_image"),
-            SessionError::StoreFull => new(StatusCode::INSUFFICIENT_STORAGE, "store_full"),
+            SessionError::StoreFull | SessionError::NoStoreRoom => new(StatusCode::INSUFFICIENT_STORAGE, "store_full"),
+            SessionError::DiskQuota { asked, allowed } => {
+                new(StatusCode::INSUFFICIENT_STORAGE, "disk_quota_exceeded").range(asked, allowed)
+            }
             SessionError::KeyRevoked => new(StatusCode::UNAUTHORIZED, "key_revoked"),
             SessionError::NoStore => new(StatusCode::SERVICE_UNAVAILABLE, "no_store"),
             SessionError::Store | SessionError::NoRandomness => Self::internal(),
@@ -299,7 +316,8 @@ impl From<SessionError> for ApiError {
             SessionError::Refused(AskError::NoRoom(_)) => {
                 new(StatusCode::TOO_MANY_REQUESTS, "busy").retry_after(Duration::from_secs(1))
             }
-            SessionError::Refused(AskError::Cancelled | AskError::NoSession) | SessionError::Failed(_) => {
+            SessionError::Refused(AskError::Cancelled | AskError::Failed(_) | AskError::NoSession)
+            | SessionError::Failed(_) => {
                 tracing::error!(error = message, "a session failed");
                 Self::internal()
             }

@@ -2,14 +2,13 @@
 
 use std::marker::PhantomData;
 
-use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, Request};
-use axum::http::{StatusCode, header};
+use axum::http::header;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::body::WholeBody;
 use super::error::ApiError;
 
 /// A body of type `T`.
@@ -29,24 +28,26 @@ pub fn check_json(request: &Request) -> Result<(), ApiError> {
     Ok(())
 }
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
+impl<S: Send + Sync, T: DeserializeOwned + Send + 'static> FromRequest<S> for JsonBody<T> {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        check_json(&request)?;
-        let bytes = whole_body(request, state).await?;
-        parse(text_of(&bytes)?).map(JsonBody)
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        read_json(request, Ok).await.map(JsonBody)
     }
 }
 
-/// The body's bytes, up to the service's limit.
-pub async fn whole_body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, ApiError> {
-    Bytes::from_request(request, state).await.map_err(|rejection| match &rejection {
-        BytesRejection::FailedToBufferBody(failed) if failed.status() == StatusCode::PAYLOAD_TOO_LARGE => {
-            ApiError::body_too_large()
-        }
-        _ => ApiError::malformed(None, "the request body could not be read"),
-    })
+/// Reads a JSON body of type `T`, and makes of it what `convert` does. Both are done apart from the threads that serve
+/// everybody, where the body is large.
+///
+/// # Errors
+/// When the body can't be taken, is no `T`, or `convert` says so.
+pub async fn read_json<T: DeserializeOwned, R: Send + 'static>(
+    request: Request,
+    convert: impl FnOnce(T) -> Result<R, ApiError> + Send + 'static,
+) -> Result<R, ApiError> {
+    check_json(&request)?;
+    let body = WholeBody::read(request).await?;
+    body.parse(move |bytes| convert(parse(text_of(bytes)?)?)).await
 }
 
 /// A body as text.

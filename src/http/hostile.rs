@@ -1,10 +1,13 @@
 //! What takes bytes that clients send, one function each, for those who try it with nonsense (loadtest's `fuzz`).
 
+use std::sync::Arc;
+
 use axum::body::{Body, Bytes};
 use axum::http::{Request, header};
 use futures_util::stream;
 use serde_json::{Map, Value};
 
+use super::body::{BodyBudgets, RequestMemory};
 use super::e2b::{connect, unpacked};
 use super::extract::{parse, text_of};
 use super::v1::{execute_request, suite_request};
@@ -16,7 +19,7 @@ pub fn execute(body: &[u8]) -> bool {
 
 /// The body of `POST /v1/suites`, as JSON or as lines; whether it is one.
 pub fn suite(body: &[u8], lines: bool) -> bool {
-    suite_request(&Bytes::copy_from_slice(body), lines).is_ok()
+    suite_request(body, lines).is_ok()
 }
 
 /// A stream of envelopes that comes in pieces of this length; how many messages there were.
@@ -24,7 +27,8 @@ pub async fn envelopes(body: &[u8], piece: usize) -> usize {
     let pieces: Vec<_> =
         body.chunks(piece.max(1)).map(|piece| Ok::<_, axum::Error>(Bytes::copy_from_slice(piece))).collect();
     let request = Request::builder().header(header::CONTENT_TYPE, "application/connect+json");
-    let request = request.body(Body::from_stream(stream::iter(pieces))).expect("a request");
+    let mut request = request.body(Body::from_stream(stream::iter(pieces))).expect("a request");
+    request.extensions_mut().insert(RequestMemory::new(Arc::new(BodyBudgets::new(32 << 20))));
     let Ok(mut messages) = connect::Messages::of(request) else { return 0 };
     let mut count = 0;
     while let Ok(Some(_)) = messages.next::<Map<String, Value>>().await {

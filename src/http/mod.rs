@@ -1,6 +1,7 @@
 //! Bytes to types and back: the route table and the layer stack, in order, and nothing else.
 
 mod access;
+mod body;
 mod connections;
 mod e2b;
 mod error;
@@ -8,6 +9,7 @@ mod extract;
 pub mod hostile;
 mod observe;
 mod ops;
+mod pace;
 mod query;
 mod range;
 mod v1;
@@ -26,8 +28,10 @@ use futures_util::StreamExt;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::timeout::RequestBodyTimeoutLayer;
 
+use crate::config::MetricsAccess;
 use crate::service::Service;
 use crate::telemetry::Telemetry;
+use body::BodyBudgets;
 pub use connections::{ConnectionBounds, serve};
 use error::ApiError;
 pub use v1::{Wire, answer_of, openapi, sample_of};
@@ -54,8 +58,20 @@ struct Shared {
     service: Arc<Service>,
     telemetry: Telemetry,
     draining: Draining,
-    /// Requests without a key are served.
-    keyless: bool,
+    keyless: KeylessRequests,
+    metrics_access: MetricsAccess,
+    bodies: Arc<BodyBudgets>,
+}
+
+/// Rule for requests without a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeylessRequests {
+    /// None.
+    Refused,
+    /// Served if they call the service by a name of this machine, as clients of its loopback address do.
+    ToThisMachine,
+    /// All.
+    Served,
 }
 
 /// What holds for all routes.
@@ -63,16 +79,19 @@ struct Shared {
 pub struct RouterSettings {
     /// Largest request body.
     pub body_bytes: usize,
-    /// Requests without a key are served.
-    pub keyless: bool,
+    /// Rule for requests without a key.
+    pub keyless: KeylessRequests,
+    /// Access to the metrics.
+    pub metrics_access: MetricsAccess,
     /// How long a client may take between two pieces of a body.
     pub patience: Duration,
 }
 
 /// Every route.
 pub fn router(service: Arc<Service>, telemetry: Telemetry, settings: RouterSettings, draining: Draining) -> Router {
-    let RouterSettings { body_bytes, keyless, patience } = settings;
-    let shared = Shared { service, telemetry, draining, keyless };
+    let RouterSettings { body_bytes, keyless, metrics_access, patience } = settings;
+    let bodies = Arc::new(BodyBudgets::new(body_bytes));
+    let shared = Shared { service, telemetry, draining, keyless, metrics_access, bodies };
     let v1 = Router::new()
         .route("/v1/execute", post(v1::execute::execute))
         .route("/v1/scan", post(v1::scan::scan))
@@ -97,6 +116,7 @@ pub fn router(service: Arc<Service>, telemetry: Telemetry, settings: RouterSetti
         .layer(DefaultBodyLimit::max(body_bytes))
         .layer(RequestBodyTimeoutLayer::new(patience))
         .layer(from_fn(move |request, next| refuse_announced_excess(body_bytes, request, next)))
+        .layer(from_fn_with_state(shared.clone(), body::lend_memory))
         .layer(from_fn_with_state(shared.clone(), refuse_when_draining))
         .layer(from_fn(e2b::in_its_words))
         // A panic is our failure: the client hears so, and the next request is served.

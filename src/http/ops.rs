@@ -1,12 +1,13 @@
 //! Operation: health, readiness, metrics, the contract.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::header;
+use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use serde_json::{Value, json};
 
 use super::Shared;
+use super::connections::Peer;
 use super::error::ApiError;
 
 /// The process answers.
@@ -14,12 +15,12 @@ pub async fn healthz() -> Json<Value> {
     Json(json!({"status": "ok"}))
 }
 
-/// A snippet runs.
+/// A snippet ran within the last second.
 pub async fn readyz(State(shared): State<Shared>) -> Result<Json<Value>, ApiError> {
     if shared.draining.has_begun() {
         return Err(ApiError::draining());
     }
-    match shared.service.self_test().await {
+    match shared.service.readiness().await {
         Ok(()) => Ok(Json(json!({"status": "ready"}))),
         Err(reason) => {
             tracing::warn!(%reason, "not ready");
@@ -29,9 +30,14 @@ pub async fn readyz(State(shared): State<Shared>) -> Result<Json<Value>, ApiErro
 }
 
 /// Prometheus, text format 0.0.4.
-pub async fn metrics(State(shared): State<Shared>) -> Response {
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], shared.service.measured().await.render())
-        .into_response()
+pub async fn metrics(
+    State(shared): State<Shared>,
+    peer: Option<Extension<Peer>>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    shared.admit_to_metrics(peer.map(|Extension(peer)| peer), &headers)?;
+    let text = shared.service.measured().await.render();
+    Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
 }
 
 /// OpenAPI 3.1, made from the types.

@@ -43,6 +43,7 @@ const WORKER: &[i64] = &[
     libc::SYS_membarrier,
     // The list of pages, where there is no ioctl for it.
     libc::SYS_pread64,
+    libc::SYS_clock_getres,
     libc::SYS_clock_gettime,
     libc::SYS_clock_nanosleep,
     libc::SYS_gettimeofday,

@@ -6,6 +6,7 @@ use wasmtime::{Caller, Linker};
 
 use super::bridge::Spent;
 use super::files::{Output, Stdio};
+use super::host_work::settle;
 use super::preview1::fuel_used;
 use super::session::{CellOutlet, CellScript, Reason};
 use super::state::State;
@@ -23,7 +24,14 @@ pub fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     linker.func_wrap_async(PROOFBOX, "exchange", |caller, (kind, address, length): (i32, u32, u32)| {
         Box::new(exchange(caller, kind, address, length))
     })?;
-    linker.func_wrap(PROOFBOX, "take", take)?;
+    linker.func_wrap_async(PROOFBOX, "take", |mut caller, (address, length): (u32, u32)| {
+        Box::new(async move {
+            let answer = take(&mut caller, address, length)?;
+            caller.data_mut().host_work.count_bytes(length as usize);
+            settle(&mut caller).await?;
+            Ok(answer)
+        })
+    })?;
     linker.func_wrap(PROOFBOX, "printed", printed)?;
     linker.func_wrap(PROOFBOX, "renew", |caller: Caller<'_, State>| {
         i32::from(!caller.data().seat.as_ref().is_some_and(super::bridge::Seat::renew))
@@ -50,8 +58,10 @@ async fn exchange(mut caller: Caller<'_, State>, kind: i32, address: u32, length
     stopwatch.set_idle(true);
     let heard = seat.hear().await;
     stopwatch.set_idle(false);
-    let (kind, length) = heard.map_err(wasmtime::Error::new)?;
-    Ok(i64::from(kind) << 32 | length as i64)
+    let (kind, heard) = heard.map_err(wasmtime::Error::new)?;
+    caller.data_mut().host_work.count_bytes(length as usize);
+    settle(&mut caller).await?;
+    Ok(i64::from(kind) << 32 | heard as i64)
 }
 
 /// Runs a script for the shell, in the midst of a call. What it writes goes where the call writes to; where the guest
@@ -132,13 +142,13 @@ impl Written {
 }
 
 /// Copies what was heard to the guest; 0 when it was as long as the guest said.
-fn take(mut caller: Caller<'_, State>, address: u32, length: u32) -> wasmtime::Result<i32> {
+fn take(caller: &mut Caller<'_, State>, address: u32, length: u32) -> wasmtime::Result<i32> {
     let state = caller.data_mut();
     let message = match &mut state.serving {
         Some(serving) => serving.reply.take().filter(|reply| reply.len() == length as usize),
         None => state.seat.as_ref().and_then(|seat| seat.take(length as usize)),
     };
-    let (memory, _) = State::split(&mut caller)?;
+    let (memory, _) = State::split(caller)?;
     let start = address as usize;
     match (message, memory.get_mut(start..start.saturating_add(length as usize))) {
         (Some(message), Some(place)) => {
@@ -153,7 +163,8 @@ fn take(mut caller: Caller<'_, State>, address: u32, length: u32) -> wasmtime::R
 fn printed(mut caller: Caller<'_, State>, stream: i32, address: u32, capacity: u32) -> wasmtime::Result<u32> {
     let Some(seat) = caller.data().seat.clone() else { return Ok(0) };
     let written = seat.written(stream, capacity > 0);
-    let (memory, _) = State::split(&mut caller)?;
+    let (memory, state) = State::split(&mut caller)?;
+    state.host_work.count_bytes(written.len());
     let start = address as usize;
     if let Some(place) = memory.get_mut(start..start.saturating_add(written.len()))
         && written.len() <= capacity as usize

@@ -104,7 +104,8 @@ fn merged(candidates: Vec<Outcome>, mut grader: Outcome, output_bytes: u64, tree
     let count = candidates.len();
     let mut all = candidates.into_iter();
     let mut whole = all.next().expect("the candidate has been started");
-    let forged = !whole.report.plan.is_empty() || !whole.report.cases.is_empty() || whole.report.odd_messages > 0;
+    let told = &whole.report;
+    let forged = !told.plan.is_empty() || !told.cases.is_empty() || told.odd_messages > 0 || told.basis.is_some();
     let compiled = whole.report.compiled;
     for next in all {
         whole.usage = sum(&whole.usage, &next.usage);

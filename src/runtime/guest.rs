@@ -16,6 +16,7 @@ use super::entropy::Entropy;
 use super::files::{
     Attempts, Base, Descriptors, FilesError, FilesQuota, Output, Refusals, SharedTree, Stdio, View, lock,
 };
+use super::host_work::HostWork;
 use super::image::Image;
 use super::limiter::MemoryLimiter;
 use super::metered::{Core, Stopwatch, Times, metered};
@@ -23,7 +24,7 @@ use super::packages;
 use super::preview1;
 use super::refusals;
 use super::report::Reporter;
-use super::resident;
+use super::resident::Resident;
 use super::session::{Pristine, pagemap};
 use super::state::{OutputFlood, State, Streams, wasi};
 use super::uses::Uses;
@@ -39,6 +40,10 @@ pub(super) const YIELD_INTERVAL: u64 = 10_000_000;
 
 /// The snippet's file in the working directory.
 const SNIPPET_NAME: &str = "solution.py";
+
+/// Interpreters that the commands of all sessions of a worker have at once, beside those of runs and of the sessions
+/// themselves, which never find their places taken.
+pub const COMMAND_SLOTS: u32 = 16;
 
 /// What the guest's runner answers when it failed itself.
 pub(super) const RUNNER_FAILED: i32 = -1;
@@ -85,8 +90,10 @@ pub struct Interpreters {
     pub(super) core: Core,
     /// What checkpoints are compared with; made when the first one is.
     pub(super) pristine: OnceCell<Pristine>,
-    /// Pages that runs write to so that others stay where they are ([`resident`]).
-    filled: OnceCell<Vec<usize>>,
+    /// Pages that stay in memory between runs.
+    resident: OnceCell<Resident>,
+    /// Small runs since pages were last given back.
+    small_runs: AtomicUsize,
 }
 
 /// Counts an interpreter as live for as long as it is kept.
@@ -107,7 +114,7 @@ impl Interpreters {
     pub fn pooled(images: &[Image], slots: u32, session_slots: u32, memory_bytes: u64) -> wasmtime::Result<Self> {
         let memory_bytes = usize::try_from(memory_bytes).unwrap_or(usize::MAX);
         // One more is the pristine one.
-        let slots = slots + session_slots + 1;
+        let slots = slots + session_slots + COMMAND_SLOTS + 1;
         let engine = engine::pooled(PoolSize { slots, memory_bytes })?;
         let (default, others) = images.split_first().ok_or_else(|| wasmtime::Error::msg("there is no image"))?;
         let mut interpreters = Self::load(engine, default, Arc::new(Semaphore::new(session_slots as usize)))?;
@@ -142,7 +149,8 @@ impl Interpreters {
             kept,
             core: Core::default(),
             pristine: OnceCell::new(),
-            filled: OnceCell::new(),
+            resident: OnceCell::new(),
+            small_runs: AtomicUsize::new(0),
         })
     }
 
@@ -208,23 +216,34 @@ impl Interpreters {
             let state = state(&program, &limits, &tree, Role::Alone);
             let (mut store, instance) = self.instantiate(state, limits.fuel).await?;
             call(&mut store, instance, &request).await.map_err(by_engine("running a first program"))?;
-            let Some(memory) = store.data().memory else { return Ok(Vec::new()) };
+            let Some(memory) = store.data().memory else { return Ok(Resident::default()) };
             let pages = pagemap::own_pages(memory.data_ptr(&store), memory.data_size(&store));
-            Ok::<_, RunError>(pages.map(|pages| resident::gaps(&pages)).unwrap_or_default())
+            Ok::<_, RunError>(pages.map(|pages| Resident::of(&pages)).unwrap_or_default())
         };
-        self.filled.get_or_try_init(learn).await.map(drop)
+        self.resident.get_or_try_init(learn).await.map(drop)
     }
 
     /// Writes what is there to the pages that are to stay.
     fn fill(&self, store: &mut Store<State>, instance: wasmtime::Instance) {
-        let (Some(filled), Some(memory)) = (self.filled.get(), instance.get_memory(&mut *store, "memory")) else {
+        let (Some(resident), Some(memory)) = (self.resident.get(), instance.get_memory(&mut *store, "memory")) else {
             return;
         };
         let memory = memory.data_mut(store);
-        for page in filled {
+        for page in &resident.filled {
             if let Some(byte) = memory.get_mut(page * pagemap::PAGE) {
                 *byte = std::hint::black_box(*byte);
             }
+        }
+    }
+
+    /// Gives back what this guest has written to and others do not, for it has ended. Small runs write to next to nothing
+    /// else: only some of them are looked at.
+    pub(super) fn give_back(&self, store: &mut Store<State>, fuel: u64) {
+        const SMALL: u64 = 2_000_000;
+        const SMALL_RUNS: usize = 32;
+        let (Some(resident), Some(memory)) = (self.resident.get(), store.data().memory) else { return };
+        if fuel > SMALL || self.small_runs.fetch_add(1, Ordering::Relaxed).is_multiple_of(SMALL_RUNS) {
+            resident.give_back(memory.data_mut(store));
         }
     }
 
@@ -276,6 +295,7 @@ impl Interpreters {
         if !matches!(returned, Some(Ok(_))) {
             take_pending_output(&mut store, instance).await;
         }
+        self.give_back(&mut store, fuel);
         let state = store.into_data();
         drop(live);
         let end = end(returned, &state, limits);
@@ -471,6 +491,7 @@ fn state(program: &Program, limits: &Limits, tree: &SharedTree, role: Role) -> S
         attempts: Attempts::default(),
         reporter: Reporter::default(),
         uses: Uses::new(program.report_use),
+        host_work: HostWork::default(),
         entropy: Entropy::new(deterministic.map(|wanted| wanted.seed)),
         seat,
         serving: None,

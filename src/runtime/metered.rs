@@ -99,6 +99,8 @@ pub struct Stopwatch {
     before: AtomicU64,
     /// The thread's CPU clock when the poll under way began, in nanoseconds.
     poll_began: AtomicU64,
+    /// Fuel used when a host function yielded, plus one; 0 where none did since it was last asked.
+    fuel_at_yield: AtomicU64,
 }
 
 impl Stopwatch {
@@ -106,6 +108,16 @@ impl Stopwatch {
     pub fn execution(&self) -> Duration {
         let running = thread_cpu().saturating_sub(self.poll_began.load(Ordering::Relaxed));
         Duration::from_nanos(self.before.load(Ordering::Relaxed) + running)
+    }
+
+    /// Notes how much fuel the guest has used, where a host function yields in its name.
+    pub fn note_fuel(&self, used: u64) {
+        self.fuel_at_yield.store(used.saturating_add(1), Ordering::Relaxed);
+    }
+
+    /// Returns the fuel that was noted since the last call of this.
+    pub fn take_noted_fuel(&self) -> Option<u64> {
+        self.fuel_at_yield.swap(0, Ordering::Relaxed).checked_sub(1)
     }
 
     /// Says whether it is another guest's turn: time that nobody counts.

@@ -13,6 +13,7 @@ mod entropy;
 pub mod files;
 mod graded;
 mod guest;
+mod host_work;
 pub mod hostile;
 pub mod image;
 pub mod images;
@@ -29,4 +30,4 @@ mod snapshot;
 mod state;
 mod uses;
 
-pub use guest::{Interpreters, RunError, check_files};
+pub use guest::{COMMAND_SLOTS, Interpreters, RunError, check_files};

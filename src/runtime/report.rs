@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::bridge::Spent;
-use crate::domain::run::{AttemptKind, CaseReport, ErrorReport, Frame, Report};
+use crate::domain::run::{AttemptKind, CaseReport, ErrorReport, Frame, Report, ReportedBasis};
 use crate::domain::value::Value;
 use crate::domain::verdict::{CaseStatus, FailureClass};
 
@@ -19,6 +19,8 @@ const SIGNALS: usize = 64;
 const TEXT: usize = 4_096;
 /// Paths that one error may be about: an OSError has two at most.
 const ERROR_PATHS: usize = 2;
+/// Maximum of a reported count: what JSON readers take without loss.
+const MAX_COUNT: u64 = (1 << 53) - 1;
 /// Frames kept of a traceback.
 const FRAMES: usize = 64;
 
@@ -186,7 +188,21 @@ impl Reporter {
                 let Value::List(names) = fields.next()? else { return None };
                 report.signals = names.into_iter().take(SIGNALS).map(text).collect::<Option<_>>()?;
             }
-            "inexpressible" if report.inexpressible.len() < SIGNALS => report.inexpressible.push(text(fields.next()?)?),
+            "inexpressible" => {
+                let what = text(fields.next()?)?;
+                if report.inexpressible.len() < SIGNALS {
+                    report.inexpressible.push(what);
+                }
+            }
+            // No verdict rests on it: what makes no sense is left out, as is all after the first.
+            "basis" => {
+                if report.basis.is_none()
+                    && let (Some(values), Some(handles)) =
+                        (fields.next().and_then(count), fields.next().and_then(count))
+                {
+                    report.basis = Some(ReportedBasis { values, handles });
+                }
+            }
             "attempt" => return Some(Told::Attempt(ToldAttempt::parse(fields)?)),
             "started" => return Some(Told::Started),
             _ => return None,
@@ -222,6 +238,14 @@ pub(super) fn text(value: Value) -> Option<String> {
 fn index(value: Value) -> Option<usize> {
     match value {
         Value::Int(index) => usize::try_from(index).ok(),
+        _ => None,
+    }
+}
+
+/// A count, cut to [`MAX_COUNT`].
+fn count(value: Value) -> Option<u64> {
+    match value {
+        Value::Int(count) => u64::try_from(count).ok().map(|count| count.min(MAX_COUNT)),
         _ => None,
     }
 }
@@ -312,6 +336,42 @@ mod tests {
         let seen: Vec<_> = report.cases.iter().map(|case| (case.index, case.status)).collect();
         assert_eq!(seen, [(0, Some(CaseStatus::Passed)), (1, None)]);
         assert_eq!(report.odd_messages, 5);
+    }
+
+    #[test]
+    fn a_basis_is_taken_once_and_bounded() {
+        let basis = |values: Value, handles: Value| vec![Value::str("basis"), values, handles];
+        for (messages, expected) in [
+            (vec![], None),
+            (vec![basis(Value::Int(3), Value::Int(0))], Some((3, 0))),
+            (vec![basis(Value::Int(3), Value::Int(1)), basis(Value::Int(9), Value::Int(9))], Some((3, 1))),
+            (vec![basis(Value::Int(i64::MAX), Value::Int(2))], Some((MAX_COUNT, 2))),
+            (vec![basis(Value::Int(-1), Value::Int(2))], None),
+            (vec![basis(Value::str("3"), Value::Int(2))], None),
+            (vec![basis(Value::Bool(true), Value::Int(2))], None),
+            (vec![basis(Value::Float(3.0), Value::Int(2))], None),
+            (vec![vec![Value::str("basis"), Value::Int(3)]], None),
+            (vec![basis(Value::Int(-1), Value::Int(2)), basis(Value::Int(1), Value::Int(2))], Some((1, 2))),
+        ] {
+            let mut reporter = Reporter::default();
+            messages.iter().for_each(|fields| send(&mut reporter, fields.clone()));
+            let report = reporter.finish(Spent::default(), String::new);
+            assert_eq!(report.basis.map(|basis| (basis.values, basis.handles)), expected, "{messages:?}");
+            assert_eq!(report.odd_messages, 0);
+        }
+    }
+
+    #[test]
+    fn notes_beyond_those_kept_are_no_oddity() {
+        let mut reporter = planned(1);
+        send(&mut reporter, begin(0));
+        for note in 0..3 * SIGNALS {
+            send(&mut reporter, vec![Value::str("inexpressible"), Value::str(format!("mock.patch of os.x{note}"))]);
+        }
+        send(&mut reporter, pass(0));
+        let report = reporter.finish(Spent::default(), String::new);
+        assert_eq!((report.inexpressible.len(), report.odd_messages), (SIGNALS, 0));
+        assert_eq!(report.cases[0].status, Some(CaseStatus::Passed));
     }
 
     #[test]

@@ -5,13 +5,76 @@
 //! What lies beyond is given back instead, and each page of it costs the next run a fault. Every run writes to the same few
 //! dozen pages, here and there; where the gaps between them are small they are written to as well, which leaves fewer
 //! regions, and some of the 32 for what programs write to.
+//!
+//! A page that was written to once is one of those that are named ever after, for as long as it stays. What only some runs
+//! write to is therefore given back at their end ([`Resident::give_back`]): else a slot ages, as the pages of all programs
+//! that it ever had are copied at each reset, and take the places of those that every run needs.
 
 use std::ops::Range;
+
+use super::session::pagemap;
 
 /// Regions that all runs may have in common.
 const REGIONS: usize = 16;
 /// Pages in gaps that are filled, at most: each is copied at each reset.
 const FILLED: usize = 96;
+
+/// The pages of a slot that stay in memory, as page numbers of the linear memory.
+#[derive(Debug, Default)]
+pub(super) struct Resident {
+    /// Written to by every run, or filled; in order, apart from each other.
+    kept: Vec<Range<usize>>,
+    /// Pages in gaps, written to at the start of a run.
+    pub filled: Vec<usize>,
+}
+
+impl Resident {
+    /// Those of a machine on which every run writes to these.
+    pub fn of(written: &[Range<usize>]) -> Self {
+        let filled = gaps(written);
+        let mut kept: Vec<Range<usize>> =
+            written.iter().cloned().chain(filled.iter().map(|page| *page..page + 1)).collect();
+        kept.sort_by_key(|range| range.start);
+        kept.dedup_by(|next, last| {
+            let joins = next.start <= last.end;
+            if joins {
+                last.end = last.end.max(next.end);
+            }
+            joins
+        });
+        Self { kept, filled }
+    }
+
+    /// Gives all other pages back that a guest has written to. Its memory is then the image's but for those that are kept:
+    /// the guest must not go on.
+    pub fn give_back(&self, memory: &mut [u8]) {
+        let Ok(own) = pagemap::own_pages(memory.as_ptr(), memory.len()) else { return };
+        for Range { start, end } in self.others(&own, memory.len() / pagemap::PAGE) {
+            let pages = &mut memory[start * pagemap::PAGE..end * pagemap::PAGE];
+            // SAFETY: the range lies in `memory`, which is borrowed mutably, and starts at a page, as linear memories do.
+            // It is a private mapping of the image, and of nothing beyond that: afterwards it reads as that, which are
+            // bytes as good as any (`what_is_given_back_is_the_images_again` in tests/it/leaks.rs).
+            let _ = unsafe { libc::madvise(pages.as_mut_ptr().cast(), pages.len(), libc::MADV_DONTNEED) };
+        }
+    }
+
+    /// The stretches between the pages that are kept in which some of `own` lie.
+    fn others(&self, own: &[Range<usize>], pages: usize) -> Vec<Range<usize>> {
+        let starts = std::iter::once(0).chain(self.kept.iter().map(|range| range.end));
+        let ends = self.kept.iter().map(|range| range.start).chain(std::iter::once(pages));
+        let mut own = own.iter().peekable();
+        let mut others = Vec::new();
+        for (start, end) in starts.zip(ends) {
+            while own.next_if(|range| range.end <= start).is_some() {}
+            if let Some(first) = own.peek()
+                && first.start < end
+            {
+                others.push(start.max(first.start)..end);
+            }
+        }
+        others
+    }
+}
 
 /// The pages to write to as well, when a run writes to these: the smallest gaps first, until there are few enough regions.
 pub(super) fn gaps(written: &[Range<usize>]) -> Vec<usize> {
@@ -42,6 +105,27 @@ mod tests {
             found.push(start..start + 1);
         }
         found
+    }
+
+    #[test]
+    fn all_but_what_every_run_writes_to_is_given_back() {
+        let resident = Resident { kept: vec![2..4, 10..12], filled: Vec::new() };
+        assert!(resident.others(&[2..4, 11..12], 20).is_empty());
+        assert_eq!(resident.others(&[0..3, 6..7, 8..9, 11..13], 20), [0..2, 6..10, 12..20]);
+        assert_eq!(resident.others(&[3..5, 7..11], 20), [Range { start: 4, end: 10 }]);
+        assert_eq!(Resident::default().others(&[5..6, 8..9], 20), [Range { start: 5, end: 20 }]);
+        assert!(resident.others(&[], 20).is_empty());
+    }
+
+    #[test]
+    fn filled_gaps_are_kept() {
+        let mut lengths = vec![1000; REGIONS - 1];
+        lengths.insert(3, 2);
+        let written = regions(lengths);
+        let resident = Resident::of(&written);
+        assert_eq!(resident.kept.len(), REGIONS);
+        let pages = |ranges: &[Range<usize>]| ranges.iter().map(ExactSizeIterator::len).sum::<usize>();
+        assert_eq!(pages(&resident.kept), pages(&written) + resident.filled.len());
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::capture::Capture;
 use super::clock::Clock;
 use super::entropy::Entropy;
 use super::files::{Attempts, Descriptors, Errno, Output, Stdio};
+use super::host_work::HostWork;
 use super::limiter::MemoryLimiter;
 use super::metered::Stopwatch;
 use super::report::Reporter;
@@ -33,6 +34,7 @@ pub struct State {
     pub(super) attempts: Attempts,
     pub(super) reporter: Reporter,
     pub(super) uses: Uses,
+    pub(super) host_work: HostWork,
     pub(super) entropy: Entropy,
     /// Its place in a conversation with another guest.
     pub(super) seat: Option<Seat>,
@@ -166,6 +168,7 @@ impl State {
             attempts: Attempts::default(),
             reporter: Reporter::default(),
             uses: Uses::default(),
+            host_work: HostWork::default(),
             entropy: Entropy::new(None),
             seat: None,
             serving: None,

@@ -17,6 +17,13 @@ use crate::worker::{WorkerError, WorkerPool};
 #[error("the sandbox failed: {0}")]
 pub struct SandboxError(#[from] WorkerError);
 
+impl SandboxError {
+    /// Whether a worker process ended at the program's own turn: another may, too.
+    pub fn blames_program(&self) -> bool {
+        self.0 == WorkerError::Blamed
+    }
+}
+
 /// Checks the files of a program before it is run: where they lie, and whether they fit the grant.
 ///
 /// # Errors

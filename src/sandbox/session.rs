@@ -2,13 +2,12 @@
 
 use std::sync::atomic::Ordering;
 
-use tokio::sync::mpsc::UnboundedSender;
-
 use super::Sandbox;
 use crate::domain::grant::Limits;
 use crate::domain::session::{
     Cell, CellLimits, CellOutcome, Command, ContextNumber, FileAnswer, FileAsk, Footprint, Opening,
 };
+use crate::memory::Sender;
 use crate::worker::ask::{Answer, Ask, CommandNumber, SessionNumber};
 pub use crate::worker::ask::{AskError, AskEvent};
 use crate::worker::{Asked, Home, WorkerError};
@@ -37,7 +36,8 @@ pub enum KeptError {
 impl From<Asked> for KeptError {
     fn from(error: Asked) -> Self {
         match error {
-            Asked::Refused(AskError::NoSession) | Asked::Worker(WorkerError::Lost) => Self::Lost,
+            Asked::Refused(AskError::NoSession) | Asked::Worker(WorkerError::Lost | WorkerError::Blamed) => Self::Lost,
+            Asked::Refused(AskError::Failed(reason)) => Self::Failed(WorkerError::Failed(reason)),
             Asked::Refused(refused) => Self::Refused(refused),
             Asked::Worker(error) => Self::Failed(error),
         }
@@ -98,7 +98,7 @@ impl Sandbox {
         context: ContextNumber,
         cell: Cell,
         limits: CellLimits,
-        events: Option<UnboundedSender<AskEvent>>,
+        events: Option<Sender<AskEvent>>,
     ) -> Result<(CellOutcome, Footprint), KeptError> {
         match self.ask(kept, Ask::Call { context, cell: Box::new(cell), limits }, events).await? {
             Answer::Called(outcome, footprint) => Ok((*outcome, footprint)),
@@ -184,7 +184,8 @@ impl Sandbox {
         Ok((into.into_iter().map(|number| Kept { home: kept.home, number }).collect(), footprint))
     }
 
-    /// Runs a command to its end; its exit code. Dropping the future kills it. `events` hears what it writes.
+    /// Runs a command to its end; its exit code, and the fuel of its interpreters and of those of commands killed before.
+    /// Dropping the future kills it. `events` hears what it writes.
     ///
     /// # Errors
     /// When it could not be run.
@@ -194,10 +195,10 @@ impl Sandbox {
         number: CommandNumber,
         command: Command,
         limits: CellLimits,
-        events: UnboundedSender<AskEvent>,
-    ) -> Result<i32, KeptError> {
+        events: Sender<AskEvent>,
+    ) -> Result<(i32, u64), KeptError> {
         match self.ask(kept, Ask::Run { number, command: Box::new(command), limits }, Some(events)).await? {
-            Answer::Exited(code) => Ok(code),
+            Answer::Exited { code, fuel } => Ok((code, fuel)),
             _ => Err(strange()),
         }
     }
@@ -224,7 +225,7 @@ impl Sandbox {
         kept: Kept,
         path: String,
         recursive: bool,
-        events: UnboundedSender<AskEvent>,
+        events: Sender<AskEvent>,
     ) -> Result<(), KeptError> {
         self.ask(kept, Ask::Watch { path, recursive }, Some(events)).await.map(drop)
     }
@@ -244,7 +245,7 @@ impl Sandbox {
         }
     }
 
-    async fn ask(&self, kept: Kept, ask: Ask, events: Option<UnboundedSender<AskEvent>>) -> Result<Answer, KeptError> {
+    async fn ask(&self, kept: Kept, ask: Ask, events: Option<Sender<AskEvent>>) -> Result<Answer, KeptError> {
         Ok(self.workers.ask(kept.home, kept.number, ask, events).await?)
     }
 }

@@ -353,6 +353,7 @@ mod tests {
             concurrency,
             sessions: None,
             fuel_per_day: None,
+            disk_bytes: None,
         }))
     }
 

@@ -11,19 +11,20 @@ use crate::domain::caller::Caller;
 use crate::domain::canary::Canary;
 use crate::domain::grant::{Grant, Limits};
 use crate::domain::ids::ExecutionId;
-use crate::domain::run::{Attempt, Captured, End, File, GraderOutcome, Outcome, Program, PythonTests};
+use crate::domain::run::{Attempt, Captured, ErrorReport, File, GraderOutcome, Outcome, Program, PythonTests};
 use crate::domain::submission::{Compare, Complexity, Grading, StdinCase, Submission, Tests};
 use crate::domain::value::Value;
-use crate::domain::verdict::{FailureClass, Integrity, IntegrityLevel, Status, Verdict};
+use crate::domain::verdict::{Basis, FailureClass, Integrity, IntegrityLevel, Status, Verdict};
 use crate::grader::canaries::{CanaryFound, Finder, Place};
 use crate::grader::complexity::{self, ComplexityReport};
+use crate::grader::fallback::TestText;
 use crate::grader::lint::LintReport;
 use crate::grader::receipt::Receipt;
 use crate::grader::{self, Planned};
 use crate::policy::{Pack, Refusal, ScanReport};
 use crate::runtime::image::Image;
 use crate::sandbox::{self, FilesError, SandboxError};
-use crate::telemetry;
+use crate::{syntax, telemetry};
 
 /// A submission that was not carried out.
 #[derive(Debug, thiserror::Error)]
@@ -118,6 +119,8 @@ pub struct Executed {
     pub lint: Option<LintReport>,
     /// Where one was asked for.
     pub receipt: Option<Receipt>,
+    /// Whether a worker process ended at its turn.
+    pub is_blamed: bool,
 }
 
 /// What a submission cost.
@@ -143,37 +146,6 @@ impl Cost {
         self.cpu += more.cpu;
         self.fuel += more.fuel;
         self.peak_memory_bytes = self.peak_memory_bytes.max(more.peak_memory_bytes);
-    }
-}
-
-impl Executed {
-    /// Takes out what tells of the tests: names and messages of cases, what was printed, what was returned. How many there
-    /// are, which of them passed, and the classes of failures stay.
-    pub fn hide(&mut self) {
-        for (index, case) in self.verdict.cases.iter_mut().enumerate() {
-            case.name = format!("case {}", index + 1);
-            case.message = None;
-            case.stdout.clear();
-        }
-        if let Some(error) = &mut self.verdict.error {
-            // A candidate can put what it was asked into any text of its exceptions.
-            error.message.clear();
-            error.type_name.clear();
-            error.traceback.clear();
-            error.line = None;
-        }
-        for captured in [&mut self.stdout, &mut self.stderr] {
-            *captured = Captured::default();
-        }
-        self.flaky = self.flaky.iter().map(|_| "(hidden)".to_owned()).collect();
-        self.verdict.integrity.signals.retain(|signal| !signal.starts_with("inexpressible"));
-        self.files.clear();
-        self.attempts.clear();
-        self.result = None;
-        self.evaluation = None;
-        if let Some(grader) = &mut self.grader {
-            (grader.stdout, grader.stderr) = (Captured::default(), Captured::default());
-        }
     }
 }
 
@@ -238,7 +210,7 @@ impl Service {
         let graded = program.tests.is_some();
         let done = match stdin_cases {
             Some((cases, compare)) => self.run_cases(asking, &program, grant, &cases, compare).await,
-            None if graded => self.grade(asking, program, grant, grading, &Planned { cases: planned, expected }).await,
+            None if graded => self.grade(asking, program, grant, grading, Planned { cases: planned, expected }).await,
             None => self
                 .run_one(asking, program, grant)
                 .await
@@ -254,26 +226,10 @@ impl Service {
             Err(Failure::Sandbox(error)) => {
                 tracing::error!(%id, %error, "a run could not be carried out");
                 self.metrics.runs.with_label_values(&[FailureClass::InfrastructureError.word()]).inc();
-                Ok(executed(id, infrastructure_error(planned), Vec::new(), Duration::ZERO, grant, policy, image))
+                let verdict = infrastructure_error(planned, error.to_string());
+                let executed = executed(id, verdict, Vec::new(), Duration::ZERO, grant, policy, image);
+                Ok(Executed { is_blamed: error.blames_program(), ..executed })
             }
-        }
-    }
-
-    /// Runs a snippet of our own, to see that everything works.
-    ///
-    /// # Errors
-    /// What does not.
-    pub async fn self_test(&self) -> Result<(), String> {
-        let grant = self
-            .policies()
-            .admit(&Caller::keyless(), "default", &Default::default())
-            .map_err(|error| error.to_string())?;
-        let program = Program { code: "print(6 * 7)".to_owned(), ..Program::default() };
-        // It takes no place in the queue: it must tell whether guests run, not whether there is much to do.
-        let outcome = self.sandbox.run(program, &grant).await.map_err(|error| error.to_string())?;
-        match (&outcome.end, outcome.stdout.text().as_str()) {
-            (End::Exited(0), "42\n") => Ok(()),
-            (end, _) => Err(format!("the test snippet ended with {end:?}")),
         }
     }
 
@@ -284,19 +240,23 @@ impl Service {
         program: Program,
         grant: &Grant,
         grading: Grading,
-        planned: &Planned,
+        planned: Planned,
     ) -> Result<(Verdict, Vec<Outcome>, Duration), Failure> {
+        let planned = Arc::new(planned);
         let again = (grading == Grading::Auto).then(|| Program { isolated: false, ..program.clone() });
         let (outcome, queue) = self.run_one(asking, program, grant).await?;
-        let verdict = grader::python(&outcome, planned);
-        let Some(program) = again else { return Ok((verdict, vec![outcome], queue)) };
-        if verdict.status == Status::Passed || outcome.report.inexpressible.is_empty() {
+        let (verdict, mut outcome) = graded(outcome, &planned).await;
+        let Some(program) = again.filter(|_| verdict.status != Status::Passed) else {
+            return Ok((verdict, vec![outcome], queue));
+        };
+        let noted = std::mem::take(&mut outcome.report.inexpressible);
+        if noted.is_empty() || !allows_in_process(&program, &noted).await {
             return Ok((verdict, vec![outcome], queue));
         }
-        let noted = outcome.report.inexpressible;
         let (outcome, more) = self.run_one(asking, program, grant).await?;
-        let mut verdict = grader::python(&outcome, planned);
-        // Why it was graded so: the candidate may have seen to it.
+        let (mut verdict, outcome) = graded(outcome, &planned).await;
+        // Why it was graded so.
+        verdict.integrity.basis.notes = noted.len() as u64;
         verdict.integrity.signals.extend(noted.into_iter().map(|what| format!("inexpressible: {what}")));
         Ok((verdict, vec![outcome], queue + more))
     }
@@ -448,6 +408,22 @@ impl From<SandboxError> for Failure {
     }
 }
 
+/// Grades; on a thread that may take its time where values are compared.
+async fn graded(outcome: Outcome, planned: &Arc<Planned>) -> (Verdict, Outcome) {
+    if planned.expected.is_empty() {
+        return (grader::python(&outcome, planned), outcome);
+    }
+    let planned = Arc::clone(planned);
+    let grading = tokio::task::spawn_blocking(move || (grader::python(&outcome, &planned), outcome));
+    grading.await.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))
+}
+
+/// Whether the text of the tests accounts for a note of their interpreter. A text that can't be analysed does not.
+async fn allows_in_process(program: &Program, notes: &[String]) -> bool {
+    let (text, notes) = (TestText::of(program), notes.to_vec());
+    syntax::on_large_stack(move || text.accounts_for(&notes)).await.unwrap_or(false)
+}
+
 /// Looks for canaries in all that came out, on a thread that may take its time.
 async fn searched(
     canaries: Vec<Canary>,
@@ -524,16 +500,17 @@ pub(super) fn executed(
         grader,
         lint: None,
         receipt: None,
+        is_blamed: false,
     }
 }
 
 /// Nothing was graded: the client may try again.
-fn infrastructure_error(planned: Option<usize>) -> Verdict {
+fn infrastructure_error(planned: Option<usize>, message: String) -> Verdict {
     Verdict {
         status: Status::InfrastructureError,
         exit_code: 1,
         class: FailureClass::InfrastructureError,
-        error: None,
+        error: Some(ErrorReport::of_ours(message)),
         compiled: false,
         cases: Vec::new(),
         integrity: Integrity {
@@ -541,6 +518,7 @@ fn infrastructure_error(planned: Option<usize>) -> Verdict {
             planned: planned.unwrap_or(0),
             reported: 0,
             signals: Vec::new(),
+            basis: Basis::default(),
         },
     }
 }

@@ -11,7 +11,7 @@ use crate::domain::grant::Grant;
 use crate::domain::ids::ExecutionId;
 use crate::domain::run::{Attempt, AttemptKind, End, ErrorReport, Program};
 use crate::domain::submission::Submission;
-use crate::domain::verdict::{FailureClass, Integrity, IntegrityLevel, Status, Verdict};
+use crate::domain::verdict::{Basis, FailureClass, Integrity, IntegrityLevel, Status, Verdict};
 use crate::policy::{Action, BoundaryRule, Decision, GateFailed, Pack, Refusal, Scanned, Source};
 use crate::telemetry;
 
@@ -155,6 +155,7 @@ impl Service {
                 planned: submission.tests.as_ref().and_then(|tests| tests.known_cases()).unwrap_or(0),
                 reported: 0,
                 signals: Vec::new(),
+                basis: Basis::default(),
             },
         };
         let image = self.image_of(submission.program.image.as_deref());

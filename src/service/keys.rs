@@ -178,6 +178,7 @@ impl Table {
                 concurrency: row.concurrency,
                 sessions: row.sessions,
                 fuel_per_day: row.fuel_per_day,
+                disk_bytes: row.disk_bytes,
             };
             let caller = Caller::of(Arc::new(key));
             table.by_secret.insert(row.sha256, Some(caller.clone()));
@@ -235,6 +236,11 @@ impl Keys {
             None => Some(Caller::keyless()),
             Some(id) => self.table().by_id.get(&id).cloned(),
         }
+    }
+
+    /// Bytes that an owner may hold on disk, where its key says.
+    pub fn disk_bytes(&self, owner: Option<KeyId>) -> Option<u64> {
+        self.caller_of(owner)?.key()?.disk_bytes
     }
 
     /// Counts one request.
@@ -376,6 +382,7 @@ mod tests {
             concurrency: None,
             sessions: None,
             fuel_per_day: Some(100),
+            disk_bytes: None,
         }
     }
 

@@ -4,9 +4,11 @@ mod admission;
 mod completion;
 mod execute;
 mod gate;
+mod hiding;
 mod jobs;
 mod keys;
 mod observed;
+mod readiness;
 mod receipts;
 mod session;
 mod stats;
@@ -26,8 +28,9 @@ pub use jobs::{
 pub use keys::{Keys, OverQuota, Recognised, Secret};
 pub use receipts::{KeyError, Receipts};
 pub use session::{
-    CellAsked, CellExecuted, CheckpointInfo, CommandEnd, CommandEvent, DEFAULT_TTL, LONGEST_TTL, OnExpiry,
-    RunningCommand, SessionAsked, SessionError, SessionEvent, SessionInfo, SessionSettings, SessionState, Watch,
+    CellAsked, CellExecuted, CheckpointInfo, CommandEnd, CommandEvent, CommandEvents, DEFAULT_TTL, LONGEST_TTL,
+    OnExpiry, RunningCommand, SessionAsked, SessionError, SessionEvent, SessionEvents, SessionInfo, SessionSettings,
+    SessionState, Watch, WatchEvent, overflow_note,
 };
 pub use stats::{StatsAsked, StatsError, StatsFound, StatsGroup};
 pub use suite::{Failed, Finished, SuiteItem};
@@ -35,6 +38,7 @@ pub use suite::{Failed, Finished, SuiteItem};
 use crate::domain::caller::{Caller, Urgency};
 use crate::domain::hardening::Hardened;
 use crate::grader::lint::Linter;
+use crate::memory::Budget;
 use crate::metrics::{Metrics, gauged};
 use crate::policy::{PackError, Policies};
 use crate::runtime::images::Images;
@@ -44,6 +48,9 @@ use crate::telemetry::logs;
 
 /// Snippets that are linted at once: it takes a millisecond or so, beside a run.
 const LINTING_THREADS: usize = 2;
+
+/// Output and changes that all clients together may leave unread.
+const UNREAD_BYTES: usize = 512 << 20;
 
 /// In whose name something is done, and how soon it is wanted.
 #[derive(Clone, Copy)]
@@ -68,8 +75,11 @@ pub struct Service {
     sessions: Arc<session::Sessions>,
     jobs: jobs::Jobs,
     stats: stats::Stats,
+    readiness: readiness::Readiness,
     store: Option<Store>,
     hardened: Hardened,
+    /// Budget for what guests say and clients have not read yet.
+    unread: Budget,
     /// Itself, for work that goes on when the client who asked for it goes away.
     me: Weak<Self>,
 }
@@ -138,8 +148,10 @@ impl Service {
             sessions,
             jobs,
             stats: stats::Stats::default(),
+            readiness: readiness::Readiness::default(),
             store,
             hardened,
+            unread: Budget::new(UNREAD_BYTES),
             me: me.clone(),
         })
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// Steps of one script: commands, lines, blocks of bytes.
 pub(super) const MAXIMUM_STEPS: u64 = 10_000_000;
@@ -19,6 +20,29 @@ pub(super) const MAXIMUM_FIELDS: usize = 100_000;
 pub(super) const MAXIMUM_LEVELS: usize = 60;
 /// Subshells, commands of pipelines and background jobs at a time.
 pub(super) const MAXIMUM_PROCESSES: u64 = 200;
+
+/// Time of one step, about: work that is counted by its time counts as so many.
+const TIME_OF_STEP: Duration = Duration::from_micros(2);
+/// Time after which such work is counted.
+const TIME_A_TURN: Duration = Duration::from_millis(1);
+
+/// Measures work whose steps can't be foreseen: searches, each of which may look at one character or at all that are left.
+#[derive(Debug)]
+pub(super) struct Pace(Instant);
+
+impl Pace {
+    /// Begins to measure.
+    pub(super) fn new() -> Self {
+        Self(Instant::now())
+    }
+
+    /// The steps to be counted now: none, as long as the work has not taken a turn's time.
+    pub(super) fn due_steps(&self) -> Option<u64> {
+        let elapsed = self.0.elapsed();
+        let steps = elapsed.as_nanos() / TIME_OF_STEP.as_nanos();
+        (elapsed >= TIME_A_TURN).then(|| u64::try_from(steps).unwrap_or(u64::MAX))
+    }
+}
 
 /// What one script, with all its subshells, has used.
 #[derive(Debug, Default)]

@@ -1,6 +1,6 @@
 //! A shell's state: variables, functions, options, where it stands, what it reads and writes. A subshell is a copy.
 
-use super::bounds::{Held, Use};
+use super::bounds::{Held, Pace, Use};
 use super::streams::{NotWritten, Reader, Writer};
 use super::syntax::Command;
 use super::{PythonStart, Script};
@@ -281,6 +281,15 @@ impl Shell {
             let _ = self.streams.stderr.write(text.as_bytes()).await;
         }
         Err(Stop::Spent)
+    }
+
+    /// Counts the work that was measured since `pace` began or was last counted, when that took a turn's time.
+    pub(super) async fn count_paced(&self, pace: &mut Pace) -> Result<(), Stop> {
+        if let Some(steps) = pace.due_steps() {
+            self.step(steps).await?;
+            *pace = Pace::new();
+        }
+        Ok(())
     }
 
     /// Writes to standard output.

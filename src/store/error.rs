@@ -55,9 +55,20 @@ pub enum StoreError {
         /// The name.
         name: String,
     },
-    /// The disk is full.
+    /// The disk is full, or what is left of it is its reserve.
     #[error("no room is left on the disk of the store")]
     Full,
+    /// The store is full, and nobody holds more than the owner for whom something is to be written.
+    #[error("no room is left in the store, and its owner holds the most of it")]
+    NoRoom,
+    /// The owner may not hold so much.
+    #[error("its owner would hold {asked} bytes in the store, and may hold {allowed}")]
+    OverQuota {
+        /// Bytes that it would hold.
+        asked: u64,
+        /// Bytes that it may hold.
+        allowed: u64,
+    },
     /// The store has been closed.
     #[error("the store is closed")]
     Closed,
@@ -81,6 +92,23 @@ impl From<rusqlite::Error> for StoreError {
 }
 
 impl StoreError {
+    /// Whether all it takes is room: on the disk, in the store, or in what its owner may hold.
+    #[must_use]
+    pub fn is_want_of_room(&self) -> bool {
+        match self {
+            Self::Full | Self::NoRoom | Self::OverQuota { .. } => true,
+            Self::Locked { .. }
+            | Self::Newer { .. }
+            | Self::NotAStore { .. }
+            | Self::Open { .. }
+            | Self::Damaged { .. }
+            | Self::Exists { .. }
+            | Self::NameTaken { .. }
+            | Self::Closed
+            | Self::Engine { .. } => false,
+        }
+    }
+
     /// An error while the file at `path` was being opened.
     pub(super) fn opening(path: &Path, error: &rusqlite::Error) -> Self {
         let path = path.to_owned();

@@ -1,6 +1,7 @@
 //! The file itself: who may open it, how connections are set up, and which versions of its tables there have been.
 
 use super::error::StoreError;
+use super::room;
 use rusqlite::{Connection, OpenFlags};
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -48,6 +49,7 @@ const MIGRATIONS: &[&str] = &[
     CREATE INDEX sessions_by_expiry ON sessions (expires_at);
 ",
     include_str!("jobs/tables.sql"),
+    include_str!("holdings.sql"),
 ];
 
 /// How long a connection waits for another's lock.
@@ -103,6 +105,9 @@ pub(super) fn open_to_write(path: &Path) -> Result<Connection, StoreError> {
     connection.pragma_update(None, "foreign_keys", true).map_err(opening)?;
     // The service may write nowhere but in its own directories.
     connection.pragma_update(None, "temp_store", "MEMORY").map_err(opening)?;
+    if let Err(error) = room::recount(&connection) {
+        tracing::warn!(%error, "what each owner holds in the store is as it was counted last");
+    }
     Ok(connection)
 }
 

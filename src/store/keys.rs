@@ -14,7 +14,7 @@ use super::file::make_private;
 /// Marks the file as ours: "prbk".
 const APPLICATION_ID: i64 = 0x7072_626b;
 /// What this version knows.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 const TABLES: &str = "
     CREATE TABLE keys (
         id BLOB PRIMARY KEY,
@@ -37,12 +37,14 @@ const TABLES: &str = "
         PRIMARY KEY (key, day)
     );
 ";
+/// Column that the second version adds.
+const DISK_BYTES: &str = "ALTER TABLE keys ADD COLUMN disk_bytes INTEGER;";
 /// How long a connection waits for another's lock.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Days whose use of fuel is kept.
 const DAYS: i64 = 7;
 const COLUMNS: &str = "id, name, sha256, hint, created_at, revoked_at, policies, requests_per_minute, concurrency, \
-                       sessions, fuel_per_day";
+                       sessions, fuel_per_day, disk_bytes";
 
 /// A key as it is kept. Times are milliseconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +71,8 @@ pub struct KeyRow {
     pub sessions: Option<u32>,
     /// Fuel from midnight to midnight (UTC).
     pub fuel_per_day: Option<u64>,
+    /// Bytes on disk: checkpoints, sessions and jobs.
+    pub disk_bytes: Option<u64>,
 }
 
 /// The file of keys.
@@ -95,14 +99,18 @@ impl KeyFile {
             (number("application_id").map_err(opening)?, number("user_version").map_err(opening)?);
         let tables: i64 =
             transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(opening)?;
-        if application == 0 && tables == 0 {
+        let fresh = application == 0 && tables == 0;
+        if fresh {
             transaction.execute_batch(TABLES).map_err(opening)?;
             transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(opening)?;
-            transaction.pragma_update(None, "user_version", VERSION).map_err(opening)?;
         } else if application != APPLICATION_ID {
             return Err(StoreError::NotAStore { path: path.to_owned() });
         } else if found > VERSION {
             return Err(StoreError::Newer { path: path.to_owned(), found, known: VERSION });
+        }
+        if fresh || found < VERSION {
+            transaction.execute_batch(DISK_BYTES).map_err(opening)?;
+            transaction.pragma_update(None, "user_version", VERSION).map_err(opening)?;
         }
         transaction.commit().map_err(opening)?;
         Ok(Self(connection))
@@ -116,7 +124,7 @@ impl KeyFile {
     pub fn create(&self, row: &KeyRow) -> Result<(), StoreError> {
         let policies = row.policies.as_ref().map(|policies| policies.join("\n"));
         let inserted = self.0.execute(
-            &format!("INSERT INTO keys ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+            &format!("INSERT INTO keys ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
             params![
                 row.id.as_bytes(),
                 row.name,
@@ -129,6 +137,7 @@ impl KeyFile {
                 row.concurrency,
                 row.sessions,
                 row.fuel_per_day.map(|fuel| i64::try_from(fuel).unwrap_or(i64::MAX)),
+                row.disk_bytes.map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX)),
             ],
         );
         match inserted {
@@ -222,6 +231,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<KeyRow> {
         concurrency: row.get(8)?,
         sessions: row.get(9)?,
         fuel_per_day: row.get::<_, Option<i64>>(10)?.map(|fuel| u64::try_from(fuel).unwrap_or_default()),
+        disk_bytes: row.get::<_, Option<i64>>(11)?.map(|bytes| u64::try_from(bytes).unwrap_or_default()),
     })
 }
 
@@ -242,6 +252,7 @@ mod tests {
             concurrency: None,
             sessions: Some(3),
             fuel_per_day: Some(u64::MAX >> 1),
+            disk_bytes: Some(7),
         }
     }
 
@@ -262,6 +273,25 @@ mod tests {
         command.create(&row(2, "ci")).expect("the name is free again");
         assert!(command.revoke(&Uuid::from_u128(2).to_string(), 11).expect("written").is_some());
         assert_eq!(service.list().expect("read").len(), 2);
+    }
+
+    #[test]
+    fn a_file_of_the_first_version_is_brought_to_this_one() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("keys.sqlite3");
+        let old = Connection::open(&path).expect("made");
+        old.execute_batch(TABLES).expect("written");
+        old.pragma_update(None, "application_id", APPLICATION_ID).expect("written");
+        old.pragma_update(None, "user_version", 1).expect("written");
+        let insert =
+            "INSERT INTO keys (id, name, sha256, hint, created_at, sessions) VALUES (?, 'ci', ?, 'abcd', 1, 3)";
+        old.execute(insert, params![Uuid::from_u128(1).as_bytes(), [1_u8; 32]]).expect("written");
+        drop(old);
+        for _ in 0..2 {
+            let file = KeyFile::open(&path).expect("opened");
+            let listed = file.list().expect("read");
+            assert_eq!(listed.iter().map(|row| (row.sessions, row.disk_bytes)).collect::<Vec<_>>(), [(Some(3), None)]);
+        }
     }
 
     #[test]

@@ -9,12 +9,14 @@
 //! each other on tokio's blocking threads, each with a connection of a small pool.
 
 mod checkpoints;
+mod disk;
 mod error;
 mod file;
 mod jobs;
 mod keys;
 mod prune;
 mod readers;
+mod room;
 mod seal;
 mod sessions;
 mod stats;
@@ -23,20 +25,24 @@ mod tests;
 mod writer;
 
 pub use checkpoints::{CheckpointFilter, CheckpointKind, CheckpointRow, Cursor, MAXIMUM_LISTED, StoredCheckpoint};
+pub use disk::DiskReserve;
 pub use error::StoreError;
 pub use jobs::{
     Accepted, Callback, CallbackPhase, Cancelled, DueCallback, JobBounds, JobFilter, JobItem, JobPhase, JobResult,
-    JobRow, JobUsage, Kept, NewJob, OpenItem, PrunedJobs, UnfinishedJob,
+    JobRow, JobUsage, Kept, NewJob, NewResult, OpenItem, PrunedJobs, UnfinishedJob,
 };
 pub use keys::{KeyFile, KeyRow};
-pub use prune::{Bounds, Pruned, StoreUsage};
+pub use prune::{Bounds, Displaced, Pruned, StoreUsage};
+pub use room::Quota;
 pub use sessions::SessionRow;
 pub use stats::{Recorded, StatBounds};
 
 use bytes::Bytes;
+use disk::Disk;
 use readers::Readers;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use uuid::Uuid;
 use writer::Writer;
 
@@ -49,18 +55,20 @@ pub struct Store {
     readers: Readers,
     writer: Writer,
     path: PathBuf,
+    disk: Arc<Disk>,
 }
 
 impl Store {
     /// Opens the file at `path`, made with the directories above it if it is not there, and brings it to the form this
-    /// version uses.
+    /// version uses. Nothing is written into the disk's reserve, but for what is short.
     ///
     /// # Errors
     ///
     /// A file that is in use, of a newer version, no store of ours, damaged, or that cannot be made.
-    pub async fn open(path: &Path) -> Result<Self, StoreError> {
+    pub async fn open(path: &Path, reserve: DiskReserve) -> Result<Self, StoreError> {
         let writer = Writer::open(path.to_owned()).await?;
-        Ok(Self { readers: Readers::new(path.to_owned()), writer, path: path.to_owned() })
+        let disk = Arc::new(Disk::new(path, reserve));
+        Ok(Self { readers: Readers::new(path.to_owned()), writer, path: path.to_owned(), disk })
     }
 
     /// Where the file is.
@@ -69,13 +77,14 @@ impl Store {
         &self.path
     }
 
-    /// Keeps a checkpoint.
+    /// Keeps a checkpoint. Tells what made room for it.
     ///
     /// # Errors
     ///
-    /// An id that is taken, or a file that cannot be written.
-    pub async fn put_checkpoint(&self, row: CheckpointRow, blob: Bytes) -> Result<(), StoreError> {
-        self.writer.write(move |connection| checkpoints::put(connection, &row, &blob)).await
+    /// No room, an id that is taken, or a file that cannot be written.
+    pub async fn put_checkpoint(&self, row: CheckpointRow, blob: Bytes, quota: Quota) -> Result<Displaced, StoreError> {
+        let disk = Arc::clone(&self.disk);
+        self.writer.write(move |connection| put_within(connection, &disk, &row, &blob, quota)).await
     }
 
     /// A checkpoint with its blob; none if there is no such one.
@@ -129,7 +138,8 @@ impl Store {
         self.writer.write(move |connection| sessions::put(connection, &row)).await
     }
 
-    /// Keeps a session's row and the checkpoint it names together: after a crash there are both or neither.
+    /// Keeps a session's row and the checkpoint it names together: after a crash there are both or neither. Tells what
+    /// made room for them.
     ///
     /// # Errors
     ///
@@ -139,10 +149,13 @@ impl Store {
         row: SessionRow,
         checkpoint: CheckpointRow,
         blob: Bytes,
-    ) -> Result<(), StoreError> {
+        quota: Quota,
+    ) -> Result<Displaced, StoreError> {
+        let disk = Arc::clone(&self.disk);
         let write = move |connection: &Connection| {
-            checkpoints::put(connection, &checkpoint, &blob)?;
-            sessions::put(connection, &row)
+            // The older state goes first: it takes no room from the new one.
+            sessions::put(connection, &row)?;
+            put_within(connection, &disk, &checkpoint, &blob, quota)
         };
         self.writer.write(write).await
     }
@@ -185,4 +198,19 @@ impl Store {
     pub async fn usage(&self) -> Result<StoreUsage, StoreError> {
         self.readers.read(prune::usage).await
     }
+}
+
+/// Makes room for a checkpoint and keeps it; if there is none, nothing is changed.
+fn put_within(
+    connection: &Connection,
+    disk: &Disk,
+    row: &CheckpointRow,
+    blob: &Bytes,
+    quota: Quota,
+) -> Result<Displaced, StoreError> {
+    let bytes = blob.len() as u64;
+    disk.check(connection, bytes)?;
+    let displaced = prune::make_room(connection, row.owner.as_deref(), row.kind, bytes, quota)?;
+    checkpoints::put(connection, row, blob)?;
+    Ok(displaced)
 }

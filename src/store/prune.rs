@@ -2,21 +2,32 @@
 
 use super::checkpoints::CheckpointKind;
 use super::error::StoreError;
+use super::room::{self, Area, PAGE, Page, Position, Quota, Removable};
 use rusqlite::{Connection, params};
 use std::time::Duration;
+use uuid::Uuid;
 
 /// What the store may keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// All blobs together, bytes. Evicted sessions count, but only those that clients know make room: named checkpoints
-    /// first, then paused sessions, the oldest first.
+    /// All blobs together, bytes. Evicted sessions count, but only what clients know of makes room: named checkpoints
+    /// first, then paused sessions, the oldest first, of the owner who holds most.
     pub total_bytes: u64,
     /// Age at which a named checkpoint goes, whatever its expiry.
     pub named_age: Duration,
 }
 
+/// Things that had to go for something else.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Displaced {
+    /// Checkpoints that clients made.
+    pub checkpoints: u64,
+    /// Sessions whose state is gone, each with the checkpoint that was its state.
+    pub sessions: Vec<(Uuid, Uuid)>,
+}
+
 /// What was removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pruned {
     /// Checkpoints past their time.
     pub expired: u64,
@@ -24,6 +35,8 @@ pub struct Pruned {
     pub for_room: u64,
     /// Sessions past their time.
     pub sessions: u64,
+    /// Sessions among what there was no room for, each with the checkpoint that was its state.
+    pub displaced: Vec<(Uuid, Uuid)>,
     /// Bytes of all blobs removed.
     pub bytes: u64,
 }
@@ -45,7 +58,7 @@ pub struct StoreUsage {
 
 pub(super) fn prune(connection: &Connection, now: i64, bounds: Bounds) -> Result<Pruned, StoreError> {
     let mut pruned = Pruned::default();
-    let before = total(connection)?;
+    let before = room::total(connection, Area::Checkpoints)?;
     // A session's state goes with it, unless a client has named it.
     let states = "DELETE FROM checkpoints WHERE kind <> ?2
                   AND id IN (SELECT checkpoint FROM sessions WHERE expires_at <= ?1)";
@@ -60,38 +73,90 @@ pub(super) fn prune(connection: &Connection, now: i64, bounds: Bounds) -> Result
         now.saturating_sub(age)
     ])?;
     pruned.expired = (states + expired) as u64;
-    for kind in [CheckpointKind::Named, CheckpointKind::Paused] {
-        pruned.for_room += make_room(connection, kind, bounds.total_bytes)?;
-    }
-    pruned.bytes = before.saturating_sub(total(connection)?);
+    let kinds = [CheckpointKind::Named, CheckpointKind::Paused];
+    let known = |owner: &String, next| removable(connection, owner, &kinds, next);
+    let doomed = room::plan_to_fit(connection, bounds.total_bytes, known)?;
+    pruned.for_room = doomed.len() as u64;
+    pruned.displaced = remove(connection, &doomed)?.sessions;
+    pruned.bytes = before.saturating_sub(room::total(connection, Area::Checkpoints)?);
     Ok(pruned)
 }
 
-/// Removes the oldest of a kind until all fits; returns how many.
-fn make_room(connection: &Connection, kind: CheckpointKind, allowed: u64) -> Result<u64, StoreError> {
-    let mut excess = total(connection)?.saturating_sub(allowed);
-    let mut doomed: Vec<i64> = Vec::new();
-    let mut oldest =
-        connection.prepare_cached("SELECT key, bytes FROM checkpoints WHERE kind = ? ORDER BY created_at, id")?;
-    let mut rows = oldest.query([kind.number()])?;
-    while excess > 0
-        && let Some(row) = rows.next()?
-    {
-        doomed.push(row.get(0)?);
-        excess = excess.saturating_sub(u64::try_from(row.get::<_, i64>(1)?).unwrap_or_default());
-    }
-    drop(rows);
-    let mut delete = connection.prepare_cached("DELETE FROM checkpoints WHERE key = ?")?;
-    for key in &doomed {
-        delete.execute([key])?;
-    }
-    Ok(doomed.len() as u64)
+/// Makes room for `wanted` bytes of a checkpoint of this kind.
+///
+/// Its owner's named checkpoints go, and for a session out of memory, which nobody has asked to put away, its paused
+/// sessions too. Of another owner, who holds more, all goes, the sessions out of memory last.
+///
+/// # Errors
+///
+/// [`StoreError::OverQuota`] or [`StoreError::NoRoom`]: then nothing is removed.
+pub(super) fn make_room(
+    connection: &Connection,
+    owner: Option<&str>,
+    kind: CheckpointKind,
+    wanted: u64,
+    quota: Quota,
+) -> Result<Displaced, StoreError> {
+    let owner = owner.unwrap_or_default().to_owned();
+    let may_go = |holder: &String, next| {
+        let own: &[CheckpointKind] = match kind {
+            CheckpointKind::Named | CheckpointKind::Paused => &[CheckpointKind::Named],
+            CheckpointKind::Evicted => &[CheckpointKind::Named, CheckpointKind::Paused],
+        };
+        let others = &[CheckpointKind::Named, CheckpointKind::Paused, CheckpointKind::Evicted];
+        removable(connection, holder, if *holder == owner { own } else { others }, next)
+    };
+    let doomed = room::plan_for(connection, &owner, wanted, quota, may_go)?;
+    remove(connection, &doomed)
 }
 
-fn total(connection: &Connection) -> Result<u64, StoreError> {
-    let sum = "SELECT coalesce(sum(bytes), 0) FROM checkpoints";
-    let total: i64 = connection.prepare_cached(sum)?.query_row([], |row| row.get(0))?;
-    Ok(u64::try_from(total).unwrap_or_default())
+/// A checkpoint that is to go.
+struct Doomed {
+    key: i64,
+    id: Option<Uuid>,
+    session: Option<Uuid>,
+    kind: CheckpointKind,
+}
+
+/// Checkpoints of an owner that may go: by kind, and of each kind the oldest first.
+fn removable(
+    connection: &Connection,
+    owner: &str,
+    kinds: &[CheckpointKind],
+    next: Position,
+) -> Result<Page<Doomed>, StoreError> {
+    let Some(kind) = kinds.get(next.kind).copied() else { return Ok(None) };
+    let uuid = |bytes: Option<Vec<u8>>| bytes.and_then(|bytes| Uuid::from_slice(&bytes).ok());
+    let mut oldest = connection.prepare_cached(
+        "SELECT key, id, session, bytes FROM checkpoints WHERE owner IS ? AND kind = ?
+         ORDER BY created_at, id LIMIT ? OFFSET ?",
+    )?;
+    let owner = Some(owner).filter(|owner| !owner.is_empty());
+    let rows = oldest.query_map(params![owner, kind.number(), PAGE as i64, next.after as i64], |row| {
+        let what = Doomed { key: row.get(0)?, id: uuid(row.get(1)?), session: uuid(row.get(2)?), kind };
+        Ok(Removable { bytes: u64::try_from(row.get::<_, i64>(3)?).unwrap_or_default(), what })
+    })?;
+    Ok(Some(rows.collect::<Result<_, _>>()?))
+}
+
+/// Removes checkpoints, and with a session's state the session.
+fn remove(connection: &Connection, doomed: &[Doomed]) -> Result<Displaced, StoreError> {
+    let mut displaced = Displaced::default();
+    let mut delete = connection.prepare_cached("DELETE FROM checkpoints WHERE key = ?")?;
+    let mut end = connection.prepare_cached("DELETE FROM sessions WHERE id = ? AND checkpoint = ?")?;
+    for Doomed { key, id, session, kind } in doomed {
+        delete.execute([key])?;
+        match kind {
+            CheckpointKind::Named => displaced.checkpoints += 1,
+            CheckpointKind::Evicted | CheckpointKind::Paused => {
+                if let (Some(id), Some(session)) = (id, session) {
+                    end.execute(params![session.as_bytes(), id.as_bytes()])?;
+                    displaced.sessions.push((*session, *id));
+                }
+            }
+        }
+    }
+    Ok(displaced)
 }
 
 pub(super) fn usage(connection: &Connection) -> Result<StoreUsage, StoreError> {

@@ -1,7 +1,8 @@
 //! The store on real files.
 
 use super::{
-    Bounds, CheckpointFilter, CheckpointKind, CheckpointRow, Pruned, SessionRow, Store, StoreError, StoreUsage,
+    Bounds, CheckpointFilter, CheckpointKind, CheckpointRow, DiskReserve, Displaced, Pruned, Quota, SessionRow, Store,
+    StoreError, StoreUsage,
 };
 use bytes::Bytes;
 use std::fs;
@@ -12,6 +13,8 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 const ROOM: Bounds = Bounds { total_bytes: u64::MAX, named_age: Duration::MAX };
+const PLENTY: Quota = Quota { total_bytes: u64::MAX, owner_bytes: None };
+const NO_RESERVE: DiskReserve = DiskReserve::Bytes(0);
 
 fn row(number: u128, kind: CheckpointKind) -> CheckpointRow {
     CheckpointRow {
@@ -51,7 +54,7 @@ impl Directory {
     }
 
     async fn open(&self) -> Store {
-        Store::open(&self.path()).await.expect("a store")
+        Store::open(&self.path(), NO_RESERVE).await.expect("a store")
     }
 
     /// What another process finds after this one was killed: the files as they are now.
@@ -76,8 +79,8 @@ async fn what_is_put_in_comes_out_after_a_restart() {
     let directory = Directory::new();
     let large = noise(1, (5 << 20) + 17);
     let store = directory.open().await;
-    store.put_checkpoint(row(1, CheckpointKind::Named), large.clone()).await.expect("room");
-    store.put_checkpoint(row(2, CheckpointKind::Paused), Bytes::new()).await.expect("room");
+    store.put_checkpoint(row(1, CheckpointKind::Named), large.clone(), PLENTY).await.expect("room");
+    store.put_checkpoint(row(2, CheckpointKind::Paused), Bytes::new(), PLENTY).await.expect("room");
     drop(store);
     assert!(!PathBuf::from(format!("{}-wal", directory.path().display())).exists(), "closed tidily");
     let store = directory.open().await;
@@ -96,7 +99,10 @@ async fn what_was_answered_survives_a_kill() {
     let directory = Directory::new();
     let store = directory.open().await;
     for number in 1..=20 {
-        store.put_checkpoint(row(number, CheckpointKind::Evicted), noise(number as u64, 9000)).await.expect("room");
+        store
+            .put_checkpoint(row(number, CheckpointKind::Evicted), noise(number as u64, 9000), PLENTY)
+            .await
+            .expect("room");
     }
     store.delete_checkpoint(Uuid::from_u128(1)).await.expect("there");
     let after = directory.killed();
@@ -110,12 +116,13 @@ async fn what_was_answered_survives_a_kill() {
 async fn an_id_is_taken_once_and_a_failed_write_leaves_its_neighbours() {
     let directory = Directory::new();
     let store = Arc::new(directory.open().await);
-    store.put_checkpoint(row(1, CheckpointKind::Named), noise(1, 100)).await.expect("room");
-    let put = |number, length| store.put_checkpoint(row(number, CheckpointKind::Named), noise(9, length));
+    store.put_checkpoint(row(1, CheckpointKind::Named), noise(1, 100), PLENTY).await.expect("room");
+    let put = |number, length| store.put_checkpoint(row(number, CheckpointKind::Named), noise(9, length), PLENTY);
     // Waiting together, they are one transaction.
     let outcomes = tokio::join!(put(2, 10), put(1, 3 << 20), put(3, 10), put(1, 10));
+    let done = Ok(Displaced::default());
     let taken = Err(StoreError::Exists { id: Uuid::from_u128(1) });
-    assert_eq!(outcomes, (Ok(()), taken.clone(), Ok(()), taken));
+    assert_eq!(outcomes, (done.clone(), taken.clone(), done, taken));
     assert_eq!(store.usage().await.map(|usage| (usage.named, usage.bytes)), Ok((3, 120)));
     let (_, blob) = store.get_checkpoint(Uuid::from_u128(1)).await.expect("sound").expect("there");
     assert!(blob == noise(1, 100));
@@ -129,7 +136,7 @@ async fn listings_go_on_where_they_ended_and_keep_to_their_filter() {
         let kind = if number % 2 == 0 { CheckpointKind::Paused } else { CheckpointKind::Named };
         let owner = (number > 3).then(|| "someone".to_owned());
         let same_moment = CheckpointRow { created_at: number as i64 / 3, owner, ..row(number, kind) };
-        store.put_checkpoint(same_moment, Bytes::from_static(b"x")).await.expect("room");
+        store.put_checkpoint(same_moment, Bytes::from_static(b"x"), PLENTY).await.expect("room");
     }
     let mut seen = Vec::new();
     let mut after = None;
@@ -146,7 +153,10 @@ async fn listings_go_on_where_they_ended_and_keep_to_their_filter() {
         let kind = if number % 2 == 0 { CheckpointKind::Paused } else { CheckpointKind::Named };
         let owner = (number > 3).then(|| "someone".to_owned());
         // Those listed last were removed; the others are taken, which is all the same here.
-        store.put_checkpoint(CheckpointRow { owner, ..row(number, kind) }, Bytes::new()).await.unwrap_or_default();
+        store
+            .put_checkpoint(CheckpointRow { owner, ..row(number, kind) }, Bytes::new(), PLENTY)
+            .await
+            .unwrap_or_default();
     }
     let filter = CheckpointFilter { kind: Some(CheckpointKind::Paused), ..CheckpointFilter::default() };
     assert_eq!(ids(&store, filter.clone()).await, [6, 4, 2]);
@@ -169,12 +179,12 @@ async fn a_stored_session_and_its_state_come_and_go_together() {
         checkpoint: checkpoint.map(Uuid::from_u128),
     };
     let evicted = |number| row(number, CheckpointKind::Evicted);
-    store.put_session_with(session(1, Some(11)), evicted(11), noise(1, 50)).await.expect("room");
-    store.put_session_with(session(1, Some(12)), evicted(12), noise(2, 50)).await.expect("room");
+    store.put_session_with(session(1, Some(11)), evicted(11), noise(1, 50), PLENTY).await.expect("room");
+    store.put_session_with(session(1, Some(12)), evicted(12), noise(2, 50), PLENTY).await.expect("room");
     assert_eq!(ids(&store, CheckpointFilter::default()).await, [12], "the older state has no use");
-    store.put_checkpoint(row(13, CheckpointKind::Named), noise(3, 50)).await.expect("room");
+    store.put_checkpoint(row(13, CheckpointKind::Named), noise(3, 50), PLENTY).await.expect("room");
     store.put_session(session(2, Some(13))).await.expect("room");
-    let failed = store.put_session_with(session(3, Some(12)), evicted(12), Bytes::new()).await;
+    let failed = store.put_session_with(session(3, Some(12)), evicted(12), Bytes::new(), PLENTY).await;
     assert_eq!(failed, Err(StoreError::Exists { id: Uuid::from_u128(12) }));
     let left = store.list_sessions(9, None).await.expect("readable");
     assert!(left.iter().all(|row| row.id != Uuid::from_u128(3)), "{left:?}");
@@ -201,13 +211,13 @@ async fn pruning_takes_what_expired_then_the_oldest_that_clients_know_of() {
         (6, CheckpointKind::Paused),
     ];
     for (number, kind) in kinds {
-        store.put_checkpoint(row(number, kind), noise(1, 100)).await.expect("room");
+        store.put_checkpoint(row(number, kind), noise(1, 100), PLENTY).await.expect("room");
     }
     let short = CheckpointRow { expires_at: Some(50), ..row(7, CheckpointKind::Evicted) };
-    store.put_checkpoint(short, noise(1, 100)).await.expect("room");
+    store.put_checkpoint(short, noise(1, 100), PLENTY).await.expect("room");
     let state =
         SessionRow { id: Uuid::from_u128(9), meta: vec![], expires_at: 60, checkpoint: Some(Uuid::from_u128(8)) };
-    store.put_session_with(state, row(8, CheckpointKind::Evicted), noise(1, 100)).await.expect("room");
+    store.put_session_with(state, row(8, CheckpointKind::Evicted), noise(1, 100), PLENTY).await.expect("room");
 
     assert_eq!(store.prune(49, ROOM).await, Ok(Pruned::default()));
     let pruned = store.prune(50, ROOM).await;
@@ -226,12 +236,144 @@ async fn pruning_takes_what_expired_then_the_oldest_that_clients_know_of() {
     assert_eq!(ids(&store, CheckpointFilter::default()).await, [1], "a session out of memory is not given up");
 }
 
+/// Row of a checkpoint of an owner.
+fn row_of(owner: &str, number: u128, kind: CheckpointKind) -> CheckpointRow {
+    let session = Some(Uuid::from_u128(number + 1000));
+    CheckpointRow { owner: Some(owner.to_owned()), session, ..row(number, kind) }
+}
+
+/// Puts one of an owner where so many bytes may be kept.
+async fn put_of(
+    store: &Store,
+    owner: &str,
+    number: u128,
+    kind: CheckpointKind,
+    total: u64,
+) -> Result<Displaced, StoreError> {
+    let quota = Quota { total_bytes: total, ..PLENTY };
+    store.put_checkpoint(row_of(owner, number, kind), noise(1, 100), quota).await
+}
+
+#[tokio::test]
+async fn who_fills_the_store_loses_its_own_and_never_a_neighbours() {
+    let directory = Directory::new();
+    let store = directory.open().await;
+    put_of(&store, "neighbour", 1, CheckpointKind::Named, 500).await.expect("room");
+    put_of(&store, "neighbour", 2, CheckpointKind::Evicted, 500).await.expect("room");
+    for number in 10..60 {
+        put_of(&store, "hog", number, CheckpointKind::Named, 500).await.expect("its own make room");
+    }
+    assert_eq!(ids(&store, CheckpointFilter::default()).await, [59, 58, 57, 2, 1]);
+    assert_eq!(store.usage().await.map(|usage| usage.bytes), Ok(500));
+    // Others find room, up to what the hog holds.
+    assert_eq!(put_of(&store, "neighbour", 3, CheckpointKind::Named, 600).await, Ok(Displaced::default()));
+    put_of(&store, "hog", 60, CheckpointKind::Named, 700).await.expect("room");
+    let displaced = put_of(&store, "other", 4, CheckpointKind::Paused, 700).await.expect("room");
+    assert_eq!(displaced, Displaced { checkpoints: 1, sessions: Vec::new() });
+    // Nobody would hold more than who asks for this.
+    let large = store.put_checkpoint(
+        row_of("other", 5, CheckpointKind::Named),
+        noise(1, 400),
+        Quota { total_bytes: 700, ..PLENTY },
+    );
+    assert_eq!(large.await, Err(StoreError::NoRoom));
+    assert_eq!(
+        ids(&store, CheckpointFilter::default()).await,
+        [60, 59, 58, 4, 3, 2, 1],
+        "what is refused removes nothing"
+    );
+}
+
+#[tokio::test]
+async fn sessions_on_disk_count_and_go_only_for_others() {
+    let directory = Directory::new();
+    let store = directory.open().await;
+    let session = |number: u128| SessionRow {
+        id: Uuid::from_u128(number + 1000),
+        meta: Vec::new(),
+        expires_at: i64::MAX,
+        checkpoint: Some(Uuid::from_u128(number)),
+    };
+    let quota = Quota { total_bytes: 400, ..PLENTY };
+    for number in 1..=4 {
+        let state = row_of("hog", number, CheckpointKind::Evicted);
+        store.put_session_with(session(number), state, noise(1, 100), quota).await.expect("room");
+    }
+    assert_eq!(put_of(&store, "hog", 5, CheckpointKind::Named, 400).await, Err(StoreError::NoRoom));
+    let more =
+        store.put_session_with(session(6), row_of("hog", 6, CheckpointKind::Evicted), noise(1, 100), quota).await;
+    assert_eq!(more, Err(StoreError::NoRoom));
+    assert_eq!(store.list_sessions(9, None).await.map(|rows| rows.len()), Ok(4), "what is refused leaves no row");
+    let displaced = put_of(&store, "neighbour", 7, CheckpointKind::Named, 400).await.expect("room");
+    let first = (Uuid::from_u128(1001), Uuid::from_u128(1));
+    assert_eq!(displaced, Displaced { checkpoints: 0, sessions: vec![first] });
+    assert_eq!(store.list_sessions(9, None).await.map(|rows| rows.len()), Ok(3));
+}
+
+#[tokio::test]
+async fn an_owner_holds_no_more_than_it_may_jobs_included() {
+    let directory = Directory::new();
+    let store = directory.open().await;
+    let key = Uuid::from_u128(77);
+    let owner = key.to_string();
+    let quota = Quota { owner_bytes: Some(250), ..PLENTY };
+    let put = |number| store.put_checkpoint(row_of(&owner, number, CheckpointKind::Named), noise(1, 100), quota);
+    put(1).await.expect("room");
+    put(2).await.expect("room");
+    assert_eq!(put(3).await, Err(StoreError::OverQuota { asked: 300, allowed: 250 }));
+    let bounds = super::JobBounds { age: Duration::MAX, bytes: u64::MAX, owner_bytes: Some(250), unfinished: 9 };
+    let job = |owner| super::NewJob {
+        id: Uuid::now_v7(),
+        owner,
+        created_at: 1,
+        about: Vec::new(),
+        head: Vec::new(),
+        items: Vec::new(),
+        idempotency_key: None,
+        request_sha256: [0; 32],
+        callback_url: None,
+    };
+    assert!(matches!(
+        store.accept_job(job(Some(key)), bounds).await,
+        Ok(super::Accepted::OverQuota { asked: 320.., allowed: 250 })
+    ));
+    assert_eq!(store.accept_job(job(None), bounds).await, Ok(super::Accepted::New));
+    store.delete_checkpoint(Uuid::from_u128(1)).await.expect("there");
+    assert_eq!(store.accept_job(job(Some(key)), bounds).await, Ok(super::Accepted::New));
+    assert!(matches!(put(3).await, Err(StoreError::OverQuota { .. })), "the job counts");
+}
+
+#[tokio::test]
+async fn what_each_holds_is_counted_anew_when_the_store_is_opened() {
+    let directory = Directory::new();
+    let store = directory.open().await;
+    for number in 1..=3 {
+        put_of(&store, "someone", number, CheckpointKind::Named, 400).await.expect("room");
+    }
+    drop(store);
+    let connection = rusqlite::Connection::open(directory.path()).expect("a database");
+    connection.execute("UPDATE holdings SET bytes = 7", []).expect("written");
+    drop(connection);
+    let store = directory.open().await;
+    put_of(&store, "someone", 4, CheckpointKind::Named, 300).await.expect("room is made");
+    assert_eq!(ids(&store, CheckpointFilter::default()).await, [4, 3, 2]);
+}
+
+#[tokio::test]
+async fn the_disks_reserve_is_not_written_into() {
+    let directory = Directory::new();
+    let store = Store::open(&directory.path(), DiskReserve::Bytes(u64::MAX >> 1)).await.expect("a store");
+    let refused = store.put_checkpoint(row(1, CheckpointKind::Named), noise(1, 10), PLENTY).await;
+    assert_eq!(refused, Err(StoreError::Full));
+    assert_eq!(store.usage().await, Ok(StoreUsage::default()));
+}
+
 #[tokio::test]
 async fn what_is_pruned_gives_its_room_on_the_disk_back() {
     let directory = Directory::new();
     let store = directory.open().await;
     for number in 1..=8 {
-        store.put_checkpoint(row(number, CheckpointKind::Named), noise(1, 1 << 20)).await.expect("room");
+        store.put_checkpoint(row(number, CheckpointKind::Named), noise(1, 1 << 20), PLENTY).await.expect("room");
     }
     store.prune(0, Bounds { total_bytes: 1 << 20, ..ROOM }).await.expect("room is made");
     drop(store);
@@ -263,8 +405,8 @@ async fn a_flipped_bit_is_an_error_and_not_data() {
             meta: b"what is known".to_vec(),
             ..row(1, CheckpointKind::Named)
         };
-        store.put_checkpoint(marked, blob.clone()).await.expect("room");
-        store.put_checkpoint(row(2, CheckpointKind::Named), noise(6, 5000)).await.expect("room");
+        store.put_checkpoint(marked, blob.clone(), PLENTY).await.expect("room");
+        store.put_checkpoint(row(2, CheckpointKind::Named), noise(6, 5000), PLENTY).await.expect("room");
         drop(store);
         spoil(&directory.path(), marker);
         let store = directory.open().await;
@@ -291,7 +433,10 @@ async fn a_file_damaged_anywhere_is_an_error_or_what_was_written() {
     let directory = Directory::new();
     let store = directory.open().await;
     for number in 1..=40 {
-        store.put_checkpoint(row(number, CheckpointKind::Named), noise(number as u64, 9000)).await.expect("room");
+        store
+            .put_checkpoint(row(number, CheckpointKind::Named), noise(number as u64, 9000), PLENTY)
+            .await
+            .expect("room");
     }
     drop(store);
     let good = fs::read(directory.path()).expect("the file");
@@ -305,7 +450,7 @@ async fn a_file_damaged_anywhere_is_an_error_or_what_was_written() {
         let at = u32::from_le_bytes(place) as usize % bytes.len();
         bytes[at] ^= 1 << (place[0] % 8);
         fs::write(copy.path(), bytes).expect("writable");
-        let Ok(store) = Store::open(&copy.path()).await else {
+        let Ok(store) = Store::open(&copy.path(), NO_RESERVE).await else {
             damaged += 1;
             continue;
         };
@@ -328,7 +473,7 @@ async fn files_that_are_in_use_newer_or_something_else_are_refused_by_name() {
     let directory = Directory::new();
     let path = directory.path();
     let store = directory.open().await;
-    let refused = Store::open(&path).await.map(|_| ());
+    let refused = Store::open(&path, NO_RESERVE).await.map(|_| ());
     assert_eq!(refused, Err(StoreError::Locked { path: path.clone() }));
     drop(store);
     let set = |pragma: &str, value: i64| {
@@ -336,23 +481,23 @@ async fn files_that_are_in_use_newer_or_something_else_are_refused_by_name() {
         connection.pragma_update(None, pragma, value).expect("writable");
     };
     set("user_version", 99);
-    let newer = Store::open(&path).await.map(|_| ()).map_err(|error| error.to_string());
-    let words = format!("the store {} has version 99, and this proofbox knows versions up to 2", path.display());
+    let newer = Store::open(&path, NO_RESERVE).await.map(|_| ()).map_err(|error| error.to_string());
+    let words = format!("the store {} has version 99, and this proofbox knows versions up to 3", path.display());
     assert_eq!(newer, Err(words));
     set("user_version", 1);
     set("application_id", 5);
-    assert_eq!(Store::open(&path).await.map(|_| ()), Err(StoreError::NotAStore { path: path.clone() }));
+    assert_eq!(Store::open(&path, NO_RESERVE).await.map(|_| ()), Err(StoreError::NotAStore { path: path.clone() }));
     fs::write(&path, [b'x'; 4096]).expect("writable");
-    assert_eq!(Store::open(&path).await.map(|_| ()), Err(StoreError::NotAStore { path: path.clone() }));
+    assert_eq!(Store::open(&path, NO_RESERVE).await.map(|_| ()), Err(StoreError::NotAStore { path: path.clone() }));
     let below_a_file = path.join("store.sqlite3");
-    assert!(matches!(Store::open(&below_a_file).await, Err(StoreError::Open { .. })));
+    assert!(matches!(Store::open(&below_a_file, NO_RESERVE).await, Err(StoreError::Open { .. })));
 }
 
 #[tokio::test]
 async fn others_on_the_machine_cannot_read_it() {
     let directory = Directory::new();
     let store = directory.open().await;
-    store.put_checkpoint(row(1, CheckpointKind::Named), noise(1, 10)).await.expect("room");
+    store.put_checkpoint(row(1, CheckpointKind::Named), noise(1, 10), PLENTY).await.expect("room");
     for ending in ["", "-wal", "-shm", ".lock"] {
         let file = format!("{}{ending}", directory.path().display());
         let mode = fs::metadata(&file).expect("there").permissions().mode();
@@ -368,7 +513,7 @@ async fn many_at_once_get_what_they_put() {
         for step in 0..25 {
             let number = u128::from(task * 1000 + step + 1);
             let blob = noise(task * 31 + step, 1000 + 700 * step as usize);
-            store.put_checkpoint(row(number, CheckpointKind::Evicted), blob.clone()).await.expect("room");
+            store.put_checkpoint(row(number, CheckpointKind::Evicted), blob.clone(), PLENTY).await.expect("room");
             let found = store.get_checkpoint(Uuid::from_u128(number)).await.expect("sound").expect("just written");
             assert!(found.1 == blob);
             if step % 3 == 0 {
@@ -397,7 +542,7 @@ async fn twenty_thousand_small_ones_are_kept() {
     let put = |of: u64, store: Arc<Store>| async move {
         for number in (of..COUNT).step_by(64) {
             let row = row(u128::from(number) + 1, CheckpointKind::Evicted);
-            store.put_checkpoint(row, noise(number, LENGTH)).await.expect("room");
+            store.put_checkpoint(row, noise(number, LENGTH), PLENTY).await.expect("room");
         }
     };
     let tasks: Vec<_> = (0..64).map(|of| tokio::spawn(put(of, Arc::clone(&store)))).collect();

@@ -7,6 +7,7 @@ use crate::domain::session::{
     Cell, CellEvent, CellLimits, CellOutcome, Change, Command, ContextNumber, FileAnswer, FileAsk, FileRefused,
     Footprint, Opening,
 };
+use crate::memory::Piece;
 
 /// Names a session among those of one service.
 pub type SessionNumber = u64;
@@ -117,8 +118,13 @@ pub enum Answer {
     Saved(#[serde(with = "serde_bytes")] Vec<u8>),
     /// What it takes.
     Footprint(Footprint),
-    /// A command has ended: the code that a shell would see.
-    Exited(i32),
+    /// A command has ended.
+    Exited {
+        /// The code that a shell would see.
+        code: i32,
+        /// Fuel of interpreters of the session's commands since it was last told.
+        fuel: u64,
+    },
 }
 
 /// What happens meanwhile.
@@ -132,8 +138,45 @@ pub enum AskEvent {
     Stderr(#[serde(with = "serde_bytes")] Vec<u8>),
     /// The watch has begun.
     Watching,
-    /// Files changed.
+    /// Files changed. Told only when the front process has room for it: see `ToWorker::More`.
     Changes(Vec<Change>),
+    /// Changes that are left out here: there were more than could be kept.
+    ChangesMissed,
+}
+
+/// Longest piece of output that more is appended to.
+const JOINED_BYTES: usize = 64 << 10;
+
+impl Piece for AskEvent {
+    fn size(&self) -> usize {
+        match self {
+            Self::Cell(event) => event.size(),
+            Self::Stdout(bytes) | Self::Stderr(bytes) => bytes.len(),
+            Self::Changes(changes) => changes.iter().map(|change| change.path.len() + size_of::<Change>()).sum(),
+            Self::Watching | Self::ChangesMissed => 0,
+        }
+    }
+
+    fn join(&mut self, next: Self) -> Option<Self> {
+        if self.size() + next.size() > JOINED_BYTES {
+            return Some(next);
+        }
+        match (self, next) {
+            (Self::Stdout(bytes), Self::Stdout(more)) | (Self::Stderr(bytes), Self::Stderr(more)) => {
+                bytes.extend_from_slice(&more);
+            }
+            (Self::Cell(CellEvent::Stdout(text)), Self::Cell(CellEvent::Stdout(more)))
+            | (Self::Cell(CellEvent::Stderr(text)), Self::Cell(CellEvent::Stderr(more))) => text.push_str(&more),
+            (_, next) => return Some(next),
+        }
+        None
+    }
+
+    /// Leaves out any of them: they come from a worker, which may be in a guest's hands. The answer says again what
+    /// matters.
+    fn is_optional(&self) -> bool {
+        true
+    }
 }
 
 /// Why nothing came of it.
@@ -160,6 +203,9 @@ pub enum AskError {
     /// The worker has no room for one more interpreter.
     #[error("the worker has no room for one more interpreter: {0}")]
     NoRoom(String),
+    /// The worker's own code panicked.
+    #[error("the worker failed: {0}")]
+    Failed(String),
     /// Nobody waits for it.
     #[error("nobody waits for this any more")]
     Cancelled,

@@ -1,15 +1,19 @@
 //! Commands of sessions: the shell over a session's files, and what it starts.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use super::ask::{AskError, AskEvent, CommandNumber, SessionNumber};
 use super::sessions::Events;
 use crate::domain::session::{CellLimits, Command};
+use crate::memory::Piece;
+use crate::runtime::COMMAND_SLOTS;
 use crate::runtime::files::{Output, SharedTree, absolute_path};
 use crate::runtime::session::{CellOutlet, CellScript, Commander, Input, Outlet, Pipes, Premises, Program, now};
 use crate::shell::{self, Broken, Host, PIPE_BYTES, PythonStart, Reader, Script, Writer, pipe};
@@ -25,7 +29,7 @@ type Name = (SessionNumber, CommandNumber);
 /// The commands of one worker.
 #[derive(Clone)]
 pub struct Commands {
-    /// Interpreters that runs and commands may have at once.
+    /// Interpreters that commands may have at once.
     free: Arc<Semaphore>,
     /// Where input for them goes.
     inputs: Arc<Mutex<HashMap<Name, Writer>>>,
@@ -33,8 +37,8 @@ pub struct Commands {
 
 impl Commands {
     /// None yet.
-    pub fn new(free: Arc<Semaphore>) -> Self {
-        Self { free, inputs: Arc::default() }
+    pub fn new() -> Self {
+        Self { free: Arc::new(Semaphore::new(COMMAND_SLOTS as usize)), inputs: Arc::default() }
     }
 
     fn inputs(&self) -> MutexGuard<'_, HashMap<Name, Writer>> {
@@ -59,15 +63,16 @@ impl Commands {
             Reader::empty()
         };
         let _open = Open { commands: self, name };
+        let written = Arc::new(Written::default());
         let out = |tell: fn(Vec<u8>) -> AskEvent| {
-            let (events, left) = (Arc::clone(&events), Mutex::new(limits.output_bytes));
+            let (written, left) = (Arc::clone(&written), Mutex::new(limits.output_bytes));
             Writer::sink(Arc::new(move |bytes: &[u8]| {
                 // What nobody can hold is not told; the command goes on.
                 let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
                 let taken = bytes.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
                 *left -= taken as u64;
                 if taken > 0 {
-                    events(tell(bytes[..taken].to_vec()));
+                    written.push(tell(bytes[..taken].to_vec()));
                 }
             }))
         };
@@ -82,12 +87,20 @@ impl Commands {
             stdout: out(AskEvent::Stdout),
             stderr: out(AskEvent::Stderr),
         };
-        // As `timeout` says it.
-        tokio::time::timeout(limits.wall, self.shell(premises, script, limits)).await.unwrap_or(124)
+        let run = async {
+            // As `timeout` says it.
+            tokio::time::timeout(limits.wall, self.shell(premises, script, limits)).await.unwrap_or(124)
+        };
+        let code = tokio::select! {
+            code = run => code,
+            never = written.tell(&events) => match never {},
+        };
+        written.flush(&events);
+        code
     }
 
     async fn shell(&self, premises: Premises, script: Script, limits: CellLimits) -> i32 {
-        let host = Sandboxed { premises, free: Arc::clone(&self.free), limits };
+        let host = Sandboxed { premises, free: Arc::clone(&self.free), limits, spent: AtomicU64::new(0) };
         shell::run(&host, script).await
     }
 
@@ -103,6 +116,48 @@ impl Commands {
         // What nobody reads any more is lost, as with a pipe.
         let _: Result<(), Broken> = writer.write_all(&bytes).await;
         Ok(())
+    }
+}
+
+/// Shortest time between two pieces of a command's output.
+const TOLD_EVERY: Duration = Duration::from_millis(5);
+
+/// Output of a command that is not told yet: at most what its limits allow.
+#[derive(Default)]
+struct Written {
+    pieces: Mutex<Vec<AskEvent>>,
+    more: Notify,
+}
+
+impl Written {
+    fn pieces(&self) -> MutexGuard<'_, Vec<AskEvent>> {
+        self.pieces.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes output. A byte at a time would cost a hundred times its length, here and in the front process.
+    fn push(&self, piece: AskEvent) {
+        let mut pieces = self.pieces();
+        let piece = match pieces.last_mut() {
+            Some(last) => last.join(piece),
+            None => Some(piece),
+        };
+        pieces.extend(piece);
+        drop(pieces);
+        self.more.notify_one();
+    }
+
+    fn flush(&self, events: &Events) {
+        let pieces = std::mem::take(&mut *self.pieces());
+        pieces.into_iter().for_each(|piece| events(piece));
+    }
+
+    /// Tells of output as it comes.
+    async fn tell(&self, events: &Events) -> Infallible {
+        loop {
+            self.more.notified().await;
+            self.flush(events);
+            tokio::time::sleep(TOLD_EVERY).await;
+        }
     }
 }
 
@@ -143,6 +198,19 @@ struct Sandboxed {
     premises: Premises,
     free: Arc<Semaphore>,
     limits: CellLimits,
+    /// Fuel of the script's interpreters so far.
+    spent: AtomicU64,
+}
+
+impl Sandboxed {
+    /// A place for one interpreter: of the session first, so that one session keeps no other waiting.
+    async fn place(&self) -> Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)> {
+        let places = async {
+            let own = Arc::clone(self.premises.command_places()).acquire_owned().await.ok()?;
+            Some((own, Arc::clone(&self.free).acquire_owned().await.ok()?))
+        };
+        tokio::time::timeout(NO_SLOT, places).await.ok().flatten()
+    }
 }
 
 impl Host for Sandboxed {
@@ -157,14 +225,14 @@ impl Host for Sandboxed {
     fn python<'a>(&'a self, start: PythonStart) -> BoxFuture<'a, i32> {
         Box::pin(async move {
             let PythonStart { args, env, cwd, stdin, stdout, stderr } = start;
-            let Ok(Ok(_slot)) = tokio::time::timeout(NO_SLOT, self.free.acquire()).await else {
+            let Some(_place) = self.place().await else {
                 let _ = stderr.write_all(b"bash: fork: retry: Resource temporarily unavailable\n").await;
                 return 254;
             };
             let said = stderr.clone();
             let pipes =
                 Pipes { stdin: Box::new(From(stdin)), stdout: Arc::new(Into(stdout)), stderr: Arc::new(Into(stderr)) };
-            match self.premises.python(Program { args, env, cwd, pipes }, &self.limits).await {
+            match self.premises.python(Program { args, env, cwd, pipes }, &self.limits, &self.spent).await {
                 Ok(code) => code,
                 Err(error) => {
                     tracing::warn!(%error, "a command had no interpreter");

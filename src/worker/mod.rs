@@ -13,5 +13,6 @@ mod pool;
 pub mod process;
 mod protocol;
 mod sessions;
+mod turns;
 
 pub use pool::{Asked, Home, WorkerError, WorkerPool, WorkerSettings};

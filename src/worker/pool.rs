@@ -21,15 +21,21 @@ use tokio_util::task::AbortOnDropHandle;
 use super::ask::{Answer, Ask, AskError, AskEvent, SessionNumber};
 use super::last_words::pass_on;
 use super::protocol::{FromWorker, RunId, ToWorker, decode, encode, framing};
+use super::turns::{Turn, Turns};
 use crate::domain::grant::Grant;
 use crate::domain::hardening::{Hardened, Hardening};
-use crate::domain::run::{Outcome, Program};
+use crate::domain::run::{End, Limit, LimitHit, Outcome, Program, Usage};
+use crate::memory::Sender;
 use crate::metrics::Metrics;
 use crate::runtime::image::Image;
 
-/// A worker that has not answered for so long is hung: guests give way every millisecond.
-const SILENCE: Duration = Duration::from_secs(15);
+/// A worker that has left so many pings unanswered is hung: guests give way every millisecond. Pings are counted, not
+/// seconds: where the front process itself had no core, no worker has left any unanswered.
+const UNANSWERED: u32 = 7;
 const PING_EVERY: Duration = Duration::from_secs(2);
+/// Workers that one run is given, where those before it died at somebody else's turn. Nothing of a run can be observed
+/// before it ends.
+const WORKERS_A_RUN: u32 = 3;
 /// Loading the image and reserving the pool's address space takes a fraction of this.
 const START: Duration = Duration::from_secs(30);
 /// A run waits so long for a worker when all are being replaced.
@@ -73,9 +79,12 @@ struct Readiness {
 /// We failed; the program is not to blame.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WorkerError {
-    /// The worker died while the run was in it.
+    /// The worker ended while the run was in it, at another's turn.
     #[error("the worker process ended while it ran this")]
     Lost,
+    /// The worker ended, or fell silent, at the run's own turn. It is not run again by itself.
+    #[error("the worker process ended at this run's turn")]
+    Blamed,
     /// No worker could be started.
     #[error("no worker process is available")]
     Unavailable,
@@ -89,21 +98,33 @@ pub enum WorkerError {
 
 /// Who waits for what is under way in a worker.
 enum Waiting {
-    /// For a run.
-    Run(oneshot::Sender<Result<Outcome, WorkerError>>),
+    /// For a run, which may take so long.
+    Run { answer: oneshot::Sender<Result<Outcome, WorkerError>>, wall: Duration },
     /// For what a session was asked.
-    Ask { answer: oneshot::Sender<Result<Answer, Asked>>, events: Option<mpsc::UnboundedSender<AskEvent>> },
+    Ask { answer: oneshot::Sender<Result<Answer, Asked>>, events: Option<Sender<AskEvent>> },
 }
 
 impl Waiting {
-    /// The worker is gone.
-    fn lose(self) {
+    /// The worker is gone; for how long it was this one's turn, if it was.
+    fn lose(self, turn: Option<Duration>) {
+        let error = if turn.is_some() { WorkerError::Blamed } else { WorkerError::Lost };
         match self {
             // The receivers may have gone this moment; then nobody is interested.
-            Self::Run(answer) => drop(answer.send(Err(WorkerError::Lost))),
-            Self::Ask { answer, .. } => drop(answer.send(Err(WorkerError::Lost.into()))),
+            Self::Run { answer, wall } => {
+                // Whatever kept it there, it ran for longer than it may.
+                let result = turn.filter(|turn| *turn >= wall).map(|turn| timed_out(wall, turn)).ok_or(error);
+                drop(answer.send(result));
+            }
+            Self::Ask { answer, .. } => drop(answer.send(Err(error.into()))),
         }
     }
+}
+
+/// What is known of a run that met its wall limit in a turn that it never ended.
+fn timed_out(wall: Duration, turn: Duration) -> Outcome {
+    let allowed = u64::try_from(wall.as_millis()).unwrap_or(u64::MAX);
+    let usage = Usage { cpu: turn, execution: turn, ..Usage::default() };
+    Outcome::of_end(End::Limited(LimitHit { limit: Limit::Wall, allowed }), usage)
 }
 
 /// Why nothing came of what a session was asked.
@@ -146,6 +167,7 @@ pub struct WorkerPool {
     places: Arc<Vec<Place>>,
     changed: Arc<Notify>,
     next: AtomicU64,
+    metrics: Arc<Metrics>,
     /// Ends the supervisors, and with them the workers, when it is dropped.
     _supervisors: JoinSet<()>,
     ready: watch::Receiver<Readiness>,
@@ -177,7 +199,7 @@ impl WorkerPool {
             };
             supervisors.spawn(supervisor.keep());
         }
-        Self { places, changed, next: AtomicU64::new(0), _supervisors: supervisors, ready }
+        Self { places, changed, next: AtomicU64::new(0), metrics, _supervisors: supervisors, ready }
     }
 
     /// Waits until the first worker is ready.
@@ -208,11 +230,23 @@ impl WorkerPool {
         self.places.iter().map(|place| place.live.load(Ordering::Relaxed)).sum()
     }
 
-    /// Runs a program in the worker that has the least to do. Dropping the future stops the guest.
+    /// Runs a program in the worker that has the least to do, and in another one where that died at another's turn.
+    /// Dropping the future stops the guest.
     ///
     /// # Errors
     /// When we fail; see [`WorkerError`].
     pub async fn run(&self, program: Program, grant: &Grant) -> Result<Outcome, WorkerError> {
+        let program = Arc::new(program);
+        for _ in 1..WORKERS_A_RUN {
+            match self.run_once(&program, grant).await {
+                Err(WorkerError::Lost) => self.metrics.runs_repeated.inc(),
+                result => return result,
+            }
+        }
+        self.run_once(&program, grant).await
+    }
+
+    async fn run_once(&self, program: &Arc<Program>, grant: &Grant) -> Result<Outcome, WorkerError> {
         let (answer, answered) = oneshot::channel();
         let (place, id) =
             timeout(NO_WORKER, self.send(program, grant, answer)).await.map_err(|_| WorkerError::Unavailable)?;
@@ -256,10 +290,12 @@ impl WorkerPool {
         home: Home,
         session: SessionNumber,
         ask: Ask,
-        events: Option<mpsc::UnboundedSender<AskEvent>>,
+        events: Option<Sender<AskEvent>>,
     ) -> Result<Answer, Asked> {
+        // A watch tells more only when what it has told was taken.
+        let reader = events.clone().filter(|_| matches!(ask, Ask::Watch { .. }));
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let (answer, answered) = oneshot::channel();
+        let (answer, mut answered) = oneshot::channel();
         let place = self.places.get(home.place).ok_or(WorkerError::Lost)?;
         {
             let mut link = place.link.lock().expect("no holder panics");
@@ -268,14 +304,30 @@ impl WorkerPool {
             let _ = link.frames.send(ToWorker::Ask { id, session, ask });
         }
         let cancel = CancelOnDrop { place, id };
-        let result = answered.await.unwrap_or(Err(WorkerError::Lost.into()));
+        let result = loop {
+            let taken = async {
+                match &reader {
+                    Some(reader) => reader.taken().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                result = &mut answered => break result.unwrap_or(Err(WorkerError::Lost.into())),
+                () = taken => {
+                    if let Some(link) = place.link.lock().expect("no holder panics").as_ref() {
+                        let _ = link.frames.send(ToWorker::More { id });
+                    }
+                }
+            }
+        };
         std::mem::forget(cancel);
         result
     }
 
     async fn send(
         &self,
-        program: Program,
+        program: &Arc<Program>,
         grant: &Grant,
         answer: oneshot::Sender<Result<Outcome, WorkerError>>,
     ) -> (&Place, RunId) {
@@ -289,9 +341,9 @@ impl WorkerPool {
             if let Some((_, place)) = least.min_by_key(|(waiting, _)| *waiting)
                 && let Some(link) = place.link.lock().expect("no holder panics").as_mut()
             {
-                link.waiting.insert(id, Waiting::Run(answer));
+                link.waiting.insert(id, Waiting::Run { answer, wall: grant.limits().wall });
                 // A worker that is going has its waiting runs ended by its supervisor, this one among them.
-                let _ = link.frames.send(ToWorker::Run { id, program: Box::new(program), limits: *grant.limits() });
+                let _ = link.frames.send(ToWorker::Run { id, program: Arc::clone(program), limits: *grant.limits() });
                 return (place, id);
             }
             changed.await;
@@ -348,20 +400,24 @@ impl Supervisor {
     async fn one_worker(&self) -> anyhow::Result<ExitStatus> {
         let (ours, theirs) = StdUnixStream::pair()?;
         ours.set_nonblocking(true)?;
+        let (turns, page) = Turns::create()?;
         let mut child = Command::new(&self.settings.binary)
             .arg0("proofbox")
             .arg("worker")
             .env_clear()
             .stdin(Stdio::from(OwnedFd::from(theirs)))
-            .stdout(Stdio::null())
+            .stdout(Stdio::from(page))
             .stderr(Stdio::piped())
             // A signal to our process group (Ctrl-C) is for us: we drain, and end the workers when they are done.
             .process_group(0)
             .kill_on_drop(true)
             .spawn()?;
         let said = child.stderr.take().map(|stderr| AbortOnDropHandle::new(tokio::spawn(pass_on(self.index, stderr))));
-        let served = self.serve(UnixStream::from_std(ours)?, &child).await;
-        self.unlink();
+        let mut watch = Watch::new(turns);
+        let served = self.serve(UnixStream::from_std(ours)?, &child, &mut watch).await;
+        // Whose turn it is, it can't tell any more when it has ended.
+        let blamed = watch.blamed();
+        self.unlink(blamed);
         let status = end(&mut child).await?;
         if let Some(said) = said {
             let _ = timeout(LAST_WORDS, said).await;
@@ -370,7 +426,7 @@ impl Supervisor {
     }
 
     /// Talks to a worker until it is gone or silent.
-    async fn serve(&self, socket: UnixStream, child: &Child) -> anyhow::Result<()> {
+    async fn serve(&self, socket: UnixStream, child: &Child, watch: &mut Watch) -> anyhow::Result<()> {
         let (read, write) = socket.into_split();
         let mut incoming = FramedRead::new(read, framing());
         let mut outgoing = FramedWrite::new(write, framing());
@@ -417,16 +473,17 @@ impl Supervisor {
         let read = async {
             let mut pings = interval(PING_EVERY);
             pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            let mut heard = Instant::now();
             loop {
                 tokio::select! {
+                    // What it has said is heard before it is judged.
+                    biased;
                     frame = incoming.next() => {
                         let Some(frame) = frame else { return anyhow::Ok(()) };
-                        heard = Instant::now();
+                        watch.heard();
                         self.answer(decode(&frame?)?)?;
                     }
                     _ = pings.tick() => {
-                        anyhow::ensure!(heard.elapsed() < SILENCE, "it has not answered for {SILENCE:?}");
+                        watch.pinged()?;
                         let _ = ping.send(ToWorker::Ping);
                     }
                 }
@@ -451,13 +508,16 @@ impl Supervisor {
                 if let Ok(outcome) = &result {
                     anyhow::ensure!(outcome.is_possible(), IMPOSSIBLE);
                 }
-                if let Some(Waiting::Run(answer)) = self.no_longer_waiting(id) {
+                if let Some(Waiting::Run { answer, .. }) = self.no_longer_waiting(id) {
                     let _ = answer.send(result.map(|outcome| *outcome).map_err(WorkerError::Failed));
                 }
             }
             FromWorker::Answered { id, result } => {
                 if let Ok(Answer::Called(called, _)) = &result {
                     anyhow::ensure!(called.outcome.is_possible(), IMPOSSIBLE);
+                }
+                if let Ok(Answer::Exited { fuel, .. }) = &result {
+                    anyhow::ensure!(*fuel < Usage::MOST_FUEL, IMPOSSIBLE);
                 }
                 if let Some(Waiting::Ask { answer, .. }) = self.no_longer_waiting(id) {
                     let _ = answer.send(result.map_err(Asked::Refused));
@@ -468,6 +528,7 @@ impl Supervisor {
                 if let Some(Waiting::Ask { events: Some(events), .. }) =
                     link.as_ref().and_then(|link| link.waiting.get(&id))
                 {
+                    // It never waits: others share the socket.
                     let _ = events.send(event);
                 }
             }
@@ -479,17 +540,58 @@ impl Supervisor {
         self.place().link.lock().expect("no holder panics").as_mut()?.waiting.remove(&id)
     }
 
-    /// Takes the worker out of the pool; what ran in it is lost.
-    fn unlink(&self) {
+    /// Takes the worker out of the pool. What ran in it is lost, at the turn of the one that is `blamed`.
+    fn unlink(&self, blamed: Option<(RunId, Duration)>) {
         let place = self.place();
         let link = place.link.lock().expect("no holder panics").take();
         place.process.store(0, Ordering::Relaxed);
         place.live.store(0, Ordering::Relaxed);
         let Some(link) = link else { return };
         self.ready.send_modify(|ready| ready.count -= 1);
-        for (_, waiting) in link.waiting {
-            waiting.lose();
+        for (id, waiting) in link.waiting {
+            waiting.lose(blamed.filter(|(blamed, _)| *blamed == id).map(|(_, turn)| turn));
         }
+    }
+}
+
+/// How a worker keeps answering.
+struct Watch {
+    turns: Turns,
+    unanswered: u32,
+    /// The turn that was seen at a ping, and since when.
+    turn: Option<(Turn, Instant)>,
+}
+
+impl Watch {
+    fn new(turns: Turns) -> Self {
+        Self { turns, unanswered: 0, turn: None }
+    }
+
+    fn heard(&mut self) {
+        self.unanswered = 0;
+    }
+
+    /// One more ping is to be sent.
+    ///
+    /// # Errors
+    /// When it has left too many unanswered.
+    fn pinged(&mut self) -> anyhow::Result<()> {
+        anyhow::ensure!(self.unanswered < UNANSWERED, "it has left {UNANSWERED} pings unanswered");
+        self.unanswered += 1;
+        self.see_turn();
+        Ok(())
+    }
+
+    fn see_turn(&mut self) {
+        let current = self.turns.current();
+        let since = self.turn.filter(|(turn, _)| Some(*turn) == current).map_or_else(Instant::now, |(_, since)| since);
+        self.turn = current.map(|turn| (turn, since));
+    }
+
+    /// At whose turn it ended or fell silent, and how long that took at least.
+    fn blamed(&mut self) -> Option<(RunId, Duration)> {
+        self.see_turn();
+        self.turn.map(|(turn, since)| (turn.holder, since.elapsed()))
     }
 }
 

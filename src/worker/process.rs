@@ -3,19 +3,22 @@
 use std::collections::HashMap;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream as StdUnixStream;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use futures_util::{SinkExt, StreamExt};
+use futures_util::{FutureExt, SinkExt, StreamExt};
 use tokio::net::UnixStream;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::AbortHandle;
 use tokio_util::codec::{FramedRead, FramedWrite};
 use tokio_util::sync::CancellationToken;
 
+use super::ask::AskError;
 use super::protocol::{FromWorker, RunId, ToWorker, decode, encode, framing};
-use super::sessions::Sessions;
+use super::sessions::{Listener, Room, Sessions};
+use super::turns::Turns;
 use crate::domain::hardening::{Hardened, Hardening};
 use crate::jail;
 use crate::runtime::Interpreters;
@@ -25,8 +28,9 @@ use crate::runtime::image::Image;
 enum Stop {
     /// By dropping it.
     Abort(AbortHandle),
-    /// By telling it: an interpreter that is kept must come to an end itself.
-    Tell(CancellationToken),
+    /// By telling it: an interpreter that is kept must come to an end itself. The room is that of the events which the
+    /// front process takes.
+    Tell(CancellationToken, Room),
 }
 
 /// Threads for what takes long, beside the one for guests: all there will ever be.
@@ -77,8 +81,17 @@ fn verified(images: &[Image]) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The output of a future; Err when it panicked: whoever waits for it must hear of that. What it said is on standard error.
+async fn catch_panic<T>(future: impl Future<Output = T>) -> Result<T, String> {
+    // What the future had is dropped with it; what it shares with others has locks, which tell of a panic.
+    let caught = AssertUnwindSafe(future).catch_unwind().await;
+    caught.map_err(|_| "a task of the worker panicked".to_owned())
+}
+
 async fn serve() -> anyhow::Result<()> {
     let descriptor = std::io::stdin().as_fd().try_clone_to_owned()?;
+    let turns = Turns::open(std::io::stdout().as_fd().try_clone_to_owned()?)
+        .context("standard output is not the front process's page of turns")?;
     let socket = StdUnixStream::from(descriptor);
     socket.set_nonblocking(true).context("standard input is not the front process's socket")?;
     let (read, write) = UnixStream::from_std(socket)?.into_split();
@@ -117,7 +130,7 @@ async fn serve() -> anyhow::Result<()> {
     let running = Running::default();
     // The front process spreads runs evenly; when a worker is missing, those that are left get more than they hold.
     let free = Arc::new(Semaphore::new(slots as usize));
-    let sessions = Sessions::new(Arc::clone(&interpreters), Arc::clone(&free));
+    let sessions = Sessions::new(Arc::clone(&interpreters));
     while let Some(frame) = incoming.next().await {
         match decode(&frame?)? {
             ToWorker::Start { .. } => anyhow::bail!("started twice"),
@@ -126,26 +139,40 @@ async fn serve() -> anyhow::Result<()> {
             }
             ToWorker::Cancel { id } => match running.lock().expect("no holder panics").remove(&id) {
                 Some(Stop::Abort(task)) => task.abort(),
-                Some(Stop::Tell(cancelled)) => cancelled.cancel(),
+                Some(Stop::Tell(cancelled, _)) => cancelled.cancel(),
                 None => {}
             },
+            ToWorker::More { id } => {
+                if let Some(Stop::Tell(_, room)) = running.lock().expect("no holder panics").get(&id) {
+                    room.add_permits(1);
+                }
+            }
             ToWorker::Ask { id, session, ask } => {
-                let (sessions, answers, done) = (sessions.clone(), answers.clone(), Arc::clone(&running));
+                let (sessions, answers, done, turns) =
+                    (sessions.clone(), answers.clone(), Arc::clone(&running), turns.clone());
                 let cancelled = CancellationToken::new();
                 let events = {
                     let answers = answers.clone();
                     Arc::new(move |event| drop(answers.send(FromWorker::Event { id, event })))
                 };
-                running.lock().expect("no holder panics").insert(id, Stop::Tell(cancelled.clone()));
+                let room = Room::new(Semaphore::new(0));
+                let stop = Stop::Tell(cancelled.clone(), Arc::clone(&room));
+                running.lock().expect("no holder panics").insert(id, stop);
                 tokio::spawn(async move {
-                    let result = sessions.answer(session, ask, events, cancelled).await;
+                    let answer = turns.during(id, sessions.answer(session, ask, Listener { events, room }, cancelled));
+                    let result = catch_panic(answer).await.unwrap_or_else(|panic| Err(AskError::Failed(panic)));
                     done.lock().expect("no holder panics").remove(&id);
                     let _ = answers.send(FromWorker::Answered { id, result });
                 });
             }
             ToWorker::Run { id, program, limits } => {
-                let (interpreters, answers, done, free) =
-                    (Arc::clone(&interpreters), answers.clone(), Arc::clone(&running), Arc::clone(&free));
+                let (interpreters, answers, done, free, turns) = (
+                    Arc::clone(&interpreters),
+                    answers.clone(),
+                    Arc::clone(&running),
+                    Arc::clone(&free),
+                    turns.clone(),
+                );
                 // Held while the task is entered, so that it can't be done before it is.
                 let mut entered = running.lock().expect("no holder panics");
                 let task = tokio::spawn(async move {
@@ -153,8 +180,9 @@ async fn serve() -> anyhow::Result<()> {
                     // Tests of their own interpreter need a second one.
                     let slot = free.acquire_many(if program.isolated { 2 } else { 1 }).await;
                     let waited = arrived.elapsed();
-                    let mut result =
-                        interpreters.run(*program, &limits).await.map(Box::new).map_err(|error| error.to_string());
+                    let run = interpreters.run(Arc::unwrap_or_clone(program), &limits);
+                    let run = turns.during(id, async { run.await.map_err(|error| error.to_string()) });
+                    let mut result = catch_panic(run).await.and_then(|result| result.map(Box::new));
                     drop(slot);
                     if let Ok(outcome) = &mut result {
                         outcome.usage.waiting += waited;
@@ -170,4 +198,19 @@ async fn serve() -> anyhow::Result<()> {
     // Nobody is left to answer to: what runs is of no use to anybody.
     writer.abort();
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_an_answer() {
+        assert_eq!(catch_panic(async { 3 }).await, Ok(3));
+        let panics = async {
+            tokio::task::yield_now().await;
+            panic!("on purpose")
+        };
+        assert!(catch_panic::<()>(panics).await.is_err());
+    }
 }

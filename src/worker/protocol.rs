@@ -1,5 +1,7 @@
 //! Frames between the front process and its workers: a 4-byte length, then postcard.
 
+use std::sync::Arc;
+
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio_util::bytes::Bytes;
@@ -38,7 +40,7 @@ pub enum ToWorker {
         /// Its name in the answer.
         id: RunId,
         /// What to run.
-        program: Box<Program>,
+        program: Arc<Program>,
         /// How far.
         limits: Limits,
     },
@@ -58,6 +60,11 @@ pub enum ToWorker {
     },
     /// Answer if you can.
     Ping,
+    /// Room for one more event of what was asked.
+    More {
+        /// Name of what was asked.
+        id: RunId,
+    },
 }
 
 /// What a worker says.

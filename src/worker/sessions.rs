@@ -9,11 +9,28 @@ use tokio_util::sync::CancellationToken;
 use super::ask::{Answer, Ask, AskError, AskEvent, SessionNumber};
 use super::commands::Commands;
 use crate::domain::grant::Limits;
+use crate::domain::session::Change;
 use crate::runtime::Interpreters;
-use crate::runtime::session::{Commander, Session, SessionError, Sink, file_refused};
+use crate::runtime::session::{Commander, Noticed, Session, SessionError, Sink, file_refused};
 
 /// Takes what happens while something is done.
 pub type Events = Arc<dyn Fn(AskEvent) + Send + Sync>;
+
+/// Events that the front process has room for.
+pub type Room = Arc<Semaphore>;
+
+/// Listener to what happens while something is done.
+pub struct Listener {
+    /// Function that takes each event.
+    pub events: Events,
+    /// Room for changes of files, which nothing else bounds. Output is bounded by the limits of its call.
+    pub room: Room,
+}
+
+/// Changes that are told at once.
+const CHANGES_AT_ONCE: usize = 256;
+/// Bytes of their paths, at least one of them whole.
+const CHANGES_BYTES: usize = 64 << 10;
 
 /// The sessions of one worker.
 #[derive(Clone)]
@@ -25,8 +42,8 @@ pub struct Sessions {
 
 impl Sessions {
     /// None yet.
-    pub fn new(interpreters: Arc<Interpreters>, free: Arc<Semaphore>) -> Self {
-        Self { interpreters, commands: Commands::new(free), all: Arc::default() }
+    pub fn new(interpreters: Arc<Interpreters>) -> Self {
+        Self { interpreters, commands: Commands::new(), all: Arc::default() }
     }
 
     /// Who runs the commands of calls.
@@ -47,9 +64,10 @@ impl Sessions {
         &self,
         number: SessionNumber,
         ask: Ask,
-        events: Events,
+        listener: Listener,
         cancelled: CancellationToken,
     ) -> Result<Answer, AskError> {
+        let Listener { events, room } = listener;
         match ask {
             Ask::Open(opening) => {
                 let session = Session::open(Arc::clone(&self.interpreters), self.commander(), *opening)?;
@@ -73,7 +91,8 @@ impl Sessions {
             Ask::Call { context, cell, limits } => {
                 let session = self.get(number)?;
                 let sink = cell.stream.then(|| Arc::new(move |event| events(AskEvent::Cell(event))) as Sink);
-                let outcome = session.call(context, &cell, &limits, sink, &cancelled).await?;
+                let mut outcome = session.call(context, &cell, &limits, sink, &cancelled).await?;
+                outcome.outcome.usage.fuel += session.premises().take_command_fuel();
                 Ok(Answer::Called(Box::new(outcome), session.footprint()))
             }
             Ask::Interrupt { context } => Ok(Answer::Interrupted(self.get(number)?.interrupt(context)?)),
@@ -95,9 +114,10 @@ impl Sessions {
             Ask::Fork { into } => self.fork(number, into).await,
             Ask::Run { number: command_number, command, limits } => {
                 let premises = self.get(number)?.premises().clone();
-                let run = self.commands.run_as((number, command_number), premises, *command, limits, events);
+                let name = (number, command_number);
+                let run = self.commands.run_as(name, premises.clone(), *command, limits, events);
                 tokio::select! {
-                    code = run => Ok(Answer::Exited(code)),
+                    code = run => Ok(Answer::Exited { code, fuel: premises.take_command_fuel() }),
                     () = cancelled.cancelled() => Err(AskError::Cancelled),
                 }
             }
@@ -109,8 +129,17 @@ impl Sessions {
                 let mut watch = self.get(number)?.watch(&path, recursive)?;
                 events(AskEvent::Watching);
                 let tell = async {
-                    while let Some(changes) = watch.next().await {
-                        events(AskEvent::Changes(changes));
+                    while let Some(Noticed { changes, overflowed }) = watch.next().await {
+                        for piece in pieces(changes) {
+                            let Ok(permit) = room.acquire().await else { return };
+                            permit.forget();
+                            events(AskEvent::Changes(piece));
+                        }
+                        if overflowed {
+                            let Ok(permit) = room.acquire().await else { return };
+                            permit.forget();
+                            events(AskEvent::ChangesMissed);
+                        }
                     }
                 };
                 tokio::select! {
@@ -139,6 +168,23 @@ impl Sessions {
     }
 }
 
+/// Changes in pieces that can be told at once.
+fn pieces(changes: Vec<Change>) -> Vec<Vec<Change>> {
+    let (mut pieces, mut piece, mut bytes) = (Vec::new(), Vec::new(), 0);
+    for change in changes {
+        bytes += change.path.len();
+        if !piece.is_empty() && (piece.len() == CHANGES_AT_ONCE || bytes > CHANGES_BYTES) {
+            bytes = change.path.len();
+            pieces.push(std::mem::take(&mut piece));
+        }
+        piece.push(change);
+    }
+    if !piece.is_empty() {
+        pieces.push(piece);
+    }
+    pieces
+}
+
 impl From<SessionError> for AskError {
     fn from(error: SessionError) -> Self {
         match error {
@@ -149,5 +195,23 @@ impl From<SessionError> for AskError {
             SessionError::Run(error) => Self::NoRoom(error.to_string()),
             SessionError::Cancelled => Self::Cancelled,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::session::ChangeKind;
+
+    #[test]
+    fn changes_are_told_in_pieces_that_are_bounded() {
+        let changes = |count: usize, length: usize| {
+            let change = Change { kind: ChangeKind::Write, path: "x".repeat(length) };
+            pieces(vec![change; count]).iter().map(Vec::len).collect::<Vec<_>>()
+        };
+        assert_eq!(changes(0, 1), [0; 0]);
+        assert_eq!(changes(CHANGES_AT_ONCE + 1, 1), [CHANGES_AT_ONCE, 1]);
+        assert_eq!(changes(3, CHANGES_BYTES / 2), [2, 1]);
+        assert_eq!(changes(2, 2 * CHANGES_BYTES), [1, 1]);
     }
 }

@@ -13,7 +13,7 @@ use tower::ServiceExt;
 
 use super::suite::{Item, Suite};
 use crate::app::App;
-use crate::config::Config;
+use crate::config::{Config, MetricsAccess};
 use crate::http;
 use crate::telemetry::Telemetry;
 
@@ -24,8 +24,12 @@ const MOST_ITEMS: usize = 5000;
 /// How often an item is sent that came back without a verdict through no fault of its own.
 const ATTEMPTS: usize = 3;
 /// The service in this process takes what it is given.
-const OURS: http::RouterSettings =
-    http::RouterSettings { body_bytes: 1 << 32, keyless: true, patience: Duration::from_secs(3600) };
+const OURS: http::RouterSettings = http::RouterSettings {
+    body_bytes: 1 << 32,
+    keyless: http::KeylessRequests::Served,
+    metrics_access: MetricsAccess::Open,
+    patience: Duration::from_secs(3600),
+};
 
 type Chunks = Pin<Box<dyn Stream<Item = anyhow::Result<Bytes>> + Send>>;
 

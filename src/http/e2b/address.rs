@@ -1,6 +1,7 @@
 //! Which sandbox a request is for: by its headers, by its host's name, by the secret that it brings.
 
 use axum::http::{HeaderMap, Uri, header};
+use sha2::{Digest, Sha256};
 
 use super::error::E2bError;
 use super::signature::{self, Access};
@@ -44,6 +45,15 @@ impl Named {
     }
 }
 
+/// The header with a sandbox's traffic token.
+const TRAFFIC_TOKEN: &str = "e2b-traffic-access-token";
+
+/// The token that SDKs send back where they send no access token. It follows from that one, which it does not tell.
+pub fn traffic_token(access_token: &str) -> String {
+    let digest = Sha256::digest(format!("proofbox traffic {access_token}").as_bytes());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// The secret that a request brings.
 fn token(headers: &HeaderMap) -> Option<&str> {
     headers.get("x-access-token").and_then(|value| value.to_str().ok())
@@ -82,6 +92,28 @@ impl E2b {
             Some(_) => Err(refused("this is not the access token of the sandbox")),
             None => Err(refused("the access token of the sandbox is missing: X-Access-Token")),
         }
+    }
+
+    /// Returns the sandbox that a request of the interpreter's is for, when it brings a token of the sandbox or a key of
+    /// its owner.
+    ///
+    /// # Errors
+    /// Where it brings neither, or there is no such sandbox.
+    pub fn interpreter_sandbox(&self, headers: &HeaderMap, uri: &Uri) -> Result<SessionInfo, E2bError> {
+        let info = self.sandbox(headers, uri)?;
+        let equal = |shown: &str, secret: &str| secrets_equal(shown.as_bytes(), secret.as_bytes());
+        let traffic = headers.get(TRAFFIC_TOKEN).and_then(|value| value.to_str().ok());
+        if token(headers).is_some_and(|shown| equal(shown, &info.token))
+            || traffic.is_some_and(|shown| equal(shown, &traffic_token(&info.token)))
+        {
+            return Ok(info);
+        }
+        // Where requests without a key are served any key will do, as for the control plane; but there is one.
+        let caller = headers.contains_key("x-api-key").then(|| self.shared.caller(headers, true)).and_then(Result::ok);
+        if caller.is_some_and(|caller| self.shared.service.is_own_session(&caller, info.id)) {
+            return Ok(info);
+        }
+        Err(refused("a token of the sandbox is missing: E2B-Traffic-Access-Token or X-Access-Token"))
     }
 
     /// The same of `/files`, where a signature in the address does instead of the token.

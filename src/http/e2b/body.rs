@@ -1,30 +1,27 @@
 //! Bodies and queries of this dialect: unknown fields are passed over, as its servers do.
 
 use axum::body::{Body, Bytes};
-use axum::extract::rejection::BytesRejection;
-use axum::extract::{FromRequest, Request};
-use axum::http::{StatusCode, Uri};
+use axum::extract::Request;
+use axum::http::Uri;
 use serde::de::DeserializeOwned;
 
 use super::error::{E2bError, Kind};
+use crate::http::body::{BodyError, WholeBody};
 use crate::http::extract::Object;
 
 /// A whole body, up to the service's limit.
 pub async fn whole(request: Request<Body>) -> Result<Bytes, E2bError> {
-    Bytes::from_request(request, &()).await.map_err(|rejection| match &rejection {
-        BytesRejection::FailedToBufferBody(failed) if failed.status() == StatusCode::PAYLOAD_TOO_LARGE => too_large(),
-        _ => E2bError::new(Kind::Bad, "the request body could not be read"),
-    })
+    Ok(WholeBody::read(request).await?.bytes)
 }
 
 /// What is told of a body that is too large.
 pub fn too_large() -> E2bError {
-    E2bError::new(Kind::TooLarge, "the request body is larger than this service accepts")
+    BodyError::TooLarge.into()
 }
 
 /// A JSON object; no body at all is an empty one.
-pub async fn json<T: DeserializeOwned>(request: Request<Body>) -> Result<T, E2bError> {
-    parse(&whole(request).await?)
+pub async fn json<T: DeserializeOwned + Send + 'static>(request: Request<Body>) -> Result<T, E2bError> {
+    WholeBody::read(request).await?.parse(parse).await
 }
 
 /// The same of bytes.

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use super::body;
 use super::error::{E2bError, Kind};
+use crate::http::body::BodyReader;
 
 /// Without parameters: clients refuse others.
 const STREAM: &str = "application/connect+json";
@@ -59,7 +60,7 @@ fn check_type(headers: &HeaderMap, wanted: &str) -> Result<(), E2bError> {
 }
 
 /// The message of a call with one answer.
-pub async fn message<T: DeserializeOwned>(request: Request) -> Result<T, E2bError> {
+pub async fn message<T: DeserializeOwned + Send + 'static>(request: Request) -> Result<T, E2bError> {
     check_type(request.headers(), "application/json")?;
     body::json(request).await
 }
@@ -128,28 +129,33 @@ pub fn is_stream(headers: &HeaderMap) -> bool {
 pub struct Messages {
     body: axum::body::BodyDataStream,
     buffer: BytesMut,
+    reader: BodyReader,
 }
 
 impl Messages {
     /// Of this request.
     pub fn of(request: Request) -> Result<Self, E2bError> {
         check_type(request.headers(), STREAM)?;
-        Ok(Self { body: request.into_body().into_data_stream(), buffer: BytesMut::new() })
+        let reader = BodyReader::of(request.extensions())?;
+        Ok(Self { body: request.into_body().into_data_stream(), buffer: BytesMut::new(), reader })
     }
 
     /// The next message; none at the end.
-    pub async fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, E2bError> {
+    pub async fn next<T: DeserializeOwned + Send + 'static>(&mut self) -> Result<Option<T>, E2bError> {
         loop {
             if let Some((flags, content)) = take(&mut self.buffer)? {
                 return match flags {
-                    0 => body::parse(&content).map(Some),
+                    0 => self.reader.parse(content, body::parse).await.map(Some),
                     LAST => Ok(None),
                     COMPRESSED => Err(E2bError::new(Kind::Unimplemented, "compressed messages are not read")),
                     _ => Err(E2bError::new(Kind::Bad, "an envelope has flags that have no meaning")),
                 };
             }
             match self.body.next().await {
-                Some(Ok(bytes)) => self.buffer.extend_from_slice(&bytes),
+                Some(Ok(bytes)) => {
+                    self.reader.hold(self.buffer.len() + bytes.len()).await?;
+                    self.buffer.extend_from_slice(&bytes);
+                }
                 Some(Err(_)) => return Err(E2bError::new(Kind::Bad, "the request body could not be read")),
                 None if self.buffer.is_empty() => return Ok(None),
                 None => return Err(E2bError::new(Kind::Bad, "the request body ends in the middle of an envelope")),
@@ -158,7 +164,7 @@ impl Messages {
     }
 
     /// The only message of a request that asks for a stream.
-    pub async fn only<T: DeserializeOwned>(mut self) -> Result<T, E2bError> {
+    pub async fn only<T: DeserializeOwned + Send + 'static>(mut self) -> Result<T, E2bError> {
         let first = self.next().await?.ok_or_else(|| E2bError::new(Kind::Bad, "the request has no message"))?;
         // Read to its end: a connection with something unread is reset, and the answer with it.
         match self.next::<IgnoredAny>().await? {

@@ -74,7 +74,7 @@ pub async fn create(State(e2b): State<E2b>, request: Request) -> Response {
 }
 
 async fn made(e2b: &E2b, request: Request) -> Result<Json<Value>, E2bError> {
-    let info = e2b.sandbox(request.headers(), request.uri())?;
+    let info = e2b.interpreter_sandbox(request.headers(), request.uri())?;
     let ContextRequest { language, cwd } = body::json(request).await?;
     check_language(language.as_deref())?;
     let of_sandbox = of_context(&info, "");
@@ -106,7 +106,7 @@ fn fresh_number() -> Result<ContextNumber, E2bError> {
 /// Lists them.
 pub async fn list(State(e2b): State<E2b>, headers: HeaderMap, uri: Uri) -> Response {
     let listed = async {
-        let info = e2b.sandbox(&headers, &uri)?;
+        let info = e2b.interpreter_sandbox(&headers, &uri)?;
         let contexts = e2b.shared.service.contexts(info.id).await.map_err(of_context(&info, ""))?;
         let contexts: Vec<Value> = contexts.iter().map(|(number, cwd)| context(*number, cwd.as_deref())).collect();
         Ok(Json(contexts))
@@ -117,7 +117,7 @@ pub async fn list(State(e2b): State<E2b>, headers: HeaderMap, uri: Uri) -> Respo
 /// Ends one.
 pub async fn remove(State(e2b): State<E2b>, Path(name): Path<String>, headers: HeaderMap, uri: Uri) -> Response {
     let removed = async {
-        let info = e2b.sandbox(&headers, &uri)?;
+        let info = e2b.interpreter_sandbox(&headers, &uri)?;
         let number = number_of(&name).ok_or_else(|| unknown(&name))?;
         e2b.shared.service.remove_context(info.id, number).await.map_err(of_context(&info, &name))?;
         Ok(StatusCode::NO_CONTENT)
@@ -128,7 +128,7 @@ pub async fn remove(State(e2b): State<E2b>, Path(name): Path<String>, headers: H
 /// Gives one a fresh interpreter.
 pub async fn restart(State(e2b): State<E2b>, Path(name): Path<String>, headers: HeaderMap, uri: Uri) -> Response {
     let restarted = async {
-        let info = e2b.sandbox(&headers, &uri)?;
+        let info = e2b.interpreter_sandbox(&headers, &uri)?;
         let number = number_of(&name).ok_or_else(|| unknown(&name))?;
         e2b.shared.service.restart_context(info.id, number).await.map_err(of_context(&info, &name))?;
         Ok(StatusCode::OK)

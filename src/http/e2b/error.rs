@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::domain::session::FileTrouble;
 use crate::http::access::Denied;
+use crate::http::body::BodyError;
 use crate::policy::Refusal;
 use crate::sandbox::AskError;
 use crate::service::{ExecuteError, OverQuota, SessionError};
@@ -37,6 +38,8 @@ pub enum Kind {
     NoRange,
     /// Busy.
     Busy,
+    /// Events were missed that can't be told any more.
+    Missed,
     /// The files' quota is used up.
     NoSpace,
     /// This service has it not.
@@ -58,7 +61,7 @@ impl Kind {
             Self::Unauthenticated => StatusCode::UNAUTHORIZED,
             Self::Forbidden => StatusCode::FORBIDDEN,
             Self::NotFound => StatusCode::NOT_FOUND,
-            Self::Exists | Self::Conflict => StatusCode::CONFLICT,
+            Self::Exists | Self::Conflict | Self::Missed => StatusCode::CONFLICT,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::NotThatType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::NoRange => StatusCode::RANGE_NOT_SATISFIABLE,
@@ -83,6 +86,8 @@ impl Kind {
             // Not `resource_exhausted`: clients take that for a rate limit, and try again.
             Self::Conflict | Self::NoSpace => ("failed_precondition", StatusCode::BAD_REQUEST),
             Self::TooLarge | Self::Busy => ("resource_exhausted", StatusCode::TOO_MANY_REQUESTS),
+            // Of all codes one that clients take for nothing else.
+            Self::Missed => ("aborted", StatusCode::CONFLICT),
             // As Connect has it: this status, and no body that clients must read.
             Self::NotThatType => ("invalid_argument", StatusCode::UNSUPPORTED_MEDIA_TYPE),
             Self::Unimplemented | Self::Method => ("unimplemented", StatusCode::NOT_IMPLEMENTED),
@@ -242,7 +247,7 @@ impl From<SessionError> for E2bError {
             SessionError::Paused | SessionError::OtherImage { .. } => Kind::Conflict,
             SessionError::TooMany { .. } => return busy(message, Duration::from_secs(10)),
             SessionError::TtlTooLong { .. } | SessionError::Forks { .. } => Kind::Bad,
-            SessionError::StoreFull => Kind::NoSpace,
+            SessionError::StoreFull | SessionError::NoStoreRoom | SessionError::DiskQuota { .. } => Kind::NoSpace,
             SessionError::NoStore => Kind::Unavailable,
             SessionError::Store | SessionError::NoRandomness => return Self::internal(),
             SessionError::Execute(error) => match error {
@@ -270,12 +275,27 @@ impl From<SessionError> for E2bError {
             SessionError::Refused(AskError::Checkpoint(_) | AskError::TooMany(_)) => Kind::Conflict,
             SessionError::Refused(AskError::NoContext(_) | AskError::NoCommand(_)) => Kind::NotFound,
             SessionError::Refused(AskError::NoRoom(_)) => return busy(message, Duration::from_secs(1)),
-            SessionError::Refused(AskError::Cancelled | AskError::NoSession) | SessionError::Failed(_) => {
+            SessionError::Refused(AskError::Cancelled | AskError::Failed(_) | AskError::NoSession)
+            | SessionError::Failed(_) => {
                 tracing::error!(error = message, "a session failed");
                 return Self::internal();
             }
         };
         Self::new(kind, message)
+    }
+}
+
+impl From<BodyError> for E2bError {
+    fn from(error: BodyError) -> Self {
+        let message = error.to_string();
+        match error {
+            BodyError::TooLarge | BodyError::TooManyValues(_) => Self::new(Kind::TooLarge, message),
+            BodyError::Broken | BodyError::TooSlow => Self::new(Kind::Bad, message),
+            BodyError::Full(_) => {
+                Self::Plain { kind: Kind::Unavailable, message, retry_after: Some(Duration::from_secs(1)) }
+            }
+            BodyError::Internal => Self::internal(),
+        }
     }
 }
 

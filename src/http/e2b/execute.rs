@@ -13,7 +13,6 @@ use futures_util::{Stream, stream};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::error::{E2bError, Kind};
 use super::{E2b, ascii, body, contexts, time};
@@ -21,7 +20,9 @@ use crate::domain::grant::AskedLimits;
 use crate::domain::ids::SessionId;
 use crate::domain::session::{CellEvent, DEFAULT_CONTEXT, Display, Raised};
 use crate::domain::verdict::Status;
-use crate::service::{CellAsked, CellExecuted, Service, SessionError};
+use crate::memory;
+use crate::sandbox::AskEvent;
+use crate::service::{CellAsked, CellExecuted, Service, SessionError, SessionEvent, SessionEvents, overflow_note};
 
 /// A stream that is silent for so long says that it is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
@@ -68,7 +69,9 @@ async fn begin(e2b: E2b, request: Request) -> Result<Response, E2bError> {
         limits: AskedLimits::default(),
         value: None,
     };
-    let mut telling = Telling::new(Arc::clone(&e2b.shared.service), info.id, asked);
+    let events = e2b.shared.service.session_events(info.id);
+    let events = events.map_err(|error| E2bError::of_sandbox(&info.id.simple(), error))?;
+    let mut telling = Telling::new(Arc::clone(&e2b.shared.service), info.id, asked, events);
     let first = telling.step().await;
     telling.take(first).map_err(|error| match error {
         SessionError::Refused(crate::sandbox::AskError::NoContext(_)) => {
@@ -87,7 +90,7 @@ struct Telling {
     service: Arc<Service>,
     sandbox: SessionId,
     call: Call,
-    events: UnboundedReceiver<CellEvent>,
+    events: SessionEvents,
     /// Lines that are ready.
     ready: VecDeque<Vec<u8>>,
     /// The first line has been told.
@@ -106,14 +109,18 @@ enum Course {
 }
 
 enum Step {
-    Event(CellEvent),
+    Event(SessionEvent),
     Ended(Box<Result<CellExecuted, SessionError>>),
     Silence,
 }
 
 impl Telling {
-    fn new(service: Arc<Service>, sandbox: SessionId, asked: CellAsked) -> Self {
-        let (sender, events) = unbounded_channel();
+    fn new(
+        service: Arc<Service>,
+        sandbox: SessionId,
+        asked: CellAsked,
+        (sender, events): (memory::Sender<AskEvent>, SessionEvents),
+    ) -> Self {
         let serving = Arc::clone(&service);
         let call = Box::pin(async move { serving.call_session(sandbox, asked, Some(sender)).await });
         Self { service, sandbox, call, events, ready: VecDeque::new(), begun: false, raised: None, state: Course::Runs }
@@ -124,8 +131,7 @@ impl Telling {
             biased;
             Some(event) = self.events.recv() => Step::Event(event),
             ended = &mut self.call => {
-                // Events pass through another task on their way. It lets go of them when it has passed on all.
-                while let Some(event) = self.events.recv().await {
+                while let Some(event) = self.events.try_recv() {
                     self.event(event);
                 }
                 Step::Ended(Box::new(ended))
@@ -160,8 +166,13 @@ impl Telling {
         }
     }
 
-    fn event(&mut self, event: CellEvent) {
+    fn event(&mut self, event: SessionEvent) {
         let output = |kind: &str, text| json!({"type": kind, "text": text, "timestamp": time(jiff::Timestamp::now())});
+        let event = match event {
+            memory::Next::Piece(event) => event,
+            // Clients know no event for it.
+            memory::Next::Overflow(bytes) => CellEvent::Stderr(overflow_note(bytes)),
+        };
         match event {
             CellEvent::Began(number) => self.begin(number),
             CellEvent::Stdout(text) => self.tell(&output("stdout", text)),

@@ -21,6 +21,7 @@ use super::signature::{Access, Operation};
 use crate::domain::ids::SessionId;
 use crate::domain::run::File;
 use crate::domain::session::{Entry, FileAnswer, FileAsk};
+use crate::http::body::BodyReader;
 use crate::http::range::ByteRange;
 use crate::service::SessionInfo;
 
@@ -150,8 +151,10 @@ pub async fn upload(State(e2b): State<E2b>, request: Request) -> Result<Json<Val
     } else {
         let path = path.ok_or_else(|| E2bError::new(Kind::Bad, "path is missing"))?;
         let packed = is_packed(request.headers())?;
+        let reader = BodyReader::of(request.extensions())?;
         let bytes = whole(request).await?;
         let content = if packed {
+            reader.hold(bytes.len() + MOST_UNPACKED as usize / 2).await?;
             // It may take a while, and other requests are waiting.
             tokio::task::spawn_blocking(move || unpacked(&bytes)).await.map_err(|_| E2bError::internal())??
         } else {
@@ -186,6 +189,10 @@ async fn parts(request: Request, path: Option<&str>) -> Result<Vec<File>, E2bErr
         let kind = if error.status() == StatusCode::PAYLOAD_TOO_LARGE { Kind::TooLarge } else { Kind::Bad };
         E2bError::new(kind, error.body_text())
     };
+    // Held as a whole, and its files beside it.
+    let (head, body) = request.into_parts();
+    let bytes = whole(Request::from_parts(head.clone(), body)).await?;
+    let request = Request::from_parts(head, Body::from(bytes));
     let mut form =
         Multipart::from_request(request, &()).await.map_err(|error| E2bError::new(Kind::Bad, error.body_text()))?;
     let mut files = Vec::new();

@@ -12,7 +12,6 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use futures_util::{Stream, StreamExt, stream};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 
 use super::connect::{self, Messages};
@@ -21,7 +20,10 @@ use super::filesystem::place;
 use super::{E2b, control};
 use crate::domain::ids::SessionId;
 use crate::domain::session::{Command, EntryKind, FileAnswer, FileAsk};
-use crate::service::{CommandEnd, CommandEvent, RunningCommand, Service, SessionError, SessionInfo};
+use crate::memory::Next;
+use crate::service::{
+    CommandEnd, CommandEvent, CommandEvents, RunningCommand, Service, SessionError, SessionInfo, overflow_note,
+};
 
 /// What clients start: all that they run is a script for it.
 const SHELL: &str = "/bin/bash";
@@ -234,7 +236,7 @@ async fn join(e2b: &E2b, id: SessionId, request: Request) -> Result<Response, E2
 /// What a command does, in the words of clients.
 fn told(
     command: &RunningCommand,
-    events: UnboundedReceiver<CommandEvent>,
+    events: CommandEvents,
     keep_alive: Duration,
     deadline: Option<Duration>,
 ) -> impl Stream<Item = Bytes> + Send + use<> {
@@ -253,13 +255,18 @@ fn told(
             biased;
             () = is_over => Some((connect::end(Some(&connect::over())), None)),
             next = events.recv() => match next {
-                Some(CommandEvent::Stdout(bytes)) => {
+                Some(Next::Piece(CommandEvent::Stdout(bytes))) => {
                     Some((event(json!({"data": {"stdout": BASE64.encode(bytes)}})), Some(events)))
                 }
-                Some(CommandEvent::Stderr(bytes)) => {
+                Some(Next::Piece(CommandEvent::Stderr(bytes))) => {
                     Some((event(json!({"data": {"stderr": BASE64.encode(bytes)}})), Some(events)))
                 }
-                Some(CommandEvent::Ended(end)) => {
+                // Clients know no event for it.
+                Some(Next::Overflow(bytes)) => {
+                    let note = BASE64.encode(overflow_note(bytes));
+                    Some((event(json!({"data": {"stderr": note}})), Some(events)))
+                }
+                Some(Next::Piece(CommandEvent::Ended(end))) => {
                     let last = [event(json!({"end": end_json(&end)})), connect::end(None)].concat();
                     Some((last.into(), None))
                 }
@@ -381,6 +388,7 @@ async fn send_signal(e2b: &E2b, id: SessionId, request: Request) -> Result<Value
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::Budget;
 
     fn command(cmd: &str, args: &[&str]) -> (String, Vec<String>) {
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
@@ -400,7 +408,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_command_is_told_from_its_start_to_its_end() {
-        let running = RunningCommand::new(7, Command::default(), None);
+        let running = RunningCommand::new(7, Command::default(), None, Budget::new(0).account(None));
         let events = running.listen();
         running.tell(CommandEvent::Stdout(Bytes::from_static(b"hi\n")));
         running.tell(CommandEvent::Ended(CommandEnd::Exited(3)));
@@ -417,7 +425,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_silent_command_is_told_to_be_alive_until_its_time_is_over() {
-        let running = RunningCommand::new(7, Command::default(), None);
+        let running = RunningCommand::new(7, Command::default(), None, Budget::new(0).account(None));
         let events = running.listen();
         let told = told(&running, events, Duration::from_secs(2), Some(Duration::from_secs(5)));
         let told: Vec<Bytes> = told.collect().await;

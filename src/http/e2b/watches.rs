@@ -1,6 +1,6 @@
 //! Directories that clients watch: as a stream, or as a list that is fetched now and then.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use axum::response::Response;
 use futures_util::{Stream, stream};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use super::E2b;
 use super::connect::{self, Messages};
@@ -18,12 +19,14 @@ use super::filesystem::place;
 
 use crate::domain::ids::SessionId;
 use crate::domain::session::{Change, ChangeKind, Entry, EntryKind, FileAnswer, FileAsk};
-use crate::service::Watch;
+use crate::service::{Watch, WatchEvent};
 
 /// Watches of one sandbox that are fetched.
 const MOST_WATCHES: usize = 64;
-/// Changes of one of them that are kept until they are fetched; the oldest go first.
-const MOST_CHANGES: usize = 8192;
+/// Changes of one of them that wait here until they are fetched. The next ones wait in the sandbox, which bounds them.
+const MOST_CHANGES: usize = 512;
+/// Bytes of their names.
+const MOST_CHANGES_BYTES: usize = 64 << 10;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -48,9 +51,95 @@ struct WatcherRequest {
 pub struct Watches(Mutex<HashMap<String, Kept>>);
 
 struct Kept {
-    changes: Arc<Mutex<VecDeque<Value>>>,
+    waiting: Arc<Waiting>,
     /// Ends with this.
     _task: AbortOnDrop,
+}
+
+/// Changes that a client has not fetched yet.
+#[derive(Default)]
+struct Waiting {
+    changes: Mutex<Changes>,
+    fetched: Notify,
+}
+
+#[derive(Default)]
+struct Changes {
+    events: Vec<Told>,
+    bytes: usize,
+    /// More changed than could be kept.
+    overflowed: bool,
+}
+
+impl Waiting {
+    fn changes(&self) -> MutexGuard<'_, Changes> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps an event, and waits where that is enough for now.
+    async fn keep(&self, event: WatchedEvent) {
+        {
+            let mut changes = self.changes();
+            match event {
+                WatchedEvent::Told(told) => {
+                    changes.bytes += told.size();
+                    changes.events.push(told);
+                }
+                WatchedEvent::Missed => changes.overflowed = true,
+            }
+        }
+        while self.is_full() {
+            self.fetched.notified().await;
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        let changes = self.changes();
+        changes.overflowed || changes.events.len() >= MOST_CHANGES || changes.bytes >= MOST_CHANGES_BYTES
+    }
+
+    fn fetch(&self) -> Changes {
+        let fetched = std::mem::take(&mut *self.changes());
+        self.fetched.notify_one();
+        fetched
+    }
+}
+
+/// A change, and the entry as it was found then.
+struct Told {
+    change: Change,
+    entry: Option<Entry>,
+}
+
+impl Told {
+    fn size(&self) -> usize {
+        let entry =
+            |entry: &Entry| entry.path.len() + entry.name.len() + entry.link_target.as_ref().map_or(0, String::len);
+        self.change.path.len() + self.entry.as_ref().map_or(0, entry)
+    }
+
+    /// Renders it as clients read it.
+    fn to_json(&self, e2b: &E2b, sandbox: SessionId) -> Value {
+        let word = match self.change.kind {
+            ChangeKind::Create => "EVENT_TYPE_CREATE",
+            ChangeKind::Write => "EVENT_TYPE_WRITE",
+            ChangeKind::Remove => "EVENT_TYPE_REMOVE",
+            ChangeKind::Rename => "EVENT_TYPE_RENAME",
+            ChangeKind::Attributes => "EVENT_TYPE_CHMOD",
+        };
+        let mut event = json!({"name": self.change.path, "type": word});
+        if let Some(entry) = &self.entry {
+            event["entry"] = e2b.entry_json(sandbox, entry);
+        }
+        event
+    }
+}
+
+/// Event of a watch.
+enum WatchedEvent {
+    Told(Told),
+    /// More changed than could be kept.
+    Missed,
 }
 
 struct AbortOnDrop(tokio::task::JoinHandle<()>);
@@ -92,24 +181,19 @@ impl Watching {
         Ok(Self { e2b: e2b.clone(), sandbox, directory: there.path, include_entry, watch })
     }
 
-    /// The next change as clients read it; none at the end.
-    async fn next(&mut self) -> Option<Value> {
-        let Change { kind, path } = self.watch.next().await?;
-        let word = match kind {
-            ChangeKind::Create => "EVENT_TYPE_CREATE",
-            ChangeKind::Write => "EVENT_TYPE_WRITE",
-            ChangeKind::Remove => "EVENT_TYPE_REMOVE",
-            ChangeKind::Rename => "EVENT_TYPE_RENAME",
-            ChangeKind::Attributes => "EVENT_TYPE_CHMOD",
+    /// Waits for the next event; none at the end.
+    async fn next(&mut self) -> Option<WatchedEvent> {
+        let change = match self.watch.next().await? {
+            WatchEvent::Change(change) => change,
+            WatchEvent::Overflow => return Some(WatchedEvent::Missed),
         };
-        let mut event = json!({"name": path, "type": word});
-        if self.include_entry && !matches!(kind, ChangeKind::Remove | ChangeKind::Rename) {
+        let entry = if self.include_entry && !matches!(change.kind, ChangeKind::Remove | ChangeKind::Rename) {
             // It may be gone by now.
-            if let Some(entry) = self.entry(&path).await {
-                event["entry"] = self.e2b.entry_json(self.sandbox, &entry);
-            }
-        }
-        Some(event)
+            self.entry(&change.path).await
+        } else {
+            None
+        };
+        Some(WatchedEvent::Told(Told { change, entry }))
     }
 
     async fn entry(&self, path: &str) -> Option<Entry> {
@@ -143,7 +227,11 @@ fn told(watching: Watching, keep_alive: Duration, deadline: Option<Duration>) ->
         };
         tokio::select! {
             event = watching.next() => match event {
-                Some(event) => Some((connect::part(&json!({"filesystem": event})), Some(watching))),
+                Some(WatchedEvent::Told(told)) => {
+                    let event = told.to_json(&watching.e2b, watching.sandbox);
+                    Some((connect::part(&json!({"filesystem": event})), Some(watching)))
+                }
+                Some(WatchedEvent::Missed) => Some((connect::end(Some(&missed())), None)),
                 None => Some((connect::end(None), None)),
             },
             () = tokio::time::sleep(keep_alive) => Some((connect::part(&json!({"keepalive": {}})), Some(watching))),
@@ -162,19 +250,15 @@ pub async fn create(e2b: &E2b, sandbox: SessionId, request: Request) -> Result<V
         return Err(E2bError::new(Kind::Conflict, message));
     }
     let mut watching = Watching::begin(e2b, sandbox, request).await?;
-    let changes: Arc<Mutex<VecDeque<Value>>> = Arc::default();
-    let kept = Arc::clone(&changes);
+    let waiting: Arc<Waiting> = Arc::default();
+    let kept = Arc::clone(&waiting);
     let task = tokio::spawn(async move {
-        while let Some(change) = watching.next().await {
-            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-            if kept.len() == MOST_CHANGES {
-                kept.pop_front();
-            }
-            kept.push_back(change);
+        while let Some(event) = watching.next().await {
+            kept.keep(event).await;
         }
     });
     let id = uuid::Uuid::now_v7().simple().to_string();
-    watches.all().insert(id.clone(), Kept { changes, _task: AbortOnDrop(task) });
+    watches.all().insert(id.clone(), Kept { waiting, _task: AbortOnDrop(task) });
     Ok(json!({"watcherId": id}))
 }
 
@@ -184,7 +268,12 @@ pub async fn events(e2b: &E2b, sandbox: SessionId, request: Request) -> Result<V
     let watches = e2b.memory.watches(sandbox);
     let watches = watches.all();
     let kept = watches.get(&watcher_id).ok_or_else(unknown)?;
-    let events = std::mem::take(&mut *kept.changes.lock().unwrap_or_else(PoisonError::into_inner));
+    let Changes { events, overflowed, .. } = kept.waiting.fetch();
+    // Told once: from now on all is told again.
+    if overflowed {
+        return Err(missed());
+    }
+    let events: Vec<Value> = events.iter().map(|told| told.to_json(e2b, sandbox)).collect();
     Ok(json!({"events": events}))
 }
 
@@ -195,6 +284,39 @@ pub async fn remove(e2b: &E2b, sandbox: SessionId, request: Request) -> Result<V
     removed.map(|_| json!({})).ok_or_else(unknown)
 }
 
+/// More changed than could be kept: as inotify's overflow is an error to clients of E2B's own service.
+fn missed() -> E2bError {
+    E2bError::new(Kind::Missed, "changes are left out here: they were read too slowly; look anew")
+}
+
 fn unknown() -> E2bError {
     E2bError::new(Kind::NotFound, "there is no such watcher")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(name: &str) -> WatchedEvent {
+        WatchedEvent::Told(Told { change: Change { kind: ChangeKind::Create, path: name.to_owned() }, entry: None })
+    }
+
+    /// Keeps as many events as are taken without waiting.
+    fn keep_all(waiting: &Waiting, event: impl Fn() -> WatchedEvent) -> usize {
+        (0..2 * MOST_CHANGES)
+            .take_while(|_| futures_util::FutureExt::now_or_never(waiting.keep(event())).is_some())
+            .count()
+    }
+
+    #[test]
+    fn changes_that_nobody_fetches_are_bounded_and_go_on_when_they_are() {
+        let waiting = Waiting::default();
+        assert_eq!(keep_all(&waiting, || told("x")), MOST_CHANGES - 1);
+        assert_eq!(waiting.fetch().events.len(), MOST_CHANGES);
+        let long = "x".repeat(MOST_CHANGES_BYTES / 4);
+        assert_eq!(keep_all(&waiting, || told(&long)), 3);
+        assert_eq!(waiting.fetch().events.len(), 4);
+        assert_eq!(keep_all(&waiting, || WatchedEvent::Missed), 0);
+        assert!(waiting.fetch().overflowed && !waiting.fetch().overflowed);
+    }
 }

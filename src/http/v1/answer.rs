@@ -155,6 +155,18 @@ struct IntegrityAnswer {
     planned: usize,
     reported: usize,
     signals: Vec<String>,
+    /// Counts of what the verdict rests on.
+    basis: BasisAnswer,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct BasisAnswer {
+    /// Results of the candidate that crossed as plain values, or were compared on the host.
+    values_compared: u64,
+    /// Requests that objects of the candidate answered by their own methods and operators.
+    handles_asked: u64,
+    /// Notes on what can't be had apart from the candidate: the `inexpressible` signals.
+    notes: u64,
 }
 
 /// Limits, each in its unit.
@@ -252,6 +264,7 @@ pub fn answer_of(executed: Executed, labels: BTreeMap<String, String>) -> Answer
         grader,
         lint,
         receipt,
+        is_blamed: _,
     } = executed;
     let passed = verdict.passed();
     Answer {
@@ -287,6 +300,11 @@ pub fn answer_of(executed: Executed, labels: BTreeMap<String, String>) -> Answer
             planned: verdict.integrity.planned,
             reported: verdict.integrity.reported,
             signals: verdict.integrity.signals,
+            basis: BasisAnswer {
+                values_compared: verdict.integrity.basis.values_compared,
+                handles_asked: verdict.integrity.basis.handles_asked,
+                notes: verdict.integrity.basis.notes,
+            },
         },
         lint,
         flaky,

@@ -1,6 +1,6 @@
 //! `POST /v1/execute`
 
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::{Extension, Json};
 
 use super::answer::{Answer, ErrorBody, answer_of};
@@ -9,7 +9,7 @@ use crate::domain::caller::{Caller, Urgency};
 use crate::http::Shared;
 use crate::http::access::Room;
 use crate::http::error::ApiError;
-use crate::http::extract::JsonBody;
+use crate::http::extract::read_json;
 
 /// Run a snippet, and grade it when there are tests.
 #[utoipa::path(
@@ -21,20 +21,20 @@ use crate::http::extract::JsonBody;
         (status = 400, description = "Malformed, or a limit outside the policy's range", body = ErrorBody),
         (status = 401, description = "No key in force", body = ErrorBody),
         (status = 403, description = "The policy is for certain keys, or lets a file not in or out", body = ErrorBody),
-        (status = 413, description = "Too large", body = ErrorBody),
+        (status = 413, description = "Too large, or too many JSON values", body = ErrorBody),
         (status = 415, description = "Not JSON", body = ErrorBody),
         (status = 422, description = "Well formed, but meaningless", body = ErrorBody),
         (status = 429, description = "Busy: try again after Retry-After seconds", body = ErrorBody),
-        (status = 503, description = "Going down", body = ErrorBody),
+        (status = 503, description = "Going down, or no memory for the body now", body = ErrorBody),
     )
 )]
 pub async fn execute(
     State(shared): State<Shared>,
     Extension(caller): Extension<Caller>,
     _room: Room,
-    JsonBody(request): JsonBody<ExecuteRequest>,
+    request: Request,
 ) -> Result<Json<Answer>, ApiError> {
-    let submission = submission_of(request)?;
+    let submission = read_json(request, submission_of).await?;
     let labels = submission.labels.clone();
     let executed = shared.service.submit(&caller, Urgency::Interactive, submission).await?;
     shared.service.note_run(&caller, &executed, &labels);

@@ -7,19 +7,25 @@ use super::request::{ExecuteRequest, submission_of};
 use crate::domain::caller::Caller;
 use crate::domain::verdict::{FailureClass, Status};
 use crate::grader::report::{Ending, Sample};
+use crate::http::body::BodyError;
 use crate::http::error::ApiError;
 use crate::http::extract::parse_part;
+use crate::memory::{JsonCost, MAX_VALUES, count_values};
 use crate::service::{Failed, Finished, Service, SuiteItem};
 
 /// Defaults are copied into every item: so much in all.
 const MOST_COPIED_BYTES: usize = 256 << 20;
+const MOST_COPIED_VALUES: usize = 2 * MAX_VALUES;
 /// Longest id and task, in bytes: they stand in every line and in the report.
 const LONGEST_NAME: usize = 512;
 
-/// What every item has unless it says otherwise.
-pub(super) fn defaults_of(defaults: Option<Json>, items: usize) -> Result<Map<String, Json>, ApiError> {
+/// Returns the fields that every item has unless it says otherwise, and the cost of all their copies.
+pub(super) fn defaults_of(
+    defaults: Option<Json>,
+    items: usize,
+) -> Result<(Map<String, Json>, Option<JsonCost>), ApiError> {
     let defaults = match defaults {
-        None | Some(Json::Null) => return Ok(Map::new()),
+        None | Some(Json::Null) => return Ok((Map::new(), None)),
         Some(Json::Object(defaults)) => defaults,
         Some(_) => return Err(ApiError::malformed(Some("defaults".to_owned()), "expected an object")),
     };
@@ -30,14 +36,22 @@ pub(super) fn defaults_of(defaults: Option<Json>, items: usize) -> Result<Map<St
     }
     // What is wrong in the defaults is told of them, and not of the first item.
     parse_part::<ExecuteRequest>("defaults", Json::Object(defaults.clone()))?;
-    let copied = Json::Object(defaults.clone()).to_string().len().saturating_mul(items);
+    let text = Json::Object(defaults.clone()).to_string();
+    let copied = text.len().saturating_mul(items);
     if copied > MOST_COPIED_BYTES {
         let message = format!(
             "copied into {items} items they are {copied} bytes, and at most {MOST_COPIED_BYTES} are possible: send several suites"
         );
         return Err(ApiError::too_large("defaults", message, copied, MOST_COPIED_BYTES));
     }
-    Ok(defaults)
+    let values = count_values(text.as_bytes()).map_err(BodyError::from)?.saturating_mul(items);
+    if values > MOST_COPIED_VALUES {
+        let message = format!(
+            "copied into {items} items they are {values} JSON values, and at most {MOST_COPIED_VALUES} are possible: send several suites"
+        );
+        return Err(ApiError::too_large("defaults", message, values, MOST_COPIED_VALUES));
+    }
+    Ok((defaults, Some(JsonCost::new(copied, values))))
 }
 
 /// One item that may be run; `at` is where it stands in the request.

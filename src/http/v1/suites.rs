@@ -23,9 +23,11 @@ use crate::domain::caller::Caller;
 use crate::domain::ids::JobId;
 use crate::grader::report::{Report, Sample, report};
 use crate::http::Shared;
+use crate::http::body::{BodyError, WholeBody};
 use crate::http::error::ApiError;
-use crate::http::extract::{parse, parse_part, text_of, whole_body};
+use crate::http::extract::{parse, parse_part, text_of};
 use crate::http::query::Query;
+use crate::memory::JsonCost;
 use crate::service::{Finished, Service, SuiteItem};
 use crate::store::JobItem;
 
@@ -163,13 +165,13 @@ pub async fn suites(
     let way = if is_async { Way::Background } else { Way::Now };
     let format = format_of(&request)?;
     let headers = request.headers().clone();
-    let body = whole_body(request, &()).await?;
-    let (service, asks, read) = (Arc::clone(&shared.service), caller.clone(), body.clone());
-    // Merging and parsing may take a while, and other requests are waiting.
+    let body = WholeBody::read(request).await?;
+    let bytes = body.bytes.clone();
+    let (service, asks, reader) = (Arc::clone(&shared.service), caller.clone(), body.reader().clone());
     let item = move |defaults: &_, item, at: &_| item_of(&service, &asks, defaults, item, at);
-    let suite = tokio::task::spawn_blocking(move || suite_of(&read, format, way, item))
-        .await
-        .map_err(|_| ApiError::internal())??;
+    // Merging may take a while, however short the body is.
+    let suite = body.parse_apart(move |text| suite_of(text, format, way, |copies| reader.hold_copies(copies), item));
+    let suite = suite.await?;
     let Suite { items, defaults, ks, callback_url } = suite;
     match items {
         Items::Now(_) if callback_url.is_some() => {
@@ -182,7 +184,7 @@ pub async fn suites(
         Items::Background(items) => {
             let head = json!({"defaults": defaults});
             let asked = Asked { id: JobId::generate(), kind: "suite", ks, head, items, callback_url };
-            accept(&shared.service, &caller, &headers, &body, asked).await
+            accept(&shared.service, &caller, &headers, &bytes, asked).await
         }
     }
 }
@@ -206,15 +208,16 @@ fn format_of(request: &Request) -> Result<Format, ApiError> {
 }
 
 /// Parses the body of a suite, whether its items may be run or not.
-pub fn suite_request(body: &Bytes, lines: bool) -> Result<(), ApiError> {
+pub fn suite_request(body: &[u8], lines: bool) -> Result<(), ApiError> {
     let format = if lines { Format::Lines } else { Format::Json };
-    suite_of(body, format, Way::Background, parsed_item).map(drop)
+    suite_of(body, format, Way::Background, |_| Ok(()), parsed_item).map(drop)
 }
 
 fn suite_of(
-    body: &Bytes,
+    body: &[u8],
     format: Format,
     way: Way,
+    hold_copies: impl Fn(JsonCost) -> Result<(), BodyError>,
     item_of: impl Fn(&Map<String, Json>, Json, &str) -> Result<SuiteItem, ApiError>,
 ) -> Result<Suite, ApiError> {
     let text = text_of(body)?;
@@ -233,7 +236,13 @@ fn suite_of(
         let message = format!("at most {MOST_ITEMS} items in one suite");
         return Err(ApiError::too_large("items", message, items.len(), MOST_ITEMS));
     }
-    let defaults = defaults_of(defaults, items.len())?;
+    let (defaults, copies) = defaults_of(defaults, items.len())?;
+    // A job's items are merged with them one by one, when it is their turn.
+    if let Some(copies) = copies
+        && way == Way::Now
+    {
+        hold_copies(copies)?;
+    }
     let mut places = HashMap::with_capacity(items.len());
     let mut ready = match way {
         Way::Now => Items::Now(Vec::with_capacity(items.len())),

@@ -11,6 +11,7 @@ use crate::domain::run::{Call, Evaluator, File, PythonTests, TestFiles};
 use crate::domain::submission::{Compare, Expected, StdinCase, Tests};
 use crate::domain::value::Value;
 use crate::grader::preset;
+use crate::grader::values::parse_value;
 use crate::http::error::ApiError;
 use crate::http::extract::{Object, parse_part};
 
@@ -258,7 +259,10 @@ pub fn tests_of(tests: Json) -> Result<Tests, ApiError> {
                 args: case.args,
                 name: case.name,
             };
-            Tests::StdinStdout { cases: cases.into_iter().map(case).collect(), compare: compare_of(compare)? }
+            Tests::StdinStdout {
+                cases: cases.into_iter().map(case).collect(),
+                compare: compare_of("tests.compare", compare)?,
+            }
         }
         "function_cases" => function_cases(parse_part("tests", fields)?)?,
         "unittest" => test_files(parse_part("tests", fields)?, PythonTests::Unittest)?,
@@ -272,15 +276,22 @@ pub fn tests_of(tests: Json) -> Result<Tests, ApiError> {
     })
 }
 
-fn compare_of(compare: CompareRequest) -> Result<Compare, ApiError> {
+fn is_tolerance(number: f64) -> bool {
+    number.is_finite() && number >= 0.0
+}
+
+fn compare_of(field: &str, compare: CompareRequest) -> Result<Compare, ApiError> {
     Ok(match compare {
         CompareRequest::Exact => Compare::Exact,
         CompareRequest::Trimmed => Compare::Trimmed,
         CompareRequest::Tokens => Compare::Tokens,
         CompareRequest::Unordered => Compare::Unordered,
-        CompareRequest::Close { rtol, atol } if rtol >= 0.0 && atol >= 0.0 => Compare::Close { rtol, atol },
+        CompareRequest::Close { rtol, atol } if is_tolerance(rtol) && is_tolerance(atol) => {
+            Compare::Close { rtol, atol }
+        }
         CompareRequest::Close { .. } => {
-            return Err(ApiError::meaningless("tests.compare.close", "tolerances are not negative"));
+            let message = "tolerances are finite and not negative";
+            return Err(ApiError::meaningless(format!("{field}.close"), message));
         }
     })
 }
@@ -339,10 +350,9 @@ fn function_cases(request: FunctionCasesRequest) -> Result<Tests, ApiError> {
     if request.cases.is_empty() {
         return Err(ApiError::meaningless("tests.cases", "there must be at least one"));
     }
-    let default = compare_of(request.compare)?;
-    let value = |field: String, json: &Json| {
-        Value::from_json(json).map_err(|error| ApiError::meaningless(field, error.to_string()))
-    };
+    let default = compare_of("tests.compare", request.compare)?;
+    let value =
+        |field: String, json: &Json| parse_value(json).map_err(|error| ApiError::meaningless(field, error.to_string()));
     let argument = |field: String, json: &Json| match value(field.clone(), json)? {
         argument if argument.is_plain() => Ok(argument),
         _ => Err(ApiError::meaningless(field, "an argument is of a plain builtin type")),
@@ -355,7 +365,7 @@ fn function_cases(request: FunctionCasesRequest) -> Result<Tests, ApiError> {
         let kwargs =
             case.kwargs.iter().map(|(name, json)| Ok((name.clone(), argument(at(&format!("kwargs.{name}")), json)?)));
         let (args, kwargs) = (args.collect::<Result<_, _>>()?, kwargs.collect::<Result<_, ApiError>>()?);
-        let compare = case.compare.map(compare_of).transpose()?.unwrap_or(default);
+        let compare = case.compare.map(|compare| compare_of(&at("compare"), compare)).transpose()?.unwrap_or(default);
         expected.push(match (&case.expected, &case.raises) {
             (Some(json), None) => Some(Expected { value: value(at("expected"), json)?, compare }),
             (None, Some(_)) => None,
@@ -402,4 +412,37 @@ fn evaluator(request: EvaluatorRequest) -> Result<Tests, ApiError> {
     }
     let tests = Evaluator { source, interface: request.interface, threshold: request.threshold, arguments };
     Ok(in_module(PythonTests::Evaluator(tests), solution(), Vec::new()))
+}
+
+#[cfg(test)]
+mod parsing {
+    use super::*;
+
+    #[test]
+    fn tolerances_are_finite_and_not_negative() {
+        for (rtol, atol, is_one) in [
+            (0.0, 0.0, true),
+            (1e-6, 1e-9, true),
+            (-0.0, 5.0, true),
+            (-1e-9, 0.0, false),
+            (0.0, -1.0, false),
+            (f64::NAN, 0.0, false),
+            (0.0, f64::NAN, false),
+            (f64::INFINITY, 0.0, false),
+            (0.0, f64::INFINITY, false),
+            (0.0, f64::NEG_INFINITY, false),
+        ] {
+            let compared = compare_of("tests.compare", CompareRequest::Close { rtol, atol });
+            assert_eq!(compared.is_ok(), is_one, "{rtol} {atol}");
+        }
+    }
+
+    #[test]
+    fn a_dict_that_looks_like_what_could_not_cross_may_be_sent() {
+        let looks = serde_json::json!({"type": "int", "repr": "3"});
+        let case = serde_json::json!({"args": [looks], "expected": looks});
+        let tests = serde_json::json!({"kind": "function_cases", "entry_point": "f", "cases": [case]});
+        let Ok(Tests::Python { expected, .. }) = tests_of(tests) else { panic!("it has a meaning") };
+        assert!(matches!(&expected[0], Some(Expected { value: Value::Dict(_), .. })));
+    }
 }

@@ -25,6 +25,22 @@ pub struct Call<'a> {
     pub attempts: &'a mut Attempts,
     /// The guest's real time, nanoseconds since 1970.
     pub now: u64,
+    /// The part of a read's or write's bytes that is moved.
+    pub part: Part,
+}
+
+/// A part of the bytes of a read or write.
+#[derive(Debug, Clone, Copy)]
+pub struct Part {
+    /// Bytes before it.
+    pub skip: u32,
+    /// Its length, at most.
+    pub limit: u32,
+}
+
+impl Part {
+    /// All bytes.
+    pub const WHOLE: Self = Self { skip: 0, limit: u32::MAX };
 }
 
 /// The descriptors of one interpreter over the tree of its sandbox: 0, 1 and 2 are the caller's, 3 is `/`, the rest are

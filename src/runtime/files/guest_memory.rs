@@ -1,5 +1,6 @@
 //! The guest's memory as the host reads and writes it: every address comes from the guest, so every access is checked.
 
+use super::descriptors::Part;
 use super::errno::Errno;
 use super::path::MAXIMUM_PATH;
 use std::ops::Range;
@@ -18,6 +19,14 @@ pub(super) struct GuestMemory<'a>(&'a mut [u8]);
 pub(super) struct Buffers {
     records: u32,
     count: u32,
+    part: Part,
+}
+
+impl Buffers {
+    /// Only a part of their bytes.
+    pub(super) fn part(self, part: Part) -> Self {
+        Self { part, ..self }
+    }
 }
 
 impl<'a> GuestMemory<'a> {
@@ -91,7 +100,7 @@ impl<'a> GuestMemory<'a> {
             return Err(Errno::Inval);
         }
         self.check(records, count * BUFFER_RECORD)?;
-        let buffers = Buffers { records, count };
+        let buffers = Buffers { records, count, part: Part::WHOLE };
         let mut total = 0_u32;
         for index in 0..count {
             let (address, length) = self.buffer(buffers, index)?;
@@ -112,6 +121,16 @@ impl<'a> GuestMemory<'a> {
         }
     }
 
+    /// The bytes of a buffer that belong to what is left of `part`, which is moved on past the buffer.
+    fn buffer_part(&self, buffers: Buffers, index: u32, part: &mut Part) -> Result<(u32, u32), Errno> {
+        let (address, length) = self.buffer(buffers, index)?;
+        let skipped = part.skip.min(length);
+        let taken = (length - skipped).min(part.limit);
+        part.skip -= skipped;
+        part.limit -= taken;
+        Ok((address.checked_add(skipped).ok_or(Errno::Fault)?, taken))
+    }
+
     /// Hands each buffer in turn to `fill`, until one is not filled. Returns the bytes filled in all; an error after
     /// the first byte ends the read without being one.
     pub(super) fn scatter(
@@ -119,9 +138,9 @@ impl<'a> GuestMemory<'a> {
         buffers: Buffers,
         mut fill: impl FnMut(&mut [u8], u64) -> Result<usize, Errno>,
     ) -> Result<u32, Errno> {
-        let mut done = 0_u32;
+        let (mut done, mut part) = (0_u32, buffers.part);
         for index in 0..buffers.count {
-            let filled = self.buffer(buffers, index).and_then(|(address, length)| {
+            let filled = self.buffer_part(buffers, index, &mut part).and_then(|(address, length)| {
                 let buffer = self.bytes_mut(address, length)?;
                 if buffer.is_empty() {
                     return Ok((0, 0));
@@ -143,9 +162,9 @@ impl<'a> GuestMemory<'a> {
         buffers: Buffers,
         mut take: impl FnMut(&[u8], u64) -> Result<usize, Errno>,
     ) -> Result<u32, Errno> {
-        let mut done = 0_u32;
+        let (mut done, mut part) = (0_u32, buffers.part);
         for index in 0..buffers.count {
-            let taken = self.buffer(buffers, index).and_then(|(address, length)| {
+            let taken = self.buffer_part(buffers, index, &mut part).and_then(|(address, length)| {
                 let buffer = self.bytes(address, length)?;
                 if buffer.is_empty() {
                     return Ok((0, 0));

@@ -124,7 +124,7 @@ impl Descriptors {
         need_reading(open)?;
         let mut memory = GuestMemory::new(call.memory);
         memory.check(read, 4)?;
-        let buffers = memory.buffers(buffers, count)?;
+        let buffers = memory.buffers(buffers, count)?.part(call.part);
         let done = match &mut open.what {
             What::Stdin => memory.scatter(buffers, |buffer, _| call.stdio.read(buffer))?,
             What::File { place, offset } => {
@@ -161,7 +161,7 @@ impl Descriptors {
         let (place, _) = file(open)?;
         let mut memory = GuestMemory::new(call.memory);
         memory.check(read, 4)?;
-        let buffers = memory.buffers(buffers, count)?;
+        let buffers = memory.buffers(buffers, count)?.part(call.part);
         let offset = checked_offset(offset)?;
         let mut tree = lock(tree);
         let done =
@@ -188,7 +188,7 @@ impl Descriptors {
         need_writing(open)?;
         let mut memory = GuestMemory::new(call.memory);
         memory.check(written, 4)?;
-        let buffers = memory.buffers(buffers, count)?;
+        let buffers = memory.buffers(buffers, count)?.part(call.part);
         let appends = open.flags.append();
         let done = match &mut open.what {
             What::Output(output) => memory.gather(buffers, |bytes, _| call.stdio.write(*output, bytes))?,
@@ -223,7 +223,7 @@ impl Descriptors {
         let (place, _) = file(open)?;
         let mut memory = GuestMemory::new(call.memory);
         memory.check(written, 4)?;
-        let buffers = memory.buffers(buffers, count)?;
+        let buffers = memory.buffers(buffers, count)?.part(call.part);
         let offset = checked_offset(offset)?;
         let mut tree = lock(tree);
         let done = gather_into(&mut tree, place, offset, &memory, buffers, call.now)?;

@@ -44,7 +44,7 @@ mod watch;
 
 pub use base::Base;
 pub use boundary::{Attempts, MAXIMUM_ATTEMPTS, MAXIMUM_TARGET, Refusals};
-pub use descriptors::{Call, Descriptors, MAXIMUM_DESCRIPTORS, fork_sandbox};
+pub use descriptors::{Call, Descriptors, MAXIMUM_DESCRIPTORS, Part, fork_sandbox};
 pub use errno::{Errno, status};
 pub use error::{Fault, FilesError};
 pub use layer::{Layer, LayerError};

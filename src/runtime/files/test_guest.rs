@@ -3,7 +3,7 @@
 use super::inodes::Place;
 use super::records::Rights;
 use super::{
-    Attempts, Base, Call, Descriptors, Errno, Fault, FilesError, FilesQuota, OpenHow, Output, PathAt, SharedTree,
+    Attempts, Base, Call, Descriptors, Errno, Fault, FilesError, FilesQuota, OpenHow, Output, Part, PathAt, SharedTree,
     Stdio, lock,
 };
 use std::sync::{Arc, Mutex};
@@ -100,8 +100,13 @@ impl Guest {
     }
 
     pub(super) fn call<T>(&mut self, run: impl FnOnce(&mut Descriptors, &mut Call<'_>) -> T) -> T {
-        let mut call =
-            Call { memory: &mut self.memory, stdio: &mut self.pipes, attempts: &mut self.attempts, now: self.now };
+        let mut call = Call {
+            memory: &mut self.memory,
+            stdio: &mut self.pipes,
+            attempts: &mut self.attempts,
+            now: self.now,
+            part: Part::WHOLE,
+        };
         run(&mut self.descriptors, &mut call)
     }
 

@@ -208,7 +208,7 @@ impl Session {
             };
             restored.insert(number, Arc::new(Context::with(cwd, calls, interpreter)));
         }
-        let premises = Premises { interpreters, tree, limits, env: env.into() };
+        let premises = Premises::new(interpreters, tree, limits, env.into());
         Ok(Self { premises, commander, contexts: Mutex::new(restored) })
     }
 
@@ -234,7 +234,7 @@ impl Session {
             let calls = context.calls.load(Ordering::Relaxed);
             contexts.insert(number, Arc::new(Context::with(context.cwd.clone(), calls, interpreter)));
         }
-        let premises = Premises { tree, ..self.premises.clone() };
+        let premises = self.premises.of_fork(tree);
         Ok(Self { premises, commander: Arc::clone(&self.commander), contexts: Mutex::new(contexts) })
     }
 }

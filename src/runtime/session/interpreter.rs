@@ -7,7 +7,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::OwnedSemaphorePermit;
 use wasmtime::{Global, Instance, Memory, Store, TypedFunc, Val};
@@ -24,6 +24,7 @@ use crate::runtime::files::{Attempts, Descriptors, Refusals, lock};
 use crate::runtime::guest::{
     self, Interpreters, LiveCount, RUNNER_FAILED, RunError, YIELD_INTERVAL, by_engine, take_pending_output,
 };
+use crate::runtime::host_work::HostWork;
 use crate::runtime::metered::{Core, Stopwatch, Times, metered};
 use crate::runtime::refusals;
 use crate::runtime::state::{State, Streams};
@@ -99,7 +100,7 @@ impl Interpreter {
     ) -> Result<Self, RunError> {
         let place = interpreters.place_for_kept()?;
         let live = interpreters.count_live();
-        let clock = Clock::Real { started: Instant::now(), before: uptime };
+        let clock = Clock::real_since(uptime);
         let state = State::kept(memory_bytes, descriptors, clock);
         let (mut store, instance) = interpreters.instantiate(state, GRACE_FUEL).await?;
         let missing =
@@ -145,6 +146,7 @@ impl Interpreter {
         state.streams.told = told.clone();
         state.attempts = Attempts::default();
         state.uses = Uses::default();
+        state.host_work = HostWork::default();
         state.limiter.forget_refusals();
         state.serving = Some(Serving {
             reporter: CellReporter::default(),
@@ -165,7 +167,8 @@ impl Interpreter {
             told: told.clone(),
             stopwatch: Arc::clone(&stopwatch),
             wall: limits.wall,
-            turns: limits.fuel.div_ceil(interval),
+            fuel: limits.fuel,
+            interval,
         };
         let (store, memory, buffer, run) = (&mut self.store, self.memory, &self.buffer, &self.run);
         let call = async move {
@@ -352,15 +355,17 @@ struct Watch {
     told: Option<Arc<Told>>,
     stopwatch: Arc<Stopwatch>,
     wall: Duration,
-    /// Turns until its fuel is used up.
-    turns: u64,
+    /// Fuel after which it is interrupted.
+    fuel: u64,
+    /// Fuel between two yields of compiled code.
+    interval: u64,
 }
 
 impl Watch {
     /// `None` when the guest did not heed an interrupt.
     async fn over<F: Future>(self, call: F) -> Option<F::Output> {
         let mut call = pin!(call);
-        let mut turns = 0;
+        let mut used: u64 = 0;
         let mut tripped_at: Option<Duration> = None;
         std::future::poll_fn(|context| {
             let execution = self.stopwatch.execution();
@@ -384,8 +389,8 @@ impl Watch {
                 told.flush_if_due(rests);
             }
             if !rests {
-                turns += 1;
-                if turns >= self.turns {
+                used = self.stopwatch.take_noted_fuel().unwrap_or(used.saturating_add(self.interval));
+                if used >= self.fuel {
                     self.interrupt.ask(Reason::Fuel);
                 }
             }

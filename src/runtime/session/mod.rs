@@ -37,6 +37,7 @@ use interrupt::Interrupt;
 pub use interrupt::Reason;
 pub use output::{Sink, Told};
 pub use program::{CellOutlet, CellScript, Commander, Input, Outlet, Pipes, Premises, Program, Underway};
+pub use watch::{Noticed, Watch};
 
 /// Contexts that one session may have.
 pub const CONTEXTS: usize = 32;
@@ -106,7 +107,7 @@ impl Session {
             tree.write_file(path, content, now)?;
         }
         let contexts = BTreeMap::from([(DEFAULT_CONTEXT, Arc::new(Context::new(None)))]);
-        let premises = Premises { interpreters, tree: Arc::new(Mutex::new(tree)), limits, env: env.into() };
+        let premises = Premises::new(interpreters, Arc::new(Mutex::new(tree)), limits, env.into());
         Ok(Self { premises, commander, contexts: Mutex::new(contexts) })
     }
 

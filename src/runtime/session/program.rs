@@ -2,9 +2,12 @@
 //! streams are somebody else's.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use tokio::sync::Semaphore;
+use wasmtime::Store;
 
 use crate::domain::grant::Limits;
 use crate::domain::run::{End, Limit, LimitHit};
@@ -45,6 +48,10 @@ pub struct Premises {
     pub(super) tree: SharedTree,
     pub(super) limits: Limits,
     pub(super) env: Arc<[(String, String)]>,
+    /// Fuel of its commands' interpreters that nobody has been told of.
+    pub(super) command_fuel: Arc<AtomicU64>,
+    /// Interpreters that its commands may have at once.
+    pub(super) command_places: Arc<Semaphore>,
 }
 
 /// A program to run.
@@ -60,6 +67,29 @@ pub struct Program {
 }
 
 impl Premises {
+    /// Interpreters that the commands of one session have at once: a pipeline of some programs.
+    const COMMAND_PLACES: usize = 4;
+
+    pub(super) fn new(
+        interpreters: Arc<Interpreters>,
+        tree: SharedTree,
+        limits: Limits,
+        env: Arc<[(String, String)]>,
+    ) -> Self {
+        let command_places = Arc::new(Semaphore::new(Self::COMMAND_PLACES));
+        Self { interpreters, tree, limits, env, command_fuel: Arc::default(), command_places }
+    }
+
+    /// Those of another session over another tree.
+    pub(super) fn of_fork(&self, tree: SharedTree) -> Self {
+        Self::new(Arc::clone(&self.interpreters), tree, self.limits, Arc::clone(&self.env))
+    }
+
+    /// Places for the interpreters of its commands.
+    pub fn command_places(&self) -> &Arc<Semaphore> {
+        &self.command_places
+    }
+
     /// The files.
     pub fn tree(&self) -> &SharedTree {
         &self.tree
@@ -70,27 +100,38 @@ impl Premises {
         &self.env
     }
 
-    /// Runs a program to its end; the code that a shell would see. Dropping the future ends it.
+    /// Takes the fuel that interpreters of commands have used since this was last called, those that were dropped among
+    /// them.
+    pub fn take_command_fuel(&self) -> u64 {
+        self.command_fuel.swap(0, Ordering::Relaxed)
+    }
+
+    /// Runs a program to its end; the code that a shell would see. Dropping the future ends it. Fuel is added to `spent`,
+    /// which is that of the whole script and counts against its limit.
     ///
     /// # Errors
     /// When there is no interpreter to be had.
-    pub async fn python(&self, program: Program, limits: &CellLimits) -> Result<i32, RunError> {
+    pub async fn python(&self, program: Program, limits: &CellLimits, spent: &AtomicU64) -> Result<i32, RunError> {
         let Program { args, env, cwd, pipes } = program;
+        let granted = limits.fuel.saturating_sub(spent.load(Ordering::Relaxed));
         let _live = self.interpreters.count_live();
         let stderr = Arc::clone(&pipes.stderr);
         let mut state = State::kept(self.limits.memory_bytes, Descriptors::new(Arc::clone(&self.tree)), Clock::real());
-        state.fuel = limits.fuel;
+        state.fuel = granted;
         state.streams.pipes = Some(pipes);
         let stopwatch = Arc::clone(&state.stopwatch);
-        let (mut store, instance) = self.interpreters.instantiate(state, limits.fuel).await?;
+        let (store, instance) = self.interpreters.instantiate(state, granted).await?;
+        let mut fuelled = Fuelled { store: Some(store), granted, meters: [spent, &self.command_fuel] };
+        let store = fuelled.store();
         let mut request = Vec::new();
         request_of(args, env, cwd).encode(&mut request);
         let (returned, _) =
-            metered(guest::call(&mut store, instance, &request), stopwatch, limits.wall, &self.interpreters.core).await;
+            metered(guest::call(store, instance, &request), stopwatch, limits.wall, &self.interpreters.core).await;
+        fuelled.count();
         if !matches!(returned, Some(Ok(_))) {
-            take_pending_output(&mut store, instance).await;
+            take_pending_output(fuelled.store(), instance).await;
         }
-        let mut state = store.into_data();
+        let mut state = fuelled.into_state();
         state.streams.drain().await;
         let limits = Limits { fuel: limits.fuel, wall: limits.wall, ..self.limits };
         Ok(match guest::end(returned, &state, &limits) {
@@ -101,6 +142,40 @@ impl Premises {
             }
             End::Trapped(_) => 134,
         })
+    }
+}
+
+/// An interpreter whose fuel is counted also when it is dropped in the midst of its work.
+struct Fuelled<'a> {
+    store: Option<Store<State>>,
+    granted: u64,
+    meters: [&'a AtomicU64; 2],
+}
+
+impl Fuelled<'_> {
+    fn store(&mut self) -> &mut Store<State> {
+        self.store.as_mut().expect("it goes with `self`")
+    }
+
+    /// Counts what was used. Once: what the host does afterwards in the guest's name is not the guest's.
+    fn count(&mut self) {
+        let granted = std::mem::take(&mut self.granted);
+        let used = granted.saturating_sub(self.store().get_fuel().unwrap_or(0));
+        for meter in self.meters {
+            meter.fetch_add(used, Ordering::Relaxed);
+        }
+    }
+
+    fn into_state(mut self) -> State {
+        self.store.take().expect("it goes with `self`").into_data()
+    }
+}
+
+impl Drop for Fuelled<'_> {
+    fn drop(&mut self) {
+        if self.store.is_some() {
+            self.count();
+        }
     }
 }
 

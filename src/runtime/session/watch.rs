@@ -31,14 +31,25 @@ impl Session {
     }
 }
 
+/// Changes that a watcher has not been told yet.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Noticed {
+    /// In the order in which they happened.
+    pub changes: Vec<Change>,
+    /// More happened after these than is kept.
+    pub overflowed: bool,
+}
+
 impl Watch {
-    /// What has changed since the last time, when there is something; none when the directory is gone, and all was told.
-    pub async fn next(&mut self) -> Option<Vec<Change>> {
+    /// Waits for changes since the last time; none when the directory is gone, and all was told.
+    /// What nobody asks for waits in the tree, which keeps no more than its bounds allow.
+    pub async fn next(&mut self) -> Option<Noticed> {
         loop {
             let woken = self.wake.notified();
             let changes = lock(&self.tree).drain(self.id)?;
-            if !changes.changes.is_empty() {
-                return Some(changes.changes.into_iter().map(change_of).collect());
+            if !changes.changes.is_empty() || changes.overflowed {
+                let overflowed = changes.overflowed;
+                return Some(Noticed { changes: changes.changes.into_iter().map(change_of).collect(), overflowed });
             }
             if changes.ended {
                 return None;

@@ -92,12 +92,26 @@ impl Service {
                 request_sha256: asked.request_sha256,
                 callback_url: asked.callback_url,
             };
-            let (id, replayed) = match store.accept_job(job, service.jobs.bounds()).await? {
+            let refused = || service.metrics.refused.with_label_values(&["storage"]).inc();
+            let bounds = service.jobs.bounds(service.keys.disk_bytes(owner));
+            let accepted = store.accept_job(job, bounds).await.inspect_err(|error| {
+                if error.is_want_of_room() {
+                    refused();
+                }
+            });
+            let (id, replayed) = match accepted? {
                 Accepted::New => (id, false),
                 Accepted::Same(id) => (id.into(), true),
                 Accepted::OtherRequest => return Err(JobError::OtherRequest),
                 Accepted::TooMany => return Err(JobError::TooMany { allowed: MOST_UNFINISHED }),
-                Accepted::NoRoom => return Err(JobError::NoRoom),
+                Accepted::NoRoom => {
+                    refused();
+                    return Err(JobError::NoRoom);
+                }
+                Accepted::OverQuota { asked, allowed } => {
+                    refused();
+                    return Err(JobError::OverQuota { asked, allowed });
+                }
             };
             // As it was accepted: its client need not look whether it was fast enough.
             let row = store.find_job(id.uuid()).await;

@@ -25,6 +25,7 @@ use super::{Finished, Service, SuiteItem};
 use crate::domain::caller::Caller;
 use crate::domain::figures::OUTCOME_COUNT;
 use crate::domain::ids::JobId;
+use crate::memory::Budget;
 use crate::store::{Callback, JobBounds, JobItem, JobPhase, JobRow, StoreError};
 
 pub use asked::{JobAccepted, JobAsked, JobLine, JobsAsked};
@@ -179,9 +180,19 @@ pub enum JobError {
         /// How many there may be.
         allowed: u64,
     },
-    /// Those that have not ended leave no room for it.
-    #[error("jobs that have not ended take all the room that there is for jobs; try again when some have")]
+    /// Those of others that may not be removed leave no room for it.
+    #[error("there is no room for this job: wait for some of yours, or delete them")]
     NoRoom,
+    /// Its owner may not keep so much.
+    #[error(
+        "this key would keep {asked} bytes on disk, and may keep {allowed}: delete some of its jobs or checkpoints"
+    )]
+    OverQuota {
+        /// Bytes that it would keep.
+        asked: u64,
+        /// Bytes that it may keep.
+        allowed: u64,
+    },
     /// The idempotency key came with another request before.
     #[error("this Idempotency-Key came with another request before; take a new key for a new request")]
     OtherRequest,
@@ -202,6 +213,8 @@ impl From<StoreError> for JobError {
         match error {
             StoreError::Damaged { .. } => Self::Damaged,
             StoreError::Full => Self::DiskFull,
+            StoreError::NoRoom => Self::NoRoom,
+            StoreError::OverQuota { asked, allowed } => Self::OverQuota { asked, allowed },
             _ => Self::Store,
         }
     }
@@ -218,7 +231,12 @@ pub(super) struct Jobs {
     tasks: TaskTracker,
     /// A job has ended, and may have somebody to tell.
     ended: tokio::sync::Notify,
+    /// Budget for the items that run.
+    memory: Budget,
 }
+
+/// Memory of the items that run: what clients wait for has its own.
+const ITEMS_BYTES: usize = 512 << 20;
 
 impl Jobs {
     pub(super) fn new(settings: JobSettings, places: usize) -> Self {
@@ -229,6 +247,7 @@ impl Jobs {
             halted: CancellationToken::new(),
             tasks: TaskTracker::new(),
             ended: tokio::sync::Notify::new(),
+            memory: Budget::new(ITEMS_BYTES),
         }
     }
 
@@ -237,8 +256,10 @@ impl Jobs {
         self.tasks.spawn(task);
     }
 
-    fn bounds(&self) -> JobBounds {
-        JobBounds { age: self.settings.age, bytes: self.settings.bytes, unfinished: MOST_UNFINISHED }
+    /// Bounds where something is written for an owner who may hold `owner_bytes`.
+    fn bounds(&self, owner_bytes: Option<u64>) -> JobBounds {
+        let JobSettings { age, bytes, .. } = self.settings;
+        JobBounds { age, bytes, owner_bytes, unfinished: MOST_UNFINISHED }
     }
 }
 

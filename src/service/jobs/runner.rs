@@ -9,15 +9,20 @@ use tokio_util::sync::CancellationToken;
 use super::live::{LiveJob, Progress, Turn};
 use super::{JobError, Jobs, now};
 use crate::domain::figures::OUTCOMES;
+use crate::domain::run::ErrorReport;
 use crate::domain::verdict::Status;
+use crate::memory::{JsonCost, MAX_VALUES, count_values};
 use crate::service::stats::{Tallied, outcome_of};
 use crate::service::{ExecuteError, Failed, Finished, Service};
-use crate::store::{JobItem, JobPhase, Kept, OpenItem, StoreError, UnfinishedJob};
+use crate::store::{JobItem, JobPhase, Kept, NewResult, OpenItem, StoreError, UnfinishedJob};
 
 /// Items that are read from the store at once.
 const PAGE: usize = 32;
 /// Times that an item is run, where the service fails at it.
 const ATTEMPTS: u32 = 3;
+/// Workers that an item may end; then it is its result that it did.
+const WORKERS_ENDED: u32 = 2;
+const QUARANTINED: &str = "quarantined: two worker processes ended at this item's turn, so it is not run again";
 /// How long to wait before what failed on our side is tried again: first, and at most.
 const PATIENCE: Duration = Duration::from_millis(200);
 const LONGEST_PATIENCE: Duration = Duration::from_secs(30);
@@ -34,6 +39,8 @@ struct Shared {
     pause: Mutex<Option<Duration>>,
     /// None where the store has lost it.
     head: Option<Vec<u8>>,
+    /// JSON values of it.
+    head_values: usize,
 }
 
 impl Service {
@@ -91,7 +98,7 @@ impl Service {
     async fn keep_house(&self) {
         let Some(store) = &self.store else { return };
         loop {
-            match store.prune_jobs(now(), self.jobs.bounds()).await {
+            match store.prune_jobs(now(), self.jobs.bounds(None)).await {
                 Ok(pruned) if pruned.expired + pruned.for_room > 0 => {
                     tracing::info!(expired = pruned.expired, for_room = pruned.for_room, "jobs were removed");
                     // There may be more.
@@ -147,7 +154,8 @@ impl Service {
             Err(StoreError::Damaged { .. }) => None,
             Err(error) => return Err(error),
         };
-        let shared = Arc::new(Shared { job: Arc::clone(&job), pause: Mutex::default(), head });
+        let head_values = values_of(head.as_deref().unwrap_or_default());
+        let shared = Arc::new(Shared { job: Arc::clone(&job), pause: Mutex::default(), head, head_values });
         // Again, where the service failed at an item, or its owner had to wait.
         let mut patience = PATIENCE;
         while !self.jobs.stopping.is_cancelled() && !job.progress.borrow().has_ended {
@@ -204,8 +212,15 @@ impl Service {
         let recorded = tallied.map(|tallied| self.stats.recorded(shared.job.owner, tallied));
         let mut patience = PATIENCE;
         while let Some(store) = &self.store {
-            let recorded = recorded.iter().cloned().collect();
-            match store.put_result(shared.job.id.uuid(), number, line.clone(), outcome, recorded, now()).await {
+            let result = NewResult {
+                job: shared.job.id.uuid(),
+                item: number,
+                line: line.clone(),
+                outcome,
+                recorded: recorded.iter().cloned().collect(),
+            };
+            let bounds = self.jobs.bounds(self.keys.disk_bytes(shared.job.owner));
+            match store.put_result(result, bounds, now()).await {
                 Ok(Kept::Written(row)) => {
                     self.metrics.job_items.with_label_values(&[OUTCOMES[outcome]]).inc();
                     let has_ended = row.phase == JobPhase::Finished;
@@ -218,6 +233,13 @@ impl Service {
                 }
                 Ok(Kept::HadOne) => return,
                 Ok(Kept::NotWanted) => {
+                    shared.job.progress.send_modify(|progress| progress.has_ended = true);
+                    return;
+                }
+                Ok(Kept::NoRoom) => {
+                    tracing::warn!(job = %shared.job.id, "a job is ended: there is no room for its results");
+                    self.metrics.jobs.with_label_values(&["cancelled"]).inc();
+                    self.jobs.ended.notify_one();
                     shared.job.progress.send_modify(|progress| progress.has_ended = true);
                     return;
                 }
@@ -243,16 +265,25 @@ impl Service {
             }
             return None;
         };
+        // It may be large, and others wait. Its memory is held until it has its result.
+        let (head_bytes, head_values) = (shared.head.as_ref().map_or(0, Vec::len), shared.head_values);
+        let weigh = move || {
+            let cost = JsonCost::new(head_bytes + item.request.len(), head_values + values_of(&item.request));
+            (item, cost)
+        };
+        let (item, cost) = tokio::task::spawn_blocking(weigh).await.ok()?;
+        let mut lease = self.jobs.memory.account(shared.job.owner).lease();
+        lease.grow(cost.parsing()).await;
         let (service, about, asks) = (Arc::clone(self), Arc::clone(shared), caller.clone());
-        // It may be large, and others wait.
         let parse = move || service.jobs.wire().item(&service, &asks, about.head.as_deref().unwrap_or_default(), &item);
         let parsed = match tokio::task::spawn_blocking(parse).await.ok()? {
             Ok(parsed) => parsed,
             Err(line) => return Some((line, REFUSED, None)),
         };
-        let mut attempt = 1;
+        lease.shrink(cost.parsed());
+        let (mut attempt, mut ended) = (1, 0);
         let finished = loop {
-            let finished = self.suite_item(&caller, parsed.clone()).await;
+            let mut finished = self.suite_item(&caller, parsed.clone()).await;
             let has_failed = match &finished.executed {
                 Ok(executed) => executed.verdict.status == Status::InfrastructureError,
                 Err(Failed::Panicked) => true,
@@ -266,6 +297,16 @@ impl Service {
             // It may have failed for that.
             if has_failed && self.jobs.stopping.is_cancelled() {
                 return None;
+            }
+            if let Ok(executed) = &mut finished.executed
+                && executed.is_blamed
+            {
+                ended += 1;
+                if ended == WORKERS_ENDED {
+                    executed.verdict.error = Some(ErrorReport::of_ours(QUARANTINED.to_owned()));
+                    self.metrics.quarantined.inc();
+                    break finished;
+                }
             }
             if !has_failed || attempt == ATTEMPTS {
                 break finished;
@@ -296,6 +337,12 @@ impl Shared {
     fn pause(&self) -> MutexGuard<'_, Option<Duration>> {
         self.pause.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// JSON values of a part of a job.
+fn values_of(text: &[u8]) -> usize {
+    // The rest is not read.
+    count_values(text).unwrap_or(MAX_VALUES)
 }
 
 /// Index of "refused" in the outcomes.

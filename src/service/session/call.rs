@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
-
+use super::room::Need;
 use super::{Session, SessionError};
 use crate::domain::caller::Urgency;
 use crate::domain::grant::AskedLimits;
@@ -16,8 +15,9 @@ use crate::domain::session::{Cell, CellEvent, CellLimits, CellOutcome, ContextNu
 use crate::domain::submission::Submission;
 use crate::domain::verdict::Status;
 use crate::grader;
+use crate::memory::{Next, Receiver, Sender, queue};
 use crate::policy::{Decision, Refusal};
-use crate::sandbox::{AskError, AskEvent, Kept, KeptError};
+use crate::sandbox::{AskError, AskEvent, KeptError};
 use crate::service::execute::executed;
 use crate::service::gate::judge_attempts;
 use crate::service::observed::observed;
@@ -27,8 +27,41 @@ use crate::telemetry::{self, About, Execution};
 /// Calls of one session that are served or wait.
 const MOST_WAITING: u32 = 64;
 
-/// What happens while a call runs.
-pub type SessionEvent = CellEvent;
+/// Event of a call that runs.
+pub type SessionEvent = Next<CellEvent>;
+
+/// Events of a call that runs. Those that a client reads too slowly are bounded by the limits of the call, and by what
+/// all clients of a key may leave unread.
+#[derive(Debug)]
+pub struct SessionEvents(Receiver<AskEvent>);
+
+impl SessionEvents {
+    /// Waits for the next event; none when the call has ended, and all was told.
+    pub async fn recv(&mut self) -> Option<SessionEvent> {
+        loop {
+            if let Some(event) = cell_event(self.0.recv().await?) {
+                return Some(event);
+            }
+        }
+    }
+
+    /// Takes what has happened already.
+    pub fn try_recv(&mut self) -> Option<SessionEvent> {
+        loop {
+            if let Some(event) = cell_event(self.0.try_recv()?) {
+                return Some(event);
+            }
+        }
+    }
+}
+
+fn cell_event(next: Next<AskEvent>) -> Option<SessionEvent> {
+    match next {
+        Next::Piece(AskEvent::Cell(event)) => Some(Next::Piece(event)),
+        Next::Piece(_) => None,
+        Next::Overflow(bytes) => Some(Next::Overflow(bytes)),
+    }
+}
 
 /// Code for a session.
 #[derive(Clone, Debug)]
@@ -92,18 +125,28 @@ impl Service {
         &self,
         id: SessionId,
         asked: CellAsked,
-        events: Option<UnboundedSender<SessionEvent>>,
+        events: Option<Sender<AskEvent>>,
     ) -> Result<CellExecuted, SessionError> {
         let session = self.sessions.get(id)?;
         let about = || About { policy: &session.policy, labels: &session.labels, session: Some(id) };
         observed(Execution::begin(about), self.called(&session, asked, events)).await
     }
 
+    /// Makes the two ends of what a call of a session tells.
+    ///
+    /// # Errors
+    /// When there is no such session.
+    pub fn session_events(&self, id: SessionId) -> Result<(Sender<AskEvent>, SessionEvents), SessionError> {
+        let session = self.sessions.get(id)?;
+        let (sender, receiver) = queue(self.unread.account(session.owner).lease());
+        Ok((sender, SessionEvents(receiver)))
+    }
+
     async fn called(
         &self,
         session: &Arc<Session>,
         asked: CellAsked,
-        events: Option<UnboundedSender<SessionEvent>>,
+        events: Option<Sender<AskEvent>>,
     ) -> Result<CellExecuted, SessionError> {
         let arrived = Instant::now();
         let _waiting = Waiting::enter(session)?;
@@ -186,49 +229,17 @@ impl Service {
         context: ContextNumber,
         cell: Cell,
         limits: CellLimits,
-        events: Option<UnboundedSender<SessionEvent>>,
+        events: Option<Sender<AskEvent>>,
     ) -> Result<(CellOutcome, Footprint), SessionError> {
-        let first = self.call_once(place.kept, context, cell.clone(), limits, events.as_ref()).await;
+        let first = self.sandbox.call(place.kept, context, cell.clone(), limits, events.clone()).await;
         let answer = match first {
             Err(KeptError::Refused(AskError::NoRoom(_))) => {
-                self.make_room_apart(true).await;
-                self.call_once(place.kept, context, cell, limits, events.as_ref()).await
+                self.make_room_apart(Need::Slot { owner: place.session.owner }).await;
+                self.sandbox.call(place.kept, context, cell, limits, events).await
             }
             other => other,
         };
         self.kept(place, answer)
-    }
-
-    /// Tells `events` of all that happens before it returns.
-    async fn call_once(
-        &self,
-        kept: Kept,
-        context: ContextNumber,
-        cell: Cell,
-        limits: CellLimits,
-        events: Option<&UnboundedSender<SessionEvent>>,
-    ) -> Result<(CellOutcome, Footprint), KeptError> {
-        let Some(events) = events else { return self.sandbox.call(kept, context, cell, limits, None).await };
-        let (sender, mut told) = unbounded_channel();
-        let mut call = std::pin::pin!(self.sandbox.call(kept, context, cell, limits, Some(sender)));
-        // Who has gone hears nothing; the call ends by itself then.
-        let pass_on = |event| {
-            if let AskEvent::Cell(event) = event {
-                let _ = events.send(event);
-            }
-        };
-        let answer = loop {
-            tokio::select! {
-                biased;
-                Some(event) = told.recv() => pass_on(event),
-                answer = &mut call => break answer,
-            }
-        };
-        // The answer comes after all events, by the same way.
-        while let Ok(event) = told.try_recv() {
-            pass_on(event);
-        }
-        answer
     }
 
     /// Interrupts the call that a context of a session serves; whether there was one.

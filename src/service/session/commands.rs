@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
 use super::{Session, SessionError};
 use crate::domain::ids::SessionId;
 use crate::domain::session::{CellLimits, Command};
+use crate::memory::{Account, Next, Piece, Receiver, Sender, queue};
 use crate::sandbox::{AskError, AskEvent};
 use crate::service::{ExecuteError, Service};
 use crate::telemetry;
@@ -35,6 +35,27 @@ pub enum CommandEvent {
     Ended(CommandEnd),
 }
 
+impl Piece for CommandEvent {
+    fn size(&self) -> usize {
+        match self {
+            Self::Stdout(bytes) | Self::Stderr(bytes) => bytes.len(),
+            Self::Ended(_) => 0,
+        }
+    }
+
+    /// Joins nothing: they come joined, and listeners share them.
+    fn join(&mut self, next: Self) -> Option<Self> {
+        Some(next)
+    }
+
+    fn is_optional(&self) -> bool {
+        !matches!(self, Self::Ended(_))
+    }
+}
+
+/// Events of a command.
+pub type CommandEvents = Receiver<CommandEvent>;
+
 /// How a command ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandEnd {
@@ -54,18 +75,20 @@ pub struct RunningCommand {
     tag: Option<String>,
     heard: Mutex<Heard>,
     killed: CancellationToken,
+    /// Budget for what listeners have not read yet.
+    unread: Account,
 }
 
 #[derive(Debug, Default)]
 struct Heard {
-    listeners: Vec<UnboundedSender<CommandEvent>>,
+    listeners: Vec<Sender<CommandEvent>>,
     end: Option<CommandEnd>,
 }
 
 impl RunningCommand {
     /// A command that is about to begin.
-    pub fn new(number: CommandNumber, command: Command, tag: Option<String>) -> Self {
-        Self { number, command, tag, heard: Mutex::default(), killed: CancellationToken::new() }
+    pub fn new(number: CommandNumber, command: Command, tag: Option<String>, unread: Account) -> Self {
+        Self { number, command, tag, heard: Mutex::default(), killed: CancellationToken::new(), unread }
     }
 
     /// Its name.
@@ -87,13 +110,15 @@ impl RunningCommand {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What happens from now on; of a command that has ended, that it has. What is not read yet is bounded by the output
-    /// that the command may write.
-    pub fn listen(&self) -> UnboundedReceiver<CommandEvent> {
-        let (sender, events) = unbounded_channel();
+    /// Returns what happens from now on; of a command that has ended, that it has. What is not read yet is bounded by the output
+    /// that the command may write, and by what all clients of its key may leave unread.
+    pub fn listen(&self) -> CommandEvents {
+        let (sender, events) = queue(self.unread.lease());
         let mut heard = self.heard();
         match &heard.end {
-            Some(end) => drop(sender.send(CommandEvent::Ended(end.clone()))),
+            Some(end) => {
+                sender.send(CommandEvent::Ended(end.clone()));
+            }
             None => heard.listeners.push(sender),
         }
         events
@@ -105,12 +130,17 @@ impl RunningCommand {
         if heard.end.is_some() {
             return;
         }
-        heard.listeners.retain(|listener| listener.send(event.clone()).is_ok());
+        heard.listeners.retain(|listener| listener.send(event.clone()));
         if let CommandEvent::Ended(end) = event {
             heard.listeners.clear();
             heard.end = Some(end);
         }
     }
+}
+
+/// Line that stands in the output of a command for what was left out.
+pub fn overflow_note(bytes: u64) -> String {
+    format!("\n[{bytes} bytes of output are left out: they were read too slowly]\n")
 }
 
 /// The commands of a session that run now.
@@ -154,7 +184,7 @@ impl Service {
         command: Command,
         limits: CellLimits,
         tag: Option<String>,
-    ) -> Result<(Arc<RunningCommand>, UnboundedReceiver<CommandEvent>), SessionError> {
+    ) -> Result<(Arc<RunningCommand>, CommandEvents), SessionError> {
         let session = self.sessions.get(id)?;
         let caller = self.keys.caller_of(session.owner).ok_or(SessionError::KeyRevoked)?;
         self.has_fuel(&caller).map_err(ExecuteError::from)?;
@@ -167,7 +197,8 @@ impl Service {
                 return Err(SessionError::Refused(AskError::TooMany(what)));
             }
             let number = session.commands.number();
-            let running = Arc::new(RunningCommand::new(number, command.clone(), tag));
+            let running =
+                Arc::new(RunningCommand::new(number, command.clone(), tag, self.unread.account(session.owner)));
             all.insert(number, Arc::clone(&running));
             running
         };
@@ -196,13 +227,14 @@ impl Service {
             Ok(place) => place,
             Err(error) => return CommandEnd::Failed(error.to_string()),
         };
-        let (sender, mut told) = unbounded_channel();
+        let (sender, mut told) = queue(self.unread.account(session.owner).lease());
         let run = self.sandbox.run_command(place.kept, running.number, command, limits, sender);
         let mut run = std::pin::pin!(run);
-        let pass_on = |event| match event {
-            AskEvent::Stdout(bytes) => running.tell(CommandEvent::Stdout(bytes.into())),
-            AskEvent::Stderr(bytes) => running.tell(CommandEvent::Stderr(bytes.into())),
-            AskEvent::Cell(_) | AskEvent::Watching | AskEvent::Changes(_) => {}
+        let pass_on = |next| match next {
+            Next::Piece(AskEvent::Stdout(bytes)) => running.tell(CommandEvent::Stdout(bytes.into())),
+            Next::Piece(AskEvent::Stderr(bytes)) => running.tell(CommandEvent::Stderr(bytes.into())),
+            Next::Piece(_) => {}
+            Next::Overflow(bytes) => running.tell(CommandEvent::Stderr(overflow_note(bytes).into())),
         };
         let answer = loop {
             tokio::select! {
@@ -212,12 +244,16 @@ impl Service {
                 answer = &mut run => break answer,
             }
         };
-        while let Ok(event) = told.try_recv() {
+        while let Some(event) = told.try_recv() {
             pass_on(event);
         }
         self.measure_place(&place).await;
         match self.kept(&place, answer) {
-            Ok(code) => CommandEnd::Exited(code),
+            Ok((code, fuel)) => {
+                self.keys.use_fuel(session.owner, fuel);
+                self.metrics.fuel.inc_by(fuel);
+                CommandEnd::Exited(code)
+            }
             Err(error) => CommandEnd::Failed(error.to_string()),
         }
     }
@@ -270,21 +306,20 @@ impl Service {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::Budget;
 
     #[test]
     fn who_listens_hears_what_happens_from_then_on_and_always_the_end() {
-        let command = RunningCommand::new(1, Command::default(), None);
+        let command = RunningCommand::new(1, Command::default(), None, Budget::new(0).account(None));
         let mut first = command.listen();
         command.tell(CommandEvent::Stdout(Bytes::from_static(b"a")));
         let mut second = command.listen();
         command.tell(CommandEvent::Ended(CommandEnd::Exited(3)));
         command.tell(CommandEvent::Stdout(Bytes::from_static(b"b")));
         let mut late = command.listen();
-        let all = |events: &mut UnboundedReceiver<CommandEvent>| {
-            std::iter::from_fn(|| events.try_recv().ok()).collect::<Vec<_>>()
-        };
-        let end = CommandEvent::Ended(CommandEnd::Exited(3));
-        assert_eq!(all(&mut first), [CommandEvent::Stdout(Bytes::from_static(b"a")), end.clone()]);
+        let all = |events: &mut CommandEvents| std::iter::from_fn(|| events.try_recv()).collect::<Vec<_>>();
+        let end = Next::Piece(CommandEvent::Ended(CommandEnd::Exited(3)));
+        assert_eq!(all(&mut first), [Next::Piece(CommandEvent::Stdout(Bytes::from_static(b"a"))), end.clone()]);
         assert_eq!(all(&mut second), std::slice::from_ref(&end));
         assert_eq!(all(&mut late), [end]);
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::room::Need;
 use super::{OnExpiry, Place, Session, SessionError, after};
 use crate::domain::ids::SessionId;
 use crate::service::Service;
@@ -75,7 +76,7 @@ impl Service {
                     () = sessions.grew.notified() => {
                         let Some(service) = service.upgrade() else { return };
                         // Meanwhile others end.
-                        tokio::spawn(async move { service.make_room(false).await });
+                        tokio::spawn(async move { service.make_room(Need::Memory).await });
                     }
                 }
             }

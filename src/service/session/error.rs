@@ -59,6 +59,17 @@ pub enum SessionError {
     /// The disk of the store is full.
     #[error("no room is left on the disk of the store")]
     StoreFull,
+    /// The store is full, and its owner holds most of it.
+    #[error("no room is left in the store: delete checkpoints, or end sessions, of this key")]
+    NoStoreRoom,
+    /// Its owner may not keep so much.
+    #[error("this key would keep {asked} bytes on disk, and may keep {allowed}: delete checkpoints, sessions or jobs")]
+    DiskQuota {
+        /// Bytes that it would keep.
+        asked: u64,
+        /// Bytes that it may keep.
+        allowed: u64,
+    },
     /// The store failed; the cause is in the log.
     #[error("the store failed; the request may be sent again")]
     Store,

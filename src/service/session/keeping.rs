@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::room::Need;
 use super::{Place, Session, SessionAsked, SessionError, SessionInfo, remembered};
 use crate::domain::caller::Caller;
 use crate::domain::grant::{AskedLimits, Limits};
@@ -17,18 +17,12 @@ use crate::policy::Refusal;
 use crate::runtime::image::Image;
 use crate::sandbox::{AskError, Kept, KeptError};
 use crate::service::{ExecuteError, Service};
-use crate::store::{Bounds, CheckpointFilter, CheckpointKind, CheckpointRow, Store, StoreError, StoredCheckpoint};
+use crate::store::{
+    Bounds, CheckpointFilter, CheckpointKind, CheckpointRow, Quota, Store, StoreError, StoredCheckpoint,
+};
 
-/// Room that is made goes so far below the budget, in parts of a hundred: each time for more than one session.
-const DOWN_TO: u64 = 90;
-/// Beyond this much of the budget, calls wait for room.
-const UP_TO: u64 = 105;
 /// What a session takes in a worker beside its pages: tables, stacks, its place in the pool.
 const OVERHEAD: u64 = 96 << 10;
-/// Sessions that are moved to disk at once.
-const EVICTED_AT_ONCE: usize = 4;
-/// Sessions that are moved to disk where a worker has no place for one more interpreter.
-const EVICTED_FOR_SLOTS: usize = 8;
 /// How long a checkpoint is kept.
 const CHECKPOINT_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Forks of one call.
@@ -97,6 +91,8 @@ pub(super) fn failed(error: StoreError) -> SessionError {
             SessionError::Refused(AskError::Checkpoint(format!("{what} is damaged, and can't be used any more")))
         }
         StoreError::Full => SessionError::StoreFull,
+        StoreError::NoRoom => SessionError::NoStoreRoom,
+        StoreError::OverQuota { asked, allowed } => SessionError::DiskQuota { asked, allowed },
         error => {
             tracing::error!(%error, "the store failed");
             SessionError::Store
@@ -161,62 +157,6 @@ impl Service {
         Ok(session.info())
     }
 
-    /// Makes room before more is used, where what is done beside calls does not keep up.
-    pub(super) async fn keep_within_budget(&self) {
-        let sessions = &self.sessions;
-        if sessions.live_bytes.load(Ordering::Relaxed) > sessions.memory_bytes / 100 * UP_TO {
-            self.make_room_apart(false).await;
-        }
-    }
-
-    /// Makes room, and goes on with that when the client who needs it goes away.
-    pub(super) async fn make_room_apart(&self, slots: bool) {
-        let made = self.whole(|me| async move {
-            me.make_room(slots).await;
-            Ok(())
-        });
-        // Whether there is room now, the next attempt will tell.
-        let _ = made.await;
-    }
-
-    /// Moves the sessions that were used least recently to disk, until those in workers fit the budget; at least a few,
-    /// where `slots` are what is missing.
-    pub(super) async fn make_room(&self, slots: bool) {
-        if self.store.is_none() {
-            return;
-        }
-        let _alone = self.sessions.making_room.lock().await;
-        let over = || self.sessions.live_bytes.load(Ordering::Relaxed) > self.sessions.memory_bytes / 100 * DOWN_TO;
-        if !slots && self.sessions.live_bytes.load(Ordering::Relaxed) <= self.sessions.memory_bytes {
-            return;
-        }
-        let live = |session: &&Arc<Session>| session.live_bytes.load(Ordering::Relaxed) > 0;
-        let mut candidates: Vec<_> = self
-            .sessions
-            .all()
-            .values()
-            .filter(live)
-            .map(|session| (session.times().last_used, Arc::clone(session)))
-            .collect();
-        candidates.sort_by_key(|(used, _)| *used);
-        let mut wanted: usize = if slots { EVICTED_FOR_SLOTS } else { 0 };
-        let mut candidates = candidates.into_iter();
-        while wanted > 0 || over() {
-            let some = candidates.by_ref().take(EVICTED_AT_ONCE).map(|(_, session)| async move {
-                let evicted = self.evict(&session).await;
-                evicted.unwrap_or_else(|error| {
-                    tracing::warn!(session = %session.id, %error, "a session could not be moved to disk");
-                    false
-                })
-            });
-            let some = join_all(some).await;
-            if some.is_empty() {
-                return;
-            }
-            wanted = wanted.saturating_sub(some.into_iter().filter(|evicted| *evicted).count());
-        }
-    }
-
     /// Moves a session to disk, unless it is used.
     pub(super) async fn evict(&self, session: &Arc<Session>) -> Result<bool, SessionError> {
         let Ok(mut place) = Arc::clone(&session.place).try_write_owned() else { return Ok(false) };
@@ -263,14 +203,26 @@ impl Service {
             meta: postcard::to_stdvec(&session.about()).expect("plain data"),
         };
         let bytes = bytes.into();
+        let owner_bytes = self.keys.disk_bytes(session.owner);
+        let quota = Quota { total_bytes: self.sessions.store_bytes, owner_bytes };
         let put = match kind {
-            CheckpointKind::Named => store.put_checkpoint(row, bytes).await,
+            CheckpointKind::Named => store.put_checkpoint(row, bytes, quota).await,
             // With what must be known of the session: it is on disk, whatever becomes of this process.
             CheckpointKind::Evicted | CheckpointKind::Paused => {
-                store.put_session_with(session.row(info.id, kind == CheckpointKind::Paused), row, bytes).await
+                store.put_session_with(session.row(info.id, kind == CheckpointKind::Paused), row, bytes, quota).await
             }
         };
-        put.map_err(failed)?;
+        let displaced = put.map_err(|error| {
+            // An eviction is nobody's request.
+            if error.is_want_of_room() && kind != CheckpointKind::Evicted {
+                self.metrics.refused.with_label_values(&["storage"]).inc();
+            }
+            failed(error)
+        })?;
+        if displaced.checkpoints > 0 {
+            tracing::info!(checkpoints = displaced.checkpoints, "checkpoints were removed for others");
+        }
+        self.end_displaced(displaced.sessions);
         Ok(info)
     }
 
@@ -288,11 +240,17 @@ impl Service {
     }
 
     /// Loads a checkpoint into a worker; where there is no room, others are moved to disk first.
-    async fn load(&self, bytes: Vec<u8>, image: &Image, limits: &Limits) -> Result<(Kept, Footprint), SessionError> {
+    async fn load(
+        &self,
+        owner: Option<KeyId>,
+        bytes: Vec<u8>,
+        image: &Image,
+        limits: &Limits,
+    ) -> Result<(Kept, Footprint), SessionError> {
         let image = self.images.worker_hash(image);
         match self.sandbox.load(bytes.clone(), image.clone(), limits).await {
             Err(KeptError::Refused(AskError::NoRoom(_))) => {
-                self.make_room_apart(true).await;
+                self.make_room_apart(Need::Slot { owner }).await;
                 Ok(self.sandbox.load(bytes, image, limits).await?)
             }
             other => Ok(other?),
@@ -303,8 +261,12 @@ impl Service {
     pub(super) async fn bring_back(&self, session: &Session) -> Result<(), SessionError> {
         let mut place = session.place.write().await;
         let Place::Stored { checkpoint, paused } = *place else { return Ok(()) };
-        let Taken { bytes, image, .. } = self.take(checkpoint).await?;
-        let (kept, footprint) = self.load(bytes, &image, session.grant.limits()).await?;
+        let Taken { bytes, image, .. } = match self.take(checkpoint).await {
+            // Its state made room for others a moment ago; its end is on its way.
+            Err(SessionError::NoCheckpoint) => return Err(SessionError::NotFound),
+            taken => taken?,
+        };
+        let (kept, footprint) = self.load(session.owner, bytes, &image, session.grant.limits()).await?;
         *place = Place::Live(kept);
         self.note_footprint(session, Some(footprint));
         self.metrics.sessions_restored.inc();
@@ -357,7 +319,7 @@ impl Service {
             }
             Place::Stored { checkpoint, .. } => {
                 let Taken { bytes, image, .. } = self.take(checkpoint).await?;
-                let (kept, _) = self.load(bytes, &image, session.grant.limits()).await?;
+                let (kept, _) = self.load(session.owner, bytes, &image, session.grant.limits()).await?;
                 self.forget_stored(session).await;
                 *place = Place::Live(kept);
                 self.pause_live(session, kept, &mut place, memory).await
@@ -449,10 +411,12 @@ impl Service {
         let Some(store) = &self.store else { return };
         let bounds = Bounds { total_bytes: self.sessions.store_bytes, named_age: CHECKPOINT_TTL };
         match store.prune(Timestamp::now().as_millisecond(), bounds).await {
-            Ok(pruned) if pruned.expired + pruned.for_room > 0 => {
-                tracing::info!(expired = pruned.expired, for_room = pruned.for_room, "checkpoints were removed");
+            Ok(pruned) => {
+                if pruned.expired + pruned.for_room > 0 {
+                    tracing::info!(expired = pruned.expired, for_room = pruned.for_room, "checkpoints were removed");
+                }
+                self.end_displaced(pruned.displaced);
             }
-            Ok(_) => {}
             Err(error) => tracing::warn!(%error, "the store could not be pruned"),
         }
     }
@@ -489,7 +453,7 @@ impl Service {
         }
         let session = self.session(&asked, policy, Arc::clone(&image), grant.clone())?;
         session.calls.store(about.calls, Ordering::Relaxed);
-        let (kept, footprint) = self.load(bytes, &image, grant.limits()).await?;
+        let (kept, footprint) = self.load(session.owner, bytes, &image, grant.limits()).await?;
         self.enlist(&asked.caller, session, kept, footprint).await
     }
 
@@ -523,7 +487,7 @@ impl Service {
         self.enter_anyway(&session).await?;
         let mut place = session.place.write().await;
         let Place::Live(old) = *place else { return Err(SessionError::NotFound) };
-        let (kept, footprint) = self.load(bytes, &image, session.grant.limits()).await?;
+        let (kept, footprint) = self.load(session.owner, bytes, &image, session.grant.limits()).await?;
         *place = Place::Live(kept);
         let _ = self.sandbox.close(old).await;
         session.calls.store(about.calls, Ordering::Relaxed);
@@ -578,7 +542,7 @@ impl Service {
         let place = self.enter_anyway(&original).await?;
         let forked = match self.sandbox.fork(place.kept, count).await {
             Err(KeptError::Refused(AskError::NoRoom(_))) => {
-                self.make_room_apart(true).await;
+                self.make_room_apart(Need::Slot { owner: original.owner }).await;
                 self.sandbox.fork(place.kept, count).await
             }
             other => other,

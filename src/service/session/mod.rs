@@ -7,6 +7,7 @@
 //! - `watch`: changes of their files;
 //! - `remembered`: those on disk, known again when the service starts anew;
 //! - `keeping`: those that wait on disk, checkpoints and forks;
+//! - `room`: who goes to disk when there is too little, and who is closed where that is full;
 //! - `ending`: their end, and that of their time;
 //! - `error`: what a client can be told.
 
@@ -16,6 +17,7 @@ mod ending;
 mod error;
 mod keeping;
 mod remembered;
+mod room;
 mod using;
 mod watch;
 
@@ -41,11 +43,11 @@ use crate::policy::Refusal;
 use crate::runtime::image::Image;
 use crate::sandbox::Kept;
 use crate::telemetry;
-pub use call::{CellAsked, CellExecuted, SessionEvent};
-pub use commands::{CommandEnd, CommandEvent, RunningCommand};
+pub use call::{CellAsked, CellExecuted, SessionEvent, SessionEvents};
+pub use commands::{CommandEnd, CommandEvent, CommandEvents, RunningCommand, overflow_note};
 pub use error::SessionError;
 pub use keeping::CheckpointInfo;
-pub use watch::Watch;
+pub use watch::{Watch, WatchEvent};
 
 /// How long a session lives where the client does not say.
 pub const DEFAULT_TTL: Duration = Duration::from_secs(3600);
@@ -59,7 +61,8 @@ pub struct SessionSettings {
     pub most: usize,
     /// What those in workers may take together, in bytes; beyond it those that were used least recently go to disk.
     pub memory_bytes: u64,
-    /// What checkpoints on disk may take together, in bytes; beyond it the oldest that clients asked for go.
+    /// What checkpoints and sessions on disk may take together, in bytes; beyond it the oldest go, of the owner who holds
+    /// most.
     pub store_bytes: u64,
 }
 
@@ -230,7 +233,7 @@ pub(super) struct Sessions {
     most: usize,
     /// What those in workers may take together, in bytes.
     memory_bytes: u64,
-    /// What checkpoints on disk may take together, in bytes.
+    /// What checkpoints and sessions on disk may take together, in bytes.
     store_bytes: u64,
     /// What they take.
     live_bytes: AtomicU64,

@@ -2,30 +2,56 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 use super::{Session, SessionError};
 use crate::domain::ids::SessionId;
 use crate::domain::session::Change;
+use crate::memory::{Next, queue};
 use crate::sandbox::AskEvent;
 use crate::service::Service;
 
-/// Somebody watches a directory, for as long as this is kept.
+/// Pieces that wait for their reader. All others wait in the session's tree, which bounds them.
+const PIECES: usize = 1;
+
+/// Event of a watch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WatchEvent {
+    /// A change.
+    Change(Change),
+    /// Changes that are left out here, because they were read too slowly: whoever watches must look anew.
+    Overflow,
+}
+
+/// Changes that are told together.
+enum Told {
+    Changes(Vec<Change>),
+    Overflow,
+}
+
+/// A watch of a directory, for as long as this is kept.
 #[derive(Debug)]
 pub struct Watch {
-    changes: UnboundedReceiver<Change>,
+    told: mpsc::Receiver<Told>,
+    changes: std::vec::IntoIter<Change>,
 }
 
 impl Watch {
-    /// What is told here.
-    pub fn new(changes: UnboundedReceiver<Change>) -> Self {
-        Self { changes }
+    fn new(told: mpsc::Receiver<Told>) -> Self {
+        Self { told, changes: Vec::new().into_iter() }
     }
 
-    /// The next change; none when the session has ended, or the directory is gone.
-    pub async fn next(&mut self) -> Option<Change> {
-        self.changes.recv().await
+    /// Waits for the next event; none when the session has ended, or the directory is gone.
+    pub async fn next(&mut self) -> Option<WatchEvent> {
+        loop {
+            if let Some(change) = self.changes.next() {
+                return Some(WatchEvent::Change(change));
+            }
+            match self.told.recv().await? {
+                Told::Changes(changes) => self.changes = changes.into_iter(),
+                Told::Overflow => return Some(WatchEvent::Overflow),
+            }
+        }
     }
 }
 
@@ -41,7 +67,7 @@ impl Service {
         recursive: bool,
     ) -> Result<Watch, SessionError> {
         let session = self.sessions.get(id)?;
-        let (tell, changes) = unbounded_channel();
+        let (tell, told) = mpsc::channel(PIECES);
         let (begun, begins) = oneshot::channel();
         let (service, detached) = (Arc::clone(self), session.detached());
         tokio::spawn(async move {
@@ -52,26 +78,27 @@ impl Service {
             }
         });
         match begins.await {
-            Ok(Ok(())) => Ok(Watch::new(changes)),
+            Ok(Ok(())) => Ok(Watch::new(told)),
             Ok(Err(error)) => Err(error),
             Err(_) => Err(SessionError::Lost),
         }
     }
 
-    /// Passes on what changes, for as long as somebody listens. Meanwhile nobody moves the session.
+    /// Passes on what changes, for as long as somebody listens and no faster than they do. Meanwhile nobody moves the
+    /// session.
     async fn watch_for(
         &self,
         session: &Arc<Session>,
         path: String,
         recursive: bool,
-        tell: UnboundedSender<Change>,
+        tell: mpsc::Sender<Told>,
         begun: oneshot::Sender<Result<(), SessionError>>,
     ) {
         let place = match self.enter(session).await {
             Ok(place) => place,
             Err(error) => return drop(begun.send(Err(error))),
         };
-        let (sender, mut told) = unbounded_channel();
+        let (sender, mut told) = queue(self.unread.account(session.owner).lease());
         let watch = self.sandbox.watch(place.kept, path, recursive, sender);
         let mut watch = std::pin::pin!(watch);
         let mut begun = Some(begun);
@@ -79,15 +106,21 @@ impl Service {
             tokio::select! {
                 biased;
                 () = tell.closed() => return,
-                Some(event) = told.recv() => match event {
-                    AskEvent::Watching => drop(begun.take().map(|begun| begun.send(Ok(())))),
-                    AskEvent::Changes(changes) => {
-                        for change in changes {
-                            let _ = tell.send(change);
+                Some(next) = told.recv() => {
+                    let piece = match next {
+                        Next::Piece(AskEvent::Watching) => {
+                            drop(begun.take().map(|begun| begun.send(Ok(()))));
+                            continue;
                         }
+                        Next::Piece(AskEvent::Changes(changes)) => Told::Changes(changes),
+                        Next::Piece(AskEvent::ChangesMissed) | Next::Overflow(_) => Told::Overflow,
+                        Next::Piece(AskEvent::Cell(_) | AskEvent::Stdout(_) | AskEvent::Stderr(_)) => continue,
+                    };
+                    // The worker hears that there is room for more only when this is taken.
+                    if tell.send(piece).await.is_err() {
+                        return;
                     }
-                    AskEvent::Cell(_) | AskEvent::Stdout(_) | AskEvent::Stderr(_) => {}
-                },
+                }
                 ended = &mut watch => break ended,
             }
         };

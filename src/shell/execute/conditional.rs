@@ -1,6 +1,7 @@
 //! `[[ … ]]`, and the tests that it shares with `test`.
 
 use crate::runtime::files::{FileKind, lock};
+use crate::shell::programs;
 use crate::shell::regular::{Regular, posix};
 use crate::shell::state::{Shell, Stop};
 use crate::shell::syntax::Test;
@@ -50,6 +51,13 @@ pub(in crate::shell) fn file_test(shell: &Shell, operator: &str, operand: &str) 
         _ => tree.stat_followed(&path).ok(),
     };
     let is = |kind| followed().is_some_and(|entry| entry.kind == kind);
+    // Programs have no files, and can be run by their paths.
+    if matches!(operator, "-e" | "-a" | "-f" | "-r" | "-s" | "-x")
+        && programs::is_program(&path)
+        && followed().is_none()
+    {
+        return Some(true);
+    }
     Some(match operator {
         "-z" => operand.is_empty(),
         "-n" => !operand.is_empty(),

@@ -5,6 +5,9 @@ use crate::shell::state::Shell;
 
 /// Parentheses, operators and variables within each other.
 const MAXIMUM_NESTING: usize = 40;
+/// Bytes of the values that one expression reads as expressions, one more for each: variables that name each other twice
+/// double the work with every level.
+const MAX_EVALUATED: usize = 256 << 10;
 
 /// Operators of two sides by rank, weakest first; each rank's own longest first.
 const BINARY: [&[&str]; 10] = [
@@ -21,13 +24,15 @@ const BINARY: [&[&str]; 10] = [
 ];
 const ASSIGNING: [&str; 11] = ["=", "+=", "-=", "*=", "/=", "%=", "<<=", ">>=", "&=", "|=", "^="];
 
-/// The value of an expression. Err: what is wrong with it.
-pub(super) fn evaluate(shell: &mut Shell, text: &str) -> Result<i64, String> {
-    evaluate_within(shell, text, 0)
+/// The value of an expression, or what is wrong with it; and the bytes of other expressions that were evaluated for it.
+pub(super) fn evaluate(shell: &mut Shell, text: &str) -> (Result<i64, String>, usize) {
+    let mut evaluated = 0;
+    let value = evaluate_within(shell, text, 0, &mut evaluated);
+    (value, evaluated)
 }
 
-fn evaluate_within(shell: &mut Shell, text: &str, depth: usize) -> Result<i64, String> {
-    let mut reader = Reader { shell, text, at: 0, depth, live: true };
+fn evaluate_within(shell: &mut Shell, text: &str, depth: usize, evaluated: &mut usize) -> Result<i64, String> {
+    let mut reader = Reader { shell, text, at: 0, depth, evaluated, live: true };
     reader.skip();
     if reader.rest().is_empty() {
         return Ok(0);
@@ -48,6 +53,7 @@ struct Reader<'s, 't> {
     text: &'t str,
     at: usize,
     depth: usize,
+    evaluated: &'s mut usize,
     /// Whether what is read counts: not the side of `&&`, `||` or `?:` that is not taken.
     live: bool,
 }
@@ -255,7 +261,11 @@ impl<'t> Reader<'_, 't> {
         if self.depth >= MAXIMUM_NESTING {
             return Err("expression recursion level exceeded".to_owned());
         }
-        evaluate_within(self.shell, &text, self.depth + 1)
+        *self.evaluated += 1 + text.len();
+        if *self.evaluated > MAX_EVALUATED {
+            return Err("expression evaluation limit exceeded".to_owned());
+        }
+        evaluate_within(self.shell, &text, self.depth + 1, self.evaluated)
     }
 
     fn number(&mut self) -> Result<i64, String> {

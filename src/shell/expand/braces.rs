@@ -2,6 +2,7 @@
 
 use crate::shell::bounds::{MAXIMUM_FIELDS, MAXIMUM_TEXT};
 use crate::shell::syntax::{Piece, Word};
+use std::sync::Arc;
 
 /// Braces within each other; deeper ones stay as they are.
 const MAXIMUM_NESTING: usize = 16;
@@ -9,7 +10,8 @@ const MAXIMUM_NESTING: usize = 16;
 #[derive(Clone)]
 enum Token {
     Character(char),
-    Piece(Piece),
+    /// Anything but plain text: the words share it, however long it is.
+    Piece(Arc<Piece>),
 }
 
 /// A pair of braces, and the commas between.
@@ -32,7 +34,7 @@ pub(super) fn expand(word: &Word) -> Result<Option<Vec<Word>>, TooMany> {
     for piece in &word.0 {
         match piece {
             Piece::Plain(text) => tokens.extend(text.chars().map(Token::Character)),
-            other => tokens.push(Token::Piece(other.clone())),
+            other => tokens.push(Token::Piece(Arc::new(other.clone()))),
         }
     }
     let mut pairs: Vec<Option<Pair>> = (0..tokens.len()).map(|_| None).collect();
@@ -172,7 +174,7 @@ fn word_of(tokens: Vec<Token>) -> Word {
         match (token, pieces.last_mut()) {
             (Token::Character(c), Some(Piece::Plain(text))) => text.push(c),
             (Token::Character(c), _) => pieces.push(Piece::Plain(c.to_string())),
-            (Token::Piece(piece), _) => pieces.push(piece),
+            (Token::Piece(piece), _) => pieces.push(Piece::Shared(piece)),
         }
     }
     Word(pieces)
@@ -195,6 +197,21 @@ mod tests {
         assert_eq!(expanded("{08..10}").expect("few"), ["08", "09", "10"]);
         assert_eq!(expanded("{c..a}").expect("few"), ["c", "b", "a"]);
         assert_eq!(expanded("{a}{,").expect("few"), ["{a}{,"]);
+    }
+
+    #[test]
+    fn quoted_text_is_shared_by_the_words() {
+        let word = Word(vec![Piece::Plain("{1..4000}".to_owned()), Piece::Quoted("x".repeat(100_000))]);
+        let words = expand(&word).expect("few").expect("braces");
+        let shared: Vec<_> = words
+            .iter()
+            .filter_map(|word| match word.0.as_slice() {
+                [Piece::Plain(_), Piece::Shared(piece)] => Some(Arc::as_ptr(piece)),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(shared.len(), 4000);
+        assert!(shared.iter().all(|piece| *piece == shared[0]));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What words become: fields, split where expansions left blanks.
 
 use super::pattern::escape;
+use std::collections::HashSet;
 
 /// What is wanted of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,11 +22,42 @@ pub(super) struct Field {
     pub(super) pattern: Option<String>,
 }
 
+/// The characters that separate fields, to be asked about each character of a text.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Separators {
+    /// One bit for each ASCII character.
+    ascii: u128,
+    /// All others.
+    others: HashSet<char>,
+}
+
+impl Separators {
+    pub(super) fn new(text: &str) -> Self {
+        let mut separators = Self::default();
+        for c in text.chars() {
+            if c.is_ascii() {
+                separators.ascii |= 1 << u32::from(c);
+            } else {
+                separators.others.insert(c);
+            }
+        }
+        separators
+    }
+
+    fn is_empty(&self) -> bool {
+        self.ascii == 0 && self.others.is_empty()
+    }
+
+    fn contains(&self, c: char) -> bool {
+        if c.is_ascii() { self.ascii >> u32::from(c) & 1 == 1 } else { self.others.contains(&c) }
+    }
+}
+
 /// Fields as they grow.
 #[derive(Debug)]
 pub(super) struct Fields {
     pub(super) wanted: Wanted,
-    separators: String,
+    separators: Separators,
     done: Vec<Field>,
     text: String,
     pattern: Option<String>,
@@ -36,7 +68,7 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    pub(super) fn new(wanted: Wanted, separators: String) -> Self {
+    pub(super) fn new(wanted: Wanted, separators: Separators) -> Self {
         Self {
             wanted,
             separators,
@@ -148,7 +180,7 @@ mod tests {
     use super::*;
 
     fn fields(separators: &str, text: &str) -> Vec<String> {
-        let mut fields = Fields::new(Wanted::Fields, separators.to_owned());
+        let mut fields = Fields::new(Wanted::Fields, Separators::new(separators));
         fields.split(text);
         fields.into_fields().into_iter().map(|field| field.text).collect()
     }
@@ -160,6 +192,7 @@ mod tests {
         assert_eq!(fields(": ", " a : b:c "), ["a", "b", "c"]);
         assert_eq!(fields(":", ":a"), ["", "a"]);
         assert_eq!(fields("", "a b"), ["a b"]);
+        assert_eq!(fields("é:", "aéb:c"), ["a", "b", "c"]);
         assert_eq!(fields(" ", ""), [""; 0]);
     }
 }

@@ -10,7 +10,7 @@ pub(super) mod pattern;
 use super::bounds::{MAXIMUM_FIELDS, MAXIMUM_TEXT};
 use super::state::{Shell, Stop};
 use super::syntax::{Piece, Word};
-use fields::{Fields, Wanted};
+use fields::{Fields, Separators, Wanted};
 use futures_util::future::BoxFuture;
 
 /// Whether a name can be a variable's.
@@ -82,8 +82,9 @@ impl Shell {
     }
 
     async fn expand(&mut self, word: &Word, wanted: Wanted) -> Result<Fields, Stop> {
-        let separators = self.text_of("IFS").map_or_else(|| " \t\n".to_owned(), |text| text.to_string());
-        let mut fields = Fields::new(wanted, separators);
+        let separators = self.text_of("IFS");
+        self.step(separators.as_ref().map_or(0, |text| text.len() as u64 / 1024)).await?;
+        let mut fields = Fields::new(wanted, Separators::new(separators.as_deref().unwrap_or(" \t\n")));
         self.expand_pieces(&word.0, false, &mut fields).await?;
         Ok(fields)
     }
@@ -110,6 +111,9 @@ impl Shell {
                     }
                     Piece::Plain(text) => fields.plain(text),
                     Piece::Quoted(text) => fields.quoted(text),
+                    Piece::Shared(piece) => {
+                        self.expand_pieces(std::slice::from_ref(piece), quoted, fields).await?;
+                    }
                     Piece::Double(inner) => {
                         // `"$@"` with nothing in it is nothing.
                         if !self.only_empty_all(inner) {
@@ -150,11 +154,13 @@ impl Shell {
 
     /// The value of an arithmetic expression.
     pub(super) async fn arithmetic(&mut self, expression: &[Piece]) -> Result<i64, Stop> {
-        let mut fields = Fields::new(Wanted::Text, String::new());
+        let mut fields = Fields::new(Wanted::Text, Separators::default());
         self.expand_pieces(expression, true, &mut fields).await?;
         let text = fields.into_text();
         self.step(1 + text.len() as u64 / 64).await?;
-        match arithmetic::evaluate(self, &text) {
+        let (value, evaluated) = arithmetic::evaluate(self, &text);
+        self.step(evaluated as u64 / 64).await?;
+        match value {
             Ok(value) => Ok(value),
             Err(trouble) => {
                 let shown: String = text.trim().chars().take(200).collect();

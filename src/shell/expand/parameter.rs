@@ -3,7 +3,7 @@
 use super::fields::{Fields, Wanted};
 use super::pattern::{Lies, Pattern};
 use super::put;
-use crate::shell::bounds::MAXIMUM_TEXT;
+use crate::shell::bounds::{MAXIMUM_TEXT, Pace};
 use crate::shell::state::{Shell, Stop, Value};
 use crate::shell::syntax::{Anchor, Form, Index, Name, Parameter, Piece, Word};
 use futures_util::future::BoxFuture;
@@ -318,7 +318,7 @@ impl Shell {
             if pattern.as_ref().is_some_and(|pattern| !pattern.takes(value.len())) {
                 return Err(self.too_large("pattern").await);
             }
-            let text = change(form, value, pattern.as_ref(), &with, lies);
+            let text = change(self, form, value, pattern.as_ref(), &with, lies).await?;
             bytes += text.as_ref().map_or(0, String::len);
             match text {
                 Some(text) if bytes <= MAXIMUM_TEXT => changed.push(Arc::from(text)),
@@ -333,8 +333,15 @@ impl Shell {
 }
 
 /// A value changed; none if it becomes too long.
-fn change(form: &Form, value: &str, pattern: Option<&Pattern>, with: &str, lies: Lies) -> Option<String> {
-    match form {
+async fn change(
+    shell: &Shell,
+    form: &Form,
+    value: &str,
+    pattern: Option<&Pattern>,
+    with: &str,
+    lies: Lies,
+) -> Result<Option<String>, Stop> {
+    Ok(match form {
         Form::Case { upper, all } => {
             let turned = |c: char| match upper {
                 true => c.to_uppercase().collect::<String>(),
@@ -359,14 +366,17 @@ fn change(form: &Form, value: &str, pattern: Option<&Pattern>, with: &str, lies:
             })
         }
         Form::Replace { anchor, .. } => {
-            let Some(pattern) = pattern else { return Some(value.to_owned()) };
+            let Some(pattern) = pattern else { return Ok(Some(value.to_owned())) };
             let mut text = String::new();
             let mut at = 0;
+            let mut pace = Pace::new();
             while let Some(found) = pattern.find(value, at, lies) {
-                text.push_str(value.get(at..found.start)?);
+                shell.count_paced(&mut pace).await?;
+                let Some(before) = value.get(at..found.start) else { return Ok(None) };
+                text.push_str(before);
                 text.push_str(with);
                 if text.len() > MAXIMUM_TEXT {
-                    return None;
+                    return Ok(None);
                 }
                 at = found.end;
                 if found.is_empty() {
@@ -378,9 +388,10 @@ fn change(form: &Form, value: &str, pattern: Option<&Pattern>, with: &str, lies:
                     break;
                 }
             }
-            text.push_str(value.get(at..)?);
+            let Some(rest) = value.get(at..) else { return Ok(None) };
+            text.push_str(rest);
             Some(text)
         }
         _ => Some(value.to_owned()),
-    }
+    })
 }

@@ -1,5 +1,6 @@
 //! `echo` and `printf`.
 
+use crate::shell::bounds::MAXIMUM_TEXT;
 use crate::shell::escapes::{Kind, unescape};
 use crate::shell::state::{Done, Shell};
 
@@ -36,8 +37,8 @@ pub(super) async fn echo(shell: &mut Shell, arguments: &[String]) -> Done {
     Ok(0)
 }
 
-/// Longest text that one conversion may be padded to.
-const MAXIMUM_WIDTH: usize = 1 << 16;
+/// Longest text that one conversion may be padded to, and most digits of a number: what `format!` takes.
+const MAX_WIDTH: usize = u16::MAX as usize;
 
 pub(super) async fn printf(shell: &mut Shell, arguments: &[String]) -> Done {
     let (variable, rest) = match arguments {
@@ -57,7 +58,7 @@ pub(super) async fn printf(shell: &mut Shell, arguments: &[String]) -> Done {
         values.used = false;
         let goes_on = format_once(format, &mut values, &mut text);
         shell.step(1 + text.len() as u64 / 4096).await?;
-        if kept.len() + text.len() > crate::shell::bounds::MAXIMUM_TEXT {
+        if kept.len() + text.len() > MAXIMUM_TEXT {
             return Err(shell.too_large("printf").await);
         }
         match variable {
@@ -137,6 +138,10 @@ impl<'a> Values<'a> {
 fn format_once(format: &str, values: &mut Values<'_>, out: &mut Vec<u8>) -> bool {
     let mut rest = format;
     while let Some(at) = rest.find('%') {
+        if out.len() > MAXIMUM_TEXT {
+            // The caller says so.
+            return false;
+        }
         out.extend(unescape(&rest[..at], Kind::Format).0);
         rest = &rest[at + 1..];
         if let Some(after) = rest.strip_prefix('%') {
@@ -215,6 +220,8 @@ fn format_once(format: &str, values: &mut Values<'_>, out: &mut Vec<u8>) -> bool
 
 /// `1.5e+00`
 fn exponent(value: f64, digits: usize) -> String {
+    // One more digit stands before the point.
+    let digits = digits.min(MAX_WIDTH - 1);
     let text = format!("{value:.digits$e}");
     match text.split_once('e') {
         Some((mantissa, power)) => {
@@ -233,7 +240,7 @@ fn general(value: f64, digits: usize) -> String {
     let power = if value == 0.0 { 0 } else { value.log10().floor() as i32 };
     let text = match power < -4 || power >= digits as i32 {
         true => exponent(value, digits - 1),
-        false => format!("{:.*}", (digits as i32 - 1 - power).max(0) as usize, value),
+        false => format!("{:.*}", ((digits as i32 - 1 - power).max(0) as usize).min(MAX_WIDTH), value),
     };
     match text.split_once('e') {
         Some((mantissa, power)) if mantissa.contains('.') => {
@@ -259,7 +266,7 @@ struct Shape {
 impl Shape {
     fn of(flags: &str) -> Self {
         let (before, precision) = match flags.split_once('.') {
-            Some((before, precision)) => (before, Some(precision.parse().unwrap_or(0).min(MAXIMUM_WIDTH))),
+            Some((before, precision)) => (before, Some(precision.parse().unwrap_or(0).min(MAX_WIDTH))),
             None => (flags, None),
         };
         let width = before.trim_start_matches(['-', '+', ' ', '#', '0']);
@@ -270,7 +277,7 @@ impl Shape {
             plus: signs.contains('+'),
             blank: signs.contains(' '),
             alternate: signs.contains('#'),
-            width: width.parse().unwrap_or(0).min(MAXIMUM_WIDTH),
+            width: width.parse().unwrap_or(0).min(MAX_WIDTH),
             precision,
         }
     }

@@ -55,8 +55,9 @@ pub(super) async fn grep(shell: &mut Shell, who: &str, arguments: &[String]) -> 
         ("color", 'k'),
         ("colour", 'k'),
         ("text", 'a'),
+        ("null", 'Z'),
     ];
-    let mut given = match read(arguments, "ivcnlLowxrRqsEFPGe:f:m:A:B:C:hHI:X:D:kaz", &long, Order::Any) {
+    let mut given = match read(arguments, "ivcnlLowxrRqsEFPGe:f:m:A:B:C:hHI:X:D:kazZ", &long, Order::Any) {
         Ok(given) => given,
         Err(why) => return Err(usage(shell, "grep", &why, 2).await),
     };
@@ -251,19 +252,25 @@ impl Search {
             after = self.after;
         }
         if self.given.has('c') && !listing {
-            let prefix = if self.names { format!("{name}:") } else { String::new() };
+            let prefix = if self.names { self.named(name, ':') } else { String::new() };
             shell.out("grep", format!("{prefix}{count}\n").as_bytes()).await?;
         }
         if (self.given.has('l') && count > 0) || (self.given.has('L') && count == 0) {
-            shell.out("grep", format!("{name}\n").as_bytes()).await?;
+            shell.out("grep", self.named(name, '\n').as_bytes()).await?;
         }
         Ok(())
+    }
+
+    /// A file's name with what follows it: `sign`, or with `-Z` a zero byte.
+    fn named(&self, name: &str, sign: char) -> String {
+        let sign = if self.given.has('Z') { '\0' } else { sign };
+        format!("{name}{sign}")
     }
 
     async fn show(&self, shell: &Shell, name: &str, number: u64, line: &[u8], sign: char) -> Result<(), Stop> {
         let mut prefix = String::new();
         if self.names {
-            prefix.push_str(&format!("{name}{sign}"));
+            prefix.push_str(&self.named(name, sign));
         }
         if self.given.has('n') {
             prefix.push_str(&format!("{number}{sign}"));

@@ -1,5 +1,6 @@
 //! The builtins and programs, by name.
 
+mod base64;
 mod columns;
 mod dates;
 mod echo;
@@ -14,6 +15,7 @@ mod python;
 mod sed;
 mod small;
 mod special;
+mod tar;
 mod test;
 mod text;
 mod variables;
@@ -26,9 +28,10 @@ const BUILTINS: &str = " : . [ alias bg break builtin cd command continue declar
     getopts hash jobs kill let local mapfile printf pwd read readarray readonly return set shift shopt source test \
     trap true type typeset ulimit umask unalias unset wait ";
 /// The programs.
-const PROGRAMS: &str = " basename bash cat chmod chown clear cp cut date dirname du egrep env fgrep find grep head \
-    hostname id ln ls mkdir mktemp mv nice nl nohup nproc paste pip pip3 printenv python python3 readlink realpath rev \
-    rm rmdir sed seq sh sleep sort stat sync tac tail tee timeout touch tr tty uname uniq wc which whoami xargs yes ";
+const PROGRAMS: &str = " base64 basename bash cat chmod chown clear cp cut date dirname du egrep env fgrep find grep \
+    head hostname id ln ls mkdir mktemp mv nice nl nohup nproc paste pip pip3 printenv py.test pytest python python3 \
+    readlink realpath rev rm rmdir sed seq sh sleep sort stat sync tac tail tar tee timeout touch tr tty uname uniq wc \
+    which whoami xargs yes ";
 
 fn lists(names: &str, name: &str) -> bool {
     !name.is_empty() && !name.contains(' ') && names.contains(&format!(" {name} "))
@@ -44,11 +47,20 @@ pub(super) fn is_known(name: &str) -> bool {
     is_builtin(name) || lists(PROGRAMS, name)
 }
 
+/// The name below one of the directories that programs are in.
+fn name_of(path: &str) -> Option<&str> {
+    ["/bin/", "/usr/bin/", "/usr/local/bin/"].iter().find_map(|directory| path.strip_prefix(directory))
+}
+
+/// Whether a path is that of a program. There is no file.
+pub(super) fn is_program(path: &str) -> bool {
+    name_of(path).is_some_and(|name| lists(PROGRAMS, name))
+}
+
 /// Runs a builtin or a program.
 pub(super) fn run<'a>(shell: &'a mut Shell, name: &'a str, arguments: &'a [String]) -> BoxFuture<'a, Done> {
     // A path to a program means the program.
-    let plain = ["/bin/", "/usr/bin/", "/usr/local/bin/"].iter().find_map(|directory| name.strip_prefix(directory));
-    match plain.filter(|name| is_known(name)).unwrap_or(name) {
+    match name_of(name).filter(|name| is_known(name)).unwrap_or(name) {
         ":" | "true" | "sync" | "chmod" | "chown" | "umask" | "ulimit" | "alias" | "unalias" | "hash" | "bg" => {
             Box::pin(async { Ok(0) })
         }
@@ -106,6 +118,8 @@ pub(super) fn run<'a>(shell: &'a mut Shell, name: &'a str, arguments: &'a [Strin
         "cut" => Box::pin(columns::cut(shell, arguments)),
         "tr" => Box::pin(columns::translate(shell, arguments)),
         "paste" => Box::pin(columns::paste(shell, arguments)),
+        "tar" => Box::pin(tar::tar(shell, arguments)),
+        "base64" => Box::pin(base64::base64(shell, arguments)),
         "date" => Box::pin(dates::date(shell, arguments)),
         "sleep" => Box::pin(small::sleep(shell, arguments)),
         "seq" => Box::pin(small::sequence(shell, arguments)),
@@ -120,6 +134,7 @@ pub(super) fn run<'a>(shell: &'a mut Shell, name: &'a str, arguments: &'a [Strin
         "mktemp" => Box::pin(small::temporary(shell, arguments)),
         name @ ("timeout" | "nohup" | "nice") => Box::pin(small::wrapped(shell, name, arguments)),
         "pip" | "pip3" => Box::pin(small::packages(shell, arguments)),
+        "pytest" | "py.test" => Box::pin(python::pytest(shell, arguments)),
         "python3" | "python" => Box::pin(python::python(shell, name, arguments)),
         "clear" => Box::pin(async {
             shell.out("clear", b"\x1b[H\x1b[2J\x1b[3J").await?;

@@ -1,4 +1,4 @@
-//! `python3`: an interpreter of its own, made by the host.
+//! `python3`: an interpreter of its own, made by the host; and `pytest`, which is started by one.
 
 use crate::shell::PythonStart;
 use crate::shell::state::{Done, Shell};
@@ -10,8 +10,20 @@ pub(super) async fn python(shell: &mut Shell, _who: &str, arguments: &[String]) 
     {
         return super::small::packages(shell, rest).await;
     }
+    start(shell, arguments.to_vec()).await
+}
+
+/// The script `pytest` of a distribution. Unlike `python3 -m pytest` it does not import from the working directory.
+const PYTEST: &str = "import sys, pytest; sys.argv[0] = 'pytest'; sys.exit(pytest.console_main())";
+
+pub(super) async fn pytest(shell: &mut Shell, arguments: &[String]) -> Done {
+    let before = ["-P", "-c", PYTEST].map(str::to_owned);
+    start(shell, [&before[..], arguments].concat()).await
+}
+
+async fn start(shell: &mut Shell, args: Vec<String>) -> Done {
     let start = PythonStart {
-        args: arguments.to_vec(),
+        args,
         env: shell.environment(),
         cwd: shell.cwd.clone(),
         stdin: shell.streams.stdin.clone(),

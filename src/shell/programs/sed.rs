@@ -3,7 +3,7 @@
 use super::input::{Lines, open, or_input, usage};
 use super::options::{Order, read};
 use crate::runtime::files::FileUse;
-use crate::shell::bounds::MAXIMUM_TEXT;
+use crate::shell::bounds::{MAXIMUM_TEXT, Pace};
 use crate::shell::regular::{Regular, posix};
 use crate::shell::state::{Done, Shell, Stop};
 use crate::shell::streams::Writer;
@@ -458,7 +458,7 @@ async fn edit(
                         return Err(shell.fails("sed", "a line is too long for its expression").await);
                     }
                     shell.step(regular.steps(line.len())).await?;
-                    match substituted(&line, regular, with, *all, *number) {
+                    match substitute(shell, &line, regular, with, *all, *number).await? {
                         Ok(Some(text)) => {
                             line = text;
                             if *prints {
@@ -519,10 +519,19 @@ fn selected(command: &mut Command, number: u64, last: bool, line: &[u8]) -> bool
 }
 
 /// A line with what matched replaced; none if nothing did. Err: it became too long.
-fn substituted(line: &[u8], regular: &Regular, with: &[Part], all: bool, number: usize) -> Result<Option<Vec<u8>>, ()> {
+async fn substitute(
+    shell: &Shell,
+    line: &[u8],
+    regular: &Regular,
+    with: &[Part],
+    all: bool,
+    number: usize,
+) -> Result<Result<Option<Vec<u8>>, ()>, Stop> {
     let mut out = Vec::new();
+    let mut pace = Pace::new();
     let (mut at, mut from, mut count) = (0, 0, 0);
     while let Some(found) = regular.captures_at(line, from) {
+        shell.count_paced(&mut pace).await?;
         let whole = found.get(0).map(|whole| whole.range()).unwrap_or_default();
         count += 1;
         if count >= number {
@@ -531,7 +540,7 @@ fn substituted(line: &[u8], regular: &Regular, with: &[Part], all: bool, number:
             at = whole.end;
         }
         if out.len() > MAXIMUM_TEXT {
-            return Err(());
+            return Ok(Err(()));
         }
         if (!all && count >= number) || whole.start >= line.len() {
             break;
@@ -542,10 +551,10 @@ fn substituted(line: &[u8], regular: &Regular, with: &[Part], all: bool, number:
         };
     }
     if count < number {
-        return Ok(None);
+        return Ok(Ok(None));
     }
     out.extend_from_slice(&line[at..]);
-    Ok(Some(out))
+    Ok(Ok(Some(out)))
 }
 
 fn put(with: &[Part], found: &regex::bytes::Captures<'_>, out: &mut Vec<u8>) {

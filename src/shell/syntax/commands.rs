@@ -375,6 +375,7 @@ fn flatten(pieces: &[Piece], text: &mut String) {
         match piece {
             Piece::Plain(part) | Piece::Quoted(part) => text.push_str(part),
             Piece::Double(inner) => flatten(inner, text),
+            Piece::Shared(piece) => flatten(std::slice::from_ref(piece), text),
             Piece::Parameter(_) | Piece::Command(_) | Piece::Arithmetic(_) => {}
         }
     }

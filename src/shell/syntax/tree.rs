@@ -149,6 +149,8 @@ pub(in crate::shell) enum Piece {
     Plain(String),
     /// Text as it stands: `'…'`, `\x`, `$'…'`, and text within `"…"`.
     Quoted(String),
+    /// A piece that several words of a brace expansion have.
+    Shared(Arc<Piece>),
     /// `"…"`
     Double(Vec<Piece>),
     /// `$name`, `${…}`

@@ -18,6 +18,26 @@ async fn an_interpreter_gets_arguments_variables_directory_and_streams() {
 }
 
 #[test]
+fn pytest_is_an_interpreter_that_looks_for_no_modules_where_it_is_called() {
+    let (stdout, _, code) = shown("mkdir d; cd d; pytest -q t");
+    assert!(stdout.starts_with("[\"-P\", \"-c\", \"import sys, pytest; "), "{stdout}");
+    assert!(stdout.ends_with("\", \"-q\", \"t\"] /home/user/d None\n"), "{stdout}");
+    assert_eq!(code, 0);
+    assert_eq!(shown("/usr/bin/pytest 5 || echo $?; py.test 1; which pytest"), ok("5\n/usr/bin/pytest\n"));
+}
+
+#[test]
+fn programs_are_where_they_are_looked_for() {
+    let found =
+        "for p in /usr/bin/env /bin/sh /bin/bash $(which python3); do test -x $p && [[ -f $p ]] && echo $p; done";
+    assert_eq!(shown(found), ok("/usr/bin/env\n/bin/sh\n/bin/bash\n/usr/bin/python3\n"));
+    let missing =
+        "for p in /usr/bin/nothing /usr/bin/ /bin env /usr/bin/cd; do test -x $p || echo $p; done; test -d /bin/sh";
+    assert_eq!(shown(missing).2, 1);
+    assert!(shown(missing).0.contains("/usr/bin/nothing\n") && shown(missing).0.ends_with("env\n/usr/bin/cd\n"));
+}
+
+#[test]
 fn an_interpreter_stands_in_pipelines_and_redirections() {
     assert_eq!(shown("echo a | python3 upper | cat"), ok("A\n"));
     assert_eq!(shown("python3 - upper <<'EOF'\nx $y\nEOF"), ok("X $Y\n"));

@@ -153,8 +153,63 @@ async fn expansions_do_not_grow_without_end() {
     says(&bounded("x=$(yes a | head -n 200000); for i in $x; do :; done").await, 1, "too large");
     assert_eq!(
         bounded("printf '%99999999999999999999d' 1 | wc -c; printf '%9999999999d' 1 | wc -c").await.stdout,
-        "1\n65536\n"
+        "1\n65535\n"
     );
+}
+
+#[tokio::test]
+async fn printf_takes_any_width_and_precision() {
+    for format in ["%.65536f", "%.99999999f", "%.65536e", "%.65536g", "%.65535G", "%65536s", "%065536d", "%.65536d"] {
+        for value in ["1", "0.0001", "1e300", "-5e-324"] {
+            let ran = bounded(&format!("printf '{format}' {value} | wc -c")).await;
+            assert_eq!(ran.code, 0, "{format} {value}");
+        }
+    }
+    assert_eq!(bounded("printf '%.65536f' 1 | wc -c").await.stdout, "65537\n");
+    let many = "f=$(printf '%s' '%65535s'{1..8000}); printf \"$f\" | wc -c";
+    says(&bounded(many).await, 0, "printf: the result is too large");
+}
+
+#[tokio::test]
+async fn variables_that_double_each_other_are_counted() {
+    let doubling: String = (0..38).map(|at| format!("a{at}=a{next}+a{next};", next = at + 1)).collect();
+    says(&bounded(&format!("{doubling} a38=1; echo $((a0))")).await, 1, "expression evaluation limit exceeded");
+    let few: String = (0..10).map(|at| format!("a{at}=a{next}+a{next};", next = at + 1)).collect();
+    assert_eq!(bounded(&format!("{few} a10=1; echo $((a0))")).await.stdout, "1024\n");
+}
+
+#[tokio::test]
+async fn words_of_braces_share_their_text() {
+    let text = "x".repeat(100_000);
+    says(&bounded(&format!("echo {{1..4000}}'{text}'")).await, 1, "expansion: the result is too large");
+    assert_eq!(bounded("echo {a,b}'c d'\"$((1+1))\"").await.stdout, "ac d2 bc d2\n");
+}
+
+#[tokio::test]
+async fn many_separators_are_as_fast_as_few() {
+    let double = |name: &str| format!("for i in {{1..21}}; do {name}=${name}${name}; done;");
+    let script = format!("a=a; b=b; {} {} IFS=$b; set -- $a; echo $#", double("a"), double("b"));
+    assert_eq!(bounded(&script).await.stdout, "1\n");
+}
+
+#[tokio::test]
+async fn others_get_their_turn_within_one_line_of_sed() {
+    let host = Fake::new();
+    host.put("/home/user/f", &"a".repeat(200_000));
+    let other = async {
+        for _ in 0..50 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        biased;
+        _ = ran(&host, "sed -E 's/aa*b|a/X/g' f", "") => panic!("it ended first"),
+        () = other => {}
+    }
+    let host = Fake::new();
+    host.put("/home/user/f", &"a,".repeat(500_000));
+    let honest = ran(&host, "sed 's/,/;/g' f | tr -d a | wc -c", "").await;
+    assert_eq!(honest.stdout, "500000\n");
 }
 
 #[tokio::test]

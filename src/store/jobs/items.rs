@@ -1,9 +1,11 @@
 //! The items of a job, and their results.
 
+use super::super::disk::Disk;
 use super::super::error::StoreError;
 use super::super::seal::Seal;
+use super::super::stats::Recorded;
 use super::rows::{self, JobPhase, JobRow, ROW_BYTES};
-use super::{callbacks, decompressed};
+use super::{JobBounds, callbacks, decompressed, retention};
 use crate::domain::figures::OUTCOME_COUNT;
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Params, Row, params};
 use uuid::Uuid;
@@ -41,6 +43,21 @@ pub struct JobResult {
     pub line: Option<Vec<u8>>,
 }
 
+/// One result as it is put into the store.
+#[derive(Debug, Clone)]
+pub struct NewResult {
+    /// The job.
+    pub job: Uuid,
+    /// The item's place in it.
+    pub item: u32,
+    /// What is told of it, as its maker writes it.
+    pub line: Vec<u8>,
+    /// How it ended: a place in [`crate::domain::figures::OUTCOMES`].
+    pub outcome: usize,
+    /// What the statistics say of it.
+    pub recorded: Vec<Recorded>,
+}
+
 /// What became of a result that was to be kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kept {
@@ -50,7 +67,12 @@ pub enum Kept {
     HadOne,
     /// The job has ended, or is gone: it is not wanted any more.
     NotWanted,
+    /// There is no room for it, and its owner holds most: the job has been ended, and what it has stays.
+    NoRoom,
 }
+
+/// Why a job is ended for which there is no room.
+const NO_ROOM: &str = "its results take more room than there is for jobs of its owner";
 
 pub(super) fn insert(
     connection: &Connection,
@@ -119,15 +141,26 @@ fn read_item(row: &Row<'_>, id: Uuid) -> Option<JobItem> {
 
 pub(super) fn put_result(
     connection: &Connection,
-    job: Uuid,
-    item: u32,
-    line: &[u8],
-    outcome: usize,
+    disk: &Disk,
+    result: &NewResult,
+    bounds: JobBounds,
     now: i64,
 ) -> Result<Kept, StoreError> {
+    let NewResult { job, item, line, outcome, .. } = result;
+    let (job, item, outcome) = (*job, *item, *outcome);
     let Some(mut stored) = rows::find_stored(connection, job)? else { return Ok(Kept::NotWanted) };
     if stored.row.phase != JobPhase::Running {
         return Ok(Kept::NotWanted);
+    }
+    let bytes = line.len() as u64 + ROW_BYTES;
+    disk.check(connection, bytes)?;
+    match retention::make_room(connection, stored.row.owner, bytes, bounds) {
+        Ok(()) => {}
+        Err(StoreError::NoRoom | StoreError::OverQuota { .. }) => {
+            rows::cancel(connection, job, NO_ROOM, now)?;
+            return Ok(Kept::NoRoom);
+        }
+        Err(error) => return Err(error),
     }
     let sequence = stored.row.done() + 1;
     let mut insert = connection.prepare_cached(
@@ -140,7 +173,7 @@ pub(super) fn put_result(
     }
     let row = &mut stored.row;
     row.tally[outcome.min(OUTCOME_COUNT - 1)] += 1;
-    row.bytes += line.len() as u64 + ROW_BYTES;
+    row.bytes += bytes;
     let is_last = row.done() >= row.items;
     if is_last {
         row.phase = JobPhase::Finished;

@@ -14,13 +14,14 @@ mod rows;
 mod tests;
 
 pub use callbacks::{Callback, CallbackPhase, DueCallback};
-pub use items::{JobItem, JobResult, Kept, OpenItem};
+pub use items::{JobItem, JobResult, Kept, NewResult, OpenItem};
 pub use retention::{JobBounds, JobUsage, PrunedJobs};
 pub use rows::{Accepted, Cancelled, JobFilter, JobPhase, JobRow, NewJob, UnfinishedJob};
 
 use super::Store;
 use super::error::StoreError;
-use super::stats::{self, Recorded};
+use super::stats;
+use std::sync::Arc;
 use uuid::Uuid;
 
 /// Level of compression: half the time of the default, and nearly as small.
@@ -45,15 +46,17 @@ fn decompressed(bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 impl Store {
-    /// Keeps a job with its items, unless there is one with its idempotency key or no room.
+    /// Keeps a job with its items, unless there is one with its idempotency key or no room. Jobs that have ended make
+    /// room, of the owner who holds most.
     ///
     /// # Errors
     ///
-    /// A file that cannot be written.
+    /// A disk that is full, or a file that cannot be written.
     pub async fn accept_job(&self, job: NewJob, bounds: JobBounds) -> Result<Accepted, StoreError> {
         let pack = move || rows::pack(job);
         let packed = tokio::task::spawn_blocking(pack).await.map_err(|_| StoreError::Closed)??;
-        self.writer.write(move |connection| rows::accept(connection, &packed, bounds)).await
+        let disk = Arc::clone(&self.disk);
+        self.writer.write(move |connection| rows::accept(connection, &disk, &packed, bounds)).await
     }
 
     /// A job; none if there is no such one.
@@ -138,26 +141,19 @@ impl Store {
     }
 
     /// Keeps an item's result, if the job runs and the item has none, and what the statistics say of it with it. The
-    /// last one finishes the job.
+    /// last one finishes the job. Where there is no room for it and its owner holds most, the job ends.
     ///
     /// # Errors
     ///
-    /// A job that is damaged, or a file that cannot be written.
-    pub async fn put_result(
-        &self,
-        job: Uuid,
-        item: u32,
-        line: Vec<u8>,
-        outcome: usize,
-        recorded: Vec<Recorded>,
-        now: i64,
-    ) -> Result<Kept, StoreError> {
-        let pack = move || compressed(&line);
-        let line = tokio::task::spawn_blocking(pack).await.map_err(|_| StoreError::Closed)??;
+    /// A job that is damaged, a disk that is full, or a file that cannot be written.
+    pub async fn put_result(&self, result: NewResult, bounds: JobBounds, now: i64) -> Result<Kept, StoreError> {
+        let pack = move || Ok::<_, StoreError>(NewResult { line: compressed(&result.line)?, ..result });
+        let result = tokio::task::spawn_blocking(pack).await.map_err(|_| StoreError::Closed)??;
+        let disk = Arc::clone(&self.disk);
         let write = move |connection: &rusqlite::Connection| {
-            let kept = items::put_result(connection, job, item, &line, outcome, now)?;
+            let kept = items::put_result(connection, &disk, &result, bounds, now)?;
             if matches!(kept, Kept::Written(_)) {
-                stats::record(connection, &recorded)?;
+                stats::record(connection, &result.recorded)?;
             }
             Ok(kept)
         };
@@ -192,7 +188,7 @@ impl Store {
         self.writer.write(move |connection| callbacks::put(connection, job, &callback)).await
     }
 
-    /// Removes jobs that have ended and are too old, then the oldest of them until all fit.
+    /// Removes jobs that have ended and are too old, then until all fit the oldest of the owner who holds most.
     ///
     /// # Errors
     ///

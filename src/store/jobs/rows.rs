@@ -1,5 +1,6 @@
 //! The row of a job.
 
+use super::super::disk::Disk;
 use super::super::error::StoreError;
 use super::super::seal::Seal;
 use super::callbacks::{self, Callback};
@@ -122,8 +123,15 @@ pub enum Accepted {
     OtherRequest,
     /// Its owner has too many that have not ended.
     TooMany,
-    /// Jobs that have not ended leave no room for it.
+    /// What is left when others have made room is too little.
     NoRoom,
+    /// Its owner may not hold so many bytes.
+    OverQuota {
+        /// Bytes that it would hold.
+        asked: u64,
+        /// Bytes that it may hold.
+        allowed: u64,
+    },
 }
 
 /// What became of a job that was to be cancelled.
@@ -180,7 +188,12 @@ pub(super) fn pack(job: NewJob) -> Result<Packed, StoreError> {
     Ok(Packed { job, head, requests, bytes })
 }
 
-pub(super) fn accept(connection: &Connection, packed: &Packed, bounds: JobBounds) -> Result<Accepted, StoreError> {
+pub(super) fn accept(
+    connection: &Connection,
+    disk: &Disk,
+    packed: &Packed,
+    bounds: JobBounds,
+) -> Result<Accepted, StoreError> {
     let job = &packed.job;
     let owner = job.owner.as_ref().map(|owner| owner.as_bytes());
     if let Some(name) = &job.idempotency_key {
@@ -196,8 +209,12 @@ pub(super) fn accept(connection: &Connection, packed: &Packed, bounds: JobBounds
     if retention::unfinished_of(connection, job.owner)? >= bounds.unfinished {
         return Ok(Accepted::TooMany);
     }
-    if retention::unfinished_bytes(connection)?.saturating_add(packed.bytes) > bounds.bytes {
-        return Ok(Accepted::NoRoom);
+    disk.check(connection, packed.bytes)?;
+    match retention::make_room(connection, job.owner, packed.bytes, bounds) {
+        Ok(()) => {}
+        Err(StoreError::NoRoom) => return Ok(Accepted::NoRoom),
+        Err(StoreError::OverQuota { asked, allowed }) => return Ok(Accepted::OverQuota { asked, allowed }),
+        Err(error) => return Err(error),
     }
     let row = JobRow {
         id: job.id,

@@ -1,10 +1,12 @@
 //! Jobs on real files.
 
+use super::super::DiskReserve;
+use super::super::stats::Recorded;
 use super::*;
 use crate::domain::figures::Figures;
 use std::time::Duration;
 
-const BOUNDS: JobBounds = JobBounds { age: Duration::from_secs(60), bytes: 1 << 30, unfinished: 3 };
+const BOUNDS: JobBounds = JobBounds { age: Duration::from_secs(60), bytes: 1 << 30, owner_bytes: None, unfinished: 3 };
 
 struct Fresh {
     store: Store,
@@ -13,7 +15,7 @@ struct Fresh {
 
 async fn fresh() -> Fresh {
     let directory = tempfile::tempdir().expect("a directory");
-    let store = Store::open(&directory.path().join("store.sqlite3")).await.expect("a store");
+    let store = Store::open(&directory.path().join("store.sqlite3"), DiskReserve::Bytes(0)).await.expect("a store");
     Fresh { store, _directory: directory }
 }
 
@@ -33,9 +35,14 @@ fn job(number: u128, items: usize) -> NewJob {
 }
 
 async fn put(store: &Store, job: u128, item: u32, line: &str) -> Kept {
+    put_within(store, BOUNDS, job, item, line).await
+}
+
+async fn put_within(store: &Store, bounds: JobBounds, job: u128, item: u32, line: &str) -> Kept {
     let recorded = Recorded { owner: None, minute: 7, labels: "{}".to_owned(), figures: one_run() };
     let line = line.as_bytes().to_vec();
-    store.put_result(Uuid::from_u128(job), item, line, 0, vec![recorded], 100).await.expect("written")
+    let result = NewResult { job: Uuid::from_u128(job), item, line, outcome: 0, recorded: vec![recorded] };
+    store.put_result(result, bounds, 100).await.expect("written")
 }
 
 fn one_run() -> Figures {
@@ -131,6 +138,61 @@ async fn what_has_not_ended_is_bounded_and_never_removed() {
     assert_eq!(store.prune_jobs(i64::MAX, little).await, Ok(PrunedJobs::default()));
     let usage = store.job_usage().await.expect("read");
     assert_eq!((usage.unfinished, usage.ended), (2, 0));
+}
+
+/// Accepts a job of an owner and runs it to its end.
+async fn run_of(store: &Store, owner: u128, number: u128, bounds: JobBounds) -> Accepted {
+    let one = NewJob { owner: Some(Uuid::from_u128(owner)), ..job(number, 1) };
+    let accepted = store.accept_job(one, bounds).await.expect("written");
+    if accepted == Accepted::New {
+        store.start_job(Uuid::from_u128(number), 50).await.expect("written");
+        assert!(matches!(put_within(store, bounds, number, 0, "done").await, Kept::Written(_)));
+    }
+    accepted
+}
+
+#[tokio::test]
+async fn who_fills_the_jobs_loses_its_own_and_never_a_neighbours() {
+    let Fresh { store, .. } = &fresh().await;
+    assert_eq!(run_of(store, 1, 1, BOUNDS).await, Accepted::New);
+    let one = store.job_usage().await.expect("read").bytes;
+    let bounds = JobBounds { bytes: one * 4, ..BOUNDS };
+    for number in 2..30 {
+        assert_eq!(run_of(store, 2, number, bounds).await, Accepted::New, "its own make room");
+        assert!(store.job_usage().await.expect("read").bytes <= bounds.bytes, "at once, not a minute later");
+    }
+    assert!(store.find_job(Uuid::from_u128(1)).await.expect("read").is_some());
+    // Of what has not ended nothing goes.
+    let unfinished = NewJob { owner: Some(Uuid::from_u128(3)), ..job(40, 1) };
+    assert_eq!(store.accept_job(unfinished, bounds).await, Ok(Accepted::New));
+    assert!(store.find_job(Uuid::from_u128(1)).await.expect("read").is_some());
+    let large = JobItem {
+        name: "large".to_owned(),
+        request: (0..5000_u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect(),
+    };
+    let large = NewJob { owner: Some(Uuid::from_u128(3)), items: vec![large], ..job(41, 0) };
+    assert_eq!(store.accept_job(large, bounds).await, Ok(Accepted::NoRoom));
+    assert!(store.find_job(Uuid::from_u128(1)).await.expect("read").is_some());
+}
+
+#[tokio::test]
+async fn a_job_whose_results_find_no_room_ends_and_keeps_what_it_has() {
+    let Fresh { store, .. } = &fresh().await;
+    assert_eq!(run_of(store, 1, 1, BOUNDS).await, Accepted::New);
+    let hog = NewJob { owner: Some(Uuid::from_u128(2)), callback_url: Some("u".to_owned()), ..job(2, 9) };
+    assert_eq!(store.accept_job(hog, BOUNDS).await, Ok(Accepted::New));
+    store.start_job(Uuid::from_u128(2), 50).await.expect("written");
+    let bytes = store.job_usage().await.expect("read").bytes;
+    let bounds = JobBounds { bytes: bytes + 300, ..BOUNDS };
+    assert!(matches!(put_within(store, bounds, 2, 0, "first").await, Kept::Written(_)));
+    assert!(matches!(put_within(store, bounds, 2, 1, "second").await, Kept::Written(_)));
+    assert_eq!(put_within(store, bounds, 2, 2, "third").await, Kept::NoRoom);
+    assert_eq!(put_within(store, bounds, 2, 3, "fourth").await, Kept::NotWanted);
+    let row = store.find_job(Uuid::from_u128(2)).await.expect("read").expect("it is there");
+    assert_eq!((row.phase, row.done()), (JobPhase::Cancelled, 2));
+    assert!(row.reason.is_some_and(|reason| reason.contains("room")));
+    assert_eq!(store.due_callbacks(100, 10).await.expect("read").len(), 1);
+    assert!(store.find_job(Uuid::from_u128(1)).await.expect("read").is_some());
 }
 
 #[tokio::test]

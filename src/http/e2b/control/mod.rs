@@ -20,6 +20,7 @@ use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::address::traffic_token;
 use super::error::{E2bError, Kind};
 use super::{E2b, ENVD_VERSION, body, time};
 use crate::domain::caller::Caller;
@@ -121,7 +122,7 @@ fn sandbox_json(info: &SessionInfo, domain: &str) -> Value {
         "clientID": CLIENT,
         "envdVersion": ENVD_VERSION,
         "envdAccessToken": &*info.token,
-        "trafficAccessToken": null,
+        "trafficAccessToken": traffic_token(&info.token),
         "domain": domain,
     })
 }

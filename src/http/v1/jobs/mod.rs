@@ -28,8 +28,9 @@ use super::request::ExecuteRequest;
 use crate::domain::caller::Caller;
 use crate::domain::ids::JobId;
 use crate::http::Shared;
+use crate::http::body::WholeBody;
 use crate::http::error::ApiError;
-use crate::http::extract::{check_json, parse, text_of, whole_body};
+use crate::http::extract::{check_json, parse, text_of};
 use crate::http::query::Query;
 use crate::service::{JobAsked, JobInfo, JobsAsked, Service};
 use crate::store::{JobItem, JobPhase};
@@ -216,15 +217,14 @@ pub async fn submit(
 ) -> Result<Response, ApiError> {
     check_json(&request)?;
     let headers = request.headers().clone();
-    let body = whole_body(request, &()).await?;
-    let (service, asks, read) = (std::sync::Arc::clone(&shared.service), caller.clone(), body.clone());
-    let asked = tokio::task::spawn_blocking(move || asked_of(&service, &asks, &read))
-        .await
-        .map_err(|_| ApiError::internal())??;
-    accept(&shared.service, &caller, &headers, &body, asked).await
+    let body = WholeBody::read(request).await?;
+    let bytes = body.bytes.clone();
+    let (service, asks) = (std::sync::Arc::clone(&shared.service), caller.clone());
+    let asked = body.parse(move |bytes| asked_of(&service, &asks, bytes)).await?;
+    accept(&shared.service, &caller, &headers, &bytes, asked).await
 }
 
-fn asked_of(service: &Service, caller: &Caller, body: &Bytes) -> Result<Asked, ApiError> {
+fn asked_of(service: &Service, caller: &Caller, body: &[u8]) -> Result<Asked, ApiError> {
     let mut item: Map<String, Value> = parse(text_of(body)?)?;
     let callback_url = match item.remove("callback_url") {
         None | Some(Value::Null) => None,

@@ -9,7 +9,9 @@ use super::super::items::{item_of, line_of};
 use super::{CallbackAnswer, JobAnswer};
 use crate::domain::caller::Caller;
 use crate::domain::figures::OUTCOMES;
+use crate::http::body::BodyError;
 use crate::http::error::ApiError;
+use crate::memory::count_values;
 use crate::service::{Finished, JobInfo, JobState, JobWire, Service, SuiteItem};
 use crate::store::{Callback, CallbackPhase, JobItem};
 
@@ -38,6 +40,8 @@ pub struct Wire;
 impl JobWire for Wire {
     fn item(&self, service: &Service, caller: &Caller, head: &[u8], item: &JobItem) -> Result<SuiteItem, Vec<u8>> {
         let parsed = || {
+            // An earlier release may have accepted it.
+            count_values(&item.request).map_err(BodyError::from)?;
             // It was one when it was accepted.
             let Head { defaults } = serde_json::from_slice(head).map_err(|_| ApiError::internal())?;
             let request = serde_json::from_slice(&item.request).map_err(|_| ApiError::internal())?;

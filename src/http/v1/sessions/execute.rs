@@ -13,7 +13,6 @@ use axum::{Extension, Json};
 use futures_util::{Stream, StreamExt, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json_, json};
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use utoipa::ToSchema;
 
 use super::super::answer::{Answer, ErrorBody, answer_of, raised_answer};
@@ -26,7 +25,9 @@ use crate::domain::session::{CellEvent, DEFAULT_CONTEXT, Display};
 use crate::http::Shared;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Object};
-use crate::service::{CellAsked, CellExecuted, Service, code_of_completion};
+use crate::memory;
+use crate::sandbox::AskEvent;
+use crate::service::{CellAsked, CellExecuted, Service, SessionEvents, code_of_completion};
 
 /// A stream that is silent for so long says that it is alive.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(5);
@@ -159,7 +160,7 @@ impl Form {
     responses(
         (status = 200, description = "The service did its work, whatever the code did. With `Accept: \
             application/x-ndjson` or `text/event-stream` events come as they happen: `begin`, `stdout`, `stderr`, `display`, \
-            `error`, `keepalive`, and last `end` with the whole answer, or `failed` with an error of the service",
+            `error`, `overflow`, `keepalive`, and last `end` with the whole answer, or `failed` with an error of the service",
             body = CallAnswer),
         (status = 404, description = "There is no such session", body = ErrorBody),
         (status = 409, description = "It is paused", body = ErrorBody),
@@ -213,8 +214,8 @@ pub async fn execute(
         return Ok(Json(call_answer(id, called, request.labels)).into_response());
     }
     // What can be told by a status is told so.
-    shared.service.session_info(id)?;
-    let body = Body::from_stream(told(Arc::clone(&shared.service), id, asked, request.labels, form));
+    let events = shared.service.session_events(id)?;
+    let body = Body::from_stream(told(Arc::clone(&shared.service), id, asked, events, request.labels, form));
     let headers = [(header::CONTENT_TYPE, form.mime()), (header::CACHE_CONTROL, "no-store")];
     Ok((headers, body).into_response())
 }
@@ -224,10 +225,10 @@ fn told(
     service: Arc<Service>,
     id: SessionId,
     asked: CellAsked,
+    (sender, events): (memory::Sender<AskEvent>, SessionEvents),
     labels: BTreeMap<String, String>,
     form: Form,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> {
-    let (sender, events) = unbounded_channel();
     let call = async move {
         match service.call_session(id, asked, Some(sender)).await {
             Ok(called) => form.piece("end", json!({"answer": call_answer(id, called, labels)})),
@@ -261,9 +262,13 @@ fn told(
     })
 }
 
-fn pieces(events: UnboundedReceiver<CellEvent>, form: Form) -> impl Stream<Item = Bytes> {
+fn pieces(events: SessionEvents, form: Form) -> impl Stream<Item = Bytes> {
     stream::unfold(events, move |mut events| async move {
-        let piece = match events.recv().await? {
+        let event = match events.recv().await? {
+            memory::Next::Piece(event) => event,
+            memory::Next::Overflow(bytes) => return Some((form.piece("overflow", json!({"bytes": bytes})), events)),
+        };
+        let piece = match event {
             CellEvent::Began(number) => form.piece("begin", json!({"execution_count": number})),
             CellEvent::Stdout(text) => form.piece("stdout", json!({"text": text})),
             CellEvent::Stderr(text) => form.piece("stderr", json!({"text": text})),

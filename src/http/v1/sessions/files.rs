@@ -21,10 +21,11 @@ use crate::domain::ids::SessionId;
 use crate::domain::run::{File, TESTS_DIRECTORY};
 use crate::domain::session::{Entry, FileAnswer, FileAsk};
 use crate::http::Shared;
+use crate::http::body::WholeBody;
 use crate::http::error::ApiError;
-use crate::http::extract::{JsonBody, whole_body};
+use crate::http::extract::JsonBody;
 use crate::http::range::ByteRange;
-use crate::service::Watch;
+use crate::service::{Watch, WatchEvent};
 
 /// Levels of directories that one list shows.
 const DEEPEST: u32 = 64;
@@ -155,7 +156,7 @@ pub async fn write(
 ) -> Result<Response, ApiError> {
     let id = own_session(&shared, &caller, &id)?;
     asked_of(&path, query)?;
-    let content = whole_body(request, &()).await?.to_vec();
+    let content = WholeBody::read(request).await?.bytes.to_vec();
     asked(&shared, id, FileAsk::Write(File { path, content })).await
 }
 
@@ -291,10 +292,12 @@ pub async fn list(
 fn changes(watch: Watch) -> impl Stream<Item = Result<Bytes, Infallible>> {
     stream::unfold(watch, |mut watch| async move {
         let line = match tokio::time::timeout(KEEP_ALIVE, watch.next()).await {
-            Ok(change) => {
-                let change = change?;
-                json!({"type": change.kind.word(), "path": change.path})
-            }
+            Ok(event) => match event? {
+                WatchEvent::Change(change) => json!({"type": change.kind.word(), "path": change.path}),
+                WatchEvent::Overflow => {
+                    json!({"type": "overflow", "message": "changes are left out here: they were read too slowly; look anew"})
+                }
+            },
             Err(_) => json!({"type": "keepalive"}),
         };
         Some((Ok(format!("{line}\n").into()), watch))

@@ -12,7 +12,7 @@ pub mod files;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query, Request, State};
 use axum::http::StatusCode;
 use axum::routing::{delete, get, post};
 use axum::{Extension, Json, Router};
@@ -26,7 +26,7 @@ use crate::domain::ids::{CheckpointId, SessionId};
 use crate::domain::session::DEFAULT_CONTEXT;
 use crate::http::Shared;
 use crate::http::error::ApiError;
-use crate::http::extract::{JsonBody, Object};
+use crate::http::extract::{JsonBody, Object, read_json};
 use crate::service::{SessionAsked, SessionInfo, SessionState};
 
 /// The routes of sessions.
@@ -198,8 +198,14 @@ fn duration(field: &str, seconds: f64) -> Result<Duration, ApiError> {
 pub async fn open(
     State(shared): State<Shared>,
     Extension(caller): Extension<Caller>,
-    JsonBody(request): JsonBody<SessionRequest>,
+    request: Request,
 ) -> Result<(StatusCode, Json<SessionAnswer>), ApiError> {
+    let asked = read_json(request, |request| asked_of(request, caller)).await?;
+    let info = shared.service.open_session(asked).await?;
+    Ok((StatusCode::CREATED, Json(session_answer(info))))
+}
+
+fn asked_of(request: SessionRequest, caller: Caller) -> Result<SessionAsked, ApiError> {
     checked_env(&request.env)?;
     let from_checkpoint =
         request.from_checkpoint.as_deref().map(|id| checkpoint_id("from_checkpoint", id)).transpose()?;
@@ -207,7 +213,7 @@ pub async fn open(
         return Err(ApiError::meaningless("from_checkpoint", "a checkpoint has its own `env` and `files`"));
     }
     let Object(limits) = request.limits;
-    let asked = SessionAsked {
+    Ok(SessionAsked {
         policy: request.policy,
         image: request.image,
         limits: limits.into(),
@@ -219,9 +225,7 @@ pub async fn open(
         from_checkpoint,
         caller,
         ..SessionAsked::default()
-    };
-    let info = shared.service.open_session(asked).await?;
-    Ok((StatusCode::CREATED, Json(session_answer(info))))
+    })
 }
 
 /// List sessions.

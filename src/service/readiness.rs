@@ -1,0 +1,62 @@
+//! Whether guests run: a snippet of our own, run at most once a second however many ask.
+
+use std::time::{Duration, Instant};
+
+use tokio::sync::Mutex;
+
+use super::Service;
+use crate::domain::caller::Caller;
+use crate::domain::run::{End, Program};
+
+/// Age up to which a result is told again. Orchestrators ask every few seconds: none of them sees an older one.
+const MAX_AGE: Duration = Duration::from_secs(1);
+
+/// Result of the last self-test. Whoever asks during a run waits for its result.
+#[derive(Default)]
+pub(super) struct Readiness {
+    last: Mutex<Option<Tested>>,
+}
+
+struct Tested {
+    at: Instant,
+    result: Result<(), String>,
+}
+
+impl Service {
+    /// Whether guests run, as of the last second.
+    ///
+    /// # Errors
+    /// The failure.
+    pub async fn readiness(&self) -> Result<(), String> {
+        let Some(service) = self.me.upgrade() else { return Err("the service ends".to_owned()) };
+        // In a task of its own: a client that goes away does not end the run that others wait for.
+        let tested = tokio::spawn(async move { service.tested().await }).await;
+        tested.unwrap_or_else(|panicked| Err(panicked.to_string()))
+    }
+
+    async fn tested(&self) -> Result<(), String> {
+        let mut last = self.readiness.last.lock().await;
+        if let Some(tested) = last.as_ref().filter(|tested| tested.at.elapsed() < MAX_AGE) {
+            return tested.result.clone();
+        }
+        let result = self.self_test().await;
+        *last = Some(Tested { at: Instant::now(), result: result.clone() });
+        result
+    }
+
+    /// Runs a snippet of our own, to see that everything works.
+    async fn self_test(&self) -> Result<(), String> {
+        self.metrics.self_tests.inc();
+        let grant = self
+            .policies()
+            .admit(&Caller::keyless(), "default", &Default::default())
+            .map_err(|error| error.to_string())?;
+        let program = Program { code: "print(6 * 7)".to_owned(), ..Program::default() };
+        // It takes no place in the queue: it must tell whether guests run, not whether there is much to do.
+        let outcome = self.sandbox.run(program, &grant).await.map_err(|error| error.to_string())?;
+        match (&outcome.end, outcome.stdout.text().as_str()) {
+            (End::Exited(0), "42\n") => Ok(()),
+            (end, _) => Err(format!("the test snippet ended with {end:?}")),
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Room for sessions: who goes to disk when workers hold too much, and who is closed where the disk holds too much, too.
+//!
+//! A session that was not used lately goes to disk, whoever's it is: its client does not notice. Where the disk has no
+//! room for its state it stays, and the next one goes. Only when all that can go has gone and workers still hold too
+//! much, idle sessions are closed, those that were not used lately first, of the owner who holds most.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use futures_util::future::join_all;
+use uuid::Uuid;
+
+use super::{Place, Session, SessionError};
+use crate::domain::ids::KeyId;
+use crate::service::Service;
+
+/// Room that is made goes so far below the budget, in parts of a hundred: each time for more than one session.
+const DOWN_TO: u64 = 90;
+/// Beyond this much of the budget, calls wait for room.
+const UP_TO: u64 = 105;
+/// Sessions that are moved to disk at once.
+const EVICTED_AT_ONCE: usize = 4;
+/// Sessions that are moved to disk where a worker has no place for one more interpreter.
+const EVICTED_FOR_SLOTS: usize = 8;
+
+/// Resource that there is too little of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Need {
+    /// Memory of workers, by the budget of all sessions.
+    Memory,
+    /// A place in a worker for one more interpreter.
+    Slot {
+        /// Who needs it.
+        owner: Option<KeyId>,
+    },
+}
+
+/// Outcome of an attempt to move a session to disk.
+enum Eviction {
+    /// It is there.
+    Done,
+    /// It is used, or was moved by somebody else.
+    InUse,
+    /// There is no room for its state.
+    NoRoom,
+    Failed,
+}
+
+impl SessionError {
+    fn is_want_of_room(&self) -> bool {
+        matches!(self, Self::StoreFull | Self::NoStoreRoom | Self::DiskQuota { .. })
+    }
+}
+
+impl Service {
+    /// Makes room before more is used, where what is done beside calls does not keep up.
+    pub(super) async fn keep_within_budget(&self) {
+        let sessions = &self.sessions;
+        if sessions.live_bytes.load(Ordering::Relaxed) > sessions.memory_bytes / 100 * UP_TO {
+            self.make_room_apart(Need::Memory).await;
+        }
+    }
+
+    /// Makes room, and goes on with that when the client who needs it goes away.
+    pub(super) async fn make_room_apart(&self, need: Need) {
+        let made = self.whole(move |me| async move {
+            me.make_room(need).await;
+            Ok(())
+        });
+        // Whether there is room now, the next attempt will tell.
+        let _ = made.await;
+    }
+
+    /// Moves the sessions that were used least recently to disk, until those in workers fit the budget; at least a few,
+    /// where a slot is missing. Closes some where that is not enough.
+    pub(super) async fn make_room(&self, need: Need) {
+        if self.store.is_none() {
+            return;
+        }
+        let _alone = self.sessions.making_room.lock().await;
+        let live_bytes = || self.sessions.live_bytes.load(Ordering::Relaxed);
+        let budget = self.sessions.memory_bytes;
+        let mut wanted = match need {
+            Need::Memory if live_bytes() <= budget => return,
+            Need::Memory => 0,
+            Need::Slot { .. } => EVICTED_FOR_SLOTS,
+        };
+        let weigh: fn(&Session) -> u64 = match need {
+            Need::Memory => live_bytes_of,
+            Need::Slot { .. } => has_interpreter,
+        };
+        let mut candidates = self.least_recently_used(weigh).into_iter();
+        let (mut has_freed, mut stuck, mut full) = (false, Vec::new(), HashSet::new());
+        while wanted > 0 || live_bytes() > budget / 100 * DOWN_TO {
+            let mut some = Vec::with_capacity(EVICTED_AT_ONCE);
+            while some.len() < EVICTED_AT_ONCE
+                && let Some(session) = candidates.next()
+            {
+                // Saving one takes time, and where there is no room for one of an owner there is hardly for another.
+                if full.contains(&session.owner) {
+                    stuck.push(session);
+                } else {
+                    some.push(session);
+                }
+            }
+            if some.is_empty() {
+                break;
+            }
+            let some = some.into_iter().map(|session| async move {
+                let weight = weigh(&session);
+                let eviction = self.try_to_evict(&session).await;
+                (session, weight, eviction)
+            });
+            for (session, weight, eviction) in join_all(some).await {
+                match eviction {
+                    Eviction::Done => {
+                        has_freed |= weight > 0;
+                        wanted = wanted.saturating_sub(1);
+                    }
+                    Eviction::NoRoom => {
+                        full.insert(session.owner);
+                        stuck.push(session);
+                    }
+                    Eviction::InUse | Eviction::Failed => {}
+                }
+            }
+        }
+        match need {
+            Need::Memory => {
+                while live_bytes() > budget
+                    && let Some(session) = self.take_of_largest(&mut stuck, weigh, None)
+                {
+                    self.close_for_room(&session).await;
+                }
+            }
+            // One is enough for who needs it. Who holds most loses none for one more of its own: it is refused.
+            Need::Slot { owner } if !has_freed => {
+                while let Some(session) = self.take_of_largest(&mut stuck, weigh, Some(owner)) {
+                    if self.close_for_room(&session).await {
+                        break;
+                    }
+                }
+            }
+            Need::Slot { .. } => {}
+        }
+    }
+
+    /// Sessions in workers, those first that weigh anything, and of these the one that was not used for longest.
+    fn least_recently_used(&self, weigh: fn(&Session) -> u64) -> Vec<Arc<Session>> {
+        let mut live: Vec<_> = self
+            .sessions
+            .all()
+            .values()
+            .filter(|session| live_bytes_of(session) > 0)
+            .map(|session| ((weigh(session) == 0, session.times().last_used), Arc::clone(session)))
+            .collect();
+        live.sort_by_key(|(order, _)| *order);
+        live.into_iter().map(|(_, session)| session).collect()
+    }
+
+    async fn try_to_evict(&self, session: &Arc<Session>) -> Eviction {
+        match self.evict(session).await {
+            Ok(true) => Eviction::Done,
+            Ok(false) => Eviction::InUse,
+            Err(error) if error.is_want_of_room() => {
+                tracing::debug!(session = %session.id, %error, "a session could not be moved to disk");
+                Eviction::NoRoom
+            }
+            Err(error) => {
+                tracing::warn!(session = %session.id, %error, "a session could not be moved to disk");
+                Eviction::Failed
+            }
+        }
+    }
+
+    /// Takes the first of the owner who holds most, if that is more than an equal share of what all hold, and more than
+    /// `claimant` does.
+    fn take_of_largest(
+        &self,
+        stuck: &mut Vec<Arc<Session>>,
+        weigh: fn(&Session) -> u64,
+        claimant: Option<Option<KeyId>>,
+    ) -> Option<Arc<Session>> {
+        let mut held: HashMap<Option<KeyId>, u64> = HashMap::new();
+        for session in self.sessions.all().values() {
+            *held.entry(session.owner).or_default() += weigh(session);
+        }
+        held.retain(|_, weight| *weight > 0);
+        let weight = |owner: Option<KeyId>| held.get(&owner).copied().unwrap_or(0);
+        let total: u64 = held.values().sum();
+        // Whoever is alone holds more than nothing.
+        let share = if held.len() > 1 { total / held.len() as u64 } else { 0 };
+        let least = share.max(claimant.map_or(0, weight));
+        let largest = stuck.iter().map(|session| session.owner).max_by_key(|owner| weight(*owner))?;
+        if weight(largest) <= least {
+            return None;
+        }
+        let at = stuck.iter().position(|session| session.owner == largest)?;
+        Some(stuck.remove(at))
+    }
+
+    /// Closes a session that nobody uses; says whether it did.
+    async fn close_for_room(&self, session: &Arc<Session>) -> bool {
+        let Ok(mut place) = Arc::clone(&session.place).try_write_owned() else { return false };
+        let Place::Live(kept) = *place else { return false };
+        let _ = self.sandbox.close(kept).await;
+        *place = Place::Gone;
+        drop(place);
+        session.detach();
+        self.sessions.all().remove(&session.id);
+        self.note_footprint(session, None);
+        self.count_displaced(session);
+        true
+    }
+
+    /// Ends sessions whose state on disk has made room for others. They are given with the checkpoint that was it: one
+    /// that is in a worker again, or has another state by now, goes on.
+    pub(super) fn end_displaced(&self, displaced: Vec<(Uuid, Uuid)>) {
+        let Some(service) = self.me.upgrade().filter(|_| !displaced.is_empty()) else { return };
+        // Beside what is under way: who made room holds a session's place, and may hold one that is waited for here.
+        tokio::spawn(async move {
+            for (id, checkpoint) in displaced {
+                let Some(session) = service.sessions.all().get(&id.into()).cloned() else { continue };
+                let mut place = session.place.write().await;
+                if matches!(*place, Place::Stored { checkpoint: state, .. } if state.uuid() == checkpoint) {
+                    *place = Place::Gone;
+                    drop(place);
+                    session.detach();
+                    service.sessions.all().remove(&session.id);
+                    service.count_displaced(&session);
+                }
+            }
+        });
+    }
+
+    fn count_displaced(&self, session: &Session) {
+        tracing::warn!(session = %session.id, "a session is closed: there is no room for it, and its key holds most");
+        self.metrics.sessions_ended.inc();
+        self.metrics.sessions_displaced.inc();
+    }
+}
+
+/// Size of a session in its worker, in bytes.
+fn live_bytes_of(session: &Session) -> u64 {
+    session.live_bytes.load(Ordering::Relaxed)
+}
+
+/// 1 for a session that takes a slot: it is in a worker, and has run code there.
+fn has_interpreter(session: &Session) -> u64 {
+    u64::from(live_bytes_of(session) > 0 && session.footprint().memory_bytes > 0)
+}
