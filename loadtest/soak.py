@@ -63,7 +63,7 @@ class Service:
         """Sends a request and goes away before the answer."""
         data = json.dumps(body).encode()
         with socket.create_connection((self.host, self.port)) as connection:
-            connection.sendall(b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (path.encode(), len(data), data))
+            connection.sendall(b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (path.encode(), len(data), data))
             time.sleep(after)
 
     def metric(self, name):

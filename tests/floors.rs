@@ -15,7 +15,7 @@ const FLOORS: &[&[&str]] = &[
     &["shell"],
     &["runtime"],
     &["telemetry"],
-    &["config", "jail", "metrics", "syntax"],
+    &["config", "jail", "memory", "metrics", "syntax"],
     &["domain"],
 ];
 

@@ -51,6 +51,7 @@ class Cases:
         self.names = None
         self.results = []
         self.open = None
+        self.candidate = None
 
     def plan(self, names):
         assert self.names is None and type(names) is list and all(type(name) is str for name in names), names
@@ -64,10 +65,13 @@ class Cases:
         self.results[index] = self.names[index], "open", None
 
     def end(self, error=None):
+        error = self.candidate.gone() or error
         if error is None:
-            return self._close("passed", None)
+            self._close("passed", None)
+            return False
         described = report.describe(error)
         self._close("failed" if isinstance(error, AssertionError) else "error", f"{described[1]}: {described[2]}")
+        return True
 
     def skip(self, reason):
         assert type(reason) is str, reason
@@ -109,6 +113,9 @@ class Candidate:
     def namespace(self):
         return self.module.__dict__
 
+    def lend(self, namespace):
+        pass
+
     def gone(self):
         return self.error
 
@@ -135,6 +142,7 @@ def grade(kind, request, code="", apart=False):
     """The cases and the candidate of a run."""
     posts.clear()
     cases, candidate = Cases(), Candidate(code)
+    cases.candidate = candidate
     if apart:
         candidate.apart()
     main, modules = sys.modules["__main__"], set(sys.modules)

@@ -19,7 +19,7 @@ fn guarded(arguments: &[&str]) -> (Server, TempDir) {
 }
 
 /// Makes a key with the command, and gives what it shows.
-fn create(data: &Path, arguments: &[&str]) -> String {
+pub fn create(data: &Path, arguments: &[&str]) -> String {
     let mut command = proofbox(&["keys", "create"]);
     let output = command.args(arguments).env("PROOFBOX_DATA_DIR", data).output().expect("it runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -32,7 +32,7 @@ fn revoke(data: &Path, name: &str) {
 }
 
 /// Sends a request with these headers; status, `Retry-After`, body.
-async fn send(
+pub async fn send(
     server: &Server,
     method: &str,
     path: &str,
@@ -60,7 +60,7 @@ async fn run_with(server: &Server, key: &str, request: Value) -> (u16, Option<u6
 }
 
 /// A key that was made a moment ago is known soon.
-async fn known(server: &Server, key: &str) {
+pub async fn known(server: &Server, key: &str) {
     let known = async || {
         let (status, ..) = send(server, "GET", "/v1/runtime", &[("x-api-key", key)], Value::Null).await;
         (status == 200).then_some(())
@@ -80,7 +80,7 @@ async fn who_shows_no_key_in_force_is_not_served() {
     for path in ["/v1/runtime", "/v1/policies", "/v1/sessions", "/v1/checkpoints"] {
         assert_eq!(send(&server, "GET", path, &[], Value::Null).await.0, 401, "{path}");
     }
-    // Operation is for whoever reaches it.
+    // Operation is for whoever reaches it; metrics for this machine.
     for path in ["/healthz", "/readyz", "/metrics", "/openapi.json"] {
         assert_eq!(send(&server, "GET", path, &[], Value::Null).await.0, 200, "{path}");
     }
@@ -104,6 +104,65 @@ async fn who_shows_no_key_in_force_is_not_served() {
         (status == 401).then_some(answer)
     };
     assert_eq!(code(&eventually_async("the key is refused", refused).await), "key_revoked");
+}
+
+/// A server that asks for keys and lets these read its metrics, its data directory and a key that is known.
+async fn with_metrics_for(who: &str, listen: &str) -> (Server, TempDir, String) {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let server = Server::start_with(&["--workers", "1"], |command| {
+        command.args(["--keyless", "never", "--metrics-access", who, "--listen", listen]);
+        command.env("PROOFBOX_DATA_DIR", data.path());
+    });
+    let key = create(data.path(), &["ci"]);
+    (server, data, key)
+}
+
+#[tokio::test]
+async fn metrics_are_for_keys_where_the_operator_says_so() {
+    let (server, data, key) = with_metrics_for("key", "127.0.0.1:0").await;
+    known(&server, &key).await;
+    let metrics = async |headers: &[(&str, &str)]| {
+        let (status, _, answer) = send(&server, "GET", "/metrics", headers, Value::Null).await;
+        (status, answer["error"]["code"].as_str().unwrap_or("").to_owned())
+    };
+    assert_eq!(metrics(&[]).await, (401, "no_key".to_owned()));
+    let unknown = format!("proofbox_{}", "0".repeat(40));
+    assert_eq!(metrics(&[("x-api-key", &unknown)]).await, (401, "unknown_key".to_owned()));
+    assert_eq!(metrics(&[("x-api-key", &key)]).await.0, 200);
+    // Probes need none.
+    for path in ["/healthz", "/readyz"] {
+        assert_eq!(send(&server, "GET", path, &[], Value::Null).await.0, 200, "{path}");
+    }
+    revoke(data.path(), "ci");
+    let refused = async || (metrics(&[("x-api-key", &key)]).await == (401, "key_revoked".to_owned())).then_some(());
+    eventually_async("the key is refused", refused).await;
+}
+
+/// An address of this machine that is not a loopback one, if it has any.
+fn own_address() -> Option<std::net::IpAddr> {
+    let socket = std::net::UdpSocket::bind("0.0.0.0:0").ok()?;
+    // Nothing is sent: it only finds the way.
+    socket.connect("192.0.2.1:9").ok()?;
+    Some(socket.local_addr().ok()?.ip()).filter(|address| !address.is_loopback())
+}
+
+#[tokio::test]
+async fn metrics_for_this_machine_are_refused_to_others() {
+    let (server, _data, key) = with_metrics_for("loopback", "0.0.0.0:0").await;
+    let port = server.url.rsplit_once(':').expect("a port").1.to_owned();
+    let near = format!("http://127.0.0.1:{port}/metrics");
+    assert_eq!(http().get(&near).send().await.expect("it answers").status(), 200);
+    let Some(address) = own_address() else {
+        eprintln!("not tested: this machine has no other address");
+        return;
+    };
+    let far = format!("http://{address}:{port}/metrics");
+    assert_eq!(http().get(&far).send().await.expect("it answers").status(), 401);
+    let known = async || {
+        let status = http().get(&far).header("x-api-key", &key).send().await.expect("it answers").status();
+        (status == 200).then_some(())
+    };
+    eventually_async("the key is known", known).await;
 }
 
 #[tokio::test]
@@ -243,6 +302,25 @@ async fn pages_of_other_sites_need_a_key() {
             status,
             "{origin}"
         );
+    }
+}
+
+#[tokio::test]
+async fn a_page_whose_name_was_made_to_lead_here_reads_nothing() {
+    let server = Server::shared();
+    let get = async |name: &str, value: &str| {
+        let request = http().get(format!("{}/v1/sessions", server.url)).header(name, value);
+        request.send().await.expect("the server answers").status().as_u16()
+    };
+    for (name, value, status) in [
+        ("host", "evil.example", 403),
+        ("host", "localhost.evil.example:8080", 403),
+        ("host", "localhost:8080", 200),
+        ("host", "[::1]:8080", 200),
+        ("sec-fetch-site", "cross-site", 403),
+        ("sec-fetch-site", "same-origin", 200),
+    ] {
+        assert_eq!(get(name, value).await, status, "{name}: {value}");
     }
 }
 

@@ -193,7 +193,6 @@ async fn what_would_have_reached_outside_is_unsafe_and_what_is_only_missing_is_u
         ("import importlib.machinery as m; m.ExtensionFileLoader('x', '/x.so').load_module()", "unsafe_operation"),
         ("import threading; threading.Thread(target=print).start()", "unsupported_operation"),
         ("import multiprocessing as m; m.Lock()", "unsupported_operation"),
-        ("import os; os.pipe()", "unsupported_operation"),
         ("import os; os.waitpid(-1, 0)", "unsupported_operation"),
         ("import signal; signal.alarm(1)", "unsupported_operation"),
         ("import ctypes", "missing_dependency"),

@@ -188,6 +188,7 @@ const NOT_POSSIBLE_HERE: &[(&str, &str)] = &[
     ("BigCodeBench/346", "runs python3"),
     ("BigCodeBench/350", "runs gzip"),
     ("BigCodeBench/812", "expects root, or no file modes"),
+    ("BigCodeBench/1040", "starts threads"),
 ];
 
 #[tokio::test]

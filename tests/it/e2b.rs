@@ -93,6 +93,31 @@ async fn a_sandbox_is_named_by_header_host_token_or_signature() {
 }
 
 #[tokio::test]
+async fn contexts_open_to_the_tokens_of_a_sandbox_and_to_keys() {
+    let (sandbox, other) = (sandbox().await, sandbox().await);
+    let traffic = async |id: &str| {
+        let request = json!({"timeout": 120});
+        let connected = control(&sandbox.http, Method::POST, &format!("/sandboxes/{id}/connect")).json(&request);
+        let (_, connected) = answer(connected).await;
+        connected["trafficAccessToken"].as_str().expect("every sandbox has one").to_owned()
+    };
+    let (own, others) = (traffic(&sandbox.id).await, traffic(&other.id).await);
+    assert!(own != sandbox.token && own != others);
+    let list = |name: &str, value: &str| {
+        let request = sandbox.bare(Method::GET, "/contexts").header("e2b-sandbox-id", &sandbox.id);
+        answer(request.header(name, value))
+    };
+    for (name, value) in
+        [("e2b-traffic-access-token", own.as_str()), ("x-access-token", &sandbox.token), ("x-api-key", KEY)]
+    {
+        assert_eq!(list(name, value).await.0, 200, "{name}");
+    }
+    assert_eq!(list("e2b-traffic-access-token", &others).await.0, 401);
+    assert_eq!(list("e2b-traffic-access-token", &sandbox.token).await.0, 401);
+    assert_eq!(list("x-access-token", &own).await.0, 401);
+}
+
+#[tokio::test]
 async fn nothing_of_a_sandbox_opens_without_its_own_secret() {
     let (sandbox, other) = (sandbox().await, sandbox().await);
     let paths = [
@@ -103,6 +128,10 @@ async fn nothing_of_a_sandbox_opens_without_its_own_secret() {
         (Method::POST, "/process.Process/List"),
         (Method::POST, "/filesystem.Filesystem/Stat"),
         (Method::POST, "/filesystem.Filesystem/WatchDir"),
+        (Method::GET, "/contexts"),
+        (Method::POST, "/contexts"),
+        (Method::DELETE, "/contexts/00000001-0000-4000-8000-000000000000"),
+        (Method::POST, "/contexts/00000000-0000-4000-8000-000000000000/restart"),
     ];
     for (method, path) in paths {
         let named = || sandbox.bare(method.clone(), path).header("e2b-sandbox-id", &sandbox.id);

@@ -47,3 +47,15 @@ async fn randomness_is_fresh_in_each_run_and_repeats_with_a_seed() {
     }
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
+
+#[tokio::test]
+async fn searches_and_long_f_strings_are_cheap() {
+    for (code, most) in [
+        ("(b'x' * (8 << 20)).find(b'y')", 40_000_000_u64),
+        ("compile(\"f'\" + '{x} ' * 8160 + \"'\", 'a', 'eval')", 2_500_000_000),
+    ] {
+        let answer = Server::shared().execute(json!({"code": code})).await;
+        let used = answer["fuel_used"].as_u64().expect("a number");
+        assert!(answer["status"] == "ok" && used < most, "{code}: {used}");
+    }
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use proofbox::domain::hardening::Hardening;
-use proofbox::domain::run::{Captured, End, Outcome, Report, Usage};
+use proofbox::domain::run::{End, Outcome, Usage};
 use proofbox::metrics::Metrics;
 use proofbox::runtime::image::Image;
 use proofbox::worker::ask::{Answer, Ask};
@@ -127,18 +127,7 @@ async fn a_run_that_cannot_be_ends_the_worker() {
         (Usage { waiting: Duration::MAX, ..honest }, false),
         (Usage { fuel: u64::MAX, ..honest }, false),
     ] {
-        let outcome = Outcome {
-            end: End::Exited(0),
-            report: Report::default(),
-            stdout: Captured::default(),
-            stderr: Captured::default(),
-            usage,
-            attempts: Vec::new(),
-            attempts_dropped: 0,
-            grader: None,
-            files: Vec::new(),
-            files_error: None,
-        };
+        let outcome = Outcome::of_end(End::Exited(0), usage);
         let bytes: Vec<String> = postcard::to_stdvec(&outcome).expect("plain data").iter().map(u8::to_string).collect();
         // Of a run that nobody waits for; then the answer.
         let told = format!("frame(bytes([DONE, 99, 0, {}]))\n", bytes.join(","));

@@ -317,31 +317,31 @@ async fn modules_and_dataclasses_of_the_candidate_are_used_as_elsewhere() {
 
 #[tokio::test]
 async fn auto_runs_in_process_what_can_not_be_said_apart() {
-    let source = "import unittest, os\nfrom unittest.mock import patch\nimport solution\nclass T(unittest.TestCase):\n\
-                  \x20   @patch('os.path.exists', return_value=True)\n    def test_a(self, mock):\n        self.assertTrue(solution.f())\n        mock.assert_called_once()\n";
+    let source = "import unittest\nimport solution\nclass Square(solution.Shape):\n    def area(self):\n        return 9\n\
+                  class T(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(Square().double(), 18)\n";
     let request = |grading: &str| {
-        json!({"code": "import os\ndef f():\n    return os.path.exists('/nowhere')\n", "grading": grading,
+        json!({"code": "class Shape:\n    def double(self):\n        return 2 * self.area()\n", "grading": grading,
                "tests": {"kind": "unittest", "source": source}})
     };
     let isolated = Server::shared().execute(request("isolated")).await;
     assert_shows(&isolated, json!({"status": "failed", "integrity": {"level": "isolated"}}));
-    assert!(isolated["integrity"]["signals"].to_string().contains("mock.patch"), "{}", isolated["integrity"]);
+    assert!(isolated["integrity"]["signals"].to_string().contains("inexpressible: "), "{}", isolated["integrity"]);
     let auto = Server::shared().execute(request("auto")).await;
     assert_shows(&auto, json!({"status": "passed", "integrity": {"level": "in_process"}}));
+    assert!(auto["integrity"]["basis"]["notes"].as_u64() > Some(0), "{}", auto["integrity"]);
 }
 
 #[tokio::test]
 async fn hidden_tests_are_not_given_away() {
     let tests = json!({"kind": "asserts", "asserts": ["assert f(17) == 'expected'", "assert f(1) == 1"]});
-    let code = "def f(x):\n    print('asked', x)\n    raise ValueError(f'asked {x}')\n";
+    let code = "def f(x):\n    print('got', x)\n    raise ValueError(f'got {x}')\n";
     let answer = Server::shared().execute(json!({"code": code, "tests": tests, "visibility": "hidden"})).await;
     assert_shows(
         &answer,
         json!({"status": "failed", "tests_passed": 0, "tests_total": 2, "stderr_class": "exception"}),
     );
     let text = answer.to_string();
-    assert!(!text.contains("17") || !text.contains("asked"), "{text}");
-    assert!(!text.contains("expected") && !text.contains("asked"), "{text}");
+    assert!(!text.contains("expected") && !text.contains("got"), "{text}");
 }
 
 #[tokio::test]
@@ -392,4 +392,217 @@ async fn a_fresh_interpreter_for_each_case_on_request() {
     let server = Server::shared();
     assert_eq!(server.execute(json!({"code": code, "tests": tests(false)})).await["tests_passed"], 1);
     assert_eq!(server.execute(json!({"code": code, "tests": tests(true)})).await["tests_passed"], 2);
+}
+
+/// The unittest source of one test, after these lines.
+fn one_test(before: &str, body: &str) -> Value {
+    let source =
+        format!("import unittest\n{before}class T(unittest.TestCase):\n    def test_a(self):\n        {body}\n");
+    json!({"kind": "unittest", "source": source})
+}
+
+#[tokio::test]
+async fn a_candidate_can_not_force_auto_into_its_own_process() {
+    // In process each of these passes whatever is asserted.
+    let forge = "import unittest.case\nunittest.case.TestCase.assertEqual = lambda *a: None\n";
+    for (code, before, body) in [
+        // A name that only the tests have.
+        ("def f():\n    return helper()\n", "def helper(): return 1\n", "self.assertEqual(f(), 5)"),
+        (
+            "def f():\n    raise NameError(\"name 'helper' is not defined\", name='helper')\n",
+            "def helper(): return 1\n",
+            "self.assertEqual(f(), 5)",
+        ),
+        // A target of a patch that the candidate chooses.
+        (
+            "import random\ndef f():\n    return random\n",
+            "from unittest import mock\n",
+            "with mock.patch.object(f(), 'randint'): self.assertEqual(f(), 5)",
+        ),
+        ("import os\ndef f():\n    os._exit(0)\n", "", "self.assertEqual(f(), 5)"),
+        ("def f():\n    raise BaseException('mock.patch of random.randint')\n", "", "self.assertEqual(f(), 5)"),
+    ] {
+        let request = json!({"code": format!("{forge}{code}"), "tests": one_test(before, body), "grading": "auto"});
+        let answer = Server::shared().execute(request).await;
+        assert_shows(&answer, json!({"status": "failed", "integrity": {"level": "isolated"}}));
+    }
+}
+
+/// Whether in the end they run isolated or in process.
+#[tokio::test]
+async fn honest_tests_that_replace_the_library_pass_with_auto() {
+    let code = "import random, os, time\ndef f():\n    return random.randint(1, 6), os.environ.get('A')\n";
+    for (kind, source) in [
+        (
+            "unittest",
+            "import unittest\nfrom unittest.mock import patch\nclass T(unittest.TestCase):\n    @patch('random.randint', return_value=7)\n    def test_a(self, m):\n        self.assertEqual(f()[0], 7)\n",
+        ),
+        (
+            "pytest",
+            "import random\nfrom unittest import mock\nfrom solution import f\ndef test_a():\n    with mock.patch.object(random, 'randint', lambda a, b: 7):\n        assert f()[0] == 7\n",
+        ),
+        (
+            "pytest",
+            "import os, solution\nfrom unittest import mock\ndef test_a():\n    with mock.patch('solution.random.randint', return_value=7), mock.patch.dict(os.environ, A='b'):\n        assert solution.f() == (7, 'b')\n",
+        ),
+        (
+            "pytest",
+            "from solution import f\ndef test_a(monkeypatch):\n    monkeypatch.setenv('A', 'b')\n    assert f()[1] == 'b'\n",
+        ),
+    ] {
+        let request = json!({"code": code, "tests": {"kind": kind, "source": source}, "grading": "auto"});
+        let answer = Server::shared().execute(request).await;
+        assert_shows(&answer, json!({"status": "passed"}));
+    }
+}
+
+#[tokio::test]
+async fn a_basis_counts_what_the_host_compared() {
+    let cases =
+        json!([{"args": [1], "expected": 1}, {"args": [2], "expected": 3}, {"args": [0], "raises": "ValueError"}]);
+    let request = json!({"code": "def f(x):\n    if not x: raise ValueError\n    return x\n",
+        "tests": {"kind": "function_cases", "entry_point": "f", "cases": cases}});
+    let answer = Server::shared().execute(request).await;
+    assert_shows(&answer, json!({"tests_passed": 2, "integrity": {"basis": {"values_compared": 2, "notes": 0}}}));
+    let cases = json!([{"stdin": "1", "expected_stdout": "1"}, {"stdin": "", "expected_stdout": "1"}]);
+    let request = json!({"code": "print(input())", "tests": {"kind": "stdin_stdout", "cases": cases}});
+    let answer = Server::shared().execute(request).await;
+    let basis = json!({"values_compared": 1, "handles_asked": 0, "notes": 0});
+    assert_shows(&answer, json!({"tests_passed": 1, "integrity": {"basis": basis}}));
+}
+
+#[tokio::test]
+async fn output_is_compared_as_numbers_and_as_utf8() {
+    for (code, expected, compare, status) in [
+        ("print(0)", "INF", json!({"close": {}}), "failed"),
+        ("print(0)", "1e999", json!({"close": {}}), "failed"),
+        ("print(float('inf'))", "INF", json!({"close": {}}), "passed"),
+        ("import sys; sys.stdout.buffer.write(b'a\\xff')", "a\u{fffd}", json!("exact"), "failed"),
+        ("print('a\u{fffd}', end='')", "a\u{fffd}", json!("exact"), "passed"),
+    ] {
+        let tests = json!({"kind": "stdin_stdout", "cases": [{"expected_stdout": expected}], "compare": compare});
+        let answer = Server::shared().execute(json!({"code": code, "tests": tests})).await;
+        assert_shows(&answer, json!({"status": status}));
+    }
+    let case = json!({"args": [], "expected": "-inf", "compare": {"close": {"rtol": 1e-6}}});
+    let tests = json!({"kind": "function_cases", "entry_point": "f", "cases": [case]});
+    let answer = Server::shared().execute(json!({"code": "def f(): return '0'", "tests": tests})).await;
+    assert_shows(&answer, json!({"status": "failed"}));
+}
+
+#[tokio::test]
+async fn tolerances_that_are_none_are_refused() {
+    for (close, field) in
+        [(json!({"rtol": -1e-9}), "tests.compare.close"), (json!({"atol": -1}), "tests.compare.close")]
+    {
+        let tests = json!({"kind": "stdin_stdout", "cases": [{"expected_stdout": ""}], "compare": {"close": close}});
+        let (status, answer) = Server::shared().post("/v1/execute", &json!({"code": "", "tests": tests})).await;
+        assert_eq!((status, answer["error"]["field"].as_str()), (422, Some(field)), "{answer}");
+    }
+    let cases = json!([{"expected": 1}, {"expected": 1, "compare": {"close": {"atol": -1}}}]);
+    let tests = json!({"kind": "function_cases", "entry_point": "f", "cases": cases});
+    let (status, answer) = Server::shared().post("/v1/execute", &json!({"code": "", "tests": tests})).await;
+    assert_eq!((status, answer["error"]["field"].as_str()), (422, Some("tests.cases[1].compare.close")), "{answer}");
+    // JSON has no such numbers.
+    for number in ["NaN", "Infinity", "1e999"] {
+        let body = format!(
+            r#"{{"code": "", "tests": {{"kind": "stdin_stdout", "cases": [{{"expected_stdout": ""}}], "compare": {{"close": {{"rtol": {number}}}}}}}}}"#
+        );
+        let (status, answer) = Server::shared().post_bytes("/v1/execute", body.into_bytes()).await;
+        assert!(status == 400 || status == 422, "{status} {answer}");
+    }
+}
+
+/// What a hidden answer says of the run, without what differs between any two runs.
+fn told(mut answer: Value) -> Value {
+    for field in ["id", "labels", "policy", "queue_seconds", "lint"] {
+        answer.as_object_mut().expect("an object").remove(field);
+    }
+    for field in ["id", "time", "code_sha256"] {
+        if let Some(payload) = answer["receipt"]["payload"].as_object_mut() {
+            payload.remove(field);
+        }
+    }
+    answer["receipt"].as_object_mut().map(|receipt| receipt.remove("signature"));
+    answer
+}
+
+#[tokio::test]
+async fn what_a_candidate_saw_does_not_show_in_a_hidden_answer() {
+    // Each does something else in the case whose argument it looks for, and is wrong in all.
+    let branches = [
+        "for _ in range(20000): pass",
+        "big = bytearray(8 << 20)",
+        "raise KeyError(x)",
+        "raise MemoryError(x)",
+        "import os; os._exit(x)",
+        "import sys; sys.exit(x)",
+        "print(x)",
+        "f(x + 100)",
+        "open('/etc/passwd').read()",
+        "return Plain()",
+    ];
+    let requests = [
+        json!({"tests": {"kind": "asserts", "asserts": ["assert f(17) == 'a'", "assert f(18) == 'b'", "assert f(19) == 'c'"]}}),
+        json!({"tests": {"kind": "function_cases", "entry_point": "f", "cases": [
+            {"args": [17], "expected": "a"}, {"args": [18], "expected": "b"}, {"args": [19], "expected": "c"}]}}),
+    ];
+    for branch in branches {
+        let code = |argument: u32| {
+            format!("class Plain: pass\ndef f(x):\n    if x == {argument}:\n        {branch}\n    return None\n")
+        };
+        for request in &requests {
+            let mut answers = Vec::new();
+            for argument in [17, 18] {
+                let mut request = request.clone();
+                request["code"] = json!(code(argument));
+                request["visibility"] = json!("hidden");
+                request["receipt"] = json!(true);
+                answers.push(told(Server::shared().execute(request).await));
+            }
+            let [first, second] = <[Value; 2]>::try_from(answers).expect("two");
+            assert_eq!(first["cases"], second["cases"], "{branch}");
+            for case in first["cases"].as_array().expect("cases") {
+                assert_shows(
+                    case,
+                    json!({"status": "failed", "fuel_used": 0, "execution_seconds": 0.0, "peak_memory_bytes": 0,
+                           "stderr_class": "none", "message": null, "stdout": ""}),
+                );
+            }
+            // The class of the whole is that of the first case that failed.
+            for field in
+                ["exit_code", "fuel_used", "peak_memory_bytes", "grader", "integrity", "files_error", "boundary"]
+            {
+                if field != "exit_code" {
+                    assert_eq!(first[field], second[field], "{branch}: {field}");
+                }
+                assert!(first[field].as_i64().is_none_or(|code| code != 17), "{branch}: {field}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn repeats_growth_and_suites_follow_what_is_hidden() {
+    let tests = json!({"kind": "asserts", "asserts": ["assert f([17]) == 1", "assert f([18]) == 2"]});
+    let request = json!({
+        "code": "import random\ndef f(x):\n    return random.choice([1, 2])\n", "tests": tests, "visibility": "hidden",
+        "repeat": 12, "receipt": true,
+        "complexity": {"generator": "def generate(n):\n    return ([0] * n,)\n", "entry_point": "f", "sizes": [10, 20]},
+    });
+    let answer = Server::shared().execute(request.clone()).await;
+    assert_shows(&answer, json!({"flaky": ["(hidden)"], "complexity": {"points": [], "error": null}}));
+    let is_rounded = |figure: &Value| figure.as_u64().is_some_and(u64::is_power_of_two);
+    assert!(is_rounded(&answer["fuel_used"]), "{}", answer["fuel_used"]);
+    assert_eq!(answer["receipt"]["payload"]["fuel_used"], answer["fuel_used"]);
+    let mut broken = request.clone();
+    broken["complexity"]["generator"] = json!("def generate(n):\n    raise ValueError('secret')\n");
+    let answer = Server::shared().execute(broken).await;
+    assert_shows(&answer, json!({"complexity": {"error": "(hidden)"}}));
+    let mut item = request;
+    item["id"] = json!("a");
+    let (status, suite) = Server::shared().post("/v1/suites", &json!({"items": [item]})).await;
+    assert_eq!(status, 200, "{suite}");
+    let text = suite.as_str().expect("lines of JSON");
+    assert!(!text.contains("assert f") && text.contains("\"fuel_used\":0,"), "{text}");
 }

@@ -4,7 +4,7 @@ use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
 use crate::harness::{Client, Server};
-use crate::process::{descriptors, eventually_async};
+use crate::process::{descriptors, eventually_async, resident_bytes};
 
 const RUNS: usize = 10_000;
 const WARM_UP: usize = 1_000;
@@ -72,4 +72,42 @@ async fn ten_thousand_runs_leak_neither_memory_nor_descriptors_nor_places() {
     assert!(files_after[0] <= files[0].max(80), "{files:?}, then {files_after:?}");
     assert_eq!(server.metric("proofbox_worker_restarts_total").await, 0.0);
     assert_eq!(server.metric("proofbox_queue_length").await, 0.0);
+}
+
+#[tokio::test]
+async fn what_is_given_back_is_the_images_again() {
+    let server = Server::start(&["--workers", "1", "--slots", "2"]);
+    let seeded = |code: &str| json!({"code": code, "deterministic": {"seed": 7}});
+    // What numpy has not written to is what the guest before it left, if that left anything.
+    let look =
+        "import numpy\nprint(sum(numpy.empty(1 << 20, dtype='u1').tobytes().count(b'A' * 64) for _ in range(8)))";
+    let fresh = server.execute(seeded(look)).await;
+    assert_eq!(fresh["stdout"], "0\n", "{fresh}");
+    let spread = "import builtins, json, re\nkept = [bytearray(b'A' * 5000) for _ in range(1500)]\nbuiltins.kept = kept\n\
+                  for name in range(3000): setattr(re, f'a{name}', 'A' * 100)\nprint(len(kept))";
+    for _ in 0..3 {
+        assert_eq!(server.execute(seeded(spread)).await["stdout"], "1500\n");
+        let again = server.execute(seeded(look)).await;
+        assert_eq!((&again["stdout"], &again["fuel_used"]), (&fresh["stdout"], &fresh["fuel_used"]), "{again}");
+    }
+}
+
+/// Else each program's pages would be copied at the reset after every later one.
+#[tokio::test]
+async fn a_slot_keeps_only_what_every_run_writes_to() {
+    const KEPT: u64 = 1 << 20;
+    let server = Server::start(&["--workers", "1", "--slots", "2"]);
+    let worker = server.workers()[0];
+    for _ in 0..40 {
+        server.execute(json!({"code": "print(1)"})).await;
+    }
+    let before = resident_bytes(worker);
+    // Three of the four MiB that may stay in a slot, a page here and a page there.
+    let touch = "import gc\npages = [bytearray(6000) for _ in range(500)]\nfor page in pages: page[0] = 1\n\
+                 for _ in range(200_000): pass\nprint(1)";
+    for _ in 0..5 {
+        assert_eq!(server.execute(json!({"code": touch})).await["stdout"], "1\n");
+    }
+    let after = resident_bytes(worker);
+    assert!(after < before + KEPT, "{} KiB, then {} KiB", before >> 10, after >> 10);
 }

@@ -76,7 +76,7 @@ async fn what_ends_in_time_is_not_stopped() {
 
 #[tokio::test]
 async fn waiting_for_a_core_does_not_count_against_a_program() {
-    let one = || under(json!({"wall_seconds": 1.5}), "for i in range(8_000_000): pass");
+    let one = || under(json!({"wall_seconds": 2.5}), "for i in range(8_000_000): pass");
     let alone = one().await["execution_seconds"].as_f64().expect("a number");
     let answers = futures_util::future::join_all((0..16).map(|_| one())).await;
     for answer in answers {

@@ -19,6 +19,39 @@ async fn health_and_readiness_are_told() {
 }
 
 #[tokio::test]
+async fn however_many_ask_for_readiness_one_snippet_a_second_runs() {
+    let server = Server::start(&["--workers", "1"]);
+    let runs = async || server.metric("proofbox_self_tests_total").await;
+    let (before, begun) = (runs().await, std::time::Instant::now());
+    let client = http();
+    let ask = || client.get(format!("{}/readyz", server.url)).send();
+    let answers = futures_util::future::join_all((0..64).map(|_| ask())).await;
+    assert!(answers.into_iter().all(|answer| answer.is_ok_and(|answer| answer.status() == 200)));
+    for _ in 0..100 {
+        assert_eq!(ask().await.expect("an answer").status(), 200);
+    }
+    let (run, seconds) = (runs().await - before, begun.elapsed().as_secs_f64());
+    assert!((1.0..=2.0 + seconds).contains(&run), "{run} runs in {seconds} s");
+    // An answer does not grow old.
+    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    let before = runs().await;
+    assert_eq!(ask().await.expect("an answer").status(), 200);
+    assert_eq!(runs().await - before, 1.0);
+}
+
+#[tokio::test]
+async fn clients_that_go_away_start_no_more_readiness_snippets() {
+    let server = Server::start(&["--workers", "1"]);
+    let begun = std::time::Instant::now();
+    for round in 0..100_u64 {
+        let ask = http().get(format!("{}/readyz", server.url));
+        let _ = ask.timeout(std::time::Duration::from_micros(300 + 37 * round)).send().await;
+    }
+    let (run, seconds) = (server.metric("proofbox_self_tests_total").await, begun.elapsed().as_secs_f64());
+    assert!(run <= 2.0 + seconds, "{run} runs in {seconds} s");
+}
+
+#[tokio::test]
 async fn the_runtime_is_described() {
     let runtime = document("/v1/runtime").await;
     let answer = Server::shared().execute(json!({"code": "import sys\nprint(sys.version.split()[0])"})).await;
@@ -120,7 +153,8 @@ const PARTS: &[(&str, &[&str])] = &[
     ("/policy", &["decision", "blocked_by", "findings", "scan_seconds"]),
     ("/boundary", &["attempts"]),
     ("/boundary/attempts/0", &["kind", "operation", "target", "allowed", "count"]),
-    ("/integrity", &["level", "planned", "reported", "signals"]),
+    ("/integrity", &["level", "planned", "reported", "signals", "basis"]),
+    ("/integrity/basis", &["values_compared", "handles_asked", "notes"]),
     ("/limits", LIMITS),
     ("/runtime", &["image_hash", "python", "packages_hash"]),
 ];

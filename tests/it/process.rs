@@ -25,6 +25,13 @@ pub fn resident_bytes(process: u32) -> u64 {
     (field("RssAnon:") + field("RssShmem:")) << 10
 }
 
+/// The most memory that it has ever had resident, in bytes.
+pub fn peak_bytes(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) << 10
+}
+
 /// Open file descriptors.
 pub fn descriptors(process: u32) -> usize {
     std::fs::read_dir(format!("/proc/{process}/fd")).map_or(0, Iterator::count)

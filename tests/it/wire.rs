@@ -30,7 +30,7 @@ async fn answer_to(server: &Server, bytes: &[u8]) -> String {
 }
 
 fn post(headers: &str, body: &str) -> Vec<u8> {
-    format!("POST /v1/execute HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n{headers}\r\n{body}")
+    format!("POST /v1/execute HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{headers}\r\n{body}")
         .into_bytes()
 }
 
@@ -69,11 +69,11 @@ async fn what_is_not_http_is_refused_and_harms_nobody() {
         b"\0\0\0\0\0\0\r\n\r\n".to_vec(),
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 TLS".to_vec(),
         b"GET / HTTP/9.9\r\n\r\n".to_vec(),
-        b"GET /\xff HTTP/1.1\r\nHost: x\r\n\r\n".to_vec(),
-        format!("GET /{long} HTTP/1.1\r\nHost: x\r\n\r\n").into_bytes(),
-        format!("GET / HTTP/1.1\r\nHost: x\r\nX: {long}\r\n\r\n").into_bytes(),
+        b"GET /\xff HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec(),
+        format!("GET /{long} HTTP/1.1\r\nHost: localhost\r\n\r\n").into_bytes(),
+        format!("GET / HTTP/1.1\r\nHost: localhost\r\nX: {long}\r\n\r\n").into_bytes(),
         format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(10_000)).into_bytes(),
-        b"GET / HTTP/1.1\r\nHost: x\r\nBad Header\r\n\r\n".to_vec(),
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nBad Header\r\n\r\n".to_vec(),
         post("Content-Length: -5\r\n", "{}"),
         post("Content-Length: 5\r\nContent-Length: 6\r\n", "{}    "),
         post("Transfer-Encoding: chunked\r\n", "zz\r\n{}\r\n0\r\n\r\n"),

@@ -37,13 +37,16 @@ async fn all_take_part(server: &Server) {
     eventually_async("all workers take part", all_worked).await;
 }
 
+/// Sleeps, so that it is never its turn for long.
+const ASLEEP: &str = "import time\ntime.sleep(1.5)\nprint('slept')";
+
 #[tokio::test]
-async fn a_killed_worker_takes_only_its_own_runs_with_it() {
+async fn a_killed_worker_takes_only_the_run_at_its_turn_with_it() {
     let server = Server::start(&["--workers", "2"]);
     all_take_part(&server).await;
     let before = server.workers();
     // Spread evenly: two of the four are in each worker.
-    let runs = (0..4).map(|_| server.execute(json!({"code": BUSY})));
+    let runs = (0..4).map(|_| server.execute(json!({"code": BUSY, "limits": {"wall_seconds": 20}})));
     let murder = async {
         tokio::time::sleep(Duration::from_millis(400)).await;
         process::signal(before[0], libc::SIGKILL);
@@ -51,10 +54,21 @@ async fn a_killed_worker_takes_only_its_own_runs_with_it() {
         run_again(&server, "print(1)").await
     };
     let (answers, meanwhile) = tokio::join!(futures_util::future::join_all(runs), murder);
-    let count = |class: &str| answers.iter().filter(|answer| answer["stderr_class"] == class).count();
-    assert_eq!((count("infrastructure_error"), count("none")), (2, 2), "{answers:?}");
-    let lost = answers.iter().find(|answer| answer["stderr_class"] == "infrastructure_error").expect("counted above");
-    assert_shows(lost, json!({"status": "infrastructure_error", "exit_code": 1, "tests_passed": 0, "compiled": false}));
+    let (lost, done): (Vec<_>, Vec<_>) =
+        answers.into_iter().partition(|answer| answer["stderr_class"] == "infrastructure_error");
+    // At most one has its turn at any moment; who waited for it is run again in the other worker.
+    assert!(lost.len() <= 1, "{lost:?}");
+    for answer in &lost {
+        let error = json!({"type": "InfrastructureError"});
+        assert_shows(
+            answer,
+            json!({"status": "infrastructure_error", "exit_code": 1, "tests_passed": 0, "error": error}),
+        );
+    }
+    for answer in &done {
+        assert_shows(answer, json!({"status": "ok", "stdout": "done\n"}));
+    }
+    assert!(server.metric("proofbox_runs_repeated_total").await >= (2 - lost.len()) as f64);
     assert_eq!(meanwhile["stdout"], "1\n");
     eventually("the worker is replaced", || (server.workers().len() == 2).then_some(())).await;
     assert!(!server.workers().contains(&before[0]) && server.workers().contains(&before[1]));
@@ -62,38 +76,55 @@ async fn a_killed_worker_takes_only_its_own_runs_with_it() {
 }
 
 #[tokio::test]
-async fn a_lost_run_is_never_graded() {
+async fn a_run_at_whose_turn_the_worker_dies_is_not_run_again_and_never_graded() {
     let server = Server::start(&["--workers", "1"]);
-    let worker = server.workers()[0];
     let tests = json!({"kind": "asserts", "asserts": ["assert True", BUSY, "assert True"]});
     let cases = json!({"kind": "stdin_stdout", "cases": [{"expected_stdout": "done"}, {"expected_stdout": "done"}]});
     let requests =
         [json!({"code": "", "tests": tests, "grading": "in_process"}), json!({"code": BUSY, "tests": cases})];
-    let runs = requests.map(|request| server.execute(request));
-    let murder = async {
-        tokio::time::sleep(Duration::from_millis(400)).await;
-        process::signal(worker, libc::SIGKILL);
-    };
-    let (answers, ()) = tokio::join!(futures_util::future::join_all(runs), murder);
-    for answer in answers {
+    for request in requests {
+        // The signal may come between two of its turns; then it is run again, and passes.
+        let lost = eventually_async("it is at its turn", async || {
+            let worker = server.workers().into_iter().find(|worker| process::lives(*worker))?;
+            let murder = async {
+                tokio::time::sleep(Duration::from_millis(400)).await;
+                // It may be the one before, on its way out.
+                if process::lives(worker) {
+                    process::signal(worker, libc::SIGKILL);
+                }
+            };
+            let (answer, ()) = tokio::join!(server.execute(request.clone()), murder);
+            (answer["status"] != "passed").then_some(answer)
+        });
         assert_shows(
-            &answer,
+            &lost.await,
             json!({"status": "infrastructure_error", "stderr_class": "infrastructure_error", "tests_passed": 0, "cases": []}),
         );
     }
 }
 
 #[tokio::test]
-async fn a_killed_worker_is_back_within_a_second() {
+async fn a_run_that_keeps_its_worker_from_answering_meets_its_limit_and_the_others_are_run_again() {
     let server = Server::start(&["--workers", "1"]);
     let worker = server.workers()[0];
-    let killed = Instant::now();
+    let busy = server.execute(json!({"code": "while True: pass", "limits": {"wall_seconds": 5, "fuel": 1e13 as u64}}));
+    let stop = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        process::signal(worker, libc::SIGSTOP);
+    };
+    let (busy, asleep, ()) = tokio::join!(busy, server.execute(json!({"code": ASLEEP})), stop);
+    assert_shows(&asleep, json!({"status": "ok", "stdout": "slept\n"}));
+    assert_shows(&busy, json!({"status": "error", "stderr_class": "timeout"}));
+    assert!(!process::lives(worker));
+}
+
+#[tokio::test]
+async fn a_killed_worker_is_replaced() {
+    let server = Server::start(&["--workers", "1"]);
+    let worker = server.workers()[0];
     process::signal(worker, libc::SIGKILL);
-    let answer = run_again(&server, "print(2)").await;
-    let took = killed.elapsed();
-    assert_shows(&answer, json!({"status": "ok", "stdout": "2\n"}));
+    assert_shows(&run_again(&server, "print(2)").await, json!({"status": "ok", "stdout": "2\n"}));
     assert_ne!(server.workers(), [worker]);
-    assert!(took < Duration::from_secs(1), "{took:?}");
     assert_eq!(server.get("/readyz").await.0, 200);
 }
 
@@ -120,9 +151,9 @@ async fn a_worker_that_hangs_is_replaced() {
     let server = Server::start(&["--workers", "1"]);
     let worker = server.workers()[0];
     process::signal(worker, libc::SIGSTOP);
-    let lost = server.execute(json!({"code": "print(1)"})).await;
-    assert_shows(&lost, json!({"status": "infrastructure_error"}));
-    assert_shows(&run_again(&server, "print(2)").await, json!({"stdout": "2\n"}));
+    // Nothing had its turn there, so what was given to it is run in the next one.
+    assert_shows(&server.execute(json!({"code": "print(1)"})).await, json!({"status": "ok", "stdout": "1\n"}));
+    assert_eq!(server.metric("proofbox_runs_repeated_total").await, 1.0);
     assert!(!process::lives(worker));
 }
 

@@ -131,6 +131,30 @@ async fn a_worker_that_dies_costs_no_item() {
 }
 
 #[tokio::test]
+async fn an_item_at_whose_turn_two_workers_die_has_that_as_its_result() {
+    let data = tempfile::tempdir().expect("a directory");
+    let server = start(data.path(), &[]);
+    let client = asking(&server);
+    let limits = json!({"wall_seconds": 60, "fuel": 1_000_000_000_000u64});
+    let id = client.accepted("/v1/jobs", &json!({"code": "while True: pass", "limits": limits})).await;
+    let quarantined = async || {
+        // The signal may come between two of its turns; then it is run again, as if nothing had been.
+        if server.metric("proofbox_instances_live").await > 0.0 {
+            server.workers().into_iter().filter(|worker| process::lives(*worker)).for_each(|worker| {
+                process::signal(worker, libc::SIGKILL);
+            });
+        }
+        (server.metric("proofbox_job_items_quarantined_total").await > 0.0).then_some(())
+    };
+    eventually_async("it is quarantined", quarantined).await;
+    client.ended(&id).await;
+    let lines = client.results(&id, "").await;
+    assert_shows(&json!(lines), json!([{"status": "infrastructure_error"}]));
+    let message = lines[0]["error"]["message"].as_str().expect("a reason");
+    assert!(message.starts_with("quarantined"), "{message}");
+}
+
+#[tokio::test]
 async fn jobs_go_when_they_are_old() {
     let data = tempfile::tempdir().expect("a directory");
     // Two seconds.

@@ -23,6 +23,22 @@ async fn names_live_from_call_to_call_and_a_session_has_its_own() {
 }
 
 #[tokio::test]
+async fn pipes_and_permission_bits_live_from_call_to_call() {
+    let session = Session::open().await;
+    session.call("import os\nr, w = os.pipe()\nos.write(w, b'kept')").await;
+    session.call("open('f', 'w').close()\nos.chmod('f', 0o400)").await;
+    assert_eq!(session.value("os.read(r, 10).decode()").await, "kept");
+    assert_eq!(session.value("oct(os.stat('f').st_mode)").await, "0o100400");
+}
+
+#[tokio::test]
+async fn a_module_of_the_image_runs_as_a_program_without_a_warning() {
+    let session = Session::open().await;
+    let answer = session.call("!echo '[1]' | python3 -m json.tool --compact").await;
+    assert_shows(&answer, json!({"stdout": "[1]\n", "stderr": ""}));
+}
+
+#[tokio::test]
 async fn every_exception_is_told_and_survived() {
     let session = Session::open().await;
     session.call("kept = 'k'").await;
@@ -241,4 +257,36 @@ async fn a_worker_that_dies_takes_its_sessions_with_it_and_says_so() {
     .await;
     assert!(answer == json!([410, "session_lost"]) || answer == json!([404, "session_not_found"]), "{answer}");
     assert_eq!(Session::open_on(&server, json!({})).await.value("2").await, 2);
+}
+
+#[tokio::test]
+async fn commands_of_one_session_keep_no_run_waiting() {
+    let server = Server::start(&["--workers", "1", "--slots", "4"]);
+    let session = Session::open_on(&server, json!({})).await;
+    // A dozen interpreters, four at a time. There are as many places for runs.
+    let script = r#"!for i in {1..12}; do python3 -c "import time; time.sleep(2)" & done; wait; echo all"#;
+    let commands = session.call(script);
+    let run = async {
+        tokio::time::sleep(Duration::from_millis(1500)).await;
+        server.execute(json!({"code": "print(1)"})).await
+    };
+    tokio::pin!(commands);
+    tokio::select! {
+        answer = run => assert_eq!(answer["stdout"], "1\n", "{answer}"),
+        answer = &mut commands => panic!("the run waited for all commands: {answer}"),
+    }
+    assert_eq!(commands.await["stdout"], "all\n");
+}
+
+#[tokio::test]
+async fn interpreters_of_commands_cost_fuel_and_share_a_limit() {
+    let session = Session::open().await;
+    let work = r#"python3 -c "for _ in range(1_000_000): pass""#;
+    let little = session.call("1").await["fuel_used"].as_u64().expect("a number");
+    let much = session.call(&format!("!{work}")).await["fuel_used"].as_u64().expect("a number");
+    assert!(much > little + 10_000_000, "{little}, then {much}");
+    // The second has what the first left.
+    let code = format!("!{work} && {work}; echo $?");
+    let answer = session.call_with(json!({"code": code, "limits": {"fuel": much + much / 2}})).await;
+    assert_eq!(answer["stdout"].as_str().map(str::trim), Some("124"), "{answer}");
 }

@@ -4,6 +4,7 @@ mod calls;
 mod checkpoints;
 mod files;
 mod keeping;
+mod testing;
 
 use serde_json::{Value, json};
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use crate::harness::Server;
+use crate::process::eventually_async;
 use crate::readme::{document, table};
 use crate::sessions::Session;
 
@@ -52,6 +53,9 @@ async fn figures_are_those_of_the_service() {
     let server = Server::start(&["--workers", "2"]);
     let session = Session::open_on(&server, json!({})).await;
     session.call("x = 1").await;
+    // The service is ready as soon as the first worker is.
+    let both = async || (server.metric("proofbox_workers").await == 2.0).then_some(());
+    eventually_async("both workers are ready", both).await;
     let (_, text) = server.get("/metrics").await;
     let value = |name: &str| -> f64 {
         let found = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());

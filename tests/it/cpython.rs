@@ -1,0 +1,25 @@
+//! CPython's own tests (`docs/CPYTHON.md`): a sample of them, compared with the same Python on this machine.
+
+use std::process::Command;
+
+use crate::harness::Server;
+use crate::tools::{cache, root, succeed};
+
+#[test]
+fn the_sample_of_cpythons_tests_differs_from_native_only_as_listed() {
+    let python = cache().join("build/native/python");
+    assert!(
+        python.exists(),
+        "{} is not there: `proofbox runtime build` makes it (delete the image from the cache first)",
+        python.display()
+    );
+    let server = Server::start(&[]);
+    let mut command = Command::new("python3");
+    command.arg("-B").arg(root().join("tests/cpython/run.py")).args(["--server", &server.url, "--sample"]);
+    command.arg("--python").arg(&python).arg("--tree").arg(cache().join("build/trees/python"));
+    let said = succeed("CPython's own tests, a sample", &mut command);
+    // The runner prints its result on stdout, which comes before the progress on stderr.
+    let result = said.lines().find(|line| line.contains(" tests that pass natively pass in the sandbox "));
+    let result = result.unwrap_or_else(|| panic!("no result: {said}"));
+    assert!(result.ends_with(", 0 not listed") && !result.starts_with("0 of "), "{said}");
+}
