@@ -6,7 +6,7 @@ import base64
 import dataclasses
 import datetime
 from collections.abc import Mapping
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypedDict, TypeVar
 
 from . import values
 from .errors import CodeFailed, ProtocolError
@@ -135,6 +135,24 @@ class Display(Record):
         return base64.b64decode(text) if isinstance(text, str) else None
 
 
+class Basis(TypedDict, total=False):
+    """Counts of what a verdict rests on."""
+
+    values_compared: int
+    handles_asked: int
+    notes: int
+
+
+class Integrity(TypedDict, total=False):
+    """How far a verdict can be trusted."""
+
+    level: str
+    planned: int
+    reported: int
+    signals: list[str]
+    basis: Basis
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Execution(Record):
     """The answer of an execution. docs/API.md says what the fields mean."""
@@ -159,7 +177,7 @@ class Execution(Record):
     cases: list[Case] = dataclasses.field(default_factory=list)
     policy: PolicyVerdict | None = None
     boundary: dict[str, Any] = dataclasses.field(default_factory=dict)
-    integrity: dict[str, Any] = dataclasses.field(default_factory=dict)
+    integrity: Integrity = dataclasses.field(default_factory=lambda: Integrity())
     limits: dict[str, Any] = dataclasses.field(default_factory=dict)
     runtime: dict[str, Any] = dataclasses.field(default_factory=dict)
     labels: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -419,7 +437,8 @@ class Entry(Record):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FileEvent(Record):
-    """A change below a watched directory. `type`: create, write, remove, rename."""
+    """A change below a watched directory. `type`: create, write, remove, rename, chmod; or overflow, where changes were
+    missed."""
 
     type: str = ""
     path: str = ""
@@ -430,7 +449,8 @@ class FileEvent(Record):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Event(Record):
-    """Something that a running cell did. `type`: begin, stdout, stderr, display, error, end."""
+    """Something that a running cell did. `type`: begin, stdout, stderr, display, error, end; or overflow, where output was
+    left out that was read too slowly: the answer has it."""
 
     type: str = ""
     text: str = ""
