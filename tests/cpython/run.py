@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs CPython's own tests natively and in the sandbox, and compares them test by test. docs/CPYTHON.md has the results.
+"""Runs CPython's own tests natively and in the sandbox, and compares them test by test. docs/reference/cpython-differences.md has the results.
 
 The base is what passes natively. What does not pass in the sandbox has a reason in differences.toml, or is reported. Exits with
 0 when there is nothing else, with 1 on a difference that is not listed, and with 2 when it can't run."""

@@ -1,4 +1,4 @@
-//! CPython's own tests (`docs/CPYTHON.md`): a sample of them, compared with the same Python on this machine.
+//! CPython's own tests (`docs/reference/cpython-differences.md`): a sample of them, compared with the same Python on this machine.
 
 use std::process::Command;
 

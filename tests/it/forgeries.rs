@@ -1,4 +1,4 @@
-//! Forged verdicts (`docs/BORDER.md`): the corpus by family, and for a short time each the programs that compose cheats,
+//! Forged verdicts (`docs/reference/border.md`): the corpus by family, and for a short time each the programs that compose cheats,
 //! compare with a plain interpreter, and speak the bridge's protocol from the candidate's side.
 
 use std::path::Path;

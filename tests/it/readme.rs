@@ -217,25 +217,25 @@ async fn examples_of_the_readme_get_the_answers_shown() {
 
 #[tokio::test]
 async fn examples_of_the_api_get_the_answers_shown() {
-    examples_hold("docs/API.md", 10).await;
+    examples_hold("docs/reference/http-api.md", 10).await;
 }
 
 #[tokio::test]
 async fn examples_of_the_threat_model_get_the_answers_shown() {
-    examples_hold("docs/THREAT-MODEL.md", 2).await;
+    examples_hold("docs/explanation/threat-model.md", 2).await;
 }
 
 #[tokio::test]
 async fn examples_of_grading_get_the_answers_shown() {
-    examples_hold("docs/GRADING.md", 14).await;
+    examples_hold("docs/reference/grading.md", 14).await;
 }
 
 #[tokio::test]
 async fn examples_of_the_policy_gate_get_the_answers_shown() {
-    examples_hold("docs/POLICY.md", 7).await;
+    examples_hold("docs/reference/policy-packs.md", 7).await;
 }
 
 #[tokio::test]
 async fn examples_of_jobs_get_the_answers_shown() {
-    examples_hold("docs/JOBS.md", 1).await;
+    examples_hold("docs/reference/jobs.md", 1).await;
 }

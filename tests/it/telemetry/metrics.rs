@@ -13,7 +13,7 @@ use crate::sessions::Session;
 type Described = BTreeMap<String, (String, BTreeSet<String>)>;
 
 fn documented() -> Described {
-    let rows = table(&document("docs/TELEMETRY.md"), "## Metrics", "name");
+    let rows = table(&document("docs/reference/telemetry.md"), "## Metrics", "name");
     let labels = |cell: &str| cell.split(", ").filter(|label| !label.is_empty()).map(str::to_owned).collect();
     rows.into_iter().map(|(name, row)| (name, (row[0].clone(), labels(&row[1])))).collect()
 }

@@ -1,4 +1,4 @@
-//! Metrics, logs and traces say what docs/TELEMETRY.md says, and give nothing away.
+//! Metrics, logs and traces say what docs/reference/telemetry.md says, and give nothing away.
 
 mod collector;
 mod logs;
