@@ -67,8 +67,8 @@ class Image:
 
 
 def settings():
-    """Variables that there are, by README's table, which a test compares with the flags."""
-    return set(re.findall(r"^\| `--[\w-]+` \| `(PROOFBOX_\w+)`", text("README.md"), re.M))
+    """Variables that there are, by the table of docs/reference/settings.md, which a test compares with the flags."""
+    return set(re.findall(r"^\| `--[\w-]+` \| `(PROOFBOX_\w+)`", text("docs/reference/settings.md"), re.M))
 
 
 def drain(environment):
@@ -239,7 +239,7 @@ def grafana():
 
 def main():
     image, known = Image(), settings()
-    check(len(known) > 10, "README's table of settings is read")
+    check(len(known) > 10, "the table of settings is read")
     image.check()
     check(set(image.environment) <= known, "Dockerfile: all variables are settings of ours")
     compose(image, known)

@@ -1,4 +1,4 @@
-//! Each limit ends a run, or is refused, in the way that README promises.
+//! Each limit ends a run, or is refused, in the way that docs/reference/limits.md promises.
 
 use serde_json::{Value, json};
 

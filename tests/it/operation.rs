@@ -92,7 +92,7 @@ async fn the_policies_are_listed() {
     }
 }
 
-/// Fields of docs/reference/http-api.md that this version has: those of a request, of its parts, and of an answer.
+/// Fields of docs/reference/execute.md that this version has: those of a request, of its parts, and of an answer.
 const REQUEST: &[&str] = &[
     "code",
     "completion",

@@ -385,7 +385,7 @@ fn corpus() -> Vec<Value> {
     lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
-/// Recall that is kept; docs/reference/policy-packs.md has it by family.
+/// Recall that is kept; docs/explanation/policy-gate.md has it by family.
 const LEAST_RECALL: f64 = 0.95;
 
 #[tokio::test]

@@ -1,7 +1,7 @@
-//! README and docs say what is: their settings, limits and classes, and the answers to their examples.
+//! README and docs against the service: settings, limits and classes, the answers to examples; links, headings, paths.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use proofbox::domain::verdict::FailureClass;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::harness::Server;
 
-/// What differs from run to run, or from image to image: only its type is compared.
+/// Fields that differ from run to run, or from image to image: only their types are compared.
 const VARYING: [&str; 11] = [
     "id",
     "execution_seconds",
@@ -24,8 +24,33 @@ const VARYING: [&str; 11] = [
     "latency_seconds",
 ];
 
+/// Pages with examples, and the least number of them: examples that are no longer recognised don't go unnoticed.
+const EXAMPLES: [(&str, usize); 11] = [
+    ("README.md", 2),
+    ("docs/tutorials/first-grading-run.md", 4),
+    ("docs/reference/http-api.md", 9),
+    ("docs/reference/execute.md", 8),
+    ("docs/reference/tests.md", 10),
+    ("docs/reference/isolated-grading.md", 6),
+    ("docs/reference/policy-packs.md", 6),
+    ("docs/reference/sessions.md", 1),
+    ("docs/reference/jobs.md", 1),
+    ("docs/explanation/policy-gate.md", 2),
+    ("docs/explanation/threat-model.md", 2),
+];
+
+/// Folders whose files pages name.
+const FOLDERS: [&str; 8] = ["src/", "tests/", "runtimes/", "clients/", "loadtest/", "policies/", "docs/", ".ci/"];
+
+/// Largest number of lines of the README: it is the front door, and everything else is in docs.
+const MAX_README_LINES: usize = 200;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
 pub fn document(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+    let path = root().join(name);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -85,13 +110,13 @@ fn flags(arguments: &[&str]) -> BTreeMap<String, (String, String)> {
 fn the_settings_table_has_every_setting_with_its_variable_and_default() {
     let mut expected = flags(&[]);
     expected.extend(flags(&["serve"]));
-    let table = table(&document("README.md"), "## Settings", "flag");
+    let table = table(&document("docs/reference/settings.md"), "## All settings", "flag");
     let shown: BTreeMap<String, (String, String)> =
         table.into_iter().map(|(flag, row)| (flag, (row[0].clone(), row[2].clone()))).collect();
     assert_eq!(shown, expected);
 }
 
-/// `256 MiB`, `30 s`, `4096`
+/// The number of a cell such as `256 MiB`, `150 G`, `30 s` or `4096`.
 fn number(cell: &str) -> f64 {
     let (digits, unit) = cell.split_once(' ').unwrap_or((cell, ""));
     let factor = match unit {
@@ -99,6 +124,8 @@ fn number(cell: &str) -> f64 {
         "KiB" => 1024.0,
         "MiB" => 1024.0 * 1024.0,
         "GiB" => 1024.0 * 1024.0 * 1024.0,
+        "G" => 1e9,
+        "T" => 1e12,
         other => panic!("no unit: {other}"),
     };
     digits.parse::<f64>().unwrap_or_else(|_| panic!("no number: {cell}")) * factor
@@ -110,8 +137,8 @@ async fn the_limits_table_has_every_limit_with_its_range() {
     let policies: Value = serde_json::from_str(&policies).expect("JSON");
     let packs = policies.as_array().expect("a list");
     let policy = packs.iter().find(|pack| pack["name"] == "default").expect("it is always there");
-    let readme = document("README.md");
-    let shown: BTreeMap<String, Vec<f64>> = table(&readme, "## Limits", "limit")
+    let page = document("docs/reference/limits.md");
+    let shown: BTreeMap<String, Vec<f64>> = table(&page, "## Limits of a run", "limit")
         .into_iter()
         .map(|(limit, row)| (limit, row[..3].iter().map(|cell| number(cell)).collect()))
         .collect();
@@ -125,13 +152,13 @@ async fn the_limits_table_has_every_limit_with_its_range() {
     let (_, runtime) = Server::shared().get("/v1/runtime").await;
     let runtime: Value = serde_json::from_str(&runtime).expect("JSON");
     let own = runtime["initial_memory_bytes"].as_u64().expect("a number") >> 20;
-    assert!(readme.contains(&format!("takes {own} MiB of it")), "an interpreter starts with {own} MiB");
+    assert!(page.contains(&format!("takes {own} MiB of it")), "an interpreter starts with {own} MiB");
 }
 
 #[test]
 fn every_class_of_failure_is_listed() {
     let shown: BTreeSet<String> =
-        table(&document("README.md"), "## Classes of failure", "stderr_class").into_keys().collect();
+        table(&document("docs/reference/failure-classes.md"), "## Classes", "stderr_class").into_keys().collect();
     let expected: BTreeSet<String> = FailureClass::ALL.iter().map(|class| class.word().to_owned()).collect();
     assert_eq!(shown, expected);
 }
@@ -190,10 +217,10 @@ fn difference(shown: &Value, real: &Value, at: &str) -> Option<String> {
     }
 }
 
-async fn examples_hold(name: &str, at_least: usize) {
+async fn examples_hold(name: &str, least: usize) {
     let server = Server::shared();
     let examples = examples(&document(name));
-    assert!(examples.len() >= at_least, "{name} has {} examples", examples.len());
+    assert!(examples.len() >= least, "{name} has {} examples", examples.len());
     for Example { path, body, status, answer } in examples {
         let (real_status, real) = match &body {
             Some(body) => server.post(&path, body).await,
@@ -211,31 +238,128 @@ async fn examples_hold(name: &str, at_least: usize) {
 }
 
 #[tokio::test]
-async fn examples_of_the_readme_get_the_answers_shown() {
-    examples_hold("README.md", 2).await;
+async fn examples_get_the_answers_shown() {
+    let least: BTreeMap<&str, usize> = EXAMPLES.into_iter().collect();
+    let pages = pages();
+    assert!(least.keys().all(|page| pages.iter().any(|there| there == page)), "{pages:?}");
+    for page in &pages {
+        examples_hold(page, least.get(page.as_str()).copied().unwrap_or(0)).await;
+    }
 }
 
-#[tokio::test]
-async fn examples_of_the_api_get_the_answers_shown() {
-    examples_hold("docs/reference/http-api.md", 10).await;
+/// README, CONTRIBUTING and every page of docs, as paths from the root.
+fn pages() -> Vec<String> {
+    let mut pages = vec!["README.md".to_owned(), "CONTRIBUTING.md".to_owned()];
+    let mut directories = vec![PathBuf::from("docs")];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(root().join(&directory)).expect("docs can be read") {
+            let entry = entry.expect("an entry");
+            let path = directory.join(entry.file_name());
+            if entry.path().is_dir() {
+                directories.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                pages.push(path.to_str().expect("UTF-8").to_owned());
+            }
+        }
+    }
+    pages.sort();
+    pages
 }
 
-#[tokio::test]
-async fn examples_of_the_threat_model_get_the_answers_shown() {
-    examples_hold("docs/explanation/threat-model.md", 2).await;
+/// The lines of a page outside its blocks of code.
+fn prose(page: &str) -> impl Iterator<Item = &str> {
+    let mut in_block = false;
+    page.lines().filter(move |line| {
+        let is_fence = line.trim_start().starts_with("```");
+        in_block ^= is_fence;
+        !in_block && !is_fence
+    })
 }
 
-#[tokio::test]
-async fn examples_of_grading_get_the_answers_shown() {
-    examples_hold("docs/reference/grading.md", 14).await;
+/// The targets of a page's links to other files and to headings.
+fn links(page: &str) -> Vec<String> {
+    let without_code = prose(page).map(|line| line.split('`').step_by(2).collect::<String>());
+    let targets = without_code.flat_map(|line| {
+        let after = line.split("](").skip(1);
+        after.filter_map(|rest| Some(rest.split_once(')')?.0.to_owned())).collect::<Vec<_>>()
+    });
+    targets.filter(|target| !target.contains("://")).collect()
 }
 
-#[tokio::test]
-async fn examples_of_the_policy_gate_get_the_answers_shown() {
-    examples_hold("docs/reference/policy-packs.md", 7).await;
+/// The anchors of a page's headings.
+fn anchors(page: &str) -> BTreeSet<String> {
+    let mut anchors = BTreeSet::new();
+    for heading in prose(page).filter(|line| line.starts_with('#')) {
+        let text = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+        let anchor: String = text.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_')).collect();
+        let taken = (1..).map(|n| format!("{anchor}-{n}")).find(|other| !anchors.contains(other));
+        if !anchors.insert(anchor) {
+            anchors.extend(taken);
+        }
+    }
+    anchors
 }
 
-#[tokio::test]
-async fn examples_of_jobs_get_the_answers_shown() {
-    examples_hold("docs/reference/jobs.md", 1).await;
+/// The file, as a path from the root, and the heading that a link of `page` leads to.
+fn resolve(page: &str, link: &str) -> Result<(PathBuf, Option<String>), String> {
+    let (file, anchor) = link.split_once('#').map_or((link, None), |(file, anchor)| (file, Some(anchor.to_owned())));
+    let from = root().join(page);
+    let path = if file.is_empty() { from } else { from.parent().expect("a folder").join(file) };
+    let path = path.canonicalize().map_err(|error| format!("{page}: {link}: {error}"))?;
+    let root = root().canonicalize().expect("the checkout");
+    Ok((path.strip_prefix(root).map_err(|_| format!("{page}: {link}: outside"))?.to_owned(), anchor))
+}
+
+#[test]
+fn every_link_leads_to_a_file_and_a_heading() {
+    let mut broken = Vec::new();
+    for page in pages() {
+        for link in links(&document(&page)) {
+            match resolve(&page, &link) {
+                Err(error) => broken.push(error),
+                // The site has no other files.
+                Ok((path, _)) if page.starts_with("docs/") && !path.starts_with("docs") => {
+                    broken.push(format!("{page}: {link}: name it by its path, it is not in docs"));
+                }
+                Ok((path, Some(anchor))) if !anchors(&document(path.to_str().expect("UTF-8"))).contains(&anchor) => {
+                    broken.push(format!("{page}: {link}: no such heading"));
+                }
+                Ok(_) => {}
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn the_summary_has_every_page_once() {
+    const SUMMARY: &str = "docs/SUMMARY.md";
+    let links = links(&document(SUMMARY)).into_iter().map(|link| resolve(SUMMARY, &link).expect("a page").0);
+    let mut listed: Vec<PathBuf> = links.collect();
+    listed.sort();
+    let mut pages: Vec<PathBuf> = pages().into_iter().map(PathBuf::from).collect();
+    pages.retain(|page| page.starts_with("docs") && page != Path::new(SUMMARY));
+    pages.sort();
+    assert_eq!(listed, pages);
+}
+
+#[test]
+fn files_that_pages_name_exist() {
+    let mut missing = Vec::new();
+    for page in pages() {
+        let text = document(&page);
+        for path in prose(&text).flat_map(|line| line.split('`').skip(1).step_by(2)) {
+            let is_plain = !path.contains(|c: char| c.is_whitespace() || "*<>…$".contains(c));
+            if is_plain && FOLDERS.iter().any(|folder| path.starts_with(folder)) && !root().join(path).exists() {
+                missing.push(format!("{page}: {path}"));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+#[test]
+fn the_readme_is_short() {
+    let lines = document("README.md").lines().count();
+    assert!(lines <= MAX_README_LINES, "{lines} lines");
 }

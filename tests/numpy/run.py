@@ -4,7 +4,7 @@
 
 NATIVE_PYTHON has numpy of the image's version, pytest and hypothesis. Each file of tests runs in a fresh sandbox. Says what
 fails here and passes natively; differences.toml says why, and what it does not say is unexpected: exit code 1. `--report`
-writes the table of docs/reference/packages.md."""
+writes the table of docs/explanation/numpy.md."""
 
 import argparse
 import fnmatch
