@@ -36,7 +36,7 @@ SAME = (
     (re.compile(r"\x1b\[[0-9;]*m"), ""),
     (re.compile(r"\b0x[0-9a-f]{6,}\b"), "0x…"),
     (re.compile(r"\[Errno \d+\]"), "[Errno …]"),  # the numbers are WASI's
-    (re.compile(r"\S*/ipykernel_\d+/\d+\.py"), "<cell>"),
+    (re.compile(r"(?<!\S)\S*/ipykernel_\d+/\d+\.py"), "<cell>"),
     (re.compile(r"Cell In\[\d+\](?=[:,\"]| line)"), "<cell>"),
     (re.compile(r"\((?:\d+\.py|<cell>), line"), "(<cell>, line"),
 )
