@@ -1,4 +1,4 @@
-"""What calls can be given, as keyword arguments. docs/API.md says what each means."""
+"""What calls can be given, as keyword arguments. docs/reference/execute.md says what each means."""
 
 from __future__ import annotations
 

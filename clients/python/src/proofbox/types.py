@@ -155,7 +155,7 @@ class Integrity(TypedDict, total=False):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Execution(Record):
-    """The answer of an execution. docs/API.md says what the fields mean."""
+    """The answer of an execution. docs/reference/execute.md says what the fields mean."""
 
     id: str = ""
     status: str = ""
