@@ -21,14 +21,14 @@ const REQUEST_DURATIONS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.
 
 /// Reasons of refusals: 429, or 507 for `storage`.
 const REASONS: [&str; 5] = ["busy", "rate", "fuel", "sessions", "storage"];
-/// What waits in the queue, by `class`.
+/// Classes of the queue: values of the label `class`.
 const CLASSES: [&str; 2] = ["interactive", "batch"];
-/// Where sessions are, by `place`.
+/// Places of sessions: values of the label `place`.
 const PLACES: [&str; 2] = ["memory", "disk"];
-/// What becomes of spans, by `outcome`.
+/// Outcomes of spans: values of the label `outcome`.
 const OUTCOMES: [&str; 3] = ["ended", "exported", "failed"];
 
-/// The service's counters.
+/// Metrics of the service.
 pub struct Metrics {
     registry: Registry,
     /// Guest runs by `stderr_class`.
@@ -49,7 +49,7 @@ pub struct Metrics {
     pub spans: IntCounterVec,
     /// Lines of the log that were lost because nobody read them.
     pub log_lines_lost: IntGauge,
-    /// What the service is: always 1.
+    /// Version and image hash of the service, as labels; the value is always 1.
     build_info: IntGaugeVec,
     processes: process::Processes,
     /// Seconds a submission waited for a place.
@@ -62,9 +62,9 @@ pub struct Metrics {
     pub fuel: IntCounter,
     /// Bytes written by guests to standard output and error.
     pub output_bytes: IntCounter,
-    /// Connections open.
+    /// Number of open connections.
     pub connections: IntGauge,
-    /// Interpreters alive.
+    /// Number of interpreters alive.
     pub instances_live: IntGauge,
     /// Submissions waiting for a place.
     pub queue_length: IntGauge,
@@ -80,7 +80,7 @@ pub struct Metrics {
     pub hardening: IntGaugeVec,
     /// Sessions that were made.
     pub sessions_opened: IntCounter,
-    /// Sessions that ended.
+    /// Number of sessions that ended.
     pub sessions_ended: IntCounter,
     /// Sessions that were moved to disk to make room.
     pub sessions_evicted: IntCounter,
@@ -109,7 +109,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// All of them at zero.
+    /// Registers all metrics, at zero.
     pub fn new() -> Self {
         let registry = Registry::new();
         let counter = |name: &str, help: &str| register(&registry, IntCounter::new(name, help));
@@ -242,7 +242,7 @@ impl Metrics {
         self.processes.look(workers);
     }
 
-    /// What a kind of process has given up.
+    /// Sets the layers of hardening that are in force in a kind of process.
     pub fn set_hardening(&self, process: &str, hardened: &Hardened) {
         for state in &hardened.0 {
             self.hardening.with_label_values(&[process, state.layer.name()]).set(i64::from(state.in_force));
@@ -255,7 +255,7 @@ impl Metrics {
     }
 }
 
-/// As a gauge has it.
+/// Converts a count to the value of a gauge; saturates.
 pub fn gauged(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

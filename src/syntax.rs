@@ -10,13 +10,14 @@ use tokio::sync::{Semaphore, oneshot};
 
 /// Ruff's parser takes some 5 KiB for a level; what walks its trees was seen to need less. Only what is touched takes memory.
 pub const LARGE_STACK_BYTES: usize = 64 << 20;
-/// What can be read on a large stack. CPython itself gives up on expressions of a few hundred.
-pub const MOST_DEPTH: usize = 2000;
+/// Maximum depth of a source that can be parsed on a large stack. CPython itself rejects expressions nested a few
+/// hundred deep. CPython itself gives up on expressions of a few hundred.
+pub const MAX_DEPTH: usize = 2000;
 /// Large stacks at a time.
 const LARGE_STACKS: usize = 2;
 
-/// What can be read on the stack that a thread has anyway.
-pub const MOST_DEPTH_INLINE: usize = 100;
+/// Maximum depth of a source that can be parsed on the stack that a thread has anyway.
+pub const MAX_DEPTH_INLINE: usize = 100;
 
 /// Does a piece of work on a thread with [`LARGE_STACK_BYTES`]. None when it panics, or when there is no such thread to be had.
 pub async fn on_large_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
@@ -35,13 +36,13 @@ pub async fn on_large_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send +
     answered.await.ok().flatten()
 }
 
-/// Whether so many tokens that could open a level follow each other without one that must close it: more than the depth
-/// of the tree, never less.
+/// Returns whether more than `most` tokens that could open a level follow each other without one that must close it.
+/// The count is at least the depth of the tree.
 pub fn nests_too_deep(source: &str, most: usize) -> bool {
     tokens_nest_too_deep(source, Mode::Module, most)
 }
 
-/// As [`nests_too_deep`], for an expression as well.
+/// Returns the same as [`nests_too_deep`], for an expression as well.
 pub fn tokens_nest_too_deep(source: &str, mode: Mode, most: usize) -> bool {
     /// Of one pair of brackets.
     #[derive(Default)]

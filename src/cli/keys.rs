@@ -17,7 +17,7 @@ use crate::service::Secret;
 use crate::store::{KeyFile, KeyRow};
 
 /// Longest name of a key, in bytes.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME: usize = 64;
 
 /// What is to be done with keys.
 #[derive(Subcommand)]
@@ -135,8 +135,8 @@ pub fn keys(command: KeysCommand, config: &Config) -> anyhow::Result<ExitCode> {
 
 fn check_name(name: &str) -> anyhow::Result<()> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    if name.is_empty() || name.len() > LONGEST_NAME || !name.bytes().all(allowed) || name == "keyless" {
-        bail!("a key's name has 1 to {LONGEST_NAME} letters, digits, `.`, `_` and `-`, and is not `keyless`");
+    if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(allowed) || name == "keyless" {
+        bail!("a key's name has 1 to {MAX_NAME} letters, digits, `.`, `_` and `-`, and is not `keyless`");
     }
     Ok(())
 }

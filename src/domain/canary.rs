@@ -6,15 +6,15 @@ pub struct Canary(String);
 
 impl Canary {
     /// Canaries in one request.
-    pub const MOST: usize = 32;
+    pub const MAX_COUNT: usize = 32;
     /// Shorter ones are found by chance.
     pub const SHORTEST: usize = 4;
     /// In bytes, as the one above.
-    pub const LONGEST: usize = 1024;
+    pub const MAX_LENGTH: usize = 1024;
 
     /// A canary of a length that can be looked for.
     pub fn new(text: String) -> Option<Self> {
-        (Self::SHORTEST..=Self::LONGEST).contains(&text.len()).then_some(Self(text))
+        (Self::SHORTEST..=Self::MAX_LENGTH).contains(&text.len()).then_some(Self(text))
     }
 
     /// What is looked for.

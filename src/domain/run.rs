@@ -460,13 +460,13 @@ pub struct Usage {
 
 impl Usage {
     /// More than any guest can use.
-    pub const MOST_FUEL: u64 = 1 << 56;
+    pub const MAX_FUEL: u64 = 1 << 56;
 
     /// Whether anything can have cost so much: what a worker tells is added up, and it may have been taken over.
     fn is_possible(&self) -> bool {
-        const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+        const MAX_LENGTH: Duration = Duration::from_secs(365 * 24 * 60 * 60);
         let durations = [self.cpu, self.execution, self.waiting, self.start];
-        self.fuel < Self::MOST_FUEL && durations.iter().all(|duration| *duration < LONGEST)
+        self.fuel < Self::MAX_FUEL && durations.iter().all(|duration| *duration < MAX_LENGTH)
     }
 }
 

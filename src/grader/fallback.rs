@@ -111,7 +111,7 @@ impl TestText {
         }
         let mut found = BTreeSet::new();
         for source in &self.sources {
-            if syntax::nests_too_deep(source, syntax::MOST_DEPTH) {
+            if syntax::nests_too_deep(source, syntax::MAX_DEPTH) {
                 return None;
             }
             let parsed = parse_unchecked(source, ParseOptions::from(Mode::Module)).try_into_module()?;

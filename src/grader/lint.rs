@@ -27,17 +27,17 @@ use utoipa::ToSchema;
 use crate::syntax::{LARGE_STACK_BYTES, tokens_nest_too_deep};
 
 /// Longest snippet that is linted. Some rules take quadratic time.
-const MOST_BYTES: usize = 256 << 10;
+const MAX_BYTES: usize = 256 << 10;
 /// Deepest syntax tree that is walked; CPython itself gives up on expressions of a few hundred.
-const MOST_DEPTH: usize = 1000;
+const MAX_DEPTH: usize = 1000;
 /// Where it is not worth while to parse. Ruff's parser takes some 5 KiB for a level.
-const MOST_TOKEN_DEPTH: usize = 20_000;
+const MAX_TOKEN_DEPTH: usize = 20_000;
 /// From asking to answering.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Findings that are told.
-const MOST_DIAGNOSTICS: usize = 1000;
+const MAX_DIAGNOSTICS: usize = 1000;
 /// Characters of a message: they quote the snippet.
-const LONGEST_MESSAGE: usize = 500;
+const MAX_MESSAGE: usize = 500;
 
 /// What the linter says of a snippet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
@@ -74,7 +74,7 @@ pub struct LintDiagnostic {
 /// Why a snippet was not linted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 enum LintError {
-    #[error("the linter takes at most {MOST_BYTES} bytes")]
+    #[error("the linter takes at most {MAX_BYTES} bytes")]
     TooLarge,
     #[error("the snippet nests too deep for the linter")]
     TooDeep,
@@ -109,7 +109,7 @@ impl Linter {
     }
 
     async fn in_thread(&self, code: &str) -> Result<LintReport, LintError> {
-        if code.len() > MOST_BYTES {
+        if code.len() > MAX_BYTES {
             return Err(LintError::TooLarge);
         }
         let thread = Arc::clone(&self.threads).acquire_owned().await.expect("the semaphore is never closed");
@@ -137,8 +137,8 @@ fn lint(settings: &LinterSettings, code: String) -> Result<LintReport, LintError
     let result = lint_only(path, None, settings, Noqa::Enabled, &source, PySourceType::Python, ParseSource::None);
     let mut found = result.diagnostics;
     found.sort_by(|a, b| a.ruff_start_ordering(b));
-    let dropped = found.len().saturating_sub(MOST_DIAGNOSTICS);
-    found.truncate(MOST_DIAGNOSTICS);
+    let dropped = found.len().saturating_sub(MAX_DIAGNOSTICS);
+    found.truncate(MAX_DIAGNOSTICS);
     let diagnostics: Vec<LintDiagnostic> = found
         .iter()
         .map(|one| {
@@ -149,7 +149,7 @@ fn lint(settings: &LinterSettings, code: String) -> Result<LintReport, LintError
             let (end_line, end_column) = place(one.ruff_end_location());
             LintDiagnostic {
                 code: one.secondary_code_or_id().to_owned(),
-                message: one.concise_message().to_string().chars().take(LONGEST_MESSAGE).collect(),
+                message: one.concise_message().to_string().chars().take(MAX_MESSAGE).collect(),
                 line,
                 column,
                 end_line,
@@ -163,7 +163,7 @@ fn lint(settings: &LinterSettings, code: String) -> Result<LintReport, LintError
 
 /// Whether the tree of `source`, or of a text in it that could be read as an annotation, is too deep to be walked.
 fn nests_too_deep(source: &str, mode: Mode) -> bool {
-    if tokens_nest_too_deep(source, mode, MOST_TOKEN_DEPTH) {
+    if tokens_nest_too_deep(source, mode, MAX_TOKEN_DEPTH) {
         return true;
     }
     let parsed = parse_unchecked(source, ParseOptions::from(mode));
@@ -190,9 +190,9 @@ impl<'a> SourceOrderVisitor<'a> for Depth {
         if let AnyNodeRef::ExprStringLiteral(literal) = node {
             let text = literal.value.to_str();
             // A level takes a character at least.
-            self.too_deep |= text.len() > MOST_DEPTH && nests_too_deep(text, Mode::ParenthesizedExpression);
+            self.too_deep |= text.len() > MAX_DEPTH && nests_too_deep(text, Mode::ParenthesizedExpression);
         }
-        self.too_deep |= self.now > MOST_DEPTH;
+        self.too_deep |= self.now > MAX_DEPTH;
         if self.too_deep { TraversalSignal::Skip } else { TraversalSignal::Traverse }
     }
 
@@ -281,7 +281,7 @@ mod tests {
         // At what is allowed (nodes of a level differ), far beyond, and as much as fits.
         for count in [300, 480, 990, 5_000, 30_000] {
             for (what, code) in nested(count) {
-                if code.len() <= MOST_BYTES {
+                if code.len() <= MAX_BYTES {
                     let report = report(&code).await;
                     let told = report.error.as_deref();
                     assert!(
@@ -299,7 +299,7 @@ mod tests {
                 }
             }
         }
-        let most = MOST_BYTES - 100;
+        let most = MAX_BYTES - 100;
         for character in ["(", "[", "-", "~", "{", "f'{", "a.", "a+", "not ", "lambda:", "\t"] {
             report(&format!("x = {}", character.repeat(most / character.len()))).await;
         }
@@ -322,15 +322,15 @@ mod tests {
 
     #[tokio::test]
     async fn size_is_bounded() {
-        let report = report(&"#".repeat(MOST_BYTES + 1)).await;
+        let report = report(&"#".repeat(MAX_BYTES + 1)).await;
         assert_eq!((report.clean, report.error.as_deref()), (None, Some("the linter takes at most 262144 bytes")));
     }
 
     #[tokio::test]
     async fn findings_and_their_words_are_bounded() {
         let report = report(&format!("import {}\n{}", "a".repeat(5000), "print(undefined)\n".repeat(3000))).await;
-        assert_eq!((report.diagnostics.len(), report.dropped), (MOST_DIAGNOSTICS, 2002));
-        assert!(report.diagnostics.iter().all(|one| one.message.chars().count() <= LONGEST_MESSAGE));
+        assert_eq!((report.diagnostics.len(), report.dropped), (MAX_DIAGNOSTICS, 2002));
+        assert!(report.diagnostics.iter().all(|one| one.message.chars().count() <= MAX_MESSAGE));
     }
 
     #[tokio::test]

@@ -1,4 +1,4 @@
-//! Who asks: by the key that a request shows, or because it may come without one.
+//! Authentication of requests: by the key that a request shows, or by the rules for requests without a key.
 
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
@@ -15,16 +15,16 @@ use crate::domain::caller::Caller;
 use crate::service::{Busy, OverQuota, Recognised};
 use crate::telemetry;
 
-/// Why a request is not served.
+/// Reason why a request is not served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
-    /// It shows no key, and may not come without one.
+    /// Request without a key, where a key is required.
     #[error("show a key: `Authorization: Bearer KEY` or `X-API-Key: KEY`; `proofbox keys create` makes one")]
     NoKey,
-    /// It shows one that never was.
+    /// Key that was never issued by this service.
     #[error("this key is not known here")]
     UnknownKey,
-    /// It shows one that is not in force any more.
+    /// Key that has been revoked.
     #[error("this key is revoked")]
     RevokedKey,
     /// A page of another site sends it, through somebody's browser, or one that gave its own name this address.
@@ -44,7 +44,8 @@ fn shown(headers: &HeaderMap) -> Option<&str> {
     })
 }
 
-/// Whether a page on another machine's site sends it. Browsers say whose page it is; other clients say nothing.
+/// Returns whether a page on another machine's site sends the request. Browsers name the page's site in `Origin` or
+/// `Sec-Fetch-Site`; other clients send neither.
 fn is_of_other_site(headers: &HeaderMap) -> bool {
     let is_other = |origin: &HeaderValue| {
         let host = origin.to_str().ok().and_then(|origin| origin.parse::<Uri>().ok()?.host().map(str::to_owned));
@@ -54,8 +55,8 @@ fn is_of_other_site(headers: &HeaderMap) -> bool {
         || headers.get_all("sec-fetch-site").iter().any(|site| site == "cross-site")
 }
 
-/// Whether a request calls this machine by another name than its own: what a page does whose own name was made to lead
-/// here (DNS rebinding). Browsers take it for the page's own site and send no `Origin`.
+/// Returns whether a request's `Host` names another machine. A page does so after DNS rebinding, when its own name was
+/// made to resolve to this machine: browsers take the service for the page's own site and send no `Origin`.
 fn is_for_other_host(headers: &HeaderMap) -> bool {
     let is_other = |host: &HeaderValue| {
         let authority = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok());
@@ -64,19 +65,21 @@ fn is_for_other_host(headers: &HeaderMap) -> bool {
     headers.get_all(header::HOST).iter().any(is_other)
 }
 
-/// Whether a name is this machine's own, whoever answers for names: those below `localhost` never leave it (RFC 6761).
+/// Returns whether a name always means this machine, whichever resolver is used: names below `localhost` are resolved
+/// locally (RFC 6761).
 fn is_own_name(host: &str) -> bool {
     let host = host.to_ascii_lowercase();
     matches!(host.as_str(), "localhost" | "127.0.0.1" | "[::1]") || host.ends_with(".localhost")
 }
 
 impl Shared {
-    /// Whether a request gives this machine a name that is not its own, where only requests to that are served.
+    /// Returns whether a request's `Host` names another machine, where requests without a key must be for this one.
     fn is_misnamed(&self, headers: &HeaderMap) -> bool {
         self.keyless == KeylessRequests::ToThisMachine && is_for_other_host(headers)
     }
 
-    /// Who sends this. Where requests without a key are served and `any_key` will do, a key that is not known is none.
+    /// Identifies the sender of a request. Where requests without a key are served and `any_key` is set, an unknown key
+    /// counts as no key.
     pub fn caller(&self, headers: &HeaderMap, any_key: bool) -> Result<Caller, Denied> {
         let caller = match shown(headers).map(|text| self.service.keys().recognise(text)) {
             Some(Recognised::Caller(caller)) => caller,
@@ -111,7 +114,7 @@ impl Shared {
     }
 }
 
-/// Whether this access lets such a peer read the metrics without a key.
+/// Returns whether `access` lets `peer` read the metrics without a key.
 fn reads_without_key(access: MetricsAccess, peer: Option<Peer>) -> bool {
     match access {
         MetricsAccess::Open => true,
@@ -131,7 +134,7 @@ pub async fn authenticate(State(shared): State<Shared>, mut request: Request, ne
     }
 }
 
-/// There is room for one more submission: told before its body is read.
+/// Extractor that checks, before the body is read, that the queue has room for one more submission.
 pub struct Room;
 
 impl FromRequestParts<Shared> for Room {

@@ -55,7 +55,7 @@ pub struct BodyBudgets {
     values: Budget,
     /// Bodies that are parsed at once.
     parsers: Semaphore,
-    /// Largest body.
+    /// Size of the largest body, in bytes.
     most: usize,
 }
 
@@ -89,10 +89,10 @@ pub enum BodyError {
     /// The body takes too long to come.
     #[error("the request body comes too slowly")]
     TooSlow,
-    /// No memory is free for it now.
+    /// Memory for the body that is not free now.
     #[error(transparent)]
     Full(#[from] Full),
-    /// The service failed.
+    /// Internal failure of the service.
     #[error("the service failed; the request may be sent again")]
     Internal,
 }
@@ -152,7 +152,7 @@ impl RequestMemory {
         [&state.text, &state.values].into_iter().flatten().all(Lease::is_empty)
     }
 
-    /// Does what may take a while, in the time that the request has left to wait.
+    /// Runs `work` in the time that the request has left to wait, up to [`PATIENCE`] in all.
     async fn within<T>(&self, work: impl Future<Output = T>) -> Result<T, Full> {
         let began = Instant::now();
         let left = PATIENCE.saturating_sub(self.state().waited);
@@ -315,7 +315,8 @@ impl BodyReader {
         parsed
     }
 
-    /// Does what takes long on a thread of its own, when it is its turn. Nothing is waited for meanwhile.
+    /// Runs `work` on a blocking thread, after waiting for a free parser. The time of `work` itself does not count as
+    /// waiting.
     async fn in_turn<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, BodyError> {
         let _turn = self.memory.within(self.memory.0.budgets.parsers.acquire()).await?;
         tokio::task::spawn_blocking(work).await.map_err(|_| BodyError::Internal)
@@ -340,7 +341,7 @@ impl BodyReader {
 
 /// A body that was read, and its memory.
 pub struct WholeBody {
-    /// Bytes that came.
+    /// Bytes of the whole body.
     pub bytes: Bytes,
     reader: BodyReader,
 }

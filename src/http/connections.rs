@@ -21,15 +21,16 @@ use super::pace::Paced;
 
 /// Bytes of a request's head.
 const HEAD_BYTES: usize = 64 << 10;
-/// After an error that concerns no single connection (the process has no descriptors left).
+/// Pause after an `accept` error that concerns no single connection (the process has no descriptors left).
 const BREATHER: Duration = Duration::from_millis(100);
 
-/// What clients may take.
+/// Limits on what clients may take.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionBounds {
     /// Connections at once; more wait in the kernel's queue.
     pub most: usize,
-    /// For a request's head, between two pieces of its body, and until a piece of the answer is taken.
+    /// Longest wait for a request's head, for the next piece of its body, and for the client to take a piece of the
+    /// answer.
     pub patience: Duration,
 }
 
@@ -75,7 +76,7 @@ struct Door {
 }
 
 impl Door {
-    /// One connection, to its end; to that of its first exchange, where nobody waits for it.
+    /// Serves a connection to its end, or to the end of its first exchange when nobody waits for it.
     fn exchange(
         &self,
         stream: TcpStream,

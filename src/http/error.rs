@@ -24,7 +24,7 @@ struct Fields {
     code: &'static str,
     message: String,
     field: Option<String>,
-    /// What was asked for, and what would be allowed.
+    /// Value that was asked for, and the nearest that would be allowed.
     range: Option<(Value, Value)>,
     retry_after: Option<Duration>,
 }
@@ -97,7 +97,7 @@ impl ApiError {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "memory_full", error.to_string()).retry_after(Duration::from_secs(1))
     }
 
-    /// 415
+    /// 415: the body is not JSON.
     pub fn not_json() -> Self {
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", "send JSON with Content-Type: application/json")
     }
@@ -109,7 +109,7 @@ impl ApiError {
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", message)
     }
 
-    /// 404
+    /// 404: no route at this path.
     pub fn not_found() -> Self {
         Self::new(
             StatusCode::NOT_FOUND,
@@ -118,22 +118,22 @@ impl ApiError {
         )
     }
 
-    /// 404: a session.
+    /// 404: the session does not exist.
     pub fn no_session() -> Self {
         SessionError::NotFound.into()
     }
 
-    /// 404: a job.
+    /// 404: the job does not exist.
     pub fn no_job() -> Self {
         JobError::NotFound.into()
     }
 
-    /// 404: a checkpoint.
+    /// 404: the checkpoint does not exist.
     pub fn no_checkpoint() -> Self {
         SessionError::NoCheckpoint.into()
     }
 
-    /// 405
+    /// 405: the path does not take this method.
     pub fn method_not_allowed() -> Self {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "this path does not take this method")
     }
@@ -325,11 +325,11 @@ impl From<SessionError> for ApiError {
     }
 }
 
-/// What a client sent is quoted in part only.
+/// Cuts a message that quotes what a client sent to 500 bytes.
 fn shortened(mut text: String) -> String {
-    const LONGEST: usize = 500;
-    if text.len() > LONGEST {
-        text.truncate(text.floor_char_boundary(LONGEST));
+    const MAX_LENGTH: usize = 500;
+    if text.len() > MAX_LENGTH {
+        text.truncate(text.floor_char_boundary(MAX_LENGTH));
         text.push('…');
     }
     text
@@ -341,7 +341,7 @@ fn number(value: f64) -> Value {
 }
 
 impl ApiError {
-    /// What a client reads in `error`.
+    /// Renders the value of `error` in the answer.
     pub fn to_json(&self) -> Value {
         let fields = &self.0;
         let mut error = json!({"code": fields.code, "message": fields.message});

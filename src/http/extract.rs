@@ -14,10 +14,10 @@ use super::error::ApiError;
 /// A body of type `T`.
 pub struct JsonBody<T>(pub T);
 
-/// Whether a body may be JSON, by what the request says of it.
+/// Checks that the request's `Content-Type`, if any, admits JSON.
 ///
 /// # Errors
-/// When it says that it is something else.
+/// Returns an error when it names another type.
 pub fn check_json(request: &Request) -> Result<(), ApiError> {
     let kind =
         request.headers().get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or("").to_ascii_lowercase());

@@ -1,4 +1,4 @@
-//! What takes bytes that clients send, one function each, for those who try it with nonsense (loadtest's `fuzz`).
+//! Entry points to everything that parses bytes of clients, one function each, for loadtest's `fuzz`.
 
 use std::sync::Arc;
 

@@ -36,23 +36,23 @@ pub use connections::{ConnectionBounds, serve};
 use error::ApiError;
 pub use v1::{Wire, answer_of, openapi, sample_of};
 
-/// Whether the service is going down: set once, never taken back.
+/// Flag that the service is going down: set once, never cleared.
 #[derive(Clone, Debug, Default)]
 pub struct Draining(Arc<AtomicBool>);
 
 impl Draining {
-    /// From now on new work is refused and readiness fails.
+    /// Sets the flag: from now on new work is refused and readiness fails.
     pub fn begin(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it has begun.
+    /// Returns whether the service is going down.
     pub fn has_begun(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// What handlers share.
+/// State that all handlers share.
 #[derive(Clone)]
 struct Shared {
     service: Arc<Service>,
@@ -66,28 +66,28 @@ struct Shared {
 /// Rule for requests without a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeylessRequests {
-    /// None.
+    /// No request without a key is served.
     Refused,
     /// Served if they call the service by a name of this machine, as clients of its loopback address do.
     ToThisMachine,
-    /// All.
+    /// Every request without a key is served.
     Served,
 }
 
-/// What holds for all routes.
+/// Settings that hold for all routes.
 #[derive(Clone, Copy, Debug)]
 pub struct RouterSettings {
-    /// Largest request body.
+    /// Size of the largest request body, in bytes.
     pub body_bytes: usize,
     /// Rule for requests without a key.
     pub keyless: KeylessRequests,
     /// Access to the metrics.
     pub metrics_access: MetricsAccess,
-    /// How long a client may take between two pieces of a body.
+    /// Longest wait for a client between two pieces of a body.
     pub patience: Duration,
 }
 
-/// Every route.
+/// Builds the router with every route.
 pub fn router(service: Arc<Service>, telemetry: Telemetry, settings: RouterSettings, draining: Draining) -> Router {
     let RouterSettings { body_bytes, keyless, metrics_access, patience } = settings;
     let bodies = Arc::new(BodyBudgets::new(body_bytes));
@@ -133,7 +133,7 @@ async fn method_not_allowed() -> ApiError {
     ApiError::method_not_allowed()
 }
 
-/// How long a body that is too large is read on, for its sender to hear why it is refused.
+/// Longest time that a body which is too large is read on, for its sender to read why it is refused.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A body that says itself that it is far too large is not waited for. One that is somewhat too large is read, and thrown

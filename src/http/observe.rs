@@ -1,4 +1,4 @@
-//! What the log, the counters and the traces hear of a request: around everything else that is done for it.
+//! Log, counters and traces of requests: the outermost layer of middleware.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub async fn observe(State(shared): State<Shared>, request: Request, next: Next)
     Response::from_parts(head, Body::new(Observed { body, served }))
 }
 
-/// What is asked every few seconds by those who watch over the service.
+/// Returns whether a route is one that monitoring polls every few seconds.
 fn is_probe(route: &str) -> bool {
     matches!(route, "/healthz" | "/readyz" | "/metrics")
 }

@@ -10,7 +10,7 @@ use super::Shared;
 use super::connections::Peer;
 use super::error::ApiError;
 
-/// The process answers.
+/// Answers while the process is alive.
 pub async fn healthz() -> Json<Value> {
     Json(json!({"status": "ok"}))
 }

@@ -12,10 +12,11 @@ use super::error::ApiError;
 pub struct Query<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
 impl<'a> Query<'a> {
-    /// Those of a path that has `known` ones. A name that ends with a dot stands for all that begin with it.
+    /// Parses the parameters of a path that has `known` ones. A known name that ends with a dot stands for all names
+    /// that begin with it.
     ///
     /// # Errors
-    /// The first that is none of them.
+    /// Returns an error that names the first parameter that is not known.
     pub fn of(uri: &'a Uri, known: &[&str]) -> Result<Self, ApiError> {
         let pairs: Vec<_> = form_urlencoded::parse(uri.query().unwrap_or("").as_bytes()).collect();
         let is_known =
@@ -37,7 +38,7 @@ impl<'a> Query<'a> {
         self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_ref())
     }
 
-    /// All whose names begin so, without it.
+    /// Returns the parameters whose names begin with `prefix`, with the rest of the name.
     pub fn under<'b>(&'b self, prefix: &'b str) -> impl Iterator<Item = (&'b str, &'b str)> {
         self.0.iter().filter_map(move |(name, value)| Some((name.strip_prefix(prefix)?, value.as_ref())))
     }
@@ -60,7 +61,7 @@ impl<'a> Query<'a> {
     }
 }
 
-/// Whether a client would rather read HTML than JSON.
+/// Returns whether a client prefers HTML to JSON.
 pub fn wants_html(headers: &HeaderMap) -> bool {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
     let kinds = accept.split(',').filter_map(|kind| kind.split(';').next().map(str::trim));

@@ -1,9 +1,9 @@
-//! One range of bytes, as `Range` names it (RFC 9110, section 14).
+//! Byte ranges, as `Range` names them (RFC 9110, section 14): at most one per request.
 
-/// What a client wants of a file. Of several ranges none is given: the whole file is a right answer.
+/// Part of a file that a client asks for. Requests for several ranges get the whole file, as the standard allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByteRange {
-    /// From the first to the last of these, or to the end.
+    /// Range from the first to the last of these offsets, or to the end.
     From(u64, Option<u64>),
     /// The last so many.
     Last(u64),

@@ -13,7 +13,8 @@ use super::Why;
 /// The newest rights on files that are asked for: Linux 6.10.
 const FILES: ABI = ABI::V5;
 
-/// What Landlock learned when: ABI, what, Linux. Up to TCP it must be there for the layer to be in force.
+/// Landlock features by ABI version, with the Linux release that added each. Up to TCP they must be present for the
+/// layer to be in force. Up to TCP it must be there for the layer to be in force.
 const LEARNED: [(ABI, &str); 4] = [
     (ABI::V3, "truncation (Linux 6.2)"),
     (ABI::V4, "TCP (Linux 6.7)"),
@@ -22,7 +23,7 @@ const LEARNED: [(ABI, &str); 4] = [
 ];
 const NEEDED: ABI = ABI::V4;
 
-/// What a service reads, as every program does: names of hosts, certificates, time zones, what the kernel tells.
+/// Paths that every service reads: names of hosts, certificates, time zones, kernel state.
 const SYSTEM: [&str; 18] = [
     "/dev/urandom",
     "/etc/gai.conf",
@@ -44,14 +45,14 @@ const SYSTEM: [&str; 18] = [
     "/usr/share/zoneinfo",
 ];
 
-/// What the front process goes on using.
+/// Paths and network access that the front process keeps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Files and directories that it reads.
     pub read: Vec<PathBuf>,
     /// Files and directories that it also writes.
     pub write: Vec<PathBuf>,
-    /// It connects to others.
+    /// True when the process connects to other hosts.
     pub connect: bool,
 }
 
@@ -62,7 +63,7 @@ pub fn nothing() -> Result<Option<String>, Why> {
     in_force(&restricted.map_err(|error| error.to_string())?)
 }
 
-/// What is needed, and what it takes to start this program again.
+/// Restricts the process to `needs` and to the paths that it takes to start this program again.
 pub fn only(needs: &Needs) -> Result<Option<String>, Why> {
     let (files, directories) = programs()?;
     let (read, write) =
@@ -89,7 +90,7 @@ fn ruleset(net: BitFlags<AccessNet>) -> Result<RulesetCreated, RulesetError> {
         .create()
 }
 
-/// This program, and the directories of the libraries that it is linked with: their files are replaced by updates.
+/// Returns the files of this program and the directories of its linked libraries, whose files are replaced by updates.
 fn programs() -> Result<(BTreeSet<PathBuf>, BTreeSet<PathBuf>), Why> {
     let maps = std::fs::read_to_string("/proc/self/maps").map_err(|error| format!("/proc/self/maps: {error}"))?;
     let this = std::fs::read_link("/proc/self/exe").map_err(|error| format!("/proc/self/exe: {error}"))?;

@@ -13,7 +13,7 @@ fn at_most(resource: Resource, most: u64) -> Result<(), Why> {
     setrlimit(resource, limit).map_err(|error| format!("setrlimit {resource:?}: {error}"))
 }
 
-/// What is open stays open; nothing new can be opened, written to disk, locked or started.
+/// Limits a worker to what it has open: nothing new can be opened, written to disk, locked or started.
 pub fn worker() -> Result<Option<String>, Why> {
     let none = [
         Resource::Core,
@@ -32,7 +32,7 @@ pub fn front() -> Result<Option<String>, Why> {
     at_most(Resource::Core, 0).map(|()| None)
 }
 
-/// As many open descriptors as the system allows.
+/// Raises the limit on open descriptors to the hard limit, at most 2^20.
 pub fn raise_descriptors() {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let most = maximum.unwrap_or(DESCRIPTORS).min(DESCRIPTORS);

@@ -1,5 +1,5 @@
-//! What processes give up when they have started: workers nearly everything, the front process what a service never
-//! needs. Each [`Layer`] is put in force by itself, and tells what came of it.
+//! Hardening: privileges that processes drop after their start, workers nearly all of them, the front process those
+//! that a service never needs. Each [`Layer`] is put in force separately and reports its result.
 //!
 //! Privileges and Landlock belong to a thread and are inherited by those that it starts, so they come first, while
 //! there is one thread; system calls are filtered for all threads at once, when all have been started.
@@ -20,7 +20,7 @@ use crate::domain::hardening::{Hardened, Hardening, Layer, LayerState};
 #[error("hardening is required (PROOFBOX_HARDENING), and this is missing: {0}")]
 pub struct NotHardened(String);
 
-/// Why a layer is not in force.
+/// Reason for which a layer is not in force.
 type Why = String;
 
 /// First of all in a worker: what it was not given on purpose is closed.
@@ -108,7 +108,7 @@ pub fn harden_front(hardening: Hardening, needs: &Needs) -> Result<Hardened, Not
     half.checked().map(|half| Hardened(half.states))
 }
 
-/// What belongs to one thread is given up by one thread only.
+/// Checks that the process has one thread: some privileges belong to a thread and are dropped by that thread only.
 fn one_thread() -> Result<(), Why> {
     let threads = std::fs::read_dir("/proc/self/task").map_err(|error| format!("/proc/self/task: {error}"))?.count();
     if threads == 1 { Ok(()) } else { Err(format!("there are {threads} threads already")) }

@@ -10,9 +10,9 @@ use super::Why;
 /// Capabilities that are kept, if they were there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// None.
+    /// No capability at all.
     None,
-    /// Those for files of other users: root may have been given a directory of somebody else's.
+    /// Capabilities for files of other users: root may have been given a directory of somebody else's.
     Files,
 }
 

@@ -23,7 +23,7 @@ type Calls = BTreeMap<i64, Vec<SeccompRule>>;
 /// `_IOWR('f', 16, struct pm_scan_arg)`: which pages were written.
 const PAGEMAP_SCAN: u64 = 0xC060_6610;
 
-/// What a worker goes on doing: talk to the front process, wait, look after memory and time, end.
+/// System calls that a worker needs: talk to the front process, wait, manage memory and time, end.
 const WORKER: &[i64] = &[
     libc::SYS_read,
     libc::SYS_write,
@@ -63,8 +63,8 @@ const WORKER: &[i64] = &[
     libc::SYS_epoll_wait,
 ];
 
-/// What no library asks for by itself: other programs and processes, their memory, sockets, signals to others, mounts,
-/// the kernel's own settings and its least tested parts.
+/// System calls that no library makes by itself: other programs and processes, their memory, sockets, signals to
+/// others, mounts, the kernel's own settings and its least tested parts.
 const HOSTILE: &[i64] = &[
     libc::SYS_execve,
     libc::SYS_execveat,
@@ -96,7 +96,7 @@ const HOSTILE: &[i64] = &[
     libc::SYS_vfork,
 ];
 
-/// What a service never needs. A worker is not even to try.
+/// System calls that a service never needs. A worker that tries one is ended. A worker is not even to try.
 const NEVER: &[i64] = &[
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,

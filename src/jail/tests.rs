@@ -1,4 +1,4 @@
-//! Each layer in a child process that tries what it forbids.
+//! Tests of every layer, in a child process that tries what the layer forbids.
 
 use std::fs::File;
 use std::io::Write;
@@ -6,16 +6,16 @@ use std::os::fd::AsRawFd;
 
 use super::*;
 
-/// How a child ended.
+/// End of a child process.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
-    /// With this code.
+    /// Exit with this code.
     Exit(i32),
-    /// By this signal.
+    /// Death by this signal.
     Signal(i32),
 }
 
-/// What a child found: a system call's result, as 0 or an error number.
+/// Runs `what` in a child process, which exits with its result: 0 or an error number of a system call.
 fn in_child(what: impl FnOnce() -> i32) -> End {
     // SAFETY: the child goes on with this thread alone. glibc's allocator and the loader's lock are made for that, and
     // nothing else that another thread may have held is used before it ends.

@@ -53,7 +53,7 @@ impl Budget {
     }
 }
 
-/// One owner's part of a budget.
+/// Part of a budget that belongs to an owner.
 #[derive(Clone, Debug)]
 pub struct Account {
     budget: Budget,

@@ -1,4 +1,4 @@
-//! What the kernel tells of this process and its workers (proc(5)).
+//! Figures of this process and its workers, as the kernel reports them (proc(5)).
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -20,7 +20,7 @@ pub(super) struct Processes {
     seen: Mutex<HashMap<u32, f64>>,
 }
 
-/// What is read of one process.
+/// Figures that are read of a process.
 #[derive(Debug, Default, PartialEq)]
 struct Figures {
     cpu_ticks: u64,
@@ -113,7 +113,7 @@ fn shared_pages(process: u32) -> Option<u64> {
     std::fs::read_to_string(format!("/proc/{process}/statm")).ok()?.split_whitespace().nth(2)?.parse().ok()
 }
 
-/// When the machine started, in seconds since 1970.
+/// Returns the time at which the machine started, in seconds since 1970.
 fn boot_time() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/stat").ok()?;
     stat.lines().find_map(|line| line.strip_prefix("btime ")?.trim().parse().ok())

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// Characters of an excerpt.
-const LONGEST_EXCERPT: usize = 120;
+const MAX_EXCERPT: usize = 120;
 
 /// Where things are in a source, in the words of people: lines, columns, characters.
 pub struct Places<'a> {
@@ -86,17 +86,17 @@ impl<'a> Places<'a> {
         let end = self.lines.get(line + 1).copied().unwrap_or(self.source.len());
         let mut start = self.lines[line];
         // Of a long line, what is around the finding.
-        if end - start > 4 * LONGEST_EXCERPT {
-            start = self.source.floor_char_boundary(range.start.saturating_sub(LONGEST_EXCERPT / 3).max(start));
+        if end - start > 4 * MAX_EXCERPT {
+            start = self.source.floor_char_boundary(range.start.saturating_sub(MAX_EXCERPT / 3).max(start));
         }
-        let near = |masked: &&Range<usize>| masked.start < start + 16 * LONGEST_EXCERPT && start < masked.end;
+        let near = |masked: &&Range<usize>| masked.start < start + 16 * MAX_EXCERPT && start < masked.end;
         let near: Vec<&Range<usize>> = self.masked.iter().filter(near).take(64).collect();
         let mut text = String::new();
-        for (at, char) in self.source[start..end].char_indices().take(4 * LONGEST_EXCERPT) {
+        for (at, char) in self.source[start..end].char_indices().take(4 * MAX_EXCERPT) {
             let hidden = near.iter().any(|masked| masked.contains(&(start + at)));
             text.push(if hidden { '*' } else { char });
         }
-        shown(text.trim(), LONGEST_EXCERPT)
+        shown(text.trim(), MAX_EXCERPT)
     }
 }
 

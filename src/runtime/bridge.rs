@@ -32,12 +32,12 @@ const REQUEST: i32 = 1;
 const REPLY: i32 = 2;
 const GONE: i32 = 3;
 
-/// The two who talk.
+/// Party to a conversation between two guests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The code under test.
     Candidate,
-    /// The tests.
+    /// Interpreter of the tests.
     Grader,
 }
 
@@ -51,10 +51,10 @@ pub struct OutOfTurn;
 #[error("no longer needed")]
 pub struct Dismissed;
 
-/// What a candidate has cost so far.
+/// Cost of a candidate so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spent {
-    /// Instructions.
+    /// Fuel: instructions executed, in units of wasmtime.
     pub fuel: u64,
     /// CPU time and sleep.
     pub execution: Duration,
@@ -72,7 +72,7 @@ impl Spent {
     }
 }
 
-/// One guest's place at the table.
+/// Endpoint of one guest in a conversation.
 #[derive(Clone, Debug)]
 pub struct Seat {
     side: Side,
@@ -84,9 +84,9 @@ struct Conversation {
     turn: Side,
     /// For the one whose turn it is.
     message: Option<(i32, Vec<u8>)>,
-    /// Those who wait for a reply, the innermost last.
+    /// Guests that wait for a reply, the innermost last.
     asking: Vec<Side>,
-    /// Whether the candidate has said that it is ready.
+    /// True when the candidate has said that it is ready.
     ready: bool,
     candidate: Presence,
     /// By interpreters of the candidate that are gone, and by the present one up to its last message.
@@ -100,22 +100,23 @@ struct Conversation {
     limited: usize,
     /// The candidate could not be imported: another try would end the same.
     hopeless: bool,
-    /// What all its interpreters together may use.
+    /// Fuel and execution time that all interpreters of the candidate together may use.
     budget: (u64, Duration),
 }
 
-/// Whether the candidate can be asked.
+/// Presence of the candidate in a conversation.
 #[derive(Debug)]
 enum Presence {
-    /// It can.
+    /// The candidate can be asked.
     Here,
-    /// It has ended; what asks it hears so.
+    /// The candidate has ended; requests to it get this message.
     Gone(Vec<u8>),
     /// A fresh interpreter is to be started when it is next asked.
     Wanted,
 }
 
-/// Both places of a new conversation; the candidate begins. All its interpreters together have these limits.
+/// Returns both endpoints of a new conversation; the candidate begins. The limits apply to all its interpreters
+/// together.
 pub fn seats(limits: &Limits) -> (Seat, Seat) {
     let conversation = Arc::new(Mutex::new(Conversation {
         turn: Side::Candidate,
@@ -140,12 +141,12 @@ impl Seat {
         self.conversation.lock().expect("no holder panics")
     }
 
-    /// Whose turn it is.
+    /// Returns the side whose turn it is.
     pub fn turn(&self) -> Side {
         self.lock().turn
     }
 
-    /// Which of the two this is.
+    /// Returns the side that this endpoint belongs to.
     pub fn side(&self) -> Side {
         self.side
     }
@@ -238,7 +239,7 @@ impl Seat {
         true
     }
 
-    /// Whether a fresh interpreter is wanted.
+    /// Returns whether a fresh interpreter is wanted.
     pub fn wants_fresh(&self) -> bool {
         matches!(self.lock().candidate, Presence::Wanted)
     }
@@ -286,7 +287,7 @@ impl Seat {
         }
     }
 
-    /// What the candidate has cost, in all its interpreters.
+    /// Returns the cost of the candidate, over all its interpreters.
     pub fn spent(&self) -> Spent {
         let talk = self.lock();
         talk.before.and(talk.present)
@@ -311,7 +312,8 @@ impl Seat {
         }
     }
 
-    /// What the candidate wrote to stream 1 or 2 since it was last asked something; taken when `take`.
+    /// Returns the bytes that the candidate wrote to stream 1 or 2 since it was last asked something; clears them when
+    /// `take`.
     pub fn written(&self, stream: i32, take: bool) -> Vec<u8> {
         let mut talk = self.lock();
         let index = usize::from(stream == 2);
@@ -321,7 +323,7 @@ impl Seat {
         if take { std::mem::take(&mut talk.printed[index]) } else { talk.printed[index].clone() }
     }
 
-    /// What the candidate printed since this was last asked: of a case, its beginning.
+    /// Takes the output that the candidate printed since the last call: of a case, its beginning.
     pub fn case_output(&self) -> String {
         String::from_utf8_lossy(&std::mem::take(&mut self.lock().case_printed)).into_owned()
     }

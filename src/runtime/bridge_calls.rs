@@ -1,4 +1,4 @@
-//! What the image imports to talk to another guest ([`super::bridge`]), or in a session to the shell.
+//! Host functions for talking to another guest ([`super::bridge`]), or in a session to the shell.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,7 +15,7 @@ use crate::domain::value::Value;
 
 const PROOFBOX: &str = "proofbox";
 
-/// What a call of a session says (`guest/magics.py`): run this command; and what it hears: it has ended.
+/// Message kinds of a session's call (`guest/magics.py`): run this command; the command has ended.
 const COMMAND: i32 = 16;
 const COMMAND_ENDED: i32 = 17;
 
@@ -122,7 +122,7 @@ async fn command(mut caller: Caller<'_, State>, address: u32, length: u32) -> wa
     Ok(i64::from(COMMAND_ENDED) << 32 | length as i64)
 }
 
-/// What a command wrote, as much as is kept of each output.
+/// Output of a command, as much as is kept of each stream.
 #[derive(Default)]
 struct Written {
     bytes: [Vec<u8>; 2],
@@ -159,7 +159,8 @@ fn take(caller: &mut Caller<'_, State>, address: u32, length: u32) -> wasmtime::
     }
 }
 
-/// What the candidate wrote to a stream since it was last asked something: its length, and, where there is room, itself.
+/// Host function for the bytes that the candidate wrote to a stream since it was last asked something: returns their
+/// length, and, where there is room, copies them.
 fn printed(mut caller: Caller<'_, State>, stream: i32, address: u32, capacity: u32) -> wasmtime::Result<u32> {
     let Some(seat) = caller.data().seat.clone() else { return Ok(0) };
     let written = seat.written(stream, capacity > 0);

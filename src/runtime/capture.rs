@@ -49,7 +49,7 @@ impl Capture {
         self.total
     }
 
-    /// What was kept.
+    /// Returns the captured bytes and their total.
     pub fn finish(self) -> Captured {
         Captured { head: self.head, tail: self.tail.into(), total_bytes: self.total }
     }

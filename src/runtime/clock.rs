@@ -1,4 +1,4 @@
-//! What the guest takes for time.
+//! Clocks of the guest, real or virtual.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -10,20 +10,20 @@ const THREAD_CPU: u32 = 3;
 /// The clocks of one guest.
 #[derive(Debug)]
 pub enum Clock {
-    /// The machine's.
+    /// Clocks of the machine itself.
     Real {
-        /// When the guest was made.
+        /// Time at which the guest was made.
         started: Instant,
-        /// What its monotonic clock showed then.
+        /// Monotonic clock of the guest at that time.
         before: Duration,
-        /// Slept so far.
+        /// Time slept so far.
         slept: Duration,
     },
     /// Runs on fuel and sleep alone: a fuel unit is a nanosecond, and sleeping costs nothing.
     Virtual {
-        /// What the wall clock shows at the start, in nanoseconds since 1970.
+        /// Wall clock at the start, in nanoseconds since 1970.
         start_time: u64,
-        /// Slept so far.
+        /// Time slept so far.
         slept: Duration,
     },
 }
@@ -45,7 +45,7 @@ impl Clock {
         *slept = slept.saturating_add(duration);
     }
 
-    /// What the monotonic clock shows, but for a virtual one's fuel.
+    /// Returns the monotonic clock; without the fuel that counts as time on a virtual one.
     pub fn uptime(&self) -> Duration {
         match self {
             Self::Real { started, before, .. } => *before + started.elapsed(),

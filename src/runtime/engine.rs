@@ -1,4 +1,4 @@
-//! How wasmtime is set up: one configuration for making, compiling and running the image.
+//! Configuration of wasmtime: the same for making, compiling and running the image.
 
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
@@ -8,7 +8,7 @@ const MIB: usize = 1 << 20;
 /// before this is used up, so that deep recursion is a RecursionError and not a trap (`tests/it/recursion.rs`).
 const WASM_STACK: usize = 64 * MIB;
 
-/// What host functions need on top of the guest's frames.
+/// Stack for host functions on top of the guest's frames, in bytes.
 const HOST_STACK: usize = MIB;
 
 /// Memory that stays mapped in a free slot: with `pagemap_scan` only pages that were touched are reset, by copying,

@@ -1,12 +1,12 @@
-//! What the guest takes for random.
+//! Random bytes for the guest, from the kernel or a seed.
 
 use rand_chacha::ChaCha12Rng;
 use rand_core::{Rng, SeedableRng};
 
-/// Where random bytes come from.
+/// Source of random bytes.
 #[derive(Debug)]
 pub enum Entropy {
-    /// The kernel.
+    /// The kernel's random numbers.
     Host,
     /// A generator of which every byte follows from its seed.
     Seeded(Box<ChaCha12Rng>),

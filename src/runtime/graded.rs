@@ -99,7 +99,7 @@ impl<F: Future<Output = Result<Outcome, RunError>>> Pair<F> {
     }
 }
 
-/// All interpreters of the candidate as one outcome, with the cases as the tests reported them.
+/// Merges the outcomes of all interpreters of the candidate, with the cases as the tests reported them.
 fn merged(candidates: Vec<Outcome>, mut grader: Outcome, output_bytes: u64, tree: &Tree) -> Outcome {
     let count = candidates.len();
     let mut all = candidates.into_iter();

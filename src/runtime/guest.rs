@@ -1,4 +1,4 @@
-//! One program in one fresh interpreter.
+//! Runs of one program in one fresh interpreter.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -45,27 +45,27 @@ const SNIPPET_NAME: &str = "solution.py";
 /// themselves, which never find their places taken.
 pub const COMMAND_SLOTS: u32 = 16;
 
-/// What the guest's runner answers when it failed itself.
+/// Code that the guest's runner returns when the runner itself failed.
 pub(super) const RUNNER_FAILED: i32 = -1;
 
-/// We failed; the program is not to blame.
+/// Failure of proofbox itself, not of the program.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// A file of the request can't be put into the sandbox.
     #[error(transparent)]
     Files(#[from] FilesError),
-    /// It is to run in an image that this process does not have.
+    /// The program names an image that this process does not have.
     #[error("there is no image {hash}")]
     NoImage {
-        /// Its hash.
+        /// Hash of the image.
         hash: String,
     },
-    /// wasmtime refused.
+    /// Failure reported by wasmtime.
     #[error("{what}: {reason}")]
     Engine {
-        /// What was attempted.
+        /// Operation that was attempted.
         what: &'static str,
-        /// wasmtime's words.
+        /// Error message of wasmtime.
         reason: String,
     },
 }
@@ -79,16 +79,16 @@ pub struct Interpreters {
     engine: Engine,
     pre: InstancePre<State>,
     initial_memory_bytes: u64,
-    /// What their files start from: the default image's packages.
+    /// Files that guests start from: the default image's packages.
     base: Base,
-    /// Those of the other images, by their hashes.
+    /// Files that guests start from in the other images, by image hash.
     other_bases: HashMap<String, Base>,
     live: Arc<AtomicUsize>,
     /// Places for interpreters that are kept: all others are for runs, which must never find them taken.
     kept: Arc<Semaphore>,
-    /// How guests share this process's core.
+    /// Scheduler of this process's core.
     pub(super) core: Core,
-    /// What checkpoints are compared with; made when the first one is.
+    /// Memory that checkpoints are compared with; made for the first checkpoint.
     pub(super) pristine: OnceCell<Pristine>,
     /// Pages that stay in memory between runs.
     resident: OnceCell<Resident>,
@@ -154,7 +154,7 @@ impl Interpreters {
         })
     }
 
-    /// What files start from in an image, by its hash; in the default one, where none is given.
+    /// Returns the files that guests start from in an image, by its hash; in the default one, where none is given.
     ///
     /// # Errors
     /// When there is no such image here.
@@ -168,12 +168,12 @@ impl Interpreters {
         self.initial_memory_bytes
     }
 
-    /// Interpreters alive now.
+    /// Returns the number of interpreters alive now.
     pub fn live(&self) -> usize {
         self.live.load(Ordering::Relaxed)
     }
 
-    /// One more is alive.
+    /// Counts one more live interpreter, until the result is dropped.
     pub(super) fn count_live(&self) -> LiveCount {
         self.live.fetch_add(1, Ordering::Relaxed);
         LiveCount(Arc::clone(&self.live))
@@ -269,7 +269,7 @@ impl Interpreters {
         Ok(outcome)
     }
 
-    /// One interpreter in its role, from its start to its end.
+    /// Runs an interpreter in its role, from its start to its end.
     pub(super) async fn guest(
         &self,
         program: &Program,
@@ -309,13 +309,13 @@ impl Interpreters {
     }
 }
 
-/// What an interpreter is there for.
+/// Role of an interpreter in a run.
 pub(super) enum Role {
-    /// It runs the program, and its tests where they run in process.
+    /// Interpreter of the program, and of its tests where they run in process.
     Alone,
-    /// It has the code under test, and does with it what the other asks.
+    /// Interpreter of the code under test, which serves the requests of the other.
     Candidate(Seat),
-    /// It has the tests.
+    /// Interpreter of the tests.
     Grader(Seat),
 }
 
@@ -355,7 +355,7 @@ pub(super) async fn call(
 pub(super) async fn take_pending_output(store: &mut Store<State>, instance: wasmtime::Instance) {
     const FUEL: u64 = 10_000;
     // CPython's buffers have 8 KiB; a guest may have others, or lie.
-    const LONGEST: usize = 64 << 10;
+    const MAX_LENGTH: usize = 64 << 10;
     let (Ok(pending), Some(memory)) =
         (instance.get_typed_func::<u32, u64>(&mut *store, "proofbox_pending"), store.data().memory)
     else {
@@ -368,7 +368,7 @@ pub(super) async fn take_pending_output(store: &mut Store<State>, instance: wasm
         let Ok(place) = pending.call_async(&mut *store, index).await else { return };
         let (start, length) = ((place >> 32) as usize, (place & 0xFFFF_FFFF) as usize);
         let (memory, state) = memory.data_and_store_mut(&mut *store);
-        let Some(bytes) = memory.get(start..start.saturating_add(length.min(LONGEST))) else { return };
+        let Some(bytes) = memory.get(start..start.saturating_add(length.min(MAX_LENGTH))) else { return };
         // Capturing never fails: what is beyond its bounds is only counted.
         let _ = state.streams.write(output, bytes);
     }
@@ -459,7 +459,7 @@ pub(super) fn quota(limits: &Limits) -> FilesQuota {
     FilesQuota { bytes: limits.files_bytes, count: limits.files_count }
 }
 
-/// Nanoseconds since 1970.
+/// Returns the wall clock, in nanoseconds since 1970.
 pub fn now() -> u64 {
     Clock::real().now(REALTIME, 0)
 }

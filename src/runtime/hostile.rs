@@ -1,5 +1,5 @@
-//! What takes bytes that guests send, one function each, for those who try it with nonsense (loadtest's `fuzz`). What
-//! comes back from a store is taken by [`Session::load`](super::session::Session::load).
+//! Entry points for bytes that guests send, one function each, for fuzzing (loadtest's `fuzz`). Bytes from a store are
+//! taken by [`Session::load`](super::session::Session::load).
 
 use std::time::Duration;
 

@@ -25,16 +25,16 @@ use super::guest::{self, Interpreters};
 use super::packages;
 use super::recipe::{self, RecipeError};
 
-/// Where images come from and where they are kept.
+/// Source of an image, and the directory it is cached in.
 #[derive(Clone, Debug)]
 pub struct ImageSource {
-    /// Kept below here.
+    /// Root of the cache.
     pub cache: PathBuf,
     /// A ready `image.wasm` instead of the recipe's.
     pub prebuilt: Option<PathBuf>,
     /// A directory with the recipe's source archives.
     pub sources: Option<PathBuf>,
-    /// Where code is kept that was compiled from an image whose cache can't be written.
+    /// Second cache, for code compiled from an image whose own cache can't be written.
     pub spare: Option<PathBuf>,
 }
 
@@ -55,17 +55,17 @@ impl ImageSource {
 pub struct Image {
     /// `sha256:…` of `image.wasm`.
     pub image_hash: String,
-    /// Version of CPython.
+    /// Version of CPython in the image.
     pub python: String,
     /// `sha256:…` of the list of packages beyond the standard library.
     pub packages_hash: String,
-    /// Those packages, with their versions.
+    /// Packages beyond the standard library, with their versions.
     pub packages: BTreeMap<String, String>,
     /// Modules of the standard library that can be imported.
     pub modules: Vec<String>,
-    /// The compiled module.
+    /// Path of the compiled module.
     pub compiled: PathBuf,
-    /// Those of the packages that are imported from files.
+    /// File with the packages that are imported from files.
     #[serde(default)]
     pub packages_file: Option<PathBuf>,
     /// SHA-256 of that file.
@@ -81,20 +81,20 @@ pub struct Image {
     pub initial_memory_bytes: u64,
 }
 
-/// There is no image to run.
+/// Error of finding, building or loading an image.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
     /// A file could not be read or written.
     #[error("{what} {}: {source}", path.display())]
     Io {
-        /// What was attempted.
+        /// Operation that was attempted.
         what: &'static str,
-        /// With what.
+        /// Path of the file.
         path: PathBuf,
-        /// Why it failed.
+        /// Cause of the failure.
         source: std::io::Error,
     },
-    /// The recipe failed.
+    /// Failure of the recipe.
     #[error(transparent)]
     Recipe(#[from] RecipeError),
     /// An image can't have this name.
@@ -103,10 +103,10 @@ pub enum ImageError {
          begins with a letter or digit, and is not `default`"
     )]
     BadName {
-        /// The name.
+        /// Name that was asked for.
         name: String,
     },
-    /// There is no image of that name or hash.
+    /// No image has that name or hash.
     #[error("there is no image {asked:?}; `proofbox runtime list` tells which there are")]
     Unknown {
         /// The name or hash.
@@ -115,9 +115,9 @@ pub enum ImageError {
     /// The module is not an interpreter, or wasmtime refuses it.
     #[error("{what}: {reason}")]
     Engine {
-        /// What was attempted.
+        /// Operation that was attempted.
         what: &'static str,
-        /// wasmtime's words.
+        /// Error message of wasmtime.
         reason: String,
     },
 }
@@ -155,7 +155,7 @@ impl Image {
         }
     }
 
-    /// Whether the compiled module and the packages are still what they were: it is machine code, and disks err.
+    /// Checks that the compiled module and the packages are unchanged: it is machine code, and disks err.
     ///
     /// # Errors
     /// When it can't be read, or is another.
@@ -166,7 +166,7 @@ impl Image {
         Err(std::io::Error::other("it is damaged: start the service again, and it is made anew"))
     }
 
-    /// Whether the packages are still what they were.
+    /// Checks that the packages are unchanged.
     ///
     /// # Errors
     /// When they can't be read, or are others.
@@ -213,12 +213,12 @@ impl Image {
     }
 }
 
-/// Whether a directory can't be written, by anybody or by us.
+/// Returns whether a directory can't be written, by anybody or by this user.
 pub(super) fn is_read_only(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied)
 }
 
-/// Each image has its directory: named by its recipe, or by the content of the file that is given.
+/// Returns the directory of an image: named by its recipe, or by the content of the file that is given.
 fn directory(source: &ImageSource) -> Result<PathBuf, ImageError> {
     let name = match &source.prebuilt {
         Some(path) => format!("prebuilt-{}", hash_file(path).map_err(io("reading the image", path))?),

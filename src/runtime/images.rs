@@ -26,7 +26,7 @@ use super::recipe;
 pub const DEFAULT: &str = "default";
 
 /// The longest name of an image.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME: usize = 64;
 
 /// The images of one service.
 #[derive(Clone, Debug)]
@@ -39,9 +39,9 @@ pub struct Images {
 /// An image that is there and can't be used.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Unusable {
-    /// Its name, or its hash where it has none.
+    /// Name of the image, or its hash where it has none.
     pub name: String,
-    /// Why.
+    /// Reason for which it can't be used.
     pub reason: String,
 }
 
@@ -54,7 +54,7 @@ struct Manifest {
 }
 
 impl Images {
-    /// One image and no other.
+    /// Makes a set of the default image alone.
     pub fn only(default: Image) -> Self {
         Self { default: Arc::new(default), own: BTreeMap::new(), names: BTreeMap::new() }
     }
@@ -100,7 +100,7 @@ impl Images {
         (image.image_hash != self.default.image_hash).then(|| image.image_hash.clone())
     }
 
-    /// All of them, as workers get them: the default one first.
+    /// Returns copies of all images, as workers get them: the default one first.
     pub fn to_worker(&self) -> Vec<Image> {
         self.all().map(|image| Image::clone(image)).collect()
     }
@@ -112,7 +112,7 @@ impl Images {
         default.into_iter().chain(names.map(|(name, _)| name.as_str()))
     }
 
-    /// All of them, the default one first.
+    /// Returns all images, the default one first.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Image>> {
         std::iter::once(&self.default).chain(self.own.values())
     }
@@ -124,7 +124,7 @@ impl Images {
 }
 
 impl Image {
-    /// This interpreter with the packages in that directory.
+    /// Makes the image of this interpreter with the packages in that directory.
     fn with_packages_in(&self, directory: &Path) -> Result<Self, String> {
         let text = fs::read(directory.join("manifest.json")).map_err(|error| error.to_string())?;
         let manifest: Manifest = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
@@ -246,7 +246,7 @@ impl Image {
     }
 }
 
-/// Where images are: in the cache, and beside the service's data where that can't be written.
+/// Returns the directories of images: in the cache, and beside the service's data where the cache can't be written.
 fn directories(source: &ImageSource) -> Vec<PathBuf> {
     std::iter::once(&source.cache).chain(&source.spare).map(|cache| cache.join("images")).collect()
 }
@@ -269,7 +269,7 @@ fn is_hash(text: &str) -> bool {
 /// A name that is neither a path nor a hash, as those of containers' images are.
 fn check_name(name: &str) -> Result<(), ImageError> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let fits = name.len() <= LONGEST_NAME
+    let fits = name.len() <= MAX_NAME
         && name.bytes().next().is_some_and(plain)
         && name.bytes().all(|byte| plain(byte) || matches!(byte, b'.' | b'_' | b'-'))
         && name != DEFAULT
@@ -296,7 +296,7 @@ mod tests {
         for good in ["a", "ml", "data-science_2.1", "0"] {
             assert!(check_name(good).is_ok(), "{good}");
         }
-        let (long, hash) = ("a".repeat(LONGEST_NAME + 1), "0".repeat(64));
+        let (long, hash) = ("a".repeat(MAX_NAME + 1), "0".repeat(64));
         for bad in ["", "default", "A", ".", "..", "a/b", "-a", "a b", "sha256:0", "a\n", &long, &hash] {
             assert!(check_name(bad).is_err(), "{bad:?}");
         }

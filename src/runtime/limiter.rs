@@ -11,7 +11,7 @@ pub struct MemoryLimiter {
 }
 
 impl MemoryLimiter {
-    /// Allows `limit` bytes.
+    /// Makes a limiter that allows `limit` bytes.
     pub fn new(limit: u64) -> Self {
         Self { limit: usize::try_from(limit).unwrap_or(usize::MAX), peak: 0, refused: false }
     }
@@ -26,17 +26,17 @@ impl MemoryLimiter {
         self.peak
     }
 
-    /// What it allows, in bytes.
+    /// Returns the limit, in bytes.
     pub fn limit(&self) -> u64 {
         self.limit as u64
     }
 
-    /// Another call begins: what was refused in the last one is its own.
+    /// Forgets refused growth of the last call: another call begins.
     pub fn forget_refusals(&mut self) {
         self.refused = false;
     }
 
-    /// Whether growth was refused.
+    /// Returns whether growth was refused.
     pub fn refused(&self) -> bool {
         self.refused
     }

@@ -1,4 +1,4 @@
-//! How long a guest ran, slept, and waited for a core; and its wall limit.
+//! Metering and scheduling of guests: CPU time, sleep, waiting for a core, and the wall limit.
 //!
 //! Guests of one worker take turns of about a millisecond. Those that have run for long take turns among themselves, one
 //! at a time, and leave most of the core to others where there are such: however many of them there are, whoever comes is
@@ -23,7 +23,7 @@ const LONG: Duration = Duration::from_millis(10);
 /// While others want the core, those that run for long leave it to them for so many times as long as they had it.
 const LEFT_TO_OTHERS: u32 = 4;
 
-/// How the guests of one worker share its core.
+/// Scheduler by which the guests of one worker share its core.
 #[derive(Clone, Debug)]
 pub struct Core(Arc<CoreState>);
 
@@ -34,7 +34,7 @@ struct CoreState {
     /// Guests that do not, and want the core now.
     short: AtomicUsize,
     began: Instant,
-    /// When the next of those that run for long may go on while others want the core; in nanoseconds since `began`.
+    /// Time at which the next long-running guest may continue while others want the core; in nanoseconds since `began`.
     next_long: AtomicU64,
 }
 
@@ -54,7 +54,7 @@ impl Core {
         u64::try_from(at.duration_since(self.0.began).as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Whether it is the others' time.
+    /// Returns whether the core is left to the others at `now`.
     fn is_left_to_others(&self, now: Instant) -> bool {
         self.0.short.load(Ordering::Relaxed) > 0 && self.since_began(now) < self.0.next_long.load(Ordering::Relaxed)
     }
@@ -125,7 +125,7 @@ impl Stopwatch {
         self.idle.store(idle, Ordering::Relaxed);
     }
 
-    /// Whether the guest sleeps, or waits for another.
+    /// Returns whether the guest sleeps, or waits for another.
     pub fn rests(&self) -> bool {
         self.sleeping.load(Ordering::Relaxed) || self.idle.load(Ordering::Relaxed)
     }
@@ -146,19 +146,19 @@ impl Stopwatch {
     }
 }
 
-/// Where the time of a guest went.
+/// Breakdown of a guest's time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Times {
-    /// On a core.
+    /// Time on a core.
     pub cpu: Duration,
-    /// Asleep.
+    /// Time that the guest slept.
     pub slept: Duration,
     /// Ready, without a core.
     pub waiting: Duration,
 }
 
 impl Times {
-    /// What the wall limit counts.
+    /// Returns the time that the wall limit counts: CPU time and sleep.
     pub fn execution(&self) -> Duration {
         self.cpu + self.slept
     }
@@ -298,7 +298,7 @@ mod tests {
         }
     }
 
-    /// How long a guest of two turns takes beside `others` that run for long.
+    /// Returns how long a guest of two time slices takes beside `others` that run for long.
     async fn beside(others: usize) -> Duration {
         let core = Core::default();
         let guest = |count| {

@@ -24,7 +24,7 @@ use crate::domain::grant::Limits;
 use crate::domain::run::{End, File as RunFile, Program, ResultWanted};
 use crate::domain::value::Value;
 
-/// Where sandboxes see them.
+/// Directory in which sandboxes see packages.
 const DIRECTORY: &str = "/lib/python3.13/site-packages";
 /// The directory of theirs that is read-only.
 const MOUNT: &str = "/lib";
@@ -35,10 +35,10 @@ pub(super) const FILE: &str = "packages.bin";
 /// Modules compiled in one run.
 const COMPILED_AT_ONCE: usize = 256;
 
-/// Paths and contents.
+/// Paths of files, with their contents.
 pub(super) type Files = Vec<(String, Bytes)>;
 
-/// What sandboxes start from with the packages in that file.
+/// Returns the files that sandboxes start from with the packages in that file.
 ///
 /// # Errors
 /// When it can't be read, or is not such a file.
@@ -65,7 +65,7 @@ fn damaged(file: &Path, what: &str) -> wasmtime::Error {
     wasmtime::Error::msg(format!("the packages {} are damaged: {what}", file.display()))
 }
 
-/// What is in such a file; it stays on disk, and is read where it is used.
+/// Returns the files in a packages file; their content stays on disk, and is read where it is used.
 ///
 /// # Errors
 /// When it can't be read, or is not such a file.
@@ -93,7 +93,7 @@ fn parsed(content: &Bytes) -> Result<Files, &'static str> {
     index.into_iter().map(file).collect()
 }
 
-/// Such a file with these in it.
+/// Returns the bytes of a packages file with these files.
 pub(super) fn written(files: Files) -> Vec<u8> {
     let mut position = 0;
     let files: BTreeMap<String, Bytes> = files.into_iter().collect();
@@ -116,7 +116,7 @@ pub(super) fn over(base: Files, own: Files) -> Files {
     base.into_iter().filter(|(path, _)| !taken.contains(&claim(path))).chain(own).collect()
 }
 
-/// What there can be one of: a module at the top, by its name, or the description of a project.
+/// Returns the name that only one package may claim: a module at the top, by its name, or the description of a project.
 fn claim(path: &str) -> String {
     let top = path.split('/').next().unwrap_or(path);
     match top.strip_suffix(".dist-info").and_then(|described| described.rsplit_once('-')) {
@@ -185,9 +185,9 @@ for number, shown in enumerate(sys.argv[1:]):
     Ok(others)
 }
 
-/// What an image turned out to have.
+/// Contents that an image turned out to have.
 pub(super) struct Tried {
-    /// Its packages, with their versions.
+    /// Packages of the image, with their versions.
     pub packages: BTreeMap<String, String>,
     /// Modules that can't be imported, and why.
     pub failing: Vec<(String, String)>,

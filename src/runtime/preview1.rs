@@ -1,4 +1,4 @@
-//! What the image imports: WASI preview 1, `proofbox.post`, and the calls of the bridge.
+//! Imports of the image: WASI preview 1, `proofbox.post`, and the calls of the bridge.
 //!
 //! wasmtime-wasi supplies arguments, environment, exit and the refusal of sockets. Files, standard streams, time and
 //! randomness are ours: files because they live in memory ([`super::files`]), time because it may be virtual and because
@@ -75,7 +75,7 @@ fn now(caller: &Caller<'_, State>, clock: u32) -> u64 {
     caller.data().clock.now(clock, fuel_used(caller))
 }
 
-/// One call on the guest's files.
+/// Runs a call on the guest's files.
 fn files(
     mut caller: Caller<'_, State>,
     call: impl FnOnce(&mut Descriptors, &mut Call<'_>) -> Result<(), Errno>,

@@ -19,21 +19,21 @@ pub enum RecipeError {
     /// A file or process of ours could not be had.
     #[error("building the Python runtime: {what}: {source}")]
     Io {
-        /// What was attempted.
+        /// Operation that was attempted.
         what: String,
-        /// Why it failed.
+        /// Cause of the failure.
         source: std::io::Error,
     },
     /// Packages can't be put into an image.
     #[error("{reason}")]
     Packages {
-        /// Why, and which.
+        /// Reason, with the packages concerned.
         reason: String,
     },
     /// The recipe says what went wrong.
     #[error("building the Python runtime failed: {reason}\n  The log is {}; what is done is kept: run the same command again to go on.", log.display())]
     Failed {
-        /// In its words.
+        /// Error message of the recipe.
         reason: String,
         /// Output of all its commands.
         log: PathBuf,
@@ -55,7 +55,7 @@ pub fn hash() -> String {
     hex(&hash.finalize())
 }
 
-/// Lower-case hexadecimal.
+/// Returns bytes as lower-case hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

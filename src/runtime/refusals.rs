@@ -1,4 +1,5 @@
-//! Whether a failure came from a refusal at the boundary: what the guest says of it, held against the host's record.
+//! Classification of failures that came from a refusal at the boundary: the guest's claim is checked against the host's
+//! record.
 //!
 //! The class is information. A guest that forges it, in process, gains a worse word for the same failure.
 

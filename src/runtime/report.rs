@@ -26,11 +26,11 @@ const FRAMES: usize = 64;
 
 /// Something that the guest's own Python told of what was tried (an honest guest's word: nothing depends on it).
 pub struct ToldAttempt {
-    /// What kind of thing.
+    /// Kind of thing that was tried.
     pub kind: AttemptKind,
-    /// What was tried with it.
+    /// Operation that was tried with it.
     pub operation: String,
-    /// Which.
+    /// Name of the thing.
     pub target: String,
 }
 
@@ -46,13 +46,13 @@ impl ToldAttempt {
     }
 }
 
-/// What a message asks of others than the report.
+/// Effect of a message beyond the report.
 pub enum Told {
     /// Nothing: it is in the report.
     Kept,
-    /// The snippet starts.
+    /// The snippet begins to run.
     Started,
-    /// Something was tried.
+    /// The guest reports an attempt.
     Attempt(ToldAttempt),
 }
 
@@ -62,7 +62,7 @@ pub struct Reporter {
     report: Report,
     bytes: usize,
     messages: usize,
-    /// What had been spent when the open case began.
+    /// Cost at the time the open case began.
     open: Option<Spent>,
 }
 
@@ -257,7 +257,7 @@ pub(super) fn line(value: Value) -> Option<u32> {
     }
 }
 
-/// `None` stays `None`; anything else must parse.
+/// Parses a value that may be `None`; anything else must parse.
 pub(super) fn optional<T>(value: Value, parse: impl FnOnce(Value) -> Option<T>) -> Option<Option<T>> {
     match value {
         Value::None => Some(None),

@@ -1,4 +1,4 @@
-//! Which pages stay in memory between runs.
+//! Pages of a slot that stay in memory between runs.
 //!
 //! Between two runs in one slot the pages that were written to are put back to what the image has, by copying: wasmtime asks
 //! the kernel for them (`PAGEMAP_SCAN`) and takes the first 32 regions that it names (`MAX_REGIONS` in its `pagemap.rs`).
@@ -29,7 +29,7 @@ pub(super) struct Resident {
 }
 
 impl Resident {
-    /// Those of a machine on which every run writes to these.
+    /// Computes the pages of a machine on which every run writes to `written`.
     pub fn of(written: &[Range<usize>]) -> Self {
         let filled = gaps(written);
         let mut kept: Vec<Range<usize>> =

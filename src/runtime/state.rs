@@ -1,4 +1,4 @@
-//! What one guest has of the host: its clocks, streams, files, reports and limits.
+//! Host state of one guest: its clocks, streams, files, reports and limits.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub struct State {
     pub(super) uses: Uses,
     pub(super) host_work: HostWork,
     pub(super) entropy: Entropy,
-    /// Its place in a conversation with another guest.
+    /// Endpoint in a conversation with another guest.
     pub(super) seat: Option<Seat>,
     /// The call that it serves now, in a session.
     pub(super) serving: Option<Serving>,
@@ -49,9 +49,9 @@ pub struct Streams {
     pub(super) stdout: Capture,
     pub(super) stderr: Capture,
     pub(super) seat: Option<Seat>,
-    /// Who is told of output as it comes.
+    /// Receiver of output as it comes.
     pub(super) told: Option<Arc<Told>>,
-    /// Where they lead, when that is elsewhere.
+    /// Pipes that the streams are connected to, when they lead elsewhere.
     pub(super) pipes: Option<Pipes>,
     pub(super) underway: Underway,
     flood: u64,
@@ -78,7 +78,7 @@ impl Streams {
         }
     }
 
-    /// Whether the guest is to be stopped for what it writes.
+    /// Checks that the guest has not written so much that it must be stopped.
     pub fn flooded(&self) -> Result<(), OutputFlood> {
         let written = self.stdout.total().saturating_add(self.stderr.total());
         if written > self.flood { Err(OutputFlood(self.flood)) } else { Ok(()) }

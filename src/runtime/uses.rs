@@ -1,4 +1,4 @@
-//! How often a snippet used time and entropy, counted where the host serves them.
+//! Counts of a snippet's use of time and entropy, taken where the host serves them.
 
 use super::clock::REALTIME;
 use crate::domain::run::{Attempt, AttemptKind, ReportUse};
@@ -45,7 +45,7 @@ impl Uses {
         self.entropy += u64::from(self.started && self.wanted.entropy);
     }
 
-    /// As attempts: beside the record of what was tried, which has a bound of its own.
+    /// Returns the counts as attempts, separate from the record of attempts, which has a bound of its own.
     pub fn attempts(&self) -> impl Iterator<Item = Attempt> {
         let clocks = CLOCKS.into_iter().zip(self.clocks);
         let clocks = clocks.map(|(clock, count)| (AttemptKind::Time, "clock_time_get", clock, count));

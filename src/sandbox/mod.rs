@@ -18,7 +18,7 @@ use crate::worker::{WorkerError, WorkerPool};
 pub struct SandboxError(#[from] WorkerError);
 
 impl SandboxError {
-    /// Whether a worker process ended at the program's own turn: another may, too.
+    /// Returns whether a worker process ended during a time slice of this program. Another worker may end, too.
     pub fn blames_program(&self) -> bool {
         self.0 == WorkerError::Blamed
     }

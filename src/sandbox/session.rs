@@ -19,16 +19,16 @@ pub struct Kept {
     number: SessionNumber,
 }
 
-/// Why a session did not do what it was asked.
+/// Error of a request to a session.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeptError {
-    /// It says so.
+    /// The session refused the request.
     #[error(transparent)]
     Refused(AskError),
     /// The worker that it lived in is gone, and it with it.
     #[error("the worker process of the session ended, and the session with it")]
     Lost,
-    /// We failed.
+    /// Failure of the sandbox itself.
     #[error("the sandbox failed: {0}")]
     Failed(WorkerError),
 }
@@ -117,7 +117,7 @@ impl Sandbox {
         }
     }
 
-    /// One more context, that starts in `cwd`.
+    /// Adds a context that starts in `cwd`.
     ///
     /// # Errors
     /// When there are too many.
@@ -125,7 +125,7 @@ impl Sandbox {
         self.ask(kept, Ask::AddContext { context, cwd }, None).await.map(drop)
     }
 
-    /// One context less.
+    /// Removes a context from the session.
     ///
     /// # Errors
     /// When there is no such context.
@@ -133,7 +133,7 @@ impl Sandbox {
         self.ask(kept, Ask::RemoveContext { context }, None).await.map(drop)
     }
 
-    /// Its contexts, and where each starts that does not start where all do.
+    /// Returns the session's contexts, each with its start directory where that is not the default.
     ///
     /// # Errors
     /// When it is gone.
@@ -230,7 +230,7 @@ impl Sandbox {
         self.ask(kept, Ask::Watch { path, recursive }, Some(events)).await.map(drop)
     }
 
-    /// What a session takes.
+    /// Returns the memory and files that a session takes.
     ///
     /// # Errors
     /// When it is gone.

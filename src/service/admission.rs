@@ -1,11 +1,11 @@
-//! Who runs next: places for runs, and a queue before them that is fair between keys, and between what somebody waits
-//! for and what is done in the background.
+//! Admission of runs: permits for runs, and a queue before them that is fair between keys, and between interactive and
+//! background submissions.
 //!
-//! Each key has a lane. A place that is free goes to the lane that holds the fewest (max-min fairness), of those to the
-//! one that has had the least time in places; within a lane to what somebody waits for, and every fourth time to what
-//! nobody does. The last eighth of the places is for lanes that hold little: whoever comes finds one, however many long
-//! runs another has begun. The queue is bounded in length and in time: who would wait longer than is granted hears so at
-//! once, with the time after which there should be room.
+//! Each key has a lane. A free permit goes to the lane that holds the fewest permits (max-min fairness), among those to
+//! the one that has held permits for the least time; within a lane to an interactive submission, and every fourth time
+//! to a background one. The last eighth of the permits is reserved for lanes that hold few, so that a newcomer finds
+//! one, however many long runs another key has begun. The queue is bounded in length and in time: a submission that
+//! would wait longer than is allowed is refused at once, with the time after which there should be room.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,29 +21,29 @@ use crate::domain::ids::KeyId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("all places are taken and the queue is full; try again in {} s", retry_after.as_secs())]
 pub struct Busy {
-    /// When it is worth trying again: whole seconds.
+    /// Time after which to try again, in whole seconds.
     pub retry_after: Duration,
 }
 
-/// Of each lane's places, every so many go to what nobody waits for, if there is any.
+/// Every so many of a lane's permits go to background submissions, if there are any.
 const BATCH_TURN: u32 = 4;
 /// The part of all places that is for lanes that hold little.
 const RESERVED: usize = 8;
-/// What a run is taken to need in a place before anything is known.
+/// Time for which a run is assumed to hold a permit before anything has been measured.
 const FIRST_GUESS: Duration = Duration::from_millis(5);
-/// How much of a new measurement goes into the mean.
+/// Weight of a new measurement in the mean.
 const SMOOTHING: f64 = 1.0 / 32.0;
 /// The longest time that anybody is sent away for.
-const LONGEST_RETRY: Duration = Duration::from_secs(60);
+const MAX_RETRY: Duration = Duration::from_secs(60);
 
-/// How much may run and wait.
+/// Bounds on runs and on the queue.
 #[derive(Clone, Copy, Debug)]
 pub struct AdmissionSettings {
-    /// Runs at once.
+    /// Number of runs at once.
     pub places: usize,
     /// Submissions that may wait; those in the background are not counted.
     pub most_queued: usize,
-    /// How long a submission may wait.
+    /// Longest time that a submission may wait.
     pub patience: Duration,
 }
 
@@ -57,7 +57,7 @@ struct State {
     free: usize,
     places: usize,
     lanes: HashMap<Option<KeyId>, Lane>,
-    /// Waiting, by urgency.
+    /// Number of interactive submissions that wait.
     interactive: usize,
     batch: usize,
     next: u64,
@@ -66,7 +66,7 @@ struct State {
     freed: Option<Instant>,
 }
 
-/// What one key runs and has waiting.
+/// Runs and waiting submissions of one key.
 #[derive(Default)]
 struct Lane {
     running: usize,
@@ -95,7 +95,7 @@ impl Lane {
         self.most.is_none_or(|most| self.running < most) && (state_free > reserved || self.running < reserved.max(1))
     }
 
-    /// Whose turn it is.
+    /// Takes the next submission from the lane, with its urgency.
     fn take(&mut self) -> Option<(Waiter, Urgency)> {
         let batch = self.interactive.is_empty() || (self.turns + 1 >= BATCH_TURN && !self.batch.is_empty());
         if batch {
@@ -139,14 +139,15 @@ impl State {
         lane
     }
 
-    /// What no longer runs or waits is forgotten.
+    /// Removes the lane of an owner who neither runs nor waits.
     fn tidy(&mut self, owner: Option<KeyId>) {
         if self.lanes.get(&owner).is_some_and(|lane| lane.running == 0 && !lane.waits()) {
             self.lanes.remove(&owner);
         }
     }
 
-    /// How long one that came now would wait: those before it in its own lane, and as many of each other lane.
+    /// Estimates how long a submission that came now would wait: for those before it in its own lane, and as many of
+    /// each other lane.
     fn expected_wait(&self, owner: Option<KeyId>) -> Duration {
         let own = self.lanes.get(&owner).map_or(0, |lane| lane.interactive.len() + 1);
         let others = self.lanes.iter().filter(|(other, _)| **other != owner);
@@ -168,7 +169,7 @@ impl State {
 }
 
 impl Admission {
-    /// Nothing runs yet.
+    /// Creates an admission without runs.
     pub fn new(settings: AdmissionSettings) -> Self {
         let state = State {
             free: settings.places,
@@ -193,15 +194,15 @@ impl Admission {
         (state.interactive, state.batch)
     }
 
-    /// Runs at once.
+    /// Returns the number of runs at once.
     pub fn places(&self) -> usize {
         self.settings.places
     }
 
-    /// Whether one that came now would be sent away; then nothing of it need be read.
+    /// Checks that a submission that came now would be admitted to the queue; otherwise it need not be read.
     ///
     /// # Errors
-    /// When it would.
+    /// Returns an error when it would be refused.
     pub fn has_room(&self, caller: &Caller) -> Result<(), Busy> {
         let state = self.state();
         if state.free > 0 && state.interactive == 0 { Ok(()) } else { self.room_to_wait(&state, caller.owner()) }
@@ -277,7 +278,7 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 fn busy(after: Duration) -> Busy {
-    let seconds = after.as_secs_f64().ceil().clamp(1.0, LONGEST_RETRY.as_secs_f64());
+    let seconds = after.as_secs_f64().ceil().clamp(1.0, MAX_RETRY.as_secs_f64());
     Busy { retry_after: Duration::from_secs_f64(seconds) }
 }
 
@@ -311,7 +312,7 @@ struct Waiting<'a> {
     admission: &'a Admission,
     owner: Option<KeyId>,
     number: u64,
-    /// None once the place is theirs.
+    /// Receiver of the permit; none once the permit has been taken.
     granted: Option<oneshot::Receiver<()>>,
 }
 

@@ -1,6 +1,6 @@
 //! Takes the code out of a model's answer.
 
-/// One fenced block of an answer.
+/// Fenced block of a completion.
 struct Block<'a> {
     language: &'a str,
     code: String,

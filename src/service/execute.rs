@@ -1,4 +1,4 @@
-//! One submission, from request to verdict.
+//! Execution of a submission, from request to verdict.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -32,7 +32,7 @@ pub enum ExecuteError {
     /// Policy does not admit it.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// There is no such image.
+    /// Name or hash of an image that does not exist.
     #[error("there is no image `{asked}`; there are: {known}")]
     UnknownImage {
         /// The name or hash it gave, as far as it is told again.
@@ -45,11 +45,11 @@ pub enum ExecuteError {
     TooLarge {
         /// The field of the request.
         field: &'static str,
-        /// Its size.
+        /// Size of the field, in `unit`.
         asked: usize,
-        /// The largest allowed.
+        /// Maximum size, in `unit`.
         allowed: usize,
-        /// Of what.
+        /// Unit of the sizes, such as `bytes`.
         unit: &'static str,
     },
     /// A file of the request can't be put into the sandbox.
@@ -57,7 +57,7 @@ pub enum ExecuteError {
     Files {
         /// The field of the request.
         field: &'static str,
-        /// What is wrong with it.
+        /// Reason why the file is refused.
         error: FilesError,
     },
     /// The gate panicked: our own failure.
@@ -66,7 +66,7 @@ pub enum ExecuteError {
     /// A receipt is wanted, and can't be signed.
     #[error("receipts can't be signed now: the service has no key")]
     NoKey(#[from] KeyError),
-    /// No place, and no room to wait.
+    /// No free permit, and no room in the queue.
     #[error(transparent)]
     Busy(#[from] Busy),
     /// The key has used what it may.
@@ -74,72 +74,72 @@ pub enum ExecuteError {
     OverQuota(#[from] OverQuota),
 }
 
-/// What became of a submission.
+/// Result of a submission.
 #[derive(Debug)]
 pub struct Executed {
-    /// Its name.
+    /// Id of the execution.
     pub id: ExecutionId,
-    /// Did it pass?
+    /// Verdict on the submission.
     pub verdict: Verdict,
     /// Summed over its runs; the largest for memory.
     pub cost: Cost,
-    /// Of the run that the verdict speaks of: the only one, or the first that failed, or the first.
+    /// Standard output of the run that the verdict speaks of: the only one, or the first that failed, or the first.
     pub stdout: Captured,
-    /// Likewise.
+    /// Standard error of the same run.
     pub stderr: Captured,
     /// The value asked for.
     pub result: Option<Value>,
     /// The files asked for.
     pub files: Vec<File>,
-    /// Why they could not be had.
+    /// Reason why the files could not be returned.
     pub files_error: Option<String>,
-    /// What was tried at the boundary.
+    /// Attempts to cross the boundary.
     pub attempts: Vec<Attempt>,
     /// Attempts that were not kept.
     pub attempts_dropped: u64,
     /// Canaries that came out.
     pub canaries: Vec<CanaryFound>,
-    /// Limits in force.
+    /// Limits that were in force.
     pub limits: Limits,
     /// Name of the policy.
     pub policy: String,
-    /// What it ran in.
+    /// Image that the submission ran in.
     pub image: Arc<Image>,
-    /// What its gate says of the snippet; none where it was not asked.
+    /// Report of the policy's gate on the snippet; none where it was not asked for.
     pub scan: Option<ScanReport>,
     /// Cases that did not always end the same.
     pub flaky: Vec<String>,
-    /// How the cost grows, where that was asked.
+    /// Growth of the cost with the input's size, where it was asked for.
     pub complexity: Option<ComplexityReport>,
-    /// What an evaluator found.
+    /// Result of an evaluator.
     pub evaluation: Option<Value>,
     /// The interpreter of the tests, where they had one of their own.
     pub grader: Option<GraderOutcome>,
-    /// What the linter says, where it was asked.
+    /// Report of the linter, where it was asked for.
     pub lint: Option<LintReport>,
-    /// Where one was asked for.
+    /// Signed verdict, where it was asked for.
     pub receipt: Option<Receipt>,
-    /// Whether a worker process ended at its turn.
+    /// True when a worker process ended while it ran the submission.
     pub is_blamed: bool,
 }
 
-/// What a submission cost.
+/// Cost of a submission.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cost {
     /// CPU time and sleep.
     pub execution: Duration,
     /// Waiting for a place and for a core.
     pub queue: Duration,
-    /// CPU time.
+    /// CPU time of the guest.
     pub cpu: Duration,
-    /// Instructions.
+    /// Fuel used by the guest.
     pub fuel: u64,
     /// The largest linear memory, in bytes.
     pub peak_memory_bytes: u64,
 }
 
 impl Cost {
-    /// Of a further run.
+    /// Adds the cost of a further run.
     pub fn add(&mut self, more: &Self) {
         self.execution += more.execution;
         self.queue += more.queue;
@@ -261,7 +261,7 @@ impl Service {
         Ok((verdict, vec![outcome], queue + more))
     }
 
-    /// One run, with the time that it waited.
+    /// Runs a program once, and returns its outcome with the time that it waited.
     async fn run_one(
         &self,
         asking: Asking<'_>,
@@ -341,10 +341,10 @@ impl Service {
         place.inspect_err(|_| self.metrics.refused.with_label_values(&["busy"]).inc())
     }
 
-    /// Whether the key may use more fuel today.
+    /// Checks that the key may use more fuel today.
     ///
     /// # Errors
-    /// When it may not.
+    /// Returns an error when the key's fuel for today is used up.
     pub(super) fn has_fuel(&self, caller: &Caller) -> Result<(), OverQuota> {
         self.keys.has_fuel(caller).inspect_err(|_| self.metrics.refused.with_label_values(&["fuel"]).inc())
     }
@@ -362,10 +362,11 @@ impl Service {
     }
 }
 
-/// Whether it is admitted, as far as that can be told before anything is scanned or run.
+/// Checks a submission against the pack, as far as that is possible before anything is scanned or run, and grants its
+/// limits.
 ///
 /// # Errors
-/// When it is too large, or asks for limits that it can't have.
+/// Returns an error when it is too large, or asks for limits that it can't have.
 pub(super) fn check(pack: &Pack, submission: &Submission) -> Result<Grant, ExecuteError> {
     let Submission { program, code_field, tests, limits, .. } = submission;
     let allowed = pack.request;
@@ -418,7 +419,8 @@ async fn graded(outcome: Outcome, planned: &Arc<Planned>) -> (Verdict, Outcome) 
     grading.await.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))
 }
 
-/// Whether the text of the tests accounts for a note of their interpreter. A text that can't be analysed does not.
+/// Returns whether the text of the tests accounts for the notes of their interpreter. A text that can't be analysed
+/// does not.
 async fn allows_in_process(program: &Program, notes: &[String]) -> bool {
     let (text, notes) = (TestText::of(program), notes.to_vec());
     syntax::on_large_stack(move || text.accounts_for(&notes)).await.unwrap_or(false)
@@ -504,7 +506,7 @@ pub(super) fn executed(
     }
 }
 
-/// Nothing was graded: the client may try again.
+/// Makes the verdict of a submission that was not graded: the client may try again.
 fn infrastructure_error(planned: Option<usize>, message: String) -> Verdict {
     Verdict {
         status: Status::InfrastructureError,

@@ -90,7 +90,7 @@ impl Service {
         Ok(scanned)
     }
 
-    /// Whether CPython can read it.
+    /// Returns whether CPython compiles `code`.
     async fn compiles(&self, asking: Asking<'_>, code: &str, grant: &Grant) -> Result<bool, ExecuteError> {
         let program = Program { code: COMPILE.to_owned(), stdin: code.as_bytes().to_vec(), ..Program::default() };
         let place = self.place(asking).await?;
@@ -124,7 +124,7 @@ impl Service {
         }
     }
 
-    /// What is said of a submission that does not run.
+    /// Makes the result of a submission that the gate blocks.
     pub(super) fn blocked(&self, submission: &Submission, grant: &Grant, scanned: Scanned) -> Executed {
         self.metrics.runs.with_label_values(&[FailureClass::PolicyBlocked.word()]).inc();
         let reasons: Vec<&str> = scanned

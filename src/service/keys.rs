@@ -19,14 +19,14 @@ use crate::store::{KeyFile, KeyRow, StoreError};
 
 /// Bytes of a secret.
 const SECRET_BYTES: usize = 20;
-/// What stands before a secret's digits: ours, and what E2B's clients insist on.
+/// Prefixes of a secret's digits: that of this service, and the one that E2B's clients insist on.
 const PREFIXES: [&str; 2] = ["proofbox_", "e2b_"];
-/// How often the file is looked at for changes, and use is written to it.
+/// Interval at which the file is checked for changes, and use is written to it.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Digits at a secret's end by which people know it again.
 const HINT: usize = 4;
 
-/// What a client shows, and nobody else knows. Zeroed when it is dropped.
+/// Secret that a client shows, and nobody else knows. Zeroed on drop.
 pub struct Secret(Zeroizing<[u8; SECRET_BYTES]>);
 
 impl Secret {
@@ -54,7 +54,7 @@ impl Secret {
         Some(Self(bytes))
     }
 
-    /// As clients show it.
+    /// Returns the secret as clients show it.
     pub fn text(&self) -> Zeroizing<String> {
         let mut text = Zeroizing::new(String::with_capacity(PREFIXES[0].len() + SECRET_BYTES * 2));
         text.push_str(PREFIXES[0]);
@@ -66,13 +66,13 @@ impl Secret {
         text
     }
 
-    /// Its end.
+    /// Returns the last digits of the secret.
     pub fn hint(&self) -> String {
         let text = self.text();
         text[text.len() - HINT..].to_owned()
     }
 
-    /// What is kept of it.
+    /// Returns the hash by which the secret is stored.
     pub fn sha256(&self) -> [u8; 32] {
         Sha256::digest(*self.0).into()
     }
@@ -84,23 +84,23 @@ pub enum OverQuota {
     /// Requests in a minute.
     #[error("this key may send {allowed} requests a minute; try again in {} s", retry_after.as_secs())]
     Rate {
-        /// How many it may send.
+        /// Maximum number of requests a minute.
         allowed: u32,
-        /// When it may send the next one: whole seconds.
+        /// Time after which the next request is allowed, in whole seconds.
         retry_after: Duration,
     },
     /// Fuel in a day.
     #[error("this key has used its {allowed} of fuel for today; there is more from midnight (UTC)")]
     Fuel {
-        /// How much it may use.
+        /// Maximum fuel a day.
         allowed: u64,
-        /// When the next day begins.
+        /// Time until the next day begins (UTC).
         retry_after: Duration,
     },
 }
 
 impl OverQuota {
-    /// When there is more.
+    /// Returns the time after which the quota allows more.
     pub fn retry_after(self) -> Duration {
         match self {
             Self::Rate { retry_after, .. } | Self::Fuel { retry_after, .. } => retry_after,
@@ -108,14 +108,14 @@ impl OverQuota {
     }
 }
 
-/// What is known of whoever shows a secret.
+/// Result of looking up a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Recognised {
     /// A key in force.
     Caller(Caller),
-    /// It was a key.
+    /// Key that has been revoked.
     Revoked,
-    /// It never was.
+    /// Secret that was never issued.
     Unknown,
 }
 
@@ -137,13 +137,13 @@ struct Table {
 #[derive(Default)]
 struct Used {
     day: i64,
-    /// By all, as the file has it, and what is not yet in it.
+    /// Fuel used by each key: as the file has it, and what is not yet in it.
     fuel: HashMap<KeyId, u64>,
     unsaved: HashMap<KeyId, u64>,
 }
 
 impl Used {
-    /// On another day nothing is used.
+    /// Resets the use when a new day has begun.
     fn turn(&mut self, day: i64) {
         if self.day != day {
             *self = Self { day, ..Self::default() };
@@ -189,7 +189,7 @@ impl Table {
 }
 
 impl Keys {
-    /// Where there are no keys, and can't be.
+    /// Creates a store of keys that has none and never will.
     pub fn none() -> Self {
         Self { path: None, table: RwLock::default(), used: Mutex::default() }
     }
@@ -215,12 +215,12 @@ impl Keys {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keys in force.
+    /// Returns the number of keys in force.
     pub fn count(&self) -> usize {
         self.table().by_id.len()
     }
 
-    /// Whose this text is.
+    /// Looks up the key whose secret `text` is.
     pub fn recognise(&self, text: &str) -> Recognised {
         let Some(secret) = Secret::parse(text) else { return Recognised::Unknown };
         match self.table().by_secret.get(&secret.sha256()) {
@@ -230,7 +230,7 @@ impl Keys {
         }
     }
 
-    /// Who the owner of something is now; none when the key is revoked.
+    /// Returns the current caller of an owner; none when the key is revoked.
     pub fn caller_of(&self, owner: Option<KeyId>) -> Option<Caller> {
         match owner {
             None => Some(Caller::keyless()),
@@ -261,10 +261,10 @@ impl Keys {
         })
     }
 
-    /// Whether the key has fuel left for today. What runs may use more than is left.
+    /// Checks that the key has fuel left for today. A run may use more than is left.
     ///
     /// # Errors
-    /// When it has none.
+    /// Returns an error when the key has none left.
     pub fn has_fuel(&self, caller: &Caller) -> Result<(), OverQuota> {
         let Some((key, allowed)) = caller.key().and_then(|key| Some((key, key.fuel_per_day?))) else { return Ok(()) };
         let mut used = self.used();

@@ -1,4 +1,4 @@
-//! What the product does, one method for each thing that a client can ask. Dialects of HTTP translate to it.
+//! Functions of the product, one method for each request that a client can make. API flavours translate to it.
 
 mod admission;
 mod completion;
@@ -28,8 +28,8 @@ pub use jobs::{
 pub use keys::{Keys, OverQuota, Recognised, Secret};
 pub use receipts::{KeyError, Receipts};
 pub use session::{
-    CellAsked, CellExecuted, CheckpointInfo, CommandEnd, CommandEvent, CommandEvents, DEFAULT_TTL, LONGEST_TTL,
-    OnExpiry, RunningCommand, SessionAsked, SessionError, SessionEvent, SessionEvents, SessionInfo, SessionSettings,
+    CellAsked, CellExecuted, CheckpointInfo, CommandEnd, CommandEvent, CommandEvents, DEFAULT_TTL, MAX_TTL, OnExpiry,
+    RunningCommand, SessionAsked, SessionError, SessionEvent, SessionEvents, SessionInfo, SessionSettings,
     SessionState, Watch, WatchEvent, overflow_note,
 };
 pub use stats::{StatsAsked, StatsError, StatsFound, StatsGroup};
@@ -52,7 +52,7 @@ const LINTING_THREADS: usize = 2;
 /// Output and changes that all clients together may leave unread.
 const UNREAD_BYTES: usize = 512 << 20;
 
-/// In whose name something is done, and how soon it is wanted.
+/// Caller on whose behalf a run is made, and its urgency.
 #[derive(Clone, Copy)]
 struct Asking<'a> {
     caller: &'a Caller,
@@ -64,7 +64,7 @@ pub struct Service {
     sandbox: Sandbox,
     policies: RwLock<Arc<Policies>>,
     policies_directory: Option<PathBuf>,
-    /// What workers were started for.
+    /// Maximum memory of a run that the workers were started for, in bytes.
     most_memory_bytes: u64,
     admission: Admission,
     keys: Keys,
@@ -84,36 +84,36 @@ pub struct Service {
     me: Weak<Self>,
 }
 
-/// What a service is made of.
+/// Components of a service.
 pub struct Parts {
-    /// Runs guests.
+    /// Sandbox that runs guests.
     pub sandbox: Sandbox,
     /// The packs in force.
     pub policies: Policies,
-    /// Where they are read from again.
+    /// Directory from which policies are reloaded.
     pub policies_directory: Option<PathBuf>,
-    /// Places for runs.
+    /// Admission of runs.
     pub admission: Admission,
-    /// Who may ask.
+    /// Keys of the clients.
     pub keys: Keys,
     /// The images that guests start from.
     pub images: Images,
-    /// The counters.
+    /// Counters of the service.
     pub metrics: Arc<Metrics>,
     /// The key that receipts are signed with.
     pub receipts: Receipts,
-    /// How many sessions, and how much of them in memory.
+    /// Bounds on the number of sessions, and on their memory.
     pub sessions: SessionSettings,
-    /// How jobs are kept.
+    /// Settings for jobs.
     pub jobs: JobSettings,
-    /// What outlives a request; none where nothing does.
+    /// Store of state that outlives a request; none where nothing is stored.
     pub store: Option<Store>,
-    /// What this process has given up.
+    /// Privileges that this process has dropped.
     pub hardened: Hardened,
 }
 
 impl Service {
-    /// Wires the parts.
+    /// Creates the service from its components.
     pub fn new(parts: Parts) -> Arc<Self> {
         let Parts {
             sandbox,
@@ -156,10 +156,10 @@ impl Service {
         })
     }
 
-    /// Whether a submission that came now would be taken; if not, nothing of it need be read.
+    /// Checks that a submission that came now would be admitted; otherwise it need not be read.
     ///
     /// # Errors
-    /// When it would not.
+    /// Returns an error when it would be refused.
     pub fn has_room(&self, caller: &Caller) -> Result<(), Busy> {
         self.admission.has_room(caller).inspect_err(|_| self.metrics.refused.with_label_values(&["busy"]).inc())
     }
@@ -169,7 +169,7 @@ impl Service {
         &self.images
     }
 
-    /// What this process has given up.
+    /// Returns the privileges that this process has dropped.
     pub fn hardened(&self) -> &Hardened {
         &self.hardened
     }
@@ -195,7 +195,7 @@ impl Service {
         Ok(())
     }
 
-    /// The counters.
+    /// Returns the service's counters.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }

@@ -1,10 +1,10 @@
-//! What traces hear of an execution.
+//! Traces of executions.
 
 use super::session::CellExecuted;
 use super::{ExecuteError, Executed, SessionError};
 use crate::telemetry::{Ended, Execution};
 
-/// Does the work of an execution under its span, where its request is traced.
+/// Runs `work` under the span of an execution, where its request is traced.
 pub(super) async fn observed<F, T, E>(execution: Option<Execution>, work: F) -> Result<T, E>
 where
     F: Future<Output = Result<T, E>>,
@@ -28,9 +28,9 @@ where
     done
 }
 
-/// What has an execution in it.
+/// Result that has an execution in it.
 pub(super) trait Observed {
-    /// That.
+    /// Returns the execution's result.
     fn executed(&self) -> &Executed;
 }
 
@@ -46,9 +46,9 @@ impl Observed for CellExecuted {
     }
 }
 
-/// Why nothing was run, in a word.
+/// Error of an execution that was not run.
 pub(super) trait Refused {
-    /// The word.
+    /// Returns the reason, in a word.
     fn reason(&self) -> &'static str;
 }
 

@@ -1,4 +1,4 @@
-//! Whether guests run: a snippet of our own, run at most once a second however many ask.
+//! Readiness: a snippet of the service's own, run at most once a second however many clients ask.
 
 use std::time::{Duration, Instant};
 
@@ -23,10 +23,10 @@ struct Tested {
 }
 
 impl Service {
-    /// Whether guests run, as of the last second.
+    /// Checks that guests run, as of the last second.
     ///
     /// # Errors
-    /// The failure.
+    /// Returns the failure when they do not.
     pub async fn readiness(&self) -> Result<(), String> {
         let Some(service) = self.me.upgrade() else { return Err("the service ends".to_owned()) };
         // In a task of its own: a client that goes away does not end the run that others wait for.

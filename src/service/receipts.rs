@@ -21,26 +21,26 @@ use crate::grader::receipt::{Receipt, sha256};
 /// The key can't be had.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// There is no place for it.
+    /// No directory for the key is known.
     #[error("no directory for the receipt key is known (HOME is not set): set PROOFBOX_RECEIPT_KEY")]
     NoPlace,
     /// The file can't be read or written.
     #[error("receipt key {path}: {source}")]
     Io {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// Why.
+        /// Cause of the failure.
         source: std::io::Error,
     },
-    /// It holds something else.
+    /// File that holds something else.
     #[error(
         "receipt key {path}: it is no Ed25519 key in PEM (PKCS #8), as `openssl genpkey -algorithm ed25519` makes it"
     )]
     NoKey {
-        /// The file.
+        /// Path of the file.
         path: String,
     },
-    /// There is no randomness.
+    /// Failure of the system's source of random bytes.
     #[error("making a receipt key: {0}")]
     Random(getrandom::Error),
 }
@@ -53,10 +53,10 @@ pub struct Receipts {
 }
 
 impl Receipts {
-    /// With the key at `path`: read now when it is there, else made when it is first needed.
+    /// Opens the key at `path`: read now when the file exists, else made when it is first needed.
     ///
     /// # Errors
-    /// When the file is there and holds no key.
+    /// Returns an error when the file exists and holds no key.
     pub fn open(path: Option<PathBuf>) -> Result<Self, KeyError> {
         let key = match path.as_deref().map(read).transpose()?.flatten() {
             Some(key) => OnceCell::new_with(Some(Arc::new(key))),
@@ -127,11 +127,11 @@ fn make(path: &Path) -> Result<SigningKey, KeyError> {
     }
 }
 
-/// What a receipt says of a submission, taken down before it is run.
+/// Fields of a receipt that describe a submission, taken down before it is run.
 pub struct Subject(Map<String, Json>);
 
 impl Subject {
-    /// Of this submission, whose tests have this hash.
+    /// Describes a submission, whose tests have this hash.
     pub fn of(submission: &Submission, tests_sha256: Option<&str>) -> Self {
         let program = &submission.program;
         let files: Map<String, Json> =

@@ -22,14 +22,14 @@ use crate::store::{Recorded, StatBounds, StoreError};
 /// The value of a label that has too many.
 pub const OTHER: &str = "(other)";
 /// Values of one label that are told apart, of one owner.
-const MOST_VALUES: usize = 200;
+const MAX_VALUES: usize = 200;
 /// Labels that are told apart, of one owner.
-const MOST_NAMES: usize = 32;
+const MAX_NAMES: usize = 32;
 /// Sets of labels that are told apart, of one owner; as many again where the label with the most values is left out.
-const MOST_SETS: usize = 1000;
+const MAX_SETS: usize = 1000;
 /// Bytes of a label and of its value.
-const LONGEST_NAME: usize = 64;
-const LONGEST_VALUE: usize = 128;
+const MAX_NAME: usize = 64;
+const MAX_VALUE: usize = 128;
 /// How often they are written.
 const FLUSH: Duration = Duration::from_secs(1);
 /// How long they are kept, in minutes.
@@ -106,17 +106,17 @@ impl Known {
     fn fit(&mut self, labels: &BTreeMap<String, String>) -> String {
         let mut fitted: BTreeMap<&str, &str> = BTreeMap::new();
         for (name, value) in labels {
-            if name.len() > LONGEST_NAME || (!self.values.contains_key(name) && self.values.len() >= MOST_NAMES) {
+            if name.len() > MAX_NAME || (!self.values.contains_key(name) && self.values.len() >= MAX_NAMES) {
                 continue;
             }
             let values = self.values.entry(name.clone()).or_default();
-            let fits = value.len() <= LONGEST_VALUE && (values.contains(value) || values.len() < MOST_VALUES);
+            let fits = value.len() <= MAX_VALUE && (values.contains(value) || values.len() < MAX_VALUES);
             if fits && !values.contains(value) {
                 values.insert(value.clone());
             }
             fitted.insert(name, if fits { value } else { OTHER });
         }
-        let mut most = MOST_SETS;
+        let mut most = MAX_SETS;
         loop {
             let text = serde_json::to_string(&fitted).expect("strings");
             if self.sets.contains(&text) || self.sets.len() < most {
@@ -131,7 +131,7 @@ impl Known {
                 Some(name) => _ = fitted.insert(name, OTHER),
                 None => return text,
             }
-            most = 2 * MOST_SETS;
+            most = 2 * MAX_SETS;
         }
     }
 
@@ -367,7 +367,7 @@ mod tests {
         }
         assert_eq!(known.fit(&labels(&[("model", "m"), ("task", "5000")])), r#"{"model":"m","task":"(other)"}"#);
         assert_eq!(known.fit(&labels(&[("model", "m"), ("task", "7")])), r#"{"model":"m","task":"7"}"#);
-        assert!(known.sets.len() <= MOST_VALUES + 1);
+        assert!(known.sets.len() <= MAX_VALUES + 1);
     }
 
     #[test]
@@ -377,8 +377,8 @@ mod tests {
             let [a, b, c] = [number % 190, number % 101, number / 7].map(|value| value.to_string());
             known.fit(&labels(&[("a", &a), ("b", &b), ("c", &c), (&format!("n{number}"), "x")]));
         }
-        assert!(known.sets.len() <= 2 * MOST_SETS && known.values.len() <= MOST_NAMES);
-        assert!(known.values.values().all(|values| values.len() <= MOST_VALUES));
+        assert!(known.sets.len() <= 2 * MAX_SETS && known.values.len() <= MAX_NAMES);
+        assert!(known.values.values().all(|values| values.len() <= MAX_VALUES));
     }
 
     #[test]

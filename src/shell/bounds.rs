@@ -5,21 +5,21 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Steps of one script: commands, lines, blocks of bytes.
-pub(super) const MAXIMUM_STEPS: u64 = 10_000_000;
+pub(super) const MAX_STEPS: u64 = 10_000_000;
 /// Steps that a subshell counts as.
 pub(super) const STEPS_OF_SUBSHELL: u64 = 250;
 /// Steps after which others get their turn.
 const STEPS_A_TURN: u64 = 500;
 /// What one script may hold: variables, trees, lines that are sorted, output that is substituted; bytes.
-pub(super) const MAXIMUM_MEMORY: u64 = 64 << 20;
+pub(super) const MAX_MEMORY: u64 = 64 << 20;
 /// Longest value of one expansion, and longest output of a command substitution, bytes.
-pub(super) const MAXIMUM_TEXT: usize = 16 << 20;
+pub(super) const MAX_TEXT: usize = 16 << 20;
 /// Fields that the words of one command may become.
-pub(super) const MAXIMUM_FIELDS: usize = 100_000;
+pub(super) const MAX_FIELDS: usize = 100_000;
 /// Functions, subshells and substitutions running inside each other. Each level takes some 10 KiB of the stack.
-pub(super) const MAXIMUM_LEVELS: usize = 60;
+pub(super) const MAX_LEVELS: usize = 60;
 /// Subshells, commands of pipelines and background jobs at a time.
-pub(super) const MAXIMUM_PROCESSES: u64 = 200;
+pub(super) const MAX_PROCESSES: u64 = 200;
 
 /// Time of one step, about: work that is counted by its time counts as so many.
 const TIME_OF_STEP: Duration = Duration::from_micros(2);
@@ -62,7 +62,7 @@ impl Use {
         if before / STEPS_A_TURN != after / STEPS_A_TURN {
             tokio::task::yield_now().await;
         }
-        after < MAXIMUM_STEPS
+        after < MAX_STEPS
     }
 
     /// Whether this is the first time that the end is to be told.
@@ -80,7 +80,7 @@ impl Use {
     pub(super) fn process(self: &Arc<Self>) -> Option<Process> {
         let before = self.processes.fetch_add(1, Ordering::Relaxed);
         let process = Process(Arc::clone(self));
-        (before < MAXIMUM_PROCESSES).then_some(process)
+        (before < MAX_PROCESSES).then_some(process)
     }
 }
 
@@ -97,7 +97,7 @@ impl Held {
         let bytes = bytes as u64;
         let before = self.shared.memory.fetch_add(bytes, Ordering::Relaxed);
         self.bytes += bytes;
-        before.saturating_add(bytes) <= MAXIMUM_MEMORY
+        before.saturating_add(bytes) <= MAX_MEMORY
     }
 }
 

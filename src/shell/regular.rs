@@ -4,13 +4,13 @@ use regex::bytes::{Captures, Regex, RegexBuilder};
 use std::ops::Range;
 
 /// Longest expression, bytes.
-const MAXIMUM_LENGTH: usize = 64 << 10;
+const MAX_LENGTH: usize = 64 << 10;
 /// Sizes that compiled expressions are tried with, bytes.
 const SIZES: [usize; 3] = [4 << 10, 32 << 10, 256 << 10];
 /// Size times length of a text, at most: matching takes no longer than in proportion to this: a second or two.
-const MAXIMUM_WORK: usize = 1 << 33;
+const MAX_WORK: usize = 1 << 33;
 /// Groups within each other.
-const MAXIMUM_NESTING: u32 = 50;
+const MAX_NESTING: u32 = 50;
 
 /// An expression, ready to be matched.
 #[derive(Debug)]
@@ -22,14 +22,14 @@ pub(super) struct Regular {
 impl Regular {
     /// Compiles an expression of the `regex` crate. Err: what is wrong with it.
     pub(super) fn new(text: &str, ignore_case: bool) -> Result<Self, String> {
-        if text.len() > MAXIMUM_LENGTH {
+        if text.len() > MAX_LENGTH {
             return Err("Regular expression too big".to_owned());
         }
         for size in SIZES {
             let built = RegexBuilder::new(text)
                 .case_insensitive(ignore_case)
                 .multi_line(false)
-                .nest_limit(MAXIMUM_NESTING)
+                .nest_limit(MAX_NESTING)
                 .size_limit(size)
                 .dfa_size_limit(256 << 10)
                 .build();
@@ -44,7 +44,7 @@ impl Regular {
 
     /// Whether a text of this length can be matched.
     pub(super) fn takes(&self, length: usize) -> bool {
-        length.saturating_mul(self.size) <= MAXIMUM_WORK
+        length.saturating_mul(self.size) <= MAX_WORK
     }
 
     /// What matching a text of this length counts as, in steps.

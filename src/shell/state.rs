@@ -276,7 +276,7 @@ impl Shell {
             return Ok(());
         }
         if self.shared.used.tell() {
-            let text = format!("bash: the script was ended: more than {} steps\n", super::bounds::MAXIMUM_STEPS);
+            let text = format!("bash: the script was ended: more than {} steps\n", super::bounds::MAX_STEPS);
             // It ends whether or not anybody hears why.
             let _ = self.streams.stderr.write(text.as_bytes()).await;
         }

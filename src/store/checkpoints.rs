@@ -10,9 +10,9 @@ use uuid::Uuid;
 /// Bytes of one chunk of a blob: what SQLite holds of it at once.
 const CHUNK: usize = 1 << 20;
 /// Rows one listing returns at most.
-pub const MAXIMUM_LISTED: usize = 1000;
+pub const MAX_LISTED: usize = 1000;
 
-/// Why a checkpoint is kept.
+/// Reason for which a checkpoint is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CheckpointKind {
     /// A client made it.
@@ -45,30 +45,30 @@ impl CheckpointKind {
 /// A checkpoint as it is put into the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckpointRow {
-    /// Its id.
+    /// Id of the checkpoint.
     pub id: Uuid,
     /// The session it was made of.
     pub session: Option<Uuid>,
-    /// What its client calls it; may be empty.
+    /// Name given by the client; may be empty.
     pub name: String,
-    /// Why it is kept.
+    /// Reason for which the checkpoint is kept.
     pub kind: CheckpointKind,
-    /// When it was made, milliseconds since 1970.
+    /// Creation time, in milliseconds since 1970.
     pub created_at: i64,
-    /// When it is removed, milliseconds since 1970; none: when the store needs the room.
+    /// Expiry, in milliseconds since 1970; none: the checkpoint stays until the store needs the room.
     pub expires_at: Option<i64>,
     /// The runtime image it belongs to.
     pub image_hash: String,
-    /// Whose it is.
+    /// Owner: a key's id, or a word; none for nobody.
     pub owner: Option<String>,
-    /// What else its maker wants to know of it, without reading the blob.
+    /// Metadata that can be read without the blob, encoded by the caller.
     pub meta: Vec<u8>,
 }
 
 /// A checkpoint as the store has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredCheckpoint {
-    /// What was put in.
+    /// Row as it was written.
     pub row: CheckpointRow,
     /// Length of its blob.
     pub bytes: u64,
@@ -77,32 +77,32 @@ pub struct StoredCheckpoint {
 }
 
 impl StoredCheckpoint {
-    /// Where a listing that ended with this one goes on.
+    /// Returns the cursor from which a listing that ended with this checkpoint continues.
     #[must_use]
     pub fn cursor(&self) -> Cursor {
         Cursor { created_at: self.row.created_at, id: self.row.id }
     }
 }
 
-/// Which checkpoints to list: those that match all that is given.
+/// Filter of a listing: checkpoints that match every given field.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CheckpointFilter {
-    /// Of this session.
+    /// Session the checkpoint was made of.
     pub session: Option<Uuid>,
     /// Kept for this reason.
     pub kind: Option<CheckpointKind>,
-    /// Of this owner.
+    /// Owner of the checkpoint.
     pub owner: Option<String>,
-    /// Of this name.
+    /// Name of the checkpoint.
     pub name: Option<String>,
 }
 
 /// The last checkpoint a listing returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
-    /// When it was made.
+    /// Creation time, in milliseconds since 1970.
     pub created_at: i64,
-    /// Its id.
+    /// Id of the checkpoint.
     pub id: Uuid,
 }
 
@@ -193,7 +193,7 @@ pub(super) fn list(
         filter.name,
         after.map(|cursor| cursor.created_at),
         after.as_ref().map(|cursor| cursor.id.as_bytes()),
-        limit.min(MAXIMUM_LISTED) as i64,
+        limit.min(MAX_LISTED) as i64,
     ])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {

@@ -8,7 +8,7 @@ use super::error::StoreError;
 
 /// Part of the disk that is kept free, where the operator does not say.
 const SHARE: u64 = 20;
-/// That part is not larger than this, in bytes: a large disk needs no larger reserve.
+/// Maximum of that part, in bytes: a large disk needs no larger reserve.
 const MAX_SHARE: u64 = 1 << 30;
 
 /// Bytes that are left free on the disk.
@@ -16,7 +16,7 @@ const MAX_SHARE: u64 = 1 << 30;
 pub enum DiskReserve {
     /// A twentieth of the disk, at most 1 GiB.
     Share,
-    /// This many.
+    /// Fixed number of bytes.
     Bytes(u64),
 }
 
@@ -41,7 +41,7 @@ impl Disk {
         Self { path: path.to_owned(), reserve }
     }
 
-    /// Whether `bytes` more leave the reserve free.
+    /// Checks that `bytes` more leave the reserve free.
     ///
     /// # Errors
     ///

@@ -1,24 +1,24 @@
-//! What can go wrong with the store.
+//! Errors of the store.
 
 use rusqlite::ErrorCode;
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
-/// What can go wrong with the store.
+/// Error of the store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// Another process has it, or something holds its lock for too long.
+    /// The store is open in another process, or its lock is held for too long.
     #[error("the store {} is in use by another process", path.display())]
     Locked {
-        /// The file.
+        /// Path of the store.
         path: PathBuf,
     },
     /// A later version of proofbox has written it.
     #[error("the store {} has version {found}, and this proofbox knows versions up to {known}", path.display())]
     Newer {
-        /// The file.
+        /// Path of the store.
         path: PathBuf,
-        /// Its version.
+        /// Version of the file's tables.
         found: i64,
         /// The last one known here.
         known: i64,
@@ -26,33 +26,33 @@ pub enum StoreError {
     /// The file is something else.
     #[error("{} is no store of proofbox", path.display())]
     NotAStore {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// The file or the directory it is in cannot be made or opened.
     #[error("could not open the store {}: {reason}", path.display())]
     Open {
-        /// The file.
+        /// Path of the store.
         path: PathBuf,
-        /// What the system said.
+        /// Error message of the system.
         reason: String,
     },
-    /// What was read is not what was written.
+    /// Data that was read is not what was written.
     #[error("{what} in the store is damaged")]
     Damaged {
-        /// What it is: "checkpoint …".
+        /// Description of the damaged thing: "checkpoint …".
         what: String,
     },
-    /// There is a checkpoint with this id already.
+    /// A checkpoint with this id exists.
     #[error("there is a checkpoint {id} already")]
     Exists {
-        /// Its id.
+        /// Id of the checkpoint.
         id: Uuid,
     },
     /// A key has this name.
     #[error("there is a key `{name}` already")]
     NameTaken {
-        /// The name.
+        /// Name of the key.
         name: String,
     },
     /// The disk is full, or what is left of it is its reserve.
@@ -72,10 +72,10 @@ pub enum StoreError {
     /// The store has been closed.
     #[error("the store is closed")]
     Closed,
-    /// SQLite failed otherwise.
+    /// Any other SQLite failure, with its message.
     #[error("the store failed: {reason}")]
     Engine {
-        /// What it said.
+        /// Error message of SQLite.
         reason: String,
     },
 }
@@ -92,7 +92,7 @@ impl From<rusqlite::Error> for StoreError {
 }
 
 impl StoreError {
-    /// Whether all it takes is room: on the disk, in the store, or in what its owner may hold.
+    /// Returns whether the write failed for want of room only: on the disk, in the store, or in its owner's quota.
     #[must_use]
     pub fn is_want_of_room(&self) -> bool {
         match self {

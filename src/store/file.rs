@@ -11,7 +11,8 @@ use std::time::Duration;
 /// Marks the file as ours: "prbx".
 const APPLICATION_ID: i64 = 0x7072_6278;
 
-/// What makes each version of the tables out of the one before; the first out of nothing. Only ever added to.
+/// Migrations, in order: SQL that makes each version of the tables from the one before, the first from nothing. Entries
+/// are only ever appended.
 const MIGRATIONS: &[&str] = &[
     "
     CREATE TABLE checkpoints (
@@ -52,9 +53,9 @@ const MIGRATIONS: &[&str] = &[
     include_str!("holdings.sql"),
 ];
 
-/// How long a connection waits for another's lock.
+/// Time that a connection waits for another's lock.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// What the log of changes is cut back to once it is in the main file, bytes.
+/// Size to which the write-ahead log is truncated once it is in the main file, in bytes.
 const LOG_BYTES: i64 = 64 << 20;
 /// Memory of one connection's page cache, KiB.
 const CACHE_KIB: i64 = 8 << 10;

@@ -13,7 +13,7 @@ use super::file::make_private;
 
 /// Marks the file as ours: "prbk".
 const APPLICATION_ID: i64 = 0x7072_626b;
-/// What this version knows.
+/// Version of the tables that this program writes.
 const VERSION: i64 = 2;
 const TABLES: &str = "
     CREATE TABLE keys (
@@ -39,7 +39,7 @@ const TABLES: &str = "
 ";
 /// Column that the second version adds.
 const DISK_BYTES: &str = "ALTER TABLE keys ADD COLUMN disk_bytes INTEGER;";
-/// How long a connection waits for another's lock.
+/// Time that a connection waits for another's lock.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Days whose use of fuel is kept.
 const DAYS: i64 = 7;
@@ -53,13 +53,13 @@ pub struct KeyRow {
     pub id: Uuid,
     /// For people; one key that is not revoked has it.
     pub name: String,
-    /// Of its secret.
+    /// SHA-256 of its secret.
     pub sha256: [u8; 32],
     /// The end of its secret, by which people know it again.
     pub hint: String,
-    /// When it was made.
+    /// Creation time of the key.
     pub created_at: i64,
-    /// When it was revoked.
+    /// Revocation time; none while the key is valid.
     pub revoked_at: Option<i64>,
     /// Policies that it may name; none: all.
     pub policies: Option<Vec<String>>,
@@ -67,7 +67,7 @@ pub struct KeyRow {
     pub requests_per_minute: Option<u32>,
     /// Submissions that run at once.
     pub concurrency: Option<u32>,
-    /// Sessions at once.
+    /// Maximum number of sessions at once.
     pub sessions: Option<u32>,
     /// Fuel from midnight to midnight (UTC).
     pub fuel_per_day: Option<u64>,
@@ -149,7 +149,7 @@ impl KeyFile {
         }
     }
 
-    /// All keys, revoked ones too, the oldest first.
+    /// Returns the keys, revoked ones too, the oldest first.
     ///
     /// # Errors
     ///

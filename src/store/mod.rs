@@ -1,4 +1,5 @@
-//! What must outlive a request: checkpoints, stored sessions, jobs and statistics, in one SQLite file.
+//! Store of everything that must outlive a request: checkpoints, stored sessions, jobs and statistics, in one SQLite
+//! file.
 //!
 //! [`Store::open`] takes the file for itself: a second service on it is refused. Everything written is there after the
 //! process was killed; a power cut may take the last moments, but never leaves a damaged file. Whatever is read back is
@@ -24,7 +25,7 @@ mod stats;
 mod tests;
 mod writer;
 
-pub use checkpoints::{CheckpointFilter, CheckpointKind, CheckpointRow, Cursor, MAXIMUM_LISTED, StoredCheckpoint};
+pub use checkpoints::{CheckpointFilter, CheckpointKind, CheckpointRow, Cursor, MAX_LISTED, StoredCheckpoint};
 pub use disk::DiskReserve;
 pub use error::StoreError;
 pub use jobs::{
@@ -71,7 +72,7 @@ impl Store {
         Ok(Self { readers: Readers::new(path.to_owned()), writer, path: path.to_owned(), disk })
     }
 
-    /// Where the file is.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -105,7 +106,7 @@ impl Store {
         self.readers.read(move |connection| checkpoints::find(connection, id)).await
     }
 
-    /// Checkpoints that match, newest first, at most `limit` and [`MAXIMUM_LISTED`], after the one a listing before
+    /// Checkpoints that match, newest first, at most `limit` and [`MAX_LISTED`], after the one a listing before
     /// ended with. Damaged ones are left out and logged.
     ///
     /// # Errors
@@ -160,7 +161,7 @@ impl Store {
         self.writer.write(write).await
     }
 
-    /// Sessions in the order of their ids, at most `limit` and [`MAXIMUM_LISTED`], after `after`. Damaged ones are left
+    /// Sessions in the order of their ids, at most `limit` and [`MAX_LISTED`], after `after`. Damaged ones are left
     /// out and logged.
     ///
     /// # Errors
@@ -190,7 +191,7 @@ impl Store {
         Ok(pruned)
     }
 
-    /// How much is kept.
+    /// Returns the number and size of the stored things.
     ///
     /// # Errors
     ///

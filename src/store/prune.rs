@@ -1,4 +1,4 @@
-//! How much is kept, and what goes when it is too much.
+//! Usage of the store by checkpoints and sessions, and their removal when it exceeds the bounds.
 
 use super::checkpoints::CheckpointKind;
 use super::error::StoreError;
@@ -7,11 +7,13 @@ use rusqlite::{Connection, params};
 use std::time::Duration;
 use uuid::Uuid;
 
-/// What the store may keep.
+/// Bounds on stored checkpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// All blobs together, bytes. Evicted sessions count, but only what clients know of makes room: named checkpoints
-    /// first, then paused sessions, the oldest first, of the owner who holds most.
+    /// Maximum size of all blobs together, in bytes. Evicted sessions count, but only what clients know of makes room:
+    /// named checkpoints first, then paused sessions, the oldest first, of the owner who holds most. Evicted sessions
+    /// count, but only what clients know of makes room: named checkpoints first, then paused sessions, the oldest
+    /// first, of the owner who holds most.
     pub total_bytes: u64,
     /// Age at which a named checkpoint goes, whatever its expiry.
     pub named_age: Duration,
@@ -26,7 +28,7 @@ pub struct Displaced {
     pub sessions: Vec<(Uuid, Uuid)>,
 }
 
-/// What was removed.
+/// Numbers of things that were removed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pruned {
     /// Checkpoints past their time.
@@ -41,7 +43,7 @@ pub struct Pruned {
     pub bytes: u64,
 }
 
-/// How much is kept.
+/// Number and size of the stored checkpoints and sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StoreUsage {
     /// Checkpoints that clients made.

@@ -62,7 +62,7 @@ pub(super) fn recount(connection: &Connection) -> Result<(), StoreError> {
 pub(super) trait Owner: Clone + PartialEq + FromSql {
     const AREA: Area;
 
-    /// What the same owner holds in the other area.
+    /// Returns the bytes that the same owner holds in the other area.
     fn held_elsewhere(&self, connection: &Connection) -> Result<u64, StoreError>;
 }
 
@@ -121,7 +121,7 @@ pub(super) struct Removable<T> {
     pub(super) what: T,
 }
 
-/// Where in the list of what may go the next page begins: after so many of a kind.
+/// Start of the next page in the list of what may go: a kind, and the number of things of that kind to skip.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Position {
     pub(super) kind: usize,

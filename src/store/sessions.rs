@@ -1,19 +1,19 @@
 //! Sessions that are stored: what of them must survive a restart of the service.
 
-use super::checkpoints::{CheckpointKind, MAXIMUM_LISTED};
+use super::checkpoints::{CheckpointKind, MAX_LISTED};
 use super::error::StoreError;
 use super::seal::Seal;
 use rusqlite::{Connection, Row, params};
 use uuid::Uuid;
 
-/// A stored session.
+/// Session whose state is in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionRow {
-    /// Its id.
+    /// Id of the session.
     pub id: Uuid,
-    /// All that its owner wants to know of it.
+    /// Metadata of the session, encoded by the caller.
     pub meta: Vec<u8>,
-    /// When it ends, milliseconds since 1970.
+    /// Expiry, in milliseconds since 1970.
     pub expires_at: i64,
     /// The checkpoint that is its state.
     pub checkpoint: Option<Uuid>,
@@ -53,7 +53,7 @@ pub(super) fn list(connection: &Connection, limit: usize, after: Option<Uuid>) -
     let mut select = connection
         .prepare_cached(&format!("SELECT {COLUMNS} FROM sessions WHERE ?1 IS NULL OR id > ?1 ORDER BY id LIMIT ?2"))?;
     let after = after.as_ref().map(|after| after.as_bytes());
-    let mut rows = select.query(params![after, limit.min(MAXIMUM_LISTED) as i64])?;
+    let mut rows = select.query(params![after, limit.min(MAX_LISTED) as i64])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         match read(row) {

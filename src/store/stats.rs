@@ -11,23 +11,23 @@ use uuid::Uuid;
 /// Rows removed in one transaction: other writes wait meanwhile.
 const REMOVED_AT_ONCE: u64 = 20_000;
 
-/// What some runs in one minute say together.
+/// Statistics of some runs of an owner in one minute, with the same labels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recorded {
-    /// Whose they are.
+    /// Key that owns the runs; none for nobody.
     pub owner: Option<Uuid>,
     /// The minute, counted since 1970.
     pub minute: i64,
-    /// Their labels, as their maker writes them: always the same text for the same labels.
+    /// Labels of the runs, encoded by the caller: always the same text for the same labels.
     pub labels: String,
-    /// What they say.
+    /// Sums over the runs.
     pub figures: Figures,
 }
 
-/// How many statistics are kept.
+/// Bounds on stored statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StatBounds {
-    /// The oldest minute.
+    /// Oldest minute that is kept, counted since 1970.
     pub oldest: i64,
     /// Rows: minutes times sets of labels.
     pub rows: u64,

@@ -57,7 +57,7 @@ impl Directory {
         Store::open(&self.path(), NO_RESERVE).await.expect("a store")
     }
 
-    /// What another process finds after this one was killed: the files as they are now.
+    /// Copies the files as they are now, as another process finds them after this one was killed.
     fn killed(&self) -> Self {
         let copy = Self::new();
         fs::create_dir_all(copy.path().parent().expect("below")).expect("a directory");

@@ -12,7 +12,7 @@ const QUEUE: usize = 64;
 /// Pages given back to the disk at once.
 const TIDIED_PAGES: u32 = 16_384;
 
-/// Where writes are sent.
+/// Queue and thread of the only writing connection.
 #[derive(Debug)]
 pub(super) struct Writer {
     // Dropped first, which ends the thread.

@@ -1,4 +1,4 @@
-//! One execution of a snippet, with the spans below it.
+//! Span of an execution of a snippet, with the spans below it.
 //!
 //! Guests run in processes of their own: what they cost is known when they have ended, and the spans are made of it then.
 //! They lie end to end, each as long as its figure in the answer: waiting, then the start, then the run.
@@ -22,21 +22,21 @@ const LABEL_VALUE: usize = 256;
 /// Blocking findings that a span has as events.
 const BLOCKS: usize = 32;
 
-/// What is known of an execution before it begins.
+/// Description of an execution before it begins.
 pub struct About<'a> {
     /// Name of the policy.
     pub policy: &'a str,
     /// The client's own words.
     pub labels: &'a BTreeMap<String, String>,
-    /// Where it is a call of one.
+    /// Session, for an execution that is a call of one.
     pub session: Option<SessionId>,
 }
 
-/// How it ended.
+/// Result of an execution.
 pub struct Ended<'a> {
-    /// Its name.
+    /// Id of the execution.
     pub id: ExecutionId,
-    /// What became of it.
+    /// Verdict on the snippet.
     pub verdict: &'a Verdict,
     /// Summed over its runs.
     pub fuel: u64,
@@ -51,7 +51,7 @@ pub struct Execution {
     call: Option<String>,
 }
 
-/// What is under way in an execution.
+/// State of an execution that is under way.
 #[derive(Default)]
 pub(super) struct Work(Mutex<Shown>);
 
@@ -67,7 +67,7 @@ struct Shown {
     run: Option<(Context, SystemTime)>,
     /// Cases that are runs of their own, not judged yet.
     cases: BTreeMap<usize, Case>,
-    /// Its cases are runs of their own.
+    /// True when its cases are runs of their own.
     runs_of_their_own: bool,
     /// Cases that were not shown, of all its runs.
     left_out: i64,
@@ -106,7 +106,7 @@ impl Execution {
         within(scope, work).await
     }
 
-    /// It has ended with a verdict.
+    /// Ends the execution with a verdict.
     pub fn end(self, ended: &Ended<'_>) {
         let Ended { id, verdict, fuel, peak_memory_bytes } = *ended;
         let span = self.context.span();
@@ -128,7 +128,7 @@ impl Execution {
         span.end();
     }
 
-    /// It was refused, and nothing was run.
+    /// Ends the execution as refused: nothing was run.
     pub fn refused(self, why: &'static str) {
         let span = self.context.span();
         fail(&span, why);

@@ -12,19 +12,19 @@ use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{BatchSpanProcessor, SdkTracerProvider, Span, SpanData, SpanProcessor};
 use prometheus::IntCounterVec;
 
-/// How long the end of the service waits for the last spans to be sent.
+/// Time that the end of the service waits for the last spans to be sent.
 pub(super) const FLUSH: Duration = Duration::from_secs(5);
 /// The answer of a collector is waited for so long.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The longest answer of a collector that is read: it says how many spans were refused.
-const LONGEST_ANSWER: usize = 64 << 10;
-/// Between two warnings.
+const MAX_ANSWER: usize = 64 << 10;
+/// Minimum time between two warnings.
 const WARN_EVERY: Duration = Duration::from_secs(60);
 
-/// Whom traces are sent to, and as whose.
+/// Collector of traces, and the resource they are sent as.
 #[derive(Clone, Debug)]
 pub struct Collector {
-    /// Where spans are posted to; where that is absent, the standard variables say it.
+    /// URL that spans are posted to; none: as the standard variables say.
     pub traces_url: Option<String>,
     /// Hash of the image that guests start from.
     pub image_hash: String,
@@ -35,7 +35,7 @@ pub struct Collector {
 /// The collector can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectorError {
-    /// Its address, or a standard variable.
+    /// Invalid address of the collector, or invalid standard variable.
     #[error("traces can't be sent to the collector: {0}")]
     Exporter(#[from] ExporterBuildError),
     /// The client that is to send.
@@ -43,7 +43,7 @@ pub enum CollectorError {
     Client(#[from] reqwest::Error),
 }
 
-/// What makes spans, and sends them. Sampler, queue and headers are as the standard variables have them.
+/// Makes the provider that creates and sends spans. Sampler, queue and headers follow the standard variables.
 pub(super) fn provider(collector: &Collector) -> Result<SdkTracerProvider, CollectorError> {
     let http = reqwest::Client::builder().timeout(PATIENCE).redirect(reqwest::redirect::Policy::none()).build()?;
     let client = Client { http, runtime: tokio::runtime::Handle::current() };
@@ -107,7 +107,7 @@ impl SpanProcessor for Counted {
 struct Watched {
     exporter: SpanExporter,
     spans: IntCounterVec,
-    /// When it last did, and how many spans were lost since.
+    /// Time of the last warning, and the number of spans lost since.
     warned: Mutex<(Option<Instant>, u64)>,
 }
 
@@ -147,7 +147,7 @@ impl opentelemetry_sdk::trace::SpanExporter for Watched {
     }
 }
 
-/// How many spans a warning is to speak of, where one is due.
+/// Returns the number of spans that a warning speaks of, where one is due.
 fn due((last, lost): &mut (Option<Instant>, u64), more: u64, now: Instant) -> Option<u64> {
     *lost += more;
     if last.is_some_and(|last| now.duration_since(last) < WARN_EVERY) {
@@ -173,7 +173,7 @@ impl HttpClient for Client {
             let status = response.status();
             let mut body = Vec::new();
             while let Some(piece) = response.chunk().await? {
-                if body.len() + piece.len() > LONGEST_ANSWER {
+                if body.len() + piece.len() > MAX_ANSWER {
                     break;
                 }
                 body.extend_from_slice(&piece);

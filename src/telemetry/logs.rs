@@ -17,7 +17,7 @@ const LINES: usize = 16 << 10;
 /// Lines that wait are written together.
 const BUFFER: usize = 32 << 10;
 
-/// What writes the lines, once there is a thread for it. There is one log in a process.
+/// Writer of the log's lines, once there is a thread for it. A process has one log.
 static WRITER: OnceLock<NonBlocking> = OnceLock::new();
 
 /// Begins the log; once in a process. Until [`write_apart`] each line is written by who has it.

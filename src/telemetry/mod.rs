@@ -1,4 +1,4 @@
-//! What is told of a request while it is served: its name in the log, a line of access, and, where a collector is set, a
+//! Telemetry of a request while it is served: its id in the log, a line of access, and, where a collector is set, a
 //! trace.
 //!
 //! The floors above say what happens ([`Execution`], [`scanned`], [`ran`], [`graded`]) and know nothing of spans. None of
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider};
 
-/// Where traces go to, if anywhere.
+/// Destination of traces; none where they are off.
 #[derive(Clone, Debug, Default)]
 pub struct Telemetry(Option<Arc<Pipeline>>);
 
@@ -31,7 +31,7 @@ struct Pipeline {
 }
 
 impl Telemetry {
-    /// Without traces.
+    /// Makes a telemetry without traces.
     pub fn off() -> Self {
         Self(None)
     }

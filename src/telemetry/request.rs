@@ -1,4 +1,4 @@
-//! One request, from its arrival to the end of its answer.
+//! Span and access line of a request, from its arrival to the end of its answer.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -20,12 +20,12 @@ const CASES: i64 = 128;
 /// Spans beside them that one trace shows.
 const SPANS: i64 = 1024;
 /// The longest `traceparent` and `tracestate` that are read; the standard's own bounds are 55 and 512 bytes.
-const LONGEST_CONTEXT: usize = 512;
-/// What nginx says for clients that did not wait for their answer.
+const MAX_CONTEXT: usize = 512;
+/// Status that nginx logs for clients that did not wait for their answer.
 const CLIENT_GONE: u16 = 499;
 
 tokio::task_local! {
-    /// What the work of this task is done for.
+    /// Scope of the current task.
     static CURRENT: Scope;
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Scope {
     pub(super) work: Option<Arc<Work>>,
 }
 
-/// What all parts of a request share.
+/// State that all parts of a request share.
 pub(super) struct Shared {
     pub(super) trace: Option<Trace>,
     key: OnceLock<String>,
@@ -68,7 +68,7 @@ fn taken(left: &AtomicI64) -> bool {
     left.fetch_sub(1, Ordering::Relaxed) > 0
 }
 
-/// How many were asked for beyond those that there were.
+/// Returns the number of spans or cases that were left out beyond the limit of the trace.
 fn left_out(left: &AtomicI64) -> i64 {
     (-left.load(Ordering::Relaxed)).max(0)
 }
@@ -102,30 +102,30 @@ pub fn name_key(name: &str) {
     let _ = CURRENT.try_with(|scope| scope.shared.key.set(name.to_owned()));
 }
 
-/// What is known of a request when it comes.
+/// Description of a request when it arrives.
 pub struct Head<'a> {
-    /// One of those that HTTP defines, or `_OTHER`.
+    /// Method: one that HTTP defines, or `_OTHER`.
     pub method: &'static str,
     /// The pattern of its path, never the path: that has names of sessions in it.
     pub route: &'a str,
-    /// `1.1`, `2`.
+    /// Version of HTTP: `1.1` or `2`.
     pub protocol: &'static str,
     /// The client's own name for it.
     pub id: Option<&'a [u8]>,
-    /// W3C trace context.
+    /// W3C trace context: the `traceparent` header.
     pub traceparent: Option<&'a str>,
-    /// Likewise.
+    /// W3C trace context: the `tracestate` header.
     pub tracestate: Option<&'a str>,
-    /// Whether it is shown in traces.
+    /// Visibility of the request in traces.
     pub trace: Visibility,
 }
 
-/// Whether a request is shown in traces.
+/// Visibility of a request in traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Visibility {
-    /// It is.
+    /// The request has a span.
     Shown,
-    /// It is not: probes of health come every few seconds.
+    /// The request has no span: health probes come every few seconds.
     Hidden,
 }
 
@@ -136,7 +136,7 @@ impl Extractor for Head<'_> {
             "tracestate" => self.tracestate,
             _ => None,
         };
-        value.filter(|value| value.len() <= LONGEST_CONTEXT)
+        value.filter(|value| value.len() <= MAX_CONTEXT)
     }
 
     fn keys(&self) -> Vec<&str> {
@@ -151,7 +151,7 @@ pub struct Request {
     method: &'static str,
     route: String,
     scope: Scope,
-    /// What its lines in the log stand in.
+    /// Span of the log in which its lines stand.
     lines: tracing::Span,
     status: Option<u16>,
     bytes: u64,
@@ -182,7 +182,8 @@ impl Telemetry {
     }
 }
 
-/// Its span, and the trace that others belong to; none where the sampler leaves it out.
+/// Begins the request's span; returns the trace for further spans (none where the sampler leaves it out) and the
+/// context.
 fn begin(tracer: &SdkTracer, head: &Head<'_>) -> (Option<Trace>, Context) {
     // What is not a context as the standard has it begins a trace of its own.
     let parent = TraceContextPropagator::new().extract_with_context(&Context::new(), head);
@@ -200,7 +201,7 @@ fn begin(tracer: &SdkTracer, head: &Head<'_>) -> (Option<Trace>, Context) {
 }
 
 impl Request {
-    /// Its name.
+    /// Returns the request's id.
     pub fn id(&self) -> &RequestId {
         &self.id
     }
@@ -213,7 +214,7 @@ impl Request {
         Some(format!("00-{}-{}-{:02x}", context.trace_id(), context.span_id(), context.trace_flags().to_u8()))
     }
 
-    /// Serves it.
+    /// Serves the request: runs `work` in its scope.
     pub fn serve<F: Future>(&self, work: F) -> Instrumented<impl Future<Output = F::Output> + use<F>> {
         CURRENT.scope(self.scope.clone(), work).instrument(self.lines.clone())
     }
@@ -229,7 +230,7 @@ impl Request {
         self.status = Some(status);
     }
 
-    /// So many bytes of the answer's body have gone out.
+    /// Counts bytes of the answer's body that have gone out.
     pub fn sent(&mut self, bytes: usize) {
         self.bytes += bytes as u64;
     }

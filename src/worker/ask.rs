@@ -1,4 +1,4 @@
-//! What is asked of a session in a worker, and what comes back.
+//! Requests to a session in a worker, and its responses.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,109 +14,109 @@ pub type SessionNumber = u64;
 /// Names a command among those of one session.
 pub type CommandNumber = u32;
 
-/// Something to do with a session.
+/// Request to a session.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Ask {
-    /// Make it.
+    /// Makes a new session.
     Open(Box<Opening>),
-    /// Make it from a checkpoint; if there is one of this number already, that one is replaced.
+    /// Makes the session from a checkpoint; a session of this number is replaced.
     Load {
-        /// The checkpoint.
+        /// Bytes of the checkpoint.
         #[serde(with = "serde_bytes")]
         bytes: Vec<u8>,
         /// Hash of the image that it was made in; without one, the default image.
         image: Option<String>,
-        /// Of the session.
+        /// Limits of the session.
         limits: Limits,
     },
-    /// End it.
+    /// Ends the session and drops it.
     Close,
-    /// Carry out a call; cancelling interrupts it.
+    /// Executes a call; cancelling interrupts it.
     Call {
-        /// Where.
+        /// Context that executes it.
         context: ContextNumber,
-        /// What.
+        /// Cell that is executed.
         cell: Box<Cell>,
-        /// How far.
+        /// Limits of the call.
         limits: CellLimits,
     },
-    /// Interrupt the call that a context serves.
+    /// Interrupts the call that a context serves.
     Interrupt {
-        /// Which.
+        /// Number of the context.
         context: ContextNumber,
     },
-    /// One more context.
+    /// Adds a context to the session.
     AddContext {
-        /// Its name.
+        /// Number of the new context.
         context: ContextNumber,
-        /// Where it starts.
+        /// Directory in which the context starts; none: the default.
         cwd: Option<String>,
     },
-    /// One context less.
+    /// Removes a context from the session.
     RemoveContext {
-        /// Which.
+        /// Number of the context.
         context: ContextNumber,
     },
-    /// Which contexts it has.
+    /// Asks for the session's contexts.
     Contexts,
-    /// Give a context a fresh interpreter.
+    /// Gives a context a fresh interpreter.
     Restart {
-        /// Which.
+        /// Number of the context.
         context: ContextNumber,
     },
-    /// Do something with its files.
+    /// Operates on the session's files.
     Files(FileAsk),
-    /// The session as bytes, when its calls have ended.
+    /// Asks for the session as bytes, when its calls have ended.
     Save,
-    /// As many sessions in the same state as there are numbers here.
+    /// Makes as many copies of the session as there are numbers here.
     Fork {
-        /// Their names.
+        /// Numbers of the copies.
         into: Vec<SessionNumber>,
     },
-    /// What it takes.
+    /// Asks for the session's footprint.
     Footprint,
-    /// Run a command; cancelling kills it.
+    /// Runs a command; cancelling kills it.
     Run {
-        /// Its name.
+        /// Number of the command.
         number: CommandNumber,
-        /// What.
+        /// Command that is run.
         command: Box<Command>,
-        /// How far: the time is that of the command as a whole, the output that of each stream.
+        /// Limits: the time is that of the command as a whole, the output that of each stream.
         limits: CellLimits,
     },
-    /// Input for a command.
+    /// Writes to the standard input of a command.
     Input {
-        /// Which.
+        /// Number of the command.
         number: CommandNumber,
-        /// The bytes; none is the end.
+        /// Bytes of input; none is the end.
         #[serde(with = "serde_bytes")]
         bytes: Option<Vec<u8>>,
     },
-    /// Tell of changes below a directory, until cancelled.
+    /// Reports changes below a directory, until cancelled.
     Watch {
-        /// Which.
+        /// Path of the directory.
         path: String,
-        /// Of those below it, too.
+        /// True to include all directories below it.
         recursive: bool,
     },
 }
 
-/// What came of it.
+/// Response of a session.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Answer {
-    /// Done.
+    /// The request has been carried out.
     Done,
-    /// A call has ended; what the session takes now.
+    /// A call has ended; with the session's footprint after it.
     Called(Box<CellOutcome>, Footprint),
-    /// Whether there was something to interrupt.
+    /// True when there was a call to interrupt.
     Interrupted(bool),
-    /// Its contexts, and where each starts that does not start where all do.
+    /// Contexts, each with its start directory where that is not the default.
     Contexts(Vec<(ContextNumber, Option<String>)>),
-    /// Of its files.
+    /// Result of an operation on files.
     File(FileAnswer),
     /// The session as bytes.
     Saved(#[serde(with = "serde_bytes")] Vec<u8>),
-    /// What it takes.
+    /// Footprint of the session.
     Footprint(Footprint),
     /// A command has ended.
     Exited {
@@ -127,10 +127,10 @@ pub enum Answer {
     },
 }
 
-/// What happens meanwhile.
+/// Event during a request.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum AskEvent {
-    /// In a call.
+    /// Event of a call.
     Cell(CellEvent),
     /// A command wrote to standard output.
     Stdout(#[serde(with = "serde_bytes")] Vec<u8>),
@@ -179,7 +179,7 @@ impl Piece for AskEvent {
     }
 }
 
-/// Why nothing came of it.
+/// Error of a request to a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum AskError {
     /// The worker has no such session.

@@ -31,12 +31,12 @@ type Name = (SessionNumber, CommandNumber);
 pub struct Commands {
     /// Interpreters that commands may have at once.
     free: Arc<Semaphore>,
-    /// Where input for them goes.
+    /// Standard input of each running command that takes any.
     inputs: Arc<Mutex<HashMap<Name, Writer>>>,
 }
 
 impl Commands {
-    /// None yet.
+    /// Makes an empty set of commands.
     pub fn new() -> Self {
         Self { free: Arc::new(Semaphore::new(COMMAND_SLOTS as usize)), inputs: Arc::default() }
     }

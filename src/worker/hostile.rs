@@ -1,4 +1,4 @@
-//! What takes bytes that workers send, for those who try it with nonsense (loadtest's `fuzz`).
+//! Entry points for bytes that workers send, for fuzzing (loadtest's `fuzz`).
 
 use tokio_util::bytes::BytesMut;
 use tokio_util::codec::Decoder;
@@ -8,7 +8,7 @@ use crate::domain::hardening::{Hardened, Layer, LayerState};
 use crate::domain::run::Outcome;
 use crate::worker::ask::{Answer, AskError, AskEvent};
 
-/// All that one worker sends; how many frames made sense.
+/// Decodes everything that a worker sends; returns how many frames were valid messages.
 pub fn frames(bytes: &[u8]) -> usize {
     let (mut buffer, mut codec) = (BytesMut::from(bytes), framing());
     let mut sense = 0;
@@ -22,7 +22,7 @@ pub fn frames(bytes: &[u8]) -> usize {
     sense
 }
 
-/// What an honest worker may send: the content of frames.
+/// Returns the content of frames that an honest worker may send.
 pub fn honest(outcomes: impl IntoIterator<Item = Outcome>) -> Vec<Vec<u8>> {
     let state = LayerState { layer: Layer::Landlock, in_force: false, detail: Some("none".to_owned()) };
     let mut messages = vec![

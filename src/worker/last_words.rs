@@ -1,9 +1,9 @@
-//! What a worker says on standard error: panics, mostly. It may have been taken over, so it writes to a pipe, and no
-//! more of it comes into the log than is of use.
+//! Standard error of a worker: panics, mostly. A worker may be compromised, so it writes to a pipe, and a bounded part
+//! of that goes into the log.
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
-/// Of one worker.
+/// Maximum number of lines that are logged of a worker.
 const LINES: usize = 64;
 const BYTES: u64 = 32 << 10;
 

@@ -40,20 +40,20 @@ const WORKERS_A_RUN: u32 = 3;
 const START: Duration = Duration::from_secs(30);
 /// A run waits so long for a worker when all are being replaced.
 const NO_WORKER: Duration = Duration::from_secs(10);
-/// What an ended worker has said is waited for so long.
+/// Time to wait for the standard error of an ended worker.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 const IMPOSSIBLE: &str = "it tells of a run what no run can come to";
-/// Between two attempts to start a worker that fails at once.
+/// Minimum time between two attempts to start a worker that fails at once.
 const RETRY: Duration = Duration::from_millis(200);
 
-/// What workers are started with.
+/// Settings that workers are started with.
 #[derive(Clone, Debug)]
 pub struct WorkerSettings {
     /// The binary that has the `worker` command: this one.
     pub binary: PathBuf,
-    /// What guests are made from.
+    /// Images that guests are made from.
     pub images: Vec<Image>,
-    /// Worker processes.
+    /// Number of worker processes.
     pub count: usize,
     /// Runs at once in each.
     pub slots: u32,
@@ -61,22 +61,22 @@ pub struct WorkerSettings {
     pub session_slots: u32,
     /// The largest linear memory of any guest.
     pub memory_bytes: u64,
-    /// What they give up before the first guest.
+    /// Hardening of workers, applied before the first guest.
     pub hardening: Hardening,
 }
 
-/// How far the workers are.
+/// Readiness of the workers.
 #[derive(Debug, Default)]
 struct Readiness {
     /// Workers that are ready.
     count: usize,
-    /// Why the last one that failed at its start did.
+    /// Reason of the last worker that failed at its start.
     unfit: Option<String>,
-    /// What the last one that became ready has given up.
+    /// Layers that are in force in the worker that became ready last.
     hardened: Hardened,
 }
 
-/// We failed; the program is not to blame.
+/// Failure of the sandbox itself, not of the program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WorkerError {
     /// The worker ended while the run was in it, at another's turn.
@@ -96,7 +96,7 @@ pub enum WorkerError {
     Failed(String),
 }
 
-/// Who waits for what is under way in a worker.
+/// Receiver of the result of what is under way in a worker.
 enum Waiting {
     /// For a run, which may take so long.
     Run { answer: oneshot::Sender<Result<Outcome, WorkerError>>, wall: Duration },
@@ -120,25 +120,25 @@ impl Waiting {
     }
 }
 
-/// What is known of a run that met its wall limit in a turn that it never ended.
+/// Makes the outcome of a run that met its wall limit in a time slice that it never ended.
 fn timed_out(wall: Duration, turn: Duration) -> Outcome {
     let allowed = u64::try_from(wall.as_millis()).unwrap_or(u64::MAX);
     let usage = Usage { cpu: turn, execution: turn, ..Usage::default() };
     Outcome::of_end(End::Limited(LimitHit { limit: Limit::Wall, allowed }), usage)
 }
 
-/// Why nothing came of what a session was asked.
+/// Error of a request to a session.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Asked {
-    /// The session says so.
+    /// The session refused the request.
     #[error(transparent)]
     Refused(#[from] AskError),
-    /// We failed.
+    /// Failure of the worker.
     #[error(transparent)]
     Worker(#[from] WorkerError),
 }
 
-/// One place in the pool, whoever fills it now.
+/// Slot of the pool for a worker process, whichever fills it now.
 struct Place {
     link: Mutex<Option<Link>>,
     process: AtomicU32,
@@ -147,7 +147,7 @@ struct Place {
     sessions: AtomicU32,
 }
 
-/// Where a session lives: a worker process, for as long as that lives.
+/// Location of a session: a worker process, for as long as that lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Home {
     place: usize,
@@ -158,7 +158,7 @@ pub struct Home {
 struct Link {
     frames: mpsc::UnboundedSender<ToWorker>,
     waiting: HashMap<RunId, Waiting>,
-    /// Which of the processes that have filled the place: sessions end with theirs.
+    /// Counts the processes that have filled the slot: sessions end with theirs.
     process: u32,
 }
 
@@ -215,7 +215,7 @@ impl WorkerPool {
         }
     }
 
-    /// What workers have given up.
+    /// Returns the layers that are in force in the workers.
     pub fn hardened(&self) -> Hardened {
         self.ready.borrow().hardened.clone()
     }
@@ -517,7 +517,7 @@ impl Supervisor {
                     anyhow::ensure!(called.outcome.is_possible(), IMPOSSIBLE);
                 }
                 if let Ok(Answer::Exited { fuel, .. }) = &result {
-                    anyhow::ensure!(*fuel < Usage::MOST_FUEL, IMPOSSIBLE);
+                    anyhow::ensure!(*fuel < Usage::MAX_FUEL, IMPOSSIBLE);
                 }
                 if let Some(Waiting::Ask { answer, .. }) = self.no_longer_waiting(id) {
                     let _ = answer.send(result.map_err(Asked::Refused));
@@ -554,7 +554,7 @@ impl Supervisor {
     }
 }
 
-/// How a worker keeps answering.
+/// Watch over a worker: whether it keeps answering.
 struct Watch {
     turns: Turns,
     unanswered: u32,
@@ -571,7 +571,7 @@ impl Watch {
         self.unanswered = 0;
     }
 
-    /// One more ping is to be sent.
+    /// Counts one more ping that is to be sent.
     ///
     /// # Errors
     /// When it has left too many unanswered.

@@ -24,9 +24,9 @@ use crate::jail;
 use crate::runtime::Interpreters;
 use crate::runtime::image::Image;
 
-/// How what is under way is ended.
+/// Way to end what is under way.
 enum Stop {
-    /// By dropping it.
+    /// Stops the task by dropping it.
     Abort(AbortHandle),
     /// By telling it: an interpreter that is kept must come to an end itself. The room is that of the events which the
     /// front process takes.
@@ -71,7 +71,7 @@ async fn prepared(interpreters: Interpreters, hardening: Hardening) -> anyhow::R
     Ok((Arc::new(interpreters), half.finish_worker()?))
 }
 
-/// Whether all files are still what they were; what is compiled is the same for all.
+/// Checks that all files are still what they were. Compiled code is the same for all images.
 fn verified(images: &[Image]) -> anyhow::Result<()> {
     let (default, others) = images.split_first().context("there is no image")?;
     default.verify().with_context(|| format!("the compiled image {}", default.compiled.display()))?;

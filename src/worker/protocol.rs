@@ -19,89 +19,89 @@ const FRAME_BYTES: usize = 1 << 30;
 /// Names a run among those of one worker.
 pub type RunId = u64;
 
-/// What the front process says.
+/// Message from the front process to a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToWorker {
-    /// First, and once.
+    /// Starts the worker: the first message, sent once.
     Start {
-        /// What to run guests from: the default image, and others.
+        /// Images to run guests from, the default one first.
         images: Vec<Image>,
-        /// Runs at once.
+        /// Maximum number of runs at once.
         slots: u32,
         /// Interpreters of sessions at once.
         session_slots: u32,
         /// The largest linear memory of any guest.
         memory_bytes: u64,
-        /// What it is to give up before the first guest.
+        /// Hardening of the worker, applied before the first guest.
         hardening: Hardening,
     },
-    /// Run this.
+    /// Runs a program in a fresh interpreter.
     Run {
-        /// Its name in the answer.
+        /// Id of the run in the answer.
         id: RunId,
-        /// What to run.
+        /// Program of the run, with its files.
         program: Arc<Program>,
-        /// How far.
+        /// Limits of the run.
         limits: Limits,
     },
-    /// Do something with a session.
+    /// Sends a request to a session.
     Ask {
-        /// Its name in the answer.
+        /// Id of the request in the answer.
         id: RunId,
-        /// Which session.
+        /// Number of the session.
         session: SessionNumber,
-        /// What.
+        /// Request to the session.
         ask: Ask,
     },
-    /// Nobody waits for this run any more.
+    /// Cancels a run or request that nobody waits for any more.
     Cancel {
-        /// Which.
+        /// Id of the run or request.
         id: RunId,
     },
-    /// Answer if you can.
+    /// Asks for a `Pong` in answer.
     Ping,
-    /// Room for one more event of what was asked.
+    /// Allows one more event of a request.
     More {
-        /// Name of what was asked.
+        /// Id of the request.
         id: RunId,
     },
 }
 
-/// What a worker says.
+/// Message from a worker to the front process.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum FromWorker {
     /// Guests can be run.
     Ready {
-        /// What it has given up.
+        /// Layers that are in force in the worker.
         hardened: Hardened,
     },
-    /// None can be run.
+    /// No guest can be run.
     Unfit {
-        /// Why.
+        /// Reason for which no guest can be run.
         reason: String,
     },
     /// A run has ended.
     Done {
-        /// Which.
+        /// Id of the run.
         id: RunId,
-        /// How; `Err` when we failed.
+        /// Outcome of the run; `Err` when the worker failed.
         result: Result<Box<Outcome>, String>,
     },
     /// Something happens in what was asked.
     Event {
-        /// Which.
+        /// Id of the request.
         id: RunId,
-        /// What.
+        /// Event to pass on.
         event: AskEvent,
     },
-    /// What was asked is done.
+    /// A request has been answered.
     Answered {
-        /// Which.
+        /// Id of the request.
         id: RunId,
-        /// How.
+        /// Response of the session, or its error.
         result: Result<Answer, AskError>,
     },
-    /// Alive.
+    /// Answer to a ping.
     Pong {
         /// Interpreters alive in it.
         live: u32,
@@ -113,7 +113,7 @@ pub fn framing() -> LengthDelimitedCodec {
     LengthDelimitedCodec::builder().max_frame_length(FRAME_BYTES).new_codec()
 }
 
-/// One frame's content.
+/// Encodes a message as the content of a frame.
 pub fn encode<T: Serialize>(message: &T) -> Bytes {
     postcard::to_stdvec(message).expect("messages are plain data").into()
 }

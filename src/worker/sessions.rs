@@ -41,12 +41,12 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// None yet.
+    /// Makes an empty set of sessions.
     pub fn new(interpreters: Arc<Interpreters>) -> Self {
         Self { interpreters, commands: Commands::new(), all: Arc::default() }
     }
 
-    /// Who runs the commands of calls.
+    /// Returns the runner of commands that calls start.
     fn commander(&self) -> Arc<dyn Commander> {
         Arc::new(self.commands.clone())
     }
@@ -155,7 +155,7 @@ impl Sessions {
         Ok(Session::load(Arc::clone(&self.interpreters), self.commander(), bytes, image.as_deref(), limits).await?)
     }
 
-    /// All, or none.
+    /// Makes all copies of a session, or none.
     async fn fork(&self, number: SessionNumber, into: Vec<SessionNumber>) -> Result<Answer, AskError> {
         let original = self.get(number)?;
         let mut forks = Vec::with_capacity(into.len());

@@ -1,5 +1,5 @@
-//! Whose turn it is on a worker's core, told in a page of memory that the worker shares with the front process: the front
-//! reads it of a worker that has fallen silent or died, which can't be asked any more.
+//! Time slices on a worker's core, recorded in a page of memory that the worker shares with the front process. The
+//! front process reads the page of a worker that has fallen silent or died and can't be asked any more.
 
 use std::fs::File;
 use std::future::poll_fn;
@@ -31,7 +31,7 @@ pub struct Turn {
 }
 
 impl Turns {
-    /// Those of a worker that is to be started, and the file that gives it the same page.
+    /// Makes the page for a worker that is to be started, and the file that gives the worker the same page.
     ///
     /// # Errors
     /// When the system has no memory file or address space left.
@@ -44,7 +44,7 @@ impl Turns {
         Ok((Self::map(&file)?, file.into()))
     }
 
-    /// Those that a worker was started with.
+    /// Opens the page that a worker was started with.
     ///
     /// # Errors
     /// When `file` is not one of [`Turns::create`].

@@ -18,9 +18,9 @@ use crate::http;
 use crate::telemetry::Telemetry;
 
 /// Of one request: far below the 32 MiB that a server takes by default.
-const MOST_BYTES: usize = 8 << 20;
+const MAX_BYTES: usize = 8 << 20;
 /// Of one request.
-const MOST_ITEMS: usize = 5000;
+const MAX_ITEMS: usize = 5000;
 /// How often an item is sent that came back without a verdict through no fault of its own.
 const ATTEMPTS: usize = 3;
 /// The service in this process takes what it is given.
@@ -182,7 +182,7 @@ fn chunks(items: &[Item], waiting: &[usize]) -> Vec<Vec<usize>> {
     for index in waiting {
         let size = items[*index].fields.values().map(|value| value.to_string().len()).sum::<usize>();
         match chunks.last_mut() {
-            Some(chunk) if bytes + size <= MOST_BYTES && chunk.len() < MOST_ITEMS => chunk.push(*index),
+            Some(chunk) if bytes + size <= MAX_BYTES && chunk.len() < MAX_ITEMS => chunk.push(*index),
             _ => {
                 chunks.push(vec![*index]);
                 bytes = 0;
@@ -194,13 +194,13 @@ fn chunks(items: &[Item], waiting: &[usize]) -> Vec<Vec<usize>> {
 }
 
 /// What is read of a refusal.
-const MOST_REFUSAL_BYTES: usize = 64 << 10;
+const MAX_REFUSAL_BYTES: usize = 64 << 10;
 
 async fn whole(mut stream: Chunks) -> Vec<u8> {
     let mut all = Vec::new();
     while let Some(Ok(bytes)) = stream.next().await {
         all.extend_from_slice(&bytes);
-        if all.len() > MOST_REFUSAL_BYTES {
+        if all.len() > MAX_REFUSAL_BYTES {
             break;
         }
     }

@@ -10,9 +10,9 @@ use crate::domain::harmless::harmless_line;
 use crate::grader::report::{Report, percent};
 
 /// Items that are listed; files have all.
-const MOST_LISTED: usize = 20;
+const MAX_LISTED: usize = 20;
 /// Values of one label that are listed.
-const MOST_VALUES: usize = 12;
+const MAX_VALUES: usize = 12;
 
 /// Prints what there is to know.
 pub fn print(results: &Results<'_>) {
@@ -94,12 +94,12 @@ fn figures(report: &Report, lines: &mut Vec<String>) {
 fn by_label(report: &Report, lines: &mut Vec<String>) {
     for (label, values) in report.by_label.iter().filter(|(_, values)| values.len() > 1) {
         lines.push(format!("\nby {}", harmless_line(label, 40)));
-        for (value, share) in values.iter().take(MOST_VALUES) {
+        for (value, share) in values.iter().take(MAX_VALUES) {
             let rate = share.pass_rate.map_or_else(|| "-".to_owned(), percent);
             lines.push(format!("  {:30} {rate:>8}   {} of {}", harmless_line(value, 30), share.passed, share.graded));
         }
-        if values.len() > MOST_VALUES {
-            lines.push(format!("  and {} more", values.len() - MOST_VALUES));
+        if values.len() > MAX_VALUES {
+            lines.push(format!("  and {} more", values.len() - MAX_VALUES));
         }
     }
 }
@@ -111,7 +111,7 @@ fn not_passed(answers: &[Json], lines: &mut Vec<String>) {
         return;
     }
     lines.push("\nnot passed".to_owned());
-    for answer in wrong.iter().take(MOST_LISTED) {
+    for answer in wrong.iter().take(MAX_LISTED) {
         let text = |field: &str| answer[field].as_str().unwrap_or("");
         let class = if text("stderr_class").is_empty() { text("status") } else { text("stderr_class") };
         let tests =
@@ -123,8 +123,8 @@ fn not_passed(answers: &[Json], lines: &mut Vec<String>) {
             harmless_line(&reason(answer), 80)
         ));
     }
-    if wrong.len() > MOST_LISTED {
-        lines.push(format!("  and {} more: --json and --report have all", wrong.len() - MOST_LISTED));
+    if wrong.len() > MAX_LISTED {
+        lines.push(format!("  and {} more: --json and --report have all", wrong.len() - MAX_LISTED));
     }
 }
 
@@ -161,10 +161,10 @@ fn since(changes: &Changes, lines: &mut Vec<String>) {
 }
 
 fn listed(ids: &[String]) -> String {
-    let shown: Vec<String> = ids.iter().take(MOST_LISTED).map(|id| harmless_line(id, 60)).collect();
+    let shown: Vec<String> = ids.iter().take(MAX_LISTED).map(|id| harmless_line(id, 60)).collect();
     match ids.len() {
         0 => "none".to_owned(),
-        count if count > MOST_LISTED => format!("{count}: {}, …", shown.join(", ")),
+        count if count > MAX_LISTED => format!("{count}: {}, …", shown.join(", ")),
         count => format!("{count}: {}", shown.join(", ")),
     }
 }

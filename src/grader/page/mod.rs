@@ -15,11 +15,11 @@ const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
 
 /// Of one item; the whole answer is in the file of `--json`.
-const MOST_CASES: usize = 200;
+const MAX_CASES: usize = 200;
 /// Characters of a name or message.
-const LONGEST_LINE: usize = 600;
+const MAX_LINE: usize = 600;
 /// Characters of the program and of each stream.
-const LONGEST_TEXT: usize = 6000;
+const MAX_TEXT: usize = 6000;
 
 /// What the page shows.
 pub struct Page<'a> {
@@ -77,16 +77,16 @@ pub fn row(item: &Map<String, Json>, answer: &Json) -> Json {
     let cases = answer["cases"].as_array().map_or(&[][..], Vec::as_slice);
     let case = |case: &Json| {
         json!({
-            "name": shortened_text(&case["name"], LONGEST_LINE), "status": case["status"],
-            "class": case["stderr_class"], "message": shortened_text(&case["message"], LONGEST_LINE),
+            "name": shortened_text(&case["name"], MAX_LINE), "status": case["status"],
+            "class": case["stderr_class"], "message": shortened_text(&case["message"], MAX_LINE),
             "seconds": case["execution_seconds"], "fuel": case["fuel_used"],
         })
     };
     let lint = answer["lint"]["diagnostics"].as_array().map(|found| {
         let one = |one: &Json| {
-            json!({"line": one["line"], "code": one["code"], "message": shortened_text(&one["message"], LONGEST_LINE)})
+            json!({"line": one["line"], "code": one["code"], "message": shortened_text(&one["message"], MAX_LINE)})
         };
-        found.iter().take(MOST_CASES).map(one).collect::<Vec<_>>()
+        found.iter().take(MAX_CASES).map(one).collect::<Vec<_>>()
     });
     let code = item.get("code").or_else(|| item.get("completion")).unwrap_or(&Json::Null);
     json!({
@@ -94,12 +94,12 @@ pub fn row(item: &Map<String, Json>, answer: &Json) -> Json {
         "passed": answer["tests_passed"], "total": answer["tests_total"], "seconds": answer["execution_seconds"],
         "fuel": answer["fuel_used"], "memory": answer["peak_memory_bytes"], "labels": answer["labels"],
         "level": answer["integrity"]["level"], "signals": answer["integrity"]["signals"],
-        "error": shortened_text(&answer["error"]["message"], LONGEST_TEXT),
-        "errorType": shortened_text(&answer["error"]["type"], LONGEST_LINE), "line": answer["error"]["line"],
-        "cases": cases.iter().take(MOST_CASES).map(case).collect::<Vec<_>>(),
-        "moreCases": cases.len().saturating_sub(MOST_CASES), "lint": lint,
-        "code": shortened_text(code, LONGEST_TEXT), "stdout": shortened_text(&answer["stdout"], LONGEST_TEXT),
-        "stderr": shortened_text(&answer["stderr"], LONGEST_TEXT),
+        "error": shortened_text(&answer["error"]["message"], MAX_TEXT),
+        "errorType": shortened_text(&answer["error"]["type"], MAX_LINE), "line": answer["error"]["line"],
+        "cases": cases.iter().take(MAX_CASES).map(case).collect::<Vec<_>>(),
+        "moreCases": cases.len().saturating_sub(MAX_CASES), "lint": lint,
+        "code": shortened_text(code, MAX_TEXT), "stdout": shortened_text(&answer["stdout"], MAX_TEXT),
+        "stderr": shortened_text(&answer["stderr"], MAX_TEXT),
     })
 }
 

@@ -1,4 +1,4 @@
-//! Which sandbox a request is for: by its headers, by its host's name, by the secret that it brings.
+//! Address of the sandbox that a request is for: in its headers, its host's name, or the secret that it brings.
 
 use axum::http::{HeaderMap, Uri, header};
 use sha2::{Digest, Sha256};
@@ -17,7 +17,7 @@ pub const INTERPRETER: u16 = 49999;
 /// A sandbox as a request names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
-    /// As it is written.
+    /// Text of the name, as the client wrote it.
     pub text: String,
     /// The port, where one is given: a hint, for paths tell more.
     pub port: Option<u16>,
@@ -35,7 +35,7 @@ impl Named {
         Self::in_host(host)
     }
 
-    /// `PORT-ID.domain`
+    /// Parses `PORT-ID.domain`, the form of a host's name.
     fn in_host(host: &str) -> Option<Self> {
         let (first, domain) = host.split_once('.')?;
         let (port, id) = first.split_once('-')?;

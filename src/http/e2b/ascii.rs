@@ -31,7 +31,7 @@ fn is_plain(character: char) -> bool {
     character.is_ascii() && character != '\u{7f}'
 }
 
-/// One line: a value, and its end.
+/// Returns a line of JSON: a value and a line feed.
 pub fn line(value: &impl Serialize) -> Vec<u8> {
     let mut line = Vec::with_capacity(128);
     let written = value.serialize(&mut serde_json::Serializer::with_formatter(&mut line, Ascii));

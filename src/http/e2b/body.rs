@@ -14,7 +14,7 @@ pub async fn whole(request: Request<Body>) -> Result<Bytes, E2bError> {
     Ok(WholeBody::read(request).await?.bytes)
 }
 
-/// What is told of a body that is too large.
+/// Error for a body that is too large.
 pub fn too_large() -> E2bError {
     BodyError::TooLarge.into()
 }

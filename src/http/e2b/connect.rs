@@ -18,17 +18,17 @@ use super::body;
 use super::error::{E2bError, Kind};
 use crate::http::body::BodyReader;
 
-/// Without parameters: clients refuse others.
+/// Media type without parameters: clients refuse others.
 const STREAM: &str = "application/connect+json";
 /// Longest message in a stream of requests.
-const LONGEST_MESSAGE: usize = 8 << 20;
+const MAX_MESSAGE: usize = 8 << 20;
 /// A stream that is silent for so long says that it is alive, where the client does not say.
 const KEEP_ALIVE: Duration = Duration::from_secs(90);
 
 const LAST: u8 = 2;
 const COMPRESSED: u8 = 1;
 
-/// When a call's time is over.
+/// Returns the time that a call may take, or none for no limit.
 pub fn deadline(headers: &HeaderMap) -> Result<Option<Duration>, E2bError> {
     let Some(value) = headers.get("connect-timeout-ms") else { return Ok(None) };
     let text = value.to_str().unwrap_or("");
@@ -40,7 +40,7 @@ pub fn deadline(headers: &HeaderMap) -> Result<Option<Duration>, E2bError> {
     }
 }
 
-/// How long a stream may be silent.
+/// Returns how long a stream may be silent: 1 s to 600 s, as the client asks, else [`KEEP_ALIVE`].
 pub fn keep_alive(headers: &HeaderMap) -> Duration {
     let asked =
         headers.get("keepalive-ping-interval").and_then(|value| value.to_str().ok()?.trim().parse::<u64>().ok());
@@ -90,7 +90,7 @@ fn envelope(flags: u8, content: &[u8]) -> Bytes {
     bytes.freeze()
 }
 
-/// One message of a stream.
+/// Encodes one message of a stream in its envelope.
 pub fn part(message: &Value) -> Bytes {
     envelope(0, message.to_string().as_bytes())
 }
@@ -120,7 +120,7 @@ pub fn failed(error: &E2bError) -> Response {
     }
 }
 
-/// Whether a request speaks of streams.
+/// Returns whether a request's media type is that of a stream.
 pub fn is_stream(headers: &HeaderMap) -> bool {
     is_of_type(headers, STREAM)
 }
@@ -133,7 +133,7 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Of this request.
+    /// Starts reading the messages of a request.
     pub fn of(request: Request) -> Result<Self, E2bError> {
         check_type(request.headers(), STREAM)?;
         let reader = BodyReader::of(request.extensions())?;
@@ -181,8 +181,8 @@ fn take(buffer: &mut BytesMut) -> Result<Option<(u8, Bytes)>, E2bError> {
     }
     let flags = buffer[0];
     let length = u32::from_be_bytes([buffer[1], buffer[2], buffer[3], buffer[4]]) as usize;
-    if length > LONGEST_MESSAGE {
-        return Err(E2bError::new(Kind::TooLarge, format!("a message has {length} bytes; at most {LONGEST_MESSAGE}")));
+    if length > MAX_MESSAGE {
+        return Err(E2bError::new(Kind::TooLarge, format!("a message has {length} bytes; at most {MAX_MESSAGE}")));
     }
     if buffer.len() < 5 + length {
         return Ok(None);

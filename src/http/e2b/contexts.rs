@@ -35,15 +35,15 @@ pub fn number_of(name: &str) -> Option<ContextNumber> {
     ContextNumber::from_str_radix(digits, 16).ok().filter(|number| name_of(*number) == name)
 }
 
-/// What is told where there is none of this name.
+/// Error for a context that does not exist.
 pub fn unknown(name: &str) -> E2bError {
     E2bError::new(Kind::NotFound, format!("Context {} not found", name.chars().take(100).collect::<String>()))
 }
 
-/// Whether code of this language can run.
+/// Checks that code of this language can run.
 ///
 /// # Errors
-/// When it can't.
+/// Returns an error for every language but Python.
 pub fn check_language(language: Option<&str>) -> Result<(), E2bError> {
     match language {
         None => Ok(()),
@@ -68,7 +68,7 @@ fn of_context(info: &SessionInfo, name: &str) -> impl Fn(SessionError) -> E2bErr
     }
 }
 
-/// Makes one.
+/// Creates a context.
 pub async fn create(State(e2b): State<E2b>, request: Request) -> Response {
     made(&e2b, request).await.map_or_else(E2bError::into_text, IntoResponse::into_response)
 }
@@ -96,14 +96,14 @@ async fn made(e2b: &E2b, request: Request) -> Result<Json<Value>, E2bError> {
     Ok(Json(context(number, cwd.as_deref())))
 }
 
-/// One that no other context has: they are few, and numbers are many.
+/// Draws a random nonzero number for a context. Contexts are few and numbers many, so that collisions are improbable.
 fn fresh_number() -> Result<ContextNumber, E2bError> {
     let mut bytes = [0; 4];
     getrandom::fill(&mut bytes).map_err(|_| E2bError::internal())?;
     Ok(ContextNumber::from_le_bytes(bytes).max(1))
 }
 
-/// Lists them.
+/// Lists the contexts of a sandbox.
 pub async fn list(State(e2b): State<E2b>, headers: HeaderMap, uri: Uri) -> Response {
     let listed = async {
         let info = e2b.interpreter_sandbox(&headers, &uri)?;
@@ -114,7 +114,7 @@ pub async fn list(State(e2b): State<E2b>, headers: HeaderMap, uri: Uri) -> Respo
     listed.await.map_or_else(E2bError::into_text, IntoResponse::into_response)
 }
 
-/// Ends one.
+/// Removes a context from a sandbox.
 pub async fn remove(State(e2b): State<E2b>, Path(name): Path<String>, headers: HeaderMap, uri: Uri) -> Response {
     let removed = async {
         let info = e2b.interpreter_sandbox(&headers, &uri)?;

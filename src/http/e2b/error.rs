@@ -1,5 +1,5 @@
-//! What went wrong, in the three forms that E2B's clients read: JSON with `code` and `message`, plain text, and Connect's.
-//! The one place of this dialect that picks a status code.
+//! Errors in the three forms that E2B's clients read: JSON with `code` and `message`, plain text, and Connect's. Status
+//! codes of this API flavour are chosen only here.
 
 use std::time::Duration;
 
@@ -15,34 +15,34 @@ use crate::policy::Refusal;
 use crate::sandbox::AskError;
 use crate::service::{ExecuteError, OverQuota, SessionError};
 
-/// What kind of thing went wrong.
+/// Kind of error, which determines the status code and Connect's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The request is wrong.
     Bad,
-    /// Who asks may not.
+    /// Request without valid credentials.
     Unauthenticated,
-    /// Nobody may.
+    /// Action that nobody may take.
     Forbidden,
-    /// There is no such thing.
+    /// Object that does not exist.
     NotFound,
-    /// There is one already.
+    /// Object that exists already.
     Exists,
-    /// Not now.
+    /// Action that the current state does not permit.
     Conflict,
-    /// Too large.
+    /// Body or value that is too large.
     TooLarge,
-    /// Not that type of content.
+    /// Media type that is not supported here.
     NotThatType,
-    /// No range of the file.
+    /// Range outside the file.
     NoRange,
-    /// Busy.
+    /// Too many requests at present.
     Busy,
     /// Events were missed that can't be told any more.
     Missed,
     /// The files' quota is used up.
     NoSpace,
-    /// This service has it not.
+    /// Feature of E2B that this service does not have.
     Unimplemented,
     /// The method is for another path.
     Method,
@@ -50,7 +50,7 @@ pub enum Kind {
     Unavailable,
     /// The time of the call is over.
     Deadline,
-    /// We failed.
+    /// Internal failure of the service.
     Internal,
 }
 
@@ -101,25 +101,25 @@ impl Kind {
 /// An error as E2B's clients read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum E2bError {
-    /// Of the request.
+    /// Error of the request itself.
     Plain {
-        /// What kind.
+        /// Kind of the error.
         kind: Kind,
-        /// For people.
+        /// Message for people.
         message: String,
-        /// When to try again.
+        /// Time after which to try again, if that may help.
         retry_after: Option<Duration>,
     },
-    /// There is no sandbox behind this name: on every path of a sandbox's own the same answer.
+    /// Sandbox that does not exist: every path of a sandbox's own gives the same answer.
     Dead {
-        /// The name.
+        /// Name of the sandbox.
         sandbox: String,
     },
     /// The sandbox has nothing at this port.
     Closed {
-        /// Its name.
+        /// Name of the sandbox.
         sandbox: String,
-        /// The port.
+        /// Port that nothing listens on.
         port: u16,
     },
 }
@@ -128,25 +128,25 @@ impl E2bError {
     /// An error of this kind.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         let mut message = message.into();
-        const LONGEST: usize = 500;
-        if message.len() > LONGEST {
-            message.truncate(message.floor_char_boundary(LONGEST));
+        const MAX_LENGTH: usize = 500;
+        if message.len() > MAX_LENGTH {
+            message.truncate(message.floor_char_boundary(MAX_LENGTH));
             message.push('…');
         }
         Self::Plain { kind, message, retry_after: None }
     }
 
-    /// There is no sandbox behind this name.
+    /// Error for a sandbox that does not exist.
     pub fn dead(sandbox: &str) -> Self {
         Self::Dead { sandbox: sandbox.chars().take(100).collect() }
     }
 
-    /// Our own failure.
+    /// Internal failure of the service.
     pub fn internal() -> Self {
         Self::new(Kind::Internal, "the service failed; the request may be sent again")
     }
 
-    /// What became of something that was asked of the sandbox of this name, on a path of its own.
+    /// Translates an error of the sandbox `sandbox`, on a path of its own.
     pub fn of_sandbox(sandbox: &str, error: SessionError) -> Self {
         match error {
             SessionError::NotFound | SessionError::Lost | SessionError::Paused => Self::dead(sandbox),
@@ -154,7 +154,7 @@ impl E2bError {
         }
     }
 
-    /// What kind of thing went wrong.
+    /// Returns the kind of the error.
     pub fn kind(&self) -> Kind {
         match self {
             Self::Plain { kind, .. } => *kind,
@@ -162,7 +162,7 @@ impl E2bError {
         }
     }
 
-    /// For people.
+    /// Returns the message for people.
     pub fn message(&self) -> String {
         match self {
             Self::Plain { message, .. } => message.clone(),
@@ -177,7 +177,7 @@ impl E2bError {
         Self::new(kind, self.message())
     }
 
-    /// As plain text.
+    /// Renders the error as plain text.
     pub fn into_text(self) -> Response {
         match self {
             Self::Plain { kind, message, retry_after } => {
@@ -187,7 +187,7 @@ impl E2bError {
         }
     }
 
-    /// As Connect has it.
+    /// Renders the error as the answer to a unary Connect call.
     pub fn into_connect(self) -> Response {
         match self {
             Self::Plain { kind, retry_after, .. } => {
@@ -198,7 +198,7 @@ impl E2bError {
         }
     }
 
-    /// What stands in the last envelope of a stream, or in the answer to a call.
+    /// Renders the error as it stands in the last envelope of a stream, or in the answer to a call.
     pub fn connect_json(&self) -> Value {
         json!({"code": self.kind().connect().0, "message": self.message()})
     }

@@ -95,7 +95,7 @@ struct Telling {
     ready: VecDeque<Vec<u8>>,
     /// The first line has been told.
     begun: bool,
-    /// How it ended, as it says itself; told only when it is known who ended it.
+    /// Exception that the code reported; sent only once it is known how the call ended.
     raised: Option<Raised>,
     state: Course,
 }
@@ -238,7 +238,7 @@ fn told(name: &str, value: &str, traceback: &str) -> Json {
     json!({"type": "error", "name": name, "value": value, "traceback": traceback})
 }
 
-/// How a cell ended, if not well.
+/// Returns the error of a cell that did not succeed.
 fn error_of(executed: &CellExecuted, raised: Option<Raised>) -> Option<Json> {
     let verdict = &executed.executed.verdict;
     let message = || verdict.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
@@ -291,7 +291,7 @@ impl Serialize for Line {
     }
 }
 
-/// What was shown, by the names that clients have for formats.
+/// Renders a display, by the names that clients have for formats.
 fn result(display: Display) -> Line {
     let mut line = Line::default();
     let mut extra = Line::default();

@@ -28,11 +28,11 @@ use crate::service::SessionInfo;
 /// A download comes in pieces of this size.
 const PIECE: u64 = 1 << 20;
 /// Files in one upload.
-const MOST_FILES: usize = 1000;
+const MAX_FILES: usize = 1000;
 /// Bytes of an upload that was compressed.
-const MOST_UNPACKED: u64 = 64 << 20;
+const MAX_UNPACKED: u64 = 64 << 20;
 /// Metadata of one file, in bytes.
-const MOST_METADATA: usize = 16 << 10;
+const MAX_METADATA: usize = 16 << 10;
 
 /// The query of `/files`.
 struct Query {
@@ -139,7 +139,7 @@ impl Reading {
     }
 }
 
-/// Takes files.
+/// Writes uploaded files.
 pub async fn upload(State(e2b): State<E2b>, request: Request) -> Result<Json<Value>, E2bError> {
     let query = Query::of(request.uri());
     let info = e2b.signed_sandbox(request.headers(), request.uri(), &query.access(Operation::Write))?;
@@ -154,7 +154,7 @@ pub async fn upload(State(e2b): State<E2b>, request: Request) -> Result<Json<Val
         let reader = BodyReader::of(request.extensions())?;
         let bytes = whole(request).await?;
         let content = if packed {
-            reader.hold(bytes.len() + MOST_UNPACKED as usize / 2).await?;
+            reader.hold(bytes.len() + MAX_UNPACKED as usize / 2).await?;
             // It may take a while, and other requests are waiting.
             tokio::task::spawn_blocking(move || unpacked(&bytes)).await.map_err(|_| E2bError::internal())??
         } else {
@@ -200,7 +200,7 @@ async fn parts(request: Request, path: Option<&str>) -> Result<Vec<File>, E2bErr
         if part.name() != Some("file") {
             continue;
         }
-        if files.len() == MOST_FILES || (path.is_some() && !files.is_empty()) {
+        if files.len() == MAX_FILES || (path.is_some() && !files.is_empty()) {
             return Err(E2bError::new(Kind::Bad, "there are too many files in the form"));
         }
         let path = match (path, part.file_name()) {
@@ -225,15 +225,15 @@ fn is_packed(headers: &HeaderMap) -> Result<bool, E2bError> {
 
 pub fn unpacked(bytes: &[u8]) -> Result<Vec<u8>, E2bError> {
     let mut content = Vec::new();
-    let mut unpacking = flate2::read::MultiGzDecoder::new(bytes).take(MOST_UNPACKED + 1);
+    let mut unpacking = flate2::read::MultiGzDecoder::new(bytes).take(MAX_UNPACKED + 1);
     unpacking.read_to_end(&mut content).map_err(|_| E2bError::new(Kind::Bad, "the body is not gzip"))?;
-    if content.len() as u64 > MOST_UNPACKED {
+    if content.len() as u64 > MAX_UNPACKED {
         return Err(E2bError::new(Kind::TooLarge, "the unpacked body is larger than this service accepts"));
     }
     Ok(content)
 }
 
-/// `X-Metadata-<name>`
+/// Reads metadata from the headers `X-Metadata-<name>`.
 fn metadata_of(headers: &HeaderMap) -> Result<Metadata, E2bError> {
     let mut metadata = BTreeMap::new();
     for (name, value) in headers {
@@ -243,8 +243,8 @@ fn metadata_of(headers: &HeaderMap) -> Result<Metadata, E2bError> {
         metadata.insert(name.to_owned(), value.to_owned());
     }
     let bytes: usize = metadata.iter().map(|(name, value)| name.len() + value.len()).sum();
-    if bytes > MOST_METADATA {
-        return Err(E2bError::new(Kind::Bad, format!("metadata of a file has at most {MOST_METADATA} bytes")));
+    if bytes > MAX_METADATA {
+        return Err(E2bError::new(Kind::Bad, format!("metadata of a file has at most {MAX_METADATA} bytes")));
     }
     Ok(metadata)
 }
@@ -265,7 +265,7 @@ mod tests {
     fn an_upload_is_unpacked_up_to_a_limit() {
         assert_eq!(unpacked(&packed(b"zip zip")), Ok(b"zip zip".to_vec()));
         assert_eq!(unpacked(b"no gzip").expect_err("junk").kind(), Kind::Bad);
-        let zeros = packed(&vec![0; (MOST_UNPACKED + 1) as usize]);
+        let zeros = packed(&vec![0; (MAX_UNPACKED + 1) as usize]);
         assert_eq!(unpacked(&zeros).expect_err("too many").kind(), Kind::TooLarge);
     }
 
@@ -295,7 +295,7 @@ mod tests {
             )])
         };
         assert_eq!(metadata_of(&headers("conf")), Ok(BTreeMap::from([("origin".to_owned(), "conf".to_owned())])));
-        assert!(metadata_of(&headers(&"x".repeat(MOST_METADATA))).is_err());
+        assert!(metadata_of(&headers(&"x".repeat(MAX_METADATA))).is_err());
         assert_eq!(metadata_of(&HeaderMap::new()), Ok(BTreeMap::new()));
     }
 }

@@ -14,7 +14,7 @@ use crate::service::SessionError;
 
 /// Deepest listing of a directory.
 const DEEPEST: u32 = 256;
-/// Whose all files are.
+/// Owner of all files, as clients see it.
 const OWNER: &str = "user";
 
 #[derive(Deserialize)]
@@ -44,7 +44,7 @@ pub fn place(path: &str) -> String {
 }
 
 impl E2b {
-    /// Does something with a sandbox's files.
+    /// Performs an operation on a sandbox's files.
     pub(super) async fn files(&self, id: SessionId, ask: FileAsk) -> Result<FileAnswer, E2bError> {
         let answer = self.shared.service.session_files(id, ask).await;
         answer.map_err(|error| E2bError::of_sandbox(&id.simple(), error))
@@ -57,7 +57,7 @@ impl E2b {
         }
     }
 
-    /// `EntryInfo`
+    /// Renders an `EntryInfo` of the API.
     pub(super) fn entry_json(&self, id: SessionId, entry: &Entry) -> Value {
         let (kind, letter, mode) = match entry.kind {
             EntryKind::File => ("FILE_TYPE_FILE", '-', 0o644),
@@ -94,7 +94,7 @@ fn permissions(letter: char, mode: u32) -> String {
     std::iter::once(letter).chain((0..9).rev().map(bit)).collect()
 }
 
-/// One call.
+/// Serves a call of the `Filesystem` service.
 pub async fn call(State(e2b): State<E2b>, Path(method): Path<String>, request: Request) -> Response {
     let is_stream = connect::is_stream(request.headers());
     match answered(e2b, &method, request).await {

@@ -1,5 +1,5 @@
-//! What this dialect keeps that the sessions do not have: metadata of files, watches, keys of requests that were answered.
-//! All of it is bounded, and goes when its session does.
+//! State of this API flavour beside the sessions: metadata of files, watches, keys of requests that were answered.
+//! Every part is bounded, and is removed with its session.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,29 +11,29 @@ use crate::domain::ids::SessionId;
 use crate::service::Service;
 
 /// Keys of requests that are remembered, and how long.
-const MOST_KEYS: usize = 4096;
+const MAX_KEYS: usize = 4096;
 const KEYS_AGE: Duration = Duration::from_secs(24 * 3600);
 /// Metadata of all files in one sandbox, in bytes, names of files included.
-const MOST_METADATA: usize = 1 << 20;
+const MAX_METADATA: usize = 1 << 20;
 /// Sandboxes of which something is kept are looked through from this number on.
 const TIDY_FROM: usize = 64;
 
-/// What clients say of a file, by name.
+/// Metadata that clients give a file, by name.
 pub type Metadata = BTreeMap<String, String>;
 
-/// See the module.
+/// State of all sandboxes, and idempotency keys: see the module.
 #[derive(Default)]
 pub struct Memory {
     sandboxes: Mutex<HashMap<SessionId, Own>>,
     keys: Mutex<HashMap<String, Key>>,
-    /// How many sandboxes there may be before they are looked through.
+    /// Number of sandboxes from which on those that have ended are removed.
     tidy_at: AtomicUsize,
 }
 
-/// Of one sandbox.
+/// State of one sandbox.
 #[derive(Default)]
 struct Own {
-    /// By absolute path.
+    /// Metadata of files by absolute path.
     metadata: BTreeMap<String, Metadata>,
     watches: Arc<Watches>,
 }
@@ -50,7 +50,7 @@ impl Memory {
         self.sandboxes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets a sandbox.
+    /// Removes the state of a sandbox.
     pub fn forget(&self, id: SessionId) {
         self.sandboxes().remove(&id);
     }
@@ -65,7 +65,7 @@ impl Memory {
         }
     }
 
-    /// What was said of a file.
+    /// Returns the metadata of a file.
     pub fn metadata(&self, id: SessionId, path: &str) -> Option<Metadata> {
         self.sandboxes().get(&id)?.metadata.get(path).cloned()
     }
@@ -82,7 +82,7 @@ impl Memory {
         let described = &mut sandboxes.entry(id).or_default().metadata;
         let others = described.iter().filter(|(other, _)| *other != path);
         let taken: usize = others.map(|(path, metadata)| bytes_of(path, metadata)).sum();
-        let fits = taken + bytes_of(path, &metadata) <= MOST_METADATA;
+        let fits = taken + bytes_of(path, &metadata) <= MAX_METADATA;
         if fits {
             described.insert(path.to_owned(), metadata);
         } else {
@@ -91,7 +91,7 @@ impl Memory {
         fits
     }
 
-    /// What was said of a file, or of those in a directory, goes where it goes; or goes with it.
+    /// Moves the metadata of a file, or of all files in a directory, to the path `to`; removes it where there is none.
     pub fn moved(&self, id: SessionId, from: &str, to: Option<&str>) {
         let mut sandboxes = self.sandboxes();
         let Some(own) = sandboxes.get_mut(&id) else { return };
@@ -114,13 +114,14 @@ impl Memory {
         Arc::clone(&self.sandboxes().entry(id).or_default().watches)
     }
 
-    /// What was made for a request of this key. Whoever finds nothing there makes it, and others wait meanwhile.
+    /// Returns the slot for the sandbox that was made for the request with this key. Whoever finds the slot empty makes
+    /// the sandbox under its lock, and others wait meanwhile.
     pub fn made_for(&self, key: String) -> Arc<tokio::sync::Mutex<Option<SessionId>>> {
         let now = Instant::now();
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
-        if keys.len() >= MOST_KEYS {
+        if keys.len() >= MAX_KEYS {
             keys.retain(|_, key| now.duration_since(key.since) < KEYS_AGE);
-            if keys.len() >= MOST_KEYS
+            if keys.len() >= MAX_KEYS
                 && let Some(oldest) = keys.iter().min_by_key(|(_, key)| key.since).map(|(name, _)| name.clone())
             {
                 keys.remove(&oldest);
@@ -167,7 +168,7 @@ mod tests {
     #[test]
     fn metadata_of_a_sandbox_is_bounded() {
         let (memory, id) = (Memory::default(), SessionId::generate());
-        let half = || said(&"x".repeat(MOST_METADATA / 2));
+        let half = || said(&"x".repeat(MAX_METADATA / 2));
         assert!(memory.describe(id, "/a", half()));
         assert!(memory.describe(id, "/a", half()), "it takes its own place");
         assert!(!memory.describe(id, "/b", half()));
@@ -181,10 +182,10 @@ mod tests {
         let (memory, id) = (Memory::default(), SessionId::generate());
         *memory.made_for("one".to_owned()).try_lock().expect("nobody else has it") = Some(id);
         assert_eq!(*memory.made_for("one".to_owned()).try_lock().expect("nobody has it"), Some(id));
-        for number in 0..2 * MOST_KEYS {
+        for number in 0..2 * MAX_KEYS {
             memory.made_for(format!("{number}"));
         }
-        assert_eq!(memory.keys.lock().expect("no panic").len(), MOST_KEYS);
+        assert_eq!(memory.keys.lock().expect("no panic").len(), MAX_KEYS);
         assert_eq!(*memory.made_for("one".to_owned()).try_lock().expect("nobody has it"), None);
     }
 }

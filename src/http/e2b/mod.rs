@@ -41,10 +41,10 @@ use memory::Memory;
 
 /// The version of E2B's own daemon whose interface this is: SDKs switch features by it.
 const ENVD_VERSION: &str = "0.6.4";
-/// Where a sandbox's files are, when nothing else is said.
+/// Directory of a sandbox's files, where a request names none.
 const HOME: &str = "/home/user";
 
-/// What the handlers of this dialect share.
+/// State that the handlers of this API flavour share.
 #[derive(Clone)]
 struct E2b {
     shared: Shared,
@@ -88,7 +88,7 @@ pub fn routes<S: Clone + Send + Sync + 'static>(shared: &Shared) -> Router<S> {
         .with_state(e2b)
 }
 
-/// Nothing new is begun when the service goes down.
+/// Refuses requests that begin something when the service is going down.
 async fn refuse_when_draining(State(e2b): State<E2b>, request: Request, next: Next) -> Response {
     if e2b.shared.draining.has_begun() {
         return E2bError::new(Kind::Unavailable, "the service is going down").into_response();
@@ -118,12 +118,12 @@ pub async fn in_its_words(request: Request, next: Next) -> Response {
     error.into_response()
 }
 
-/// Whether a request comes from a client of this dialect.
+/// Returns whether a request comes from a client of this API flavour.
 fn is_theirs(headers: &HeaderMap, uri: &Uri) -> bool {
     !uri.path().starts_with("/v1/") && (headers.contains_key("x-api-key") || Named::of(headers, uri).is_some())
 }
 
-/// Whether the sandbox is there.
+/// Reports whether the sandbox is running.
 async fn health(State(e2b): State<E2b>, headers: HeaderMap, uri: Uri) -> Response {
     let port = Named::of(&headers, &uri).and_then(|named| named.port);
     match e2b.sandbox(&headers, &uri) {

@@ -1,4 +1,4 @@
-//! `process.Process`: commands.
+//! `process.Process`: the service that runs commands.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::service::{
     CommandEnd, CommandEvent, CommandEvents, RunningCommand, Service, SessionError, SessionInfo, overflow_note,
 };
 
-/// What clients start: all that they run is a script for it.
+/// Program that clients start: every command is a script for it.
 const SHELL: &str = "/bin/bash";
 
 #[derive(Deserialize)]
@@ -51,7 +51,7 @@ struct ProcessConfig {
     cwd: Option<String>,
 }
 
-/// Which command: by its number, or by the name that a client gave it.
+/// Selector of a command: by its number, or by the name that a client gave it.
 #[derive(Default, Deserialize)]
 struct Selector {
     #[serde(default)]
@@ -99,7 +99,7 @@ struct StreamData {
     input: Option<Input>,
 }
 
-/// One call.
+/// Serves a call of the `Process` service.
 pub async fn call(State(e2b): State<E2b>, Path(method): Path<String>, request: Request) -> Response {
     let is_stream = connect::is_stream(request.headers());
     match answered(&e2b, &method, request).await {
@@ -233,7 +233,7 @@ async fn join(e2b: &E2b, id: SessionId, request: Request) -> Result<Response, E2
     Ok(connect::stream(told(&command, events, keep_alive, deadline)))
 }
 
-/// What a command does, in the words of clients.
+/// Streams the events of a command, in the form that clients read.
 fn told(
     command: &RunningCommand,
     events: CommandEvents,
@@ -296,7 +296,7 @@ fn end_json(end: &CommandEnd) -> Value {
     }
 }
 
-/// `List`
+/// Answers `List` with the commands that run.
 fn list(e2b: &E2b, id: SessionId) -> Result<Value, E2bError> {
     let commands = e2b.shared.service.commands(id);
     let commands = commands.map_err(|error| E2bError::of_sandbox(&id.simple(), error))?;
@@ -331,7 +331,7 @@ impl Input {
     }
 }
 
-/// `SendInput`
+/// Answers `SendInput` by writing to a command's standard input.
 async fn send_input(e2b: &E2b, id: SessionId, request: Request) -> Result<Value, E2bError> {
     let Selected { process, input, .. } = connect::message(request).await?;
     let command = e2b.command(id, &process)?;
@@ -339,7 +339,7 @@ async fn send_input(e2b: &E2b, id: SessionId, request: Request) -> Result<Value,
     input_to(e2b, id, &command, Some(bytes)).await
 }
 
-/// `CloseStdin`
+/// Answers `CloseStdin` by closing a command's standard input.
 async fn close_input(e2b: &E2b, id: SessionId, request: Request) -> Result<Value, E2bError> {
     let Selected { process, .. } = connect::message(request).await?;
     let command = e2b.command(id, &process)?;

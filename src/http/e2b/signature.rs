@@ -6,35 +6,35 @@ use sha2::{Digest, Sha256};
 
 use super::secrets_equal;
 
-/// What is told of a signature that is none of the sandbox's.
+/// Message for a signature that is not the sandbox's.
 pub const WRONG: &str = "the signature is not right";
 
-/// What an address is signed for.
+/// Operation that an address is signed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// `GET`
+    /// Download, by `GET`.
     Read,
-    /// `POST`
+    /// Upload, by `POST`.
     Write,
 }
 
-/// What an address of `/files` says of who may use it.
+/// Parameters of an address of `/files` that determine who may use it.
 #[derive(Clone, Copy, Debug)]
 pub struct Access<'a> {
-    /// For what.
+    /// Operation that the address permits.
     pub operation: Operation,
-    /// As the client gave it.
+    /// Path as the client gave it.
     pub path: &'a str,
-    /// As the client gave it.
+    /// Name of the user, as the client gave it.
     pub username: &'a str,
-    /// The signature.
+    /// Signature of the other fields.
     pub signature: Option<&'a str>,
-    /// Until when, as it is written.
+    /// End of validity in seconds since 1970, as the client gave it.
     pub expiration: Option<&'a str>,
 }
 
 impl Access<'_> {
-    /// Whether the holder of this token has signed it.
+    /// Returns whether the address is signed with this token.
     pub fn is_signed_with(&self, token: &str) -> bool {
         self.signature.is_some_and(|signature| secrets_equal(signature.as_bytes(), self.sign(token).as_bytes()))
     }
@@ -52,10 +52,10 @@ impl Access<'_> {
         format!("v1_{}", STANDARD_NO_PAD.encode(Sha256::digest(text.as_bytes())))
     }
 
-    /// Whether it may still be used at this time, in seconds since 1970.
+    /// Checks that the address is still valid at `now`, in seconds since 1970.
     ///
     /// # Errors
-    /// When it may not.
+    /// Returns an error when it has expired, or the end is not a number.
     pub fn check_expiration(&self, now: i64) -> Result<(), &'static str> {
         match self.expiration.map(str::parse::<i64>) {
             None => Ok(()),

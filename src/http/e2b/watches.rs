@@ -22,11 +22,11 @@ use crate::domain::session::{Change, ChangeKind, Entry, EntryKind, FileAnswer, F
 use crate::service::{Watch, WatchEvent};
 
 /// Watches of one sandbox that are fetched.
-const MOST_WATCHES: usize = 64;
+const MAX_WATCHES: usize = 64;
 /// Changes of one of them that wait here until they are fetched. The next ones wait in the sandbox, which bounds them.
-const MOST_CHANGES: usize = 512;
+const MAX_CHANGES: usize = 512;
 /// Bytes of their names.
-const MOST_CHANGES_BYTES: usize = 64 << 10;
+const MAX_CHANGES_BYTES: usize = 64 << 10;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -52,7 +52,7 @@ pub struct Watches(Mutex<HashMap<String, Kept>>);
 
 struct Kept {
     waiting: Arc<Waiting>,
-    /// Ends with this.
+    /// Task that fills the watch, ended on drop.
     _task: AbortOnDrop,
 }
 
@@ -95,7 +95,7 @@ impl Waiting {
 
     fn is_full(&self) -> bool {
         let changes = self.changes();
-        changes.overflowed || changes.events.len() >= MOST_CHANGES || changes.bytes >= MOST_CHANGES_BYTES
+        changes.overflowed || changes.events.len() >= MAX_CHANGES || changes.bytes >= MAX_CHANGES_BYTES
     }
 
     fn fetch(&self) -> Changes {
@@ -160,7 +160,7 @@ impl Watches {
 struct Watching {
     e2b: E2b,
     sandbox: SessionId,
-    /// Absolute.
+    /// Absolute path of the directory.
     directory: String,
     include_entry: bool,
     watch: Watch,
@@ -245,8 +245,8 @@ fn told(watching: Watching, keep_alive: Duration, deadline: Option<Duration>) ->
 pub async fn create(e2b: &E2b, sandbox: SessionId, request: Request) -> Result<Value, E2bError> {
     let request: WatchRequest = connect::message(request).await?;
     let watches = e2b.memory.watches(sandbox);
-    if watches.all().len() >= MOST_WATCHES {
-        let message = format!("a sandbox has at most {MOST_WATCHES} watchers");
+    if watches.all().len() >= MAX_WATCHES {
+        let message = format!("a sandbox has at most {MAX_WATCHES} watchers");
         return Err(E2bError::new(Kind::Conflict, message));
     }
     let mut watching = Watching::begin(e2b, sandbox, request).await?;
@@ -262,7 +262,7 @@ pub async fn create(e2b: &E2b, sandbox: SessionId, request: Request) -> Result<V
     Ok(json!({"watcherId": id}))
 }
 
-/// `GetWatcherEvents`
+/// Answers `GetWatcherEvents` with the changes since the last call.
 pub async fn events(e2b: &E2b, sandbox: SessionId, request: Request) -> Result<Value, E2bError> {
     let WatcherRequest { watcher_id } = connect::message(request).await?;
     let watches = e2b.memory.watches(sandbox);
@@ -277,7 +277,7 @@ pub async fn events(e2b: &E2b, sandbox: SessionId, request: Request) -> Result<V
     Ok(json!({"events": events}))
 }
 
-/// `RemoveWatcher`
+/// Answers `RemoveWatcher` by ending a watch.
 pub async fn remove(e2b: &E2b, sandbox: SessionId, request: Request) -> Result<Value, E2bError> {
     let WatcherRequest { watcher_id } = connect::message(request).await?;
     let removed = e2b.memory.watches(sandbox).all().remove(&watcher_id);
@@ -303,7 +303,7 @@ mod tests {
 
     /// Keeps as many events as are taken without waiting.
     fn keep_all(waiting: &Waiting, event: impl Fn() -> WatchedEvent) -> usize {
-        (0..2 * MOST_CHANGES)
+        (0..2 * MAX_CHANGES)
             .take_while(|_| futures_util::FutureExt::now_or_never(waiting.keep(event())).is_some())
             .count()
     }
@@ -311,9 +311,9 @@ mod tests {
     #[test]
     fn changes_that_nobody_fetches_are_bounded_and_go_on_when_they_are() {
         let waiting = Waiting::default();
-        assert_eq!(keep_all(&waiting, || told("x")), MOST_CHANGES - 1);
-        assert_eq!(waiting.fetch().events.len(), MOST_CHANGES);
-        let long = "x".repeat(MOST_CHANGES_BYTES / 4);
+        assert_eq!(keep_all(&waiting, || told("x")), MAX_CHANGES - 1);
+        assert_eq!(waiting.fetch().events.len(), MAX_CHANGES);
+        let long = "x".repeat(MAX_CHANGES_BYTES / 4);
         assert_eq!(keep_all(&waiting, || told(&long)), 3);
         assert_eq!(waiting.fetch().events.len(), 4);
         assert_eq!(keep_all(&waiting, || WatchedEvent::Missed), 0);

@@ -1,4 +1,4 @@
-//! What clients are told: the shapes of the contract, made of the domain's words.
+//! Answers of the contract, made from the domain's types.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub struct Answer {
     id: String,
     #[schema(example = "passed")]
     status: &'static str,
-    /// What a shell would see.
+    /// Exit code that a shell would see.
     exit_code: i32,
     #[schema(example = "none")]
     stderr_class: &'static str,
@@ -48,28 +48,28 @@ pub struct Answer {
     stderr_bytes: u64,
     stdout_truncated: bool,
     stderr_truncated: bool,
-    /// Tagged JSON: docs/API.md.
+    /// Tagged JSON: docs/reference/execute.md.
     result: Json,
     error: Option<ErrorAnswer>,
     /// The snippet parsed and imported.
     compiled: bool,
     cases: Vec<CaseAnswer>,
-    /// What the policy's gate says of the snippet.
+    /// Report of the policy's gate on the snippet.
     policy: ScanReport,
     boundary: BoundaryAnswer,
     integrity: IntegrityAnswer,
-    /// Where it was asked for.
+    /// Report of the linter, where it was asked for.
     lint: Option<LintReport>,
     /// Cases that did not always end the same, when the grading is repeated.
     flaky: Vec<String>,
-    /// Where that was asked.
+    /// Measured growth of fuel with the input's size, where it was asked for.
     complexity: Option<ComplexityReport>,
-    /// What an evaluator found: score, passed, reason. Tagged JSON.
+    /// Result of an evaluator: score, passed, reason. Tagged JSON.
     evaluation: Json,
     /// The interpreter of the tests, where they had one of their own; all other figures are the candidate's.
     grader: Option<GraderAnswer>,
     files: BTreeMap<String, Base64Content>,
-    /// Why the files could not be returned, where they could not.
+    /// Reason why the files could not be returned, if they could not.
     files_error: Option<String>,
     limits: LimitsInForce,
     runtime: RuntimeAnswer,
@@ -91,7 +91,7 @@ pub struct ErrorAnswer {
     /// Line of the snippet.
     line: Option<u32>,
     traceback: Vec<FrameAnswer>,
-    /// In a session: what Python would have printed of it.
+    /// Traceback as Python would have printed it (in sessions).
     #[serde(skip_serializing_if = "Option::is_none")]
     traceback_text: Option<String>,
 }
@@ -104,7 +104,7 @@ struct FrameAnswer {
     source: String,
 }
 
-/// What the tests cost and printed.
+/// Cost and output of the tests.
 #[derive(Debug, Serialize, ToSchema)]
 struct GraderAnswer {
     fuel_used: u64,
@@ -193,7 +193,7 @@ impl From<&Limits> for LimitsInForce {
     }
 }
 
-/// What code runs on.
+/// Image that the code ran on.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RuntimeAnswer {
     image_hash: String,
@@ -202,7 +202,7 @@ pub struct RuntimeAnswer {
 }
 
 impl RuntimeAnswer {
-    /// Of this image.
+    /// Describes an image.
     pub fn of(image: &Image) -> Self {
         Self {
             image_hash: image.image_hash.clone(),
@@ -213,7 +213,7 @@ impl RuntimeAnswer {
 }
 
 impl Answer {
-    /// With what Python would have printed of its error.
+    /// Adds the traceback that Python would have printed to the error, if there is one.
     #[must_use]
     pub fn with_traceback(mut self, text: Option<String>) -> Self {
         if let Some(error) = &mut self.error {
@@ -231,7 +231,7 @@ pub struct ErrorBody {
 
 #[derive(Serialize, ToSchema)]
 struct ErrorFields {
-    /// Stable.
+    /// Stable name of the error.
     code: String,
     message: String,
     /// The field of the request that it is about.

@@ -1,5 +1,5 @@
-//! What all routes have in common in the contract: parameters of their paths, keys, and errors. What a route says itself
-//! about an error stands.
+//! Parts of the contract that all routes share: parameters of their paths, keys, and errors. An error that a route
+//! describes itself takes precedence.
 
 use utoipa::Modify;
 use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
@@ -10,16 +10,16 @@ use utoipa::openapi::{Content, ObjectBuilder, OpenApi, Ref, RefOr, Required, Res
 /// Adds it to every operation.
 pub struct Common;
 
-/// Where an error can come from.
+/// Source of an error, by the kind of request.
 #[derive(PartialEq)]
 enum Source {
-    /// Any request.
+    /// Every request.
     All,
-    /// One with parameters or a body.
+    /// Request with parameters or a body.
     Input,
-    /// One with a body.
+    /// Request with a body.
     Body,
-    /// One about a session or a checkpoint.
+    /// Request about a session or a checkpoint.
     Kept,
 }
 
@@ -58,7 +58,7 @@ impl Modify for Common {
     }
 }
 
-/// "One of these" becomes "one or more of these".
+/// Replaces `oneOf` by `anyOf` in a schema.
 fn any_of(schema: &mut RefOr<Schema>) {
     if let RefOr::T(Schema::OneOf(one)) = schema {
         let mut any = AnyOf::new();
@@ -68,7 +68,7 @@ fn any_of(schema: &mut RefOr<Schema>) {
     }
 }
 
-/// Of the parameters in a path.
+/// Returns the names of the parameters in a path.
 fn names(path: &str) -> Vec<String> {
     path.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0.to_owned())).collect()
 }

@@ -14,11 +14,11 @@ pub struct Presets {
 
 #[derive(Debug, Serialize, ToSchema)]
 struct PresetAnswer {
-    /// For `tests.preset`.
+    /// Name for `tests.preset`.
     name: &'static str,
-    /// What it does, and what it takes from `app_params`.
+    /// Purpose of the evaluator, and the fields that it takes from `app_params`.
     description: &'static str,
-    /// Python.
+    /// Python source of the evaluator.
     source: &'static str,
 }
 

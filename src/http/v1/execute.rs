@@ -1,4 +1,4 @@
-//! `POST /v1/execute`
+//! `POST /v1/execute`: execution of one snippet.
 
 use axum::extract::{Request, State};
 use axum::{Extension, Json};

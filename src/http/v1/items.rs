@@ -14,10 +14,10 @@ use crate::memory::{JsonCost, MAX_VALUES, count_values};
 use crate::service::{Failed, Finished, Service, SuiteItem};
 
 /// Defaults are copied into every item: so much in all.
-const MOST_COPIED_BYTES: usize = 256 << 20;
-const MOST_COPIED_VALUES: usize = 2 * MAX_VALUES;
+const MAX_COPIED_BYTES: usize = 256 << 20;
+const MAX_COPIED_VALUES: usize = 2 * MAX_VALUES;
 /// Longest id and task, in bytes: they stand in every line and in the report.
-const LONGEST_NAME: usize = 512;
+const MAX_NAME: usize = 512;
 
 /// Returns the fields that every item has unless it says otherwise, and the cost of all their copies.
 pub(super) fn defaults_of(
@@ -38,23 +38,23 @@ pub(super) fn defaults_of(
     parse_part::<ExecuteRequest>("defaults", Json::Object(defaults.clone()))?;
     let text = Json::Object(defaults.clone()).to_string();
     let copied = text.len().saturating_mul(items);
-    if copied > MOST_COPIED_BYTES {
+    if copied > MAX_COPIED_BYTES {
         let message = format!(
-            "copied into {items} items they are {copied} bytes, and at most {MOST_COPIED_BYTES} are possible: send several suites"
+            "copied into {items} items they are {copied} bytes, and at most {MAX_COPIED_BYTES} are possible: send several suites"
         );
-        return Err(ApiError::too_large("defaults", message, copied, MOST_COPIED_BYTES));
+        return Err(ApiError::too_large("defaults", message, copied, MAX_COPIED_BYTES));
     }
     let values = count_values(text.as_bytes()).map_err(BodyError::from)?.saturating_mul(items);
-    if values > MOST_COPIED_VALUES {
+    if values > MAX_COPIED_VALUES {
         let message = format!(
-            "copied into {items} items they are {values} JSON values, and at most {MOST_COPIED_VALUES} are possible: send several suites"
+            "copied into {items} items they are {values} JSON values, and at most {MAX_COPIED_VALUES} are possible: send several suites"
         );
-        return Err(ApiError::too_large("defaults", message, values, MOST_COPIED_VALUES));
+        return Err(ApiError::too_large("defaults", message, values, MAX_COPIED_VALUES));
     }
     Ok((defaults, Some(JsonCost::new(copied, values))))
 }
 
-/// One item that may be run; `at` is where it stands in the request.
+/// Parses an item and checks that it may be run; `at` is its place in the request.
 pub(super) fn item_of(
     service: &Service,
     caller: &Caller,
@@ -68,7 +68,7 @@ pub(super) fn item_of(
     Ok(item)
 }
 
-/// One item, whether it may be run or not.
+/// Parses an item without checking that it may be run.
 pub(super) fn parsed_item(defaults: &Map<String, Json>, item: Json, at: &str) -> Result<SuiteItem, ApiError> {
     let field = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
     let under = |error: ApiError| if at.is_empty() { error } else { error.under(at) };
@@ -77,10 +77,8 @@ pub(super) fn parsed_item(defaults: &Map<String, Json>, item: Json, at: &str) ->
     };
     let mut name = |name: &str| match item.remove(name) {
         None => Ok(None),
-        Some(Json::String(text)) if !text.is_empty() && text.len() <= LONGEST_NAME => Ok(Some(text)),
-        Some(Json::String(_)) => {
-            Err(ApiError::meaningless(field(name), format!("it must have 1 to {LONGEST_NAME} bytes")))
-        }
+        Some(Json::String(text)) if !text.is_empty() && text.len() <= MAX_NAME => Ok(Some(text)),
+        Some(Json::String(_)) => Err(ApiError::meaningless(field(name), format!("it must have 1 to {MAX_NAME} bytes"))),
         Some(_) => Err(ApiError::malformed(Some(field(name)), "expected a string")),
     };
     let (id, task) = (name("id")?, name("task")?);
@@ -118,7 +116,7 @@ fn merged(defaults: &Map<String, Json>, item: Map<String, Json>) -> Map<String, 
     merged
 }
 
-/// What is told of an item that is done.
+/// Renders the line of an item that is done.
 pub(super) fn line_of(finished: Finished) -> Json {
     let Finished { id, task, labels, planned, executed } = finished;
     let mut line = Map::from_iter([("id".to_owned(), json!(id)), ("task".to_owned(), json!(task))]);
@@ -146,7 +144,7 @@ pub(super) fn line_of(finished: Finished) -> Json {
     Json::Object(line)
 }
 
-/// What a line of a suite's answer says, for the report; none for a line that is no item's.
+/// Reads a line of a suite's answer for the report; none for a line that is not an item's.
 pub fn sample_of(line: &Json) -> Option<Sample> {
     let text = |field: &str| line[field].as_str();
     let ending = match text("status")? {

@@ -1,4 +1,4 @@
-//! Our own dialect: docs/API.md is its contract.
+//! The service's own API, `/v1`: docs/reference/http-api.md is its contract.
 
 mod answer;
 mod contract;

@@ -1,4 +1,4 @@
-//! `GET /v1/policies`
+//! `GET /v1/policies`: the policy packs.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,12 @@ use crate::domain::submission::Grading;
 use crate::http::Shared;
 use crate::policy::{Action, Aggregation, BoundaryRule, Imports, Pack, Scanner};
 
-/// A policy pack.
+/// Policy pack with its limits and rules.
 #[derive(Serialize, ToSchema)]
 pub struct Policy {
     name: String,
     description: String,
-    /// In force where a request is silent.
+    /// Limits in force where a request is silent.
     default: LimitsInForce,
     /// The least that may be asked for.
     least: LimitsInForce,
@@ -27,15 +27,15 @@ pub struct Policy {
     default_grading: &'static str,
     /// `full` or `hidden`, where a request is silent.
     default_visibility: &'static str,
-    /// How the scanners' votes become a decision: `any`, `all`, `majority`, `weighted`.
+    /// Rule by which the scanners' votes become a decision: `any`, `all`, `majority`, `weighted`.
     aggregation: &'static str,
-    /// What is done about each capability, and why.
+    /// Action on each capability, with the reason.
     capabilities: BTreeMap<&'static str, CapabilityRule>,
-    /// What each scanner does about what it finds; of `capabilities` the gravest.
+    /// Action on each scanner's findings; for `capabilities` the gravest.
     scanners: BTreeMap<&'static str, ScannerRule>,
     /// Modules that may be imported, or may not, where the policy says so.
     imports: Option<ImportRule>,
-    /// What a refused attempt to reach outside does to a run: `report` or `fail`.
+    /// Effect of a refused attempt to reach outside on a run: `report` or `fail`.
     boundary: BTreeMap<&'static str, &'static str>,
 }
 

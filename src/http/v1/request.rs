@@ -1,4 +1,4 @@
-//! What clients ask: the shapes of the contract, and how they become the domain's words.
+//! Requests of the contract, and their translation to the domain's types.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::http::error::ApiError;
 use crate::http::extract::Object;
 use crate::service::code_of_completion;
 
-/// `POST /v1/execute`
+/// Body of `POST /v1/execute`.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExecuteRequest {
@@ -29,7 +29,7 @@ pub struct ExecuteRequest {
     completion: Option<String>,
     #[serde(default)]
     stdin: String,
-    /// `sys.argv[1:]`
+    /// Arguments of the program, `sys.argv[1:]`.
     #[serde(default)]
     args: Vec<String>,
     /// The whole environment: it is empty but for these.
@@ -44,9 +44,9 @@ pub struct ExecuteRequest {
     /// Kept as it came: its kind says how it is to be read.
     #[schema(value_type = Option<super::tests::TestsRequest>)]
     tests: Option<Json>,
-    /// Where Python tests run; the policy's default where it is left out.
+    /// Grading of Python tests; if absent, the policy's default.
     grading: Option<GradingRequest>,
-    /// How much is told; the policy's default where it is left out.
+    /// Level of detail of the answer; if absent, the policy's default.
     visibility: Option<Visibility>,
     /// Name of a policy pack.
     #[serde(default = "default_policy")]
@@ -66,7 +66,7 @@ pub struct ExecuteRequest {
     /// Have Ruff's default rules look at the snippet.
     #[serde(default)]
     lint: bool,
-    /// Sign the verdict.
+    /// Set to have the verdict signed.
     #[serde(default)]
     receipt: bool,
     result: Option<ResultRequest>,
@@ -94,22 +94,22 @@ fn one() -> u32 {
 #[derive(Debug, Deserialize, Serialize, ToSchema)]
 #[serde(untagged, expecting = "a file is a string, or {\"base64\": string}")]
 pub enum FileContent {
-    /// UTF-8
+    /// Text, encoded as UTF-8.
     Text(String),
-    /// Any bytes
+    /// Bytes of any kind.
     Bytes(Base64Content),
 }
 
-/// Bytes in base64.
+/// Bytes, encoded in base64.
 #[derive(Debug, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Base64Content {
-    /// They.
+    /// Content in base64.
     pub base64: String,
 }
 
-/// Where Python tests run: in an interpreter of their own; in the candidate's; or the first, and the second where the
-/// tests want what the first can't give (mocking inside the candidate, for example).
+/// Interpreter of Python tests: one of their own (`isolated`); the candidate's (`in_process`); or `auto`, the first,
+/// and the second where the tests need what the first can't give (mocking inside the candidate, for example).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum GradingRequest {
@@ -136,17 +136,17 @@ enum Visibility {
     Hidden,
 }
 
-/// What every program may use.
+/// Facility that every program may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum UseRequest {
-    /// Clocks and sleep.
+    /// Reading of clocks, and sleep.
     Time,
-    /// Random bytes.
+    /// Reading of random bytes.
     Entropy,
 }
 
-/// How fuel grows with the size of the input.
+/// Measurement of how fuel grows with the size of the input.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ComplexityRequest {
@@ -157,8 +157,8 @@ struct ComplexityRequest {
     sizes: Vec<u64>,
 }
 
-const MOST_REPEATS: u32 = 100;
-const MOST_SIZES: usize = 16;
+const MAX_REPEATS: u32 = 100;
+const MAX_SIZES: usize = 16;
 const LARGEST_SIZE: u64 = 1_000_000_000;
 
 fn complexity_of(Object(request): Object<ComplexityRequest>) -> Result<Complexity, ApiError> {
@@ -166,11 +166,11 @@ fn complexity_of(Object(request): Object<ComplexityRequest>) -> Result<Complexit
     if let [n] = sizes[..] {
         sizes = vec![n, n.saturating_mul(2), n.saturating_mul(4)];
     }
-    let fine = (1..=MOST_SIZES).contains(&sizes.len())
+    let fine = (1..=MAX_SIZES).contains(&sizes.len())
         && sizes.iter().all(|size| (1..=LARGEST_SIZE).contains(size))
         && sizes.is_sorted_by(|a, b| a < b);
     if !fine {
-        let message = format!("1 to {MOST_SIZES} ascending sizes from 1 to {LARGEST_SIZE}");
+        let message = format!("1 to {MAX_SIZES} ascending sizes from 1 to {LARGEST_SIZE}");
         return Err(ApiError::meaningless("complexity.sizes", message));
     }
     Ok(Complexity { generator: request.generator, entry_point: request.entry_point, sizes })
@@ -207,7 +207,7 @@ impl From<LimitsRequest> for AskedLimits {
 struct DeterministicRequest {
     #[serde(default)]
     seed: u64,
-    /// RFC 3339
+    /// Start of the clock, RFC 3339.
     #[serde(default = "default_start_time")]
     #[schema(format = DateTime)]
     start_time: String,
@@ -221,9 +221,9 @@ fn default_start_time() -> String {
 #[serde(untagged, expecting = "result is \"last_expression\" or {\"variable\": name}")]
 /// The value to return.
 pub enum ResultRequest {
-    /// That of the last statement, when it is an expression.
+    /// Value of the last statement, when it is an expression.
     Word(ResultWord),
-    /// That of a global variable.
+    /// Value of a global variable.
     Variable(ResultVariable),
 }
 
@@ -231,13 +231,13 @@ pub enum ResultRequest {
 #[serde(rename_all = "snake_case")]
 /// A word for a value.
 pub enum ResultWord {
-    /// That of the last statement.
+    /// Value of the last statement.
     LastExpression,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-/// A global variable.
+/// Name of a global variable.
 pub struct ResultVariable {
     variable: String,
 }
@@ -251,13 +251,13 @@ impl From<ResultRequest> for ResultWanted {
     }
 }
 
-/// What a request asks, in the service's words.
+/// Translates a request to a submission.
 ///
 /// # Errors
-/// The first field that has no meaning.
+/// Returns an error that names the first field that has no meaning.
 pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
-    if !(1..=MOST_REPEATS).contains(&request.repeat) {
-        return Err(ApiError::meaningless("repeat", format!("it must be from 1 to {MOST_REPEATS}")));
+    if !(1..=MAX_REPEATS).contains(&request.repeat) {
+        return Err(ApiError::meaningless("repeat", format!("it must be from 1 to {MAX_REPEATS}")));
     }
     let receipt = request.receipt.then(|| ReceiptAsked {
         tests_sha256: request.tests.as_ref().map(|tests| sha256(canonical(tests).as_bytes())),
@@ -340,13 +340,13 @@ fn canaries_of(list: Json) -> Result<Vec<Canary>, ApiError> {
     let Json::Array(list) = list else {
         return Err(ApiError::malformed(Some("canaries".to_owned()), "it must be a list of strings"));
     };
-    if list.len() > Canary::MOST {
-        return Err(ApiError::meaningless("canaries", format!("there may be at most {}", Canary::MOST)));
+    if list.len() > Canary::MAX_COUNT {
+        return Err(ApiError::meaningless("canaries", format!("there may be at most {}", Canary::MAX_COUNT)));
     }
     let canary = |(index, text)| {
         let field = format!("canaries[{index}]");
         let Json::String(text) = text else { return Err(ApiError::malformed(Some(field), "it must be a string")) };
-        let lengths = format!("it must have {} to {} bytes", Canary::SHORTEST, Canary::LONGEST);
+        let lengths = format!("it must have {} to {} bytes", Canary::SHORTEST, Canary::MAX_LENGTH);
         Canary::new(text).ok_or_else(|| ApiError::meaningless(field, lengths))
     };
     list.into_iter().enumerate().map(canary).collect()

@@ -1,4 +1,4 @@
-//! `GET /v1/runtime`
+//! `GET /v1/runtime`: images and hardening.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,24 +12,24 @@ use crate::domain::hardening::{Hardened, LayerState};
 use crate::http::Shared;
 use crate::runtime::image::Image;
 
-/// What snippets run in.
+/// Runtime that snippets run in.
 #[derive(Serialize, ToSchema)]
 pub struct RuntimeDescription {
     /// Identifies the interpreter: fuel figures are comparable within one hash.
     image_hash: String,
-    /// Version of CPython.
+    /// Version of CPython in the default image.
     python: String,
     packages_hash: String,
     /// Packages beyond the standard library, with their versions.
     packages: BTreeMap<String, String>,
     /// Modules of the standard library that can be imported.
     modules: Vec<String>,
-    /// All images: `image` of a request names one, by name or hash.
+    /// Images that requests can name in `image`, by name or hash.
     images: Vec<ImageDescription>,
     image_bytes: u64,
     /// Linear memory that every interpreter starts with; limits.memory_bytes includes it.
     initial_memory_bytes: u64,
-    /// What the service's processes have given up; nothing where hardening is off.
+    /// Privileges that the service's processes have dropped; empty where hardening is off.
     hardening: HardeningDescription,
 }
 
@@ -49,17 +49,17 @@ pub struct ImageDescription {
 pub struct HardeningDescription {
     /// The process that serves HTTP.
     front: Vec<LayerDescription>,
-    /// Those that run snippets.
+    /// Layers of the processes that run snippets.
     workers: Vec<LayerDescription>,
 }
 
-/// One layer of hardening.
+/// Layer of hardening.
 #[derive(Serialize, ToSchema)]
 pub struct LayerDescription {
     /// no_new_privileges, not_dumpable, capabilities, resource_limits, landlock, seccomp
     layer: &'static str,
     in_force: bool,
-    /// Why it is not in force, or what of it this kernel lacks.
+    /// Reason why the layer is not in force, or the parts of it that this kernel lacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<String>,
 }
@@ -73,7 +73,7 @@ fn layers(hardened: &Hardened) -> Vec<LayerDescription> {
     hardened.0.iter().map(described).collect()
 }
 
-/// What can be imported, and from which image.
+/// Describes the images and the modules and packages that can be imported.
 #[utoipa::path(get, path = "/v1/runtime", responses((status = 200, description = "The image in use", body = RuntimeDescription)))]
 pub async fn runtime(State(shared): State<Shared>) -> Json<RuntimeDescription> {
     let images = shared.service.images();

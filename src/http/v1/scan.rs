@@ -1,4 +1,4 @@
-//! `POST /v1/scan`
+//! `POST /v1/scan`: scan of a snippet that is not run.
 
 use axum::extract::State;
 use axum::{Extension, Json};
@@ -14,7 +14,7 @@ use crate::http::extract::JsonBody;
 use crate::policy::{ScanReport, contains_code};
 use crate::service::code_of_completion;
 
-/// What is to be scanned.
+/// Snippet to scan.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScanRequest {
@@ -27,14 +27,14 @@ pub struct ScanRequest {
     policy: String,
 }
 
-/// What the gate says.
+/// Report of the gate.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ScanAnswer {
-    /// As in the answer of an execution.
+    /// Report of the gate, as in the answer of an execution.
     policy: ScanReport,
-    /// Whether there is anything but white space and comments.
+    /// True when there is anything but white space and comments.
     contains_code: bool,
-    /// Whether it parses.
+    /// True when the snippet parses.
     syntax_ok: bool,
     /// The snippet as it would run, where the policy blanks something out of it.
     redacted: Option<String>,

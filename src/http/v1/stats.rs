@@ -1,4 +1,4 @@
-//! `GET /v1/stats`
+//! `GET /v1/stats`: statistics of submissions.
 
 use std::collections::BTreeMap;
 
@@ -17,14 +17,14 @@ use crate::http::error::ApiError;
 use crate::http::query::Query;
 use crate::service::{StatsAsked, StatsGroup};
 
-/// How far back the answer goes, where the client does not say, in minutes.
+/// Time that the answer covers where the client gives none, in minutes.
 const WINDOW: i64 = 7 * 24 * 60;
 /// Labels by which one answer is grouped.
-const MOST_LABELS: usize = 8;
+const MAX_LABELS: usize = 8;
 /// Groups of one answer.
-const MOST_GROUPS: usize = 10_000;
+const MAX_GROUPS: usize = 10_000;
 
-/// What submissions say together, by label and time.
+/// Statistics of submissions, by label and time.
 #[derive(Serialize, ToSchema)]
 pub struct StatsAnswer {
     /// The first minute that is in it.
@@ -35,7 +35,7 @@ pub struct StatsAnswer {
     until: String,
     /// `minute`, `hour` or `day`, where the answer is a series.
     interval: Option<String>,
-    /// By time, then by label.
+    /// Groups, sorted by time, then by label.
     groups: Vec<StatsGroupAnswer>,
     /// Submissions in it with a label that has too many values to be told apart: those are `(other)`.
     with_other_labels: u64,
@@ -44,7 +44,7 @@ pub struct StatsAnswer {
 /// The submissions of one group.
 #[derive(Serialize, ToSchema)]
 struct StatsGroupAnswer {
-    /// When its interval begins, where the answer is a series.
+    /// Start of the group's interval, where the answer is a series.
     #[schema(format = DateTime)]
     #[serde(skip_serializing_if = "Option::is_none")]
     start: Option<String>,
@@ -57,12 +57,12 @@ struct StatsGroupAnswer {
     /// passed of graded; null when nothing was graded.
     pass_rate: Option<f64>,
     by_status: BTreeMap<&'static str, u64>,
-    /// `stderr_class` -> submissions
+    /// Submissions by `stderr_class`.
     by_class: BTreeMap<String, u64>,
     tests_passed: u64,
     tests_total: u64,
     tests_pass_rate: Option<f64>,
-    /// Of what was run.
+    /// Fuel of the submissions that were run.
     fuel_used: Option<Distribution>,
     execution_seconds: Option<Distribution>,
     queue_seconds: Option<Distribution>,
@@ -79,7 +79,7 @@ struct Distribution {
     total: f64,
 }
 
-/// What one's submissions say together: pass rate, classes, fuel and durations.
+/// Returns statistics of the caller's submissions: pass rate, classes, fuel and durations.
 #[utoipa::path(get, path = "/v1/stats", params(
     ("since" = Option<String>, Query, description = "From this minute on, RFC 3339 [default: 7 days before `until`]"),
     ("until" = Option<String>, Query, description = "Up to this minute, RFC 3339 [default: now]"),
@@ -114,11 +114,11 @@ pub async fn stats(
     let names = query.text("group_by").unwrap_or("");
     let mut group_by: Vec<String> = names.split(',').map(str::trim).map(str::to_owned).collect();
     group_by.retain(|name| !name.is_empty());
-    if group_by.len() > MOST_LABELS {
-        return Err(ApiError::meaningless("group_by", format!("at most {MOST_LABELS} labels")));
+    if group_by.len() > MAX_LABELS {
+        return Err(ApiError::meaningless("group_by", format!("at most {MAX_LABELS} labels")));
     }
     let labels = query.under("label.").map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    let asked = StatsAsked { since, until, step, group_by: group_by.clone(), labels, most_groups: MOST_GROUPS };
+    let asked = StatsAsked { since, until, step, group_by: group_by.clone(), labels, most_groups: MAX_GROUPS };
     let found = shared.service.stats(&caller, asked).await?;
     Ok(Json(StatsAnswer {
         since: time(since),

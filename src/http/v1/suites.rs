@@ -1,4 +1,4 @@
-//! `POST /v1/suites`
+//! `POST /v1/suites`: many submissions with one report.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -32,9 +32,9 @@ use crate::service::{Finished, Service, SuiteItem};
 use crate::store::JobItem;
 
 /// More would take too much memory before anything runs.
-const MOST_ITEMS: usize = 100_000;
+const MAX_ITEMS: usize = 100_000;
 /// Values of k in one report.
-const MOST_KS: usize = 32;
+const MAX_KS: usize = 32;
 
 /// Many submissions at once.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -50,12 +50,12 @@ pub struct SuiteRequest {
     #[serde(default)]
     #[schema(example = json!([1, 10]))]
     k: Option<Vec<u32>>,
-    /// With `async=true`: whom to tell of its end. Its host must be one of those that the operator allows.
+    /// URL to notify when the suite ends, with `async=true`. Its host must be one of those that the operator allows.
     #[serde(default)]
     callback_url: Option<String>,
 }
 
-/// One submission of a suite.
+/// Submission of a suite.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the contract's description; items are merged with the defaults before they are parsed")]
 struct SuiteItemRequest {
@@ -77,9 +77,9 @@ pub(super) enum SuiteLine {
     Answer(Box<SuiteAnswer>),
     /// An item that was not.
     Refused(SuiteRefusal),
-    /// The last line.
+    /// Last line of the answer.
     Report {
-        /// On all items.
+        /// Report on all items.
         report: Box<Report>,
     },
 }
@@ -87,7 +87,7 @@ pub(super) enum SuiteLine {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the contract's description")]
 pub(super) struct SuiteAnswer {
-    /// Of the item.
+    /// Id of the item.
     id: String,
     task: String,
     /// The answer's own id.
@@ -101,7 +101,7 @@ pub(super) struct SuiteAnswer {
 pub(super) struct SuiteRefusal {
     id: String,
     task: String,
-    /// `refused`, or `infrastructure_error`
+    /// Status of the item: `refused` or `infrastructure_error`.
     status: String,
     tests_passed: usize,
     tests_total: usize,
@@ -118,16 +118,16 @@ struct Suite {
     callback_url: Option<String>,
 }
 
-/// When a suite is run.
+/// Mode in which a suite is run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// While its client reads the answer.
+    /// In the foreground, while its client reads the answer.
     Now,
-    /// As a job.
+    /// In the background, as a job.
     Background,
 }
 
-/// As it is run: a job's items are parsed again when it is their turn.
+/// Items in the form that the mode needs: a job's items are parsed again when their turn comes.
 enum Items {
     Now(Vec<SuiteItem>),
     Background(Vec<JobItem>),
@@ -226,15 +226,15 @@ fn suite_of(
         Format::Lines => lines_of(text)?,
     };
     let ks = k.unwrap_or_else(|| vec![1]);
-    if ks.len() > MOST_KS || ks.contains(&0) {
-        return Err(ApiError::meaningless("k", format!("at most {MOST_KS} numbers, from 1")));
+    if ks.len() > MAX_KS || ks.contains(&0) {
+        return Err(ApiError::meaningless("k", format!("at most {MAX_KS} numbers, from 1")));
     }
     if items.is_empty() {
         return Err(ApiError::meaningless("items", "there must be at least one"));
     }
-    if items.len() > MOST_ITEMS {
-        let message = format!("at most {MOST_ITEMS} items in one suite");
-        return Err(ApiError::too_large("items", message, items.len(), MOST_ITEMS));
+    if items.len() > MAX_ITEMS {
+        let message = format!("at most {MAX_ITEMS} items in one suite");
+        return Err(ApiError::too_large("items", message, items.len(), MAX_ITEMS));
     }
     let (defaults, copies) = defaults_of(defaults, items.len())?;
     // A job's items are merged with them one by one, when it is their turn.

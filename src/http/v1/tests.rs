@@ -15,7 +15,7 @@ use crate::grader::values::parse_value;
 use crate::http::error::ApiError;
 use crate::http::extract::{Object, parse_part};
 
-/// What the snippet is graded by. Described here, read by `tests_of`.
+/// Tests that grade the snippet. Described here, read by `tests_of`.
 #[derive(ToSchema)]
 #[schema(as = Tests)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -25,23 +25,23 @@ use crate::http::extract::{Object, parse_part};
     reason = "the contract's description; each kind is parsed by itself, so that errors name the field"
 )]
 pub enum TestsRequest {
-    /// Each statement a case (MBPP).
+    /// Statements, each a case (MBPP).
     Asserts(AssertsRequest),
-    /// Each asserting statement of `check(candidate)` a case (HumanEval).
+    /// Function `check(candidate)`, in which each asserting statement is a case (HumanEval).
     CheckFunction(CheckFunctionRequest),
-    /// One case: running to the end without an exception.
+    /// Script with one case: running to the end without an exception.
     Script(ScriptRequest),
-    /// Each case a fresh run of the program; compared on the host.
+    /// Fresh runs of the program, each a case; compared on the host.
     StdinStdout(StdinStdoutRequest),
-    /// Each case a call; what it returns is compared on the host (EvalPlus, LiveCodeBench).
+    /// Calls, each a case; return values are compared on the host (EvalPlus, LiveCodeBench).
     FunctionCases(FunctionCasesRequest),
-    /// Each case a test method.
+    /// Files of unittest, in which each test method is a case.
     Unittest(TestFilesRequest),
-    /// Each case an item that pytest collects.
+    /// Files of pytest, in which each collected item is a case.
     Pytest(TestFilesRequest),
-    /// Each case an example in the snippet's docstrings.
+    /// Examples in the snippet's docstrings, each a case.
     Doctest(DoctestRequest),
-    /// One case: a function that scores.
+    /// Function that scores the output, as one case.
     Evaluator(EvaluatorRequest),
 }
 
@@ -74,7 +74,7 @@ pub struct FunctionCasesRequest {
     entry_point: String,
     #[schema(value_type = Vec<FunctionCaseRequest>)]
     cases: Vec<Object<FunctionCaseRequest>>,
-    /// How the cases that do not say so are compared.
+    /// Comparison for the cases that give none.
     #[serde(default = "exact")]
     compare: CompareRequest,
 }
@@ -82,7 +82,7 @@ pub struct FunctionCasesRequest {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct FunctionCaseRequest {
-    /// Tagged JSON: docs/API.md.
+    /// Tagged JSON: docs/reference/execute.md.
     #[serde(default)]
     args: Vec<Json>,
     #[serde(default)]
@@ -108,12 +108,12 @@ fn exact() -> CompareRequest {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TestFilesRequest {
-    /// One file of tests. `source` or `files` is given.
+    /// Source of a single file of tests. `source` or `files` is given.
     source: Option<String>,
     /// Modules and data of the tests, by relative path, where the candidate is not.
     #[serde(default)]
     files: BTreeMap<String, FileContent>,
-    /// Which of the files to load (unittest): a dotted module name.
+    /// Dotted name of the module to load from the files (unittest).
     test_module: Option<String>,
     /// The name under which tests import the snippet.
     #[serde(default = "solution")]
@@ -138,7 +138,7 @@ pub struct DoctestRequest {}
 pub struct EvaluatorRequest {
     /// Defines `evaluate` or `get_assert`. `source` or `preset` is given.
     source: Option<String>,
-    /// One of `GET /v1/evaluators/presets`.
+    /// Name of a preset, from `GET /v1/evaluators/presets`.
     preset: Option<String>,
     /// `auto`, `v1`, `v2`, `v3`, `testcase`, `get_assert`
     #[serde(default = "auto")]
@@ -151,7 +151,7 @@ pub struct EvaluatorRequest {
     testcase: Option<Json>,
     trace: Option<Json>,
     context: Option<Json>,
-    /// What a score must reach.
+    /// Score that must be reached to pass.
     threshold: Option<f64>,
 }
 
@@ -184,7 +184,7 @@ struct StdinCaseRequest {
     name: Option<String>,
 }
 
-/// How output is compared.
+/// Comparison of output with what is expected.
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum CompareRequest {

@@ -20,9 +20,9 @@ use crate::policy::scan::{Capability, Scanner, injection, invisible, secrets};
 use crate::syntax;
 
 /// Findings of one scanner that are looked at.
-const MOST_MATCHES: usize = 5000;
+const MAX_MATCHES: usize = 5000;
 /// Longest source that is scanned.
-const MOST_BYTES: usize = 16 << 20;
+const MAX_BYTES: usize = 16 << 20;
 
 /// One finding before the pack has looked at it.
 pub struct Raw {
@@ -76,8 +76,8 @@ impl<'g> Scan<'g> {
     /// Scans one source; whether it parses.
     pub fn source(&mut self, file: usize, source: &Source<'_>, depth: Depth) -> bool {
         let text = source.text;
-        let deep = depth == Depth::Unknown && syntax::nests_too_deep(text, syntax::MOST_DEPTH);
-        if text.len() > MOST_BYTES || deep {
+        let deep = depth == Depth::Unknown && syntax::nests_too_deep(text, syntax::MAX_DEPTH);
+        if text.len() > MAX_BYTES || deep {
             self.unread(file, "unreadable", 0..0, "it nests too deep, or is too long, to be read");
             self.whole(file, text);
             return false;
@@ -176,7 +176,7 @@ impl<'g> Scan<'g> {
     }
 
     fn push(&mut self, raw: Raw) {
-        if self.found.len() < MOST_MATCHES {
+        if self.found.len() < MAX_MATCHES {
             self.found.push(raw);
         }
     }

@@ -19,7 +19,7 @@ use crate::syntax;
 use look::{Depth, Raw, Scan};
 
 /// Findings that are told.
-const MOST_FINDINGS: usize = 200;
+const MAX_FINDINGS: usize = 200;
 /// Sources of so many bytes, that do not nest deep, are scanned where the request is served.
 const INLINE_BYTES: usize = 64 << 10;
 
@@ -116,7 +116,7 @@ impl Gate {
     /// When a scanner panics: our own failure.
     pub async fn scan(&self, sources: &[Source<'_>]) -> Result<Scanned, GateFailed> {
         let shallow = |source: &Source| {
-            source.text.len() <= INLINE_BYTES && !syntax::nests_too_deep(source.text, syntax::MOST_DEPTH_INLINE)
+            source.text.len() <= INLINE_BYTES && !syntax::nests_too_deep(source.text, syntax::MAX_DEPTH_INLINE)
         };
         if sources.iter().map(|source| source.text.len()).sum::<usize>() <= INLINE_BYTES && sources.iter().all(shallow)
         {
@@ -268,8 +268,8 @@ impl Gate {
         let redacted = if blocked { None } else { redact(sources, cuts) };
         // Those that block come first where there are too many; what is told stays in order.
         found.sort_by_key(|(action, _)| std::cmp::Reverse(*action));
-        let findings_dropped = found.len().saturating_sub(MOST_FINDINGS);
-        found.truncate(MOST_FINDINGS);
+        let findings_dropped = found.len().saturating_sub(MAX_FINDINGS);
+        found.truncate(MAX_FINDINGS);
         found.sort_by_key(|(_, raw)| (raw.file, raw.range.start, raw.range.end));
         let findings = found
             .into_iter()
@@ -412,7 +412,7 @@ mod tests {
         let code = "print('/etc/passwd')\n".repeat(400) + "import socket\n";
         let report = scan("eval", &code).report;
         assert_eq!(report.decision, Decision::Block);
-        assert!(report.findings.len() <= MOST_FINDINGS);
+        assert!(report.findings.len() <= MAX_FINDINGS);
         assert!(report.findings.iter().any(|one| one.action == Action::Block));
     }
 

@@ -45,9 +45,9 @@ pub struct Match {
 }
 
 /// Most matches that one call of a scanner adds.
-pub(super) const MOST_MATCHES: usize = 64;
+pub(super) const MAX_MATCHES: usize = 64;
 
-/// The matches of one call. Past [`MOST_MATCHES`] the weakest gives way to a stronger one: a crowd of harmless ones
+/// The matches of one call. Past [`MAX_MATCHES`] the weakest gives way to a stronger one: a crowd of harmless ones
 /// must not hide the one that matters.
 pub(super) struct Strongest<'v> {
     all: &'v mut Vec<Match>,
@@ -64,7 +64,7 @@ impl<'v> Strongest<'v> {
 
     /// Adds `one` while there is room, or in place of a weaker one.
     pub(super) fn push(&mut self, one: Match) {
-        if self.all.len() - self.start < MOST_MATCHES {
+        if self.all.len() - self.start < MAX_MATCHES {
             self.all.push(one);
             return;
         }
@@ -102,7 +102,7 @@ pub(super) mod tests {
 
     /// What must hold of every match of `text`.
     pub(in super::super) fn check(text: &str, found: &[Match]) {
-        assert!(found.len() <= MOST_MATCHES, "{} matches", found.len());
+        assert!(found.len() <= MAX_MATCHES, "{} matches", found.len());
         for one in found {
             assert!(!one.range.is_empty() && text.get(one.range.clone()).is_some(), "{one:?} of {text:?}");
             assert!((0.0..=1.0).contains(&one.confidence), "{one:?}");
@@ -157,8 +157,8 @@ pub(super) mod tests {
         strongest.push(match_of(0.9));
         strongest.push(match_of(0.8));
         strongest.push(match_of(0.1));
-        assert_eq!(all.len(), 1 + MOST_MATCHES);
+        assert_eq!(all.len(), 1 + MAX_MATCHES);
         let count = |confidence: f64| all.iter().filter(|one| one.confidence == confidence).count();
-        assert_eq!((count(0.0), count(0.9), count(0.8), count(0.1)), (1, 1, 1, MOST_MATCHES - 2));
+        assert_eq!((count(0.0), count(0.9), count(0.8), count(0.1)), (1, 1, 1, MAX_MATCHES - 2));
     }
 }

@@ -5,13 +5,13 @@ use regex::{Regex, RegexBuilder};
 use super::fragment::{Fragment, Match, Strongest};
 
 /// Longest pattern.
-const LONGEST_PATTERN: usize = 4096;
+const MAX_PATTERN: usize = 4096;
 /// Memory of a compiled pattern, and of the automaton it becomes while it matches.
-const MOST_COMPILED_BYTES: usize = 1 << 20;
+const MAX_COMPILED_BYTES: usize = 1 << 20;
 /// Brackets in brackets.
-const MOST_NESTING: u32 = 50;
+const MAX_NESTING: u32 = 50;
 /// Matches of one rule in one fragment. Each may take a pass over the whole text.
-const MOST_MATCHES: usize = 8;
+const MAX_MATCHES: usize = 8;
 
 /// One of the operator's rules.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,7 +60,7 @@ impl Patterns {
         let mut found = Strongest::new(found);
         for (rule, regex) in &self.0 {
             // A word boundary is a match without a text.
-            let ranges = regex.find_iter(fragment.text).take(MOST_MATCHES).map(|one| one.range());
+            let ranges = regex.find_iter(fragment.text).take(MAX_MATCHES).map(|one| one.range());
             for range in ranges.filter(|range| !range.is_empty()) {
                 found.push(Match {
                     rule: rule.name.clone().into(),
@@ -88,13 +88,13 @@ fn compile(rule: &PatternRule) -> Result<Regex, String> {
     if !(0.0..=1.0).contains(&rule.confidence) {
         return Err(format!("its confidence {} must be between 0 and 1", rule.confidence));
     }
-    if rule.pattern.len() > LONGEST_PATTERN {
-        return Err(format!("its pattern must have at most {LONGEST_PATTERN} bytes"));
+    if rule.pattern.len() > MAX_PATTERN {
+        return Err(format!("its pattern must have at most {MAX_PATTERN} bytes"));
     }
     let regex = RegexBuilder::new(&rule.pattern)
-        .size_limit(MOST_COMPILED_BYTES)
-        .dfa_size_limit(MOST_COMPILED_BYTES)
-        .nest_limit(MOST_NESTING)
+        .size_limit(MAX_COMPILED_BYTES)
+        .dfa_size_limit(MAX_COMPILED_BYTES)
+        .nest_limit(MAX_NESTING)
         .build()
         .map_err(|error| error.to_string())?;
     // Then it matches everywhere, and says nothing.
@@ -168,7 +168,7 @@ mod tests {
     fn matches_of_a_rule_are_bounded() {
         let patterns = Patterns::new(&[rule("every", "a"), rule("other", "b")]).expect("they are fine");
         let text = "a".repeat(1000) + "b";
-        assert_eq!(found(&patterns, &text).len(), MOST_MATCHES + 1);
+        assert_eq!(found(&patterns, &text).len(), MAX_MATCHES + 1);
         let anywhere = Patterns::new(&[rule("seldom", r"\b(?:x|$)")]).expect("it is fine");
         assert_eq!(found(&anywhere, "no"), []);
     }

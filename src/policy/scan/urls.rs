@@ -20,15 +20,15 @@ use url::{Host, Url};
 
 pub use self::hosts::HostPatternError;
 use self::hosts::Hosts;
-use self::span::{LONGEST_HOST, host_around, url_around};
+use self::span::{MAX_HOST, host_around, url_around};
 use super::fragment::{Fragment, FragmentKind, Match, Strongest};
 
 /// Of every match.
 const CATEGORY: &str = "url";
 /// Longest URL that is parsed; of a longer one the start is.
-const LONGEST: usize = 2048;
+const MAX_LENGTH: usize = 2048;
 /// And of one inside of another, in its query say.
-const LONGEST_NESTED: usize = 256;
+const MAX_NESTED: usize = 256;
 
 /// What is wrong with a URL or a host: rule, confidence, reason.
 type Told = (&'static str, f64, &'static str);
@@ -107,7 +107,7 @@ impl Urls {
             let nested = at.start < end_of_url;
             match ANCHORS.kinds[hit.pattern()] {
                 Anchor::Authority => {
-                    let longest = if nested { LONGEST_NESTED } else { LONGEST };
+                    let longest = if nested { MAX_NESTED } else { MAX_LENGTH };
                     let Some(range) = url_around(text, at.clone(), end, longest) else { continue };
                     end_of_url = end_of_url.max(range.end);
                     let after = authority(&text[at.end..range.end]).len();
@@ -188,7 +188,7 @@ impl Urls {
     /// A literal that is a host, perhaps with a port, and nothing else.
     fn alone(&self, text: &str, found: &mut Strongest) {
         let of_host = |b: u8| b.is_ascii_alphanumeric() || b"-._:[]".contains(&b) || !b.is_ascii();
-        if text.len() > LONGEST_HOST || text.len() < 4 || !text.bytes().all(of_host) {
+        if text.len() > MAX_HOST || text.len() < 4 || !text.bytes().all(of_host) {
             return;
         }
         let name = without_port(text);

@@ -1,13 +1,13 @@
-//! What fresh sandboxes start from: the initial directories and the read-only layers.
+//! Files that fresh sandboxes start from: the initial directories and the read-only layers.
 
 use super::error::{Fault, FilesError};
 use super::inodes::{Directory, Inodes, Kind, Place};
 use super::layer::{LAYER_ROOT, Layer};
-use super::path::{HostPath, MAXIMUM_DEPTH};
+use super::path::{HostPath, MAX_DEPTH};
 use super::tree::{FilesQuota, Tree};
 use std::sync::{Arc, LazyLock};
 
-/// What fresh sandboxes start from: the initial directories and the read-only layers. Made once a process.
+/// Files that fresh sandboxes start from: the initial directories and the read-only layers. Made once per process.
 #[derive(Clone)]
 pub struct Base {
     pub(super) inodes: Arc<Inodes>,
@@ -17,7 +17,7 @@ pub struct Base {
 /// A layer and where it is seen.
 pub(super) struct Mount {
     pub(super) layer: Arc<Layer>,
-    /// Absolute path.
+    /// Absolute path of the mount.
     pub(super) path: String,
     /// The directory that shows the layer's root as an entry.
     pub(super) parent: u32,
@@ -74,7 +74,7 @@ fn insert_mount(inodes: &mut Inodes, path: &HostPath, mount: u16) -> Result<u32,
     };
     let mut here = 0;
     for (depth, name) in above.iter().flat_map(|path| path.split('/')).enumerate() {
-        if depth >= MAXIMUM_DEPTH / 2 {
+        if depth >= MAX_DEPTH / 2 {
             return Err(Fault::TooDeep);
         }
         here = match inodes.directory(here).and_then(|here| here.get(name)) {

@@ -9,13 +9,13 @@ use crate::domain::run::{Attempt, AttemptKind};
 use serde::{Deserialize, Serialize};
 
 /// Different attempts that are kept; what a guest does more of is only counted.
-pub const MAXIMUM_ATTEMPTS: usize = 128;
+pub const MAX_ATTEMPTS: usize = 128;
 /// Bytes kept of a target.
-pub const MAXIMUM_TARGET: usize = 256;
+pub const MAX_TARGET: usize = 256;
 /// Bytes kept of an operation's name.
-const MAXIMUM_OPERATION: usize = 64;
+const MAX_OPERATION: usize = 64;
 
-/// What one run tried to reach: at most [`MAXIMUM_ATTEMPTS`] different things, in the order they were first tried.
+/// Attempts of one run: at most [`MAX_ATTEMPTS`] different things, in the order they were first tried.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Attempts {
     attempts: Vec<Attempt>,
@@ -26,14 +26,14 @@ impl Attempts {
     /// Notes one attempt. Once the list is full, those not in it are only counted, but a refused one still takes the
     /// place of an allowed one: a thousand files of its own must not hide what a program tried to reach.
     pub fn record(&mut self, kind: AttemptKind, operation: &str, target: &str, allowed: bool) {
-        let operation = cut(operation, MAXIMUM_OPERATION);
-        let target = cut(target, MAXIMUM_TARGET);
+        let operation = cut(operation, MAX_OPERATION);
+        let target = cut(target, MAX_TARGET);
         let known = self.attempts.iter_mut().find(|known| {
             known.kind == kind && known.allowed == allowed && known.target == target && known.operation == operation
         });
         if let Some(known) = known {
             known.count = known.count.saturating_add(1);
-        } else if self.attempts.len() < MAXIMUM_ATTEMPTS || (!allowed && self.drop_allowed()) {
+        } else if self.attempts.len() < MAX_ATTEMPTS || (!allowed && self.drop_allowed()) {
             self.attempts.push(Attempt {
                 kind,
                 operation: operation.to_owned(),
@@ -64,7 +64,7 @@ impl Attempts {
         &self.attempts
     }
 
-    /// How many attempts are not in the list because it was full.
+    /// Returns the number of attempts that are missing because the list was full.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped
@@ -78,7 +78,7 @@ impl Attempts {
     }
 }
 
-/// What a record says was refused.
+/// Refused attempts of a record.
 pub struct Refusals<'a> {
     tree: &'a Tree,
     attempts: &'a [Attempt],
@@ -86,24 +86,25 @@ pub struct Refusals<'a> {
 }
 
 impl<'a> Refusals<'a> {
-    /// Those in `attempts`, of which `dropped` more are not listed.
+    /// Takes the refusals among `attempts`, of which `dropped` more are not listed.
     pub fn new(tree: &'a Tree, attempts: &'a [Attempt], dropped: u64) -> Self {
         Self { tree, attempts, dropped }
     }
 
-    /// Whether some may not be listed: a refusal takes the place of what was allowed, so long as there is any.
+    /// Returns whether refusals may be missing. A refusal takes the place of what was allowed, so long as there is any.
     fn are_dropped(&self) -> bool {
         let is_use = |attempt: &Attempt| matches!(attempt.kind, AttemptKind::Time | AttemptKind::Entropy);
         self.dropped > 0 && self.attempts.iter().all(|attempt| !attempt.allowed || is_use(attempt))
     }
 
-    /// Whether something was that would have reached beyond the sandbox. A record full of refusals can't say no.
+    /// Returns whether a refused attempt would have reached beyond the sandbox. True of a record full of refusals,
+    /// which can't rule that out.
     pub fn of_reaching_out(&self) -> bool {
         let reaches_out = |kind| matches!(kind, AttemptKind::Network | AttemptKind::Process);
         self.are_dropped() || self.attempts.iter().any(|attempt| !attempt.allowed && reaches_out(attempt.kind))
     }
 
-    /// Whether an operation was on what the absolute `path` leads to, links followed as they are now.
+    /// Returns whether a refused operation was on what the absolute `path` leads to, links followed as they are now.
     pub fn on_path(&self, path: &str) -> bool {
         let target = match path.trim_start_matches('/') {
             "" => "/".to_owned(),
@@ -113,7 +114,7 @@ impl<'a> Refusals<'a> {
             },
         };
         let outside = || Area::of(&target, self.tree.mounts.iter().map(|mount| &*mount.path)) == Area::Outside;
-        let kept = cut(&target, MAXIMUM_TARGET);
+        let kept = cut(&target, MAX_TARGET);
         let listed =
             |attempt: &Attempt| attempt.kind == AttemptKind::File && !attempt.allowed && attempt.target == kept;
         self.attempts.iter().any(listed) || self.are_dropped() && outside()
@@ -125,7 +126,7 @@ fn cut(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
-/// Whose part of the tree a path is in.
+/// Part of the tree that a path is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Area {
     /// The working directory and `/tmp`: the program's own.
@@ -171,11 +172,11 @@ pub(super) enum Act {
 enum Weight {
     /// Only asks what is there.
     Look,
-    /// Lists a directory.
+    /// Lists the entries of a directory.
     List,
     /// Gets at the content of a file.
     Open,
-    /// Leaves something changed.
+    /// Changes files, names or times.
     Change,
 }
 
@@ -214,8 +215,8 @@ impl Act {
     }
 }
 
-/// Whether an operation is recorded, and as what. What imports do all the time is not: looking for modules in the
-/// program's own directories and in layers.
+/// Decides whether an operation is recorded, and as allowed or refused. Operations that imports do all the time are
+/// not: looking for modules in the program's own directories and in layers.
 fn verdict(area: Area, weight: Weight, done: bool) -> Option<bool> {
     match (area, weight) {
         (Area::Own, Weight::Look | Weight::List) => None,

@@ -11,17 +11,17 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 /// Descriptors one interpreter may have, numbers 0 to 255: far more than programs need, few enough to hold in memory.
-pub const MAXIMUM_DESCRIPTORS: usize = 256;
+pub const MAX_DESCRIPTORS: usize = 256;
 /// The one directory open from the start.
 pub(super) const PREOPEN_NAME: &str = "/";
 
-/// What a preview-1 call needs besides its arguments.
+/// Context of a preview-1 call, besides its arguments.
 pub struct Call<'a> {
     /// The guest's linear memory.
     pub memory: &'a mut [u8],
     /// The caller's end of descriptors 0, 1 and 2.
     pub stdio: &'a mut dyn Stdio,
-    /// Where attempts on paths are noted.
+    /// Record of attempts on paths.
     pub attempts: &'a mut Attempts,
     /// The guest's real time, nanoseconds since 1970.
     pub now: u64,
@@ -32,14 +32,14 @@ pub struct Call<'a> {
 /// A part of the bytes of a read or write.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
-    /// Bytes before it.
+    /// Number of bytes before it.
     pub skip: u32,
-    /// Its length, at most.
+    /// Maximum length, in bytes.
     pub limit: u32,
 }
 
 impl Part {
-    /// All bytes.
+    /// Part that covers all bytes.
     pub const WHOLE: Self = Self { skip: 0, limit: u32::MAX };
 }
 
@@ -145,7 +145,7 @@ impl Descriptors {
         Self { tree, view, table }
     }
 
-    /// What is open under each number.
+    /// Returns the table of open descriptors, by number.
     pub(super) fn table(&self) -> &[Option<Open>] {
         &self.table
     }
@@ -156,13 +156,13 @@ impl Descriptors {
         &self.tree
     }
 
-    /// How many descriptors are open, the first four included.
+    /// Returns the number of open descriptors, the first four included.
     #[must_use]
     pub fn open_count(&self) -> usize {
         self.table.iter().flatten().count()
     }
 
-    /// Whether a read from this number reads standard input.
+    /// Returns whether a read from this number reads standard input.
     #[must_use]
     pub fn is_stdin(&self, fd: u32) -> bool {
         self.get(fd).is_ok_and(|open| matches!(open.what, What::Stdin))
@@ -199,7 +199,7 @@ impl Descriptors {
     pub(super) fn free_number(&self) -> Result<u32, Errno> {
         let number = self.table.iter().position(Option::is_none).unwrap_or(self.table.len());
         match u32::try_from(number) {
-            Ok(fd) if number < MAXIMUM_DESCRIPTORS => Ok(fd),
+            Ok(fd) if number < MAX_DESCRIPTORS => Ok(fd),
             Ok(_) | Err(_) => Err(Errno::MFile),
         }
     }
@@ -307,7 +307,7 @@ mod tests {
     fn numbers_are_given_lowest_first_and_end_at_the_bound() {
         let mut guest = Guest::new();
         guest.open("tmp/f", "w").expect("created");
-        for expected in 5..MAXIMUM_DESCRIPTORS as u32 {
+        for expected in 5..MAX_DESCRIPTORS as u32 {
             assert_eq!(guest.open("tmp/f", "r"), Ok(expected));
         }
         assert_eq!(guest.open("tmp/f", "r"), Err(Errno::MFile));

@@ -1,6 +1,6 @@
 //! The error numbers of WASI preview 1, as the guest's C library reads them.
 
-/// Why a preview-1 call failed. `success` (0) is no failure and has no variant; see [`status`].
+/// Failure of a preview-1 call. `success` (0) is no failure and has no variant; see [`status`].
 ///
 /// The numbers are those of `errno` in `wasi_snapshot_preview1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -168,7 +168,7 @@ impl Errno {
     }
 }
 
-/// What a preview-1 function returns to the guest: 0 for success, else the error's number.
+/// Returns the result of a preview-1 function as the guest reads it: 0 for success, else the error's number.
 #[must_use]
 pub fn status(result: Result<(), Errno>) -> i32 {
     match result {

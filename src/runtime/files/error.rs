@@ -1,9 +1,9 @@
-//! What can go wrong with files: a [`Fault`] inside the tree, a [`FilesError`] for the service, an [`Errno`] for the guest.
+//! Errors of files: a [`Fault`] inside the tree, a [`FilesError`] for the service, an [`Errno`] for the guest.
 
 use super::errno::Errno;
 use super::path::PathFault;
 
-/// Why the tree refused an operation. Says nothing about which path; [`FilesError`] adds that.
+/// Reason for which the tree refused an operation. A fault does not name the path; [`FilesError`] adds that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// A name on the path does not exist.
@@ -30,13 +30,13 @@ pub enum Fault {
     /// The bytes of all files together would pass the quota.
     #[error("the quota of {allowed} bytes for files is used up")]
     NoSpace {
-        /// The quota, bytes.
+        /// Quota for files, in bytes.
         allowed: u64,
     },
     /// The number of entries would pass the quota.
     #[error("the quota of {allowed} files and directories is used up")]
     TooManyEntries {
-        /// The quota, entries.
+        /// Quota for files, in entries.
         allowed: u64,
     },
     /// Symbolic links lead in a circle, or through too many others.
@@ -45,7 +45,7 @@ pub enum Fault {
     /// A name is longer than 255 bytes, or a link's text longer than a path may be.
     #[error("name too long")]
     NameTooLong,
-    /// Directories would be nested deeper than [`MAXIMUM_DEPTH`](super::path::MAXIMUM_DEPTH).
+    /// Directories would be nested deeper than [`MAX_DEPTH`](super::path::MAX_DEPTH).
     #[error("directories are nested too deeply")]
     TooDeep,
     /// A directory cannot be moved into itself.
@@ -105,21 +105,21 @@ pub enum FilesError {
     /// The path itself cannot be used, whatever the tree holds.
     #[error("could not {attempted} {path:?}: {reason}")]
     BadPath {
-        /// What was attempted, as a verb: "write", "list".
+        /// Operation that was attempted, as a verb: "write", "list".
         attempted: &'static str,
         /// The path as it was given.
         path: String,
-        /// What is wrong with it.
+        /// Fault of the path.
         reason: PathFault,
     },
-    /// The tree refused.
+    /// The tree refused the operation.
     #[error("could not {attempted} {path:?}: {fault}")]
     Refused {
-        /// What was attempted, as a verb: "write", "list".
+        /// Operation that was attempted, as a verb: "write", "list".
         attempted: &'static str,
         /// The absolute path it was attempted on.
         path: String,
-        /// Why it was refused.
+        /// Reason for the refusal.
         fault: Fault,
     },
     /// A pattern that cannot be matched against.
@@ -127,15 +127,15 @@ pub enum FilesError {
     BadPattern {
         /// The pattern as it was given.
         pattern: String,
-        /// What is wrong with it.
+        /// Error in the pattern.
         reason: String,
     },
     /// The sandbox has as many watches as it may have.
     #[error("could not watch {path:?}: there are {allowed} watches already")]
     TooManyWatches {
-        /// What was to be watched.
+        /// Path that was to be watched.
         path: String,
-        /// The limit.
+        /// Maximum number of watches.
         allowed: usize,
     },
     /// The files that match are together larger than the caller wants to hold.
@@ -143,7 +143,7 @@ pub enum FilesError {
     TooLarge {
         /// The file that passed the limit.
         path: String,
-        /// The limit, bytes.
+        /// Maximum size of all files together, in bytes.
         allowed: u64,
     },
 }

@@ -2,11 +2,11 @@
 
 use super::descriptors::Part;
 use super::errno::Errno;
-use super::path::MAXIMUM_PATH;
+use super::path::MAX_PATH;
 use std::ops::Range;
 
 /// Buffers one scattered read or write may name, as on Linux.
-const MAXIMUM_BUFFERS: u32 = 1024;
+const MAX_BUFFERS: u32 = 1024;
 /// Bytes of one `iovec`: address and length.
 const BUFFER_RECORD: u32 = 8;
 
@@ -74,7 +74,7 @@ impl<'a> GuestMemory<'a> {
 
     /// A text the guest gives: UTF-8 without NUL, no longer than a path, not empty.
     pub(super) fn text(&self, address: u32, length: u32) -> Result<&str, Errno> {
-        if length as usize > MAXIMUM_PATH {
+        if length as usize > MAX_PATH {
             return Err(Errno::NameTooLong);
         }
         let text = str::from_utf8(self.bytes(address, length)?).map_err(|_| Errno::IlSeq)?;
@@ -96,7 +96,7 @@ impl<'a> GuestMemory<'a> {
 
     /// The buffers at `records`, all within the guest's memory and together countable in 32 bits.
     pub(super) fn buffers(&self, records: u32, count: u32) -> Result<Buffers, Errno> {
-        if count > MAXIMUM_BUFFERS {
+        if count > MAX_BUFFERS {
             return Err(Errno::Inval);
         }
         self.check(records, count * BUFFER_RECORD)?;

@@ -16,7 +16,7 @@ pub(super) const PARENT_POSITION: u64 = 2;
 /// different times.
 pub(super) const UNSET: u64 = u64::MAX;
 
-/// Where a file or directory is kept.
+/// Location of a file or directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(super) enum Place {
     /// An inode of the tree itself.
@@ -69,7 +69,7 @@ pub(super) enum Kind {
     File(Content),
     /// A symbolic link with its text.
     Link(Arc<str>),
-    /// `/dev/null`.
+    /// The character device `/dev/null`.
     Null,
 }
 
@@ -229,7 +229,7 @@ impl Inodes {
         Self { slots, free, next_number }
     }
 
-    /// How many indexes are in use or were.
+    /// Returns the number of indexes that are or were in use.
     pub(super) fn len(&self) -> usize {
         self.slots.len()
     }

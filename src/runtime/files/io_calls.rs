@@ -8,7 +8,7 @@ use super::records::Rights;
 use super::tree::{Tree, lock};
 
 /// Offsets are signed in the guest's C library.
-const MAXIMUM_OFFSET: u64 = i64::MAX as u64;
+const MAX_OFFSET: u64 = i64::MAX as u64;
 
 /// The file a descriptor reads or writes, and its position.
 fn file(open: &mut Open) -> Result<(Place, &mut u64), Errno> {
@@ -19,7 +19,7 @@ fn file(open: &mut Open) -> Result<(Place, &mut u64), Errno> {
     }
 }
 
-/// Whether a descriptor was opened for reading.
+/// Checks that a descriptor was opened for reading.
 fn need_reading(open: &Open) -> Result<(), Errno> {
     match open.what {
         What::Directory { .. } | What::Preopen => Err(Errno::IsDir),
@@ -27,14 +27,14 @@ fn need_reading(open: &Open) -> Result<(), Errno> {
     }
 }
 
-/// Whether a descriptor was opened for writing.
+/// Checks that a descriptor was opened for writing.
 fn need_writing(open: &Open) -> Result<(), Errno> {
     open.need(Rights::WRITE).map_err(|_| Errno::BadF)
 }
 
 fn checked_offset(offset: u64) -> Result<u64, Errno> {
     match offset {
-        0..=MAXIMUM_OFFSET => Ok(offset),
+        0..=MAX_OFFSET => Ok(offset),
         _ => Err(Errno::Inval),
     }
 }

@@ -1,7 +1,7 @@
 //! A read-only layer: files every sandbox sees and none can change, such as installed packages.
 
 use super::error::Fault;
-use super::path::{MAXIMUM_DEPTH, MAXIMUM_NAME, PathFault};
+use super::path::{MAX_DEPTH, MAX_NAME, PathFault};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,14 +30,14 @@ enum LayerKind {
 struct Names {
     /// Names in order, with their nodes.
     nodes: BTreeMap<Arc<str>, u32>,
-    /// How many of them are directories.
+    /// Number of directories among them.
     subdirectories: u64,
 }
 
-/// Most directories inside each other in one layer; with those above its mount they stay within [`MAXIMUM_DEPTH`].
-const LAYER_DEPTH: usize = MAXIMUM_DEPTH / 2;
+/// Most directories inside each other in one layer; with those above its mount they stay within [`MAX_DEPTH`].
+const LAYER_DEPTH: usize = MAX_DEPTH / 2;
 
-/// Why a set of files makes no layer.
+/// Reason for which a set of files makes no layer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LayerError {
     /// A path cannot be used.
@@ -45,7 +45,7 @@ pub enum LayerError {
     BadPath {
         /// The path as it was given.
         path: String,
-        /// What is wrong with it.
+        /// Fault of the path.
         reason: PathFault,
     },
     /// Two paths contradict each other, or one is nested too deeply.
@@ -53,7 +53,7 @@ pub enum LayerError {
     Conflict {
         /// The path that could not be added.
         path: String,
-        /// Why not.
+        /// Reason for the conflict.
         fault: Fault,
     },
     /// More files and directories than a layer can number.
@@ -151,7 +151,7 @@ impl Layer {
         }
     }
 
-    /// Whether there is such a node.
+    /// Returns whether the layer has such a node.
     pub(super) fn has(&self, node: u32) -> bool {
         (node as usize) < self.nodes.len()
     }
@@ -190,14 +190,14 @@ fn check(path: &str) -> Result<(), PathFault> {
     if path.contains('\0') {
         return Err(PathFault::Nul);
     }
-    if path.len() > super::path::MAXIMUM_PATH / 2 {
+    if path.len() > super::path::MAX_PATH / 2 {
         return Err(PathFault::TooLong);
     }
     for name in path.split('/') {
         match name {
             "" | "." => return Err(PathFault::Empty),
             ".." => return Err(PathFault::AboveRoot),
-            _ if name.len() > MAXIMUM_NAME => return Err(PathFault::NameTooLong),
+            _ if name.len() > MAX_NAME => return Err(PathFault::NameTooLong),
             _ => {}
         }
     }

@@ -3,10 +3,10 @@
 
 use super::base::Base;
 use super::content::Content;
-use super::descriptors::{Descriptors, MAXIMUM_DESCRIPTORS, Open, What, count_opens};
+use super::descriptors::{Descriptors, MAX_DESCRIPTORS, Open, What, count_opens};
 use super::inodes::{Directory, Inode, Inodes, Kind, Place};
 use super::layer::LAYER_ROOT;
-use super::path::{MAXIMUM_DEPTH, MAXIMUM_NAME, check_link_text};
+use super::path::{MAX_DEPTH, MAX_NAME, check_link_text};
 use super::records::{DescriptorFlags, Rights};
 use super::saved::{Page, SandboxFiles, SavedEntry, SavedInode, SavedKind, SavedOpen, SavedTable};
 use super::stdio::Output;
@@ -15,55 +15,55 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 /// The most bytes a saved quota may allow. A file's holes take room in its list of pages; this keeps that bounded.
-const MAXIMUM_BYTES: u64 = 1 << 40;
+const MAX_BYTES: u64 = 1 << 40;
 /// Numbers that are counted upwards end far below the last one.
-const MAXIMUM_NUMBER: u64 = 1 << 62;
+const MAX_NUMBER: u64 = 1 << 62;
 /// The descriptor that is `/`.
 const PREOPEN: usize = 3;
 /// Positions are signed in the guest's C library.
-const MAXIMUM_OFFSET: u64 = i64::MAX as u64;
+const MAX_OFFSET: u64 = i64::MAX as u64;
 
 const OVER_QUOTA: &str = "they take more than their quota";
 
-/// Why saved files make no sandbox.
+/// Reason for which saved files make no sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DamagedFiles {
-    /// They were saved over other read-only layers.
+    /// The files were saved over other read-only layers.
     #[error("the saved files lie over {saved} read-only layers, and here are {here}")]
     OtherLayers {
-        /// How many there were.
+        /// Number of layers under the saved files.
         saved: usize,
-        /// How many there are.
+        /// Number of layers here.
         here: usize,
     },
     /// A quota no sandbox has, or more files than it allows.
     #[error("the saved files: {wrong}")]
     Whole {
-        /// What is wrong.
+        /// Description of the damage.
         wrong: &'static str,
     },
     /// A file, directory or link that cannot be.
     #[error("saved file {index}: {wrong}")]
     File {
-        /// Its place in the table.
+        /// Index in the table of files.
         index: usize,
-        /// What is wrong with it.
+        /// Description of the damage.
         wrong: &'static str,
     },
     /// A descriptor that cannot be.
     #[error("descriptor {number} of saved interpreter {table}: {wrong}")]
     Descriptor {
-        /// Which of the interpreters.
+        /// Index of the interpreter.
         table: usize,
-        /// The descriptor's number.
+        /// Number of the descriptor.
         number: usize,
-        /// What is wrong with it.
+        /// Description of the damage.
         wrong: &'static str,
     },
 }
 
 impl SandboxFiles {
-    /// What the files may take, as they claim. Whoever loads them compares it with what is granted.
+    /// Returns the quota that the files claim. The caller compares it with what is granted.
     #[must_use]
     pub fn quota(&self) -> FilesQuota {
         self.quota
@@ -121,17 +121,17 @@ impl SandboxFiles {
         Ok((tree, tables))
     }
 
-    /// What can be said without looking at single files.
+    /// Checks everything that does not depend on single files.
     fn check_frame(&self, base: &Base) -> Result<(), DamagedFiles> {
         let (saved, here) = (usize::from(self.mounts), base.mounts.len());
         if saved != here {
             return Err(DamagedFiles::OtherLayers { saved, here });
         }
         let wrong = |wrong| Err(DamagedFiles::Whole { wrong });
-        if self.quota.bytes > MAXIMUM_BYTES {
+        if self.quota.bytes > MAX_BYTES {
             return wrong("their quota is more than any sandbox has");
         }
-        if self.next_number > MAXIMUM_NUMBER || self.inodes.len() > u32::MAX as usize / 2 {
+        if self.next_number > MAX_NUMBER || self.inodes.len() > u32::MAX as usize / 2 {
             return wrong("more files than can be numbered");
         }
         // Places of removed files are used again, so there are never more than once were files.
@@ -192,7 +192,7 @@ impl SandboxFiles {
         next_position: u64,
         entries: &[SavedEntry],
     ) -> Result<Directory, &'static str> {
-        if next_position > MAXIMUM_NUMBER {
+        if next_position > MAX_NUMBER {
             return Err("its positions are out of range");
         }
         let kept = entries.iter().map(|entry| (entry.position, Arc::clone(&entry.name), entry.place));
@@ -208,7 +208,7 @@ impl SandboxFiles {
 
     fn open_table(&self, table: &SavedTable, of: usize, base: &Base) -> Result<Vec<Option<Open>>, DamagedFiles> {
         let damaged = |number, wrong| DamagedFiles::Descriptor { table: of, number, wrong };
-        if table.open.len() > MAXIMUM_DESCRIPTORS {
+        if table.open.len() > MAX_DESCRIPTORS {
             return Err(damaged(table.open.len(), "more descriptors than an interpreter may have"));
         }
         if !matches!(table.open.get(PREOPEN), Some(Some(SavedOpen { what: What::Preopen, .. }))) {
@@ -229,7 +229,7 @@ impl SandboxFiles {
         let (most, most_inherited) = match &saved.what {
             What::Stdin => stdio(Rights::READ),
             What::Output(Output::Stdout | Output::Stderr) => stdio(Rights::WRITE),
-            What::File { offset, .. } if *offset > MAXIMUM_OFFSET => return Err("its position is out of range"),
+            What::File { offset, .. } if *offset > MAX_OFFSET => return Err("its position is out of range"),
             What::File { place, .. } if self.is_open_as(*place, base, FileOrDirectory::File) => {
                 (Rights::FILE, Rights::ALL)
             }
@@ -272,7 +272,7 @@ enum FileOrDirectory {
     Directory,
 }
 
-/// What the entries of all directories lead to, by index.
+/// Links to each inode from the entries of all directories, by index.
 struct Leads {
     names: Vec<u32>,
     /// The last directory that has it, and its name there.
@@ -328,10 +328,10 @@ fn is_directory(kind: &SavedKind) -> bool {
 }
 
 fn is_name(name: &str) -> bool {
-    !matches!(name, "" | "." | "..") && name.len() <= MAXIMUM_NAME && !name.contains(['/', '\0'])
+    !matches!(name, "" | "." | "..") && name.len() <= MAX_NAME && !name.contains(['/', '\0'])
 }
 
-/// Whether the sandbox's own directories, its device and the layers are where every sandbox has them.
+/// Checks that the sandbox's own directories, its device and the layers are where every sandbox has them.
 fn check_own(inodes: &Inodes, base: &Base) -> Result<(), DamagedFiles> {
     for index in 0..base.inodes.len() {
         let wrong = |wrong| DamagedFiles::File { index, wrong };
@@ -352,12 +352,12 @@ fn check_own(inodes: &Inodes, base: &Base) -> Result<(), DamagedFiles> {
     Ok(())
 }
 
-/// Whether every directory with a name hangs on the root, and none too deep.
+/// Checks that every directory with a name is reachable from the root, and none too deep.
 fn check_reachable(inodes: &Inodes) -> Result<(), DamagedFiles> {
     let mut found = 0;
     let mut level = vec![0];
     // No directory has two names and none leads to the root, so this meets each at most once.
-    for _ in 0..=MAXIMUM_DEPTH {
+    for _ in 0..=MAX_DEPTH {
         found += level.len();
         level = level
             .into_iter()
@@ -378,7 +378,7 @@ fn check_reachable(inodes: &Inodes) -> Result<(), DamagedFiles> {
     }
 }
 
-/// What the files take, if that is within the quota.
+/// Returns the usage of the files, if that is within the quota.
 fn count_usage(inodes: &Inodes, quota: FilesQuota) -> Result<FilesUsage, DamagedFiles> {
     let mut usage = FilesUsage::default();
     for inode in (0..inodes.len() as u32).filter_map(|index| inodes.get(index)).filter(|inode| !inode.fixed) {

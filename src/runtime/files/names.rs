@@ -3,7 +3,7 @@
 use super::content::Content;
 use super::error::Fault;
 use super::inodes::{Directory, Inode, Kind, Place, Times, later};
-use super::path::{MAXIMUM_DEPTH, MAXIMUM_PATH};
+use super::path::{MAX_DEPTH, MAX_PATH};
 use super::tree::Tree;
 use super::walk::Reached;
 use super::watch::ChangeKind;
@@ -68,7 +68,7 @@ impl Tree {
     }
 
     pub(super) fn make_directory_at(&mut self, at: Name, now: u64) -> Result<Place, Fault> {
-        if self.depth(at.parent) >= MAXIMUM_DEPTH {
+        if self.depth(at.parent) >= MAX_DEPTH {
             return Err(Fault::TooDeep);
         }
         self.take_entry()?;
@@ -80,7 +80,7 @@ impl Tree {
         if text.is_empty() {
             return Err(Fault::NotFound);
         }
-        if text.len() > MAXIMUM_PATH {
+        if text.len() > MAX_PATH {
             return Err(Fault::NameTooLong);
         }
         self.check_entries(1)?;
@@ -152,7 +152,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Where a renamed entry may go.
+    /// Returns the destination of a renamed entry.
     pub(super) fn destination(&self, reached: &Reached<'_>) -> Result<Destination, Fault> {
         match reached {
             Reached::Entry { .. } => Ok(Destination::Taken(self.taken_name(reached)?)),
@@ -204,7 +204,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Whether what is at `replaced` may make way for a file or a directory.
+    /// Checks that the entry at `replaced` may be replaced by a file or a directory.
     fn check_replaceable(&self, by_directory: bool, replaced: u32) -> Result<(), Fault> {
         match (by_directory, self.inodes.directory(replaced)) {
             (true, None) => return Err(Fault::NotADirectory),
@@ -215,10 +215,11 @@ impl Tree {
         self.check_unfixed(replaced)
     }
 
-    /// Whether a directory may move into `parent`: not into itself, and not so deep that what it holds is too deep.
+    /// Checks that a directory may move into `parent`: not into itself, and not so deep that its contents would be too
+    /// deep.
     fn check_nesting(&self, directory: u32, parent: u32) -> Result<(), Fault> {
         let mut here = parent;
-        for _ in 0..=MAXIMUM_DEPTH {
+        for _ in 0..=MAX_DEPTH {
             if here == directory {
                 return Err(Fault::IntoItself);
             }
@@ -227,7 +228,7 @@ impl Tree {
                 Some(_) | None => break,
             }
         }
-        if self.depth(parent) + self.height(directory) > MAXIMUM_DEPTH {
+        if self.depth(parent) + self.height(directory) > MAX_DEPTH {
             return Err(Fault::TooDeep);
         }
         Ok(())
@@ -243,20 +244,20 @@ impl Tree {
 
     pub(super) fn depth(&self, directory: u32) -> usize {
         let mut here = directory;
-        for depth in 0..=MAXIMUM_DEPTH {
+        for depth in 0..=MAX_DEPTH {
             match self.inodes.directory(here) {
                 Some(above) if above.parent != here => here = above.parent,
                 Some(_) | None => return depth,
             }
         }
-        MAXIMUM_DEPTH + 1
+        MAX_DEPTH + 1
     }
 
     /// Directories inside each other from this one down, itself counted.
     fn height(&self, directory: u32) -> usize {
         let mut level = vec![directory];
         let mut height = 0;
-        while !level.is_empty() && height <= MAXIMUM_DEPTH {
+        while !level.is_empty() && height <= MAX_DEPTH {
             height += 1;
             level = level
                 .into_iter()
@@ -345,7 +346,7 @@ impl Tree {
     }
 }
 
-/// Where a renamed entry goes.
+/// Destination of a renamed entry.
 #[derive(Debug, Clone)]
 pub(super) enum Destination {
     Free {
@@ -360,7 +361,7 @@ pub(super) enum Destination {
 #[cfg(test)]
 mod tests {
     use super::super::test_guest::{Guest, QUOTA};
-    use super::super::{Errno, FilesQuota, MAXIMUM_DEPTH};
+    use super::super::{Errno, FilesQuota, MAX_DEPTH};
 
     fn content(guest: &mut Guest, path: &str) -> Result<Vec<u8>, Errno> {
         let fd = guest.open(path, "r")?;
@@ -564,7 +565,7 @@ mod tests {
     fn directories_are_nested_no_deeper_than_the_bound_however_they_got_there() {
         let mut guest = Guest::with_quota(FilesQuota { count: 1000, ..QUOTA });
         let mut path = "tmp".to_owned();
-        for _ in 1..MAXIMUM_DEPTH {
+        for _ in 1..MAX_DEPTH {
             path.push_str("/d");
             guest.mkdir(&path).expect("not too deep");
         }

@@ -12,22 +12,22 @@ use super::records::{DescriptorFlags, OpenFlags, Rights};
 use super::tree::{FileKind, Tree, lock_for};
 use super::walk::{LastLink, Reached};
 
-/// What `path_open` is given besides descriptor and path; the numbers as the guest passes them.
+/// Arguments of `path_open` besides descriptor and path; the numbers as the guest passes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenHow {
     /// `dirflags`: bit 0 follows a symbolic link at the end of the path.
     pub lookup_flags: u32,
     /// `oflags`: create, directory, exclusive, truncate.
     pub open_flags: u32,
-    /// `fs_rights_base`.
+    /// Rights of the descriptor (`fs_rights_base`).
     pub rights: u64,
-    /// `fs_rights_inheriting`.
+    /// Rights that it passes on (`fs_rights_inheriting`).
     pub inheriting: u64,
     /// `fdflags`: append and others.
     pub descriptor_flags: u32,
 }
 
-/// How a file is to be opened, parsed.
+/// Mode in which a file is to be opened, parsed.
 struct How {
     last: LastLink,
     flags: OpenFlags,
@@ -36,7 +36,7 @@ struct How {
     inheriting: Rights,
 }
 
-/// What opening comes to.
+/// Plan for opening a file.
 enum Opening {
     Existing(Place),
     Emptied(Place),

@@ -8,14 +8,14 @@ use super::requests::FileEntry;
 use super::tree::{SharedTree, Tree, lock};
 use super::walk::{LastLink, Reached};
 
-/// How a file is opened.
+/// Mode in which a file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileUse {
-    /// What is there is read.
+    /// Reads an existing file.
     Read,
-    /// It is made if missing, and emptied.
+    /// Creates the file if missing, and empties it.
     Replace,
-    /// It is made if missing, and what is there stays.
+    /// Creates the file if missing, and keeps its content.
     Extend,
 }
 
@@ -106,7 +106,7 @@ impl Tree {
         }
     }
 
-    /// What a path leads to, symbolic links followed.
+    /// Returns the entry that a path leads to, symbolic links followed.
     ///
     /// # Errors
     ///

@@ -2,20 +2,20 @@
 
 use super::error::FilesError;
 
-/// Where a sandbox's program starts and relative paths of the service begin.
+/// Directory in which a sandbox's program starts and relative paths of the service begin.
 pub const HOME: &str = "/home/user";
-/// Where a program puts files that need not last.
+/// Directory for files that need not last.
 pub const TEMPORARY: &str = "/tmp";
 
 /// Longest name of one entry, bytes: what Linux allows.
-pub const MAXIMUM_NAME: usize = 255;
+pub const MAX_NAME: usize = 255;
 /// Longest path, bytes: what Linux allows.
-pub const MAXIMUM_PATH: usize = 4096;
+pub const MAX_PATH: usize = 4096;
 /// Directories inside each other, the root not counted. Keeps every climb and every rebuilt path short; a path of the
 /// longest length could otherwise hold 2048 of them, and renames could stack more.
-pub const MAXIMUM_DEPTH: usize = 128;
+pub const MAX_DEPTH: usize = 128;
 
-/// What is wrong with a path before the tree is even looked at.
+/// Fault of a path that is found before the tree is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PathFault {
     /// The path is empty.
@@ -27,10 +27,10 @@ pub enum PathFault {
     /// `..` leads above the root.
     #[error("the path climbs above the root")]
     AboveRoot,
-    /// Longer than [`MAXIMUM_PATH`].
+    /// The path is longer than [`MAX_PATH`].
     #[error("the path is longer than 4096 bytes")]
     TooLong,
-    /// One name is longer than [`MAXIMUM_NAME`].
+    /// A name in the path is longer than [`MAX_NAME`].
     #[error("a name in the path is longer than 255 bytes")]
     NameTooLong,
 }
@@ -53,7 +53,7 @@ impl HostPath {
             return Err(PathFault::Nul);
         }
         let start = if path.starts_with('/') { "" } else { HOME };
-        if start.len() + path.len() > MAXIMUM_PATH {
+        if start.len() + path.len() > MAX_PATH {
             return Err(PathFault::TooLong);
         }
         let mut plain = start.to_owned();
@@ -64,7 +64,7 @@ impl HostPath {
                     Some(slash) => plain.truncate(slash),
                     None => return Err(PathFault::AboveRoot),
                 },
-                _ if name.len() > MAXIMUM_NAME => return Err(PathFault::NameTooLong),
+                _ if name.len() > MAX_NAME => return Err(PathFault::NameTooLong),
                 _ => {
                     plain.push('/');
                     plain.push_str(name);
@@ -91,12 +91,12 @@ impl HostPath {
     }
 }
 
-/// Whether a symbolic link may have this text; where it leads shows when it is followed.
+/// Checks that a symbolic link may have this text. Its target is checked when it is followed.
 pub(super) fn check_link_text(text: &str) -> Result<(), PathFault> {
     match text {
         "" => Err(PathFault::Empty),
         _ if text.contains('\0') => Err(PathFault::Nul),
-        _ if text.len() > MAXIMUM_PATH => Err(PathFault::TooLong),
+        _ if text.len() > MAX_PATH => Err(PathFault::TooLong),
         _ => Ok(()),
     }
 }
@@ -139,7 +139,7 @@ pub(super) fn plain(path: &str) -> String {
     plain
 }
 
-/// Whether `path` is `directory` or lies below it; both absolute and plain.
+/// Returns whether `path` is `directory` or lies below it; both absolute and plain.
 pub(super) fn is_within(path: &str, directory: &str) -> bool {
     match path.strip_prefix(directory) {
         Some(rest) => rest.is_empty() || rest.starts_with('/') || directory == "/",

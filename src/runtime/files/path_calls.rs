@@ -17,9 +17,9 @@ use super::walk::{LastLink, Reached};
 pub struct PathAt {
     /// The directory descriptor it is relative to.
     pub fd: u32,
-    /// Its address.
+    /// Address of the path in guest memory.
     pub address: u32,
-    /// Its length, bytes.
+    /// Length of the path, in bytes.
     pub length: u32,
 }
 

@@ -39,7 +39,7 @@ impl Rights {
     pub(super) const UNLINK_FILE: Self = Self(1 << 26);
     pub(super) const POLL: Self = Self(1 << 27);
 
-    /// What means something for a file.
+    /// Rights that apply to a file.
     pub(super) const FILE: Self = Self::DATASYNC
         .with(Self::READ)
         .with(Self::SEEK)
@@ -54,7 +54,7 @@ impl Rights {
         .with(Self::SET_TIMES)
         .with(Self::POLL);
 
-    /// What means something for a directory.
+    /// Rights that apply to a directory.
     pub(super) const DIRECTORY: Self = Self::DATASYNC
         .with(Self::SET_FLAGS)
         .with(Self::SYNC)
@@ -117,7 +117,7 @@ impl DescriptorFlags {
     }
 }
 
-/// How a file is to be opened; bits as in the witx.
+/// Flags for opening a file; bits as in the witx.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OpenFlags {
     pub(super) create: bool,
@@ -135,7 +135,7 @@ impl OpenFlags {
     }
 }
 
-/// Which of a file's two times to set, and to what; nanoseconds since 1970.
+/// Returns the access and modification times to set, in nanoseconds since 1970; none: the time stays.
 pub(super) fn times_to_set(
     accessed: u64,
     modified: u64,
@@ -154,7 +154,7 @@ pub(super) fn times_to_set(
     Ok((one(accessed, flags)?, one(modified, flags >> 2)?))
 }
 
-/// What kind of thing a descriptor or entry is, as the guest reads it.
+/// Type of a descriptor or entry, as the guest reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum FileType {

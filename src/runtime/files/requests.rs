@@ -1,9 +1,10 @@
-//! What the service asks of a sandbox's files: by path, relative to the working directory, never through a descriptor.
-//! Changes besides writing a whole file are in `edits`, copying is in `copying`, fetching by pattern in `patterns`.
+//! Requests of the service on a sandbox's files: by path, relative to the working directory, never through a
+//! descriptor. Changes besides writing a whole file are in `edits`, copying is in `copying`, fetching by pattern in
+//! `patterns`.
 
 use super::error::{Fault, FilesError};
 use super::inodes::{Place, ROOT};
-use super::path::{HostPath, MAXIMUM_DEPTH, is_within};
+use super::path::{HostPath, MAX_DEPTH, is_within};
 use super::tree::{FileKind, Tree};
 use super::walk::{LastLink, Reached};
 use bytes::Bytes;
@@ -11,23 +12,23 @@ use bytes::Bytes;
 /// A file or directory as the service shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileEntry {
-    /// Absolute path.
+    /// Absolute path of the entry.
     pub path: String,
     /// Last part of the path; empty for the root.
     pub name: String,
-    /// What it is; links are shown, not followed.
+    /// Kind of the entry; links are shown, not followed.
     pub kind: FileKind,
-    /// Length in bytes.
+    /// Size in bytes, as `stat` shows it.
     pub size: u64,
-    /// When it was last read, nanoseconds since 1970; moved as seldom as on Linux.
+    /// Time of the last read, in nanoseconds since 1970; moved as seldom as on Linux.
     pub accessed: u64,
-    /// When its content last changed, nanoseconds since 1970.
+    /// Time of the last change of the content, in nanoseconds since 1970.
     pub modified: u64,
-    /// When its content, names or times last changed, nanoseconds since 1970.
+    /// Time of the last change of content, names or times, in nanoseconds since 1970.
     pub changed: u64,
-    /// Where a symbolic link leads, as it was written.
+    /// Target of a symbolic link, as it was written.
     pub link_target: Option<String>,
-    /// It lies in a read-only layer.
+    /// True when the entry lies in a read-only layer.
     pub read_only: bool,
 }
 
@@ -94,7 +95,7 @@ impl Tree {
             return Ok(());
         }
         self.check_entries(missing + more)?;
-        if depth as u64 + missing > MAXIMUM_DEPTH as u64 {
+        if depth as u64 + missing > MAX_DEPTH as u64 {
             return Err(Fault::TooDeep);
         }
         for end in ends() {
@@ -162,7 +163,7 @@ impl Tree {
         Ok(self.length(place))
     }
 
-    /// What is at a path. A symbolic link is shown itself.
+    /// Returns the entry at a path. Symbolic links are not followed at its end.
     ///
     /// # Errors
     ///
@@ -174,8 +175,8 @@ impl Tree {
             .map_err(|fault| refused("look at", &path, fault))
     }
 
-    /// What a directory holds, down to `depth` levels (1: its own entries), in the order of their paths. Links to
-    /// directories are not entered.
+    /// Returns the entries of a directory, down to `depth` levels (1: its own entries), in the order of their paths.
+    /// Links to directories are not entered.
     ///
     /// # Errors
     ///

@@ -33,7 +33,7 @@ pub(super) struct SavedInode {
 
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) enum SavedKind {
-    /// Its parent and name are those of the entry that leads to it.
+    /// A directory with a name; the entry that leads to it tells parent and name.
     Directory {
         next_position: u64,
         entries: Vec<SavedEntry>,

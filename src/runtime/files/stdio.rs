@@ -3,12 +3,12 @@
 use super::errno::Errno;
 use serde::{Deserialize, Serialize};
 
-/// Which of the two outputs is written to.
+/// Output stream of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Output {
-    /// Descriptor 1.
+    /// Standard output, descriptor 1.
     Stdout,
-    /// Descriptor 2.
+    /// Standard error, descriptor 2.
     Stderr,
 }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 pub(super) const QUOTA: FilesQuota = FilesQuota { bytes: 1 << 20, count: 64 };
 
-/// `SYMLINK_FOLLOW`.
+/// Lookup flag `SYMLINK_FOLLOW` of preview 1.
 pub(super) const FOLLOW: u32 = 1;
 
 const RESULT: u32 = 64;
@@ -19,9 +19,9 @@ const SECOND_PATH: u32 = 8192;
 const DATA: u32 = 16384;
 const MEMORY: usize = 1 << 18;
 
-/// What the C library leaves out for a file not opened for reading.
+/// Rights that the C library leaves out for a file not opened for reading.
 const READING: u64 = Rights::READ.with(Rights::READ_DIRECTORY).0;
-/// What it leaves out for a file not opened for writing.
+/// Rights that the C library leaves out for a file not opened for writing.
 const WRITING: u64 = Rights::DATASYNC.with(Rights::WRITE).with(Rights::ALLOCATE).with(Rights::SET_SIZE).0;
 
 #[derive(Debug, Default)]
@@ -286,7 +286,7 @@ impl Guest {
         self.call(|descriptors, call| descriptors.path_filestat_set_times(call, at, FOLLOW, times, flags))
     }
 
-    /// One call of `fd_readdir`: the raw bytes.
+    /// Calls `fd_readdir` once; returns the raw bytes.
     pub(super) fn readdir(&mut self, fd: u32, length: u32, cookie: u64) -> Result<Vec<u8>, Errno> {
         self.call(|descriptors, call| descriptors.fd_readdir(call, fd, DATA, length, cookie, RESULT))?;
         Ok(self.data())
@@ -338,7 +338,7 @@ pub(super) fn parse_dirents(mut bytes: &[u8]) -> Vec<Dirent> {
     entries
 }
 
-/// Why the tree refused.
+/// Returns the fault for which the tree refused.
 pub(super) fn fault<T: std::fmt::Debug>(result: Result<T, FilesError>) -> Fault {
     match result {
         Err(FilesError::Refused { fault, .. }) => fault,

@@ -2,7 +2,7 @@
 
 use super::test_guest::{FOLLOW, Guest, Random, audit};
 use super::test_saved::reloaded;
-use super::{Base, Descriptors, Errno, FilesQuota, Layer, MAXIMUM_DESCRIPTORS, OpenHow, PathAt};
+use super::{Base, Descriptors, Errno, FilesQuota, Layer, MAX_DESCRIPTORS, OpenHow, PathAt};
 use bytes::Bytes;
 
 const QUOTA: FilesQuota = FilesQuota { bytes: 3000, count: 14 };
@@ -140,7 +140,7 @@ fn calls_with_arguments_that_mean_nothing_never_panic_and_keep_the_books() {
                 guest = reloaded(&guest, &base);
             }
         }
-        assert!(guest.descriptors.open_count() <= MAXIMUM_DESCRIPTORS);
+        assert!(guest.descriptors.open_count() <= MAX_DESCRIPTORS);
         let tree = guest.tree();
         drop(guest);
         let rest = Guest::with_descriptors(Descriptors::new(tree));

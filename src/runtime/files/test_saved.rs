@@ -339,7 +339,7 @@ fn index_of(guest: &Guest, path: &str) -> usize {
     path.split('/').try_fold(0, find).expect("there") as usize
 }
 
-/// What becomes of a sandbox with `tmp/a/b` and the file `tmp/f`, open as 4, after `damage`.
+/// Returns the error from loading a sandbox with `tmp/a/b` and the file `tmp/f`, open as 4, after `damage`.
 fn damaged(damage: impl FnOnce(&mut SandboxFiles, [usize; 3])) -> String {
     let mut guest = Guest::new();
     guest.mkdir("tmp/a").expect("free");

@@ -7,14 +7,14 @@ use super::content::Content;
 use super::error::Fault;
 use super::inodes::{Inode, Inodes, Kind, Place, ROOT, Times, UNSET};
 use super::layer::LAYER_ROOT;
-use super::path::MAXIMUM_DEPTH;
+use super::path::MAX_DEPTH;
 use super::watch::{ChangeKind, Watches};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What the files of one sandbox may take, all together.
+/// Limits on the files of one sandbox, all together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilesQuota {
     /// Lengths of all files and texts of all symbolic links, bytes. A hole in a file counts as if it were written.
@@ -24,7 +24,7 @@ pub struct FilesQuota {
     pub count: u64,
 }
 
-/// What they take now; the same measures as [`FilesQuota`].
+/// Usage of the files of one sandbox; the same measures as [`FilesQuota`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FilesUsage {
     /// Bytes, counted as in [`FilesQuota::bytes`].
@@ -48,20 +48,20 @@ pub(super) fn lock_for(tree: &SharedTree, view: View) -> MutexGuard<'_, Tree> {
     tree
 }
 
-/// What a place is.
+/// Kind of a directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FileKind {
-    /// A regular file.
+    /// Regular file in the tree.
     File,
-    /// A directory.
+    /// Directory in the tree.
     Directory,
-    /// A symbolic link.
+    /// Symbolic link in the tree.
     Link,
     /// A character device: `/dev/null`.
     Device,
 }
 
-/// What is known of a place besides its name.
+/// Attributes of a file or directory besides its name.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Attributes {
     pub(super) number: u64,
@@ -85,15 +85,15 @@ pub struct Tree {
     quota: FilesQuota,
     usage: FilesUsage,
     born: u64,
-    /// Who looks at it now.
+    /// View of the interpreter that uses the tree now.
     pub(super) view: View,
     pub(super) watches: Watches,
 }
 
-/// Which part of a tree its interpreters see, where several share it.
+/// Part of a tree that an interpreter sees, where several share it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum View {
-    /// All of it.
+    /// The whole tree, tests included.
     #[default]
     Whole,
     /// Not [`TESTS_DIRECTORY`](crate::domain::run::TESTS_DIRECTORY): to the candidate it does not exist.
@@ -133,7 +133,7 @@ impl Tree {
         fresh
     }
 
-    /// When it was made.
+    /// Returns the time at which the tree was made.
     pub(super) fn born(&self) -> u64 {
         self.born
     }
@@ -164,13 +164,13 @@ impl Tree {
         copy
     }
 
-    /// What the files may take.
+    /// Returns the limits on the files.
     #[must_use]
     pub fn quota(&self) -> FilesQuota {
         self.quota
     }
 
-    /// What the files take now.
+    /// Returns the present usage of the files.
     #[must_use]
     pub fn usage(&self) -> FilesUsage {
         self.usage
@@ -220,7 +220,7 @@ impl Tree {
         self.usage.count = self.usage.count.saturating_sub(1);
     }
 
-    /// Whether `count` more entries fit.
+    /// Checks that `count` more entries fit.
     pub(super) fn check_entries(&self, count: u64) -> Result<(), Fault> {
         // Inode indexes are 32 bits wide.
         let allowed = self.quota.count.min(u64::from(u32::MAX / 2));
@@ -237,7 +237,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Whether `bytes` more fit.
+    /// Checks that `bytes` more fit.
     pub(super) fn check_bytes(&self, bytes: u64) -> Result<(), Fault> {
         let allowed = self.quota.bytes;
         match self.usage.bytes.checked_add(bytes) {
@@ -355,7 +355,7 @@ impl Tree {
         let mut prefix = "";
         let mut here = directory;
         // Longer than any chain of directories can be, in case a restored tree is damaged.
-        for _ in 0..2 * MAXIMUM_DEPTH {
+        for _ in 0..2 * MAX_DEPTH {
             match here {
                 ROOT => break,
                 Place::Own(index) => match self.inodes.directory(index) {
@@ -522,7 +522,7 @@ impl Tree {
 }
 
 enum Writable {
-    /// Its inode and its length.
+    /// Inode index and length of a file.
     File(u32, u64),
     Null,
 }

@@ -2,17 +2,17 @@
 
 use super::error::Fault;
 use super::inodes::{PARENT_POSITION, Place, ROOT, SELF_POSITION};
-use super::path::{MAXIMUM_NAME, plain};
+use super::path::{MAX_NAME, plain};
 use super::tree::{FileKind, Tree, View};
 use crate::domain::run::TESTS_DIRECTORY;
 
 /// Symbolic links followed for one path, as on Linux.
-const MAXIMUM_LINKS: u32 = 40;
+const MAX_LINKS: u32 = 40;
 /// Names looked up for one path, those of followed links included: forty links of the longest length would otherwise
 /// keep the host busy for milliseconds.
-const MAXIMUM_STEPS: u32 = 4096;
+const MAX_STEPS: u32 = 4096;
 
-/// What to do with a symbolic link at the very end of a path.
+/// Treatment of a symbolic link at the very end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LastLink {
     /// Go where it leads.
@@ -23,7 +23,7 @@ pub(super) enum LastLink {
     Never,
 }
 
-/// Where a path leads.
+/// End of the walk along a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reached<'a> {
     /// Something that exists, by the name it has in its directory.
@@ -40,7 +40,7 @@ pub(super) enum Reached<'a> {
 }
 
 impl Reached<'_> {
-    /// What is there.
+    /// Returns the place of an existing file or directory.
     pub(super) fn place(&self) -> Result<Place, Fault> {
         match self {
             Reached::Entry { place, .. } | Reached::Itself { place } => Ok(*place),
@@ -67,7 +67,7 @@ pub(super) struct Listed<'a> {
     pub(super) place: Place,
 }
 
-/// What is left of a path, and of the paths whose links were followed to get here.
+/// Remaining text of a path, and of the paths whose links were followed to get here.
 struct Rest<'a> {
     now: &'a str,
     later: Vec<&'a str>,
@@ -113,7 +113,7 @@ impl Tree {
         let mut here = base;
         let mut links = 0;
         let mut wants_directory = false;
-        for _ in 0..MAXIMUM_STEPS {
+        for _ in 0..MAX_STEPS {
             let (name, slash) = rest.next();
             let at_end = rest.is_empty();
             wants_directory |= at_end && slash;
@@ -123,7 +123,7 @@ impl Tree {
                 ".." if here == ROOT => {}
                 ".." if here == base => return Err(stuck(Fault::Escapes)),
                 ".." => here = self.parent(here),
-                _ if name.len() > MAXIMUM_NAME => return Err(stuck(Fault::NameTooLong)),
+                _ if name.len() > MAX_NAME => return Err(stuck(Fault::NameTooLong)),
                 _ => {
                     let Some(place) = self.child(here, name) else {
                         if !at_end {
@@ -138,7 +138,7 @@ impl Tree {
                     };
                     if follow && let Some(text) = self.link_text(place) {
                         links += 1;
-                        if links > MAXIMUM_LINKS {
+                        if links > MAX_LINKS {
                             return Err(stuck(Fault::LinkLoop));
                         }
                         if text.starts_with('/') {
@@ -213,7 +213,7 @@ impl Tree {
         }
     }
 
-    /// Whether that entry is not for who looks at the tree now.
+    /// Returns whether that entry is hidden from the view that is set now.
     pub(super) fn hides(&self, directory: Place, name: &str) -> bool {
         self.view == View::WithoutTests && directory == ROOT && name == TESTS_DIRECTORY
     }

@@ -5,7 +5,7 @@
 
 use super::error::{Fault, FilesError};
 use super::inodes::{Inodes, Place};
-use super::path::{HostPath, MAXIMUM_DEPTH};
+use super::path::{HostPath, MAX_DEPTH};
 use super::requests::refused;
 use super::tree::Tree;
 use super::walk::LastLink;
@@ -14,52 +14,52 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 
 /// Watches one sandbox may have.
-pub const MAXIMUM_WATCHES: usize = 64;
+pub const MAX_WATCHES: usize = 64;
 /// Changes that wait for one watcher.
-pub const MAXIMUM_CHANGES: usize = 4096;
+pub const MAX_CHANGES: usize = 4096;
 /// Bytes of all their paths.
-const MAXIMUM_CHANGES_BYTES: usize = 1 << 20;
+const MAX_CHANGES_BYTES: usize = 1 << 20;
 /// Names of one file that a write to it is told under. Guests can give a file as many as their quota allows.
-const MAXIMUM_NAMES_TOLD: usize = 16;
+const MAX_NAMES_TOLD: usize = 16;
 
-/// One watch in one tree.
+/// Id of a watch in a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WatchId(u64);
 
-/// How far down a watch sees.
+/// Depth to which a watch reports changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WatchDepth {
     /// The directory's own entries.
     Entries,
-    /// All that is below it, also in directories made later.
+    /// Entries at any depth below the directory, also in directories made later.
     All,
 }
 
-/// What happened to an entry.
+/// Kind of a change to an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ChangeKind {
-    /// It is new, also where something was moved to.
+    /// The entry is new, or something was moved to it.
     Create,
-    /// Its content changed.
+    /// The entry's content changed.
     Write,
-    /// It is gone.
+    /// The entry was removed.
     Remove,
-    /// It was moved away; where to is told as a [`ChangeKind::Create`] if the watch sees that too.
+    /// The entry was moved away; its new name is reported as a [`ChangeKind::Create`] if the watch covers that too.
     Rename,
-    /// Its times were set.
+    /// The entry's times were set.
     Attributes,
 }
 
 /// A change in a watched directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// What happened.
+    /// Kind of the change.
     pub kind: ChangeKind,
     /// To what: relative to the watched directory, and empty for itself.
     pub path: String,
 }
 
-/// What has changed since the last time a watcher asked.
+/// Changes since the last time a watcher asked.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changes {
     /// In the order they happened; several writes in a row to one file are one.
@@ -106,16 +106,14 @@ impl Watch {
     }
 
     fn is_full(&self) -> bool {
-        self.waiting.overflowed
-            || self.waiting.changes.len() >= MAXIMUM_CHANGES
-            || self.waiting_bytes > MAXIMUM_CHANGES_BYTES
+        self.waiting.overflowed || self.waiting.changes.len() >= MAX_CHANGES || self.waiting_bytes > MAX_CHANGES_BYTES
     }
 
     /// The path of an entry as this watch names it, if it sees it.
     fn path(&self, inodes: &Inodes, parent: u32, name: &str) -> Option<String> {
         let mut names = vec![name];
         let mut here = parent;
-        for _ in 0..=MAXIMUM_DEPTH {
+        for _ in 0..=MAX_DEPTH {
             if self.directory == Place::Own(here) {
                 names.reverse();
                 return Some(names.join("/"));
@@ -136,7 +134,7 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// A bad path, nothing there, no directory, or more than [`MAXIMUM_WATCHES`].
+    /// A bad path, nothing there, no directory, or more than [`MAX_WATCHES`].
     pub fn watch(&mut self, path: &str, depth: WatchDepth, wake: Arc<Notify>) -> Result<WatchId, FilesError> {
         let path = HostPath::parse("watch", path)?;
         let directory = self
@@ -146,8 +144,8 @@ impl Tree {
                 false => Err(Fault::NotADirectory),
             })
             .map_err(|fault| refused("watch", &path, fault))?;
-        if self.watches.by_id.len() >= MAXIMUM_WATCHES {
-            return Err(FilesError::TooManyWatches { path: path.as_str().to_owned(), allowed: MAXIMUM_WATCHES });
+        if self.watches.by_id.len() >= MAX_WATCHES {
+            return Err(FilesError::TooManyWatches { path: path.as_str().to_owned(), allowed: MAX_WATCHES });
         }
         if self.watches.by_id.is_empty() {
             self.watches.names = file_names(&self.inodes);
@@ -159,7 +157,7 @@ impl Tree {
         Ok(id)
     }
 
-    /// What has changed since the last time; none for a watch that is not or no longer there.
+    /// Takes the changes since the last call; none for a watch that is not or no longer there.
     pub fn drain(&mut self, id: WatchId) -> Option<Changes> {
         let watch = self.watches.by_id.get_mut(&id)?;
         watch.waiting_bytes = 0;
@@ -207,7 +205,7 @@ impl Tree {
                 .names
                 .range((index, 0, Arc::from(""))..)
                 .take_while(|(of, _, _)| *of == index)
-                .take(MAXIMUM_NAMES_TOLD)
+                .take(MAX_NAMES_TOLD)
                 .map(|(_, parent, name)| (*parent, Arc::clone(name)))
                 .collect(),
         };
@@ -263,7 +261,7 @@ impl Tree {
     }
 }
 
-/// Where the watch of a removed directory looks.
+/// Place in which the watch of a removed directory looks: no file has it.
 const NOWHERE: Place = Place::Layer { mount: u16::MAX, node: u32::MAX };
 
 /// The names of all files.
@@ -389,7 +387,7 @@ mod tests {
         assert!(is_woken());
     }
 
-    /// Whether a future is ready at once.
+    /// Polls a future once; returns whether it is ready.
     fn futures_now(future: impl Future) -> bool {
         let future = std::pin::pin!(future);
         future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop())).is_ready()
@@ -400,14 +398,14 @@ mod tests {
         let mut tree = Tree::new(FilesQuota { bytes: 0, count: 20_000 }, 1);
         let id = tree.watch("/tmp", WatchDepth::All, Arc::default()).expect("a directory");
         let deep = tree.watch("/tmp", WatchDepth::All, Arc::default()).expect("a directory");
-        for number in 0..MAXIMUM_CHANGES {
+        for number in 0..MAX_CHANGES {
             tree.write_file(&format!("/tmp/{number}"), b"", 2).expect("room");
         }
         let full = tree.drain(id).expect("watching");
-        assert_eq!((full.changes.len(), full.overflowed), (MAXIMUM_CHANGES, false));
+        assert_eq!((full.changes.len(), full.overflowed), (MAX_CHANGES, false));
         tree.write_file("/tmp/more", b"", 2).expect("room");
         let over = tree.drain(deep).expect("watching");
-        assert_eq!((over.changes.len(), over.overflowed), (MAXIMUM_CHANGES, true));
+        assert_eq!((over.changes.len(), over.overflowed), (MAX_CHANGES, true));
         let long = vec!["n".repeat(255); 15].join("/");
         for number in 0..400 {
             tree.write_file(&format!("/tmp/{long}/{number}"), b"", 2).expect("room");
@@ -418,7 +416,7 @@ mod tests {
         while tree.watch("/", WatchDepth::All, Arc::default()).is_ok() {
             watches += 1;
         }
-        assert_eq!(watches, MAXIMUM_WATCHES);
+        assert_eq!(watches, MAX_WATCHES);
     }
 
     #[test]

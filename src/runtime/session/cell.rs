@@ -1,4 +1,4 @@
-//! What a session's interpreter reports of one call (`guest/session.py` lists the messages), parsed as hostile.
+//! Reports of a session's interpreter on one call (`guest/session.py` lists the messages), parsed as hostile.
 
 use crate::domain::run::{ErrorReport, Frame};
 use crate::domain::session::{CellEvent, Display, Raised};
@@ -20,7 +20,7 @@ const FRAMES: usize = 64;
 /// Collects what one call reports.
 #[derive(Debug, Default)]
 pub struct CellReporter {
-    /// What was shown.
+    /// Displays that the cell has shown.
     pub displays: Vec<Display>,
     /// The value asked for.
     pub result: Option<Value>,

@@ -25,7 +25,7 @@ use crate::runtime::files::{DamagedFiles, Descriptors, FilesQuota, SandboxFiles,
 use crate::runtime::guest::{Interpreters, RunError, by_engine, quota};
 use crate::runtime::state::State;
 
-/// What the bytes begin with: which format they have.
+/// Version of the format: the first byte of a checkpoint.
 const FORMAT: u8 = 1;
 /// zstd's level: the next ones take longer, and gain a tenth.
 const LEVEL: i32 = 1;
@@ -38,15 +38,15 @@ pub enum CheckpointError {
     /// The bytes are not what was once written.
     #[error("the checkpoint is damaged: {0}")]
     Damaged(&'static str),
-    /// Its files are not.
+    /// The checkpoint's files are damaged.
     #[error("the files of the checkpoint are damaged: {0}")]
     Files(#[from] DamagedFiles),
-    /// It holds more than the limits of the session allow.
+    /// The checkpoint holds more than the limits of the session allow.
     #[error("the checkpoint needs {needed} bytes of memory; the session may have {allowed}")]
     TooLarge {
-        /// By the checkpoint.
+        /// Memory that the checkpoint needs, in bytes.
         needed: u64,
-        /// By the limits.
+        /// Memory that the limits allow, in bytes.
         allowed: u64,
     },
     /// The kernel does not tell which pages changed, or the compressor failed.
@@ -76,7 +76,7 @@ struct SavedInterpreter {
     uptime: Duration,
     /// Numbers of pages, in order.
     pages: Vec<u32>,
-    /// Their contents, XORed with the image's.
+    /// Contents of these pages, XORed with the image's.
     #[serde(with = "serde_bytes")]
     contents: Vec<u8>,
 }
@@ -113,7 +113,7 @@ impl Interpreters {
     }
 }
 
-/// One page of nothing: what the image has beyond its end.
+/// Page of zeros: the image beyond its end.
 static ZEROS: [u8; PAGE] = [0; PAGE];
 
 fn page_of(memory: &[u8], page: usize) -> &[u8] {

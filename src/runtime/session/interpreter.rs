@@ -42,14 +42,14 @@ pub struct Serving {
     pub(in crate::runtime) limits: CellLimits,
     pub(in crate::runtime) premises: Premises,
     pub(in crate::runtime) commander: Arc<dyn Commander>,
-    /// What a command came to, until the guest takes it.
+    /// Result of a command, until the guest takes it.
     pub(in crate::runtime) reply: Option<Vec<u8>>,
     /// CPU time and sleep after which it is interrupted.
     wall: Duration,
 }
 
 impl Serving {
-    /// How long the guest may sleep now: to its limit; after an interrupt, as long as it has to heed that.
+    /// Returns how long the guest may sleep now: to its limit; after an interrupt, as long as it has to heed that.
     pub(in crate::runtime) fn longest_sleep(&self, execution: Duration) -> Duration {
         match self.interrupt.reason() {
             Some(_) => GRACE,
@@ -58,15 +58,15 @@ impl Serving {
     }
 }
 
-/// What a call has beside its request.
+/// Context of a call, beside its request.
 pub struct CallWith<'a> {
-    /// How it is interrupted.
+    /// Interrupt of the call.
     pub interrupt: &'a Arc<Interrupt>,
-    /// Who is told what happens.
+    /// Receiver of the call's events.
     pub sink: Option<Sink>,
-    /// Where its commands run.
+    /// Premises that its commands run in.
     pub premises: Premises,
-    /// Who runs them.
+    /// Runner of its commands.
     pub commander: Arc<dyn Commander>,
 }
 
@@ -80,10 +80,10 @@ pub struct Interpreter {
     run: TypedFunc<u32, i32>,
     places: Places,
     core: Core,
-    /// Its first request has been carried out: it has its environment and working directory.
+    /// True when the first request has been carried out: the interpreter has its environment and working directory.
     pub(super) started: bool,
     _live: LiveCount,
-    /// Its place among those that are kept.
+    /// Permit of a persistent interpreter.
     _place: OwnedSemaphorePermit,
 }
 
@@ -286,12 +286,12 @@ impl Interpreter {
         pagemap::own_pages(self.memory.data_ptr(&self.store), self.memory.data_size(&self.store))
     }
 
-    /// How long its monotonic clock has run.
+    /// Returns how long the monotonic clock has run.
     pub fn uptime(&self) -> Duration {
         self.store.data().clock.uptime()
     }
 
-    /// Its open files.
+    /// Returns the open files of the interpreter.
     pub fn descriptors(&self) -> &Descriptors {
         &self.store.data().descriptors
     }
@@ -362,7 +362,7 @@ struct Watch {
 }
 
 impl Watch {
-    /// `None` when the guest did not heed an interrupt.
+    /// Drives the call to its end; `None` when the guest did not heed an interrupt.
     async fn over<F: Future>(self, call: F) -> Option<F::Output> {
         let mut call = pin!(call);
         let mut used: u64 = 0;

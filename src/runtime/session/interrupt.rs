@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use tokio::sync::Notify;
 
-/// Why a guest is interrupted.
+/// Reason of an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// Somebody asked for it, or nobody waits for it any more.
     Asked,
-    /// It has used its fuel.
+    /// The fuel of the call is used up.
     Fuel,
-    /// It has used its time.
+    /// The time of the call is used up.
     Wall,
 }
 
@@ -36,7 +36,7 @@ impl Interrupt {
         self.changed.notify_waiters();
     }
 
-    /// Why it is wished, if it is.
+    /// Returns the reason of a pending interrupt.
     pub fn reason(&self) -> Option<Reason> {
         match self.reason.load(Ordering::Relaxed) {
             1 => Some(Reason::Asked),
@@ -63,7 +63,7 @@ impl Interrupt {
     }
 }
 
-/// Where the guest's interpreter looks for signals (`guest/interrupt.c`): address and bits of three words.
+/// Memory in which the guest's interpreter looks for signals (`guest/interrupt.c`): address and bits of three words.
 #[derive(Clone, Copy, Debug)]
 pub struct Places([(usize, u32); 3]);
 

@@ -49,9 +49,9 @@ pub struct Session {
     contexts: Mutex<BTreeMap<ContextNumber, Arc<Context>>>,
 }
 
-/// One interpreter of a session; made at its first call.
+/// Context of a session, with an interpreter that is made at its first call.
 struct Context {
-    /// Where it starts.
+    /// Start directory; none: the default.
     cwd: Option<String>,
     /// Calls that it has served.
     calls: AtomicU64,
@@ -70,22 +70,22 @@ impl Context {
 /// A call that a session could not take.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// There is no such context.
+    /// The session has no such context.
     #[error("there is no context {0}")]
     NoContext(ContextNumber),
-    /// No more contexts.
+    /// The session has the maximum number of contexts.
     #[error("{0}")]
     TooMany(String),
     /// Nobody waits for it any more, and it had not begun.
     #[error("cancelled")]
     Cancelled,
-    /// It can't be put into the sandbox.
+    /// A file can't be put into the sandbox.
     #[error(transparent)]
     Files(#[from] FilesError),
-    /// It can't be saved or restored.
+    /// The session can't be saved or restored.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
-    /// We failed.
+    /// Failure of proofbox itself.
     #[error(transparent)]
     Run(#[from] RunError),
 }
@@ -111,7 +111,7 @@ impl Session {
         Ok(Self { premises, commander, contexts: Mutex::new(contexts) })
     }
 
-    /// Where its commands run.
+    /// Returns the premises that its commands run in.
     pub fn premises(&self) -> &Premises {
         &self.premises
     }
@@ -124,7 +124,7 @@ impl Session {
         self.contexts().get(&number).cloned().ok_or(SessionError::NoContext(number))
     }
 
-    /// One more context, that starts in `cwd`.
+    /// Adds a context that starts in `cwd`.
     ///
     /// # Errors
     /// When there are too many.
@@ -137,7 +137,7 @@ impl Session {
         Ok(())
     }
 
-    /// Its contexts, and where each starts that does not start where all do.
+    /// Returns the contexts, each with its start directory where that is not the default.
     pub fn list_contexts(&self) -> Vec<(ContextNumber, Option<String>)> {
         self.contexts().iter().map(|(number, context)| (*number, context.cwd.clone())).collect()
     }
@@ -272,7 +272,8 @@ impl Session {
         Value::Dict(fields.into_iter().map(|(name, value)| (Value::str(name), value)).collect())
     }
 
-    /// What it takes now. Contexts that serve a call are counted with the memory that they had before it.
+    /// Returns the memory and files that the session takes now. Contexts that serve a call are counted with the memory
+    /// that they had before it.
     pub fn footprint(&self) -> Footprint {
         let contexts: Vec<Arc<Context>> = self.contexts().values().cloned().collect();
         let FilesUsage { bytes, count } = lock(&self.premises.tree).usage();

@@ -1,4 +1,4 @@
-//! What happens in a call, told while it runs: output in pieces that are worth sending.
+//! Events of a call, reported while it runs: output in pieces that are worth sending.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::domain::session::CellEvent;
 use crate::runtime::files::Output;
 
-/// Takes what happens.
+/// Receiver of a call's events.
 pub type Sink = Arc<dyn Fn(CellEvent) + Send + Sync>;
 
 /// Output waits so long for more to come with it.
@@ -38,7 +38,7 @@ impl Told {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes output.
+    /// Adds bytes of an output stream.
     pub fn write(&self, output: Output, bytes: &[u8]) {
         let mut waiting = self.waiting();
         if waiting.output != output {

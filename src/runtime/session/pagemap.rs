@@ -1,5 +1,5 @@
-//! Which pages of a guest's memory are its own: written since it was made from the image, or in an earlier life of its
-//! slot. All others are the image's, shared by all guests.
+//! Pages of a guest's memory that are its own: written since it was made from the image, or in an earlier life of its
+//! slot. All other pages are the image's, shared by all guests.
 
 use std::fs::File;
 use std::io;
@@ -29,7 +29,7 @@ struct Scan {
     returned: u64,
 }
 
-/// `struct page_region`.
+/// Kernel's `struct page_region`, of `PAGEMAP_SCAN`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Region {

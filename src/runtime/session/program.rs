@@ -19,13 +19,13 @@ use crate::runtime::guest::{self, Interpreters, RunError, take_pending_output};
 use crate::runtime::metered::metered;
 use crate::runtime::state::State;
 
-/// Where bytes come from.
+/// Source of bytes for a program.
 pub trait Input: Send + Sync {
     /// Reads what is there, and waits for the first byte; 0 is the end.
     fn read<'a>(&'a mut self, out: &'a mut [u8]) -> BoxFuture<'a, usize>;
 }
 
-/// Where bytes go.
+/// Destination of a program's bytes.
 pub trait Outlet: Send + Sync {
     /// Writes all; false when nobody reads any more.
     fn write<'a>(&'a self, bytes: &'a [u8]) -> BoxFuture<'a, bool>;
@@ -33,11 +33,11 @@ pub trait Outlet: Send + Sync {
 
 /// Streams of a program that lead elsewhere.
 pub struct Pipes {
-    /// Its standard input.
+    /// Standard input of the program.
     pub stdin: Box<dyn Input>,
-    /// Its standard output.
+    /// Standard output of the program.
     pub stdout: Arc<dyn Outlet>,
-    /// Its standard error.
+    /// Standard error of the program.
     pub stderr: Arc<dyn Outlet>,
 }
 
@@ -56,13 +56,13 @@ pub struct Premises {
 
 /// A program to run.
 pub struct Program {
-    /// What follows `python3`.
+    /// Arguments that follow `python3`.
     pub args: Vec<String>,
-    /// The whole environment.
+    /// Environment variables of the program, complete.
     pub env: Vec<(String, String)>,
-    /// Absolute.
+    /// Working directory, an absolute path.
     pub cwd: String,
-    /// Its streams.
+    /// Streams of the program.
     pub pipes: Pipes,
 }
 
@@ -80,7 +80,7 @@ impl Premises {
         Self { interpreters, tree, limits, env, command_fuel: Arc::default(), command_places }
     }
 
-    /// Those of another session over another tree.
+    /// Makes the premises of another session over another tree.
     pub(super) fn of_fork(&self, tree: SharedTree) -> Self {
         Self::new(Arc::clone(&self.interpreters), tree, self.limits, Arc::clone(&self.env))
     }
@@ -90,12 +90,12 @@ impl Premises {
         &self.command_places
     }
 
-    /// The files.
+    /// Returns the tree of files.
     pub fn tree(&self) -> &SharedTree {
         &self.tree
     }
 
-    /// The session's environment.
+    /// Returns the session's environment.
     pub fn env(&self) -> &[(String, String)] {
         &self.env
     }
@@ -208,7 +208,7 @@ fn request_of(args: Vec<String>, env: Vec<(String, String)>, cwd: String) -> Val
 pub struct Underway {
     /// Read and not yet taken by the guest.
     pub read: Vec<u8>,
-    /// There will be no more of them.
+    /// True when no more bytes will be read.
     pub ended: bool,
     /// Written and not yet passed on.
     pub written: Vec<(Output, Vec<u8>)>,
@@ -235,14 +235,14 @@ pub type CellOutlet = Arc<dyn Fn(Output, &[u8]) + Send + Sync>;
 pub struct CellScript {
     /// In the shell's language.
     pub text: String,
-    /// Absolute.
+    /// Working directory, an absolute path.
     pub cwd: String,
-    /// The whole environment.
+    /// Environment variables of the script, complete.
     pub env: Vec<(String, String)>,
 }
 
 impl CellScript {
-    /// What the guest asks for, and whether it wants the output itself.
+    /// Parses the guest's request; returns the script, and whether the guest wants the output itself.
     pub(in crate::runtime) fn parse(message: &[u8]) -> Option<(Self, bool)> {
         let Ok(Value::Tuple(fields)) = Value::decode(message) else { return None };
         let [Value::Str(text), Value::Str(cwd), Value::Dict(env), Value::Bool(capture)] =

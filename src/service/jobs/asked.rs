@@ -1,4 +1,4 @@
-//! What clients may ask of jobs: each of its owner's only.
+//! Queries and commands of clients on jobs: each sees the jobs of its own key only.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use super::live::Progress;
 use super::runner::broken;
-use super::{JobError, JobInfo, MOST_UNFINISHED, now};
+use super::{JobError, JobInfo, MAX_UNFINISHED, now};
 use crate::domain::caller::Caller;
 use crate::domain::ids::JobId;
 use crate::service::Service;
@@ -15,50 +15,50 @@ use crate::store::{Accepted, Cancelled, JobFilter, JobItem, JobPhase, JobResult,
 /// A job that a client wants.
 #[derive(Debug)]
 pub struct JobAsked {
-    /// Its name to be.
+    /// Id for the job.
     pub id: JobId,
-    /// What its wire tells of it: short.
+    /// Description of the job, written and read by its [`super::JobWire`]: short.
     pub about: Vec<u8>,
-    /// What its items share, for its wire to read again.
+    /// Fields that its items share, in the same format.
     pub head: Vec<u8>,
-    /// What is to be run, likewise.
+    /// Items to run, in the same format.
     pub items: Vec<JobItem>,
     /// The name that the client gives the request.
     pub idempotency_key: Option<String>,
-    /// Of the request: tells whether the same name means the same.
+    /// SHA-256 of the request: tells whether the same idempotency key comes with the same request.
     pub request_sha256: [u8; 32],
-    /// Whom to tell of its end; admitted by [`Service::admit_callback`].
+    /// URL to notify when the job ends; admitted by [`Service::admit_callback`].
     pub callback_url: Option<String>,
 }
 
 /// A job that is kept.
 #[derive(Debug)]
 pub struct JobAccepted {
-    /// It.
+    /// State of the job.
     pub job: JobInfo,
-    /// It was accepted before: the client asks again.
+    /// True when the job was accepted before: the client repeats its request.
     pub replayed: bool,
 }
 
-/// Which jobs a client wants to see.
+/// Filter for a list of jobs.
 #[derive(Clone, Debug, Default)]
 pub struct JobsAsked {
-    /// Those that stand so.
+    /// Phase of the jobs to list; none for every phase.
     pub phase: Option<JobPhase>,
-    /// Those older than this one.
+    /// Job after which the list begins: older jobs follow.
     pub after: Option<JobId>,
-    /// How many at most.
+    /// Maximum number of jobs.
     pub limit: usize,
 }
 
-/// One result.
+/// Result of an item.
 #[derive(Debug)]
 pub struct JobLine {
     /// The how manyth of the job it is, from 1.
     pub sequence: u32,
     /// The item's place in the job.
     pub item: u32,
-    /// As the wire has written it, without a newline.
+    /// Result as the job's format has it, without a newline.
     pub line: Vec<u8>,
 }
 
@@ -103,7 +103,7 @@ impl Service {
                 Accepted::New => (id, false),
                 Accepted::Same(id) => (id.into(), true),
                 Accepted::OtherRequest => return Err(JobError::OtherRequest),
-                Accepted::TooMany => return Err(JobError::TooMany { allowed: MOST_UNFINISHED }),
+                Accepted::TooMany => return Err(JobError::TooMany { allowed: MAX_UNFINISHED }),
                 Accepted::NoRoom => {
                     refused();
                     return Err(JobError::NoRoom);
@@ -195,16 +195,16 @@ impl Service {
         Ok(results.into_iter().map(told).collect())
     }
 
-    /// What was asked in some items of a job, by their places in it: those that the store has not lost.
+    /// Returns items of a job as they were asked, by their numbers in it, without those that the store has lost.
     ///
     /// # Errors
-    /// When the store can't be read.
+    /// Returns an error when the store can't be read.
     pub async fn job_items(&self, id: JobId, numbers: Vec<u32>) -> Result<Vec<(u32, JobItem)>, JobError> {
         let items = self.job_store()?.job_items(id.uuid(), numbers).await?;
         Ok(items.into_iter().filter_map(|open| Some((open.number, open.item?))).collect())
     }
 
-    /// How far a job is, as it goes; none where it does not go on in this process.
+    /// Returns a receiver of a job's progress; none where the job does not run in this process.
     pub fn follow_job(&self, id: JobId) -> Option<watch::Receiver<Progress>> {
         self.jobs.live.find(id).map(|live| live.progress.subscribe())
     }

@@ -23,26 +23,26 @@ use crate::store::{Callback, CallbackPhase, DueCallback, Store};
 
 /// Callbacks that are tried at once.
 const AT_ONCE: usize = 16;
-/// How long a receiver has to answer.
+/// Time that a receiver has to answer.
 const TIMEOUT: Duration = Duration::from_secs(15);
-/// How often the store is asked for those whose time has come.
+/// Interval at which the store is asked for callbacks that are due.
 const LOOK: Duration = Duration::from_millis(500);
 /// Seconds between one attempt and the next: after the last it is given up, a day and a half after the first.
 const DELAYS: [u64; 10] = [1, 5, 30, 120, 600, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 12 * 3600];
 /// Bytes of an address.
-const LONGEST_URL: usize = 2048;
+const MAX_URL: usize = 2048;
 /// Bytes that a secret has, as Standard Webhooks wants it.
 const SECRET_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 
-/// Whom jobs may tell of their end.
+/// Settings for callbacks at the end of jobs.
 pub struct CallbackSettings {
     /// `host`, for the usual port of its scheme, or `host:port`.
     pub hosts: Vec<String>,
-    /// What requests are signed with.
+    /// Secret that requests are signed with.
     pub secret: CallbackSecret,
 }
 
-/// What requests are signed with.
+/// Secret that requests are signed with (Standard Webhooks).
 pub struct CallbackSecret(Zeroizing<Vec<u8>>);
 
 impl std::fmt::Debug for CallbackSecret {
@@ -54,18 +54,18 @@ impl std::fmt::Debug for CallbackSecret {
 /// A file that has no secret.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// It can't be read.
+    /// File that can't be read.
     #[error("reading {path}: {source}")]
     Io {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// Why.
+        /// Cause of the failure.
         source: std::io::Error,
     },
-    /// It has something else.
+    /// File that holds something else.
     #[error("{path} has no secret: it must be one line, `whsec_` and 24 to 64 bytes in base64")]
     Malformed {
-        /// The file.
+        /// Path of the file.
         path: String,
     },
 }
@@ -98,13 +98,13 @@ impl CallbackSecret {
 /// An address that nobody is told at.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallbackRefused {
-    /// No host is allowed at all.
+    /// No host is allowed by the operator.
     #[error("callbacks are not allowed here: the operator names the hosts in PROOFBOX_CALLBACK_HOSTS")]
     NoneAllowed,
-    /// It is no address, or not of the kind.
-    #[error("it must be an http or https URL without user and fragment, of at most {LONGEST_URL} bytes")]
+    /// Text that is not a URL of the required form.
+    #[error("it must be an http or https URL without user and fragment, of at most {MAX_URL} bytes")]
     Malformed,
-    /// Its host is not one of those.
+    /// Host that the operator does not allow.
     #[error("callbacks to {host} are not allowed: the operator names the hosts in PROOFBOX_CALLBACK_HOSTS")]
     Host {
         /// The host, and the port where it is not the usual one.
@@ -119,7 +119,7 @@ impl CallbackSettings {
             && url.username().is_empty()
             && url.password().is_none()
             && url.fragment().is_none()
-            && text.len() <= LONGEST_URL;
+            && text.len() <= MAX_URL;
         let (true, Some(host)) = (is_plain, url.host_str()) else { return Err(CallbackRefused::Malformed) };
         // The parser leaves out the usual port.
         let host = match url.port() {
@@ -134,10 +134,10 @@ impl CallbackSettings {
 }
 
 impl Service {
-    /// Whether somebody may be told at this address.
+    /// Checks that callbacks to this URL are allowed.
     ///
     /// # Errors
-    /// Why not.
+    /// Returns an error when they are not, with the reason.
     pub fn admit_callback(&self, url: &str) -> Result<(), CallbackRefused> {
         let settings = self.jobs.settings.callbacks.as_ref().ok_or(CallbackRefused::NoneAllowed)?;
         settings.admit(url).map(drop)
@@ -237,7 +237,7 @@ impl Service {
     }
 }
 
-/// Why nobody took it.
+/// Failure of a delivery.
 struct Trouble {
     reason: String,
     is_final: bool,
@@ -253,7 +253,7 @@ impl Trouble {
     }
 }
 
-/// In words of ours: those of the library may have the address with its secrets.
+/// Describes the cause in words of this service: the library's may contain the URL with its secrets.
 fn cause(error: &reqwest::Error) -> &'static str {
     if error.is_timeout() {
         "it did not answer in time"
@@ -312,7 +312,7 @@ mod tests {
             "https://example.com/#a",
             "example.com",
             "file:///etc/passwd",
-            &format!("http://example.com/{}", "a".repeat(LONGEST_URL)),
+            &format!("http://example.com/{}", "a".repeat(MAX_URL)),
         ] {
             assert_eq!(settings.admit(url).err(), Some(CallbackRefused::Malformed), "{url}");
         }

@@ -12,12 +12,12 @@ use crate::domain::ids::{JobId, KeyId};
 const RUNNING: usize = 1024;
 const RUNNING_OF_OWNER: usize = 16;
 
-/// How far a job is.
+/// Progress of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Its results.
+    /// Number of results.
     pub done: u32,
-    /// There will be no more of them.
+    /// True when no more results will come.
     pub has_ended: bool,
 }
 
@@ -26,11 +26,11 @@ pub(super) struct LiveJob {
     pub(super) id: JobId,
     pub(super) owner: Option<KeyId>,
     pub(super) progress: watch::Sender<Progress>,
-    /// Nothing of it is wanted any more.
+    /// Cancelled when the job is: none of its results is wanted any more.
     pub(super) cancelled: CancellationToken,
 }
 
-/// What all jobs of one owner share.
+/// State that all jobs of one owner share.
 struct Owner {
     waiting: VecDeque<Arc<LiveJob>>,
     running: usize,
@@ -59,7 +59,7 @@ pub(super) struct Turn {
 }
 
 impl Live {
-    /// For a service that has so many places for runs.
+    /// Creates the scheduler of a service that has `places` permits for runs.
     pub(super) fn new(places: usize) -> Self {
         let all = All { jobs: HashMap::new(), owners: HashMap::new(), running: 0 };
         Self {
@@ -81,7 +81,7 @@ impl Live {
         self.all().jobs.len()
     }
 
-    /// One more job waits for its turn.
+    /// Adds a job, which waits for its turn.
     pub(super) fn add(&self, id: JobId, owner: Option<KeyId>) {
         let (progress, cancelled) = (watch::Sender::new(Progress::default()), CancellationToken::new());
         let job = Arc::new(LiveJob { id, owner, progress, cancelled });

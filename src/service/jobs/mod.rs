@@ -33,9 +33,9 @@ pub use callbacks::{CallbackRefused, CallbackSecret, CallbackSettings, SecretErr
 pub use live::Progress;
 
 /// Jobs of one owner that have not ended.
-const MOST_UNFINISHED: u64 = 10_000;
+const MAX_UNFINISHED: u64 = 10_000;
 
-/// The dialect that jobs are kept in: what is stored of them, and what is told of them, is not the service's business.
+/// Format of stored jobs. The service does not interpret the contents of jobs and of their results.
 pub trait JobWire: Send + Sync {
     /// An item as it was stored, ready to run; else the line that says why it can't be.
     ///
@@ -43,49 +43,49 @@ pub trait JobWire: Send + Sync {
     /// When it is refused now, although it was not when the job was accepted.
     fn item(&self, service: &Service, caller: &Caller, head: &[u8], item: &JobItem) -> Result<SuiteItem, Vec<u8>>;
 
-    /// What is told of an item that is done, without a newline.
+    /// Renders the result of an item, without a newline.
     fn line(&self, finished: Finished) -> Vec<u8>;
 
-    /// What is told of a job.
+    /// Renders the state of a job.
     fn document(&self, job: &JobInfo) -> Vec<u8>;
 }
 
-/// How jobs are kept.
+/// Settings for jobs.
 pub struct JobSettings {
-    /// Their dialect.
+    /// Format in which jobs are stored.
     pub wire: Arc<dyn JobWire>,
-    /// How long one is kept after its end.
+    /// Time for which a job is stored after its end.
     pub age: Duration,
     /// Bytes that all may take in the store.
     pub bytes: u64,
-    /// Whom they may tell of their end; none where nobody.
+    /// Settings for callbacks; none where callbacks are not allowed.
     pub callbacks: Option<CallbackSettings>,
 }
 
-/// Where a job stands.
+/// State of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobState {
-    /// None of its items has been taken up.
+    /// No item has been started.
     Queued,
-    /// Some were.
+    /// At least one item has been started.
     Running {
-        /// When the first was.
+        /// Time at which the first item was started.
         started: Timestamp,
     },
     /// Every item has its result.
     Finished {
-        /// When its first item was taken up.
+        /// Time at which the first item was started.
         started: Timestamp,
-        /// When its last result came.
+        /// Time of the last result.
         ended: Timestamp,
     },
-    /// It was ended before that.
+    /// Job that was ended before every item had its result.
     Cancelled {
-        /// When its first item was taken up, if one was.
+        /// Time at which the first item was started, if any was.
         started: Option<Timestamp>,
-        /// When it was ended.
+        /// Time at which the job was ended.
         ended: Timestamp,
-        /// Why.
+        /// Reason for the end.
         reason: String,
     },
 }
@@ -101,7 +101,7 @@ impl JobState {
         }
     }
 
-    /// Whether nothing of it will be run any more.
+    /// Returns whether no item of the job will be run any more.
     pub fn has_ended(&self) -> bool {
         match self {
             Self::Queued | Self::Running { .. } => false,
@@ -113,23 +113,23 @@ impl JobState {
 /// A job as clients see it.
 #[derive(Clone, Debug)]
 pub struct JobInfo {
-    /// Its name.
+    /// Id of the job.
     pub id: JobId,
-    /// Where it stands.
+    /// State of the job.
     pub state: JobState,
-    /// When it was accepted.
+    /// Time at which the job was accepted.
     pub created: Timestamp,
-    /// When it is removed, if it has ended.
+    /// Time at which the job is removed, if it has ended.
     pub expires: Option<Timestamp>,
-    /// What its wire has written of it.
+    /// Description of the job, written by its [`JobWire`].
     pub about: Vec<u8>,
-    /// How many they are.
+    /// Number of items.
     pub items: u32,
-    /// Those that are done, by how they ended.
+    /// Number of items that are done, by outcome.
     pub tally: [u32; OUTCOME_COUNT],
-    /// What it takes in the store.
+    /// Size in the store, in bytes.
     pub bytes: u64,
-    /// Whom it tells of its end.
+    /// Callback at the job's end.
     pub callback: Option<Callback>,
 }
 
@@ -165,25 +165,25 @@ impl JobInfo {
     }
 }
 
-/// Why a job can't be had.
+/// Reason why a request about a job fails.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JobError {
-    /// There is none of this name, or it is another's.
+    /// Job that does not exist, or belongs to another key.
     #[error("there is no such job")]
     NotFound,
     /// The service keeps nothing.
     #[error("this service has no store, and so no jobs: set PROOFBOX_DATA_DIR")]
     NoStore,
-    /// Its owner has too many that have not ended.
+    /// Owner who has too many unfinished jobs.
     #[error("{allowed} jobs have not ended yet: wait for some of them, or cancel them")]
     TooMany {
-        /// How many there may be.
+        /// Maximum number of unfinished jobs.
         allowed: u64,
     },
-    /// Those of others that may not be removed leave no room for it.
+    /// Store that is full of jobs which may not be removed.
     #[error("there is no room for this job: wait for some of yours, or delete them")]
     NoRoom,
-    /// Its owner may not keep so much.
+    /// Owner whose quota on disk is used up.
     #[error(
         "this key would keep {asked} bytes on disk, and may keep {allowed}: delete some of its jobs or checkpoints"
     )]
@@ -196,10 +196,10 @@ pub enum JobError {
     /// The idempotency key came with another request before.
     #[error("this Idempotency-Key came with another request before; take a new key for a new request")]
     OtherRequest,
-    /// Its record is not what was written.
+    /// Record of the job that is damaged.
     #[error("the record of this job is damaged")]
     Damaged,
-    /// There is no room on the disk.
+    /// Disk of the store that is full.
     #[error("no room is left on the disk of the store")]
     DiskFull,
     /// The store failed: the cause is in the log.
@@ -224,9 +224,9 @@ impl From<StoreError> for JobError {
 pub(super) struct Jobs {
     settings: JobSettings,
     live: live::Live,
-    /// No more items are taken up.
+    /// Cancelled when no more items are to be started.
     stopping: CancellationToken,
-    /// What still runs is ended.
+    /// Cancelled when running items are to be ended.
     halted: CancellationToken,
     tasks: TaskTracker,
     /// A job has ended, and may have somebody to tell.
@@ -259,7 +259,7 @@ impl Jobs {
     /// Bounds where something is written for an owner who may hold `owner_bytes`.
     fn bounds(&self, owner_bytes: Option<u64>) -> JobBounds {
         let JobSettings { age, bytes, .. } = self.settings;
-        JobBounds { age, bytes, owner_bytes, unfinished: MOST_UNFINISHED }
+        JobBounds { age, bytes, owner_bytes, unfinished: MAX_UNFINISHED }
     }
 }
 

@@ -23,21 +23,21 @@ const ATTEMPTS: u32 = 3;
 /// Workers that an item may end; then it is its result that it did.
 const WORKERS_ENDED: u32 = 2;
 const QUARANTINED: &str = "quarantined: two worker processes ended at this item's turn, so it is not run again";
-/// How long to wait before what failed on our side is tried again: first, and at most.
+/// Delay before an item is tried again after a failure of the service: first, and at most.
 const PATIENCE: Duration = Duration::from_millis(200);
-const LONGEST_PATIENCE: Duration = Duration::from_secs(30);
-/// How long a job whose owner may use no more waits before it looks again: the operator may have given more.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const MAX_PATIENCE: Duration = Duration::from_secs(30);
+/// Maximum time between two checks whether a job's owner may use more: the operator may have raised the quota.
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 const KEY_GONE: &str = "the key that it was accepted with is revoked";
-/// How often what is too old or too much is looked for.
+/// Interval at which jobs that are too old or too many are removed.
 const HOUSEKEEPING: Duration = Duration::from_secs(60);
 
-/// What the items of one job share.
+/// State that the items of one job share.
 struct Shared {
     job: Arc<LiveJob>,
-    /// Its owner may use no more for now: when to go on.
+    /// Time to pause, when the job's owner may use no more for now.
     pause: Mutex<Option<Duration>>,
-    /// None where the store has lost it.
+    /// Fields that the items share; none where the store has lost them.
     head: Option<Vec<u8>>,
     /// JSON values of it.
     head_values: usize,
@@ -90,7 +90,7 @@ impl Service {
         }
     }
 
-    /// Whether the service goes down: nothing is to be waited for any more.
+    /// Returns the token that is cancelled when the service goes down and nothing is to be waited for any more.
     pub fn jobs_stopping(&self) -> CancellationToken {
         self.jobs.stopping.clone()
     }
@@ -186,9 +186,9 @@ impl Service {
             while running.join_next().await.is_some() {}
             if !job.progress.borrow().has_ended {
                 let pause = shared.pause().take();
-                let pause = pause.map_or(patience, |pause| pause.min(LONGEST_PAUSE));
+                let pause = pause.map_or(patience, |pause| pause.min(MAX_PAUSE));
                 let _ = self.jobs.stopping.run_until_cancelled(tokio::time::sleep(pause)).await;
-                patience = (patience * 2).min(LONGEST_PATIENCE);
+                patience = (patience * 2).min(MAX_PATIENCE);
             }
         }
         Ok(())
@@ -247,13 +247,13 @@ impl Service {
                 Err(error) => {
                     tracing::error!(job = %shared.job.id, number, %error, "a result could not be written");
                     tokio::time::sleep(patience).await;
-                    patience = (patience * 2).min(LONGEST_PATIENCE);
+                    patience = (patience * 2).min(MAX_PATIENCE);
                 }
             }
         }
     }
 
-    /// What is told of an item, how it ended, and what the statistics say of it.
+    /// Runs an item, and returns its line, its outcome, and its figures for the statistics.
     async fn line_of(
         self: &Arc<Self>,
         shared: &Arc<Shared>,
@@ -348,14 +348,14 @@ fn values_of(text: &[u8]) -> usize {
 /// Index of "refused" in the outcomes.
 const REFUSED: usize = 5;
 
-/// What is told of an item that the store has lost.
+/// Makes the result of an item that the store has lost.
 pub(super) fn broken(number: u32) -> Finished {
     let name = format!("items[{number}]");
     Finished { id: name.clone(), task: name, labels: Default::default(), planned: 0, executed: Err(Failed::Panicked) }
 }
 
 impl Jobs {
-    /// The wire.
+    /// Returns the format of stored jobs.
     pub(super) fn wire(&self) -> &dyn super::JobWire {
         &*self.settings.wire
     }

@@ -25,7 +25,7 @@ use crate::service::{Asking, Busy, ExecuteError, Executed, Service};
 use crate::telemetry::{self, About, Execution};
 
 /// Calls of one session that are served or wait.
-const MOST_WAITING: u32 = 64;
+const MAX_WAITING: u32 = 64;
 
 /// Event of a call that runs.
 pub type SessionEvent = Next<CellEvent>;
@@ -66,11 +66,11 @@ fn cell_event(next: Next<AskEvent>) -> Option<SessionEvent> {
 /// Code for a session.
 #[derive(Clone, Debug)]
 pub struct CellAsked {
-    /// The code.
+    /// Python source to run.
     pub code: String,
     /// The field of the request that it came in.
     pub code_field: &'static str,
-    /// Where it runs.
+    /// Context in which the code runs.
     pub context: ContextNumber,
     /// Set for this call only.
     pub env: Vec<(String, String)>,
@@ -80,18 +80,18 @@ pub struct CellAsked {
     pub value: Option<ResultWanted>,
 }
 
-/// What became of it.
+/// Result of a call.
 #[derive(Debug)]
 pub struct CellExecuted {
-    /// As of a snippet.
+    /// Result as of a snippet.
     pub executed: Executed,
-    /// How many calls its context has served.
+    /// Number of calls that the context has served.
     pub number: u64,
-    /// What was shown.
+    /// Values that the code displayed.
     pub displays: Vec<Display>,
     /// The exception that ended it, whole.
     pub raised: Option<Raised>,
-    /// Somebody interrupted it.
+    /// True when the call was interrupted.
     pub interrupted: bool,
     /// The interpreter was lost, and with it the namespace; the files are kept.
     pub restarted: bool,
@@ -104,7 +104,7 @@ impl<'a> Waiting<'a> {
     fn enter(session: &'a Session) -> Result<Self, Busy> {
         let before = session.waiting.fetch_add(1, Ordering::Relaxed);
         let waiting = Self(session);
-        if before >= MOST_WAITING { Err(Busy { retry_after: Duration::from_secs(1) }) } else { Ok(waiting) }
+        if before >= MAX_WAITING { Err(Busy { retry_after: Duration::from_secs(1) }) } else { Ok(waiting) }
     }
 }
 
@@ -255,10 +255,10 @@ impl Service {
         Ok(self.sandbox.interrupt(kept, context).await?)
     }
 
-    /// One more context in a session.
+    /// Adds a context to a session.
     ///
     /// # Errors
-    /// When there is no such session, or it has too many.
+    /// Returns an error when there is no such session, or it has too many contexts.
     pub async fn add_context(
         &self,
         id: SessionId,
@@ -282,10 +282,10 @@ impl Service {
         self.kept(&place, answer)
     }
 
-    /// One context less.
+    /// Removes a context from a session.
     ///
     /// # Errors
-    /// When there is no such session or context.
+    /// Returns an error when there is no such session or context.
     pub async fn remove_context(&self, id: SessionId, context: ContextNumber) -> Result<(), SessionError> {
         let session = self.sessions.get(id)?;
         let place = self.enter(&session).await?;
@@ -305,7 +305,7 @@ impl Service {
     }
 }
 
-/// What a call is granted: as it asks, within the policy; where it is silent, as the session has it.
+/// Returns the limits of a call: as asked, within the policy; where the call is silent, those of the session.
 fn granted(session: &Session, pack: &crate::domain::grant::Limits, asked: &AskedLimits) -> CellLimits {
     let own = session.grant.limits();
     CellLimits {

@@ -20,18 +20,18 @@ use crate::telemetry;
 pub type CommandNumber = u32;
 
 /// Commands that one session may run at once.
-const MOST_COMMANDS: usize = 32;
+const MAX_COMMANDS: usize = 32;
 /// The number of a session's first command.
 const FIRST_NUMBER: CommandNumber = 1000;
 
-/// What happens while a command runs.
+/// Event of a running command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandEvent {
-    /// It wrote to standard output.
+    /// Bytes written to standard output.
     Stdout(Bytes),
-    /// It wrote to standard error.
+    /// Bytes written to standard error.
     Stderr(Bytes),
-    /// It has ended; nothing follows.
+    /// End of the command; no event follows.
     Ended(CommandEnd),
 }
 
@@ -56,14 +56,14 @@ impl Piece for CommandEvent {
 /// Events of a command.
 pub type CommandEvents = Receiver<CommandEvent>;
 
-/// How a command ended.
+/// End of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandEnd {
-    /// By itself: the code that a shell would see.
+    /// Exit code, as a shell would see it.
     Exited(i32),
-    /// Somebody killed it.
+    /// End by a kill, from a client or with the session.
     Killed,
-    /// It could not go on.
+    /// Failure, with its message: the command could not go on.
     Failed(String),
 }
 
@@ -91,12 +91,12 @@ impl RunningCommand {
         Self { number, command, tag, heard: Mutex::default(), killed: CancellationToken::new(), unread }
     }
 
-    /// Its name.
+    /// Returns the command's number in its session.
     pub fn number(&self) -> CommandNumber {
         self.number
     }
 
-    /// What it is.
+    /// Returns the command that was started.
     pub fn command(&self) -> &Command {
         &self.command
     }
@@ -156,7 +156,7 @@ impl Commands {
         FIRST_NUMBER + self.last.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Whether any runs.
+    /// Returns whether any command runs.
     pub(super) fn any(&self) -> bool {
         !self.all().is_empty()
     }
@@ -192,8 +192,8 @@ impl Service {
         drop(self.enter(&session).await?);
         let running = {
             let mut all = session.commands.all();
-            if all.len() >= MOST_COMMANDS {
-                let what = format!("a session runs at most {MOST_COMMANDS} commands at once");
+            if all.len() >= MAX_COMMANDS {
+                let what = format!("a session runs at most {MAX_COMMANDS} commands at once");
                 return Err(SessionError::Refused(AskError::TooMany(what)));
             }
             let number = session.commands.number();
@@ -266,10 +266,10 @@ impl Service {
         Ok(self.sessions.get(id)?.commands.all().values().cloned().collect())
     }
 
-    /// One of them.
+    /// Returns a running command of a session.
     ///
     /// # Errors
-    /// When there is no such session, or it runs no such command.
+    /// Returns an error when there is no such session, or it runs no such command.
     pub fn command(&self, id: SessionId, number: CommandNumber) -> Result<Arc<RunningCommand>, SessionError> {
         let session = self.sessions.get(id)?;
         let command = session.commands.all().get(&number).cloned();

@@ -12,9 +12,9 @@ use crate::service::Service;
 
 /// A session that could not be paused at its end lives so much longer.
 const PAUSE_AGAIN: Duration = Duration::from_secs(10);
-/// How often ends that have come are looked for.
+/// Interval at which sessions are checked for their end.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// How often the store is looked through for what is too old or too much.
+/// Interval at which the store is pruned of what is too old or too much.
 const PRUNE_EVERY: Duration = Duration::from_secs(60);
 
 impl Service {

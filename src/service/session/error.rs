@@ -1,4 +1,4 @@
-//! Why a session did not do what a client asked.
+//! Errors of sessions, as clients see them.
 
 use std::time::Duration;
 
@@ -6,22 +6,22 @@ use crate::policy::Refusal;
 use crate::sandbox::{AskError, KeptError};
 use crate::service::{Busy, ExecuteError};
 
-/// What was asked of a session, and could not be done.
+/// Reason why a request about a session fails.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// There is none of that name: it never was, it has ended, or its time was over.
+    /// Session that never was, has ended, or has expired.
     #[error("there is no such session: it has ended, or never was")]
     NotFound,
     /// The worker that it lived in is gone.
     #[error("the session is lost: the process that it lived in ended")]
     Lost,
-    /// It is paused.
+    /// Session that is paused.
     #[error("the session is paused: resume it first")]
     Paused,
-    /// There are as many as there may be.
+    /// Session beyond the maximum number.
     #[error("there are {allowed} sessions already, as many as there may be")]
     TooMany {
-        /// How many.
+        /// Maximum number of sessions.
         allowed: usize,
     },
     /// A time that is too long.
@@ -29,28 +29,28 @@ pub enum SessionError {
     TtlTooLong {
         /// The field of the request.
         field: &'static str,
-        /// What was asked for.
+        /// Time that was asked for.
         asked: Duration,
-        /// What is possible.
+        /// Maximum time.
         allowed: Duration,
     },
-    /// So many forks are not made in one call.
+    /// Number of forks that one call can't make.
     #[error("{asked} forks in one call are not possible: from 1 to {allowed} are")]
     Forks {
-        /// What was asked for.
+        /// Number that was asked for.
         asked: usize,
-        /// What is possible.
+        /// Maximum number of forks.
         allowed: usize,
     },
-    /// There is no checkpoint of that name.
+    /// Checkpoint that does not exist.
     #[error("there is no such checkpoint")]
     NoCheckpoint,
     /// The checkpoint was made with another image: its memory means nothing to this one.
     #[error("the checkpoint was made with the image {theirs}; this service has {ours}")]
     OtherImage {
-        /// That of the checkpoint.
+        /// Hash of the checkpoint's image.
         theirs: String,
-        /// That of the service.
+        /// Hash of the image in use.
         ours: String,
     },
     /// The service keeps nothing on disk.
@@ -62,7 +62,7 @@ pub enum SessionError {
     /// The store is full, and its owner holds most of it.
     #[error("no room is left in the store: delete checkpoints, or end sessions, of this key")]
     NoStoreRoom,
-    /// Its owner may not keep so much.
+    /// Owner whose quota on disk is used up.
     #[error("this key would keep {asked} bytes on disk, and may keep {allowed}: delete checkpoints, sessions or jobs")]
     DiskQuota {
         /// Bytes that it would keep.
@@ -85,7 +85,7 @@ pub enum SessionError {
     /// Policy or capacity says so.
     #[error(transparent)]
     Execute(#[from] ExecuteError),
-    /// Our own failure.
+    /// Internal failure of the service.
     #[error("the sandbox failed: {0}")]
     Failed(String),
 }

@@ -21,31 +21,31 @@ use crate::store::{
     Bounds, CheckpointFilter, CheckpointKind, CheckpointRow, Quota, Store, StoreError, StoredCheckpoint,
 };
 
-/// What a session takes in a worker beside its pages: tables, stacks, its place in the pool.
+/// Memory of a session in a worker beside its pages, in bytes: tables, stacks, its slot in the pool.
 const OVERHEAD: u64 = 96 << 10;
-/// How long a checkpoint is kept.
+/// Time for which a checkpoint is stored.
 const CHECKPOINT_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Forks of one call.
-pub const MOST_FORKS: usize = 64;
+pub const MAX_FORKS: usize = 64;
 
 /// A checkpoint as clients see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointInfo {
-    /// Its name.
+    /// Id of the checkpoint.
     pub id: CheckpointId,
     /// The session that it was made of.
     pub session: Option<SessionId>,
-    /// As it was given.
+    /// Name that the client gave.
     pub name: Option<String>,
-    /// When it was made.
+    /// Time at which the checkpoint was made.
     pub created: Timestamp,
-    /// Its size, in bytes.
+    /// Size on disk, in bytes.
     pub bytes: u64,
     /// The image that it belongs to.
     pub image_hash: String,
 }
 
-/// What a session needs beside its memory and files to go on elsewhere.
+/// Properties that a session needs beside its memory and files to continue elsewhere.
 #[derive(Debug, Serialize, Deserialize)]
 struct About {
     policy: String,
@@ -59,7 +59,7 @@ struct About {
 struct Taken {
     row: CheckpointRow,
     about: About,
-    /// What it was made in.
+    /// Image that the checkpoint was made in.
     image: Arc<Image>,
     bytes: Vec<u8>,
 }
@@ -105,7 +105,7 @@ fn word_of(owner: Option<KeyId>) -> String {
     owner.map_or_else(|| Caller::keyless().name().to_owned(), |key| key.to_string())
 }
 
-/// Whether a checkpoint is one that this caller asked for.
+/// Returns whether a checkpoint is one that this caller asked for.
 fn is_own(row: &CheckpointRow, caller: &Caller) -> bool {
     row.kind == CheckpointKind::Named && row.owner.as_ref().is_some_and(|owner| *owner == word_of(caller.owner()))
 }
@@ -516,8 +516,8 @@ impl Service {
         count: usize,
         ttl: Option<Duration>,
     ) -> Result<Vec<SessionInfo>, SessionError> {
-        if count == 0 || count > MOST_FORKS {
-            return Err(SessionError::Forks { asked: count, allowed: MOST_FORKS });
+        if count == 0 || count > MAX_FORKS {
+            return Err(SessionError::Forks { asked: count, allowed: MAX_FORKS });
         }
         let original = self.sessions.get(id)?;
         let (idle, left) = {

@@ -49,37 +49,38 @@ pub use error::SessionError;
 pub use keeping::CheckpointInfo;
 pub use watch::{Watch, WatchEvent};
 
-/// How long a session lives where the client does not say.
+/// Lifetime of a session where the client gives none.
 pub const DEFAULT_TTL: Duration = Duration::from_secs(3600);
 /// The longest that it may live from any call that sets its end: 30 days.
-pub const LONGEST_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
+pub const MAX_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// How many sessions, and how much of them in memory.
+/// Bounds on the number of sessions, and on their memory.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionSettings {
     /// Sessions at once, in memory and on disk.
     pub most: usize,
-    /// What those in workers may take together, in bytes; beyond it those that were used least recently go to disk.
+    /// Memory that sessions in workers may take together, in bytes; beyond it those that were used least recently go to
+    /// disk.
     pub memory_bytes: u64,
-    /// What checkpoints and sessions on disk may take together, in bytes; beyond it the oldest go, of the owner who holds
-    /// most.
+    /// Size that checkpoints and sessions on disk may have together, in bytes; beyond it the oldest go, of the owner
+    /// who holds most.
     pub store_bytes: u64,
 }
 
-/// What becomes of a session when its time is over.
+/// Action when a session expires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnExpiry {
-    /// It is gone.
+    /// Removes the session.
     #[default]
     End,
-    /// It is kept on disk until somebody resumes or ends it.
+    /// Stores the session on disk until a client resumes or ends it.
     Pause,
 }
 
-/// What a client asks of a new session.
+/// Request for a new session.
 #[derive(Clone, Debug, Default)]
 pub struct SessionAsked {
-    /// Whose it is.
+    /// Caller who will own the session.
     pub caller: Caller,
     /// Name of the policy; none for that of the checkpoint, or `default`.
     pub policy: Option<String>,
@@ -89,19 +90,19 @@ pub struct SessionAsked {
     pub limits: AskedLimits,
     /// The whole environment of its interpreters.
     pub env: Vec<(String, String)>,
-    /// Its files.
+    /// Files of the working directory.
     pub files: Vec<File>,
-    /// How long it lives, from now.
+    /// Lifetime from now.
     pub ttl: Option<Duration>,
-    /// How long it lives without being used.
+    /// Lifetime without being used.
     pub idle: Option<Duration>,
     /// Given back with it.
     pub labels: BTreeMap<String, String>,
-    /// What it goes on from.
+    /// Checkpoint from which the session continues.
     pub from_checkpoint: Option<CheckpointId>,
-    /// What becomes of it in the end.
+    /// Action when the session expires.
     pub on_expiry: OnExpiry,
-    /// Whether a call resumes it when it is paused.
+    /// True when a call resumes the session from a pause.
     pub auto_resume: bool,
     /// A name for what it was made from, for dialects that have such.
     pub template: String,
@@ -110,56 +111,56 @@ pub struct SessionAsked {
 /// A session as clients see it.
 #[derive(Clone, Debug)]
 pub struct SessionInfo {
-    /// Its name.
+    /// Id of the session.
     pub id: SessionId,
-    /// Where it is.
+    /// State of the session.
     pub state: SessionState,
-    /// When it was made.
+    /// Time at which the session was made.
     pub created: Timestamp,
-    /// When it ends.
+    /// Time at which the session expires.
     pub expires: Timestamp,
-    /// When it was last used.
+    /// Time of the last use.
     pub last_used: Timestamp,
-    /// How long it lives from when that was last set.
+    /// Lifetime, from when it was last set.
     pub ttl: Duration,
-    /// How long it lives without being used.
+    /// Lifetime without being used.
     pub idle: Option<Duration>,
     /// Name of its policy.
     pub policy: String,
-    /// What it runs in.
+    /// Image that the session runs in.
     pub image: Arc<Image>,
-    /// Of each of its interpreters and of its files.
+    /// Limits of each of its interpreters and of its files.
     pub limits: Limits,
     /// Calls that it has served.
     pub calls: u64,
-    /// What it takes.
+    /// Memory and files that the session takes.
     pub footprint: Footprint,
-    /// As they were given.
+    /// Labels that the client gave.
     pub labels: BTreeMap<String, String>,
-    /// What becomes of it in the end.
+    /// Action when the session expires.
     pub on_expiry: OnExpiry,
-    /// Whether a call resumes it when it is paused.
+    /// True when a call resumes the session from a pause.
     pub auto_resume: bool,
-    /// What it was made from.
+    /// Name of the template that the session was made from.
     pub template: String,
     /// A secret that opens this session, for dialects that have such.
     pub token: Token,
 }
 
-/// Where a session is.
+/// State of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionState {
-    /// It serves a call.
+    /// Session that serves a call.
     Busy,
-    /// It waits for one.
+    /// Session in a worker that waits for a call.
     Idle,
-    /// It waits for one on disk: the next call brings it back.
+    /// Session on disk that waits for a call, which brings it back.
     Stored,
-    /// It is on disk until somebody resumes it.
+    /// Session on disk until a client resumes it.
     Paused,
 }
 
-/// One session.
+/// Session of persistent interpreters with one tree of files.
 pub struct Session {
     id: SessionId,
     /// The key whose it is.
@@ -178,7 +179,7 @@ pub struct Session {
     /// Calls that are served or wait.
     waiting: AtomicU32,
     footprint: Mutex<Footprint>,
-    /// What it counts for among those in workers, in bytes.
+    /// Share of the budget of sessions in workers, in bytes.
     live_bytes: AtomicU64,
     /// Calls of one context are served one by one, in order.
     order: Mutex<HashMap<ContextNumber, Arc<tokio::sync::Mutex<()>>>>,
@@ -189,7 +190,7 @@ pub struct Session {
     place: Arc<RwLock<Place>>,
 }
 
-/// What a session is, from its beginning to its end.
+/// Properties of a session that do not change.
 struct Nature {
     id: SessionId,
     owner: Option<KeyId>,
@@ -210,41 +211,41 @@ struct Times {
     ttl: Duration,
     idle: Option<Duration>,
     last_used: Timestamp,
-    /// Until somebody resumes it, its time stands still.
+    /// True while the session's time stands still, until a client resumes it.
     paused: bool,
 }
 
-/// Where a session is.
+/// Location of a session.
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    /// In a worker.
+    /// Live interpreters in a worker.
     Live(Kept),
-    /// On disk; `paused` when only a client may bring it back.
+    /// State on disk; `paused` when only a client may bring it back.
     Stored { checkpoint: CheckpointId, paused: bool },
-    /// Its worker ended, or it did.
+    /// Nowhere: the session or its worker has ended.
     Gone,
 }
 
-/// All sessions of a service.
+/// Sessions of a service.
 #[derive(Default)]
 pub(super) struct Sessions {
     all: Mutex<BTreeMap<SessionId, Arc<Session>>>,
-    /// How many there may be.
+    /// Maximum number of sessions.
     most: usize,
-    /// What those in workers may take together, in bytes.
+    /// Memory that sessions in workers may take together, in bytes.
     memory_bytes: u64,
-    /// What checkpoints and sessions on disk may take together, in bytes.
+    /// Size that checkpoints and sessions on disk may have together, in bytes.
     store_bytes: u64,
-    /// What they take.
+    /// Memory that sessions in workers take now, in bytes.
     live_bytes: AtomicU64,
-    /// They take more than that.
+    /// Notified when sessions take more than their budget.
     grew: tokio::sync::Notify,
     /// Somebody is making room.
     making_room: tokio::sync::Mutex<()>,
 }
 
 impl Sessions {
-    /// None yet.
+    /// Creates a table without sessions.
     pub fn new(settings: SessionSettings) -> Self {
         Self {
             most: settings.most,
@@ -258,21 +259,21 @@ impl Sessions {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many are in workers, and how many on disk.
+    /// Returns the number of sessions in workers, and the number on disk.
     pub fn places(&self) -> (u64, u64) {
         let all = self.all();
         let live = all.values().filter(|session| session.live_bytes.load(Ordering::Relaxed) > 0).count() as u64;
         (live, all.len() as u64 - live)
     }
 
-    /// One whose time is not over: it is gone then, whenever it is looked for.
+    /// Finds a session that has not expired: an expired one counts as gone, even before it is removed.
     fn get(&self, id: SessionId) -> Result<Arc<Session>, SessionError> {
         let session = self.all().get(&id).cloned().ok_or(SessionError::NotFound)?;
         let gone = session.on_expiry == OnExpiry::End && session.is_over(Timestamp::now());
         if gone { Err(SessionError::NotFound) } else { Ok(session) }
     }
 
-    /// One more, if there may be.
+    /// Inserts a session, if the maximum is not reached.
     fn insert(&self, session: Arc<Session>, most_of_owner: Option<u32>) -> Result<(), SessionError> {
         let mut all = self.all();
         self.room(&all, session.owner, most_of_owner)?;
@@ -280,7 +281,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// Whether there may be one more, of all and of this owner's.
+    /// Checks that one more session is allowed, among all and among this owner's.
     fn room(
         &self,
         all: &BTreeMap<SessionId, Arc<Session>>,
@@ -300,7 +301,7 @@ impl Sessions {
 }
 
 impl Session {
-    /// One that has served no call.
+    /// Creates a session that has served no call.
     fn new(nature: Nature, times: Times, place: Place) -> Self {
         let Nature { id, owner, created, policy, image, grant, labels, on_expiry, auto_resume, template, token } =
             nature;
@@ -340,7 +341,7 @@ impl Session {
         *self.footprint.lock().unwrap_or_else(PoisonError::into_inner) = footprint;
     }
 
-    /// When those who watch its files are to stop.
+    /// Returns the token that is cancelled when watches of the session's files are to stop.
     fn detached(&self) -> CancellationToken {
         self.detached.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -351,7 +352,7 @@ impl Session {
         std::mem::take(&mut *self.detached.lock().unwrap_or_else(PoisonError::into_inner)).cancel();
     }
 
-    /// It is not paused any more: it has its time again.
+    /// Restarts the session's time after a pause.
     fn resumed(&self) {
         let mut times = self.times();
         times.paused = false;
@@ -363,7 +364,7 @@ impl Session {
         self.times().last_used = Timestamp::now();
     }
 
-    /// Whether its time is over.
+    /// Returns whether the session has expired.
     fn is_over(&self, now: Timestamp) -> bool {
         let times = *self.times();
         let idle_over = times.idle.is_some_and(|idle| now >= after(times.last_used, idle));
@@ -423,8 +424,8 @@ fn token() -> Result<Token, SessionError> {
 }
 
 impl Service {
-    /// Does what must not be left half done, whether or not the client who asked for it waits: a session whose place
-    /// nobody knows would stay in its worker for ever.
+    /// Runs work that must not be left half done in a task of its own, whether or not the client who asked for it
+    /// waits: a session whose location is lost would stay in its worker for ever.
     async fn whole<T: Send + 'static, F: Future<Output = Result<T, SessionError>> + Send + 'static>(
         &self,
         work: impl FnOnce(Arc<Self>) -> F,
@@ -492,8 +493,8 @@ impl Service {
     ) -> Result<Session, SessionError> {
         let ttl = asked.ttl.unwrap_or(DEFAULT_TTL);
         for (field, asked) in [("ttl_seconds", Some(ttl)), ("idle_seconds", asked.idle)] {
-            if let Some(asked) = asked.filter(|asked| *asked > LONGEST_TTL) {
-                return Err(SessionError::TtlTooLong { field, asked, allowed: LONGEST_TTL });
+            if let Some(asked) = asked.filter(|asked| *asked > MAX_TTL) {
+                return Err(SessionError::TtlTooLong { field, asked, allowed: MAX_TTL });
             }
         }
         // Told before anything is made; `insert` looks again.
@@ -519,20 +520,20 @@ impl Service {
         Ok(Session::new(nature, times, Place::Gone))
     }
 
-    /// One session.
+    /// Describes a session.
     ///
     /// # Errors
-    /// When there is none of that name.
+    /// Returns an error when there is no such session.
     pub fn session_info(&self, id: SessionId) -> Result<SessionInfo, SessionError> {
         Ok(self.sessions.get(id)?.info())
     }
 
-    /// Whether this session is the caller's own.
+    /// Returns whether the session belongs to the caller.
     pub fn is_own_session(&self, caller: &Caller, id: SessionId) -> bool {
         self.sessions.all().get(&id).is_some_and(|session| session.owner == caller.owner())
     }
 
-    /// At most `limit` sessions of the caller's own, the oldest first, those `after` the one of that name only.
+    /// Lists at most `limit` sessions of the caller, the oldest first, beginning after the session `after`.
     pub fn session_list(&self, caller: &Caller, after: Option<SessionId>, limit: usize) -> Vec<SessionInfo> {
         use std::ops::Bound::{Excluded, Unbounded};
         let all = self.sessions.all();
@@ -557,8 +558,8 @@ impl Service {
         ttl: Duration,
         extended: bool,
     ) -> Result<SessionInfo, SessionError> {
-        if ttl > LONGEST_TTL {
-            return Err(SessionError::TtlTooLong { field: "ttl_seconds", asked: ttl, allowed: LONGEST_TTL });
+        if ttl > MAX_TTL {
+            return Err(SessionError::TtlTooLong { field: "ttl_seconds", asked: ttl, allowed: MAX_TTL });
         }
         let session = self.sessions.get(id)?;
         {

@@ -1,6 +1,6 @@
 //! Assignments.
 
-use crate::shell::bounds::MAXIMUM_FIELDS;
+use crate::shell::bounds::MAX_FIELDS;
 use crate::shell::state::{Shell, Stop, Value};
 use crate::shell::syntax::{Assigned, Assignment};
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ impl Shell {
                 {
                     text.insert_str(0, before);
                 }
-                if list.len() >= MAXIMUM_FIELDS {
+                if list.len() >= MAX_FIELDS {
                     return Err(self.too_large(name).await);
                 }
                 Arc::make_mut(&mut list).insert(index, Arc::from(text));
@@ -73,7 +73,7 @@ impl Shell {
     ) -> Result<(), Stop> {
         let mut list = if append { self.list_of(name) } else { Arc::default() };
         let from = list.last_key_value().map_or(0, |(last, _)| last.saturating_add(1));
-        if list.len() + words.len() > MAXIMUM_FIELDS {
+        if list.len() + words.len() > MAX_FIELDS {
             return Err(self.too_large(name).await);
         }
         let indexed = words.into_iter().enumerate().map(|(at, word)| (from.saturating_add(at as u64), Arc::from(word)));

@@ -9,7 +9,7 @@ mod redirect;
 mod simple;
 mod substitute;
 
-use super::bounds::{MAXIMUM_LEVELS, STEPS_OF_SUBSHELL, Use};
+use super::bounds::{MAX_LEVELS, STEPS_OF_SUBSHELL, Use};
 use super::state::{Done, Shared, Shell, Stop};
 use super::streams::pipe;
 use super::syntax::{Chain, Command, Joint, Kind, List, Parser, Pipeline, Trouble};
@@ -118,7 +118,7 @@ impl Shell {
         shell.in_subshell = true;
         shell.own_jobs = Arc::default();
         shell.at_exit = None;
-        match shell.level > MAXIMUM_LEVELS {
+        match shell.level > MAX_LEVELS {
             true => {
                 self.complain("", "subshells are nested too deeply").await;
                 Err(Stop::Exit(1))

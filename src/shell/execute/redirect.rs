@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use std::sync::Arc;
 
 /// Highest descriptor that can be redirected.
-const MAXIMUM_DESCRIPTOR: u32 = 255;
+const MAX_DESCRIPTOR: u32 = 255;
 
 impl Shell {
     /// Carries out redirections, in their order. `Failed`: one could not be, and that has been told.
@@ -107,7 +107,7 @@ impl Shell {
             (0, Stream::Read(reader)) => self.streams.stdin = reader,
             (1, Stream::Write(writer)) => self.streams.stdout = writer,
             (2, Stream::Write(writer)) => self.streams.stderr = writer,
-            (3..=MAXIMUM_DESCRIPTOR, stream) => {
+            (3..=MAX_DESCRIPTOR, stream) => {
                 self.streams.more.insert(number, stream);
             }
             (0..=2, Stream::Read(_) | Stream::Write(_)) | (_, _) => {

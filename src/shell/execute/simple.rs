@@ -1,6 +1,6 @@
 //! Simple commands: assignments, redirections, functions, builtins, programs.
 
-use crate::shell::bounds::MAXIMUM_LEVELS;
+use crate::shell::bounds::MAX_LEVELS;
 use crate::shell::programs;
 use crate::shell::state::{Done, Function, Shell, Stop, Variable};
 use crate::shell::syntax::{Assignment, Redirection, Word};
@@ -112,8 +112,8 @@ impl Shell {
     }
 
     async fn call_function(&mut self, name: &str, function: Function, arguments: &[String]) -> Done {
-        if self.level >= MAXIMUM_LEVELS {
-            let what = format!("{name}: maximum function nesting level exceeded ({MAXIMUM_LEVELS})");
+        if self.level >= MAX_LEVELS {
+            let what = format!("{name}: maximum function nesting level exceeded ({MAX_LEVELS})");
             self.complain("", &what).await;
             return Err(Stop::Exit(1));
         }

@@ -1,7 +1,7 @@
 //! `$(…)`: what commands write, as text.
 
 use crate::shell::PIPE_BYTES;
-use crate::shell::bounds::MAXIMUM_TEXT;
+use crate::shell::bounds::MAX_TEXT;
 use crate::shell::state::{Shell, Stop};
 use crate::shell::streams::{Reader, pipe};
 use crate::shell::syntax::{Kind, List, Target};
@@ -55,7 +55,7 @@ impl Shell {
             if read == 0 {
                 break;
             }
-            if bytes.len() > MAXIMUM_TEXT || !held.grow(read) {
+            if bytes.len() > MAX_TEXT || !held.grow(read) {
                 return Err(self.too_large("command substitution").await);
             }
         }

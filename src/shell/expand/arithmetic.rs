@@ -4,7 +4,7 @@ use super::is_name;
 use crate::shell::state::Shell;
 
 /// Parentheses, operators and variables within each other.
-const MAXIMUM_NESTING: usize = 40;
+const MAX_NESTING: usize = 40;
 /// Bytes of the values that one expression reads as expressions, one more for each: variables that name each other twice
 /// double the work with every level.
 const MAX_EVALUATED: usize = 256 << 10;
@@ -77,7 +77,7 @@ impl<'t> Reader<'_, 't> {
     }
 
     fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, String>) -> Result<T, String> {
-        if self.depth >= MAXIMUM_NESTING {
+        if self.depth >= MAX_NESTING {
             return Err("expression recursion level exceeded".to_owned());
         }
         self.depth += 1;
@@ -258,7 +258,7 @@ impl<'t> Reader<'_, 't> {
         {
             return Ok(value);
         }
-        if self.depth >= MAXIMUM_NESTING {
+        if self.depth >= MAX_NESTING {
             return Err("expression recursion level exceeded".to_owned());
         }
         *self.evaluated += 1 + text.len();

@@ -1,11 +1,11 @@
 //! Brace expansion: `{a,b}`, `{1..5}`, before anything else is expanded.
 
-use crate::shell::bounds::{MAXIMUM_FIELDS, MAXIMUM_TEXT};
+use crate::shell::bounds::{MAX_FIELDS, MAX_TEXT};
 use crate::shell::syntax::{Piece, Word};
 use std::sync::Arc;
 
 /// Braces within each other; deeper ones stay as they are.
-const MAXIMUM_NESTING: usize = 16;
+const MAX_NESTING: usize = 16;
 
 #[derive(Clone)]
 enum Token {
@@ -55,7 +55,7 @@ pub(super) fn expand(word: &Word) -> Result<Option<Vec<Word>>, TooMany> {
             Token::Character(_) | Token::Piece(_) => {}
         }
     }
-    let mut budget = MAXIMUM_TEXT / size_of::<Token>();
+    let mut budget = MAX_TEXT / size_of::<Token>();
     let words = alternatives(&tokens, &pairs, 0, tokens.len(), 0, &mut budget)?;
     Ok(Some(words.into_iter().map(word_of).collect()))
 }
@@ -72,7 +72,7 @@ fn alternatives(
     let mut at = from;
     while at < to {
         let expanded = match &pairs[at] {
-            Some(pair) if pair.close < to && depth < MAXIMUM_NESTING => {
+            Some(pair) if pair.close < to && depth < MAX_NESTING => {
                 choices(tokens, pairs, at, pair, depth, budget)?.map(|choices| (choices, pair.close + 1))
             }
             Some(_) | None => None,
@@ -83,7 +83,7 @@ fn alternatives(
             at += 1;
             continue;
         };
-        if words.len() * choices.len() > MAXIMUM_FIELDS {
+        if words.len() * choices.len() > MAX_FIELDS {
             return Err(TooMany);
         }
         let mut product = Vec::with_capacity(words.len() * choices.len());
@@ -115,7 +115,7 @@ fn choices(
     let mut from = open + 1;
     for end in pair.commas.iter().copied().chain([pair.close]) {
         found.extend(alternatives(tokens, pairs, from, end, depth + 1, budget)?);
-        if found.len() > MAXIMUM_FIELDS {
+        if found.len() > MAX_FIELDS {
             return Err(TooMany);
         }
         from = end + 1;
@@ -151,7 +151,7 @@ fn sequence(tokens: &[Token]) -> Result<Option<Vec<Vec<Token>>>, TooMany> {
         },
     };
     let count = from.abs_diff(to) / step + 1;
-    if count > MAXIMUM_FIELDS as u64 {
+    if count > MAX_FIELDS as u64 {
         return Err(TooMany);
     }
     let padded = |text: &str| text.trim_start_matches('-').starts_with('0') && text.trim_start_matches('-').len() > 1;

@@ -2,7 +2,7 @@
 
 use super::pattern::{Lies, Pattern, is_pattern};
 use crate::runtime::files::{FileKind, lock};
-use crate::shell::bounds::MAXIMUM_FIELDS;
+use crate::shell::bounds::MAX_FIELDS;
 use crate::shell::state::{Shell, Stop};
 
 impl Shell {
@@ -46,7 +46,7 @@ impl Shell {
                         next.push(format!("{found}/"));
                     }
                 }
-                if next.len() > MAXIMUM_FIELDS {
+                if next.len() > MAX_FIELDS {
                     return Err(self.too_large("file names").await);
                 }
             }

@@ -7,7 +7,7 @@ mod glob;
 mod parameter;
 pub(super) mod pattern;
 
-use super::bounds::{MAXIMUM_FIELDS, MAXIMUM_TEXT};
+use super::bounds::{MAX_FIELDS, MAX_TEXT};
 use super::state::{Shell, Stop};
 use super::syntax::{Piece, Word};
 use fields::{Fields, Separators, Wanted};
@@ -62,7 +62,7 @@ impl Shell {
                 Some(_) | None => arguments.push(field.text),
             }
         }
-        match arguments.len() > MAXIMUM_FIELDS || *bytes > MAXIMUM_TEXT {
+        match arguments.len() > MAX_FIELDS || *bytes > MAX_TEXT {
             true => Err(self.too_large("expansion").await),
             false => Ok(()),
         }
@@ -131,7 +131,7 @@ impl Shell {
                         put(fields, &value.to_string(), quoted);
                     }
                 }
-                if fields.bytes > MAXIMUM_TEXT || fields.count() > MAXIMUM_FIELDS {
+                if fields.bytes > MAX_TEXT || fields.count() > MAX_FIELDS {
                     return Err(self.too_large("expansion").await);
                 }
             }

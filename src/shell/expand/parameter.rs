@@ -3,7 +3,7 @@
 use super::fields::{Fields, Wanted};
 use super::pattern::{Lies, Pattern};
 use super::put;
-use crate::shell::bounds::{MAXIMUM_TEXT, Pace};
+use crate::shell::bounds::{MAX_TEXT, Pace};
 use crate::shell::state::{Shell, Stop, Value};
 use crate::shell::syntax::{Anchor, Form, Index, Name, Parameter, Piece, Word};
 use futures_util::future::BoxFuture;
@@ -321,7 +321,7 @@ impl Shell {
             let text = change(self, form, value, pattern.as_ref(), &with, lies).await?;
             bytes += text.as_ref().map_or(0, String::len);
             match text {
-                Some(text) if bytes <= MAXIMUM_TEXT => changed.push(Arc::from(text)),
+                Some(text) if bytes <= MAX_TEXT => changed.push(Arc::from(text)),
                 Some(_) | None => return Err(self.too_large("expansion").await),
             }
         }
@@ -375,7 +375,7 @@ async fn change(
                 let Some(before) = value.get(at..found.start) else { return Ok(None) };
                 text.push_str(before);
                 text.push_str(with);
-                if text.len() > MAXIMUM_TEXT {
+                if text.len() > MAX_TEXT {
                     return Ok(None);
                 }
                 at = found.end;

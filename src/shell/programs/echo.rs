@@ -1,6 +1,6 @@
 //! `echo` and `printf`.
 
-use crate::shell::bounds::MAXIMUM_TEXT;
+use crate::shell::bounds::MAX_TEXT;
 use crate::shell::escapes::{Kind, unescape};
 use crate::shell::state::{Done, Shell};
 
@@ -58,7 +58,7 @@ pub(super) async fn printf(shell: &mut Shell, arguments: &[String]) -> Done {
         values.used = false;
         let goes_on = format_once(format, &mut values, &mut text);
         shell.step(1 + text.len() as u64 / 4096).await?;
-        if kept.len() + text.len() > MAXIMUM_TEXT {
+        if kept.len() + text.len() > MAX_TEXT {
             return Err(shell.too_large("printf").await);
         }
         match variable {
@@ -138,7 +138,7 @@ impl<'a> Values<'a> {
 fn format_once(format: &str, values: &mut Values<'_>, out: &mut Vec<u8>) -> bool {
     let mut rest = format;
     while let Some(at) = rest.find('%') {
-        if out.len() > MAXIMUM_TEXT {
+        if out.len() > MAX_TEXT {
             // The caller says so.
             return false;
         }

@@ -7,7 +7,7 @@ use crate::shell::expand::pattern::{Lies, Pattern};
 use crate::shell::state::{Done, Shell, Stop, reason};
 
 /// Arguments that one command of `xargs` or `find … +` gets, bytes.
-const MAXIMUM_ARGUMENTS: usize = 128 << 10;
+const MAX_ARGUMENTS: usize = 128 << 10;
 
 enum Test {
     Name(Pattern, bool),
@@ -369,7 +369,7 @@ pub(super) async fn arguments(shell: &mut Shell, arguments: &[String]) -> Done {
                 let mut size = 0;
                 let fits = rest.iter().take(most).take_while(|word| {
                     size += word.len() + 1;
-                    size <= MAXIMUM_ARGUMENTS
+                    size <= MAX_ARGUMENTS
                 });
                 let count = fits.count().max(1).min(rest.len());
                 let (chunk, more) = rest.split_at(count);

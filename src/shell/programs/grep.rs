@@ -9,7 +9,7 @@ use crate::shell::streams::Reader;
 use std::collections::VecDeque;
 
 /// Directories below each other that `-r` goes down.
-const MAXIMUM_DEPTH: usize = 128;
+const MAX_DEPTH: usize = 128;
 
 struct Search {
     regular: Regular,
@@ -151,7 +151,7 @@ impl Search {
                         continue;
                     }
                     let entries = lock(&shell.shared.tree).list(&shell.path(&path), 1).unwrap_or_default();
-                    for entry in entries.into_iter().rev().filter(|_| depth < MAXIMUM_DEPTH) {
+                    for entry in entries.into_iter().rev().filter(|_| depth < MAX_DEPTH) {
                         let link = entry.kind == FileKind::Link;
                         if !link || self.given.has('R') {
                             let below = |above: &str| match above {
@@ -226,7 +226,7 @@ impl Search {
                         before.pop_front();
                     }
                     let held: usize = before.iter().map(|(_, line)| line.len()).sum();
-                    if held > crate::shell::bounds::MAXIMUM_TEXT {
+                    if held > crate::shell::bounds::MAX_TEXT {
                         return Err(shell.fails("grep", "memory exhausted").await);
                     }
                 }

@@ -1,6 +1,6 @@
 //! What programs read: operands that name files, and lines.
 
-use crate::shell::bounds::{Held, MAXIMUM_TEXT};
+use crate::shell::bounds::{Held, MAX_TEXT};
 use crate::shell::state::{Shell, Stop};
 use crate::shell::streams::{Line, Reader};
 
@@ -55,7 +55,7 @@ impl Lines {
     pub(super) async fn next(&mut self, shell: &Shell, who: &str) -> Result<bool, Stop> {
         shell.step(1).await?;
         self.line.clear();
-        let read = self.reader.read_line(&mut self.line, self.end, MAXIMUM_TEXT).await;
+        let read = self.reader.read_line(&mut self.line, self.end, MAX_TEXT).await;
         let more = self.line.capacity().saturating_sub(self.counted);
         self.counted += more;
         if read == Line::TooLong || !self.held.grow(more) {

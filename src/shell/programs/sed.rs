@@ -3,7 +3,7 @@
 use super::input::{Lines, open, or_input, usage};
 use super::options::{Order, read};
 use crate::runtime::files::FileUse;
-use crate::shell::bounds::{MAXIMUM_TEXT, Pace};
+use crate::shell::bounds::{MAX_TEXT, Pace};
 use crate::shell::regular::{Regular, posix};
 use crate::shell::state::{Done, Shell, Stop};
 use crate::shell::streams::Writer;
@@ -368,7 +368,7 @@ fn collector() -> (Writer, Kept) {
     let into = Kept::clone(&kept);
     let writer = Writer::sink(std::sync::Arc::new(move |bytes: &[u8]| {
         let mut kept = into.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if kept.len() <= MAXIMUM_TEXT {
+        if kept.len() <= MAX_TEXT {
             kept.extend_from_slice(bytes);
         }
     }));
@@ -376,14 +376,14 @@ fn collector() -> (Writer, Kept) {
 }
 
 async fn put_back(shell: &Shell, path: &str, suffix: &str, bytes: &[u8]) -> Result<(), Stop> {
-    if bytes.len() > MAXIMUM_TEXT {
+    if bytes.len() > MAX_TEXT {
         return Err(shell.fails("sed", &format!("{path}: too large to edit in place")).await);
     }
     if !suffix.is_empty() {
         let mut before = Vec::new();
         if let Ok(mut reader) = shell.reader_of(path) {
             while reader.read_into(&mut before, 64 << 10, None).await > 0 {
-                if before.len() > MAXIMUM_TEXT {
+                if before.len() > MAX_TEXT {
                     return Err(shell.fails("sed", &format!("{path}: too large to edit in place")).await);
                 }
             }
@@ -539,7 +539,7 @@ async fn substitute(
             put(with, &found, &mut out);
             at = whole.end;
         }
-        if out.len() > MAXIMUM_TEXT {
+        if out.len() > MAX_TEXT {
             return Ok(Err(()));
         }
         if (!all && count >= number) || whole.start >= line.len() {

@@ -96,7 +96,7 @@ async fn script(shell: &mut Shell, path: &str) -> Result<Result<String, &'static
     let mut bytes = Vec::new();
     while reader.read_into(&mut bytes, 64 << 10, None).await > 0 {
         shell.step(1).await?;
-        if bytes.len() > crate::shell::syntax::MAXIMUM_SCRIPT {
+        if bytes.len() > crate::shell::syntax::MAX_SCRIPT {
             return Ok(Err("File too large"));
         }
     }
@@ -283,7 +283,7 @@ pub(super) async fn read_line(shell: &mut Shell, arguments: &[String]) -> Done {
         loop {
             let mut line = Vec::new();
             let read = match most {
-                usize::MAX => reader.read_line(&mut line, end, crate::shell::bounds::MAXIMUM_TEXT).await,
+                usize::MAX => reader.read_line(&mut line, end, crate::shell::bounds::MAX_TEXT).await,
                 most => match reader.read_into(&mut line, most, Some(end)).await {
                     0 => Line::End,
                     _ => Line::Whole,
@@ -296,7 +296,7 @@ pub(super) async fn read_line(shell: &mut Shell, arguments: &[String]) -> Done {
             text.push_str(&String::from_utf8_lossy(&line));
             // A backslash at the end of a line joins it with the next.
             let joins = !raw && !ended && (text.len() - text.trim_end_matches('\\').len()) % 2 == 1;
-            if !joins || text.len() > crate::shell::bounds::MAXIMUM_TEXT {
+            if !joins || text.len() > crate::shell::bounds::MAX_TEXT {
                 break;
             }
             text.pop();
@@ -393,7 +393,7 @@ pub(super) async fn map_file(shell: &mut Shell, arguments: &[String]) -> Done {
     loop {
         shell.step(1).await?;
         let mut line = Vec::new();
-        if reader.read_line(&mut line, b'\n', crate::shell::bounds::MAXIMUM_TEXT).await == Line::End {
+        if reader.read_line(&mut line, b'\n', crate::shell::bounds::MAX_TEXT).await == Line::End {
             break;
         }
         if !held.grow(line.len() + 64) {
@@ -425,7 +425,7 @@ pub(super) async fn trap(shell: &mut Shell, arguments: &[String]) -> Done {
 impl Shell {
     /// Goes one level deeper within this shell; the caller comes back up.
     pub(super) async fn deeper(&mut self) -> Result<(), Stop> {
-        if self.level >= crate::shell::bounds::MAXIMUM_LEVELS {
+        if self.level >= crate::shell::bounds::MAX_LEVELS {
             self.complain("", "scripts are nested too deeply").await;
             return Err(Stop::Exit(1));
         }

@@ -5,7 +5,7 @@ use crate::shell::state::{Done, Shell, Stop};
 use futures_util::future::BoxFuture;
 
 /// Parentheses and `!` within each other.
-const MAXIMUM_NESTING: usize = 20;
+const MAX_NESTING: usize = 20;
 
 pub(super) async fn test(shell: &mut Shell, who: &str, arguments: &[String]) -> Done {
     let words = match (who, arguments.split_last()) {
@@ -96,7 +96,7 @@ fn one<'a>(
     depth: usize,
 ) -> BoxFuture<'a, Result<bool, Stop>> {
     Box::pin(async move {
-        if depth > MAXIMUM_NESTING {
+        if depth > MAX_NESTING {
             shell.complain(who, "too many arguments").await;
             return Err(Stop::Failed(2));
         }

@@ -1,7 +1,7 @@
 //! From text to a tree: bash's grammar, read in one pass.
 //!
 //! The text comes from guests and models. Every step goes forward, so the time is that of the length; what nests is
-//! counted, and refused at [`MAXIMUM_NESTING`]; what a tree may hold is bounded by [`MAXIMUM_NODES`]. Crates were looked
+//! counted, and refused at [`MAX_NESTING`]; what a tree may hold is bounded by [`MAX_NODES`]. Crates were looked
 //! at: `brush-parser` 0.4 panics at `~` or a redirection with a long number, recurses without a bound, and keeps texts in
 //! caches of the process; the licence of `yash-syntax` is not one that ours can take in.
 
@@ -17,8 +17,8 @@ pub(super) use reader::{Parser, Trouble};
 pub(super) use tree::*;
 
 /// Commands and expansions inside each other. Each level takes some KiB of the stack, here and where it is run.
-pub(super) const MAXIMUM_NESTING: usize = 50;
+pub(super) const MAX_NESTING: usize = 50;
 /// Parts of one script: each takes some hundred bytes.
-pub(super) const MAXIMUM_NODES: usize = 100_000;
+pub(super) const MAX_NODES: usize = 100_000;
 /// Longest script, bytes.
-pub(super) const MAXIMUM_SCRIPT: usize = 1 << 20;
+pub(super) const MAX_SCRIPT: usize = 1 << 20;

@@ -1,7 +1,7 @@
 //! The parser's place in its text, what it counts, and how it says that something is wrong.
 
 use super::tree::{List, Word};
-use super::{MAXIMUM_NESTING, MAXIMUM_NODES, MAXIMUM_SCRIPT};
+use super::{MAX_NESTING, MAX_NODES, MAX_SCRIPT};
 use std::sync::{Arc, OnceLock};
 
 /// Why a text is no script.
@@ -44,8 +44,8 @@ impl Parser {
     pub(super) fn within(text: &str, line: usize, depth: usize) -> Result<Self, Trouble> {
         let parser =
             Self { text: Arc::from(text), at: 0, line, depth, nodes: 0, pending: Vec::new(), within_quotes: false };
-        if text.len() > MAXIMUM_SCRIPT {
-            return Err(parser.refuse(format!("the script is longer than {MAXIMUM_SCRIPT} bytes")));
+        if text.len() > MAX_SCRIPT {
+            return Err(parser.refuse(format!("the script is longer than {MAX_SCRIPT} bytes")));
         }
         if text.contains('\0') {
             return Err(parser.refuse("cannot execute binary file".to_owned()));
@@ -147,8 +147,8 @@ impl Parser {
     /// Counts a part of the tree.
     pub(super) fn count(&mut self) -> Result<(), Trouble> {
         self.nodes += 1;
-        match self.nodes > MAXIMUM_NODES {
-            true => Err(self.refuse(format!("the script has more than {MAXIMUM_NODES} parts"))),
+        match self.nodes > MAX_NODES {
+            true => Err(self.refuse(format!("the script has more than {MAX_NODES} parts"))),
             false => Ok(()),
         }
     }
@@ -167,8 +167,8 @@ impl Parser {
 
     /// Reads what lies one level deeper.
     pub(super) fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Trouble>) -> Result<T, Trouble> {
-        if self.depth >= MAXIMUM_NESTING {
-            return Err(self.refuse(format!("commands are nested more than {MAXIMUM_NESTING} deep")));
+        if self.depth >= MAX_NESTING {
+            return Err(self.refuse(format!("commands are nested more than {MAX_NESTING} deep")));
         }
         self.depth += 1;
         let found = read(self);

@@ -1,16 +1,16 @@
-//! Whom to tell of a job's end, and how that went so far.
+//! Callbacks at the end of a job, and the state of their delivery.
 
 use super::super::error::StoreError;
 use super::super::seal::Seal;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
-/// Where a callback stands.
+/// State of a callback's delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CallbackPhase {
     /// The job has not ended, or nobody has taken it yet.
     Waiting,
-    /// It was taken.
+    /// The receiver has accepted it.
     Delivered,
     /// Nobody took it, often enough.
     GivenUp,
@@ -35,18 +35,18 @@ impl CallbackPhase {
     }
 }
 
-/// Whom to tell of a job's end.
+/// Callback at the end of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Callback {
-    /// Where.
+    /// URL that is called.
     pub url: String,
-    /// How it stands.
+    /// State of the delivery.
     pub phase: CallbackPhase,
     /// Times it was tried.
     pub attempts: u32,
-    /// When it is tried next; none until the job ends, and after the last time.
+    /// Time of the next attempt; none until the job ends, and after the last attempt.
     pub next_at: Option<i64>,
-    /// Why it was not taken the last time.
+    /// Error of the last attempt.
     pub error: Option<String>,
 }
 
@@ -55,7 +55,7 @@ pub struct Callback {
 pub struct DueCallback {
     /// The job that it tells of.
     pub job: Uuid,
-    /// It.
+    /// State of the callback.
     pub callback: Callback,
 }
 
@@ -99,7 +99,7 @@ fn write(connection: &Connection, key: i64, job: Uuid, callback: &Callback) -> R
     Ok(())
 }
 
-/// None where there is none, or a damaged one: whom to tell is not known then.
+/// Returns the callback of a job; none where there is none, or where its row is damaged and the URL can't be trusted.
 pub(super) fn find(connection: &Connection, key: i64, job: Uuid) -> Result<Option<Callback>, StoreError> {
     let select = "SELECT url, phase, attempts, next_at, error, row_sha256 FROM job_callbacks WHERE job = ?";
     let found = connection.prepare_cached(select)?.query_row([key], |row| Ok(read(row, job))).optional()?;

@@ -14,64 +14,65 @@ use uuid::Uuid;
 /// at once.
 const PAGE_BYTES: usize = 1 << 20;
 
-/// One item as it is put into the store.
+/// Item of a job, as it is put into the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobItem {
-    /// Its name in the job.
+    /// Name of the item in its job.
     pub name: String,
-    /// What is asked, as its maker writes it.
+    /// Request of the item, encoded by the caller.
     pub request: Vec<u8>,
 }
 
-/// One item as the store has it.
+/// Item without a result, as the store has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenItem {
-    /// Its place in the job.
+    /// Index of the item in its job.
     pub number: u32,
-    /// What was put in; none where it is damaged.
+    /// Item as it was written; none where it is damaged.
     pub item: Option<JobItem>,
 }
 
-/// One result.
+/// Result of an item, as the store has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobResult {
     /// The how manyth result of the job it is, from 1.
     pub sequence: u32,
     /// The item's place in the job.
     pub item: u32,
-    /// What was put in; none where it is damaged.
+    /// Line as it was written; none where it is damaged.
     pub line: Option<Vec<u8>>,
 }
 
-/// One result as it is put into the store.
+/// Result of an item, as it is put into the store.
 #[derive(Debug, Clone)]
 pub struct NewResult {
-    /// The job.
+    /// Id of the job.
     pub job: Uuid,
     /// The item's place in it.
     pub item: u32,
-    /// What is told of it, as its maker writes it.
+    /// Line that reports the result, encoded by the caller.
     pub line: Vec<u8>,
-    /// How it ended: a place in [`crate::domain::figures::OUTCOMES`].
+    /// Outcome: an index into [`crate::domain::figures::OUTCOMES`].
     pub outcome: usize,
-    /// What the statistics say of it.
+    /// Statistics that the result adds.
     pub recorded: Vec<Recorded>,
 }
 
-/// What became of a result that was to be kept.
+/// Effect of storing a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kept {
-    /// It is; the job stands so now.
+    /// The result is stored; the job's row after that.
     Written(Box<JobRow>),
     /// The item has one: this one is not needed.
     HadOne,
     /// The job has ended, or is gone: it is not wanted any more.
     NotWanted,
-    /// There is no room for it, and its owner holds most: the job has been ended, and what it has stays.
+    /// The store has no room for the result, and its owner holds most: the job has been ended, and its stored results
+    /// stay.
     NoRoom,
 }
 
-/// Why a job is ended for which there is no room.
+/// Reason given for a job that is ended because there is no room for its results.
 const NO_ROOM: &str = "its results take more room than there is for jobs of its owner";
 
 pub(super) fn insert(

@@ -40,7 +40,7 @@ fn compressed(bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
     compressor()?.compress(bytes).map_err(failed)
 }
 
-/// What was compressed; none if it is not what [`compressed`] made. Whoever calls has checked the row's seal.
+/// Decompresses what [`compressed`] made; none if `bytes` is anything else. The caller has checked the row's seal.
 fn decompressed(bytes: &[u8]) -> Option<Vec<u8>> {
     zstd::stream::decode_all(bytes).ok()
 }
@@ -68,7 +68,7 @@ impl Store {
         self.readers.read(move |connection| rows::find(connection, id)).await
     }
 
-    /// What all items of a job share; none if there is no such job.
+    /// Returns the head that all items of a job share; none if there is no such job.
     ///
     /// # Errors
     ///
@@ -201,7 +201,7 @@ impl Store {
         Ok(pruned)
     }
 
-    /// How much the jobs are.
+    /// Returns the number and size of the stored jobs.
     ///
     /// # Errors
     ///

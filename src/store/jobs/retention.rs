@@ -1,4 +1,4 @@
-//! How much the jobs are, and which go when it is too much.
+//! Usage of the store by jobs, and their removal when it exceeds the bounds.
 
 use super::super::error::StoreError;
 use super::super::room::{self, PAGE, Page, Position, Quota, Removable};
@@ -10,20 +10,21 @@ use uuid::Uuid;
 /// Jobs removed in one transaction: other writes wait meanwhile.
 const REMOVED_AT_ONCE: usize = 200;
 
-/// What of jobs may be kept.
+/// Bounds on stored jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobBounds {
     /// Age at which one that has ended goes, counted from its end.
     pub age: Duration,
-    /// All of them together, bytes. Only those that have ended make room, of the owner who holds most.
+    /// Maximum size of all jobs together, in bytes. Only jobs that have ended make room, of the owner who holds most.
+    /// Only those that have ended make room, of the owner who holds most.
     pub bytes: u64,
-    /// Those of the owner for whom something is written, with its checkpoints and sessions, bytes; none: no limit.
+    /// Maximum size of what the writing owner holds, checkpoints and sessions included, in bytes; none: no limit.
     pub owner_bytes: Option<u64>,
     /// Jobs of one owner that have not ended.
     pub unfinished: u64,
 }
 
-/// What was removed.
+/// Numbers of jobs that were removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PrunedJobs {
     /// Jobs past their time.
@@ -32,14 +33,14 @@ pub struct PrunedJobs {
     pub for_room: u64,
 }
 
-/// How much the jobs are.
+/// Number and size of the stored jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct JobUsage {
-    /// Those that have not ended.
+    /// Jobs that have not ended.
     pub unfinished: u64,
-    /// Those that have.
+    /// Jobs that have ended.
     pub ended: u64,
-    /// Bytes of all.
+    /// Size of all jobs, in bytes.
     pub bytes: u64,
 }
 

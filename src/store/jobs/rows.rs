@@ -11,19 +11,19 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-/// What a row takes beside its payload, about.
+/// Approximate size of a row beside its payload, in bytes.
 pub(super) const ROW_BYTES: u64 = 128;
 
-/// Where a job stands.
+/// State of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum JobPhase {
-    /// None of its items has been run.
+    /// No item has been run.
     Queued,
-    /// Some are, or will be as soon as the service goes on.
+    /// At least one item has been run, or will be as soon as the service continues.
     Running,
     /// Every item has its result.
     Finished,
-    /// It was ended before that.
+    /// The job was ended before it finished.
     Cancelled,
 }
 
@@ -51,56 +51,56 @@ impl JobPhase {
 /// A job as it is put into the store.
 #[derive(Debug, Clone)]
 pub struct NewJob {
-    /// Its id, of UUID version 7: jobs are sorted by it.
+    /// Id of the job, a UUID version 7: jobs are sorted by it.
     pub id: Uuid,
-    /// Whose it is.
+    /// Key that owns the job; none for nobody.
     pub owner: Option<Uuid>,
-    /// When it was accepted.
+    /// Time of acceptance, in milliseconds since 1970.
     pub created_at: i64,
-    /// What is told of it, as its maker writes it: short.
+    /// Short description of the job, encoded by the caller.
     pub about: Vec<u8>,
-    /// What all its items share, likewise: as long as it may be.
+    /// Head that all items share, encoded by the caller, of any length.
     pub head: Vec<u8>,
-    /// They.
+    /// Items of the job, in order.
     pub items: Vec<JobItem>,
     /// A name that its client gave it, to be told of it when it comes again.
     pub idempotency_key: Option<String>,
     /// Of what was asked: tells whether the same name means the same.
     pub request_sha256: [u8; 32],
-    /// Whom to tell of its end.
+    /// URL that is called at the job's end.
     pub callback_url: Option<String>,
 }
 
 /// A job as the store has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobRow {
-    /// Its id.
+    /// Id of the job.
     pub id: Uuid,
-    /// Whose it is.
+    /// Key that owns the job; none for nobody.
     pub owner: Option<Uuid>,
-    /// Where it stands.
+    /// State of the job.
     pub phase: JobPhase,
-    /// When it was accepted.
+    /// Time of acceptance, in milliseconds since 1970.
     pub created_at: i64,
-    /// When its first item was taken up.
+    /// Time at which the first item was started, in milliseconds since 1970.
     pub started_at: Option<i64>,
-    /// When it was finished or cancelled.
+    /// Time at which the job finished or was cancelled, in milliseconds since 1970.
     pub ended_at: Option<i64>,
-    /// Why it was cancelled.
+    /// Reason for its cancellation.
     pub reason: Option<String>,
-    /// What is told of it.
+    /// Short description of the job, encoded by the caller.
     pub about: Vec<u8>,
-    /// How many they are.
+    /// Number of items in the job.
     pub items: u32,
     /// Items by how they ended, in the order of [`crate::domain::figures::OUTCOMES`].
     pub tally: [u32; OUTCOME_COUNT],
-    /// What it takes in the store.
+    /// Size in the store, in bytes.
     pub bytes: u64,
-    /// What was asked.
+    /// SHA-256 of the request.
     pub request_sha256: [u8; 32],
     /// The name that its client gave it.
     pub idempotency_key: Option<String>,
-    /// Whom to tell of its end.
+    /// Callback at the job's end.
     pub callback: Option<Callback>,
 }
 
@@ -112,20 +112,20 @@ impl JobRow {
     }
 }
 
-/// What became of a job that was to be kept.
+/// Effect of accepting a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Accepted {
-    /// It is kept.
+    /// The job is stored.
     New,
-    /// It was before.
+    /// An equal request with the same idempotency key was stored before, as this job.
     Same(Uuid),
     /// The idempotency key is that of another request.
     OtherRequest,
-    /// Its owner has too many that have not ended.
+    /// The owner has too many jobs that have not ended.
     TooMany,
-    /// What is left when others have made room is too little.
+    /// Too little room is left, even after removing what may go.
     NoRoom,
-    /// Its owner may not hold so many bytes.
+    /// The owner would exceed its quota.
     OverQuota {
         /// Bytes that it would hold.
         asked: u64,
@@ -134,23 +134,23 @@ pub enum Accepted {
     },
 }
 
-/// What became of a job that was to be cancelled.
+/// Effect of cancelling a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cancelled {
-    /// It is.
+    /// The job is cancelled now.
     Now,
-    /// It had ended before.
+    /// The job had ended before.
     HadEnded,
-    /// There is none.
+    /// No job has this id.
     NotFound,
 }
 
-/// Which jobs to list.
+/// Filter of a listing of jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobFilter {
     /// Of this owner, who may be nobody.
     pub owner: Option<Uuid>,
-    /// That stand so.
+    /// Jobs in this state; none: in any.
     pub phase: Option<JobPhase>,
     /// Older than this one.
     pub after: Option<Uuid>,
@@ -159,9 +159,9 @@ pub struct JobFilter {
 /// A job that has items to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnfinishedJob {
-    /// Its id.
+    /// Id of the job.
     pub id: Uuid,
-    /// Whose it is.
+    /// Key that owns the job; none for nobody.
     pub owner: Option<Uuid>,
 }
 
@@ -308,7 +308,7 @@ pub(super) fn list(connection: &Connection, filter: &JobFilter, limit: usize) ->
         filter.owner.as_ref().map(|owner| owner.as_bytes()),
         filter.phase.map(JobPhase::number),
         filter.after.as_ref().map(|after| after.as_bytes()),
-        limit.min(super::super::MAXIMUM_LISTED) as i64,
+        limit.min(super::super::MAX_LISTED) as i64,
     ])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {

@@ -17,13 +17,13 @@ use crate::domain::grant::{AskedLimits, Ceiling};
 use crate::domain::ids::CheckpointId;
 use crate::service::{OnExpiry, SessionAsked, SessionError, SessionInfo};
 
-/// How long a sandbox lives where the client does not say.
+/// Lifetime of a sandbox where the client gives none, in seconds.
 const DEFAULT_TIMEOUT: u64 = 300;
 /// Metadata of one sandbox, in bytes.
-const MOST_METADATA: usize = 64 << 10;
+const MAX_METADATA: usize = 64 << 10;
 /// The templates that SDKs ask for by themselves: they mean the default image.
 const TEMPLATES: [&str; 2] = ["base", "code-interpreter-v1"];
-/// What a sandbox may use of memory, where the policy lets it.
+/// Memory that a sandbox may use where the policy allows it, in bytes.
 const MEMORY_BYTES: u64 = 512 << 20;
 
 /// `NewSandbox`; what it says beside this has no meaning here.
@@ -52,7 +52,7 @@ struct AutoResume {
     enabled: bool,
 }
 
-/// Makes a sandbox.
+/// Creates a sandbox, once for each idempotency key.
 pub async fn create(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
@@ -125,7 +125,7 @@ fn asked_of(new: NewSandbox, image_of: impl Fn(&str) -> Option<String>) -> Resul
         return Err(E2bError::new(Kind::Bad, "this service has no volumes"));
     }
     let (labels, env) = (new.metadata.unwrap_or_default(), new.env_vars.unwrap_or_default());
-    check_size("metadata", &labels, MOST_METADATA)?;
+    check_size("metadata", &labels, MAX_METADATA)?;
     check_env(&env)?;
     if from_checkpoint.is_some() && !env.is_empty() {
         return Err(E2bError::new(Kind::Bad, "a snapshot has its own environment: envVars can't be given with it"));
@@ -144,7 +144,8 @@ fn asked_of(new: NewSandbox, image_of: impl Fn(&str) -> Option<String>) -> Resul
     })
 }
 
-/// What clients of this dialect count with: they set time limits themselves, and end a call by going away.
+/// Limits that clients of this API flavour expect, as the pack allows: they set time limits themselves, and end a call
+/// by disconnecting.
 fn limits(e2b: &E2b, caller: &Caller) -> Result<AskedLimits, E2bError> {
     let policies = e2b.shared.service.policies();
     let pack = policies.pack(caller, "default").map_err(SessionError::from)?;
@@ -193,7 +194,7 @@ mod tests {
         assert_eq!(kind(json!({"templateID": "no-such"})), Kind::NotFound);
         assert_eq!(kind(json!({"templateID": "base", "timeout": 10_000_000})), Kind::Bad);
         assert_eq!(kind(json!({"templateID": "base", "envVars": {"A=B": "1"}})), Kind::Bad);
-        assert_eq!(kind(json!({"templateID": "base", "metadata": {"a": "x".repeat(MOST_METADATA)}})), Kind::Bad);
+        assert_eq!(kind(json!({"templateID": "base", "metadata": {"a": "x".repeat(MAX_METADATA)}})), Kind::Bad);
         assert_eq!(kind(json!({"templateID": "base", "volumeMounts": [{"name": "v", "path": "/v"}]})), Kind::Bad);
     }
 }

@@ -16,14 +16,14 @@ use super::listed_json;
 use crate::domain::caller::Caller;
 use crate::service::{SessionInfo, SessionState};
 
-/// Of what is on one page at most, and where the client does not say.
+/// Maximum number of sandboxes on one page, and the number where the client gives none.
 pub const PAGE: usize = 100;
 
-/// What a client wants of a list.
+/// Conditions that a client sets for a list.
 #[derive(Debug, Default)]
 struct Filter {
     metadata: BTreeMap<String, String>,
-    /// None for all.
+    /// State to list, paused or running; none for both.
     paused: Option<bool>,
     started_after: Option<jiff::Timestamp>,
     template: Option<String>,
@@ -67,7 +67,7 @@ fn metadata_of(text: &str) -> BTreeMap<String, String> {
     pairs.map(|(name, value)| (decoded(&name), decoded(&value))).collect()
 }
 
-/// Those that run or are paused, page by page.
+/// Lists sandboxes that run or are paused, page by page.
 pub async fn list(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
@@ -89,7 +89,7 @@ pub async fn list(
     Ok(with_next(Json(page.iter().map(listed_json).collect::<Vec<Value>>()).into_response(), next))
 }
 
-/// Those that run, all at once.
+/// Lists the sandboxes that run, in one answer.
 pub async fn list_running(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,

@@ -1,4 +1,4 @@
-//! What sandboxes take.
+//! Resource usage of sandboxes.
 
 use axum::extract::{Path, State};
 use axum::http::Uri;
@@ -12,7 +12,7 @@ use crate::domain::caller::Caller;
 use crate::service::{SessionInfo, SessionState};
 
 /// Sandboxes in one question.
-const MOST: usize = 100;
+const MAX_COUNT: usize = 100;
 
 fn metric(info: &SessionInfo) -> Value {
     let now = jiff::Timestamp::now();
@@ -30,7 +30,7 @@ fn metric(info: &SessionInfo) -> Value {
     })
 }
 
-/// Of one sandbox, now: no past is kept.
+/// Returns the current usage of a sandbox; past usage is not stored.
 pub async fn of_one(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
@@ -45,14 +45,14 @@ pub async fn of_one(
     Ok(Json(if is_asked_for && is_alive { vec![metric(&info)] } else { Vec::new() }))
 }
 
-/// Of several, those that are there.
+/// Returns the current usage of several sandboxes, without those that do not exist.
 pub async fn of_many(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     uri: Uri,
 ) -> Result<Json<Value>, E2bError> {
     let ids = parameter(&uri, "sandbox_ids").unwrap_or_default();
-    let found = ids.split(',').take(MOST).filter_map(|id| e2b.own(&caller, id).ok());
+    let found = ids.split(',').take(MAX_COUNT).filter_map(|id| e2b.own(&caller, id).ok());
     let found = found.filter_map(|id| e2b.shared.service.session_info(id).ok());
     let sandboxes: Map<String, Value> = found.map(|info| (info.id.simple(), metric(&info))).collect();
     Ok(Json(json!({"sandboxes": sandboxes})))

@@ -28,8 +28,8 @@ use crate::domain::ids::SessionId;
 use crate::service::{OnExpiry, SessionInfo, SessionState};
 
 /// The longest that a sandbox may live from any call that sets its end, as in E2B's cloud.
-const LONGEST: Duration = Duration::from_secs(24 * 3600);
-/// What clients read of who serves them.
+const MAX_LENGTH: Duration = Duration::from_secs(24 * 3600);
+/// Value of `clientID`, by which clients see who serves them.
 const CLIENT: &str = "proofbox";
 
 /// The key of a request, if it has the form of one.
@@ -72,16 +72,16 @@ impl E2b {
 /// A time to live that was asked for in seconds.
 fn lifetime(seconds: u64) -> Result<Duration, E2bError> {
     let asked = Duration::from_secs(seconds);
-    if asked > LONGEST {
-        let message = format!("Timeout cannot be greater than {} hours", LONGEST.as_secs() / 3600);
+    if asked > MAX_LENGTH {
+        let message = format!("Timeout cannot be greater than {} hours", MAX_LENGTH.as_secs() / 3600);
         return Err(E2bError::new(Kind::Bad, message));
     }
     Ok(asked)
 }
 
-/// Whether these can be variables of an environment, and are not too many.
+/// Checks that `env` can be an environment, and is not too large.
 pub fn check_env(env: &BTreeMap<String, String>) -> Result<(), E2bError> {
-    const MOST_BYTES: usize = 1 << 20;
+    const MAX_BYTES: usize = 1 << 20;
     let is_wrong =
         |(name, value): (&String, &String)| name.is_empty() || name.contains(['=', '\0']) || value.contains('\0');
     if env.iter().any(is_wrong) {
@@ -90,7 +90,7 @@ pub fn check_env(env: &BTreeMap<String, String>) -> Result<(), E2bError> {
             "a variable's name is not empty and has no `=`; neither name nor value has a NUL",
         ));
     }
-    check_size("variables", env, MOST_BYTES)
+    check_size("variables", env, MAX_BYTES)
 }
 
 fn check_size(what: &str, map: &BTreeMap<String, String>, most: usize) -> Result<(), E2bError> {
@@ -113,7 +113,7 @@ fn domain(headers: &HeaderMap, uri: &Uri) -> String {
     if name.is_empty() { "localhost".to_owned() } else { name.to_owned() }
 }
 
-/// `Sandbox`
+/// Renders a `Sandbox` of the API.
 fn sandbox_json(info: &SessionInfo, domain: &str) -> Value {
     json!({
         "templateID": info.template,
@@ -127,7 +127,7 @@ fn sandbox_json(info: &SessionInfo, domain: &str) -> Value {
     })
 }
 
-/// `ListedSandbox`
+/// Renders a `ListedSandbox` of the API.
 fn listed_json(info: &SessionInfo) -> Value {
     const MIB: u64 = 1 << 20;
     json!({
@@ -147,7 +147,7 @@ fn listed_json(info: &SessionInfo) -> Value {
     })
 }
 
-/// `SandboxDetail`
+/// Renders a `SandboxDetail` of the API.
 fn detail_json(info: &SessionInfo, domain: &str) -> Value {
     let mut detail = listed_json(info);
     detail["envdAccessToken"] = json!(&*info.token);
@@ -172,7 +172,7 @@ fn state_word(info: &SessionInfo) -> &'static str {
     }
 }
 
-/// One sandbox.
+/// Shows a sandbox with its details.
 pub async fn show(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
@@ -184,7 +184,7 @@ pub async fn show(
     Ok(Json(detail_json(&info, &domain(&headers, &uri))))
 }
 
-/// Ends one.
+/// Ends a sandbox.
 pub async fn kill(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
@@ -233,7 +233,7 @@ pub async fn refresh(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// There is no network that could be set up.
+/// Refuses to set up a network, since sandboxes have none.
 pub async fn network(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,

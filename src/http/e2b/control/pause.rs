@@ -19,7 +19,7 @@ struct PauseRequest {
     memory: Option<bool>,
 }
 
-/// Pauses one.
+/// Pauses a sandbox.
 pub async fn pause(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
@@ -51,7 +51,7 @@ pub async fn connect(
     go_on(&e2b, &caller, &id, request, true).await
 }
 
-/// Has one go on that is paused.
+/// Resumes a paused sandbox.
 pub async fn resume(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,

@@ -17,7 +17,7 @@ use crate::domain::ids::{CheckpointId, SessionId};
 use crate::service::CheckpointInfo;
 
 /// Longest name of a snapshot, in bytes.
-const LONGEST_NAME: usize = 200;
+const MAX_NAME: usize = 200;
 
 #[derive(Deserialize)]
 struct SnapshotRequest {
@@ -39,8 +39,8 @@ pub async fn make(
     let id = e2b.own(&caller, &id)?;
     let SnapshotRequest { name } = body::json(request).await?;
     let name = name.filter(|name| !name.is_empty());
-    if name.as_ref().is_some_and(|name| name.len() > LONGEST_NAME) {
-        return Err(E2bError::new(Kind::Bad, format!("a name has at most {LONGEST_NAME} bytes")));
+    if name.as_ref().is_some_and(|name| name.len() > MAX_NAME) {
+        return Err(E2bError::new(Kind::Bad, format!("a name has at most {MAX_NAME} bytes")));
     }
     let made = e2b.shared.service.checkpoint_session(id, name).await?;
     Ok((StatusCode::CREATED, Json(snapshot_json(&made))))

@@ -51,34 +51,34 @@ pub fn routes() -> Router<Shared> {
 const PAGE: u32 = 100;
 const LARGEST_PAGE: u32 = 1000;
 /// Bytes of an `Idempotency-Key`.
-const LONGEST_KEY: usize = 255;
+const MAX_KEY: usize = 255;
 
-/// `POST /v1/jobs`
+/// Body of `POST /v1/jobs`.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the contract's description; what is not its own is parsed as an item of a suite")]
 pub struct JobRequest {
-    /// Of the one item; the job's id where it is left out.
+    /// Id of the one item; if absent, the job's id.
     id: Option<String>,
-    /// As in a suite.
+    /// Task of the item, as in a suite.
     task: Option<String>,
-    /// Whom to tell of its end. Its host must be one of those that the operator allows.
+    /// URL to notify when the job ends. Its host must be one of those that the operator allows.
     callback_url: Option<String>,
     #[schema(inline = false)]
     #[serde(flatten)]
     request: ExecuteRequest,
 }
 
-/// A job.
+/// State of a job.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct JobAnswer {
     id: String,
-    /// `execute` or `suite`.
+    /// Kind of the job: `execute` or `suite`.
     #[schema(example = "suite")]
     kind: String,
     /// `queued`, `running`, `finished`, `cancelled`.
     #[schema(example = "running")]
     state: &'static str,
-    /// Why it was cancelled.
+    /// Reason why the job was cancelled.
     reason: Option<String>,
     #[schema(format = DateTime)]
     created_at: String,
@@ -86,50 +86,50 @@ pub struct JobAnswer {
     started_at: Option<String>,
     #[schema(format = DateTime)]
     ended_at: Option<String>,
-    /// When it is removed with its results, if there is room for it so long.
+    /// Time at which the job is removed with its results; earlier if there is no room for it.
     #[schema(format = DateTime)]
     expires_at: Option<String>,
-    /// Submissions.
+    /// Number of submissions in the job.
     items: u32,
-    /// Those that have a result.
+    /// Number of submissions that have a result.
     done: u32,
-    /// Results by status.
+    /// Number of results by status.
     by_status: BTreeMap<&'static str, u32>,
-    /// What it takes on disk.
+    /// Size on disk, in bytes.
     bytes: u64,
     callback: Option<CallbackAnswer>,
     results_url: String,
     report_url: String,
 }
 
-/// Whom a job tells of its end.
+/// Callback at a job's end.
 #[derive(Debug, Serialize, ToSchema)]
 struct CallbackAnswer {
     url: String,
-    /// `waiting`, `delivered`, `given_up`.
+    /// State of the callback: `waiting`, `delivered` or `given_up`.
     state: &'static str,
     attempts: u32,
     #[schema(format = DateTime)]
     next_at: Option<String>,
-    /// Why it was not taken the last time.
+    /// Reason why the last attempt failed.
     error: Option<String>,
 }
 
 /// A page of jobs.
 #[derive(Serialize, ToSchema)]
 pub struct JobList {
-    /// The newest first.
+    /// Jobs, the newest first.
     jobs: Vec<JobAnswer>,
-    /// Where the next page begins, when there is one.
+    /// Cursor of the next page, if there is one.
     next: Option<String>,
 }
 
-/// What a client wants to have done in the background.
+/// Request for a job, parsed.
 pub(super) struct Asked {
     pub(super) id: JobId,
     pub(super) kind: &'static str,
     pub(super) ks: Vec<u32>,
-    /// What its items share.
+    /// Fields that its items share.
     pub(super) head: Value,
     pub(super) items: Vec<JobItem>,
     pub(super) callback_url: Option<String>,
@@ -178,12 +178,12 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let wrong = || {
         ApiError::malformed(
             Some("Idempotency-Key".to_owned()),
-            format!("it must have 1 to {LONGEST_KEY} visible ASCII characters"),
+            format!("it must have 1 to {MAX_KEY} visible ASCII characters"),
         )
     };
     let text = value.to_str().map_err(|_| wrong())?.trim();
     let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
-    let fits = (1..=LONGEST_KEY).contains(&inner.len()) && inner.bytes().all(|byte| (0x20..0x7f).contains(&byte));
+    let fits = (1..=MAX_KEY).contains(&inner.len()) && inner.bytes().all(|byte| (0x20..0x7f).contains(&byte));
     if fits { Ok(Some(inner.to_owned())) } else { Err(wrong()) }
 }
 
@@ -278,7 +278,7 @@ pub async fn list(
     Ok(Json(JobList { jobs: infos.iter().map(document_of).collect(), next }))
 }
 
-/// Show a job.
+/// Shows a job and its progress.
 #[utoipa::path(get, path = "/v1/jobs/{id}", responses(
     (status = 200, body = JobAnswer),
     (status = 404, description = "There is none of this name", body = ErrorBody),

@@ -26,20 +26,20 @@ use crate::service::{JobInfo, JobLine, Service};
 /// Results that are read from the store at once.
 const PAGE: usize = 256;
 /// Items that a page shows, and bytes of them: a browser must be able to.
-const MOST_SHOWN: usize = 5000;
-const MOST_SHOWN_BYTES: usize = 32 << 20;
+const MAX_SHOWN: usize = 5000;
+const MAX_SHOWN_BYTES: usize = 32 << 20;
 /// Reports made at once: each reads all results of a job.
 static PLACES: Semaphore = Semaphore::const_new(2);
 
-/// What a job's results say together.
+/// Report on a job's results.
 #[derive(Serialize, ToSchema)]
 pub struct JobReport {
     id: String,
-    /// Of the job: `finished`, or the report is of a part of it.
+    /// State of the job: unless it is `finished`, the report covers a part of it.
     #[schema(example = "finished")]
     state: &'static str,
     items: u32,
-    /// Those that the report is on.
+    /// Number of items that the report covers.
     done: u32,
     report: Report,
 }
@@ -82,7 +82,7 @@ pub async fn report(
     Ok(([nosniff, (header::CACHE_CONTROL, "no-store")], Html(text)).into_response())
 }
 
-/// What is read of a job's results.
+/// Results of a job, as read from the store.
 #[derive(Default)]
 struct Read {
     samples: Vec<Sample>,
@@ -115,7 +115,7 @@ async fn read(service: &Service, info: &JobInfo, html: bool) -> Result<Read, Api
 
 impl Read {
     fn has_room(&self) -> bool {
-        self.rows.len() < MOST_SHOWN && self.bytes < MOST_SHOWN_BYTES
+        self.rows.len() < MAX_SHOWN && self.bytes < MAX_SHOWN_BYTES
     }
 
     fn add(&mut self, line: &JobLine, asked: &HashMap<u32, Map<String, Value>>, html: bool) {

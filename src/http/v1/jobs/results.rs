@@ -56,7 +56,7 @@ struct Reading {
     service: Arc<Service>,
     id: JobId,
     after: u32,
-    /// None where what is there is all that is wanted.
+    /// Progress to wait for; none where only the results so far are wanted.
     progress: Option<watch::Receiver<Progress>>,
 }
 

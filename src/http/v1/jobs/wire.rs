@@ -1,4 +1,4 @@
-//! How jobs are kept in the store, and read from it: as their client sent them.
+//! Format in which jobs are stored: as their client sent them.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::memory::count_values;
 use crate::service::{Finished, JobInfo, JobState, JobWire, Service, SuiteItem};
 use crate::store::{Callback, CallbackPhase, JobItem};
 
-/// What is told of a job.
+/// Description of a job, as stored.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct About {
     pub(super) kind: String,
@@ -28,7 +28,7 @@ impl About {
     }
 }
 
-/// What all items of a job share.
+/// Fields that all items of a job share.
 #[derive(Deserialize)]
 struct Head {
     defaults: Map<String, Json>,

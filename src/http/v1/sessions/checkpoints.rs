@@ -15,13 +15,13 @@ use crate::http::extract::JsonBody;
 use crate::service::CheckpointInfo;
 
 /// Longest name of a checkpoint, in bytes.
-const LONGEST_NAME: usize = 200;
+const MAX_NAME: usize = 200;
 
-/// What a checkpoint is to be called.
+/// Body of a request for a checkpoint.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CheckpointRequest {
-    /// For people.
+    /// Name for people.
     name: Option<String>,
 }
 
@@ -34,7 +34,7 @@ pub struct CheckpointAnswer {
     name: Option<String>,
     #[schema(format = DateTime)]
     created_at: String,
-    /// Its size on disk.
+    /// Size on disk, in bytes.
     bytes: u64,
     /// The image that it belongs to: no other can load it.
     image_hash: String,
@@ -53,21 +53,21 @@ impl From<CheckpointInfo> for CheckpointAnswer {
     }
 }
 
-/// All checkpoints.
+/// List of the caller's checkpoints.
 #[derive(Serialize, ToSchema)]
 pub struct CheckpointList {
-    /// The newest first.
+    /// Checkpoints, the newest first.
     checkpoints: Vec<CheckpointAnswer>,
 }
 
-/// How many, and for how long.
+/// Number and lifetime of the forks.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForkRequest {
-    /// Sessions to make.
+    /// Number of sessions to make.
     #[serde(default = "one")]
     count: usize,
-    /// How long they live, from now; as long as the original, where it is left out.
+    /// Lifetime from now, in seconds; if absent, that of the original.
     ttl_seconds: Option<f64>,
 }
 
@@ -75,14 +75,14 @@ fn one() -> usize {
     1
 }
 
-/// The forks.
+/// Sessions that were forked.
 #[derive(Serialize, ToSchema)]
 pub struct ForkAnswer {
-    /// As many as were asked for.
+    /// Forks, as many as were asked for.
     sessions: Vec<SessionAnswer>,
 }
 
-/// Where to go back to.
+/// Checkpoint to restore.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RestoreRequest {
@@ -101,14 +101,14 @@ pub async fn make(
     Path(id): Path<String>,
     JsonBody(request): JsonBody<CheckpointRequest>,
 ) -> Result<(StatusCode, Json<CheckpointAnswer>), ApiError> {
-    if request.name.as_ref().is_some_and(|name| name.len() > LONGEST_NAME) {
-        return Err(ApiError::meaningless("name", format!("it may have {LONGEST_NAME} bytes")));
+    if request.name.as_ref().is_some_and(|name| name.len() > MAX_NAME) {
+        return Err(ApiError::meaningless("name", format!("it may have {MAX_NAME} bytes")));
     }
     let made = shared.service.checkpoint_session(own_session(&shared, &caller, &id)?, request.name).await?;
     Ok((StatusCode::CREATED, Json(made.into())))
 }
 
-/// List checkpoints.
+/// Lists the caller's checkpoints.
 #[utoipa::path(get, path = "/v1/checkpoints", responses((status = 200, body = CheckpointList)))]
 pub async fn list(
     State(shared): State<Shared>,
@@ -118,7 +118,7 @@ pub async fn list(
     Ok(Json(CheckpointList { checkpoints }))
 }
 
-/// Remove a checkpoint.
+/// Removes a checkpoint with its files.
 #[utoipa::path(delete, path = "/v1/checkpoints/{id}", responses(
     (status = 204, description = "It is gone"),
     (status = 404, description = "There is none of this name", body = ErrorBody),

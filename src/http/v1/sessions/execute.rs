@@ -43,7 +43,7 @@ pub struct CallRequest {
     /// Set for this call only.
     #[serde(default)]
     env: BTreeMap<String, String>,
-    /// Of this call: `fuel`, `wall_seconds`, `output_bytes`. Where it is silent, those of the session.
+    /// Limits of this call: `fuel`, `wall_seconds`, `output_bytes`; where absent, those of the session.
     #[serde(default)]
     #[schema(value_type = LimitsRequest)]
     limits: Object<LimitsRequest>,
@@ -63,9 +63,9 @@ fn last_expression() -> Option<ResultRequest> {
 #[derive(Serialize, ToSchema)]
 pub struct CallAnswer {
     session_id: String,
-    /// How many calls the session has served, this one included.
+    /// Number of calls that the session has served, this one included.
     execution_count: u64,
-    /// What was shown, as notebooks show it.
+    /// Values that were shown, as notebooks show them.
     displays: Vec<DisplayAnswer>,
     /// The call was interrupted.
     interrupted: bool,
@@ -78,9 +78,9 @@ pub struct CallAnswer {
 /// A value in several formats.
 #[derive(Serialize, ToSchema)]
 pub struct DisplayAnswer {
-    /// By MIME type: text, base64 for binary formats, JSON as such.
+    /// Content by MIME type: text, base64 for binary formats, JSON as such.
     data: BTreeMap<String, Json_>,
-    /// It is the value of the last expression.
+    /// True for the value of the last expression.
     is_main_result: bool,
 }
 
@@ -109,14 +109,14 @@ fn call_answer(session: SessionId, called: CellExecuted, labels: BTreeMap<String
     }
 }
 
-/// How the answer comes.
+/// Form of the answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// As one document.
+    /// Single JSON document.
     Whole,
-    /// Lines of JSON.
+    /// JSON lines (`application/x-ndjson`).
     Lines,
-    /// Server-sent events.
+    /// Server-sent events (`text/event-stream`).
     Events,
 }
 
@@ -220,7 +220,7 @@ pub async fn execute(
     Ok((headers, body).into_response())
 }
 
-/// What happens, as it happens. Dropping the stream interrupts the call.
+/// Streams the events of a call as they happen. Dropping the stream interrupts the call.
 fn told(
     service: Arc<Service>,
     id: SessionId,

@@ -30,10 +30,10 @@ use crate::service::{Watch, WatchEvent};
 /// Levels of directories that one list shows.
 const DEEPEST: u32 = 64;
 
-/// One place in a session's tree.
+/// Entry of a session's tree of files.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct EntryAnswer {
-    /// Absolute.
+    /// Absolute path.
     path: String,
     name: String,
     /// `file`, `directory`, `link`, `device`
@@ -60,14 +60,14 @@ impl From<Entry> for EntryAnswer {
     }
 }
 
-/// What a directory holds.
+/// Entries of a directory.
 #[derive(Serialize, ToSchema)]
 pub struct EntriesAnswer {
-    /// By path.
+    /// Entries, sorted by path.
     entries: Vec<EntryAnswer>,
 }
 
-/// What is asked of a path.
+/// Parameters for a path.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileQuery {
@@ -78,21 +78,21 @@ pub struct FileQuery {
     recursive: bool,
 }
 
-/// What is asked of a directory.
+/// Parameters for a directory.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub struct ListQuery {
-    /// To be there, this or the next: a directory is listed.
+    /// Flag: the entries of the directory are listed. `list` or `watch` is required.
     list: Option<String>,
-    /// To be there: what changes in a directory is told.
+    /// Flag: changes in the directory are streamed.
     watch: Option<String>,
     /// Watch what is below it, too.
     #[serde(default)]
     recursive: bool,
-    /// Which directory; the working directory where it is left out.
+    /// Path of the directory; if absent, the working directory.
     path: Option<String>,
-    /// How many levels [default: 1]
+    /// Number of levels [default: 1]
     depth: Option<u32>,
 }
 
@@ -107,7 +107,7 @@ pub struct FileRequest {
     move_: Option<MoveRequest>,
 }
 
-/// From where to where.
+/// Paths to move from and to.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct MoveRequest {
@@ -140,7 +140,7 @@ pub async fn file(
     read(&shared, id, path, request.headers(), request.method() == Method::HEAD).await
 }
 
-/// Write a file.
+/// Writes a file.
 #[utoipa::path(put, path = "/v1/sessions/{id}/files/{path}",
     request_body(content = Option<Vec<u8>>, content_type = "application/octet-stream", description = "Of any type; without one the file is empty"),
     responses(
@@ -175,7 +175,7 @@ pub async fn remove(
     asked(&shared, id, FileAsk::Remove { path, recursive: query.recursive }).await
 }
 
-/// What is asked of a path.
+/// Reads the parameters for a path, which must not be the tests'.
 fn asked_of(path: &str, query: Result<Query<FileQuery>, QueryRejection>) -> Result<FileQuery, ApiError> {
     let Query(query) = query.map_err(|error| ApiError::malformed(None, error.body_text()))?;
     not_the_tests(path)?;
@@ -192,7 +192,7 @@ async fn asked(shared: &Shared, id: SessionId, ask: FileAsk) -> Result<Response,
     })
 }
 
-/// Not where the tests of a submission would lie: the same paths are possible everywhere.
+/// Refuses the directory in which the tests of a submission would lie: the same paths are possible everywhere.
 fn not_the_tests(path: &str) -> Result<(), ApiError> {
     let rest = path.strip_prefix('/').and_then(|path| path.strip_prefix(TESTS_DIRECTORY));
     match rest {

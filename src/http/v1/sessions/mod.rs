@@ -51,7 +51,7 @@ pub fn routes() -> Router<Shared> {
 const PAGE: usize = 100;
 const LARGEST_PAGE: usize = 1000;
 
-/// `POST /v1/sessions`
+/// Body of `POST /v1/sessions`.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SessionRequest {
@@ -59,7 +59,7 @@ pub struct SessionRequest {
     policy: Option<String>,
     /// Name or hash of an image; `GET /v1/runtime` lists them. A checkpoint has its own.
     image: Option<String>,
-    /// Of each call, but for memory and files, which are the session's.
+    /// Limits of each call; those of memory and files are of the whole session.
     #[serde(default)]
     #[schema(value_type = LimitsRequest)]
     limits: Object<LimitsRequest>,
@@ -69,9 +69,9 @@ pub struct SessionRequest {
     /// Files of the working directory, by relative path.
     #[serde(default)]
     files: BTreeMap<String, FileContent>,
-    /// How long it lives, from now [default: 3600]
+    /// Lifetime from now, in seconds [default: 3600]
     ttl_seconds: Option<f64>,
-    /// How long it lives without being used; without this, to its end.
+    /// Lifetime without being used, in seconds; if absent, `ttl_seconds` alone counts.
     idle_seconds: Option<f64>,
     /// Given back with it.
     #[serde(default)]
@@ -84,11 +84,11 @@ pub struct SessionRequest {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SessionChange {
-    /// How long it lives, from now.
+    /// Lifetime from now, in seconds.
     ttl_seconds: f64,
 }
 
-/// A session.
+/// State of a session.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SessionAnswer {
     id: String,
@@ -117,18 +117,18 @@ pub struct SessionAnswer {
 /// A page of sessions.
 #[derive(Serialize, ToSchema)]
 pub struct SessionList {
-    /// The oldest first.
+    /// Sessions, the oldest first.
     sessions: Vec<SessionAnswer>,
-    /// Where the next page begins, when there is one.
+    /// Cursor of the next page, if there is one.
     next: Option<String>,
 }
 
-/// Which page.
+/// Page of a list.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub struct Page {
-    /// Sessions on it.
+    /// Maximum number of sessions on the page.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
     /// `next` of the page before.
@@ -182,7 +182,7 @@ fn duration(field: &str, seconds: f64) -> Result<Duration, ApiError> {
     }
 }
 
-/// Open a session.
+/// Opens a session.
 #[utoipa::path(
     post,
     path = "/v1/sessions",
@@ -228,7 +228,7 @@ fn asked_of(request: SessionRequest, caller: Caller) -> Result<SessionAsked, Api
     })
 }
 
-/// List sessions.
+/// Lists the caller's sessions, page by page.
 #[utoipa::path(get, path = "/v1/sessions", params(Page), responses((status = 200, body = SessionList)))]
 pub async fn list(
     State(shared): State<Shared>,
@@ -252,7 +252,7 @@ pub async fn list(
     Ok(Json(SessionList { sessions, next }))
 }
 
-/// Show a session.
+/// Shows a session.
 #[utoipa::path(get, path = "/v1/sessions/{id}", responses(
     (status = 200, body = SessionAnswer),
     (status = 404, description = "There is none of this name", body = ErrorBody),
@@ -282,7 +282,7 @@ pub async fn change(
     Ok(Json(session_answer(info)))
 }
 
-/// End a session.
+/// Ends a session.
 #[utoipa::path(delete, path = "/v1/sessions/{id}", responses(
     (status = 204, description = "It is gone"),
     (status = 404, description = "There is none of this name", body = ErrorBody),
@@ -296,10 +296,10 @@ pub async fn end(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// What was interrupted.
+/// Answer to an interruption.
 #[derive(Serialize, ToSchema)]
 pub struct InterruptAnswer {
-    /// Whether there was a call to interrupt.
+    /// True when there was a call to interrupt.
     interrupted: bool,
 }
 

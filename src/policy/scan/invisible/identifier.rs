@@ -13,7 +13,7 @@ use crate::policy::scan::fragment::Match;
 /// Of every match in a name.
 const CATEGORY: &str = "confusable_name";
 /// Longest name that is looked at; nobody reads a longer one.
-const LONGEST: usize = 256;
+const MAX_LENGTH: usize = 256;
 
 /// Names that a reader takes for granted: Python's keywords and built-in names, modules, and what programs call most.
 const WELL_KNOWN: &str = "
@@ -45,7 +45,7 @@ pub fn in_identifier(name: &str, found: &mut Vec<Match>) {
     if name.is_ascii() || name.is_empty() {
         return;
     }
-    let end = name.char_indices().map(|(at, _)| at).chain([name.len()]).take_while(|at| *at <= LONGEST).last();
+    let end = name.char_indices().map(|(at, _)| at).chain([name.len()]).take_while(|at| *at <= MAX_LENGTH).last();
     let end = end.unwrap_or(name.len());
     let looked_at = &name[..end];
     let told = normalised(looked_at).or_else(|| looks_like(looked_at)).or_else(|| mixes_scripts(looked_at));

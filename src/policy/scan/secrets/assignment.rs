@@ -28,9 +28,9 @@ pub(super) const WORDS: &[&str] = &[
     "bearer",
 ];
 /// Longest value that is looked at.
-const LONGEST: usize = 512;
+const MAX_LENGTH: usize = 512;
 /// Longest name that is looked at.
-const LONGEST_NAME: usize = 128;
+const MAX_NAME: usize = 128;
 
 /// What a name promises of its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ enum Promise {
 
 /// What the words of `name` promise: `dbPassword`, `API_KEY`, `client-secret`; not `max_tokens` or `password_field`.
 fn promise(name: &str) -> Option<Promise> {
-    if name.len() > LONGEST_NAME {
+    if name.len() > MAX_NAME {
         return None;
     }
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_').to_ascii_lowercase();
@@ -110,7 +110,7 @@ pub(super) fn in_text(fragment: &Fragment, word: Range<usize>) -> Option<Match> 
     }
     at += usize::from(quote.is_some());
     let of_value = |b: u8| b.is_ascii_alphanumeric() || b"+/=_.~!@#$%^*-".contains(&b);
-    let length = run(text, at, LONGEST, of_value);
+    let length = run(text, at, MAX_LENGTH, of_value);
     let end = at + length;
     let closes = bytes.get(end).is_none_or(|b| b.is_ascii_whitespace() || b"\"'`;,&})]<\\".contains(b));
     if length == 0 || !closes || quote.is_some_and(|quote| bytes.get(end) != Some(&quote)) {
@@ -118,7 +118,7 @@ pub(super) fn in_text(fragment: &Fragment, word: Range<usize>) -> Option<Match> 
     }
     let value = text.get(at..end)?;
     let start_of_name =
-        word.start - bytes[..word.start].iter().rev().take(LONGEST_NAME).take_while(|b| is_word(**b)).count();
+        word.start - bytes[..word.start].iter().rev().take(MAX_NAME).take_while(|b| is_word(**b)).count();
     let name = &text[start_of_name..word.end];
     if is_aws_secret(name, value) {
         return Some(credential("aws_secret_key", at..end, 0.95, "A secret access key of AWS."));
@@ -142,7 +142,7 @@ fn is_aws_secret(name: &str, value: &str) -> bool {
 
 /// What `value` is, when a name promises this: rule, confidence, reason.
 fn judge(promise: Promise, value: &str) -> Option<(&'static str, f64, &'static str)> {
-    if value.len() > LONGEST || is_placeholder(value) || is_reference(value) {
+    if value.len() > MAX_LENGTH || is_placeholder(value) || is_reference(value) {
         return None;
     }
     let any = |of: fn(&u8) -> bool| usize::from(value.bytes().any(|b| of(&b)));

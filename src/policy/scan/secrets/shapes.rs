@@ -11,13 +11,13 @@ use super::{PLACEHOLDER, credential, is_word, run, stands_alone};
 use crate::policy::scan::fragment::Match;
 
 /// Longest header and longest payload of a JWT that are looked at.
-const LONGEST_JWT_PART: usize = 8 << 10;
+const MAX_JWT_PART: usize = 8 << 10;
 /// Longest private key that is looked at; RSA of 16384 bits takes 13 KiB.
-const LONGEST_PEM: usize = 16 << 10;
+const MAX_PEM: usize = 16 << 10;
 /// Longest `user:password@` that is looked at.
-const LONGEST_USERINFO: usize = 512;
+const MAX_USERINFO: usize = 512;
 /// Longest label of a private key.
-const LONGEST_LABEL: usize = 40;
+const MAX_LABEL: usize = 40;
 
 /// As JSON Web Tokens have it. Bits that are left over do not matter.
 const BASE64_URL: GeneralPurpose = GeneralPurpose::new(
@@ -34,17 +34,17 @@ pub(super) fn jwt(text: &str, start: usize) -> Option<Match> {
     if bytes[..start].last().is_some_and(|b| of_base64(*b)) || !text[start..].starts_with("eyJ") {
         return None;
     }
-    let header = start..start + run(text, start, LONGEST_JWT_PART, of_base64);
+    let header = start..start + run(text, start, MAX_JWT_PART, of_base64);
     if bytes.get(header.end) != Some(&b'.') {
         return None;
     }
     let payload = header.end + 1;
-    let payload = payload..payload + run(text, payload, LONGEST_JWT_PART, of_base64);
+    let payload = payload..payload + run(text, payload, MAX_JWT_PART, of_base64);
     if payload.len() < 4 || bytes.get(payload.end) != Some(&b'.') {
         return None;
     }
     let signature = payload.end + 1;
-    let end = signature + run(text, signature, LONGEST_JWT_PART, of_base64);
+    let end = signature + run(text, signature, MAX_JWT_PART, of_base64);
     let decoded = BASE64_URL.decode(&text[header]).ok()?;
     let header: serde_json::Value = serde_json::from_slice(&decoded).ok()?;
     let algorithm = header.get("alg")?.as_str()?;
@@ -65,7 +65,7 @@ pub(super) fn jwt(text: &str, start: usize) -> Option<Match> {
 pub(super) fn private_key(text: &str, start: usize) -> Option<Match> {
     const DASHES: &str = "-----";
     let label = start + "-----BEGIN ".len();
-    let length = run(text, label, LONGEST_LABEL, |b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b' ');
+    let length = run(text, label, MAX_LABEL, |b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b' ');
     let body = label + length;
     let label = &text[label..body];
     if !(label.ends_with("PRIVATE KEY") || label == "PGP PRIVATE KEY BLOCK") || !text[body..].starts_with(DASHES) {
@@ -74,7 +74,7 @@ pub(super) fn private_key(text: &str, start: usize) -> Option<Match> {
     let body = body + DASHES.len();
     // Lines may end as escapes do in JSON; `:` and `,` are those of headers.
     let of_key = |b: u8| b.is_ascii_alphanumeric() || b"+/=\\ \r\n\t\"',-:".contains(&b);
-    let rest = &text[body..text.floor_char_boundary(body + LONGEST_PEM)];
+    let rest = &text[body..text.floor_char_boundary(body + MAX_PEM)];
     let (key, after) = rest.split_at(rest.find(DASHES).unwrap_or(rest.len()));
     let length = run(key, 0, key.len(), of_key);
     // What does not belong to a key ends it.
@@ -98,7 +98,7 @@ pub(super) fn url_password(text: &str, at: Range<usize>) -> Option<Match> {
         return None;
     }
     let ends = |b: u8| b.is_ascii_whitespace() || b.is_ascii_control() || b"/?#\"'`<>\\".contains(&b);
-    let length = run(text, at.end, LONGEST_USERINFO, |b| !ends(b));
+    let length = run(text, at.end, MAX_USERINFO, |b| !ends(b));
     let authority = text.get(at.end..at.end + length)?;
     let (userinfo, host) = authority.rsplit_once('@')?;
     let (user, password) = userinfo.split_once(':')?;

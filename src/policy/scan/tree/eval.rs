@@ -5,13 +5,13 @@ use std::rc::Rc;
 use ruff_python_ast::{BoolOp, Comprehension, ConversionFlag, Expr, FStringPart, InterpolatedStringElement, Number};
 use ruff_text_size::{Ranged, TextRange};
 
-use super::known::{Known, LONGEST};
+use super::known::{Known, MAX_LENGTH};
 use super::object::namespace;
 use super::{Reader, Text, fold, shapes};
 use crate::policy::scan::Capability;
 
 /// Texts that are kept for the scanners.
-const MOST_TEXTS: usize = 50_000;
+const MAX_TEXTS: usize = 50_000;
 
 impl<'a> Reader<'a> {
     /// What an expression is.
@@ -28,7 +28,7 @@ impl<'a> Reader<'a> {
             Expr::StringLiteral(literal) => {
                 let text: Rc<str> = literal.value.to_str().into();
                 self.literal(&text, expr.range(), naming);
-                return if text.len() > LONGEST { Known::Unknown } else { Known::Text(text) };
+                return if text.len() > MAX_LENGTH { Known::Unknown } else { Known::Text(text) };
             }
             Expr::BytesLiteral(literal) => {
                 let bytes: Vec<u8> = literal.value.bytes().collect();
@@ -173,7 +173,7 @@ impl<'a> Reader<'a> {
 
     /// A string that stands in the source.
     fn literal(&mut self, text: &Rc<str>, range: TextRange, name: Option<Rc<str>>) {
-        if self.again == 0 && self.place.is_none() && self.reading.texts.len() < MOST_TEXTS {
+        if self.again == 0 && self.place.is_none() && self.reading.texts.len() < MAX_TEXTS {
             self.reading.texts.push(Text { text: Rc::clone(text), range, name, folded: false });
             shapes::telling_text(self, text, range);
         }
@@ -197,7 +197,7 @@ impl<'a> Reader<'a> {
         while texts.last().is_some_and(|last| last.folded && range.contains_range(last.range)) {
             texts.pop();
         }
-        if texts.len() < MOST_TEXTS {
+        if texts.len() < MAX_TEXTS {
             texts.push(Text { text: Rc::clone(&text), range, name, folded: true });
             shapes::telling_text(self, &text, range);
         }
@@ -449,7 +449,7 @@ impl<'a> Reader<'a> {
 
 fn append(text: &mut Option<String>, more: Option<&str>) {
     *text = match (text.take(), more) {
-        (Some(mut text), Some(more)) if text.len() + more.len() <= LONGEST => {
+        (Some(mut text), Some(more)) if text.len() + more.len() <= MAX_LENGTH => {
             text.push_str(more);
             Some(text)
         }

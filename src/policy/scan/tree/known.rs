@@ -6,11 +6,11 @@ use num_bigint::BigInt;
 use ruff_python_ast::{ExprLambda, StmtFunctionDef};
 
 /// Most values that one expression is taken to have.
-const MOST_POSSIBILITIES: usize = 6;
+const MAX_POSSIBILITIES: usize = 6;
 /// Longest text, in bytes, and longest sequence that is made by folding.
-pub const LONGEST: usize = 64 << 10;
+pub const MAX_LENGTH: usize = 64 << 10;
 /// Items that are looked at one by one.
-const MOST_ITEMS: usize = 8192;
+const MAX_ITEMS: usize = 8192;
 /// Deepest sequence in a sequence.
 const DEEPEST: u32 = 8;
 
@@ -70,17 +70,17 @@ impl<'a> Known<'a> {
 
     /// A string, unless it is too long.
     pub fn text(text: &str) -> Self {
-        if text.len() > LONGEST { Self::Unknown } else { Self::Text(text.into()) }
+        if text.len() > MAX_LENGTH { Self::Unknown } else { Self::Text(text.into()) }
     }
 
     /// Bytes, unless they are too many.
     pub fn bytes(bytes: &[u8]) -> Self {
-        if bytes.len() > LONGEST { Self::Unknown } else { Self::Bytes(bytes.into()) }
+        if bytes.len() > MAX_LENGTH { Self::Unknown } else { Self::Bytes(bytes.into()) }
     }
 
     /// A sequence, unless it is too long or too deep.
     pub fn sequence(items: Vec<Self>) -> Self {
-        if items.len() > LONGEST / 16 || items.iter().any(|item| item.depth() >= DEEPEST) {
+        if items.len() > MAX_LENGTH / 16 || items.iter().any(|item| item.depth() >= DEEPEST) {
             Self::Unknown
         } else {
             Self::Sequence(Rc::new(items))
@@ -89,7 +89,7 @@ impl<'a> Known<'a> {
 
     /// A dict, unless it is too long or too deep.
     pub fn dict(items: Vec<(Self, Self)>) -> Self {
-        if items.len() > LONGEST / 16 || items.iter().any(|(_, value)| value.depth() >= DEEPEST) {
+        if items.len() > MAX_LENGTH / 16 || items.iter().any(|(_, value)| value.depth() >= DEEPEST) {
             Self::Unknown
         } else {
             Self::Dict(Rc::new(items))
@@ -137,7 +137,7 @@ impl<'a> Known<'a> {
         }
         let mut items = self.possibilities().to_vec();
         for item in other.possibilities() {
-            if items.len() < MOST_POSSIBILITIES && !items.iter().any(|known| known.same(item)) {
+            if items.len() < MAX_POSSIBILITIES && !items.iter().any(|known| known.same(item)) {
                 items.push(item.clone());
             }
         }
@@ -198,7 +198,7 @@ impl<'a> Known<'a> {
     /// The items that iterating over it gives.
     pub fn items(&self) -> Option<Vec<Self>> {
         match self {
-            _ if self.length() > MOST_ITEMS => None,
+            _ if self.length() > MAX_ITEMS => None,
             Self::Text(text) => {
                 let mut buffer = [0; 4];
                 Some(text.chars().map(|char| Self::text(char.encode_utf8(&mut buffer))).collect())

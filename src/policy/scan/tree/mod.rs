@@ -32,9 +32,9 @@ use known::Known;
 use names::Scope;
 
 /// What is told of one snippet; what is beyond is not kept.
-const MOST_USES: usize = 1000;
-const MOST_IMPORTS: usize = 5000;
-const MOST_REFERENCES: usize = 20_000;
+const MAX_USES: usize = 1000;
+const MAX_IMPORTS: usize = 5000;
+const MAX_REFERENCES: usize = 20_000;
 /// Expressions that are evaluated again for their value: loops over constants, calls of the snippet's own functions.
 const AGAIN: u32 = 10_000;
 /// Bytes of text that folding may make, beside the length of the source.
@@ -176,8 +176,7 @@ impl<'a> Reader<'a> {
 
     /// Reads a text that the snippet runs as code, in the scope where it does.
     fn source(&mut self, text: &str, range: TextRange) -> Known<'a> {
-        if self.sources_deep >= DEEPEST_SOURCE || crate::syntax::nests_too_deep(text, crate::syntax::MOST_DEPTH_INLINE)
-        {
+        if self.sources_deep >= DEEPEST_SOURCE || crate::syntax::nests_too_deep(text, crate::syntax::MAX_DEPTH_INLINE) {
             return Known::Unknown;
         }
         let place = self.place.replace(self.place.unwrap_or(range));
@@ -212,7 +211,7 @@ impl<'a> Reader<'a> {
         let one = Use { capability, rule, name, confidence, range };
         match known {
             Some(index) => self.reading.uses[index] = one,
-            None if self.reading.uses.len() < MOST_USES => {
+            None if self.reading.uses.len() < MAX_USES => {
                 self.told.insert(key, self.reading.uses.len());
                 self.reading.uses.push(one);
             }
@@ -232,7 +231,7 @@ impl<'a> Reader<'a> {
         self.tell_all(table::of_module(module), "import", module, range);
         let range = self.place.unwrap_or(range);
         let import = Import { module: module.chars().take(200).collect(), range, statement };
-        if self.reading.imports.len() < MOST_IMPORTS
+        if self.reading.imports.len() < MAX_IMPORTS
             && !self.reading.imports.iter().rev().take(64).any(|known| *known == import)
         {
             self.reading.imports.push(import);

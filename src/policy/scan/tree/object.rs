@@ -6,11 +6,11 @@ use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::TextRange;
 
 use super::known::Known;
-use super::{MOST_REFERENCES, Reader, fold, table};
+use super::{MAX_REFERENCES, Reader, fold, table};
 use crate::policy::scan::Capability;
 
 /// Longest qualified name that is followed.
-const LONGEST_NAME: usize = 200;
+const MAX_NAME: usize = 200;
 /// Of these something could be had that matters, so a name that is not known does; with the worst of it.
 const WIDE: &[(&str, Capability)] = &[
     ("os", Capability::Process),
@@ -27,7 +27,7 @@ impl<'a> Reader<'a> {
     /// An object is named.
     pub fn touch(&mut self, name: &Rc<str>, range: TextRange) {
         self.tell_all(table::of_name(name), "name", name, range);
-        if self.reading.references.len() < MOST_REFERENCES && self.again == 0 {
+        if self.reading.references.len() < MAX_REFERENCES && self.again == 0 {
             let range = self.place.unwrap_or(range);
             self.reading.references.push((Rc::clone(name), range));
         }
@@ -69,7 +69,7 @@ impl<'a> Reader<'a> {
             }
             (Known::Instance(of), _) => {
                 let full: Rc<str> = format!("{of}().{name}").into();
-                if full.len() > LONGEST_NAME {
+                if full.len() > MAX_NAME {
                     return Known::Unknown;
                 }
                 self.tell_all(table::of_method(name), "method", name, range);
@@ -110,7 +110,7 @@ impl<'a> Reader<'a> {
             return Known::object(&table::canonical(name));
         }
         let full = format!("{of}.{name}");
-        if full.len() > LONGEST_NAME {
+        if full.len() > MAX_NAME {
             return Known::Unknown;
         }
         let full: Rc<str> = (&*table::canonical(&full)).into();

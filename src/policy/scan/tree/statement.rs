@@ -12,7 +12,7 @@ use super::{Reader, fold, shapes};
 use crate::policy::scan::Capability;
 
 /// Rounds of a loop over constants.
-const MOST_ROUNDS: usize = 512;
+const MAX_ROUNDS: usize = 512;
 
 impl<'a> Reader<'a> {
     /// Statements.
@@ -212,7 +212,7 @@ impl<'a> Reader<'a> {
         self.branches += 1;
         self.assign(&round.target, &Known::Unknown);
         let items =
-            over.items().filter(|items| items.len() <= MOST_ROUNDS && self.may_repeat() && self.frames.len() < 4);
+            over.items().filter(|items| items.len() <= MAX_ROUNDS && self.may_repeat() && self.frames.len() < 4);
         let Some(items) = items else {
             self.body(&round.body);
             self.body(&round.orelse);
@@ -246,7 +246,7 @@ impl<'a> Reader<'a> {
         if simple && test.truth() == Some(true) && before.is_some() {
             self.scopes_then(before);
             self.again += 1;
-            for _ in 0..MOST_ROUNDS {
+            for _ in 0..MAX_ROUNDS {
                 if !self.may_repeat() || self.eval(&round.test).truth() != Some(true) {
                     break;
                 }

@@ -4,7 +4,7 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 use url::Host;
 
 /// Longest name of a host (RFC 1035), brackets and all.
-const LONGEST: usize = 255;
+const MAX_LENGTH: usize = 255;
 
 /// A pattern is no pattern of hosts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -65,7 +65,7 @@ fn are_addresses(pattern: &str) -> bool {
     let of_version_6 = |b: u8| b.is_ascii_hexdigit() || b"*:[]".contains(&b);
     let in_brackets = pattern.starts_with('[') && pattern.bytes().all(of_version_6);
     let has_digit = pattern.bytes().any(|b| b.is_ascii_digit());
-    pattern.len() <= LONGEST
+    pattern.len() <= MAX_LENGTH
         && pattern.contains('*')
         && (in_brackets || (has_digit && pattern.bytes().all(of_version_4)))
 }
@@ -75,7 +75,7 @@ fn ascii(pattern: &str) -> Result<String, &'static str> {
     if pattern.is_empty() {
         return Err("it is empty");
     }
-    if pattern.len() > LONGEST {
+    if pattern.len() > MAX_LENGTH {
         return Err("it is longer than the name of a host can be");
     }
     if pattern.contains(['/', '@']) {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::span::is_of_scheme;
-use super::{LONGEST, Told};
+use super::{MAX_LENGTH, Told};
 
 /// `javascript:alert(1)`; in prose a space follows.
 pub(super) fn script(text: &str, at: Range<usize>, from: usize) -> Option<(Range<usize>, Told)> {
@@ -12,7 +12,7 @@ pub(super) fn script(text: &str, at: Range<usize>, from: usize) -> Option<(Range
         return None;
     }
     let code =
-        bytes[at.end..].iter().take(LONGEST).take_while(|b| b.is_ascii_graphic() && !b"\"'<>`".contains(b)).count();
+        bytes[at.end..].iter().take(MAX_LENGTH).take_while(|b| b.is_ascii_graphic() && !b"\"'<>`".contains(b)).count();
     let body = &text[at.end..at.end + code];
     let harmless = ["", ";", "//", "void(0)", "void(0);", "void", ",", ")", "[", "{"].contains(&body);
     let calls = body.contains(['(', '=', '.']) || body.contains("%28");

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 /// Longest scheme that is looked at.
-const LONGEST_SCHEME: usize = 24;
+const MAX_SCHEME: usize = 24;
 /// Longest name of a host (RFC 1035), and a port.
-pub(super) const LONGEST_HOST: usize = 263;
+pub(super) const MAX_HOST: usize = 263;
 
 pub(super) fn is_of_scheme(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b"+.-".contains(&b)
@@ -14,7 +14,7 @@ pub(super) fn is_of_scheme(b: u8) -> bool {
 /// The URL whose `://` is at `at`; nothing before `from` belongs to it, and at most `longest` bytes after.
 pub(super) fn url_around(text: &str, at: Range<usize>, from: usize, longest: usize) -> Option<Range<usize>> {
     let before =
-        text.as_bytes()[from..at.start].iter().rev().take(LONGEST_SCHEME).take_while(|b| is_of_scheme(**b)).count();
+        text.as_bytes()[from..at.start].iter().rev().take(MAX_SCHEME).take_while(|b| is_of_scheme(**b)).count();
     let start = at.start - before;
     // A scheme begins with a letter: `12http` has one in it.
     let skipped = text.as_bytes()[start..at.start].iter().position(u8::is_ascii_alphabetic)?;
@@ -54,8 +54,7 @@ pub(super) fn host_around(text: &str, at: Range<usize>, from: usize) -> Option<R
         None => false,
     };
     let onion = text[at.clone()].starts_with('.');
-    let before =
-        bytes[from..at.start].iter().rev().take(LONGEST_HOST).take_while(|b| of_label(**b) || **b == b'.').count();
+    let before = bytes[from..at.start].iter().rev().take(MAX_HOST).take_while(|b| of_label(**b) || **b == b'.').count();
     let start = at.start - before;
     // Another word, or another address: `0.169.254.169.254`.
     let part = !onion && before > 0 && (bytes[at.start - 1] != b'.' || bytes[at.start].is_ascii_digit());

@@ -12,7 +12,7 @@ use super::encodings::{
 };
 use super::methods::to_bytes;
 use super::{binary, formatted, item, method, shown};
-use crate::policy::scan::tree::known::{Known, LONGEST};
+use crate::policy::scan::tree::known::{Known, MAX_LENGTH};
 
 /// A function of the standard library that only computes. None when it is no such.
 pub fn function<'a>(name: &str, args: &[Known<'a>], keywords: &[(&str, Known<'a>)]) -> Option<Known<'a>> {
@@ -83,14 +83,14 @@ pub fn function<'a>(name: &str, args: &[Known<'a>], keywords: &[(&str, Known<'a>
         ("base64.b85decode", value) => unbase85(value, ALPHABET_85),
         ("base64.a85decode", value) => unbase85(value, ALPHABET_ASCII85),
         ("zlib.decompress", Known::Bytes(bytes)) => {
-            inflated(miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(bytes, LONGEST).ok())
+            inflated(miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(bytes, MAX_LENGTH).ok())
         }
         ("gzip.decompress", Known::Bytes(bytes)) if bytes.len() > 18 && bytes[3] & !8 == 0 => {
             // RFC 1952: a header of ten bytes, perhaps a name, and eight bytes at the end.
             let name =
                 if bytes[3] == 8 { bytes[10..].iter().position(|byte| *byte == 0).map_or(0, |end| end + 1) } else { 0 };
             inflated(
-                miniz_oxide::inflate::decompress_to_vec_with_limit(&bytes[10 + name..bytes.len() - 8], LONGEST).ok(),
+                miniz_oxide::inflate::decompress_to_vec_with_limit(&bytes[10 + name..bytes.len() - 8], MAX_LENGTH).ok(),
             )
         }
         ("ast.literal_eval", Known::Text(text)) => {
@@ -165,13 +165,13 @@ pub fn function<'a>(name: &str, args: &[Known<'a>], keywords: &[(&str, Known<'a>
                 [start, stop, step] if *step != 0 => (*start, *stop, *step),
                 _ => return Some(Known::Unknown),
             };
-            const LONGEST_RANGE: usize = 512;
+            const MAX_RANGE: usize = 512;
             let numbers = std::iter::successors(Some(start), |n| n.checked_add(step))
                 .take_while(|n| if step > 0 { *n < stop } else { *n > stop })
-                .take(LONGEST_RANGE + 1)
+                .take(MAX_RANGE + 1)
                 .map(Known::Int)
                 .collect::<Vec<_>>();
-            if numbers.len() > LONGEST_RANGE { Known::Unknown } else { Known::sequence(numbers) }
+            if numbers.len() > MAX_RANGE { Known::Unknown } else { Known::sequence(numbers) }
         }
         ("builtins.zip", _) => {
             let columns: Option<Vec<Vec<Known>>> = args.iter().map(Known::items).collect();

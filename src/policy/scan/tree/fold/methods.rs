@@ -5,7 +5,7 @@ use ruff_python_ast::Operator;
 
 use super::encodings::decode;
 use super::{binary, formatted, item, shown};
-use crate::policy::scan::tree::known::{Known, LONGEST};
+use crate::policy::scan::tree::known::{Known, MAX_LENGTH};
 
 /// `template % dict`.
 fn percent_of_names<'a>(template: &str, items: &[(Known<'a>, Known<'a>)]) -> Known<'a> {
@@ -17,7 +17,7 @@ fn percent_of_names<'a>(template: &str, items: &[(Known<'a>, Known<'a>)]) -> Kno
         let value = items.iter().rev().find(|(key, _)| key.as_text() == Some(name)).and_then(|(_, value)| shown(value));
         let (Some(value), Some(after)) = (value, after.strip_prefix(['s', 'd'])) else { return Known::Unknown };
         text.push_str(&value);
-        if text.len() > LONGEST {
+        if text.len() > MAX_LENGTH {
             return Known::Unknown;
         }
         rest = after;
@@ -56,7 +56,7 @@ pub fn percent<'a>(template: &str, value: &Known<'a>) -> Known<'a> {
             _ => None,
         };
         match made {
-            Some(made) if text.len() + made.len() <= LONGEST => text.push_str(&made),
+            Some(made) if text.len() + made.len() <= MAX_LENGTH => text.push_str(&made),
             _ => return Known::Unknown,
         }
     }
@@ -90,7 +90,7 @@ fn format<'a>(template: &str, args: &[Known<'a>], keywords: &[(&str, Known<'a>)]
             keywords.iter().find(|(name, _)| *name == field).map(|(_, value)| value)
         };
         match value.and_then(|value| formatted(value, spec)) {
-            Some(made) if text.len() + made.len() <= LONGEST => text.push_str(&made),
+            Some(made) if text.len() + made.len() <= MAX_LENGTH => text.push_str(&made),
             _ => return Known::Unknown,
         }
     }
@@ -138,7 +138,7 @@ fn of_text<'a>(text: &str, name: &str, args: &[Known<'a>], keywords: &[(&str, Kn
                     joined.push_str(text);
                 }
                 joined.push_str(item.as_text()?);
-                if joined.len() > LONGEST {
+                if joined.len() > MAX_LENGTH {
                     return None;
                 }
             }
@@ -147,7 +147,7 @@ fn of_text<'a>(text: &str, name: &str, args: &[Known<'a>], keywords: &[(&str, Kn
         ("replace", 2) => {
             let (from, to) = (arg(0)?, arg(1)?);
             // Each character can become as long as `to`.
-            if (text.len() + 1) * (to.len() + 1) > 16 * LONGEST {
+            if (text.len() + 1) * (to.len() + 1) > 16 * MAX_LENGTH {
                 return None;
             }
             Known::text(&text.replace(from, to))
@@ -195,7 +195,7 @@ fn of_text<'a>(text: &str, name: &str, args: &[Known<'a>], keywords: &[(&str, Kn
             let mut made = text.to_owned();
             for (name, value) in named.iter().take(32) {
                 let value = shown(value)?;
-                if made.len() * (value.len() + 1) > 16 * LONGEST {
+                if made.len() * (value.len() + 1) > 16 * MAX_LENGTH {
                     return None;
                 }
                 made = made.replace(&format!("${{{name}}}"), &value).replace(&format!("${name}"), &value);
@@ -234,7 +234,7 @@ fn of_text<'a>(text: &str, name: &str, args: &[Known<'a>], keywords: &[(&str, Kn
         ("__str__" | "__iter__" | "expandtabs", 0) => Known::text(text),
         ("zfill" | "ljust" | "rjust" | "center", 1 | 2) => {
             let width =
-                args[0].as_int().and_then(|width| usize::try_from(width).ok()).filter(|width| *width <= LONGEST)?;
+                args[0].as_int().and_then(|width| usize::try_from(width).ok()).filter(|width| *width <= MAX_LENGTH)?;
             let fill = if name == "zfill" { "0" } else { args.get(1).map_or(Some(" "), Known::as_text)? };
             let missing = width.saturating_sub(text.chars().count());
             let before = match name {
@@ -267,7 +267,7 @@ fn of_bytes<'a>(bytes: &[u8], name: &str, args: &[Known<'a>]) -> Option<Known<'a
                     joined.extend_from_slice(bytes);
                 }
                 joined.extend_from_slice(item);
-                if joined.len() > LONGEST {
+                if joined.len() > MAX_LENGTH {
                     return None;
                 }
             }
@@ -296,7 +296,7 @@ pub fn to_bytes<'a>(value: &Known<'a>, args: &[Known<'a>], keywords: &[(&str, Kn
     };
     let (sign, mut bytes) = value.to_bytes_le();
     match length {
-        Some(length) if sign != Sign::Minus && length <= LONGEST && bytes.len() <= length.max(1) => {
+        Some(length) if sign != Sign::Minus && length <= MAX_LENGTH && bytes.len() <= length.max(1) => {
             bytes.resize(length, 0);
         }
         // The length may be computed; the bytes are what they are.

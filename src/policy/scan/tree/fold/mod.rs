@@ -9,15 +9,15 @@ use ruff_python_ast::{CmpOp, Operator, UnaryOp};
 pub use functions::function;
 pub use methods::method;
 
-use super::known::{Known, LONGEST};
+use super::known::{Known, MAX_LENGTH};
 use methods::percent;
 
 /// `left op right`.
 pub fn binary<'a>(op: Operator, left: &Known<'a>, right: &Known<'a>) -> Known<'a> {
     use Known::{Bytes, Int, Sequence, Text};
     match (op, left, right) {
-        (Operator::Add, Text(a), Text(b)) if a.len() + b.len() <= LONGEST => Known::text(&[&**a, b].concat()),
-        (Operator::Add, Bytes(a), Bytes(b)) if a.len() + b.len() <= LONGEST => Known::bytes(&[&**a, b].concat()),
+        (Operator::Add, Text(a), Text(b)) if a.len() + b.len() <= MAX_LENGTH => Known::text(&[&**a, b].concat()),
+        (Operator::Add, Bytes(a), Bytes(b)) if a.len() + b.len() <= MAX_LENGTH => Known::bytes(&[&**a, b].concat()),
         (Operator::Add, Sequence(a), Sequence(b)) => Known::sequence(a.iter().chain(b.iter()).cloned().collect()),
         (Operator::Mult, value, Int(times)) | (Operator::Mult, Int(times), value) if value.as_int().is_none() => {
             repeat(value, *times)
@@ -34,7 +34,7 @@ pub fn binary<'a>(op: Operator, left: &Known<'a>, right: &Known<'a>) -> Known<'a
 
 fn repeat<'a>(value: &Known<'a>, times: i128) -> Known<'a> {
     let times = usize::try_from(times.max(0)).unwrap_or(usize::MAX);
-    let fits = |length: usize| length.saturating_mul(times) <= LONGEST;
+    let fits = |length: usize| length.saturating_mul(times) <= MAX_LENGTH;
     match value {
         Known::Text(text) if fits(text.len()) => Known::text(&text.repeat(times)),
         Known::Bytes(bytes) if fits(bytes.len()) => Known::bytes(&bytes.repeat(times)),
