@@ -27,7 +27,7 @@ pub enum Denied {
     /// Key that has been revoked.
     #[error("this key is revoked")]
     RevokedKey,
-    /// A page of another site sends it, through somebody's browser, or one that gave its own name this address.
+    /// Request of another site's page, through a user's browser, or of a page whose own name resolves to this machine.
     #[error("pages of other sites may not use this service without a key")]
     OtherSite,
     /// The key sends too many.
@@ -96,8 +96,8 @@ impl Shared {
         Ok(caller)
     }
 
-    /// Lets read the metrics whom the operator has chosen. `peer` is unknown where no connection of ours brought the
-    /// request; that counts as another machine.
+    /// Checks that the sender may read the metrics, by the operator's setting. `peer` is unknown where no connection of
+    /// this server brought the request; such a request counts as another machine's.
     pub fn admit_to_metrics(&self, peer: Option<Peer>, headers: &HeaderMap) -> Result<(), Denied> {
         if reads_without_key(self.metrics_access, peer) {
             return Ok(());
@@ -123,7 +123,7 @@ fn reads_without_key(access: MetricsAccess, peer: Option<Peer>) -> bool {
     }
 }
 
-/// Lets requests pass that may, and notes who sends them.
+/// Authenticates a request, and adds its caller to the extensions.
 pub async fn authenticate(State(shared): State<Shared>, mut request: Request, next: Next) -> Response {
     match shared.caller(request.headers(), false) {
         Ok(caller) => {

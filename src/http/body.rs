@@ -26,7 +26,7 @@ use crate::memory::{Account, Budget, Full, JsonCost, Lease, TooManyValues, count
 
 /// Bodies up to this size are parsed at once: that takes less than a millisecond or two.
 const SMALL: usize = 64 << 10;
-/// Smaller ones are not counted: connections bound how many there are.
+/// Size up to which bodies are not counted, in bytes: connections bound how many there are.
 const TINY: usize = 4 << 10;
 /// Memory for small bodies: no large one keeps them waiting.
 const SMALL_BUDGET: usize = 256 << 20;
@@ -132,7 +132,7 @@ impl RequestMemory {
     /// Memory that was lent to a request.
     ///
     /// # Errors
-    /// When the request came round the router.
+    /// Returns an error when the request bypassed the router.
     fn of(extensions: &Extensions) -> Result<Self, BodyError> {
         match extensions.get::<Self>() {
             Some(memory) => Ok(memory.clone()),
@@ -152,7 +152,7 @@ impl RequestMemory {
         [&state.text, &state.values].into_iter().flatten().all(Lease::is_empty)
     }
 
-    /// Runs `work` in the time that the request has left to wait, up to [`PATIENCE`] in all.
+    /// Runs `work` in the time that the request has left to wait, up to `PATIENCE` in all.
     async fn within<T>(&self, work: impl Future<Output = T>) -> Result<T, Full> {
         let began = Instant::now();
         let left = PATIENCE.saturating_sub(self.state().waited);
@@ -188,7 +188,7 @@ impl BodyReader {
     /// Makes the reader of a request with these extensions.
     ///
     /// # Errors
-    /// When the request came round the router.
+    /// Returns an error when the request bypassed the router.
     pub fn of(extensions: &Extensions) -> Result<Self, BodyError> {
         let caller = extensions.get::<Caller>().cloned();
         Ok(Self { memory: RequestMemory::of(extensions)?, caller })
@@ -197,7 +197,7 @@ impl BodyReader {
     /// Holds memory for so many bytes of text. Those of a small body are bounded by the connections that there are.
     ///
     /// # Errors
-    /// When there is none.
+    /// Returns an error when no memory is free in time.
     pub async fn hold(&self, bytes: usize) -> Result<(), BodyError> {
         if bytes <= SMALL {
             return Ok(());
@@ -261,7 +261,7 @@ impl BodyReader {
     /// Parses JSON: a whole body, or a message of it. Large ones are parsed on threads of their own.
     ///
     /// # Errors
-    /// When it has too many values, or there is no memory for it; else what `read` says.
+    /// Returns an error when it has too many values, or there is no memory for it; else what `read` says.
     pub async fn parse<T, E>(
         &self,
         bytes: Bytes,
@@ -289,7 +289,7 @@ impl BodyReader {
     /// Parses JSON on a thread of its own, however small it is.
     ///
     /// # Errors
-    /// As [`BodyReader::parse`].
+    /// Returns the errors of [`BodyReader::parse`].
     pub async fn parse_apart<T, E>(
         &self,
         bytes: Bytes,
@@ -325,7 +325,7 @@ impl BodyReader {
     /// Holds memory for copies of what was read. It does not wait: what calls it is what others wait for.
     ///
     /// # Errors
-    /// When there is none.
+    /// Returns an error when no memory is free.
     pub fn hold_copies(&self, copies: JsonCost) -> Result<(), BodyError> {
         let budgets = &self.memory.0.budgets;
         let (text, values) = (self.account(&budgets.text), self.account(&budgets.values));
@@ -350,7 +350,7 @@ impl WholeBody {
     /// Reads the body of a request, up to the service's limit.
     ///
     /// # Errors
-    /// When it is not all there, or there is no memory for it.
+    /// Returns an error when it is not all there, or there is no memory for it.
     pub async fn read(request: Request) -> Result<Self, BodyError> {
         let reader = BodyReader::of(request.extensions())?;
         let announced = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
@@ -365,7 +365,7 @@ impl WholeBody {
     /// Parses it as JSON on a thread of its own; see [`BodyReader::parse_apart`].
     ///
     /// # Errors
-    /// As there.
+    /// Returns the errors of that method.
     pub async fn parse_apart<T, E>(self, read: impl FnOnce(&[u8]) -> Result<T, E> + Send + 'static) -> Result<T, E>
     where
         T: Send + 'static,
@@ -378,7 +378,7 @@ impl WholeBody {
     /// Parses it as JSON; see [`BodyReader::parse`].
     ///
     /// # Errors
-    /// As there.
+    /// Returns the errors of that method.
     pub async fn parse<T, E>(self, read: impl FnOnce(&[u8]) -> Result<T, E> + Send + 'static) -> Result<T, E>
     where
         T: Send + 'static,

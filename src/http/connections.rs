@@ -38,8 +38,8 @@ pub struct ConnectionBounds {
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub SocketAddr);
 
-/// Serves HTTP/1.1 until `shutdown` is done, and then what is under way to its end. Meanwhile whoever comes is still
-/// answered, one exchange a connection: `router` sends them away.
+/// Serves HTTP/1.1 until `shutdown` is done, and then requests in flight to their end. Meanwhile new connections are
+/// still answered, with one exchange each, in which `router` refuses them.
 pub async fn serve(
     listener: TcpListener,
     router: Router,

@@ -1,4 +1,4 @@
-//! The one place that picks a status code.
+//! Errors of `/v1`, and their status codes: no other module chooses any.
 
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ impl ApiError {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unprocessable", message).field(field)
     }
 
-    /// The same error of a part: its field lies `below` this one.
+    /// Puts the error's field `below` this one, for an error in a part of a request.
     pub fn under(mut self, below: &str) -> Self {
         let field = match self.0.field.take() {
             Some(field) => format!("{below}.{field}"),

@@ -40,7 +40,7 @@ impl<S: Send + Sync, T: DeserializeOwned + Send + 'static> FromRequest<S> for Js
 /// everybody, where the body is large.
 ///
 /// # Errors
-/// When the body can't be taken, is no `T`, or `convert` says so.
+/// Returns an error when the body can't be taken, is no `T`, or `convert` says so.
 pub async fn read_json<T: DeserializeOwned, R: Send + 'static>(
     request: Request,
     convert: impl FnOnce(T) -> Result<R, ApiError> + Send + 'static,
@@ -64,7 +64,7 @@ pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ApiError> {
     Ok(value)
 }
 
-/// Parses a part of a body that was kept as it is, `below` this field.
+/// Parses a part of a body that was not parsed yet, `below` this field.
 pub fn parse_part<T: DeserializeOwned>(below: &str, part: serde_json::Value) -> Result<T, ApiError> {
     serde_path_to_error::deserialize(part).map(|Object(value)| value).map_err(|error| malformed(below, error))
 }

@@ -68,7 +68,8 @@ struct Shared {
 pub enum KeylessRequests {
     /// No request without a key is served.
     Refused,
-    /// Served if they call the service by a name of this machine, as clients of its loopback address do.
+    /// Requests without a key are served if they call the service by a name of this machine, as clients of its loopback
+    /// address do.
     ToThisMachine,
     /// Every request without a key is served.
     Served,

@@ -1,4 +1,4 @@
-//! Parameters of a path: each of them known, and told by name where it is wrong.
+//! Parameters of a path: errors name the parameter that is unknown or wrong.
 
 use std::borrow::Cow;
 

@@ -60,7 +60,7 @@ fn token(headers: &HeaderMap) -> Option<&str> {
 }
 
 impl E2b {
-    /// The sandbox that a request is for, alive; whoever asks.
+    /// Returns the live sandbox that a request is for, without checking who asks.
     pub fn sandbox(&self, headers: &HeaderMap, uri: &Uri) -> Result<SessionInfo, E2bError> {
         let Some(named) = Named::of(headers, uri) else {
             // Clients of one version send nothing but the token.
@@ -98,7 +98,7 @@ impl E2b {
     /// its owner.
     ///
     /// # Errors
-    /// Where it brings neither, or there is no such sandbox.
+    /// Returns an error when the request brings neither, or there is no such sandbox.
     pub fn interpreter_sandbox(&self, headers: &HeaderMap, uri: &Uri) -> Result<SessionInfo, E2bError> {
         let info = self.sandbox(headers, uri)?;
         let equal = |shown: &str, secret: &str| secrets_equal(shown.as_bytes(), secret.as_bytes());
@@ -116,7 +116,7 @@ impl E2b {
         Err(refused("a token of the sandbox is missing: E2B-Traffic-Access-Token or X-Access-Token"))
     }
 
-    /// The same of `/files`, where a signature in the address does instead of the token.
+    /// Returns the sandbox of a request for `/files`, where a signature in the address can replace the token.
     pub fn signed_sandbox(&self, headers: &HeaderMap, uri: &Uri, access: &Access<'_>) -> Result<SessionInfo, E2bError> {
         if access.signature.is_none() {
             return self.own_sandbox(headers, uri);

@@ -1,4 +1,4 @@
-//! Bodies and queries of this dialect: unknown fields are passed over, as its servers do.
+//! Bodies and queries of this API flavour: unknown fields are ignored, as E2B's servers do.
 
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
@@ -24,7 +24,7 @@ pub async fn json<T: DeserializeOwned + Send + 'static>(request: Request<Body>) 
     WholeBody::read(request).await?.parse(parse).await
 }
 
-/// The same of bytes.
+/// Parses a JSON body from its bytes, ignoring unknown fields.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, E2bError> {
     let bytes = if bytes.trim_ascii().is_empty() { b"{}" } else { bytes };
     let Object(value) = serde_json::from_slice(bytes)

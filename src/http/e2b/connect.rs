@@ -40,7 +40,7 @@ pub fn deadline(headers: &HeaderMap) -> Result<Option<Duration>, E2bError> {
     }
 }
 
-/// Returns how long a stream may be silent: 1 s to 600 s, as the client asks, else [`KEEP_ALIVE`].
+/// Returns how long a stream may be silent: 1 s to 600 s, as the client asks, else the default.
 pub fn keep_alive(headers: &HeaderMap) -> Duration {
     let asked =
         headers.get("keepalive-ping-interval").and_then(|value| value.to_str().ok()?.trim().parse::<u64>().ok());

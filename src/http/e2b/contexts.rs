@@ -68,7 +68,7 @@ fn of_context(info: &SessionInfo, name: &str) -> impl Fn(SessionError) -> E2bErr
     }
 }
 
-/// Creates a context.
+/// Creates a context in a sandbox.
 pub async fn create(State(e2b): State<E2b>, request: Request) -> Response {
     made(&e2b, request).await.map_or_else(E2bError::into_text, IntoResponse::into_response)
 }

@@ -38,7 +38,7 @@ pub enum Kind {
     NoRange,
     /// Too many requests at present.
     Busy,
-    /// Events were missed that can't be told any more.
+    /// Events that were lost, because the client fetched them too slowly.
     Missed,
     /// The files' quota is used up.
     NoSpace,
@@ -105,7 +105,7 @@ pub enum E2bError {
     Plain {
         /// Kind of the error.
         kind: Kind,
-        /// Message for people.
+        /// Message, written for people.
         message: String,
         /// Time after which to try again, if that may help.
         retry_after: Option<Duration>,
@@ -172,7 +172,7 @@ impl E2bError {
         }
     }
 
-    /// The same of another kind.
+    /// Returns the error with another kind.
     pub fn with_kind(self, kind: Kind) -> Self {
         Self::new(kind, self.message())
     }
@@ -204,7 +204,7 @@ impl E2bError {
     }
 }
 
-/// Marks an answer as one in the words of this dialect.
+/// Marker of an answer that is in the form of this API flavour already.
 #[derive(Clone, Copy, Debug)]
 pub struct InItsWords;
 

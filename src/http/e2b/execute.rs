@@ -1,4 +1,4 @@
-//! `POST /execute`: a cell, told line by line as it runs.
+//! `POST /execute`: a cell, streamed line by line as it runs.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
@@ -38,7 +38,7 @@ struct ExecuteRequest {
     env_vars: Option<BTreeMap<String, String>>,
 }
 
-/// Runs a cell. What can be told by a status is told so; from the first line on it is told in the stream.
+/// Runs a cell. Errors before the first line have a status of their own; later ones are reported in the stream.
 pub async fn execute(State(e2b): State<E2b>, request: Request) -> Response {
     match begin(e2b, request).await {
         Ok(response) => response,
@@ -93,7 +93,7 @@ struct Telling {
     events: SessionEvents,
     /// Lines that are ready.
     ready: VecDeque<Vec<u8>>,
-    /// The first line has been told.
+    /// True once the first line has been sent.
     begun: bool,
     /// Exception that the code reported; sent only once it is known how the call ended.
     raised: Option<Raised>,
@@ -280,7 +280,7 @@ struct Line(Vec<(String, Content)>);
 #[serde(untagged)]
 enum Content {
     Value(Json),
-    /// Numbers of any length stay what they are.
+    /// JSON text as the guest wrote it, so that numbers of any length stay exact.
     AsItCame(Box<RawValue>),
     Line(Line),
 }

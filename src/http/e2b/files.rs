@@ -139,7 +139,7 @@ impl Reading {
     }
 }
 
-/// Writes uploaded files.
+/// Writes the files of an upload.
 pub async fn upload(State(e2b): State<E2b>, request: Request) -> Result<Json<Value>, E2bError> {
     let query = Query::of(request.uri());
     let info = e2b.signed_sandbox(request.headers(), request.uri(), &query.access(Operation::Write))?;

@@ -15,7 +15,7 @@ const MAX_KEYS: usize = 4096;
 const KEYS_AGE: Duration = Duration::from_secs(24 * 3600);
 /// Metadata of all files in one sandbox, in bytes, names of files included.
 const MAX_METADATA: usize = 1 << 20;
-/// Sandboxes of which something is kept are looked through from this number on.
+/// Number of sandboxes with state from which on those that have ended are removed.
 const TIDY_FROM: usize = 64;
 
 /// Metadata that clients give a file, by name.
@@ -70,7 +70,7 @@ impl Memory {
         self.sandboxes().get(&id)?.metadata.get(path).cloned()
     }
 
-    /// Says of a file what was said with its upload, and nothing else; whether there was room for it.
+    /// Replaces the metadata of a file by that of its upload, and returns whether there was room for it.
     pub fn describe(&self, id: SessionId, path: &str, metadata: Metadata) -> bool {
         let mut sandboxes = self.sandboxes();
         if metadata.is_empty() {

@@ -1,12 +1,12 @@
-//! The dialect of E2B's SDKs, all of it on this one port: what `Sandbox.create` and its like ask for, in the words of
+//! API flavour of E2B's SDKs, all of it on one port: the requests of `Sandbox.create` and its like, translated to
 //! `service`. A sandbox is a session.
 //!
 //! - `control`: making, finding, pausing, branching and ending sandboxes;
 //! - `execute`, `contexts`: the code interpreter;
 //! - `files`: up- and download;
 //! - `filesystem`, `watches`, `process`: remote procedures over `connect`;
-//! - `address`: which sandbox a request is for, and whether it may;
-//! - `memory`: what is this dialect's own and not the sessions'.
+//! - `address`: the sandbox that a request is for, and the right to use it;
+//! - `memory`: state of this API flavour beside the sessions.
 
 mod address;
 mod ascii;
@@ -51,7 +51,7 @@ struct E2b {
     memory: Arc<Memory>,
 }
 
-/// The routes of this dialect.
+/// Builds the routes of this API flavour.
 pub fn routes<S: Clone + Send + Sync + 'static>(shared: &Shared) -> Router<S> {
     let e2b = E2b { shared: shared.clone(), memory: Arc::default() };
     let one = "/sandboxes/{id}";
@@ -96,7 +96,7 @@ async fn refuse_when_draining(State(e2b): State<E2b>, request: Request, next: Ne
     next.run(request).await
 }
 
-/// Answers of this service's own make to clients of this dialect, in their words.
+/// Translates errors of this service's own making into the form of this API flavour, for its clients.
 pub async fn in_its_words(request: Request, next: Next) -> Response {
     let (headers, uri) = (request.headers(), request.uri());
     let named = is_theirs(headers, uri).then(|| Named::of(headers, uri));

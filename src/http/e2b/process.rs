@@ -155,7 +155,8 @@ impl E2b {
     }
 }
 
-/// `Start`: a command, and what it does. It goes on when the client goes, until its time is over.
+/// Answers `Start` by starting a command and streaming its events. The command goes on when the client disconnects,
+/// until its time is over.
 async fn start(e2b: &E2b, info: &SessionInfo, request: Request) -> Result<Response, E2bError> {
     let id = info.id;
     let keep_alive = connect::keep_alive(request.headers());

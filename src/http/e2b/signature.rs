@@ -12,9 +12,9 @@ pub const WRONG: &str = "the signature is not right";
 /// Operation that an address is signed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Download, by `GET`.
+    /// Download of a file, by `GET`.
     Read,
-    /// Upload, by `POST`.
+    /// Upload of files, by `POST`.
     Write,
 }
 

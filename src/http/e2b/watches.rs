@@ -67,7 +67,7 @@ struct Waiting {
 struct Changes {
     events: Vec<Told>,
     bytes: usize,
-    /// More changed than could be kept.
+    /// True when changes were lost, because there were too many.
     overflowed: bool,
 }
 
@@ -138,7 +138,7 @@ impl Told {
 /// Event of a watch.
 enum WatchedEvent {
     Told(Told),
-    /// More changed than could be kept.
+    /// Loss of changes, because there were too many.
     Missed,
 }
 
@@ -156,7 +156,7 @@ impl Watches {
     }
 }
 
-/// A watch, and what is told of each change.
+/// Watch of a directory, with the content of its events.
 struct Watching {
     e2b: E2b,
     sandbox: SessionId,
@@ -241,7 +241,7 @@ fn told(watching: Watching, keep_alive: Duration, deadline: Option<Duration>) ->
     futures_util::StreamExt::chain(first, rest)
 }
 
-/// `CreateWatcher`: changes are kept until they are fetched.
+/// Answers `CreateWatcher` by starting a watch, whose changes are buffered until they are fetched.
 pub async fn create(e2b: &E2b, sandbox: SessionId, request: Request) -> Result<Value, E2bError> {
     let request: WatchRequest = connect::message(request).await?;
     let watches = e2b.memory.watches(sandbox);
@@ -284,7 +284,7 @@ pub async fn remove(e2b: &E2b, sandbox: SessionId, request: Request) -> Result<V
     removed.map(|_| json!({})).ok_or_else(unknown)
 }
 
-/// More changed than could be kept: as inotify's overflow is an error to clients of E2B's own service.
+/// Error for lost changes: to clients of E2B's own service, inotify's overflow is an error, too.
 fn missed() -> E2bError {
     E2bError::new(Kind::Missed, "changes are left out here: they were read too slowly; look anew")
 }

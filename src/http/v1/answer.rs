@@ -35,7 +35,7 @@ pub struct Answer {
     tests_total: usize,
     /// CPU time and sleep of the guest.
     execution_seconds: f64,
-    /// Waiting for a place and for a core; never counts against the snippet.
+    /// Time of waiting for an admission permit and for a core; never counts against the snippet.
     queue_seconds: f64,
     /// CPU time of the guest.
     cpu_seconds: f64,
@@ -43,7 +43,7 @@ pub struct Answer {
     peak_memory_bytes: u64,
     stdout: String,
     stderr: String,
-    /// Written in all, kept or not.
+    /// Bytes written in all, including those that `stdout` leaves out.
     stdout_bytes: u64,
     stderr_bytes: u64,
     stdout_truncated: bool,
@@ -86,7 +86,7 @@ pub struct ErrorAnswer {
     #[serde(rename = "type")]
     type_name: String,
     message: String,
-    /// The same for the same failure, whatever values are in its message: a loop of one error shows.
+    /// Hash that is equal for equal failures, whatever values are in the message: a loop of one error shows.
     fingerprint: String,
     /// Line of the snippet.
     line: Option<u32>,
@@ -133,7 +133,7 @@ struct CaseAnswer {
 #[derive(Debug, Serialize, ToSchema)]
 struct BoundaryAnswer {
     attempts: Vec<AttemptAnswer>,
-    /// Attempts beyond those that are kept.
+    /// Number of attempts beyond those that are listed.
     dropped: u64,
     /// The canaries that were found.
     canaries: Vec<CanaryFound>,
@@ -202,7 +202,7 @@ pub struct RuntimeAnswer {
 }
 
 impl RuntimeAnswer {
-    /// Describes an image.
+    /// Describes an image by its hashes.
     pub fn of(image: &Image) -> Self {
         Self {
             image_hash: image.image_hash.clone(),

@@ -13,7 +13,7 @@ pub struct Common;
 /// Source of an error, by the kind of request.
 #[derive(PartialEq)]
 enum Source {
-    /// Every request.
+    /// Request of any kind.
     All,
     /// Request with parameters or a body.
     Input,

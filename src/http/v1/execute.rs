@@ -11,7 +11,7 @@ use crate::http::access::Room;
 use crate::http::error::ApiError;
 use crate::http::extract::read_json;
 
-/// Run a snippet, and grade it when there are tests.
+/// Runs a snippet, and grades it when there are tests.
 #[utoipa::path(
     post,
     path = "/v1/execute",

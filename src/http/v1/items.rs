@@ -1,4 +1,4 @@
-//! The items of suites and jobs: how they are read, and what is told of them.
+//! Items of suites and jobs: parsing, and the lines of their answers.
 
 use serde_json::{Map, Value as Json, json};
 

@@ -21,7 +21,7 @@ pub struct ReceiptKey {
     algorithm: &'static str,
     /// 32 bytes in base64, as in receipts.
     public_key: String,
-    /// The same as SubjectPublicKeyInfo, for openssl and the like.
+    /// Same key as SubjectPublicKeyInfo in PEM, for openssl and the like.
     pem: String,
 }
 

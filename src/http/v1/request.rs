@@ -41,7 +41,7 @@ pub struct ExecuteRequest {
     /// Globs of the files to return.
     #[serde(default)]
     fetch_files: Vec<String>,
-    /// Kept as it came: its kind says how it is to be read.
+    /// Tests, parsed later: their kind decides how.
     #[schema(value_type = Option<super::tests::TestsRequest>)]
     tests: Option<Json>,
     /// Grading of Python tests; if absent, the policy's default.
@@ -63,7 +63,7 @@ pub struct ExecuteRequest {
     repeat: u32,
     #[schema(value_type = Option<ComplexityRequest>)]
     complexity: Option<Object<ComplexityRequest>>,
-    /// Have Ruff's default rules look at the snippet.
+    /// Set to have Ruff's default rules check the snippet.
     #[serde(default)]
     lint: bool,
     /// Set to have the verdict signed.
@@ -73,10 +73,10 @@ pub struct ExecuteRequest {
     /// Uses that are to be counted in `boundary.attempts`.
     #[serde(default)]
     report_use: Vec<UseRequest>,
-    /// Strings that must not appear in any output. Kept as they came: what is wrong with them is told without them.
+    /// Strings that must not appear in any output. Parsed later, so that errors do not quote them.
     #[schema(value_type = Vec<String>, max_items = 32)]
     canaries: Option<Json>,
-    /// Given back with the answer.
+    /// Labels, returned with the answer.
     #[serde(default)]
     labels: BTreeMap<String, String>,
 }
@@ -104,7 +104,7 @@ pub enum FileContent {
 #[derive(Debug, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Base64Content {
-    /// Content in base64.
+    /// Content, encoded in base64.
     pub base64: String,
 }
 
@@ -323,7 +323,7 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
 /// Variables that an environment can have.
 ///
 /// # Errors
-/// The first that can't be one.
+/// Returns an error that names the first that can't be one.
 pub fn checked_env(env: &BTreeMap<String, String>) -> Result<(), ApiError> {
     for (name, value) in env {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
@@ -355,7 +355,7 @@ fn canaries_of(list: Json) -> Result<Vec<Canary>, ApiError> {
 /// A file of the candidate's: not where the tests import their own from.
 ///
 /// # Errors
-/// When it lies there, or is not base64.
+/// Returns an error when it lies there, or is not base64.
 pub fn candidates_file(file: (String, FileContent)) -> Result<File, ApiError> {
     let mut place = vec!["home", "user"];
     if file.0.starts_with('/') {
@@ -377,7 +377,7 @@ pub fn candidates_file(file: (String, FileContent)) -> Result<File, ApiError> {
 /// A file of the request, which stands in the field `of`.
 ///
 /// # Errors
-/// When it is not base64.
+/// Returns an error when it is not base64.
 pub fn file_of(of: &str, (path, content): (String, FileContent)) -> Result<File, ApiError> {
     let content = match content {
         FileContent::Text(text) => text.into_bytes(),

@@ -53,7 +53,7 @@ pub struct HardeningDescription {
     workers: Vec<LayerDescription>,
 }
 
-/// Layer of hardening.
+/// Layer of hardening, with its state.
 #[derive(Serialize, ToSchema)]
 pub struct LayerDescription {
     /// no_new_privileges, not_dumpable, capabilities, resource_limits, landlock, seccomp

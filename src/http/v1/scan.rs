@@ -14,7 +14,7 @@ use crate::http::extract::JsonBody;
 use crate::policy::{ScanReport, contains_code};
 use crate::service::code_of_completion;
 
-/// Snippet to scan.
+/// Snippet to scan, and the policy.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScanRequest {
@@ -40,7 +40,7 @@ pub struct ScanAnswer {
     redacted: Option<String>,
 }
 
-/// Look at a snippet with the policy's gate; nothing is run.
+/// Scans a snippet with the policy's gate; nothing is run.
 #[utoipa::path(
     post,
     path = "/v1/scan",

@@ -37,7 +37,7 @@ pub struct StatsAnswer {
     interval: Option<String>,
     /// Groups, sorted by time, then by label.
     groups: Vec<StatsGroupAnswer>,
-    /// Submissions in it with a label that has too many values to be told apart: those are `(other)`.
+    /// Submissions with a label that has too many values to be counted apart: such values are `(other)`.
     with_other_labels: u64,
 }
 
@@ -57,7 +57,7 @@ struct StatsGroupAnswer {
     /// passed of graded; null when nothing was graded.
     pass_rate: Option<f64>,
     by_status: BTreeMap<&'static str, u64>,
-    /// Submissions by `stderr_class`.
+    /// Number of submissions by `stderr_class`.
     by_class: BTreeMap<String, u64>,
     tests_passed: u64,
     tests_total: u64,

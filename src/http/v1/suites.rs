@@ -31,12 +31,12 @@ use crate::memory::JsonCost;
 use crate::service::{Finished, Service, SuiteItem};
 use crate::store::JobItem;
 
-/// More would take too much memory before anything runs.
+/// Maximum number of items: more would take too much memory before anything runs.
 const MAX_ITEMS: usize = 100_000;
 /// Values of k in one report.
 const MAX_KS: usize = 32;
 
-/// Many submissions at once.
+/// Suite of submissions to run together.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SuiteRequest {
@@ -59,7 +59,7 @@ pub struct SuiteRequest {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the contract's description; items are merged with the defaults before they are parsed")]
 struct SuiteItemRequest {
-    /// Unique in the suite.
+    /// Id, unique in the suite.
     id: String,
     /// The problem that it is an attempt at; if absent the label `task`, else the id up to its last `#`.
     task: Option<String>,
@@ -110,7 +110,7 @@ pub(super) struct SuiteRefusal {
     labels: std::collections::BTreeMap<String, String>,
 }
 
-/// Parsed, checked, and ready to run.
+/// Suite that is parsed, checked, and ready to run.
 struct Suite {
     items: Items,
     defaults: Map<String, Json>,
@@ -133,7 +133,7 @@ enum Items {
     Background(Vec<JobItem>),
 }
 
-/// Run many submissions, and report on them together.
+/// Runs many submissions, and reports on them together.
 #[utoipa::path(
     post,
     path = "/v1/suites",

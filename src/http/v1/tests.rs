@@ -49,7 +49,7 @@ pub enum TestsRequest {
 #[serde(deny_unknown_fields)]
 pub struct AssertsRequest {
     asserts: Vec<String>,
-    /// Run once before them.
+    /// Code that is run once before the statements.
     #[serde(default)]
     setup: String,
     /// Modules and data of the tests, where the candidate is not.
@@ -121,7 +121,7 @@ pub struct TestFilesRequest {
     /// A fresh interpreter of the candidate for each case.
     #[serde(default)]
     fresh_per_case: bool,
-    /// Run the cases in an order that this seed gives (unittest).
+    /// Seed for the order of the cases (unittest).
     shuffle: Option<u64>,
 }
 
@@ -212,7 +212,7 @@ fn default_atol() -> f64 {
 /// The tests of a request.
 ///
 /// # Errors
-/// The first field that has no meaning.
+/// Returns an error that names the first field that has no meaning.
 pub fn tests_of(tests: Json) -> Result<Tests, ApiError> {
     const KINDS: &str = "`asserts`, `check_function`, `function_cases`, `stdin_stdout`, `unittest`, `pytest`, `doctest`, `script`, `evaluator`";
     let Json::Object(mut fields) = tests else {

@@ -128,7 +128,7 @@ pub fn page_of<'a, T>(
     Ok((&all[start..end], next))
 }
 
-/// Says where the next page begins.
+/// Adds the header that holds the cursor of the next page, if there is one.
 pub fn with_next(mut response: Response, next: Option<String>) -> Response {
     if let Some(next) = next.and_then(|next| HeaderValue::from_str(&next).ok()) {
         response.headers_mut().insert(HeaderName::from_static("x-next-token"), next);

@@ -44,8 +44,8 @@ fn key(headers: &HeaderMap) -> Result<&str, E2bError> {
     })
 }
 
-/// Lets who has a key pass. Where requests without one are served any will do, for clients of this dialect have always
-/// one.
+/// Authenticates a request by its key. Where requests without a key are served, any key will do, since clients of this
+/// API flavour always send one.
 pub async fn authenticate(State(e2b): State<E2b>, mut request: Request, next: Next) -> Response {
     let caller =
         key(request.headers()).and_then(|_| e2b.shared.caller(request.headers(), true).map_err(E2bError::from));
@@ -184,7 +184,7 @@ pub async fn show(
     Ok(Json(detail_json(&info, &domain(&headers, &uri))))
 }
 
-/// Ends a sandbox.
+/// Ends a sandbox, and removes its state.
 pub async fn kill(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
@@ -220,7 +220,7 @@ struct RefreshRequest {
     duration: Option<u64>,
 }
 
-/// Lets one live at least that long from now.
+/// Extends a sandbox's lifetime to at least this long from now.
 pub async fn refresh(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,

@@ -19,7 +19,7 @@ struct PauseRequest {
     memory: Option<bool>,
 }
 
-/// Pauses a sandbox.
+/// Pauses a sandbox, with its memory or with its files only.
 pub async fn pause(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,

@@ -1,9 +1,9 @@
 //! `/v1/jobs`: submissions that are run in the background.
 //!
-//! - here: accepting, showing, listing and cancelling them;
+//! - here: accepting, showing, listing and cancelling jobs;
 //! - `results`: their results, as they come;
-//! - `report`: what those say together;
-//! - `wire`: how they are kept in the store, and read from it.
+//! - `report`: a report on the results;
+//! - `wire`: the format in which jobs are stored.
 
 pub mod report;
 pub mod results;
@@ -192,7 +192,7 @@ fn job_id(text: &str) -> Result<JobId, ApiError> {
     JobId::parse(text).ok_or_else(ApiError::no_job)
 }
 
-/// Run a submission in the background.
+/// Runs a submission in the background.
 #[utoipa::path(
     post,
     path = "/v1/jobs",
@@ -240,7 +240,7 @@ fn asked_of(service: &Service, caller: &Caller, body: &[u8]) -> Result<Asked, Ap
     Ok(Asked { id, kind: "execute", ks: vec![1], head: json!({"defaults": {}}), items, callback_url })
 }
 
-/// List one's jobs, the newest first.
+/// Lists the caller's jobs, the newest first.
 #[utoipa::path(get, path = "/v1/jobs", params(
     ("state" = Option<String>, Query, description = "Those that are `queued`, `running`, `finished` or `cancelled`"),
     ("limit" = Option<u32>, Query, description = "Jobs on a page [default: 100]", minimum = 1, maximum = 1000),
@@ -293,7 +293,7 @@ pub async fn show(
     Ok(Json(document_of(&info)))
 }
 
-/// Cancel a job: what runs is stopped, what is done stays. One that has ended stays as it is.
+/// Cancels a job: running items are stopped, results stay. A job that has ended stays as it is.
 #[utoipa::path(delete, path = "/v1/jobs/{id}", params(
     ("purge" = Option<bool>, Query, description = "Remove it with its results, too"),
 ), responses(

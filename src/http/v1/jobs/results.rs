@@ -23,7 +23,7 @@ use crate::service::{JobError, Progress, Service};
 /// Results that are read from the store at once.
 const PAGE: usize = 256;
 
-/// Read a job's results, one a line in the order in which they came.
+/// Reads a job's results, one a line in the order in which they came.
 #[utoipa::path(get, path = "/v1/jobs/{id}/results", params(
     ("after" = Option<u32>, Query, description = "Leave out the first so many lines: those that were read before"),
     ("follow" = Option<bool>, Query, description = "Go on as results come, until the job ends or the service goes down"),

@@ -34,7 +34,7 @@ struct Head {
     defaults: Map<String, Json>,
 }
 
-/// Jobs as this dialect has them.
+/// Format of jobs from `/v1`.
 pub struct Wire;
 
 impl JobWire for Wire {

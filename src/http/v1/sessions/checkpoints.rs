@@ -21,7 +21,7 @@ const MAX_NAME: usize = 200;
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CheckpointRequest {
-    /// Name for people.
+    /// Name, written for people.
     name: Option<String>,
 }
 
@@ -82,7 +82,7 @@ pub struct ForkAnswer {
     sessions: Vec<SessionAnswer>,
 }
 
-/// Checkpoint to restore.
+/// Checkpoint to go back to.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RestoreRequest {
@@ -90,7 +90,7 @@ pub struct RestoreRequest {
     checkpoint: String,
 }
 
-/// Keep the state of a session.
+/// Stores the state of a session as a checkpoint.
 #[utoipa::path(post, path = "/v1/sessions/{id}/checkpoints", request_body = CheckpointRequest, responses(
     (status = 201, body = CheckpointAnswer),
     (status = 404, description = "There is no such session", body = ErrorBody),
@@ -133,7 +133,7 @@ pub async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Make sessions that go on from where this one is.
+/// Makes sessions that continue from the state of this one.
 #[utoipa::path(post, path = "/v1/sessions/{id}/fork", request_body = ForkRequest, responses(
     (status = 201, body = ForkAnswer),
     (status = 404, description = "There is no such session", body = ErrorBody),
@@ -150,7 +150,7 @@ pub async fn fork(
     Ok((StatusCode::CREATED, Json(ForkAnswer { sessions })))
 }
 
-/// Put a session back to where it was at a checkpoint.
+/// Restores a session to the state of a checkpoint.
 #[utoipa::path(post, path = "/v1/sessions/{id}/restore", request_body = RestoreRequest, responses(
     (status = 200, body = SessionAnswer),
     (status = 404, description = "There is no such session or checkpoint", body = ErrorBody),

@@ -40,7 +40,7 @@ pub struct CallRequest {
     code: Option<String>,
     /// A model's answer: the code is taken out of it.
     completion: Option<String>,
-    /// Set for this call only.
+    /// Environment variables for this call only.
     #[serde(default)]
     env: BTreeMap<String, String>,
     /// Limits of this call: `fuel`, `wall_seconds`, `output_bytes`; where absent, those of the session.
@@ -50,7 +50,7 @@ pub struct CallRequest {
     /// The value to return: `last_expression` where it is left out, nothing where it is null.
     #[serde(default = "last_expression")]
     result: Option<ResultRequest>,
-    /// Given back with the answer.
+    /// Labels, returned with the answer.
     #[serde(default)]
     labels: BTreeMap<String, String>,
 }
@@ -69,7 +69,7 @@ pub struct CallAnswer {
     displays: Vec<DisplayAnswer>,
     /// The call was interrupted.
     interrupted: bool,
-    /// The interpreter was lost, and the namespace with it: the next call finds a fresh one. Files are kept.
+    /// True when the interpreter was lost, and the namespace with it: the next call gets a fresh one. Files stay.
     restarted: bool,
     #[serde(flatten)]
     answer: Answer,
@@ -112,7 +112,7 @@ fn call_answer(session: SessionId, called: CellExecuted, labels: BTreeMap<String
 /// Form of the answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// Single JSON document.
+    /// JSON document, sent at the end.
     Whole,
     /// JSON lines (`application/x-ndjson`).
     Lines,
@@ -152,7 +152,7 @@ impl Form {
     }
 }
 
-/// Run code in a session.
+/// Runs code in a session.
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/execute",

@@ -33,7 +33,7 @@ const DEEPEST: u32 = 64;
 /// Entry of a session's tree of files.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct EntryAnswer {
-    /// Absolute path.
+    /// Absolute path in the tree.
     path: String,
     name: String,
     /// `file`, `directory`, `link`, `device`
@@ -71,9 +71,9 @@ pub struct EntriesAnswer {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileQuery {
-    /// Show the entry, not the content.
+    /// Flag: the entry is shown, not the content.
     stat: Option<String>,
-    /// Remove a directory with all that is in it.
+    /// Set to remove a directory with everything in it.
     #[serde(default)]
     recursive: bool,
 }
@@ -87,7 +87,7 @@ pub struct ListQuery {
     list: Option<String>,
     /// Flag: changes in the directory are streamed.
     watch: Option<String>,
-    /// Watch what is below it, too.
+    /// Set to watch the directories below, too.
     #[serde(default)]
     recursive: bool,
     /// Path of the directory; if absent, the working directory.
@@ -96,13 +96,13 @@ pub struct ListQuery {
     depth: Option<u32>,
 }
 
-/// Something to do with files.
+/// Operation on a session's files.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileRequest {
-    /// Make this directory, and those above it.
+    /// Directory to make, with those above it.
     make_directory: Option<String>,
-    /// Give a file or directory another name.
+    /// File or directory to move.
     #[serde(rename = "move")]
     move_: Option<MoveRequest>,
 }
@@ -115,7 +115,7 @@ struct MoveRequest {
     to: String,
 }
 
-/// Read or look at a file.
+/// Reads a file, or shows its entry.
 #[utoipa::path(get, path = "/v1/sessions/{id}/files/{path}", params(
     ("stat" = Option<String>, Query, description = "Show the entry, not the content"),
 ), responses(
@@ -140,7 +140,7 @@ pub async fn file(
     read(&shared, id, path, request.headers(), request.method() == Method::HEAD).await
 }
 
-/// Writes a file.
+/// Writes a file in the session.
 #[utoipa::path(put, path = "/v1/sessions/{id}/files/{path}",
     request_body(content = Option<Vec<u8>>, content_type = "application/octet-stream", description = "Of any type; without one the file is empty"),
     responses(
@@ -160,7 +160,7 @@ pub async fn write(
     asked(&shared, id, FileAsk::Write(File { path, content })).await
 }
 
-/// Remove a file or a directory.
+/// Removes a file or a directory.
 #[utoipa::path(delete, path = "/v1/sessions/{id}/files/{path}", params(
     ("recursive" = Option<bool>, Query, description = "Remove a directory with all that is in it"),
 ), responses((status = 204, description = "It is gone")))]
@@ -252,7 +252,7 @@ async fn read(
     Ok(response)
 }
 
-/// List a directory, or watch it: then each change is a line of JSON, for as long as the client listens.
+/// Lists a directory, or watches it: then each change is a line of JSON, for as long as the client listens.
 #[utoipa::path(get, path = "/v1/sessions/{id}/files", params(ListQuery), responses(
     (status = 200, body = EntriesAnswer),
     (status = 404, description = "Nothing is there", body = ErrorBody),
@@ -304,7 +304,7 @@ fn changes(watch: Watch) -> impl Stream<Item = Result<Bytes, Infallible>> {
     })
 }
 
-/// Make a directory, or move something.
+/// Makes a directory, or moves a file or a directory.
 #[utoipa::path(post, path = "/v1/sessions/{id}/files", request_body = FileRequest, responses(
     (status = 200, body = EntryAnswer),
     (status = 404, description = "Nothing is there", body = ErrorBody),

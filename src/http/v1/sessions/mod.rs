@@ -73,7 +73,7 @@ pub struct SessionRequest {
     ttl_seconds: Option<f64>,
     /// Lifetime without being used, in seconds; if absent, `ttl_seconds` alone counts.
     idle_seconds: Option<f64>,
-    /// Given back with it.
+    /// Labels, returned with the session.
     #[serde(default)]
     labels: BTreeMap<String, String>,
     /// Id of the checkpoint that it goes on from.
@@ -164,7 +164,7 @@ fn time(time: jiff::Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
-/// The session that a path names, if it is the caller's own: of others it is not told that they are there.
+/// Returns the session that a path names, if it is the caller's own; sessions of others are reported as not found.
 fn own_session(shared: &Shared, caller: &Caller, text: &str) -> Result<SessionId, ApiError> {
     let id = SessionId::parse(text).ok_or_else(ApiError::no_session)?;
     if shared.service.is_own_session(caller, id) { Ok(id) } else { Err(ApiError::no_session()) }
@@ -182,7 +182,7 @@ fn duration(field: &str, seconds: f64) -> Result<Duration, ApiError> {
     }
 }
 
-/// Opens a session.
+/// Opens a session, empty or from a checkpoint.
 #[utoipa::path(
     post,
     path = "/v1/sessions",
@@ -252,7 +252,7 @@ pub async fn list(
     Ok(Json(SessionList { sessions, next }))
 }
 
-/// Shows a session.
+/// Shows a session's state.
 #[utoipa::path(get, path = "/v1/sessions/{id}", responses(
     (status = 200, body = SessionAnswer),
     (status = 404, description = "There is none of this name", body = ErrorBody),
@@ -266,7 +266,7 @@ pub async fn show(
     Ok(Json(session_answer(info)))
 }
 
-/// Let a session live longer, or shorter.
+/// Sets a session's lifetime, from now.
 #[utoipa::path(patch, path = "/v1/sessions/{id}", request_body = SessionChange, responses(
     (status = 200, body = SessionAnswer),
     (status = 404, description = "There is none of this name", body = ErrorBody),
@@ -282,7 +282,7 @@ pub async fn change(
     Ok(Json(session_answer(info)))
 }
 
-/// Ends a session.
+/// Ends a session, and removes its files.
 #[utoipa::path(delete, path = "/v1/sessions/{id}", responses(
     (status = 204, description = "It is gone"),
     (status = 404, description = "There is none of this name", body = ErrorBody),
@@ -303,7 +303,7 @@ pub struct InterruptAnswer {
     interrupted: bool,
 }
 
-/// Interrupt the call that a session serves.
+/// Interrupts the call that a session serves.
 #[utoipa::path(post, path = "/v1/sessions/{id}/interrupt", responses(
     (status = 200, body = InterruptAnswer),
     (status = 404, description = "There is none of this name", body = ErrorBody),
@@ -317,7 +317,7 @@ pub async fn interrupt(
     Ok(Json(InterruptAnswer { interrupted }))
 }
 
-/// Give a session a fresh interpreter; its files stay.
+/// Gives a session a fresh interpreter; its files stay.
 #[utoipa::path(post, path = "/v1/sessions/{id}/restart", responses(
     (status = 200, body = SessionAnswer),
     (status = 404, description = "There is none of this name", body = ErrorBody),
