@@ -27,7 +27,7 @@ pub struct Busy {
 
 /// Every so many of a lane's permits go to background submissions, if there are any.
 const BATCH_TURN: u32 = 4;
-/// The part of all places that is for lanes that hold little.
+/// Divisor of the number of permits that gives the part reserved for lanes that hold few.
 const RESERVED: usize = 8;
 /// Time for which a run is assumed to hold a permit before anything has been measured.
 const FIRST_GUESS: Duration = Duration::from_millis(5);
@@ -61,7 +61,7 @@ struct State {
     interactive: usize,
     batch: usize,
     next: u64,
-    /// The mean time between two places that become free while somebody waits.
+    /// Mean time between two releases of permits while submissions wait.
     interval: Duration,
     freed: Option<Instant>,
 }
@@ -72,11 +72,12 @@ struct Lane {
     running: usize,
     /// Places that it may hold at once.
     most: Option<usize>,
-    /// Time in places, of all runs that have ended; what the lane that had least had when this one came counts as had.
+    /// Time for which the lane's runs that have ended held permits. A new lane starts with the smallest time of all
+    /// lanes.
     had: Duration,
     interactive: VecDeque<Waiter>,
     batch: VecDeque<Waiter>,
-    /// Places given to what somebody waits for, since one was given to what nobody does.
+    /// Permits given to interactive submissions since one was given to a background one.
     turns: u32,
 }
 
@@ -108,7 +109,7 @@ impl Lane {
 }
 
 impl State {
-    /// Gives free places to whoever is next.
+    /// Grants free permits to the next submissions.
     fn dispatch(&mut self) {
         while self.free > 0 {
             let (free, places) = (self.free, self.places);
@@ -188,7 +189,7 @@ impl Admission {
         lock(&self.state)
     }
 
-    /// Submissions that wait now: those that somebody waits for, and others.
+    /// Returns the numbers of waiting submissions: interactive ones, and background ones.
     pub fn queued(&self) -> (usize, usize) {
         let state = self.state();
         (state.interactive, state.batch)
@@ -216,10 +217,10 @@ impl Admission {
         Err(busy(expected / 2))
     }
 
-    /// A place, at once or after waiting in the queue. It is given back when it is dropped.
+    /// Acquires a permit, at once or after waiting in the queue. Dropping the permit releases it.
     ///
     /// # Errors
-    /// When it would take too long or has taken too long; never where it is not urgent.
+    /// Returns an error when it would take too long or has taken too long; never for background submissions.
     pub async fn enter(&self, caller: &Caller, urgency: Urgency) -> Result<Place, Busy> {
         let owner = caller.owner();
         let (number, granted) = {
@@ -282,7 +283,7 @@ fn busy(after: Duration) -> Busy {
     Busy { retry_after: Duration::from_secs_f64(seconds) }
 }
 
-/// A place for one run, given back on drop.
+/// Permit for one run, released on drop.
 pub struct Place {
     state: Arc<Mutex<State>>,
     owner: Option<KeyId>,
@@ -307,7 +308,7 @@ fn give_back(state: &mut State, owner: Option<KeyId>, held: Duration) {
     state.tidy(owner);
 }
 
-/// Somebody waits for a place. When they go, so does their part in the queue, or the place that they were given.
+/// Position in the queue. Dropping it leaves the queue, or releases the permit that was granted meanwhile.
 struct Waiting<'a> {
     admission: &'a Admission,
     owner: Option<KeyId>,

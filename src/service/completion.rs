@@ -1,4 +1,4 @@
-//! Takes the code out of a model's answer.
+//! Extraction of code from a model's answer.
 
 /// Fenced block of a completion.
 struct Block<'a> {

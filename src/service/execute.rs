@@ -35,12 +35,12 @@ pub enum ExecuteError {
     /// Name or hash of an image that does not exist.
     #[error("there is no image `{asked}`; there are: {known}")]
     UnknownImage {
-        /// The name or hash it gave, as far as it is told again.
+        /// Name or hash that the request gives, shortened.
         asked: String,
         /// Names of those that there are.
         known: String,
     },
-    /// Longer than the policy allows.
+    /// Field that is longer than the policy allows.
     #[error("{field} has {asked} {unit}; this policy allows at most {allowed}")]
     TooLarge {
         /// The field of the request.
@@ -81,7 +81,7 @@ pub struct Executed {
     pub id: ExecutionId,
     /// Verdict on the submission.
     pub verdict: Verdict,
-    /// Summed over its runs; the largest for memory.
+    /// Cost, summed over the runs; for memory the largest.
     pub cost: Cost,
     /// Standard output of the run that the verdict speaks of: the only one, or the first that failed, or the first.
     pub stdout: Captured,
@@ -95,7 +95,7 @@ pub struct Executed {
     pub files_error: Option<String>,
     /// Attempts to cross the boundary.
     pub attempts: Vec<Attempt>,
-    /// Attempts that were not kept.
+    /// Number of attempts that were dropped.
     pub attempts_dropped: u64,
     /// Canaries that came out.
     pub canaries: Vec<CanaryFound>,
@@ -128,7 +128,7 @@ pub struct Executed {
 pub struct Cost {
     /// CPU time and sleep.
     pub execution: Duration,
-    /// Waiting for a place and for a core.
+    /// Time of waiting for an admission permit and for a core.
     pub queue: Duration,
     /// CPU time of the guest.
     pub cpu: Duration,
@@ -153,7 +153,7 @@ impl Service {
     /// Measures how the cost of a function grows. Its verdict is not touched by how that ends.
     ///
     /// # Errors
-    /// As [`Self::execute`].
+    /// Returns the errors of [`Self::execute`].
     pub(super) async fn measure(
         &self,
         asking: Asking<'_>,
@@ -181,7 +181,8 @@ impl Service {
     /// Runs and grades one submission, that was admitted.
     ///
     /// # Errors
-    /// When it is refused; nothing was run. Our own failure is a verdict of status `infrastructure_error`.
+    /// Returns an error when it is refused; nothing was run. Our own failure is a verdict of status
+    /// `infrastructure_error`.
     pub(super) async fn execute(
         &self,
         asking: Asking<'_>,
@@ -315,7 +316,7 @@ impl Service {
     /// The image that a client asks for, by name or hash; the default one, where it asks for none.
     ///
     /// # Errors
-    /// When there is none.
+    /// Returns an error when there is no such image.
     pub(super) fn image_asked(&self, asked: Option<&str>) -> Result<Arc<Image>, ExecuteError> {
         const TOLD: usize = 100;
         let unknown = |asked: &str| ExecuteError::UnknownImage {
@@ -332,10 +333,10 @@ impl Service {
         Arc::clone(found.unwrap_or_else(|| self.images.default()))
     }
 
-    /// A place for one run.
+    /// Acquires an admission permit for one run.
     ///
     /// # Errors
-    /// When there is none.
+    /// Returns an error when none is granted in time.
     pub(super) async fn place(&self, asking: Asking<'_>) -> Result<RunPlace, Busy> {
         let place = self.admission.enter(asking.caller, asking.urgency).await;
         place.inspect_err(|_| self.metrics.refused.with_label_values(&["busy"]).inc())
@@ -426,7 +427,7 @@ async fn allows_in_process(program: &Program, notes: &[String]) -> bool {
     syntax::on_large_stack(move || text.accounts_for(&notes)).await.unwrap_or(false)
 }
 
-/// Looks for canaries in all that came out, on a thread that may take its time.
+/// Searches all output for canaries, on a thread that may block.
 async fn searched(
     canaries: Vec<Canary>,
     verdict: Verdict,

@@ -22,7 +22,7 @@ impl Service {
     /// Scans a snippet under the pack of that name; nothing is run.
     ///
     /// # Errors
-    /// When there is no such pack, the snippet is too large for it, or the gate fails.
+    /// Returns an error when there is no such pack, the snippet is too large for it, or the gate fails.
     pub async fn scan(
         &self,
         caller: &Caller,
@@ -41,10 +41,10 @@ impl Service {
         Ok(scanned)
     }
 
-    /// Lets a submission pass, with what the pack blanks out of it, or not.
+    /// Scans a submission, and blanks out of it what the pack redacts.
     ///
     /// # Errors
-    /// When the pack does not admit it, or the gate fails.
+    /// Returns an error when the pack does not admit the submission, or the gate fails.
     pub(super) async fn gate(
         &self,
         asking: Asking<'_>,

@@ -1,7 +1,7 @@
-//! Takes out of an answer what tells of its tests (`visibility: hidden`).
+//! Removal from an answer of everything that reveals its tests (`visibility: hidden`).
 //!
-//! Of a case only its number stays, and whether it passed: a candidate chooses what it costs and how it fails by what it
-//! is asked. Figures of the whole are rounded up to powers of two.
+//! Of a case only its number stays, and whether it passed: a candidate could pass on what it is asked through its cost
+//! and the way it fails. Figures of the whole are rounded up to powers of two.
 
 use std::time::Duration;
 
@@ -11,15 +11,15 @@ use crate::domain::run::{Captured, End, Usage};
 use crate::domain::verdict::{CaseResult, CaseStatus, FailureClass, Status};
 use crate::grader::complexity::ComplexityReport;
 
-/// Least figures that are told; what is less is told as this.
+/// Smallest figures that are reported; smaller ones are rounded up to them.
 const MIN_FUEL: u64 = 1 << 24;
 const MIN_NANOSECONDS: u64 = 1 << 26;
 const MIN_MEMORY_BYTES: u64 = 64 << 20;
 const MIN_COUNT: u64 = 8;
 
 impl Executed {
-    /// Takes out names, messages, figures and classes of cases, what was printed and what was returned. How many cases
-    /// there are, which of them passed, and the class of the whole stay.
+    /// Removes names, messages, figures and classes of cases, output and return values. The number of cases, which of
+    /// them passed, and the class of the whole stay.
     pub fn hide(&mut self) {
         for (index, case) in self.verdict.cases.iter_mut().enumerate() {
             hide_case(index, case);
@@ -110,7 +110,8 @@ fn hide_complexity(report: ComplexityReport) -> ComplexityReport {
     }
 }
 
-/// A signal as it may be told: a word of ours. Texts and numbers may be of the tests.
+/// Returns the part of a signal that may be reported: a word of this service. Texts and numbers may come from the
+/// tests.
 fn hidden_signal(signal: &str) -> Option<String> {
     if signal.ends_with(" messages that an honest runner does not send") {
         return Some("messages that an honest runner does not send".to_owned());

@@ -33,7 +33,7 @@ impl Secret {
     /// A new one.
     ///
     /// # Errors
-    /// When the system has no randomness.
+    /// Returns an error when the system has no randomness.
     pub fn generate() -> Result<Self, getrandom::Error> {
         let mut bytes = Zeroizing::new([0; SECRET_BYTES]);
         getrandom::fill(&mut *bytes)?;
@@ -197,7 +197,7 @@ impl Keys {
     /// The keys of this file.
     ///
     /// # Errors
-    /// When it can't be read.
+    /// Returns an error when it can't be read.
     pub fn open(path: PathBuf) -> Result<Self, StoreError> {
         let file = KeyFile::open(&path)?;
         let day = today();
@@ -246,7 +246,7 @@ impl Keys {
     /// Counts one request.
     ///
     /// # Errors
-    /// When there were as many as the key may send.
+    /// Returns an error when there were as many as the key may send.
     pub fn count_request(&self, caller: &Caller) -> Result<(), OverQuota> {
         let Some((key, allowed)) = caller.key().and_then(|key| Some((key, key.requests_per_minute?))) else {
             return Ok(());
@@ -323,7 +323,7 @@ impl Service {
     /// Counts one request.
     ///
     /// # Errors
-    /// When there were as many as the key may send.
+    /// Returns an error when there were as many as the key may send.
     pub fn count_request(&self, caller: &Caller) -> Result<(), OverQuota> {
         self.keys.count_request(caller).inspect_err(|_| self.metrics.refused.with_label_values(&["rate"]).inc())
     }

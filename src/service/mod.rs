@@ -59,7 +59,7 @@ struct Asking<'a> {
     urgency: Urgency,
 }
 
-/// The service behind every dialect.
+/// Service behind every API flavour.
 pub struct Service {
     sandbox: Sandbox,
     policies: RwLock<Arc<Policies>>,
@@ -80,7 +80,7 @@ pub struct Service {
     hardened: Hardened,
     /// Budget for what guests say and clients have not read yet.
     unread: Budget,
-    /// Itself, for work that goes on when the client who asked for it goes away.
+    /// Weak reference to the service itself, for work that goes on when the client who asked for it disconnects.
     me: Weak<Self>,
 }
 
@@ -92,7 +92,7 @@ pub struct Parts {
     pub policies: Policies,
     /// Directory from which policies are reloaded.
     pub policies_directory: Option<PathBuf>,
-    /// Admission of runs.
+    /// Admission of runs: permits and queue.
     pub admission: Admission,
     /// Keys of the clients.
     pub keys: Keys,
@@ -104,7 +104,7 @@ pub struct Parts {
     pub receipts: Receipts,
     /// Bounds on the number of sessions, and on their memory.
     pub sessions: SessionSettings,
-    /// Settings for jobs.
+    /// Settings for jobs and their callbacks.
     pub jobs: JobSettings,
     /// Store of state that outlives a request; none where nothing is stored.
     pub store: Option<Store>,
@@ -187,7 +187,7 @@ impl Service {
     /// Reads the packs again. Requests that are being served keep those that they began with.
     ///
     /// # Errors
-    /// When one of them can't be used: then those in force stay.
+    /// Returns an error when a pack can't be used: then the packs in force stay.
     pub fn reload_policies(&self) -> Result<(), PackError> {
         let policies = Policies::load(self.policies_directory.as_deref())?;
         policies.fit_memory(self.most_memory_bytes)?;
@@ -200,7 +200,7 @@ impl Service {
         &self.metrics
     }
 
-    /// The same, with what is looked at when it is asked for.
+    /// Returns the metrics, after updating those that are measured only on request.
     pub async fn measured(&self) -> &Metrics {
         let metrics = &self.metrics;
         metrics.instances_live.set(i64::from(self.sandbox.workers().live()));

@@ -1,4 +1,4 @@
-//! Traces of executions.
+//! Traces of executions and cells.
 
 use super::session::CellExecuted;
 use super::{ExecuteError, Executed, SessionError};

@@ -8,7 +8,7 @@ use super::Service;
 use crate::domain::caller::Caller;
 use crate::domain::run::{End, Program};
 
-/// Age up to which a result is told again. Orchestrators ask every few seconds: none of them sees an older one.
+/// Age up to which a result is reported again. Orchestrators ask every few seconds, and so never see an older one.
 const MAX_AGE: Duration = Duration::from_secs(1);
 
 /// Result of the last self-test. Whoever asks during a run waits for its result.

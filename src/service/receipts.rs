@@ -48,7 +48,7 @@ pub enum KeyError {
 /// The key that receipts are signed with.
 pub struct Receipts {
     path: Option<PathBuf>,
-    /// Zeroed when the service ends.
+    /// Signing key, zeroed when the service ends.
     key: OnceCell<Arc<SigningKey>>,
 }
 
@@ -65,10 +65,10 @@ impl Receipts {
         Ok(Self { path, key })
     }
 
-    /// The key, made when there is none yet.
+    /// Returns the key, which is made when there is none yet.
     ///
     /// # Errors
-    /// When it can't be made or kept.
+    /// Returns an error when the key can't be made or saved.
     pub async fn key(&self) -> Result<Arc<SigningKey>, KeyError> {
         let make = async || {
             let path = self.path.clone().ok_or(KeyError::NoPlace)?;
@@ -99,7 +99,7 @@ fn read(path: &Path) -> Result<Option<SigningKey>, KeyError> {
     key.map(Some).map_err(|_| KeyError::NoKey { path: path.display().to_string() })
 }
 
-/// A new key at `path`, readable for its owner only; the one that is there when somebody was faster.
+/// Makes a key at `path`, readable for its owner only; returns the one that exists when another process was faster.
 fn make(path: &Path) -> Result<SigningKey, KeyError> {
     if let Some(key) = read(path)? {
         return Ok(key);

@@ -1,8 +1,8 @@
-//! What all that was run says together, by label and by time.
+//! Statistics of everything that was run, by label and by time.
 //!
-//! Each submission is counted in memory, under its minute, its owner and its labels, and written once a second; what
-//! jobs run is written with its result instead. Labels are a client's words, of any number: those that have too many
-//! values are told as [`OTHER`].
+//! Each submission is counted in memory, under its minute, its owner and its labels, and written once a second; the
+//! submissions of jobs are written with their results instead. Labels are a client's words, of any number: labels that
+//! have too many values are reported as [`OTHER`].
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,25 +21,25 @@ use crate::store::{Recorded, StatBounds, StoreError};
 
 /// The value of a label that has too many.
 pub const OTHER: &str = "(other)";
-/// Values of one label that are told apart, of one owner.
+/// Values of one label that are counted apart, of one owner.
 const MAX_VALUES: usize = 200;
-/// Labels that are told apart, of one owner.
+/// Labels that are counted apart, of one owner.
 const MAX_NAMES: usize = 32;
-/// Sets of labels that are told apart, of one owner; as many again where the label with the most values is left out.
+/// Sets of labels that are counted apart, of one owner; as many again where the label with the most values is left out.
 const MAX_SETS: usize = 1000;
 /// Bytes of a label and of its value.
 const MAX_NAME: usize = 64;
 const MAX_VALUE: usize = 128;
-/// How often they are written.
+/// Interval at which statistics are written.
 const FLUSH: Duration = Duration::from_secs(1);
-/// How long they are kept, in minutes.
+/// Age up to which statistics are stored, in minutes.
 const KEPT_MINUTES: i64 = 90 * 24 * 60;
-/// Rows that are kept: some hundred bytes each.
+/// Maximum number of stored rows: some hundred bytes each.
 const KEPT_ROWS: u64 = 2_000_000;
-/// How often what is too old is removed.
+/// Interval at which old statistics are removed.
 const HOUSEKEEPING: Duration = Duration::from_secs(600);
 
-/// One run as the statistics see it.
+/// Figures of a run for the statistics.
 #[derive(Debug)]
 pub(super) struct Tallied {
     labels: BTreeMap<String, String>,
@@ -73,7 +73,7 @@ impl Tallied {
     }
 }
 
-/// Its place in [`crate::domain::figures::OUTCOMES`].
+/// Returns the index of a status in [`crate::domain::figures::OUTCOMES`].
 fn index_of(status: Status) -> usize {
     match status {
         Status::Passed => 0,
@@ -85,7 +85,7 @@ fn index_of(status: Status) -> usize {
     }
 }
 
-/// How an item ended: its place in [`crate::domain::figures::OUTCOMES`].
+/// Returns the index of an item's outcome in [`crate::domain::figures::OUTCOMES`].
 pub(super) fn outcome_of(finished: &Finished) -> usize {
     match &finished.executed {
         Ok(executed) => index_of(executed.verdict.status),
@@ -94,7 +94,7 @@ pub(super) fn outcome_of(finished: &Finished) -> usize {
     }
 }
 
-/// What is known of one owner's labels.
+/// Labels of one owner that have been seen.
 #[derive(Default)]
 struct Known {
     values: BTreeMap<String, HashSet<String>>,
@@ -102,7 +102,8 @@ struct Known {
 }
 
 impl Known {
-    /// The labels as they are counted, as JSON: those that are too many are left out, or told as [`OTHER`].
+    /// Returns the labels under which a run is counted, as JSON: labels beyond the bounds are left out, or reported as
+    /// [`OTHER`].
     fn fit(&mut self, labels: &BTreeMap<String, String>) -> String {
         let mut fitted: BTreeMap<&str, &str> = BTreeMap::new();
         for (name, value) in labels {
@@ -135,7 +136,7 @@ impl Known {
         }
     }
 
-    /// Takes up a set that is in the store.
+    /// Adds a set of labels that is in the store.
     fn know(&mut self, text: String) {
         let labels: BTreeMap<String, String> = serde_json::from_str(&text).unwrap_or_default();
         for (name, value) in labels {
@@ -155,7 +156,7 @@ struct Counted {
 #[derive(Default)]
 pub(super) struct Stats {
     counted: Mutex<Counted>,
-    /// Somebody writes down what is counted.
+    /// True once a task writes what is counted to the store.
     kept: AtomicBool,
 }
 
@@ -164,7 +165,7 @@ impl Stats {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// As it is written with a job's result.
+    /// Makes the record that is written with a job's result.
     pub(super) fn recorded(&self, owner: Option<KeyId>, tallied: Tallied) -> Recorded {
         let owner = owner.map(|owner| owner.uuid());
         let labels = self.counted().known.entry(owner).or_default().fit(&tallied.labels);
@@ -188,12 +189,12 @@ fn minute() -> i64 {
     Timestamp::now().as_second().div_euclid(60)
 }
 
-/// Labels whose values are told apart in an answer, and those that choose what is in it.
+/// Request for statistics: time, grouping and filter.
 #[derive(Clone, Debug, Default)]
 pub struct StatsAsked {
     /// The first minute, counted since 1970.
     pub since: i64,
-    /// The last.
+    /// Last minute, counted since 1970.
     pub until: i64,
     /// Minutes of one step of the series; none: all in one.
     pub step: Option<i64>,
@@ -205,12 +206,12 @@ pub struct StatsAsked {
     pub most_groups: usize,
 }
 
-/// What is found.
+/// Statistics that match a request.
 #[derive(Clone, Debug, Default)]
 pub struct StatsFound {
-    /// By step, then by value.
+    /// Groups, sorted by step, then by values.
     pub groups: Vec<StatsGroup>,
-    /// Runs in it that have a label told as `(other)`.
+    /// Number of runs with a label that is reported as `(other)`.
     pub with_other_labels: u64,
 }
 
@@ -221,20 +222,20 @@ pub struct StatsGroup {
     pub start: i64,
     /// Values of the labels by which it is grouped; none where a run had no such label.
     pub values: Vec<Option<String>>,
-    /// What its runs say together.
+    /// Sums and distributions of the group's runs.
     pub figures: Figures,
 }
 
-/// Why there are no statistics.
+/// Reason why there are no statistics.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StatsError {
     /// The service keeps nothing.
     #[error("this service has no store, and so no statistics: set PROOFBOX_DATA_DIR")]
     NoStore,
-    /// More groups than an answer may have.
+    /// Number of groups beyond what an answer may have.
     #[error("there are more than {allowed} groups: ask for fewer labels, a larger interval or a shorter time")]
     TooMany {
-        /// How many there may be.
+        /// Maximum number of groups.
         allowed: usize,
     },
     /// The store failed: the cause is in the log.
@@ -249,10 +250,10 @@ impl From<StoreError> for StatsError {
     }
 }
 
-/// What is added up over the rows of the store.
+/// Sums over the rows of the store.
 #[derive(Default)]
 struct Sum {
-    /// By step and values.
+    /// Figures by step and values.
     groups: BTreeMap<(i64, Vec<Option<String>>), Figures>,
     with_other_labels: u64,
     too_many: bool,
@@ -266,10 +267,10 @@ impl Service {
         }
     }
 
-    /// What the caller's runs say together.
+    /// Returns the statistics of the caller's runs.
     ///
     /// # Errors
-    /// When there are too many groups, or the store can't be read.
+    /// Returns an error when there are too many groups, or the store can't be read.
     pub async fn stats(&self, caller: &Caller, asked: StatsAsked) -> Result<StatsFound, StatsError> {
         let store = self.store.as_ref().ok_or(StatsError::NoStore)?;
         self.write_stats().await?;
@@ -310,7 +311,7 @@ impl Service {
     /// Learns what labels there are, and writes what is counted from now on, until the service stops.
     ///
     /// # Errors
-    /// When the store can't be read.
+    /// Returns an error when the store can't be read.
     pub async fn keep_stats(self: &Arc<Self>) -> Result<(), StatsError> {
         let Some(store) = &self.store else { return Ok(()) };
         let sets = store.stat_labels().await?;

@@ -1,4 +1,4 @@
-//! One submission, with what is asked beside the verdict.
+//! Submissions with everything that is asked beside the verdict.
 
 use super::execute::check;
 use super::gate::judge_attempts;
@@ -17,7 +17,7 @@ impl Service {
     /// Scans, admits, runs and grades one submission, and lints it and signs a receipt where that is asked for.
     ///
     /// # Errors
-    /// When it is refused; nothing was run.
+    /// Returns an error when it is refused; nothing was run.
     pub async fn submit(
         &self,
         caller: &Caller,

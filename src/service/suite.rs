@@ -1,4 +1,4 @@
-//! Many submissions at once, each answered as it finishes.
+//! Suites: many submissions at once, each answered as it finishes.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -11,46 +11,46 @@ use crate::domain::caller::{Caller, Urgency};
 use crate::domain::submission::Submission;
 use crate::telemetry;
 
-/// One submission of a suite.
+/// Submission of a suite.
 #[derive(Clone, Debug)]
 pub struct SuiteItem {
-    /// Its name, unique in the suite.
+    /// Id of the item, unique in the suite.
     pub id: String,
     /// The problem that it is an attempt at.
     pub task: String,
-    /// What is to be run.
+    /// Submission of the item.
     pub submission: Submission,
 }
 
-/// One item that is done.
+/// Item that is done.
 #[derive(Debug)]
 pub struct Finished {
-    /// Its name.
+    /// Id of the item.
     pub id: String,
-    /// Its task.
+    /// Problem that the item is an attempt at.
     pub task: String,
-    /// Its labels.
+    /// Labels of the submission.
     pub labels: std::collections::BTreeMap<String, String>,
     /// Cases that were to be run, as far as the host can tell; 0 without tests.
     pub planned: usize,
-    /// What became of it.
+    /// Result of the submission.
     pub executed: Result<Box<Executed>, Failed>,
 }
 
 /// An item that has no verdict.
 #[derive(Debug)]
 pub enum Failed {
-    /// It was refused; nothing was run.
+    /// Submission that was refused; nothing was run.
     Refused(ExecuteError),
-    /// We broke down over it.
+    /// Internal failure (panic) of the service.
     Panicked,
 }
 
 impl Service {
-    /// Whether policy admits it: what can be told before anything runs.
+    /// Checks that the policy admits a submission, as far as that is possible before anything runs.
     ///
     /// # Errors
-    /// When it names a policy or an image that is not there, or asks for limits that it can't have.
+    /// Returns an error when it names a policy or an image that does not exist, or asks for limits that it can't have.
     pub fn check(&self, caller: &Caller, submission: &Submission) -> Result<(), ExecuteError> {
         self.policies().admit(caller, &submission.policy, &submission.limits)?;
         self.image_asked(submission.image.as_deref())?;
@@ -93,7 +93,7 @@ impl Service {
         })
     }
 
-    /// Runs one item.
+    /// Runs an item of a suite.
     pub(super) async fn suite_item(&self, caller: &Caller, item: SuiteItem) -> Finished {
         let SuiteItem { id, task, submission } = item;
         let labels = submission.labels.clone();

@@ -17,7 +17,7 @@ use crate::store::{Accepted, Cancelled, JobFilter, JobItem, JobPhase, JobResult,
 pub struct JobAsked {
     /// Id for the job.
     pub id: JobId,
-    /// Description of the job, written and read by its [`super::JobWire`]: short.
+    /// Description of the job, written and read by its `JobWire`: short.
     pub about: Vec<u8>,
     /// Fields that its items share, in the same format.
     pub head: Vec<u8>,
@@ -31,7 +31,7 @@ pub struct JobAsked {
     pub callback_url: Option<String>,
 }
 
-/// A job that is kept.
+/// Job that was accepted and stored.
 #[derive(Debug)]
 pub struct JobAccepted {
     /// State of the job.
@@ -56,7 +56,7 @@ pub struct JobsAsked {
 pub struct JobLine {
     /// The how manyth of the job it is, from 1.
     pub sequence: u32,
-    /// The item's place in the job.
+    /// Number of the item in the job.
     pub item: u32,
     /// Result as the job's format has it, without a newline.
     pub line: Vec<u8>,
@@ -74,7 +74,7 @@ impl Service {
     /// Keeps a job; it is run as soon as it is its turn.
     ///
     /// # Errors
-    /// When there is no room for it, or its idempotency key means another.
+    /// Returns an error when there is no room for it, or its idempotency key means another.
     pub async fn accept_job(self: &Arc<Self>, caller: &Caller, asked: JobAsked) -> Result<JobAccepted, JobError> {
         // The client may go away: what is in the store must be known here.
         let (service, owner) = (Arc::clone(self), caller.owner());
@@ -129,7 +129,7 @@ impl Service {
     /// A job.
     ///
     /// # Errors
-    /// When there is none, or it is another's.
+    /// Returns an error when there is no such job, or it belongs to another key.
     pub async fn job(&self, caller: &Caller, id: JobId) -> Result<JobInfo, JobError> {
         let row = self.job_store()?.find_job(id.uuid()).await?.ok_or(JobError::NotFound)?;
         if row.owner != caller.owner().map(|owner| owner.uuid()) {
@@ -141,7 +141,7 @@ impl Service {
     /// The caller's jobs, the newest first.
     ///
     /// # Errors
-    /// When the store can't be read.
+    /// Returns an error when the store can't be read.
     pub async fn jobs(&self, caller: &Caller, asked: JobsAsked) -> Result<Vec<JobInfo>, JobError> {
         let filter = JobFilter {
             owner: caller.owner().map(|owner| owner.uuid()),
@@ -155,7 +155,7 @@ impl Service {
     /// Ends a job: what runs is stopped, what is done stays. One that has ended stays as it is.
     ///
     /// # Errors
-    /// When there is none, or it is another's.
+    /// Returns an error when there is no such job, or it belongs to another key.
     pub async fn cancel_job(&self, caller: &Caller, id: JobId) -> Result<JobInfo, JobError> {
         self.job(caller, id).await?;
         let done = self.job_store()?.cancel_job(id.uuid(), "its owner cancelled it".to_owned(), now()).await?;
@@ -173,7 +173,7 @@ impl Service {
     /// Ends a job, and removes it with its results.
     ///
     /// # Errors
-    /// When there is none, or it is another's.
+    /// Returns an error when there is no such job, or it belongs to another key.
     pub async fn delete_job(&self, caller: &Caller, id: JobId) -> Result<(), JobError> {
         self.cancel_job(caller, id).await?;
         self.job_store()?.delete_job(id.uuid()).await?;
@@ -183,7 +183,7 @@ impl Service {
     /// Results of a job in the order in which they came, after the `after`th: some of them.
     ///
     /// # Errors
-    /// When the store can't be read.
+    /// Returns an error when the store can't be read.
     pub async fn job_lines(&self, id: JobId, after: u32, limit: usize) -> Result<Vec<JobLine>, JobError> {
         let results = self.job_store()?.job_results(id.uuid(), after, limit).await?;
         let told = |result: JobResult| {

@@ -1,7 +1,7 @@
-//! Tells others of a job's end, as Standard Webhooks has it (<https://www.standardwebhooks.com>).
+//! Callbacks at the end of jobs, as Standard Webhooks defines them (<https://www.standardwebhooks.com>).
 //!
-//! A request goes only to hosts that the operator allows, follows no redirect, and nothing of the answer but its status
-//! is looked at. How it stands with each is in the store, so another process goes on where this one ends.
+//! A request goes only to hosts that the operator allows, follows no redirect, and only the status of the answer is
+//! read. The state of each callback is in the store, so that another process can continue with it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,7 +27,8 @@ const AT_ONCE: usize = 16;
 const TIMEOUT: Duration = Duration::from_secs(15);
 /// Interval at which the store is asked for callbacks that are due.
 const LOOK: Duration = Duration::from_millis(500);
-/// Seconds between one attempt and the next: after the last it is given up, a day and a half after the first.
+/// Seconds between one attempt and the next: after the last the callback is abandoned, a day and a half after the
+/// first.
 const DELAYS: [u64; 10] = [1, 5, 30, 120, 600, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 12 * 3600];
 /// Bytes of an address.
 const MAX_URL: usize = 2048;
@@ -74,7 +75,7 @@ impl CallbackSecret {
     /// The secret in this file.
     ///
     /// # Errors
-    /// When it can't be read, or has none.
+    /// Returns an error when it can't be read, or has none.
     pub fn read(path: &Path) -> Result<Self, SecretError> {
         let name = || path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|source| SecretError::Io { path: name(), source })?;
@@ -95,7 +96,7 @@ impl CallbackSecret {
     }
 }
 
-/// An address that nobody is told at.
+/// Reason why a callback URL is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallbackRefused {
     /// No host is allowed by the operator.
@@ -143,7 +144,7 @@ impl Service {
         settings.admit(url).map(drop)
     }
 
-    /// Tells whoever is to be told, for as long as it is not dropped.
+    /// Delivers callbacks that are due, until the future is dropped.
     pub(super) async fn deliver_callbacks(self: &Arc<Self>) {
         let (Some(store), Some(settings)) = (&self.store, &self.jobs.settings.callbacks) else { return };
         let builder = reqwest::Client::builder()
@@ -264,7 +265,8 @@ fn cause(error: &reqwest::Error) -> &'static str {
     }
 }
 
-/// Up to a fifth more, so that those that failed together do not all come back together. In milliseconds.
+/// Returns the delay in milliseconds, with up to a fifth more, so that callbacks that failed together are not all tried
+/// again together.
 fn jittered(seconds: u64) -> i64 {
     let milliseconds = seconds as i64 * 1000;
     let mut random = [0];

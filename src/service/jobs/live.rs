@@ -8,14 +8,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::ids::{JobId, KeyId};
 
-/// Jobs that are run at once, and of each owner; the others wait. Most only wait for places for their items.
+/// Jobs that are run at once, and of each owner; the others wait. Most only wait for permits for their items.
 const RUNNING: usize = 1024;
 const RUNNING_OF_OWNER: usize = 16;
 
 /// Progress of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Number of results.
+    /// Number of results so far.
     pub done: u32,
     /// True when no more results will come.
     pub has_ended: bool,

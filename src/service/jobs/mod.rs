@@ -1,13 +1,13 @@
-//! Jobs: submissions that are kept in the store and run in the background.
+//! Jobs: submissions that are stored and run in the background.
 //!
-//! - here: what a job is, and the errors;
-//! - `asked`: what clients may ask of them;
-//! - `live`: the jobs that have not ended, and whose turn it is;
-//! - `runner`: takes them up, runs their items, and ends;
-//! - `callbacks`: tells others of their end.
+//! - here: the type of a job, and errors;
+//! - `asked`: queries and commands of clients;
+//! - `live`: jobs that have not ended, and their order;
+//! - `runner`: starts jobs, runs their items, and stops;
+//! - `callbacks`: notifies others of the end of jobs.
 //!
-//! An accepted job is in the store before its client hears of it, and an item's result before it counts: what is not
-//! there when the process dies is run again by the next one, and nothing else is.
+//! An accepted job is stored before its client gets the answer, and an item's result before it counts: items without a
+//! stored result when the process dies are run again by the next one, and no others are.
 
 mod asked;
 mod callbacks;
@@ -40,7 +40,7 @@ pub trait JobWire: Send + Sync {
     /// An item as it was stored, ready to run; else the line that says why it can't be.
     ///
     /// # Errors
-    /// When it is refused now, although it was not when the job was accepted.
+    /// Returns an error when it is refused now, although it was not when the job was accepted.
     fn item(&self, service: &Service, caller: &Caller, head: &[u8], item: &JobItem) -> Result<SuiteItem, Vec<u8>>;
 
     /// Renders the result of an item, without a newline.
@@ -50,7 +50,7 @@ pub trait JobWire: Send + Sync {
     fn document(&self, job: &JobInfo) -> Vec<u8>;
 }
 
-/// Settings for jobs.
+/// Settings for jobs and their callbacks.
 pub struct JobSettings {
     /// Format in which jobs are stored.
     pub wire: Arc<dyn JobWire>,
@@ -121,9 +121,9 @@ pub struct JobInfo {
     pub created: Timestamp,
     /// Time at which the job is removed, if it has ended.
     pub expires: Option<Timestamp>,
-    /// Description of the job, written by its [`JobWire`].
+    /// Description of the job, written by its `JobWire`.
     pub about: Vec<u8>,
-    /// Number of items.
+    /// Number of items in the job.
     pub items: u32,
     /// Number of items that are done, by outcome.
     pub tally: [u32; OUTCOME_COUNT],
@@ -229,7 +229,7 @@ pub(super) struct Jobs {
     /// Cancelled when running items are to be ended.
     halted: CancellationToken,
     tasks: TaskTracker,
-    /// A job has ended, and may have somebody to tell.
+    /// Notified when a job has ended, which may have a callback.
     ended: tokio::sync::Notify,
     /// Budget for the items that run.
     memory: Budget,

@@ -44,10 +44,10 @@ struct Shared {
 }
 
 impl Service {
-    /// Takes up the jobs that an earlier service has left in the store, and looks after all from now on.
+    /// Resumes the jobs that an earlier service has left in the store, and starts the tasks that look after all jobs.
     ///
     /// # Errors
-    /// When the store can't be read.
+    /// Returns an error when the store can't be read.
     pub async fn take_up_jobs(self: &Arc<Self>) -> Result<(), JobError> {
         let Some(store) = &self.store else { return Ok(()) };
         let unfinished = store.unfinished_jobs().await?;
@@ -69,12 +69,12 @@ impl Service {
         Ok(())
     }
 
-    /// Takes up no more items. Those that run go on.
+    /// Stops starting items. Running items go on.
     pub fn stop_jobs(&self) {
         self.jobs.stopping.cancel();
     }
 
-    /// Done when no item runs any more; dropping it leaves them to run on.
+    /// Waits until no item runs any more; dropping the future lets them run on.
     pub async fn jobs_stopped(&self) {
         self.jobs.stopping.cancel();
         self.jobs.tasks.close();
@@ -321,7 +321,7 @@ impl Service {
         Some((tokio::task::spawn_blocking(render).await.ok()?, outcome, tallied))
     }
 
-    /// Ends a job; its client hears why.
+    /// Ends a job, with a reason for its client.
     async fn cancel_for(&self, job: &LiveJob, reason: &str) -> Result<(), StoreError> {
         let Some(store) = &self.store else { return Ok(()) };
         job.progress.send_modify(|progress| progress.has_ended = true);

@@ -1,4 +1,4 @@
-//! Code for a session: gate, order, limits, and what is told meanwhile.
+//! Calls of a session: gate, order, limits, and events while the code runs.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub type SessionEvent = Next<CellEvent>;
 pub struct SessionEvents(Receiver<AskEvent>);
 
 impl SessionEvents {
-    /// Waits for the next event; none when the call has ended, and all was told.
+    /// Waits for the next event; none when the call has ended and every event was received.
     pub async fn recv(&mut self) -> Option<SessionEvent> {
         loop {
             if let Some(event) = cell_event(self.0.recv().await?) {
@@ -45,7 +45,7 @@ impl SessionEvents {
         }
     }
 
-    /// Takes what has happened already.
+    /// Returns an event that has happened already, without waiting.
     pub fn try_recv(&mut self) -> Option<SessionEvent> {
         loop {
             if let Some(event) = cell_event(self.0.try_recv()?) {
@@ -72,7 +72,7 @@ pub struct CellAsked {
     pub code_field: &'static str,
     /// Context in which the code runs.
     pub context: ContextNumber,
-    /// Set for this call only.
+    /// Environment variables for this call only.
     pub env: Vec<(String, String)>,
     /// Limits of this call; where it is silent, those of the session.
     pub limits: AskedLimits,
@@ -93,11 +93,11 @@ pub struct CellExecuted {
     pub raised: Option<Raised>,
     /// True when the call was interrupted.
     pub interrupted: bool,
-    /// The interpreter was lost, and with it the namespace; the files are kept.
+    /// True when the interpreter was lost, and with it the namespace; the files stay.
     pub restarted: bool,
 }
 
-/// Counts a call as waiting or served for as long as it is kept.
+/// Guard that counts a call as waiting or served until it is dropped.
 struct Waiting<'a>(&'a Session);
 
 impl<'a> Waiting<'a> {
@@ -116,11 +116,11 @@ impl Drop for Waiting<'_> {
 }
 
 impl Service {
-    /// Carries out code in a session, after the calls that came before it. `events` hears what happens meanwhile.
-    /// Dropping the future interrupts it.
+    /// Runs code in a session, after the calls that came before it. `events` receives its events. Dropping the future
+    /// interrupts the code.
     ///
     /// # Errors
-    /// When nothing was run; see [`SessionError`].
+    /// Returns an error when nothing was run; see [`SessionError`].
     pub async fn call_session(
         &self,
         id: SessionId,
@@ -135,7 +135,7 @@ impl Service {
     /// Makes the two ends of what a call of a session tells.
     ///
     /// # Errors
-    /// When there is no such session.
+    /// Returns an error when there is no such session.
     pub fn session_events(&self, id: SessionId) -> Result<(Sender<AskEvent>, SessionEvents), SessionError> {
         let session = self.sessions.get(id)?;
         let (sender, receiver) = queue(self.unread.account(session.owner).lease());
@@ -222,7 +222,7 @@ impl Service {
         })
     }
 
-    /// Carries out a call in a worker. Where there is no room for its interpreter, others are moved to disk first.
+    /// Runs a call in a worker. Where there is no slot for its interpreter, other sessions are moved to disk first.
     async fn call_in(
         &self,
         place: &super::using::InUse<'_>,
@@ -245,7 +245,7 @@ impl Service {
     /// Interrupts the call that a context of a session serves; whether there was one.
     ///
     /// # Errors
-    /// When there is no such session or context.
+    /// Returns an error when there is no such session or context.
     pub async fn interrupt_session(&self, id: SessionId, context: ContextNumber) -> Result<bool, SessionError> {
         let session = self.sessions.get(id)?;
         let kept = match *session.place.read().await {
@@ -274,7 +274,7 @@ impl Service {
     /// The contexts of a session, and where each starts that does not start where all do.
     ///
     /// # Errors
-    /// When there is no such session.
+    /// Returns an error when there is no such session.
     pub async fn contexts(&self, id: SessionId) -> Result<Vec<(ContextNumber, Option<String>)>, SessionError> {
         let session = self.sessions.get(id)?;
         let place = self.enter(&session).await?;
@@ -296,7 +296,7 @@ impl Service {
     /// Gives a context of a session a fresh interpreter; a call that it serves is interrupted.
     ///
     /// # Errors
-    /// When there is no such session or context.
+    /// Returns an error when there is no such session or context.
     pub async fn restart_context(&self, id: SessionId, context: ContextNumber) -> Result<(), SessionError> {
         let session = self.sessions.get(id)?;
         let place = self.enter(&session).await?;

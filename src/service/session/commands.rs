@@ -124,7 +124,7 @@ impl RunningCommand {
         events
     }
 
-    /// Tells those who listen. What follows its end is not told.
+    /// Sends an event to the listeners. Events after the command's end are dropped.
     pub fn tell(&self, event: CommandEvent) {
         let mut heard = self.heard();
         if heard.end.is_some() {
@@ -174,10 +174,10 @@ impl Commands {
 }
 
 impl Service {
-    /// Begins a command; what it does is heard from its first byte. It goes on when nobody listens.
+    /// Starts a command, whose events are received from its first byte. The command goes on when nobody listens.
     ///
     /// # Errors
-    /// When it could not begin; see [`SessionError`].
+    /// Returns an error when it could not start; see [`SessionError`].
     pub async fn run_command(
         self: &Arc<Self>,
         id: SessionId,
@@ -261,7 +261,7 @@ impl Service {
     /// The commands of a session that run now.
     ///
     /// # Errors
-    /// When there is no such session.
+    /// Returns an error when there is no such session.
     pub fn commands(&self, id: SessionId) -> Result<Vec<Arc<RunningCommand>>, SessionError> {
         Ok(self.sessions.get(id)?.commands.all().values().cloned().collect())
     }
@@ -279,7 +279,7 @@ impl Service {
     /// Input for a command; none: there will be no more.
     ///
     /// # Errors
-    /// When there is no such session or command, or it takes none.
+    /// Returns an error when there is no such session or command, or it takes none.
     pub async fn command_input(
         &self,
         id: SessionId,
@@ -296,7 +296,7 @@ impl Service {
     /// Ends a command, whatever it does.
     ///
     /// # Errors
-    /// When there is no such session or command.
+    /// Returns an error when there is no such session or command.
     pub fn kill_command(&self, id: SessionId, number: CommandNumber) -> Result<(), SessionError> {
         self.command(id, number)?.killed.cancel();
         Ok(())

@@ -21,7 +21,7 @@ impl Service {
     /// Ends a session, with what it runs.
     ///
     /// # Errors
-    /// When there is none of that name.
+    /// Returns an error when there is no such session.
     pub async fn end_session(&self, id: SessionId) -> Result<(), SessionError> {
         let session = self.sessions.all().remove(&id).ok_or(SessionError::NotFound)?;
         self.whole(|me| async move {

@@ -31,7 +31,7 @@ pub enum SessionError {
         field: &'static str,
         /// Time that was asked for.
         asked: Duration,
-        /// Maximum time.
+        /// Maximum time that is possible.
         allowed: Duration,
     },
     /// Number of forks that one call can't make.

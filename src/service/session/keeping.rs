@@ -64,8 +64,10 @@ struct Taken {
     bytes: Vec<u8>,
 }
 
+/// Checks that a checkpoint belongs to the image that it is wanted in.
+///
 /// # Errors
-/// When a checkpoint belongs to another image than the one it is wanted in.
+/// Returns an error when it belongs to another image.
 fn same_image(theirs: &Image, ours: &Image) -> Result<(), SessionError> {
     if theirs.image_hash == ours.image_hash {
         return Ok(());
@@ -145,7 +147,7 @@ impl Service {
     /// A session and what it takes now, where it is in a worker and nobody moves it; else what it took last.
     ///
     /// # Errors
-    /// When there is none of that name.
+    /// Returns an error when there is no such session.
     pub async fn measure_session(&self, id: SessionId) -> Result<SessionInfo, SessionError> {
         let session = self.sessions.get(id)?;
         if let Ok(place) = Arc::clone(&session.place).try_read_owned()
@@ -278,7 +280,7 @@ impl Service {
         Ok(())
     }
 
-    /// Removes what was kept of a session: it is elsewhere now, or has ended.
+    /// Removes the stored state of a session which is elsewhere now, or has ended.
     pub(super) async fn forget_stored(&self, session: &Session) {
         if let Some(store) = &self.store {
             remembered::forget(store, session.id).await;
@@ -295,10 +297,10 @@ impl Service {
         self.store()?.put_session(session.row(checkpoint, paused)).await.map_err(failed)
     }
 
-    /// Keeps a session on disk until somebody resumes it; without its `memory`, its files only.
+    /// Stores a session on disk until a client resumes it; without its `memory`, its files only.
     ///
     /// # Errors
-    /// When it is paused already ([`SessionError::Paused`]), or can't be saved.
+    /// Returns an error when the session is paused already ([`SessionError::Paused`]), or can't be saved.
     pub async fn pause_session(&self, id: SessionId, memory: bool) -> Result<(), SessionError> {
         let session = self.sessions.get(id)?;
         self.whole(|me| async move { me.pause(&session, memory).await }).await
@@ -348,10 +350,10 @@ impl Service {
         Ok(())
     }
 
-    /// Lets a paused session go on; whether it was paused.
+    /// Resumes a session, and returns whether it was paused.
     ///
     /// # Errors
-    /// When there is none of that name.
+    /// Returns an error when there is no such session.
     pub async fn resume_session(&self, id: SessionId) -> Result<bool, SessionError> {
         let session = self.sessions.get(id)?;
         let mut place = session.place.write().await;
@@ -370,7 +372,7 @@ impl Service {
     /// Keeps the state of a session, when its calls have ended.
     ///
     /// # Errors
-    /// When there is none of that name, or it can't be saved.
+    /// Returns an error when there is no such session, or its state can't be saved.
     pub async fn checkpoint_session(
         &self,
         id: SessionId,
@@ -384,7 +386,7 @@ impl Service {
     /// Checkpoints that this caller asked for, the newest first, as many as one list of the store has.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub async fn checkpoints(&self, caller: &Caller) -> Result<Vec<CheckpointInfo>, SessionError> {
         let owner = Some(word_of(caller.owner()));
         let filter = CheckpointFilter { kind: Some(CheckpointKind::Named), owner, ..CheckpointFilter::default() };
@@ -395,7 +397,7 @@ impl Service {
     /// Removes a checkpoint.
     ///
     /// # Errors
-    /// When there is none of that name.
+    /// Returns an error when there is no such checkpoint.
     pub async fn delete_checkpoint(&self, caller: &Caller, id: CheckpointId) -> Result<(), SessionError> {
         let found = self.store()?.find_checkpoint(id.uuid()).await.map_err(failed)?;
         // What is kept of a session that waits is no client's to remove.
@@ -460,7 +462,7 @@ impl Service {
     /// Puts a session back to where it was at a checkpoint.
     ///
     /// # Errors
-    /// When there is no such session or checkpoint, or the checkpoint does not fit its limits.
+    /// Returns an error when there is no such session or checkpoint, or the checkpoint does not fit its limits.
     pub async fn restore_session(
         &self,
         caller: &Caller,
@@ -500,7 +502,7 @@ impl Service {
     /// `count` sessions that go on from where this one is, when its calls have ended. All or none.
     ///
     /// # Errors
-    /// When there is none of that name, or no room.
+    /// Returns an error when there is no such session, or no room.
     pub async fn fork_session(
         &self,
         id: SessionId,

@@ -1,15 +1,15 @@
-//! Sessions: who has one, how long, and where it is now.
+//! Sessions: their owners, lifetimes and locations.
 //!
-//! - here: the list of them, making and ending them;
+//! - here: the list of sessions, making and ending them;
 //! - `call`: code for them;
 //! - `using`: a session while it is used;
 //! - `commands`: scripts for their shell;
 //! - `watch`: changes of their files;
-//! - `remembered`: those on disk, known again when the service starts anew;
-//! - `keeping`: those that wait on disk, checkpoints and forks;
-//! - `room`: who goes to disk when there is too little, and who is closed where that is full;
-//! - `ending`: their end, and that of their time;
-//! - `error`: what a client can be told.
+//! - `remembered`: sessions on disk, restored when the service starts;
+//! - `keeping`: sessions that wait on disk, checkpoints and forks;
+//! - `room`: eviction to disk when workers hold too much, and closing where the disk is full;
+//! - `ending`: the end of sessions and of their lifetime;
+//! - `error`: errors that clients see.
 
 mod call;
 mod commands;
@@ -70,7 +70,7 @@ pub struct SessionSettings {
 /// Action when a session expires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnExpiry {
-    /// Removes the session.
+    /// Removes the session and its files.
     #[default]
     End,
     /// Stores the session on disk until a client resumes or ends it.
@@ -92,11 +92,11 @@ pub struct SessionAsked {
     pub env: Vec<(String, String)>,
     /// Files of the working directory.
     pub files: Vec<File>,
-    /// Lifetime from now.
+    /// Lifetime, counted from now.
     pub ttl: Option<Duration>,
     /// Lifetime without being used.
     pub idle: Option<Duration>,
-    /// Given back with it.
+    /// Labels, returned with the session.
     pub labels: BTreeMap<String, String>,
     /// Checkpoint from which the session continues.
     pub from_checkpoint: Option<CheckpointId>,
@@ -179,14 +179,14 @@ pub struct Session {
     /// Calls that are served or wait.
     waiting: AtomicU32,
     footprint: Mutex<Footprint>,
-    /// Share of the budget of sessions in workers, in bytes.
+    /// Part of the budget of sessions in workers that the session takes, in bytes.
     live_bytes: AtomicU64,
     /// Calls of one context are served one by one, in order.
     order: Mutex<HashMap<ContextNumber, Arc<tokio::sync::Mutex<()>>>>,
     commands: commands::Commands,
     /// Ends those who watch its files.
     detached: Mutex<CancellationToken>,
-    /// Read by whoever uses it; written by whoever moves it.
+    /// Location of the session: read by tasks that use it; written by tasks that move it.
     place: Arc<RwLock<Place>>,
 }
 
@@ -240,7 +240,7 @@ pub(super) struct Sessions {
     live_bytes: AtomicU64,
     /// Notified when sessions take more than their budget.
     grew: tokio::sync::Notify,
-    /// Somebody is making room.
+    /// Held by the task that is making room.
     making_room: tokio::sync::Mutex<()>,
 }
 
@@ -438,7 +438,7 @@ impl Service {
     /// A new session.
     ///
     /// # Errors
-    /// When it is refused; see [`SessionError`].
+    /// Returns an error when it is refused; see [`SessionError`].
     pub async fn open_session(&self, asked: SessionAsked) -> Result<SessionInfo, SessionError> {
         self.whole(|me| async move { me.opened(asked).await }).await
     }
@@ -542,16 +542,16 @@ impl Service {
         own.take(limit).map(|session| session.info()).collect()
     }
 
-    /// A session that is told by its name and its token.
+    /// Finds a session by its id and its token.
     pub fn find_session(&self, mut is_it: impl FnMut(SessionId, &str) -> bool) -> Option<SessionId> {
         let all: Vec<Arc<Session>> = self.sessions.all().values().cloned().collect();
         all.into_iter().find(|session| is_it(session.id, &session.token)).map(|session| session.id)
     }
 
-    /// Lets a session end that long from now; only later than it would, where it is to be `extended`.
+    /// Sets a session's lifetime from now; if `extended`, only to a later end.
     ///
     /// # Errors
-    /// When there is none of that name, or that is too long.
+    /// Returns an error when there is no such session, or the lifetime is too long.
     pub async fn keep_session(
         &self,
         id: SessionId,

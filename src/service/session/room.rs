@@ -1,8 +1,8 @@
-//! Room for sessions: who goes to disk when workers hold too much, and who is closed where the disk holds too much, too.
+//! Room for sessions: eviction to disk when workers hold too much, and closing where the disk holds too much, too.
 //!
-//! A session that was not used lately goes to disk, whoever's it is: its client does not notice. Where the disk has no
-//! room for its state it stays, and the next one goes. Only when all that can go has gone and workers still hold too
-//! much, idle sessions are closed, those that were not used lately first, of the owner who holds most.
+//! A session that was not used lately goes to disk, whoever its owner is: its client does not notice. Where the disk
+//! has no room for its state it stays, and the next one goes. Only when every session that can go has gone and workers
+//! still hold too much, idle sessions are closed, those that were not used lately first, of the owner who holds most.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use super::{Place, Session, SessionError};
 use crate::domain::ids::KeyId;
 use crate::service::Service;
 
-/// Room that is made goes so far below the budget, in parts of a hundred: each time for more than one session.
+/// Percentage of the budget down to which room is made: each time for more than one session.
 const DOWN_TO: u64 = 90;
-/// Beyond this much of the budget, calls wait for room.
+/// Percentage of the budget beyond which calls wait for room.
 const UP_TO: u64 = 105;
 /// Sessions that are moved to disk at once.
 const EVICTED_AT_ONCE: usize = 4;
-/// Sessions that are moved to disk where a worker has no place for one more interpreter.
+/// Sessions that are moved to disk where a worker has no slot for one more interpreter.
 const EVICTED_FOR_SLOTS: usize = 8;
 
 /// Resource that there is too little of.
@@ -29,20 +29,20 @@ const EVICTED_FOR_SLOTS: usize = 8;
 pub(super) enum Need {
     /// Memory of workers, by the budget of all sessions.
     Memory,
-    /// A place in a worker for one more interpreter.
+    /// Slot in a worker for one more interpreter.
     Slot {
-        /// Who needs it.
+        /// Owner of the session that needs the slot.
         owner: Option<KeyId>,
     },
 }
 
 /// Outcome of an attempt to move a session to disk.
 enum Eviction {
-    /// It is there.
+    /// Session that is on disk now.
     Done,
-    /// It is used, or was moved by somebody else.
+    /// Session that is in use, or was moved by another task.
     InUse,
-    /// There is no room for its state.
+    /// Store without room for the session's state.
     NoRoom,
     Failed,
 }
@@ -174,8 +174,8 @@ impl Service {
         }
     }
 
-    /// Takes the first of the owner who holds most, if that is more than an equal share of what all hold, and more than
-    /// `claimant` does.
+    /// Takes the first session of the owner who holds most, if that is more than an equal share of the total, and more
+    /// than `claimant` holds.
     fn take_of_largest(
         &self,
         stuck: &mut Vec<Arc<Session>>,

@@ -1,4 +1,4 @@
-//! A session while it is used: brought to where it can be, kept there, measured, found lost.
+//! Use of a session: bringing it to a worker, holding it there, measuring it, finding it lost.
 
 use std::sync::Arc;
 
@@ -15,15 +15,15 @@ use crate::service::Service;
 pub(super) struct InUse<'a> {
     pub(super) session: &'a Session,
     pub(super) kept: Kept,
-    /// Nobody moves it while this is held.
+    /// Guard that prevents moving the session.
     _place: OwnedRwLockReadGuard<Place>,
 }
 
 impl Service {
-    /// Does something with the files of a session.
+    /// Performs an operation on the files of a session.
     ///
     /// # Errors
-    /// What a client can put right.
+    /// Returns an error when the operation fails for a reason that a client can put right.
     pub async fn session_files(&self, id: SessionId, ask: FileAsk) -> Result<FileAnswer, SessionError> {
         let session = self.sessions.get(id)?;
         let policies = self.policies();
@@ -53,7 +53,7 @@ impl Service {
         self.enter_if(session, session.auto_resume).await
     }
 
-    /// The same, even where it is paused; then it is not any more.
+    /// Brings the session to a worker even where it is paused, which resumes it.
     pub(super) async fn enter_anyway<'a>(&self, session: &'a Arc<Session>) -> Result<InUse<'a>, SessionError> {
         self.enter_if(session, true).await
     }
@@ -85,7 +85,7 @@ impl Service {
         }
     }
 
-    /// What came of it; a session whose worker is gone is gone, too.
+    /// Translates the answer of a worker, and removes the session when its worker is gone.
     pub(super) fn kept<T>(&self, place: &InUse<'_>, answer: Result<T, KeptError>) -> Result<T, SessionError> {
         if let Err(KeptError::Lost) = &answer {
             let session = place.session;

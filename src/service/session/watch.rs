@@ -1,4 +1,4 @@
-//! Changes of a session's files, told as they happen.
+//! Changes of a session's files, reported as they happen.
 
 use std::sync::Arc;
 
@@ -11,25 +11,25 @@ use crate::memory::{Next, queue};
 use crate::sandbox::AskEvent;
 use crate::service::Service;
 
-/// Pieces that wait for their reader. All others wait in the session's tree, which bounds them.
+/// Messages that wait for their reader. Further changes wait in the session's tree, which bounds them.
 const PIECES: usize = 1;
 
 /// Event of a watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WatchEvent {
-    /// A change.
+    /// Change of an entry.
     Change(Change),
-    /// Changes that are left out here, because they were read too slowly: whoever watches must look anew.
+    /// Loss of changes, because they were read too slowly: the reader must look at the directory again.
     Overflow,
 }
 
-/// Changes that are told together.
+/// Message with changes that are reported together.
 enum Told {
     Changes(Vec<Change>),
     Overflow,
 }
 
-/// A watch of a directory, for as long as this is kept.
+/// Watch of a directory, ended on drop.
 #[derive(Debug)]
 pub struct Watch {
     told: mpsc::Receiver<Told>,
@@ -59,7 +59,7 @@ impl Service {
     /// Watches a directory of a session, from when this returns; with all below it, where `recursive`.
     ///
     /// # Errors
-    /// When there is no such session or directory.
+    /// Returns an error when there is no such session or directory.
     pub async fn watch_files(
         self: &Arc<Self>,
         id: SessionId,
@@ -84,8 +84,7 @@ impl Service {
         }
     }
 
-    /// Passes on what changes, for as long as somebody listens and no faster than they do. Meanwhile nobody moves the
-    /// session.
+    /// Passes on changes, until the reader goes away and no faster than it reads. Meanwhile the session is not moved.
     async fn watch_for(
         &self,
         session: &Arc<Session>,
