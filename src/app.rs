@@ -41,7 +41,7 @@ impl App {
     /// Finds or makes the image, starts the workers, and waits for the first of them.
     ///
     /// # Errors
-    /// When a policy is wrong, there is no image and none can be made, or no worker starts.
+    /// Returns an error when a policy is wrong, there is no image and none can be made, or no worker starts.
     pub async fn new(config: &Config) -> anyhow::Result<Self> {
         let source = config.image.clone();
         let images = tokio::task::spawn_blocking(move || {
@@ -51,10 +51,10 @@ impl App {
         Self::with_images(config, images.await??, Hardened::default()).await
     }
 
-    /// The same with images that are ready, in a process that has given up what `hardened` says.
+    /// Builds the app from images that are ready, in a process that has dropped the privileges that `hardened` lists.
     ///
     /// # Errors
-    /// When a policy is wrong, or no worker starts.
+    /// Returns an error when a policy is wrong, or no worker starts.
     pub async fn with_images(config: &Config, images: Images, hardened: Hardened) -> anyhow::Result<Self> {
         let receipts = Receipts::open(config.receipt_key.clone())?;
         let policies = Policies::load(config.policies_dir.as_deref())?;
@@ -129,7 +129,7 @@ impl App {
     /// Serves HTTP on `listener` until `shutdown` is done; then running work has the drain time to finish.
     ///
     /// # Errors
-    /// When the listener breaks.
+    /// Returns an error when the listener breaks.
     pub async fn serve(
         self,
         listener: TcpListener,
@@ -201,7 +201,7 @@ impl App {
     }
 }
 
-/// Whom jobs may tell of their end.
+/// Reads the settings for callbacks at the end of jobs.
 fn callbacks(config: &Config) -> anyhow::Result<Option<CallbackSettings>> {
     let hosts = config.callback_hosts.clone();
     let Some(path) = config.callback_secret_file.as_deref().filter(|_| !hosts.is_empty()) else { return Ok(None) };
@@ -234,8 +234,9 @@ fn telemetry_of(traces: &Traces, image: &Image, metrics: &Metrics) -> anyhow::Re
     Ok(Telemetry::to(&collector)?)
 }
 
-/// The store in its directory. Where that was not given, and can't be had or is another service's, a directory that ends
-/// with this one takes its place; where there is no such either, nothing is kept.
+/// Opens the store in its directory. Where no directory was given, and the default one can't be made or is another
+/// service's, a temporary directory replaces it, which is removed with this store; where that can't be made, nothing is
+/// stored.
 async fn open_store(config: &Config) -> anyhow::Result<(Option<Store>, Option<TempDir>)> {
     const NAME: &str = "store.sqlite3";
     // Who has no sessions keeps nothing.

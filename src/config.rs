@@ -69,7 +69,7 @@ pub struct SandboxSettings {
     /// Directory with policy packs, over those that are built in
     #[arg(long, global = true, env = "PROOFBOX_POLICIES_DIR", value_name = "DIR")]
     pub policies_dir: Option<PathBuf>,
-    /// What processes give up when they have started: what the kernel has (best-effort), all or no start (require), nothing (off) [default: best-effort]
+    /// Privileges that processes drop when they have started: what the kernel has (best-effort), all or no start (require), nothing (off) [default: best-effort]
     #[arg(long, global = true, env = "PROOFBOX_HARDENING", value_name = "MODE", hide_possible_values = true)]
     pub hardening: Option<Hardening>,
 }
@@ -81,10 +81,10 @@ pub struct ServerSettings {
     /// Address to listen on [default: 127.0.0.1:8080]
     #[arg(long, env = "PROOFBOX_LISTEN", value_name = "ADDRESS")]
     pub listen: Option<SocketAddr>,
-    /// Who is served without a key: loopback (everybody, as long as the address is of this machine only), always, never [default: loopback]
+    /// Clients that are served without a key: loopback (everybody, as long as the address is of this machine only), always, never [default: loopback]
     #[arg(long, env = "PROOFBOX_KEYLESS", value_name = "WHO")]
     pub keyless: Option<Keyless>,
-    /// Who may read /metrics: open (whoever reaches the address), loopback (this machine without a key, others with one), key (with a key only) [default: open where requests without a key are served, else loopback]
+    /// Clients that may read /metrics: open (whoever reaches the address), loopback (this machine without a key, others with one), key (with a key only) [default: open where requests without a key are served, else loopback]
     #[arg(long, env = "PROOFBOX_METRICS_ACCESS", value_name = "WHO", hide_possible_values = true)]
     pub metrics_access: Option<MetricsAccess>,
     /// Connections at once; more wait until one ends [default: 4096]
@@ -114,10 +114,10 @@ pub struct ServerSettings {
     /// File with the secret that callbacks are signed with: `whsec_` and 24 to 64 bytes in base64
     #[arg(long, env = "PROOFBOX_CALLBACK_SECRET_FILE", value_name = "FILE")]
     pub callback_secret_file: Option<PathBuf>,
-    /// What is logged: error, warn, info, debug, or a filter as tracing has it [default: info]
+    /// Lowest level that is logged: error, warn, info, debug, or a filter as tracing has it [default: info]
     #[arg(long, env = "PROOFBOX_LOG", value_name = "FILTER")]
     pub log: Option<String>,
-    /// How: lines of text or of json [default: text]
+    /// Format of the log: lines of text or of json [default: text]
     #[arg(long, env = "PROOFBOX_LOG_FORMAT", value_name = "FORMAT", hide_possible_values = true)]
     pub log_format: Option<LogFormat>,
     /// OpenTelemetry collector that traces are sent to (OTLP over HTTP), `http://host:4318` for one; without it there are none
@@ -125,29 +125,29 @@ pub struct ServerSettings {
     pub otlp_endpoint: Option<String>,
 }
 
-/// What a line of the log looks like.
+/// Format of a line of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// For people.
+    /// Lines of text for people.
     #[default]
     Text,
-    /// For programs: an object in each line.
+    /// JSON for programs: an object in each line.
     Json,
 }
 
-/// Where traces are sent to.
+/// Destination of OpenTelemetry traces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Traces {
-    /// Nowhere: there are none.
+    /// No destination: tracing is off.
     Off,
-    /// To this address.
+    /// Collector at this address.
     To(String),
-    /// To where OpenTelemetry's own variables say.
+    /// Collector that OpenTelemetry's own variables name.
     Standard,
 }
 
-/// Who is served without a key.
+/// Clients that are served without a key.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Keyless {
@@ -180,12 +180,12 @@ struct SettingsFile {
     server: ServerSettings,
 }
 
-/// All settings, each with a value.
+/// Settings of the process, each with a value.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where images come from.
+    /// Source of the images.
     pub image: ImageSource,
-    /// Worker processes.
+    /// Number of worker processes.
     pub workers: usize,
     /// Interpreters alive at once in each.
     pub slots: u32,
@@ -193,7 +193,7 @@ pub struct Config {
     pub session_slots: u32,
     /// Bytes that sessions in workers may take together.
     pub session_memory_bytes: u64,
-    /// Sessions at once.
+    /// Maximum number of sessions at once.
     pub sessions: usize,
     /// Bytes that checkpoints and sessions on disk may take together.
     pub store_bytes: u64,
@@ -201,23 +201,23 @@ pub struct Config {
     pub disk_reserve_bytes: Option<u64>,
     /// The directory was given, not found.
     pub data_dir_given: bool,
-    /// Directory for what outlives a request; none where there is no place for it.
+    /// Directory of the store; none where no default is known.
     pub data_dir: Option<PathBuf>,
     /// Submissions that may wait.
     pub queue: usize,
-    /// How long one may wait.
+    /// Longest time that a submission may wait.
     pub patience: Duration,
-    /// Who is served without a key.
+    /// Clients that are served without a key.
     pub keyless: Keyless,
     /// Access to the metrics; none: that of requests without a key.
     pub metrics_access: Option<MetricsAccess>,
-    /// Connections at once.
+    /// Maximum number of connections at once.
     pub connections: usize,
-    /// How long a client may keep us waiting.
+    /// Longest time that a client may keep the service waiting.
     pub client_patience: Duration,
     /// Packs over the built-in ones.
     pub policies_dir: Option<PathBuf>,
-    /// What processes give up.
+    /// Privileges that processes drop after their start.
     pub hardening: Hardening,
     /// Address to listen on.
     pub listen: SocketAddr,
@@ -225,9 +225,9 @@ pub struct Config {
     pub body_bytes: usize,
     /// Time for running work to finish.
     pub drain: Duration,
-    /// The key that receipts are signed with; none where there is no place for one.
+    /// File of the key that receipts are signed with; none where no default is known.
     pub receipt_key: Option<PathBuf>,
-    /// How long a job is kept after its end.
+    /// Time for which a job is stored after its end.
     pub jobs_age: Duration,
     /// Bytes that all jobs may take on disk.
     pub jobs_bytes: u64,
@@ -235,11 +235,11 @@ pub struct Config {
     pub callback_hosts: Vec<String>,
     /// File with the secret that callbacks are signed with; there is one where there are hosts.
     pub callback_secret_file: Option<PathBuf>,
-    /// What is logged.
+    /// Filter for the log.
     pub log: String,
-    /// How.
+    /// Format of the log.
     pub log_format: LogFormat,
-    /// Where traces are sent to.
+    /// Destination of OpenTelemetry traces.
     pub traces: Traces,
 }
 
@@ -263,30 +263,30 @@ pub enum ConfigError {
     /// The settings file can't be read.
     #[error("reading the settings file {path}: {source}")]
     Io {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// Why.
+        /// Cause of the failure.
         source: std::io::Error,
     },
-    /// It has a mistake; the message has line and column.
+    /// Settings file with a mistake; the message has line and column.
     #[error("settings file {path}: {source}")]
     Parse {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// What is wrong, and where.
+        /// Mistake, and its position.
         source: Box<toml::de::Error>,
     },
     /// A value outside its range.
     #[error("{setting} is {value}: {rule}")]
     Value {
-        /// Flag and variable.
+        /// Names of the flag and of the variable.
         setting: &'static str,
-        /// Its value.
+        /// Value of the setting.
         value: String,
-        /// What it must be.
+        /// Rule that the value breaks.
         rule: &'static str,
     },
-    /// There is nowhere to keep the image.
+    /// No directory for the image is known.
     #[error("no cache directory is known (HOME is not set): set PROOFBOX_CACHE_DIR")]
     NoCache,
 }
@@ -295,7 +295,7 @@ impl Config {
     /// Puts flags and variables (which clap has read) over the file and the defaults.
     ///
     /// # Errors
-    /// The first setting that can't be used.
+    /// Returns an error that names the first setting that can't be used.
     pub fn new(
         runtime: RuntimeSettings,
         sandbox: SandboxSettings,
@@ -416,7 +416,7 @@ fn seconds(setting: &'static str, value: f64) -> Result<Duration, ConfigError> {
         .ok_or_else(wrong)
 }
 
-/// What our setting says, else what OpenTelemetry's variables do.
+/// Returns the destination that our setting names, else that of OpenTelemetry's variables.
 fn traces(endpoint: Option<String>) -> Result<Traces, ConfigError> {
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     if variable("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
@@ -457,7 +457,7 @@ fn read(path: &Path) -> Result<SettingsFile, ConfigError> {
     toml::from_str(&text).map_err(|source| ConfigError::Parse { path: name, source: Box::new(source) })
 }
 
-/// Whether to colour what people read: on a terminal, unless NO_COLOR (<https://no-color.org>) says otherwise.
+/// Returns whether to colour text for people: on a terminal, unless NO_COLOR (<https://no-color.org>) says otherwise.
 pub fn colours() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }

@@ -1,4 +1,4 @@
-//! The proofbox command.
+//! The `proofbox` command.
 
 use std::process::ExitCode;
 

@@ -19,12 +19,12 @@ use crate::store::{KeyFile, KeyRow};
 /// Longest name of a key, in bytes.
 const MAX_NAME: usize = 64;
 
-/// What is to be done with keys.
+/// Actions on the file of keys.
 #[derive(Subcommand)]
 pub enum KeysCommand {
     /// Make a key and show it, once: only its SHA-256 is kept
     Create {
-        /// What it is to be called: letters, digits, `.`, `_` and `-`
+        /// Name of the key: letters, digits, `.`, `_` and `-`
         #[arg(value_name = "NAME")]
         name: String,
         /// A policy that it may name; may be given several times [default: all that are not for certain other keys]
@@ -51,19 +51,19 @@ pub enum KeysCommand {
     },
     /// Show all keys: name, id, the last digits, limits
     List {
-        /// One JSON object a line
+        /// Print one JSON object a line
         #[arg(long)]
         json: bool,
     },
     /// Take a key out of force; a running service refuses it within a second
     Revoke {
-        /// Its name or id
+        /// Name or id of the key
         #[arg(value_name = "NAME|ID")]
         key: String,
     },
 }
 
-/// Carries it out.
+/// Runs a command on keys.
 pub fn keys(command: KeysCommand, config: &Config) -> anyhow::Result<ExitCode> {
     let directory =
         config.data_dir.as_deref().context("no data directory is known (HOME is not set): set PROOFBOX_DATA_DIR")?;

@@ -62,7 +62,7 @@ enum Command {
     Worker,
 }
 
-/// Carries out the command line.
+/// Runs the command line.
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -88,7 +88,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// To standard output; who has closed it wants no more.
+/// Writes to standard output. Failures are ignored: a reader who has closed the pipe wants no more.
 fn out(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }

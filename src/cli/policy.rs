@@ -7,7 +7,7 @@ use clap::Subcommand;
 
 use crate::policy::{Action, Policies};
 
-/// What is to be done with policy packs.
+/// Actions on policy packs.
 #[derive(Subcommand)]
 pub enum PolicyCommand {
     /// Read every pack of a directory, as `serve --policies-dir` would: exit code 0 when all can be used, 1 when one can't
@@ -18,7 +18,7 @@ pub enum PolicyCommand {
     },
 }
 
-/// Carries it out.
+/// Runs a command on policy packs.
 pub fn policy(command: &PolicyCommand) -> anyhow::Result<ExitCode> {
     let PolicyCommand::Check { directory } = command;
     let checked = Policies::check(directory)?;

@@ -20,7 +20,7 @@ use crate::domain::verdict::{CaseStatus, Status};
 use crate::http::answer_of;
 use crate::service::Executed;
 
-/// What to run, and how.
+/// Snippet to run, with its tests and limits.
 #[derive(Args)]
 pub struct RunArguments {
     /// Python source; `-` reads it from standard input
@@ -31,7 +31,7 @@ pub struct RunArguments {
     /// Tests
     #[arg(long, value_name = "FILE")]
     tests: Option<PathBuf>,
-    /// What the tests are [default: check-function when they define check(candidate), else script]
+    /// Kind of the tests [default: check-function when they define check(candidate), else script]
     #[arg(long, value_enum)]
     kind: Option<Kind>,
     /// The name under which unittest and pytest tests import the snippet
@@ -40,7 +40,7 @@ pub struct RunArguments {
     /// The function that check(candidate) is given [default: the last one of the snippet]
     #[arg(long, value_name = "NAME")]
     entry_point: Option<String>,
-    /// Where the tests run
+    /// Interpreter that the tests run in
     #[arg(long, value_enum, default_value = "isolated")]
     grading: GradingArgument,
     /// Policy pack
@@ -65,17 +65,17 @@ pub struct RunArguments {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Kind {
-    /// One statement a line, each a case
+    /// Statements, one a line, each a case
     Asserts,
     /// check(candidate), each of its asserts a case
     CheckFunction,
-    /// One case: running to the end
+    /// Script with one case: running to the end
     Script,
-    /// Each test method a case
+    /// Test methods, each a case
     Unittest,
-    /// Each item that pytest collects a case
+    /// Items that pytest collects, each a case
     Pytest,
-    /// Each example of the snippet's docstrings a case; needs no file of tests
+    /// Examples of the snippet's docstrings, each a case; needs no file of tests
     Doctest,
 }
 
@@ -244,7 +244,7 @@ fn print(executed: &Executed) {
     }
 }
 
-/// Whoever reads may have seen enough (`| head`): what can't be written is not missed.
+/// Writes to standard error. Failures are ignored: a reader (`| head`) may have seen enough.
 fn note(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }

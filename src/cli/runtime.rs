@@ -18,7 +18,7 @@ pub enum RuntimeCommand {
         /// they need
         #[arg(long, value_name = "FILE", requires = "name")]
         packages: Vec<PathBuf>,
-        /// What requests call the image that has them
+        /// Name by which requests ask for the image that has them
         #[arg(long, requires = "packages")]
         name: Option<String>,
     },
@@ -26,13 +26,13 @@ pub enum RuntimeCommand {
     List,
     /// Remove an image of your own
     Remove {
-        /// Its name or hash
+        /// Name or hash of the image
         #[arg(value_name = "IMAGE")]
         asked: String,
     },
     /// Tell which image is there
     Info {
-        /// As JSON
+        /// Print JSON instead of text
         #[arg(long)]
         json: bool,
     },

@@ -13,7 +13,7 @@ use crate::domain::caller::Caller;
 use crate::domain::harmless::harmless;
 use crate::policy::{Action, Decision, Policies, ScanReport, Source, contains_code};
 
-/// What to look at, and how to tell it.
+/// Files to scan, and the form of the report.
 #[derive(Args)]
 pub struct ScanArguments {
     /// Python files; - is standard input
@@ -22,7 +22,7 @@ pub struct ScanArguments {
     /// Policy pack
     #[arg(long, default_value = "default", value_name = "NAME")]
     policy: String,
-    /// One JSON object a line, with the file and what POST /v1/scan would say
+    /// Print one JSON object a line, with the file and what POST /v1/scan would say
     #[arg(long)]
     json: bool,
     /// Tell nothing but what blocks
@@ -59,7 +59,7 @@ pub fn scan(arguments: &ScanArguments, config: &Config) -> anyhow::Result<ExitCo
     Ok(if blocked { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// As compilers tell it: file, line, column, what, why.
+/// Renders a report as compilers do: file, line, column, finding, reason.
 fn told(path: &Path, report: &ScanReport, quiet: bool) -> String {
     let colours = config::colours();
     let paint = |text: &str, colour: u8| if colours { format!("\x1b[{colour}m{text}\x1b[0m") } else { text.to_owned() };

@@ -1,4 +1,4 @@
-//! `proofbox serve`
+//! `proofbox serve`: the front process.
 
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -85,7 +85,7 @@ fn ready_image(config: &Config) -> anyhow::Result<Image> {
     Image::cached(source).context("the Python runtime was built, and can't be read")
 }
 
-/// What a service goes on using, by its settings.
+/// Returns the privileges that a service needs after its start, by its settings.
 fn needs(config: &Config, images: &Images) -> Needs {
     // For the workers that it starts: a cache that was moved has its compiled image where it was.
     let connect = config.traces != Traces::Off || !config.callback_hosts.is_empty();

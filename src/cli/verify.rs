@@ -68,7 +68,10 @@ fn key_of(text: &str) -> anyhow::Result<VerifyingKey> {
     key.with_context(|| format!("--key {text}: there is no Ed25519 public key in it"))
 }
 
-/// What holds, in words; or what does not.
+/// Checks a receipt, and returns what it proves in words.
+///
+/// # Errors
+/// Returns an error that says which check fails.
 fn check(bytes: &[u8], expected: Option<&VerifyingKey>, code: Option<&[u8]>) -> Result<String, String> {
     let receipt = receipt_of(bytes)?;
     let key = receipt.verify().map_err(|invalid| invalid.to_string())?;

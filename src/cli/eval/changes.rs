@@ -1,4 +1,4 @@
-//! What has changed since a baseline: an earlier file of `--json`.
+//! Changes since a baseline: an earlier file of `--json`.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,25 +16,25 @@ pub struct Baseline {
     results: Vec<Json>,
 }
 
-/// What is different now.
+/// Differences from the baseline.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Changes {
-    /// Passed then, and not now.
+    /// Items that passed in the baseline, and fail now.
     pub newly_failing: Vec<String>,
-    /// Passes now, and did not then.
+    /// Items that pass now, and failed in the baseline.
     pub newly_passing: Vec<String>,
     /// Items that the baseline does not have.
     pub added: usize,
     /// Items that only the baseline has.
     pub removed: usize,
-    /// The baseline's.
+    /// Pass rate of the baseline.
     pub pass_rate_before: Option<f64>,
-    /// Of now.
+    /// Pass rate of this run.
     pub pass_rate: Option<f64>,
     /// The median of now / then - 1 over items that pass in both; none when there is no such item, or the interpreter
     /// is another one and fuel can't be compared.
     pub fuel_change: Option<f64>,
-    /// Whether both ran in the same interpreter.
+    /// True when both ran in the same image.
     pub same_image: bool,
 }
 
@@ -42,14 +42,14 @@ impl Baseline {
     /// Reads the file of an earlier `--json`.
     ///
     /// # Errors
-    /// When it is none.
+    /// Returns an error when it is not such a file.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let bytes = std::fs::read(path).with_context(|| format!("reading {}", path.display()))?;
         serde_json::from_slice(&bytes)
             .with_context(|| format!("{} is no file of `proofbox eval --json`", path.display()))
     }
 
-    /// What is different in `results`, of which `report` is the report.
+    /// Compares `results`, of which `report` is the report, with the baseline.
     pub fn changes(&self, report: &Report, results: &[Json]) -> Changes {
         let before: HashMap<&str, &Json> =
             self.results.iter().filter_map(|line| Some((line["id"].as_str()?, line))).collect();
@@ -95,7 +95,7 @@ impl Baseline {
 }
 
 impl Changes {
-    /// Of now minus the baseline's.
+    /// Returns the pass rate minus that of the baseline.
     pub fn pass_rate_change(&self) -> Option<f64> {
         Some(self.pass_rate? - self.pass_rate_before?)
     }

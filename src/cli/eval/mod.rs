@@ -29,7 +29,7 @@ use suite::Suite;
 /// Exit code when a requirement does not hold.
 const UNMET: u8 = 1;
 
-/// What to grade, and what to make of it.
+/// Items to grade, and what to make of their results.
 #[derive(Args)]
 pub struct EvalArguments {
     /// The suite: a line of JSON for each item, as POST /v1/suites takes them; or problems as HumanEval, MBPP or EvalPlus
@@ -60,7 +60,7 @@ pub struct EvalArguments {
     /// The k of pass@k [default: those of the suite, else 1]
     #[arg(long, value_name = "K,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
     k: Vec<u32>,
-    /// How every item is graded [default: as the item says]
+    /// Grading of every item [default: as the item says]
     #[arg(long, value_enum)]
     grading: Option<Grading>,
     /// Lint every item with Ruff's default rules
@@ -94,14 +94,14 @@ enum Grading {
     Auto,
 }
 
-/// All that there is to show.
+/// Results to show or write.
 struct Results<'a> {
     suite: &'a Suite,
     report: &'a Report,
     /// A line of the answer for each item, in the order of the suite.
     answers: &'a [Json],
     changes: Option<&'a Changes>,
-    /// Each requirement, with why it does not hold.
+    /// Requirements, each with the reason why it does not hold.
     required: Vec<(&'a Requirement, Option<String>)>,
 }
 
@@ -123,7 +123,7 @@ impl Results<'_> {
     }
 }
 
-/// Grades the suite.
+/// Grades the suite, and writes its report.
 pub fn eval(arguments: EvalArguments, config: &Config) -> anyhow::Result<ExitCode> {
     if let Some(requirement) = arguments.require.iter().find(|one| one.needs_baseline())
         && arguments.baseline.is_none()
@@ -189,7 +189,7 @@ impl EvalArguments {
         ks
     }
 
-    /// What the command line says of every item, over what the item says.
+    /// Puts the choices of the command line over an item's own fields.
     fn put_over(&self, defaults: &Map<String, Json>, item: &mut Map<String, Json>) {
         let tests = item.get("tests").or_else(|| defaults.get("tests"));
         // Input and output are compared on the host, whatever is asked for.

@@ -9,7 +9,7 @@ use crate::grader::report::{Report, Spread};
 /// Name, what it is, where it is found.
 type Field = (&'static str, &'static str, fn(&Report, Option<&Changes>) -> Option<f64>);
 
-/// Everything that can be required, but for pass@K.
+/// Fields that can be required, but for pass@K.
 const FIELDS: &[Field] = &[
     ("pass_rate", "passed items, of those graded", |report, _| report.pass_rate),
     ("tests_pass_rate", "passed cases, of all", |report, _| report.tests_pass_rate),
@@ -50,7 +50,7 @@ enum Measure {
     PassAt(u32),
 }
 
-/// One requirement, as `pass_rate>=0.95`.
+/// Requirement on the results, as `pass_rate>=0.95`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requirement {
     text: String,
@@ -105,7 +105,7 @@ impl Requirement {
         }
     }
 
-    /// Whether it needs a baseline.
+    /// Returns whether the requirement needs a baseline.
     pub fn needs_baseline(&self) -> bool {
         match self.measure {
             Measure::Field(name) => {
@@ -115,7 +115,7 @@ impl Requirement {
         }
     }
 
-    /// Why it does not hold; none when it does. What has no value does not hold.
+    /// Returns the reason why the requirement does not hold; none when it does. A field without a value does not hold.
     pub fn breach(&self, report: &Report, changes: Option<&Changes>) -> Option<String> {
         let value = match self.measure {
             Measure::PassAt(k) => report.pass_at_k.get(&k).copied().flatten(),
@@ -140,7 +140,7 @@ fn shown(value: f64) -> String {
     if value.fract() == 0.0 { format!("{value}") } else { format!("{value:.6}").trim_end_matches('0').to_owned() }
 }
 
-/// For `--help`.
+/// Returns the help of `--require`.
 pub fn help() -> String {
     let fields = FIELDS.iter().map(|(name, what, _)| format!("  {name:22} {what}\n"));
     format!(

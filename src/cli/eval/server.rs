@@ -1,4 +1,4 @@
-//! Who grades: a server, or the service in this process. Both are spoken to in the words of `POST /v1/suites`.
+//! Connection to a grader: a server, or the service in this process. Both take requests of `POST /v1/suites`.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -17,11 +17,11 @@ use crate::config::{Config, MetricsAccess};
 use crate::http;
 use crate::telemetry::Telemetry;
 
-/// Of one request: far below the 32 MiB that a server takes by default.
+/// Maximum size of a request, in bytes: far below the 32 MiB that a server takes by default.
 const MAX_BYTES: usize = 8 << 20;
-/// Of one request.
+/// Maximum number of items in a request.
 const MAX_ITEMS: usize = 5000;
-/// How often an item is sent that came back without a verdict through no fault of its own.
+/// Number of times that an item is sent which came back without a verdict through no fault of its own.
 const ATTEMPTS: usize = 3;
 /// The service in this process takes what it is given.
 const OURS: http::RouterSettings = http::RouterSettings {
@@ -33,7 +33,7 @@ const OURS: http::RouterSettings = http::RouterSettings {
 
 type Chunks = Pin<Box<dyn Stream<Item = anyhow::Result<Bytes>> + Send>>;
 
-/// Who grades.
+/// Server that grades, in this process or remote.
 pub enum Server {
     /// Workers of our own. The app owns them.
     Local(Router, #[expect(dead_code, reason = "it ends its workers when it is dropped")] App),
@@ -45,7 +45,7 @@ impl Server {
     /// The server at `url`, which is shown the key, or one in this process.
     ///
     /// # Errors
-    /// When the address is none, or no worker starts.
+    /// Returns an error when the address is not a URL, or no worker starts.
     pub async fn find(url: Option<&str>, key: Option<&str>, config: &Config) -> anyhow::Result<Self> {
         let Some(url) = url else {
             let app = App::new(config).await?;
@@ -85,10 +85,10 @@ impl Server {
         }
     }
 
-    /// Has every item graded; the answers' lines in the order of the items. `done` is called for each.
+    /// Has every item graded, and returns the answers' lines in the order of the items. `done` is called for each.
     ///
     /// # Errors
-    /// When the server refuses the suite or can't be reached, or lines are missing in the end.
+    /// Returns an error when the server refuses the suite or can't be reached, or lines are missing in the end.
     pub async fn grade(&self, suite: &Suite, done: impl Fn(&Json)) -> anyhow::Result<Vec<Json>> {
         let mut answers: Vec<Option<Json>> = vec![None; suite.items.len()];
         let mut broken = None;
@@ -167,11 +167,11 @@ enum Chunk {
     Done,
     /// The answer ended before its end.
     Broken(String),
-    /// Nothing was run.
+    /// Request that the server refuses as too large; nothing was run.
     TooLarge,
 }
 
-/// Whether there is still no verdict.
+/// Returns whether an item has no verdict yet.
 fn is_open(answer: Option<&Json>) -> bool {
     answer.is_none_or(|answer| answer["status"] == "infrastructure_error")
 }
@@ -193,7 +193,7 @@ fn chunks(items: &[Item], waiting: &[usize]) -> Vec<Vec<usize>> {
     chunks
 }
 
-/// What is read of a refusal.
+/// Maximum number of bytes that are read of a refusal.
 const MAX_REFUSAL_BYTES: usize = 64 << 10;
 
 async fn whole(mut stream: Chunks) -> Vec<u8> {
@@ -207,7 +207,7 @@ async fn whole(mut stream: Chunks) -> Vec<u8> {
     all
 }
 
-/// The server's words, with the place in the file that they are about.
+/// Renders the server's message, with the position in the file that it is about.
 fn refusal(status: u16, body: &[u8], suite: &Suite, chunk: &[usize]) -> String {
     let answer: Json = serde_json::from_slice(body).unwrap_or_default();
     let message = answer["error"]["message"].as_str().unwrap_or("no reason was given");

@@ -6,29 +6,29 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use serde_json::{Map, Value as Json, json};
 
-/// What is to be graded.
+/// Suite of items to grade.
 #[derive(Debug, Default)]
 pub struct Suite {
-    /// Which file, and what it is.
+    /// Name of the file, and its format.
     pub title: String,
-    /// What every item has unless it says otherwise.
+    /// Fields that every item has unless it says otherwise.
     pub defaults: Map<String, Json>,
-    /// As `POST /v1/suites` takes them.
+    /// Items, as `POST /v1/suites` takes them.
     pub items: Vec<Item>,
     /// The k of pass@k that the file asks for.
     pub ks: Option<Vec<u32>>,
-    /// What a reader of the results must know.
+    /// Notes that a reader of the results must know.
     pub warnings: Vec<String>,
 }
 
-/// One item, and where it comes from.
+/// Item, and where it comes from.
 #[derive(Debug)]
 pub struct Item {
-    /// Its name, unique in the suite.
+    /// Id of the item, unique in the suite.
     pub id: String,
-    /// File and line.
+    /// File and line that the item comes from.
     pub origin: String,
-    /// As `POST /v1/suites` takes it.
+    /// Fields, as `POST /v1/suites` takes them.
     pub fields: Map<String, Json>,
 }
 
@@ -42,7 +42,7 @@ struct Line {
 struct Problem {
     task: String,
     origin: String,
-    /// What a completion goes on from.
+    /// Code that a completion continues.
     prompt: String,
     canonical: Option<String>,
     tests: Json,
@@ -58,7 +58,7 @@ enum Kind {
 /// Reads the suite at `path`, with the samples at `samples` instead of the canonical solutions.
 ///
 /// # Errors
-/// With file and line, what is not as it should be.
+/// Returns an error that names file and line of the first mistake.
 pub fn read(path: &Path, samples: Option<&Path>) -> anyhow::Result<Suite> {
     let lines = lines(path)?;
     let first = lines.first().with_context(|| format!("{} has no items", path.display()))?;

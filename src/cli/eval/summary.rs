@@ -128,7 +128,7 @@ fn not_passed(answers: &[Json], lines: &mut Vec<String>) {
     }
 }
 
-/// Why an item did not pass: its first case that did not, or its error.
+/// Returns the reason why an item did not pass: the message of its first case that did not, or its error.
 fn reason(answer: &Json) -> String {
     let cases = answer["cases"].as_array();
     let case = cases.and_then(|cases| cases.iter().find(|case| case["status"] != "passed"));
