@@ -1,9 +1,9 @@
 //! Two guests, one conversation: the candidate in one, the tests in the other (`grading: isolated`).
 //!
 //! One of them speaks at a time. A request is answered by a reply, and until then the one who is asked may ask in turn
-//! (`runtimes/*/guest/bridge.py`). The host carries the messages without looking into them, and holds both to the order:
-//! a guest that speaks out of turn is stopped. What the candidate has cost and printed is kept here, so that it can be
-//! told case by case while both are alive.
+//! (`runtimes/*/guest/bridge.py`). The host carries the messages without looking into them, and holds both to the
+//! order: a guest that speaks out of turn is stopped. What the candidate has cost and printed is kept here, so that it
+//! can be told case by case while both are alive.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Poll;
@@ -41,7 +41,7 @@ pub enum Side {
     Grader,
 }
 
-/// A message out of turn: the guest is not what we started.
+/// Protocol violation: the guest sent a message out of turn, so it is not the program that was started.
 #[derive(Debug, thiserror::Error)]
 #[error("the guest spoke out of turn")]
 pub struct OutOfTurn;
@@ -82,14 +82,14 @@ pub struct Seat {
 #[derive(Debug)]
 struct Conversation {
     turn: Side,
-    /// For the one whose turn it is.
+    /// Message for the side whose turn it is.
     message: Option<(i32, Vec<u8>)>,
     /// Guests that wait for a reply, the innermost last.
     asking: Vec<Side>,
     /// True when the candidate has said that it is ready.
     ready: bool,
     candidate: Presence,
-    /// By interpreters of the candidate that are gone, and by the present one up to its last message.
+    /// Cost of interpreters of the candidate that are gone, and of the present one up to its last message.
     before: Spent,
     present: Spent,
     printed: [Vec<u8>; 2],
@@ -151,10 +151,10 @@ impl Seat {
         self.side
     }
 
-    /// Says something. `spent` is what this guest has cost.
+    /// Sends a message. `spent` is the cost of this guest so far.
     ///
     /// # Errors
-    /// When it is not this guest's turn to say that.
+    /// Returns an error when it is not this guest's turn to say that.
     pub fn say(&self, kind: i32, message: &[u8], spent: Spent) -> Result<(), OutOfTurn> {
         let mut talk = self.lock();
         if talk.turn != self.side || message.len() > MESSAGE_BYTES {
@@ -197,7 +197,7 @@ impl Seat {
     /// Waits for what is said to this guest: its kind and length.
     ///
     /// # Errors
-    /// [`Dismissed`] when this guest is to end.
+    /// Returns [`Dismissed`] when this guest is to end.
     pub fn hear(&self) -> impl Future<Output = Result<(i32, usize), Dismissed>> + Send + use<> {
         let seat = self.clone();
         // The driver polls whose turn it is, so there is nobody to be woken.
@@ -222,8 +222,8 @@ impl Seat {
         talk.message.take().map(|(_, message)| message)
     }
 
-    /// The tests ask for a fresh interpreter for the candidate. There is none when it could not be imported, when its fuel
-    /// or time is used up, or when limits have ended so many that more would only cost.
+    /// The tests ask for a fresh interpreter for the candidate. There is none when it could not be imported, when its
+    /// fuel or time is used up, or when limits have ended so many that more would only cost.
     pub fn renew(&self) -> bool {
         let mut talk = self.lock();
         let (fuel, time) = talk.budget;

@@ -25,7 +25,7 @@ pub struct PoolSize {
     pub memory_bytes: usize,
 }
 
-/// Everything that changes the compiled code; [`pooled`] adds only what does not.
+/// Returns the configuration that affects the compiled code; [`pooled`] adds only what does not.
 fn config() -> Config {
     let mut config = Config::new();
     config.consume_fuel(true);
@@ -46,7 +46,7 @@ fn config() -> Config {
 /// An engine for making and compiling images: instances are allocated one by one.
 ///
 /// # Errors
-/// When wasmtime can't run on this machine.
+/// Returns an error when wasmtime can't run on this machine.
 pub fn for_building() -> wasmtime::Result<Engine> {
     Engine::new(&config())
 }
@@ -54,7 +54,7 @@ pub fn for_building() -> wasmtime::Result<Engine> {
 /// An engine for running guests.
 ///
 /// # Errors
-/// When wasmtime can't run on this machine, or the address space for the pool can't be had.
+/// Returns an error when wasmtime can't run on this machine, or the address space for the pool can't be had.
 pub fn pooled(size: PoolSize) -> wasmtime::Result<Engine> {
     let with = |pool: PoolingAllocationConfig| {
         let mut config = config();

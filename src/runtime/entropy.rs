@@ -21,7 +21,7 @@ impl Entropy {
     /// Fills `bytes`.
     ///
     /// # Errors
-    /// When the kernel has none to give.
+    /// Returns an error when the kernel has none to give.
     pub fn fill(&mut self, bytes: &mut [u8]) -> Result<(), getrandom::Error> {
         match self {
             Self::Host => getrandom::fill(bytes),

@@ -15,7 +15,7 @@ use crate::runtime::capture::Capture;
 /// Runs a candidate and its tests. Both have the limits for themselves; all interpreters of the candidate share theirs.
 ///
 /// # Errors
-/// When there is no interpreter to be had.
+/// Returns an error when there is no interpreter to be had.
 pub async fn run(
     interpreters: &Interpreters,
     program: &Program,

@@ -84,7 +84,7 @@ pub struct Interpreters {
     /// Files that guests start from in the other images, by image hash.
     other_bases: HashMap<String, Base>,
     live: Arc<AtomicUsize>,
-    /// Places for interpreters that are kept: all others are for runs, which must never find them taken.
+    /// Permits for persistent interpreters: all other slots are for runs, which must never find them taken.
     kept: Arc<Semaphore>,
     /// Scheduler of this process's core.
     pub(super) core: Core,
@@ -96,7 +96,7 @@ pub struct Interpreters {
     small_runs: AtomicUsize,
 }
 
-/// Counts an interpreter as live for as long as it is kept.
+/// Counts an interpreter as live until dropped.
 pub(super) struct LiveCount(Arc<AtomicUsize>);
 
 impl Drop for LiveCount {
@@ -106,11 +106,11 @@ impl Drop for LiveCount {
 }
 
 impl Interpreters {
-    /// For a worker: up to `slots` runs and `session_slots` interpreters of sessions at once, none larger than
-    /// `memory_bytes`. The default image comes first; all have its interpreter.
+    /// Makes the pool of a worker: up to `slots` runs and `session_slots` interpreters of sessions at once, none larger
+    /// than `memory_bytes`. The default image comes first; all have its interpreter.
     ///
     /// # Errors
-    /// When the compiled image can't be loaded, or the pool can't be had.
+    /// Returns an error when the compiled image can't be loaded, or the pool can't be had.
     pub fn pooled(images: &[Image], slots: u32, session_slots: u32, memory_bytes: u64) -> wasmtime::Result<Self> {
         let memory_bytes = usize::try_from(memory_bytes).unwrap_or(usize::MAX);
         // One more is the pristine one.
@@ -125,7 +125,7 @@ impl Interpreters {
         Ok(interpreters)
     }
 
-    /// For trying an image that was just made.
+    /// Makes interpreters for trying an image that was just made.
     pub(super) fn for_building(image: &Image) -> wasmtime::Result<Self> {
         Self::load(engine::for_building()?, image, Arc::new(Semaphore::new(0)))
     }
@@ -157,7 +157,7 @@ impl Interpreters {
     /// Returns the files that guests start from in an image, by its hash; in the default one, where none is given.
     ///
     /// # Errors
-    /// When there is no such image here.
+    /// Returns an error when there is no such image here.
     pub(super) fn base(&self, image: Option<&str>) -> Result<&Base, RunError> {
         let Some(hash) = image else { return Ok(&self.base) };
         self.other_bases.get(hash).ok_or_else(|| RunError::NoImage { hash: hash.to_owned() })
@@ -179,10 +179,10 @@ impl Interpreters {
         LiveCount(Arc::clone(&self.live))
     }
 
-    /// A place for an interpreter that is kept.
+    /// Returns the permit for a persistent interpreter.
     ///
     /// # Errors
-    /// When there is none.
+    /// Returns an error when there is none.
     pub(super) fn place_for_kept(&self) -> Result<OwnedSemaphorePermit, RunError> {
         let none = |_| RunError::Engine { what: "keeping an interpreter", reason: "all places are taken".to_owned() };
         Arc::clone(&self.kept).try_acquire_owned().map_err(none)
@@ -205,7 +205,7 @@ impl Interpreters {
     /// Learns which pages every run writes to. Where the kernel does not tell, nothing is filled.
     ///
     /// # Errors
-    /// When there is no interpreter to be had.
+    /// Returns an error when there is no interpreter to be had.
     pub(super) async fn learn_pages(&self) -> Result<(), RunError> {
         let learn = async || {
             let program = Program { code: "print(1 + 1)".to_owned(), ..Program::default() };
@@ -236,8 +236,8 @@ impl Interpreters {
         }
     }
 
-    /// Gives back what this guest has written to and others do not, for it has ended. Small runs write to next to nothing
-    /// else: only some of them are looked at.
+    /// Gives back what this guest has written to and others do not, for it has ended. Small runs write to next to
+    /// nothing else: only some of them are looked at.
     pub(super) fn give_back(&self, store: &mut Store<State>, fuel: u64) {
         const SMALL: u64 = 2_000_000;
         const SMALL_RUNS: usize = 32;
@@ -250,7 +250,7 @@ impl Interpreters {
     /// Runs a program to its end or to a limit. Dropping the future stops the guest.
     ///
     /// # Errors
-    /// When there is no interpreter to be had, or a file of the program does not fit the sandbox.
+    /// Returns an error when there is no interpreter to be had, or a file of the program does not fit the sandbox.
     pub async fn run(&self, program: Program, limits: &Limits) -> Result<Outcome, RunError> {
         let tree = tree(self.base(program.image.as_deref())?, &program, limits)?;
         let mut outcome = if program.isolated && program.tests.is_some() {
@@ -435,7 +435,7 @@ fn outcome(end: End, state: State, times: Times, fuel: u64, start: Duration) -> 
 /// Checks that the files of a program can be put into its sandbox, and that those it asks for can be looked for.
 ///
 /// # Errors
-/// The first that can't, with the field that it is in.
+/// Returns the first file that can't, with the field that it is in.
 pub fn check_files(program: &Program, limits: &Limits) -> Result<(), (&'static str, FilesError)> {
     let tree = tree(packages::empty(), program, limits).map_err(|error| ("files", error))?;
     let found = lock(&tree).glob(&program.fetch_files, limits.files_bytes);
@@ -607,7 +607,7 @@ fn modules(program: &Program) -> Vec<String> {
     names
 }
 
-/// Everything that the image imports.
+/// Makes the linker with everything that the image imports.
 fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     preview1::add_to_linker(&mut linker)?;

@@ -1,4 +1,4 @@
-//! Work that host calls do in a guest's name: bytes they move cost fuel, and others have their turn between parts of it.
+//! Work that host calls do in a guest's name: bytes they move cost fuel, and the guest yields between parts of it.
 //!
 //! A guest yields by fuel, which host functions do not use. Without this a loop of large writes would keep the core for
 //! as long as its fuel lasts for the calls alone, and nobody would look at its wall limit.
@@ -42,7 +42,7 @@ impl HostWork {
 /// wasmtime's `set_fuel` restarts its yield interval, so fuel is charged only where the guest yields anyway.
 ///
 /// # Errors
-/// `OutOfFuel` when the guest can't pay, as in compiled code.
+/// Returns `OutOfFuel` when the guest can't pay, as in compiled code.
 pub async fn settle(caller: &mut Caller<'_, State>) -> wasmtime::Result<()> {
     let work = &mut caller.data_mut().host_work;
     if work.bytes >= u64::from(BYTES_A_TURN) {
@@ -59,7 +59,7 @@ pub async fn settle(caller: &mut Caller<'_, State>) -> wasmtime::Result<()> {
     Ok(())
 }
 
-/// Lets others have their turn, and whoever looks after the guest look at its limits.
+/// Yields to other guests, and to whoever checks the limits of this guest.
 pub async fn yield_turn(caller: &mut Caller<'_, State>) {
     let used = fuel_used(caller);
     let state = caller.data_mut();

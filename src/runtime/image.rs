@@ -147,7 +147,7 @@ impl Image {
     /// The cached image, or a new one; says on standard error what takes long.
     ///
     /// # Errors
-    /// When it can't be made; the cache is then as it was before.
+    /// Returns an error when it can't be made; the cache is then as it was before.
     pub fn ready(source: &ImageSource) -> Result<Self, ImageError> {
         match Self::cached(source) {
             Some(image) => Ok(image),
@@ -158,7 +158,7 @@ impl Image {
     /// Checks that the compiled module and the packages are unchanged: it is machine code, and disks err.
     ///
     /// # Errors
-    /// When it can't be read, or is another.
+    /// Returns an error when it can't be read, or is another.
     pub fn verify(&self) -> std::io::Result<()> {
         if hash_file(&self.compiled)? == self.compiled_hash {
             return self.verify_packages();
@@ -169,7 +169,7 @@ impl Image {
     /// Checks that the packages are unchanged.
     ///
     /// # Errors
-    /// When they can't be read, or are others.
+    /// Returns an error when they can't be read, or are others.
     pub fn verify_packages(&self) -> std::io::Result<()> {
         if self.packages_file.as_deref().map(hash_file).transpose()? == self.packages_file_hash {
             return Ok(());
@@ -180,7 +180,7 @@ impl Image {
     /// Makes the image, from as much as is there.
     ///
     /// # Errors
-    /// When a step fails.
+    /// Returns an error when a step fails.
     pub fn build(source: &ImageSource) -> Result<Self, ImageError> {
         let directory = directory(source)?;
         let locked =

@@ -87,7 +87,7 @@ impl Images {
         &self.default
     }
 
-    /// By name or hash.
+    /// Returns the image of a name or hash.
     pub fn find(&self, asked: &str) -> Option<&Arc<Image>> {
         if asked == DEFAULT || asked == self.default.image_hash {
             return Some(&self.default);
@@ -95,7 +95,7 @@ impl Images {
         self.own.get(self.names.get(asked).map_or(asked, String::as_str))
     }
 
-    /// By what a worker knows it: nothing for the default one.
+    /// Returns the hash by which a worker knows the image: none for the default one.
     pub fn worker_hash(&self, image: &Image) -> Option<String> {
         (image.image_hash != self.default.image_hash).then(|| image.image_hash.clone())
     }
@@ -147,11 +147,11 @@ impl Image {
         }
     }
 
-    /// Makes an image with the packages that `wanted` names (requirements files, wheels, directories of wheels) and what
-    /// they need, under `name`; says on standard error what it does, and which of them can't be imported.
+    /// Makes an image with the packages that `wanted` names (requirements files, wheels, directories of wheels) and
+    /// what they need, under `name`; says on standard error what it does, and which of them can't be imported.
     ///
     /// # Errors
-    /// When the name is none, a package can't be had or has native code; nothing is changed then.
+    /// Returns an error when the name is none, a package can't be had or has native code; nothing is changed then.
     pub fn build_with_packages(source: &ImageSource, name: &str, wanted: &[PathBuf]) -> Result<Self, ImageError> {
         check_name(name)?;
         let base = Self::ready(source)?;
@@ -182,7 +182,7 @@ impl Image {
         Ok(image)
     }
 
-    /// Makes it in the directory `new` below `work`, and moves that to its place.
+    /// Makes an image in the directory `new` below `work`, and moves that to its final directory.
     fn make_in(&self, directory: &Path, work: &Path, new: &Path, wanted: &[PathBuf]) -> Result<Self, ImageError> {
         let collected = work.join("collected.bin");
         recipe::collect_packages(&collected, work, &self.packages, wanted)?;
@@ -224,7 +224,7 @@ impl Image {
     /// Removes an image of one's own, by name or hash, with all its names.
     ///
     /// # Errors
-    /// When there is none, or it can't be removed.
+    /// Returns an error when there is none, or it can't be removed.
     pub fn remove(source: &ImageSource, asked: &str) -> Result<(), ImageError> {
         let mut found = false;
         for directory in directories(source) {
@@ -277,7 +277,7 @@ fn check_name(name: &str) -> Result<(), ImageError> {
     if fits { Ok(()) } else { Err(ImageError::BadName { name: name.to_owned() }) }
 }
 
-/// Of the interpreter and the packages.
+/// Returns the hash of an interpreter with packages.
 fn hash_of(base: &str, packages_file_hash: &str) -> String {
     let mut digest = Sha256::new();
     digest.update(b"proofbox image\n");

@@ -1,8 +1,8 @@
 //! Metering and scheduling of guests: CPU time, sleep, waiting for a core, and the wall limit.
 //!
-//! Guests of one worker take turns of about a millisecond. Those that have run for long take turns among themselves, one
-//! at a time, and leave most of the core to others where there are such: however many of them there are, whoever comes is
-//! slowed down by a fifth. (A multilevel feedback queue of two levels: Corbató, Daggett, Daley, "An experimental
+//! Guests of one worker run in time slices of about a millisecond. Those that have run for long run one at a time, in
+//! rotation, and leave most of the core to others where there are such: however many of them there are, whoever comes
+//! is slowed down by a fifth. (A multilevel feedback queue of two levels: Corbató, Daggett, Daley, "An experimental
 //! time-sharing system", 1962.)
 //!
 //! The limit counts CPU time and sleep. Time in which the guest was ready but something else had the core is not its
@@ -18,9 +18,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Sleep;
 use tokio_util::sync::PollSemaphore;
 
-/// A guest that has had a core for so long is one that runs for long.
+/// Core time after which a guest counts as long-running.
 const LONG: Duration = Duration::from_millis(10);
-/// While others want the core, those that run for long leave it to them for so many times as long as they had it.
+/// Multiple of the core time used by long-running guests that they leave to others, while others want the core.
 const LEFT_TO_OTHERS: u32 = 4;
 
 /// Scheduler by which the guests of one worker share its core.
@@ -29,9 +29,9 @@ pub struct Core(Arc<CoreState>);
 
 #[derive(Debug)]
 struct CoreState {
-    /// The turn of those that run for long: one at a time has it.
+    /// Permit of long-running guests: one at a time has it.
     long_turn: Arc<Semaphore>,
-    /// Guests that do not, and want the core now.
+    /// Number of guests that are not long-running and want the core now.
     short: AtomicUsize,
     began: Instant,
     /// Time at which the next long-running guest may continue while others want the core; in nanoseconds since `began`.
@@ -93,7 +93,7 @@ impl Drop for Short<'_> {
 pub struct Stopwatch {
     /// Set by a host function while it sleeps for the guest.
     sleeping: AtomicBool,
-    /// Set by a host function while it is another guest's turn.
+    /// True while it is another guest's turn in a conversation; set by a host function.
     idle: AtomicBool,
     /// CPU time and sleep before the poll under way, in nanoseconds.
     before: AtomicU64,
@@ -120,7 +120,7 @@ impl Stopwatch {
         self.fuel_at_yield.swap(0, Ordering::Relaxed).checked_sub(1)
     }
 
-    /// Says whether it is another guest's turn: time that nobody counts.
+    /// Sets whether it is another guest's turn in a conversation: time that nobody counts.
     pub fn set_idle(&self, idle: bool) {
         self.idle.store(idle, Ordering::Relaxed);
     }
@@ -130,7 +130,7 @@ impl Stopwatch {
         self.sleeping.load(Ordering::Relaxed) || self.idle.load(Ordering::Relaxed)
     }
 
-    /// Waits in the guest's name, so long at most: none when that time is over.
+    /// Waits in the guest's name, at most `duration`: none when that time is over.
     pub async fn wait_for<T>(&self, duration: Duration, what: impl Future<Output = T>) -> Option<T> {
         self.sleeping.store(true, Ordering::Relaxed);
         let waited = tokio::time::timeout(duration, what).await;
@@ -287,7 +287,7 @@ mod tests {
         assert!(output.is_none() || began.elapsed() >= Duration::from_secs(2));
     }
 
-    /// A guest that has `turns` of 2 ms each.
+    /// Guest that has `turns` time slices of 2 ms each.
     async fn turns(turns: usize) {
         for _ in 0..turns {
             let began = thread_cpu();

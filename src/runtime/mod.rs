@@ -1,4 +1,4 @@
-//! The only floor that names wasmtime: makes the image, and runs one program in one fresh interpreter.
+//! The only layer that names wasmtime: makes the image, and runs one program in one fresh interpreter.
 //!
 //! - [`image::Image`] finds, verifies, or makes the image;
 //! - [`Interpreters`] instantiates it and runs a [`Program`](crate::domain::run::Program) to its

@@ -41,7 +41,7 @@ pub(super) type Files = Vec<(String, Bytes)>;
 /// Returns the files that sandboxes start from with the packages in that file.
 ///
 /// # Errors
-/// When it can't be read, or is not such a file.
+/// Returns an error when it can't be read, or is not such a file.
 pub(super) fn base(file: Option<&Path>) -> wasmtime::Result<Base> {
     let Some(file) = file else { return Ok(Base::bare()) };
     let damaged = |what: String| damaged(file, &what);
@@ -52,7 +52,7 @@ pub(super) fn base(file: Option<&Path>) -> wasmtime::Result<Base> {
     Base::with_layers([(MOUNT.to_owned(), layer)]).map_err(|error| damaged(error.to_string()))
 }
 
-/// The same without a package, for those who only look whether files can be put beside them.
+/// Returns the same as `base` without a package, for those who only look whether files can be put beside them.
 pub(super) fn empty() -> &'static Base {
     static EMPTY: LazyLock<Base> = LazyLock::new(|| {
         let layer = Layer::new(Files::new(), 0).expect("nothing contradicts nothing");
@@ -68,7 +68,7 @@ fn damaged(file: &Path, what: &str) -> wasmtime::Error {
 /// Returns the files in a packages file; their content stays on disk, and is read where it is used.
 ///
 /// # Errors
-/// When it can't be read, or is not such a file.
+/// Returns an error when it can't be read, or is not such a file.
 pub(super) fn read(file: &Path) -> wasmtime::Result<Files> {
     let unread = |error| wasmtime::Error::msg(format!("reading the packages {}: {error}", file.display()));
     let open = File::open(file).map_err(unread)?;
@@ -136,11 +136,11 @@ pub(super) fn top_level(files: &Files) -> Vec<String> {
     files.iter().filter_map(|(path, _)| name(path)).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// The same with modules compiled by this interpreter, in place of their sources. A source that is not Python of this
-/// version (a template, a module for another one) is left out: nothing can import it.
+/// Compiles modules with this interpreter, in place of their sources. A source that is not Python of this version (a
+/// template, a module for another one) is left out: nothing can import it.
 ///
 /// # Errors
-/// When the interpreter fails.
+/// Returns an error when the interpreter fails.
 pub(super) fn compiled(interpreters: &Interpreters, files: Files) -> wasmtime::Result<Files> {
     const CODE: &str = "\
 import importlib._bootstrap_external, importlib.util, os, sys
@@ -196,7 +196,7 @@ pub(super) struct Tried {
 /// The packages that this image has, and which of these modules can't be imported.
 ///
 /// # Errors
-/// When it can't be asked.
+/// Returns an error when it can't be asked.
 pub(super) fn tried(interpreters: &Interpreters, modules: &[String]) -> Result<Tried, String> {
     let (_, packages) = importable(interpreters)?;
     let mut failing = Vec::new();

@@ -1,8 +1,8 @@
 //! Imports of the image: WASI preview 1, `proofbox.post`, and the calls of the bridge.
 //!
 //! wasmtime-wasi supplies arguments, environment, exit and the refusal of sockets. Files, standard streams, time and
-//! randomness are ours: files because they live in memory ([`super::files`]), time because it may be virtual and because
-//! sleep is told apart from work, randomness because it may be seeded; the use of both may have to be reported
+//! randomness are ours: files because they live in memory ([`super::files`]), time because it may be virtual and
+//! because sleep is told apart from work, randomness because it may be seeded; the use of both may have to be reported
 //! ([`super::uses`]).
 
 use std::time::{Duration, Instant};
@@ -83,7 +83,7 @@ fn files(
     files_of(&mut caller, Part::WHOLE, call)
 }
 
-/// A call on the guest's files that may take long: after it others may have their turn.
+/// Runs a call on the guest's files that may take long, and yields after it.
 async fn slow_files(
     mut caller: Caller<'_, State>,
     call: impl FnOnce(&mut Descriptors, &mut Call<'_>) -> Result<(), Errno>,
@@ -95,8 +95,8 @@ async fn slow_files(
     Ok(answer)
 }
 
-/// A read or write, carried out in parts between which others have their turn. `call` is given the bytes before its part,
-/// and writes how many it moved to `out`.
+/// Reads or writes in parts, and yields between them. `call` is given the bytes before its part, and writes how many it
+/// moved to `out`.
 async fn transfer(
     caller: &mut Caller<'_, State>,
     out: u32,
@@ -337,8 +337,8 @@ fn clock_time_get(mut caller: Guest, clock: u32, _precision: u64, out: u32) -> w
     Ok(status(put(memory, out as usize, &now.to_le_bytes())))
 }
 
-/// Answers with the resolution of a clock, in nanoseconds: that of [`Clock::now`]. wasmtime-wasi would ask the kernel, whose
-/// refusal in a worker its library does not see.
+/// Answers with the resolution of a clock, in nanoseconds: that of [`Clock::now`]. wasmtime-wasi would ask the kernel,
+/// whose refusal in a worker its library does not see.
 fn clock_res_get(mut caller: Guest, clock: u32, out: u32) -> wasmtime::Result<i32> {
     if clock > CLOCKS {
         return Ok(status(Err(Errno::Inval)));
@@ -347,7 +347,7 @@ fn clock_res_get(mut caller: Guest, clock: u32, out: u32) -> wasmtime::Result<i3
     Ok(status(put(memory, out as usize, &1_u64.to_le_bytes())))
 }
 
-/// Fills a buffer with random bytes; between parts of a long one others have their turn.
+/// Fills a buffer with random bytes; yields between parts of a long one.
 async fn random_get(mut caller: Guest<'_>, buffer: u32, length: u32) -> wasmtime::Result<i32> {
     let (start, end) = (buffer as usize, buffer as usize + length as usize);
     let (memory, state) = State::split(&mut caller)?;

@@ -16,7 +16,7 @@ static RECIPE: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/runtimes/python-3.13"
 /// The recipe did not come to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum RecipeError {
-    /// A file or process of ours could not be had.
+    /// A file or process of proofbox could not be had.
     #[error("building the Python runtime: {what}: {source}")]
     Io {
         /// Operation that was attempted.
@@ -86,7 +86,7 @@ pub fn python_version() -> String {
 /// Builds the reactor at `reactor`, working below `work`, with archives from `sources` where they are there.
 ///
 /// # Errors
-/// When a prerequisite is missing or a step fails; finished steps are kept.
+/// Returns an error when a prerequisite is missing or a step fails; finished steps are kept.
 pub fn build(reactor: &Path, work: &Path, sources: Option<&Path>) -> Result<(), RecipeError> {
     let mut arguments = vec![OsStr::new("--out"), reactor.as_os_str(), OsStr::new("--work"), work.as_os_str()];
     if let Some(sources) = sources {
@@ -104,7 +104,7 @@ pub fn build(reactor: &Path, work: &Path, sources: Option<&Path>) -> Result<(), 
 /// wheels) and what they need beyond those that are `included` in the image.
 ///
 /// # Errors
-/// When one can't be had, or has native code.
+/// Returns an error when one can't be had, or has native code.
 pub fn collect_packages(
     out: &Path,
     work: &Path,

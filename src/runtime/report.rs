@@ -7,7 +7,8 @@ use crate::domain::run::{AttemptKind, CaseReport, ErrorReport, Frame, Report, Re
 use crate::domain::value::Value;
 use crate::domain::verdict::{CaseStatus, FailureClass};
 
-/// Bytes of messages that one run may send: a value of the longest that the guest's codec makes, and the rest beside it.
+/// Bytes of messages that one run may send: a value of the longest that the guest's codec makes, and the rest beside
+/// it.
 const BYTES: usize = 16 << 20;
 /// Messages that one run may send.
 const MESSAGES: usize = 200_000;
@@ -24,7 +25,7 @@ const MAX_COUNT: u64 = (1 << 53) - 1;
 /// Frames kept of a traceback.
 const FRAMES: usize = 64;
 
-/// Something that the guest's own Python told of what was tried (an honest guest's word: nothing depends on it).
+/// Attempt reported by the guest's own Python (an honest guest's word: nothing depends on it).
 pub struct ToldAttempt {
     /// Kind of thing that was tried.
     pub kind: AttemptKind,
@@ -35,7 +36,7 @@ pub struct ToldAttempt {
 }
 
 impl ToldAttempt {
-    /// From the fields of a message.
+    /// Parses the fields of a message.
     pub(super) fn parse(mut fields: impl Iterator<Item = Value>) -> Option<Self> {
         let kind = text(fields.next()?).and_then(|word| AttemptKind::parse(&word))?;
         // These the host counts itself.
@@ -67,10 +68,10 @@ pub struct Reporter {
 }
 
 impl Reporter {
-    /// Takes one message, sent when so much had been spent; `printed` gives what was printed since it last did.
+    /// Takes one message, sent when `spent` had been spent; `printed` gives what was printed since the last one.
     ///
     /// # Errors
-    /// When the message is beyond the bounds; the guest is told, and its run goes on.
+    /// Returns an error when the message is beyond the bounds; the guest is told, and its run goes on.
     pub fn take(&mut self, message: &[u8], spent: Spent, printed: impl FnOnce() -> String) -> Result<Told, Refused> {
         // What is refused for its length takes nothing from what may still come.
         if message.len() > BYTES - self.bytes || self.messages >= MESSAGES {

@@ -1,14 +1,14 @@
 //! Pages of a slot that stay in memory between runs.
 //!
-//! Between two runs in one slot the pages that were written to are put back to what the image has, by copying: wasmtime asks
-//! the kernel for them (`PAGEMAP_SCAN`) and takes the first 32 regions that it names (`MAX_REGIONS` in its `pagemap.rs`).
-//! What lies beyond is given back instead, and each page of it costs the next run a fault. Every run writes to the same few
-//! dozen pages, here and there; where the gaps between them are small they are written to as well, which leaves fewer
-//! regions, and some of the 32 for what programs write to.
+//! Between two runs in one slot the pages that were written to are put back to what the image has, by copying: wasmtime
+//! asks the kernel for them (`PAGEMAP_SCAN`) and takes the first 32 regions that it names (`MAX_REGIONS` in its
+//! `pagemap.rs`). What lies beyond is given back instead, and each page of it costs the next run a fault. Every run
+//! writes to the same few dozen pages, here and there; where the gaps between them are small they are written to as
+//! well, which leaves fewer regions, and some of the 32 for what programs write to.
 //!
-//! A page that was written to once is one of those that are named ever after, for as long as it stays. What only some runs
-//! write to is therefore given back at their end ([`Resident::give_back`]): else a slot ages, as the pages of all programs
-//! that it ever had are copied at each reset, and take the places of those that every run needs.
+//! A page that was written to once is one of those that are named ever after, for as long as it stays. What only some
+//! runs write to is therefore given back at their end ([`Resident::give_back`]): else a slot ages, as the pages of all
+//! programs that it ever had are copied at each reset, and take the places of those that every run needs.
 
 use std::ops::Range;
 
@@ -45,7 +45,7 @@ impl Resident {
         Self { kept, filled }
     }
 
-    /// Gives all other pages back that a guest has written to. Its memory is then the image's but for those that are kept:
+    /// Releases all other pages that a guest has written to. Its memory is then the image's but for the resident pages:
     /// the guest must not go on.
     pub fn give_back(&self, memory: &mut [u8]) {
         let Ok(own) = pagemap::own_pages(memory.as_ptr(), memory.len()) else { return };
@@ -58,7 +58,7 @@ impl Resident {
         }
     }
 
-    /// The stretches between the pages that are kept in which some of `own` lie.
+    /// Returns the stretches between resident pages in which some of `own` lie.
     fn others(&self, own: &[Range<usize>], pages: usize) -> Vec<Range<usize>> {
         let starts = std::iter::once(0).chain(self.kept.iter().map(|range| range.end));
         let ends = self.kept.iter().map(|range| range.start).chain(std::iter::once(pages));
@@ -76,7 +76,8 @@ impl Resident {
     }
 }
 
-/// The pages to write to as well, when a run writes to these: the smallest gaps first, until there are few enough regions.
+/// The pages to write to as well, when a run writes to these: the smallest gaps first, until there are few enough
+/// regions.
 pub(super) fn gaps(written: &[Range<usize>]) -> Vec<usize> {
     let between = written.windows(2).map(|pair| pair[0].end..pair[1].start);
     let mut between: Vec<Range<usize>> = between.filter(|gap| !gap.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! From the reactor that the recipe builds to the image that runs start from: initialise once, keep the memory.
+//! Image build, from the reactor of the recipe to the image that runs start from: initialise once, keep the memory.
 
 use wasmparser::ValType;
 use wasmtime::{Engine, Instance, Linker, Module, Store, Val};
@@ -9,7 +9,8 @@ use super::state::State;
 /// Runs the reactor's initialisation and returns the module whose memory is what it left.
 ///
 /// # Errors
-/// When the reactor is not one, or its initialisation fails; what it printed on its standard error is in the message.
+/// Returns an error when the reactor is not one, or its initialisation fails; what it printed on its standard error is
+/// in the message.
 pub async fn take(engine: &Engine, linker: &Linker<State>, state: State, reactor: &[u8]) -> wasmtime::Result<Vec<u8>> {
     let mut wizer = Wizer::new();
     wizer.init_func("wizer-initialize");

@@ -18,7 +18,8 @@ use super::report::Reporter;
 use super::session::{Pipes, Serving, Told, Underway};
 use super::uses::Uses;
 
-/// A program that writes more than this many times what is kept is stopped: it fills nothing, but never ends either.
+/// Multiple of the captured bytes beyond which a program that writes more is stopped: it fills nothing, but never ends
+/// either.
 const FLOOD_FACTOR: u64 = 64;
 
 /// The host's side of one guest.
@@ -154,7 +155,7 @@ impl Stdio for Streams {
 }
 
 impl State {
-    /// Of an interpreter that is kept.
+    /// Makes the state of a persistent interpreter.
     pub(super) fn kept(memory_bytes: u64, descriptors: Descriptors, clock: Clock) -> Self {
         Self {
             wasi: wasi(),

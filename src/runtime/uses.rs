@@ -17,7 +17,7 @@ pub struct Uses {
 }
 
 impl Uses {
-    /// To count what is wanted.
+    /// Makes counters of what is wanted.
     pub fn new(wanted: ReportUse) -> Self {
         Self { wanted, ..Self::default() }
     }
@@ -35,7 +35,7 @@ impl Uses {
         }
     }
 
-    /// Somebody waited for a clock.
+    /// Counts a wait for a clock.
     pub fn sleep(&mut self) {
         self.sleeps += u64::from(self.started && self.wanted.time);
     }

@@ -32,11 +32,12 @@ impl Base {
         BARE.clone()
     }
 
-    /// A base with layers, each at the absolute path it is given with. The order is part of what a checkpoint refers to.
+    /// A base with layers, each at the absolute path it is given with. The order is part of what a checkpoint refers
+    /// to.
     ///
     /// # Errors
     ///
-    /// A path that is taken, lies inside another layer, or cannot be used.
+    /// Returns an error for a path that is taken, lies inside another layer, or cannot be used.
     pub fn with_layers(layers: impl IntoIterator<Item = (String, Arc<Layer>)>) -> Result<Self, FilesError> {
         let mut inodes = Inodes::initial();
         let mut mounts = Vec::new();

@@ -8,7 +8,7 @@ use super::walk::LastLink;
 use crate::domain::run::{Attempt, AttemptKind};
 use serde::{Deserialize, Serialize};
 
-/// Different attempts that are kept; what a guest does more of is only counted.
+/// Maximum number of different attempts in the list; what a guest does more of is only counted.
 pub const MAX_ATTEMPTS: usize = 128;
 /// Bytes kept of a target.
 pub const MAX_TARGET: usize = 256;
@@ -133,7 +133,7 @@ pub(super) enum Area {
     Own,
     /// A read-only layer: imports look around here.
     Layer,
-    /// Everything else: a program that keeps to itself has no business here.
+    /// Paths of neither kind: a program that keeps to itself has no business here.
     Outside,
 }
 
@@ -170,7 +170,7 @@ pub(super) enum Act {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Weight {
-    /// Only asks what is there.
+    /// Queries without reading, such as `stat`.
     Look,
     /// Lists the entries of a directory.
     List,

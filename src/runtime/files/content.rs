@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-/// Bytes of one page: what a write to a shared file copies at most. Small enough that a byte changed in a forked file of
-/// 64 MiB costs microseconds, large enough that such a file has only a thousand pages.
+/// Bytes of one page: what a write to a shared file copies at most. Small enough that a byte changed in a forked file
+/// of 64 MiB costs microseconds, large enough that such a file has only a thousand pages.
 pub(super) const PAGE: usize = 64 * 1024;
 
 /// A file's bytes. A clone shares every page; a page is copied when one side writes to it.

@@ -90,7 +90,7 @@ impl Open {
         }
     }
 
-    /// The place the tree must keep while this is open.
+    /// Returns the place the tree must keep while this is open.
     pub(super) fn held(&self) -> Option<Place> {
         match self.what {
             What::File { place, .. } | What::Directory { place } => Some(place),
@@ -183,7 +183,7 @@ impl Descriptors {
         }
     }
 
-    /// The place of a directory descriptor that holds `rights`.
+    /// Returns the place of a directory descriptor that holds `rights`.
     pub(super) fn directory(&self, fd: u32, rights: Rights) -> Result<Place, Errno> {
         let open = self.get(fd)?;
         let place = match open.what {
@@ -217,7 +217,7 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// `EBADF` for a number that is not open.
+    /// Returns `EBADF` for a number that is not open.
     pub fn fd_close(&mut self, fd: u32) -> Result<(), Errno> {
         self.refuse_preopen(fd)?;
         self.take(fd)?;
@@ -228,7 +228,7 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// `EBADF` unless both are open, `ENOTSUP` if one is descriptor 3.
+    /// Returns `EBADF` unless both are open, `ENOTSUP` if one is descriptor 3.
     pub fn fd_renumber(&mut self, from: u32, to: u32) -> Result<(), Errno> {
         self.refuse_preopen(from)?;
         self.refuse_preopen(to)?;

@@ -6,157 +6,157 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum Errno {
-    /// Argument list too long.
+    /// POSIX `E2BIG`: argument list too long.
     TooBig = 1,
-    /// Permission denied.
+    /// POSIX `EACCES`: permission denied.
     Acces = 2,
-    /// Address in use.
+    /// POSIX `EADDRINUSE`: address in use.
     AddrInUse = 3,
-    /// Address not available.
+    /// POSIX `EADDRNOTAVAIL`: address not available.
     AddrNotAvail = 4,
-    /// Address family not supported.
+    /// POSIX `EAFNOSUPPORT`: address family not supported.
     AfNoSupport = 5,
-    /// Resource unavailable, or operation would block.
+    /// POSIX `EAGAIN`: resource unavailable, or operation would block.
     Again = 6,
-    /// Connection already in progress.
+    /// POSIX `EALREADY`: connection already in progress.
     Already = 7,
-    /// Bad file descriptor.
+    /// POSIX `EBADF`: bad file descriptor.
     BadF = 8,
-    /// Bad message.
+    /// POSIX `EBADMSG`: bad message.
     BadMsg = 9,
-    /// Device or resource busy.
+    /// POSIX `EBUSY`: device or resource busy.
     Busy = 10,
-    /// Operation cancelled.
+    /// POSIX `ECANCELED`: operation cancelled.
     Canceled = 11,
-    /// No child processes.
+    /// POSIX `ECHILD`: no child processes.
     Child = 12,
-    /// Connection aborted.
+    /// POSIX `ECONNABORTED`: connection aborted.
     ConnAborted = 13,
-    /// Connection refused.
+    /// POSIX `ECONNREFUSED`: connection refused.
     ConnRefused = 14,
-    /// Connection reset.
+    /// POSIX `ECONNRESET`: connection reset.
     ConnReset = 15,
-    /// Resource deadlock would occur.
+    /// POSIX `EDEADLK`: resource deadlock would occur.
     DeadLk = 16,
-    /// Destination address required.
+    /// POSIX `EDESTADDRREQ`: destination address required.
     DestAddrReq = 17,
-    /// Mathematics argument out of domain of function.
+    /// POSIX `EDOM`: mathematics argument out of domain of function.
     Dom = 18,
-    /// Disk quota exceeded.
+    /// POSIX `EDQUOT`: disk quota exceeded.
     DQuot = 19,
-    /// File exists.
+    /// POSIX `EEXIST`: file exists.
     Exist = 20,
-    /// Bad address.
+    /// POSIX `EFAULT`: bad address.
     Fault = 21,
-    /// File too large.
+    /// POSIX `EFBIG`: file too large.
     FBig = 22,
-    /// Host is unreachable.
+    /// POSIX `EHOSTUNREACH`: host is unreachable.
     HostUnreach = 23,
-    /// Identifier removed.
+    /// POSIX `EIDRM`: identifier removed.
     IdRm = 24,
-    /// Illegal byte sequence.
+    /// POSIX `EILSEQ`: illegal byte sequence.
     IlSeq = 25,
-    /// Operation in progress.
+    /// POSIX `EINPROGRESS`: operation in progress.
     InProgress = 26,
-    /// Interrupted function.
+    /// POSIX `EINTR`: interrupted function.
     Intr = 27,
-    /// Invalid argument.
+    /// POSIX `EINVAL`: invalid argument.
     Inval = 28,
-    /// I/O error.
+    /// POSIX `EIO`: I/O error.
     Io = 29,
-    /// Socket is connected.
+    /// POSIX `EISCONN`: socket is connected.
     IsConn = 30,
-    /// Is a directory.
+    /// POSIX `EISDIR`: is a directory.
     IsDir = 31,
-    /// Too many levels of symbolic links.
+    /// POSIX `ELOOP`: too many levels of symbolic links.
     Loop = 32,
-    /// Too many open files.
+    /// POSIX `EMFILE`: too many open files.
     MFile = 33,
-    /// Too many links.
+    /// POSIX `EMLINK`: too many links.
     MLink = 34,
-    /// Message too large.
+    /// POSIX `EMSGSIZE`: message too large.
     MsgSize = 35,
-    /// Reserved.
+    /// POSIX `EMULTIHOP`: reserved, unused.
     MultiHop = 36,
-    /// File name too long.
+    /// POSIX `ENAMETOOLONG`: file name too long.
     NameTooLong = 37,
-    /// Network is down.
+    /// POSIX `ENETDOWN`: network is down.
     NetDown = 38,
-    /// Connection aborted by network.
+    /// POSIX `ENETRESET`: connection aborted by network.
     NetReset = 39,
-    /// Network unreachable.
+    /// POSIX `ENETUNREACH`: network unreachable.
     NetUnreach = 40,
-    /// Too many files open in system.
+    /// POSIX `ENFILE`: too many files open in system.
     NFile = 41,
-    /// No buffer space available.
+    /// POSIX `ENOBUFS`: no buffer space available.
     NoBufS = 42,
-    /// No such device.
+    /// POSIX `ENODEV`: no such device.
     NoDev = 43,
-    /// No such file or directory.
+    /// POSIX `ENOENT`: no such file or directory.
     NoEnt = 44,
-    /// Executable file format error.
+    /// POSIX `ENOEXEC`: executable file format error.
     NoExec = 45,
-    /// No locks available.
+    /// POSIX `ENOLCK`: no locks available.
     NoLck = 46,
-    /// Reserved.
+    /// POSIX `ENOLINK`: reserved, unused.
     NoLink = 47,
-    /// Not enough memory.
+    /// POSIX `ENOMEM`: not enough memory.
     NoMem = 48,
-    /// No message of the desired type.
+    /// POSIX `ENOMSG`: no message of the desired type.
     NoMsg = 49,
-    /// Protocol not available.
+    /// POSIX `ENOPROTOOPT`: protocol not available.
     NoProtoOpt = 50,
-    /// No space left on device.
+    /// POSIX `ENOSPC`: no space left on device.
     NoSpc = 51,
-    /// Function not supported.
+    /// POSIX `ENOSYS`: function not supported.
     NoSys = 52,
-    /// The socket is not connected.
+    /// POSIX `ENOTCONN`: the socket is not connected.
     NotConn = 53,
-    /// Not a directory or a symbolic link to a directory.
+    /// POSIX `ENOTDIR`: not a directory or a symbolic link to a directory.
     NotDir = 54,
-    /// Directory not empty.
+    /// POSIX `ENOTEMPTY`: directory not empty.
     NotEmpty = 55,
-    /// State not recoverable.
+    /// POSIX `ENOTRECOVERABLE`: state not recoverable.
     NotRecoverable = 56,
-    /// Not a socket.
+    /// POSIX `ENOTSOCK`: not a socket.
     NotSock = 57,
-    /// Not supported.
+    /// POSIX `ENOTSUP`: not supported.
     NotSup = 58,
-    /// Inappropriate I/O control operation.
+    /// POSIX `ENOTTY`: inappropriate I/O control operation.
     NoTty = 59,
-    /// No such device or address.
+    /// POSIX `ENXIO`: no such device or address.
     NxIo = 60,
-    /// Value too large to be stored in data type.
+    /// POSIX `EOVERFLOW`: value too large to be stored in data type.
     Overflow = 61,
-    /// Previous owner died.
+    /// POSIX `EOWNERDEAD`: previous owner died.
     OwnerDead = 62,
-    /// Operation not permitted.
+    /// POSIX `EPERM`: operation not permitted.
     Perm = 63,
-    /// Broken pipe.
+    /// POSIX `EPIPE`: broken pipe.
     Pipe = 64,
-    /// Protocol error.
+    /// POSIX `EPROTO`: protocol error.
     Proto = 65,
-    /// Protocol not supported.
+    /// POSIX `EPROTONOSUPPORT`: protocol not supported.
     ProtoNoSupport = 66,
-    /// Protocol wrong type for socket.
+    /// POSIX `EPROTOTYPE`: protocol wrong type for socket.
     Prototype = 67,
-    /// Result too large.
+    /// POSIX `ERANGE`: result too large.
     Range = 68,
-    /// Read-only file system.
+    /// POSIX `EROFS`: read-only file system.
     RoFs = 69,
-    /// Invalid seek.
+    /// POSIX `ESPIPE`: invalid seek.
     SPipe = 70,
-    /// No such process.
+    /// POSIX `ESRCH`: no such process.
     Srch = 71,
-    /// Reserved.
+    /// POSIX `ESTALE`: reserved, unused.
     Stale = 72,
-    /// Connection timed out.
+    /// POSIX `ETIMEDOUT`: connection timed out.
     TimedOut = 73,
-    /// Text file busy.
+    /// POSIX `ETXTBSY`: text file busy.
     TxtBsy = 74,
-    /// Cross-device link.
+    /// POSIX `EXDEV`: cross-device link.
     XDev = 75,
-    /// Capabilities insufficient.
+    /// WASI `ENOTCAPABLE`: capabilities insufficient.
     NotCapable = 76,
 }
 

@@ -7,7 +7,7 @@ use super::inodes::{Place, ROOT};
 use super::records::{self, DescriptorFlags, Rights};
 use super::tree::lock_for;
 
-/// The place behind a descriptor; none for standard input and output.
+/// Returns the place behind a descriptor; none for standard input and output.
 fn place(open: &Open) -> Option<Place> {
     match open.what {
         What::File { place, .. } | What::Directory { place } => Some(place),
@@ -21,7 +21,7 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// `EBADF`, `EFAULT`.
+    /// Returns `EBADF`, `EFAULT`.
     pub fn fd_fdstat_get(&self, call: &mut Call<'_>, fd: u32, fdstat: u32) -> Result<(), Errno> {
         let open = self.get(fd)?;
         let file_type = open.file_type(&lock_for(&self.tree, self.view));
@@ -33,7 +33,7 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// `EINVAL` for unknown flags, `EBADF`, `ENOTCAPABLE`.
+    /// Returns `EINVAL` for unknown flags, `EBADF`, `ENOTCAPABLE`.
     pub fn fd_fdstat_set_flags(&mut self, fd: u32, flags: u32) -> Result<(), Errno> {
         let (open, _) = self.get_mut(fd)?;
         let flags = DescriptorFlags::parse(flags)?;
@@ -51,7 +51,7 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// `ENOTCAPABLE` for rights it does not have, `EBADF`; `ENOTSUP` for descriptor 3, which every path needs.
+    /// Returns `ENOTCAPABLE` for rights it does not have, `EBADF`; `ENOTSUP` for descriptor 3, which every path needs.
     pub fn fd_fdstat_set_rights(&mut self, fd: u32, rights: u64, inheriting: u64) -> Result<(), Errno> {
         let (open, _) = self.get_mut(fd)?;
         let (rights, inheriting) = (Rights(rights), Rights(inheriting));
@@ -70,7 +70,7 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// `EBADF`, `EFAULT`, `ENOTCAPABLE`.
+    /// Returns `EBADF`, `EFAULT`, `ENOTCAPABLE`.
     pub fn fd_filestat_get(&self, call: &mut Call<'_>, fd: u32, filestat: u32) -> Result<(), Errno> {
         let open = self.get(fd)?;
         open.need(Rights::STAT)?;
@@ -88,7 +88,7 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// `EINVAL` for contradicting flags, `EROFS` in a layer, `EBADF`, `ENOTCAPABLE`.
+    /// Returns `EINVAL` for contradicting flags, `EROFS` in a layer, `EBADF`, `ENOTCAPABLE`.
     pub fn fd_filestat_set_times(
         &mut self,
         call: &mut Call<'_>,
@@ -109,7 +109,7 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// `EBADF` for every other number, which ends the C library's search for such directories.
+    /// Returns `EBADF` for every other number, which ends the C library's search for such directories.
     pub fn fd_prestat_get(&self, call: &mut Call<'_>, fd: u32, prestat: u32) -> Result<(), Errno> {
         self.need_preopen(fd)?;
         records::write_prestat(&mut GuestMemory::new(call.memory), prestat, PREOPEN_NAME)
@@ -119,7 +119,7 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// `ENAMETOOLONG` if `length` is too short for it, `EBADF` for every other number, `EFAULT`.
+    /// Returns `ENAMETOOLONG` if `length` is too short for it, `EBADF` for every other number, `EFAULT`.
     pub fn fd_prestat_dir_name(&self, call: &mut Call<'_>, fd: u32, name: u32, length: u32) -> Result<(), Errno> {
         self.need_preopen(fd)?;
         if (length as usize) < PREOPEN_NAME.len() {
@@ -135,12 +135,12 @@ impl Descriptors {
         }
     }
 
-    /// `fd_readdir`: entries after the position `cookie`, `.` and `..` first, as many as fit; the last may be cut. Fewer
-    /// bytes than `length` mean the end. Entries made or removed meanwhile neither repeat nor hide others.
+    /// `fd_readdir`: entries after the position `cookie`, `.` and `..` first, as many as fit; the last may be cut.
+    /// Fewer bytes than `length` mean the end. Entries made or removed meanwhile neither repeat nor hide others.
     ///
     /// # Errors
     ///
-    /// `ENOTDIR`, `EBADF`, `EFAULT`, `ENOTCAPABLE`.
+    /// Returns `ENOTDIR`, `EBADF`, `EFAULT`, `ENOTCAPABLE`.
     pub fn fd_readdir(
         &self,
         call: &mut Call<'_>,

@@ -23,7 +23,7 @@ pub(super) struct Buffers {
 }
 
 impl Buffers {
-    /// Only a part of their bytes.
+    /// Limits the buffers to a part of their bytes.
     pub(super) fn part(self, part: Part) -> Self {
         Self { part, ..self }
     }

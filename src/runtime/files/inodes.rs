@@ -39,9 +39,9 @@ impl Times {
     }
 }
 
-/// The time of a directory's change at `now`, told apart from the last one even where the clock stands still: Python
-/// looks for a module just written only if its directory shows another time. A microsecond is what a float of seconds
-/// can tell; a time a second or more ahead was set on purpose and counts for nothing.
+/// Returns the time of a directory's change at `now`, distinct from the last one even where the clock stands still:
+/// Python looks for a module just written only if its directory shows another time. A microsecond is what a float of
+/// seconds can tell; a time a second or more ahead was set on purpose and counts for nothing.
 pub(super) fn later(before: u64, now: u64) -> u64 {
     const STEP: u64 = 1_000;
     const AHEAD: u64 = 1_000_000_000;

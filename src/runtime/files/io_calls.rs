@@ -44,7 +44,7 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// `EINVAL` for unknown advice, `EBADF`, `ESPIPE`.
+    /// Returns `EINVAL` for unknown advice, `EBADF`, `ESPIPE`.
     pub fn fd_advise(&mut self, fd: u32, offset: u64, length: u64, advice: u32) -> Result<(), Errno> {
         let (open, _) = self.get_mut(fd)?;
         file(open)?;
@@ -61,7 +61,7 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// `ENOSPC` past the quota, `EINVAL` for nothing, `EFBIG`, `EBADF`, `ESPIPE`.
+    /// Returns `ENOSPC` past the quota, `EINVAL` for nothing, `EFBIG`, `EBADF`, `ESPIPE`.
     pub fn fd_allocate(&mut self, call: &mut Call<'_>, fd: u32, offset: u64, length: u64) -> Result<(), Errno> {
         let (open, tree) = self.get_mut(fd)?;
         let (place, _) = file(open)?;
@@ -82,7 +82,7 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// `EBADF`.
+    /// Returns `EBADF`.
     pub fn fd_datasync(&self, fd: u32) -> Result<(), Errno> {
         self.get(fd).map(|_| ())
     }
@@ -91,7 +91,7 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// `EBADF`.
+    /// Returns `EBADF`.
     pub fn fd_sync(&self, fd: u32) -> Result<(), Errno> {
         self.get(fd).map(|_| ())
     }
@@ -100,7 +100,7 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// `ENOSPC` past the quota, `EINVAL` for a file not open for writing or standard input and output, `EBADF`.
+    /// Returns `ENOSPC` past the quota, `EINVAL` for a file not open for writing or standard input and output, `EBADF`.
     pub fn fd_filestat_set_size(&mut self, call: &mut Call<'_>, fd: u32, size: u64) -> Result<(), Errno> {
         let (open, tree) = self.get_mut(fd)?;
         let (place, _) = file(open).map_err(|errno| match errno {
@@ -118,7 +118,8 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// `EBADF` unless open for reading, `EISDIR`, `EFAULT`, `EINVAL` for too many buffers; from [`Stdio`](super::Stdio).
+    /// Returns `EBADF` unless open for reading, `EISDIR`, `EFAULT`, `EINVAL` for too many buffers; from
+    /// [`Stdio`](super::Stdio).
     pub fn fd_read(&mut self, call: &mut Call<'_>, fd: u32, buffers: u32, count: u32, read: u32) -> Result<(), Errno> {
         let (open, tree) = self.get_mut(fd)?;
         need_reading(open)?;
@@ -146,7 +147,7 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// As [`Descriptors::fd_read`]; `ESPIPE` for standard input and output.
+    /// Returns the errors of [`Descriptors::fd_read`]; `ESPIPE` for standard input and output.
     pub fn fd_pread(
         &mut self,
         call: &mut Call<'_>,
@@ -174,8 +175,8 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// `EBADF` unless open for writing, `ENOSPC` if not one byte fits the quota, `EFAULT`, `EINVAL` for too many
-    /// buffers; from [`Stdio`](super::Stdio).
+    /// Returns `EBADF` unless open for writing, `ENOSPC` if not one byte fits the quota, `EFAULT`, `EINVAL` for too
+    /// many buffers; from [`Stdio`](super::Stdio).
     pub fn fd_write(
         &mut self,
         call: &mut Call<'_>,
@@ -208,7 +209,7 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// As [`Descriptors::fd_write`]; `ESPIPE` for standard input and output.
+    /// Returns the errors of [`Descriptors::fd_write`]; `ESPIPE` for standard input and output.
     pub fn fd_pwrite(
         &mut self,
         call: &mut Call<'_>,
@@ -235,7 +236,8 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// `ESPIPE` for standard input and output, `EINVAL` for a position below zero or an unknown origin, `EBADF`.
+    /// Returns `ESPIPE` for standard input and output, `EINVAL` for a position below zero or an unknown origin,
+    /// `EBADF`.
     pub fn fd_seek(
         &mut self,
         call: &mut Call<'_>,
@@ -267,7 +269,7 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// As [`Descriptors::fd_seek`].
+    /// Returns the errors of [`Descriptors::fd_seek`].
     pub fn fd_tell(&mut self, call: &mut Call<'_>, fd: u32, position: u32) -> Result<(), Errno> {
         let (open, _) = self.get_mut(fd)?;
         let rights = open.rights;

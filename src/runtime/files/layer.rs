@@ -68,13 +68,13 @@ impl std::fmt::Debug for Layer {
 }
 
 impl Layer {
-    /// Makes a layer of files. Paths are relative to the place the layer will be mounted at; directories on the way are
-    /// made. `modified` (nanoseconds since 1970) is the time every entry shows.
+    /// Makes a layer of files. Paths are relative to the directory the layer will be mounted at; directories on the way
+    /// are made. `modified` (nanoseconds since 1970) is the time every entry shows.
     ///
     /// # Errors
     ///
-    /// A path that is empty, absolute, climbs or is too long; the same file twice; a file where another path needs a
-    /// directory.
+    /// Returns an error for a path that is empty, absolute, climbs or is too long; the same file twice; a file where
+    /// another path needs a directory.
     pub fn new<P: AsRef<str>>(
         files: impl IntoIterator<Item = (P, Bytes)>,
         modified: u64,

@@ -74,7 +74,7 @@ impl SandboxFiles {
     ///
     /// # Errors
     ///
-    /// Anything no sandbox could have been: see [`DamagedFiles`].
+    /// Returns an error for anything no sandbox could have been: see [`DamagedFiles`].
     pub fn load(self, base: &Base) -> Result<(SharedTree, Vec<Descriptors>), DamagedFiles> {
         self.check_frame(base)?;
         let leads = Leads::count(&self.inodes)?;

@@ -1,12 +1,12 @@
-//! The files of a sandbox: a tree in memory, shared by all its interpreters, and the file calls of WASI preview 1 on it.
-//! Nothing here touches the host's file system, and nothing here knows wasmtime.
+//! The files of a sandbox: a tree in memory, shared by all its interpreters, and the file calls of WASI preview 1 on
+//! it. Nothing here touches the host's file system, and nothing here knows wasmtime.
 //!
-//! [`Base`] is made once a process; [`Base::tree`] starts each sandbox's [`Tree`]. The service works on it by path. Each
-//! interpreter has its own [`Descriptors`] over the [`SharedTree`]; their methods are the calls the guest makes, and note
-//! in [`Attempts`] what it tried to reach.
+//! [`Base`] is made once a process; [`Base::tree`] starts each sandbox's [`Tree`]. The service works on it by path.
+//! Each interpreter has its own [`Descriptors`] over the [`SharedTree`]; their methods are the calls the guest makes,
+//! and note in [`Attempts`] what it tried to reach.
 //!
-//! [`fork_sandbox`] copies a sandbox in memory, [`save_sandbox`] makes plain data of it that [`SandboxFiles::load`] takes
-//! back in any process. [`Tree::watch`] tells what changes in a directory.
+//! [`fork_sandbox`] copies a sandbox in memory, [`save_sandbox`] makes plain data of it that [`SandboxFiles::load`]
+//! takes back in any process. [`Tree::watch`] tells what changes in a directory.
 
 mod base;
 mod boundary;

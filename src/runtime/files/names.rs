@@ -329,7 +329,8 @@ impl Tree {
         }
     }
 
-    /// Takes one name from an inode, already out of its directory; frees it if that was the last and nothing has it open.
+    /// Takes one name from an inode, already out of its directory; frees it if that was the last and nothing has it
+    /// open.
     fn drop_name(&mut self, index: u32, now: u64) {
         let Some(inode) = self.table().get_mut(index) else {
             return;

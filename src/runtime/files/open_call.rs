@@ -87,9 +87,9 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// `EMFILE`, `ENOENT`, `EEXIST`, `EISDIR` for a directory to write to, `ENOTDIR`, `ELOOP` for a link that may not be
-    /// followed, `EROFS`, `EDQUOT`, `ENOTCAPABLE` for rights the directory does not pass on, and those every path call
-    /// has.
+    /// Returns `EMFILE`, `ENOENT`, `EEXIST`, `EISDIR` for a directory to write to, `ENOTDIR`, `ELOOP` for a link that
+    /// may not be followed, `EROFS`, `EDQUOT`, `ENOTCAPABLE` for rights the directory does not pass on, and those every
+    /// path call has.
     pub fn path_open(&mut self, call: &mut Call<'_>, at: PathAt, how: OpenHow, opened: u32) -> Result<(), Errno> {
         let base = self.directory(at.fd, Rights::OPEN)?;
         let how = self.parse_how(at.fd, how)?;

@@ -31,7 +31,8 @@ impl OpenFile {
     ///
     /// # Errors
     ///
-    /// A bad path, a directory, nothing there to read, or the tree refuses to make or empty it.
+    /// Returns an error for a bad path, a directory, a missing file to read, or a refusal of the tree to make or empty
+    /// the file.
     pub fn open(tree: &SharedTree, path: &str, how: FileUse, now: u64) -> Result<Self, FilesError> {
         let path = HostPath::parse("open", path)?;
         let mut held = lock(tree);
@@ -45,7 +46,7 @@ impl OpenFile {
     ///
     /// # Errors
     ///
-    /// The tree refuses.
+    /// Returns an error when the tree refuses.
     pub fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<usize, Fault> {
         lock(&self.tree).read(self.place, offset, out)
     }
@@ -54,7 +55,7 @@ impl OpenFile {
     ///
     /// # Errors
     ///
-    /// Not one byte fits, or it lies in a read-only layer.
+    /// Returns an error when not one byte fits, or the file lies in a read-only layer.
     pub fn write_at(&self, offset: u64, bytes: &[u8], now: u64) -> Result<usize, Fault> {
         lock(&self.tree).write(self.place, offset, bytes, now)
     }
@@ -63,7 +64,7 @@ impl OpenFile {
     ///
     /// # Errors
     ///
-    /// As [`OpenFile::write_at`].
+    /// Returns the errors of [`OpenFile::write_at`].
     pub fn append(&self, bytes: &[u8], now: u64) -> Result<usize, Fault> {
         let mut tree = lock(&self.tree);
         let end = tree.length(self.place);
@@ -110,7 +111,7 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// A bad path, or nothing there.
+    /// Returns an error for a bad path, or a missing entry.
     pub fn stat_followed(&self, path: &str) -> Result<FileEntry, FilesError> {
         let path = HostPath::parse("look at", path)?;
         let place = self.followed(&path).map_err(|fault| refused("look at", &path, fault))?;
@@ -121,7 +122,7 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// A bad path, or nothing there.
+    /// Returns an error for a bad path, or a missing entry.
     pub fn real_path(&self, path: &str) -> Result<String, FilesError> {
         let path = HostPath::parse("look at", path)?;
         match self.walk(ROOT, path.relative_to_root(), LastLink::Follow) {
@@ -136,7 +137,7 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// A bad path, something there already, a read-only layer, or the quota.
+    /// Returns an error for a bad path, an existing entry, a read-only layer, or the quota.
     pub fn make_symbolic_link(&mut self, path: &str, text: &str, now: u64) -> Result<(), FilesError> {
         let path = HostPath::parse("make link", path)?;
         let reached = self.walk(ROOT, path.relative_to_root(), LastLink::Never).map_err(|stuck| stuck.fault);
@@ -151,7 +152,8 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// A bad path, nothing to link, a directory, something there already, a read-only layer, or the quota.
+    /// Returns an error for a bad path, a missing file, a directory, an existing entry, a read-only layer, or the
+    /// quota.
     pub fn make_hard_link(&mut self, path: &str, existing: &str, now: u64) -> Result<(), FilesError> {
         let existing = HostPath::parse("link", existing)?;
         let path = HostPath::parse("make link", path)?;
@@ -167,7 +169,7 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// A bad path, nothing there, or a read-only layer.
+    /// Returns an error for a bad path, a missing entry, or a read-only layer.
     pub fn set_file_times(
         &mut self,
         path: &str,

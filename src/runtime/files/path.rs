@@ -106,7 +106,7 @@ pub(super) fn check_link_text(text: &str) -> Result<(), PathFault> {
 ///
 /// # Errors
 ///
-/// A path or directory that is empty, too long, holds a NUL byte or climbs above the root.
+/// Returns an error for a path or directory that is empty, too long, holds a NUL byte or climbs above the root.
 pub fn absolute_path(cwd: &str, path: &str) -> Result<String, FilesError> {
     let from = match path.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{HOME}{rest}"),

@@ -65,8 +65,8 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// `EEXIST`, `ENOENT`, `ENOTDIR`, `EROFS`, `EDQUOT`, `ENAMETOOLONG`, and those every path call has: `EBADF`,
-    /// `EFAULT`, `EILSEQ`, `EINVAL`, `ELOOP`, `ENOTCAPABLE` for a path that leaves its directory.
+    /// Returns `EEXIST`, `ENOENT`, `ENOTDIR`, `EROFS`, `EDQUOT`, `ENAMETOOLONG`, and those every path call has:
+    /// `EBADF`, `EFAULT`, `EILSEQ`, `EINVAL`, `ELOOP`, `ENOTCAPABLE` for a path that leaves its directory.
     pub fn path_create_directory(&mut self, call: &mut Call<'_>, at: PathAt) -> Result<(), Errno> {
         let base = self.directory(at.fd, Rights::CREATE_DIRECTORY)?;
         let memory = GuestMemory::new(call.memory);
@@ -82,7 +82,7 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// `ENOENT`, `ENOTDIR`, and those every path call has.
+    /// Returns `ENOENT`, `ENOTDIR`, and those every path call has.
     pub fn path_filestat_get(
         &self,
         call: &mut Call<'_>,
@@ -112,7 +112,7 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// `EINVAL` for contradicting flags, `ENOENT`, `EROFS`, and those every path call has.
+    /// Returns `EINVAL` for contradicting flags, `ENOENT`, `EROFS`, and those every path call has.
     pub fn path_filestat_set_times(
         &mut self,
         call: &mut Call<'_>,
@@ -136,8 +136,8 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// `EPERM` for a directory, `EXDEV` for a file of a layer, `EEXIST`, `ENOENT`, `EROFS`, `EDQUOT`, and those every
-    /// path call has.
+    /// Returns `EPERM` for a directory, `EXDEV` for a file of a layer, `EEXIST`, `ENOENT`, `EROFS`, `EDQUOT`, and those
+    /// every path call has.
     pub fn path_link(
         &mut self,
         call: &mut Call<'_>,
@@ -163,7 +163,7 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// `EINVAL` for anything but a link, `ENOENT`, and those every path call has.
+    /// Returns `EINVAL` for anything but a link, `ENOENT`, and those every path call has.
     pub fn path_readlink(
         &self,
         call: &mut Call<'_>,
@@ -199,8 +199,8 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// `ENOTEMPTY`, `ENOTDIR`, `EBUSY` for `.`, `EACCES` for a directory of the sandbox's own, `EROFS`, `ENOENT`, and
-    /// those every path call has.
+    /// Returns `ENOTEMPTY`, `ENOTDIR`, `EBUSY` for `.`, `EACCES` for a directory of the sandbox's own, `EROFS`,
+    /// `ENOENT`, and those every path call has.
     pub fn path_remove_directory(&mut self, call: &mut Call<'_>, at: PathAt) -> Result<(), Errno> {
         let base = self.directory(at.fd, Rights::REMOVE_DIRECTORY)?;
         let memory = GuestMemory::new(call.memory);
@@ -215,7 +215,7 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// `EINVAL` for a directory into itself, `EISDIR`, `ENOTDIR`, `ENOTEMPTY`, `EACCES` for a directory of the
+    /// Returns `EINVAL` for a directory into itself, `EISDIR`, `ENOTDIR`, `ENOTEMPTY`, `EACCES` for a directory of the
     /// sandbox's own, `EBUSY` for `.` and `..`, `EROFS`, `ENOENT`, and those every path call has.
     pub fn path_rename(&mut self, call: &mut Call<'_>, old: PathAt, new: PathAt) -> Result<(), Errno> {
         let old_base = self.directory(old.fd, Rights::RENAME_SOURCE)?;
@@ -235,7 +235,7 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// `EEXIST`, `ENOENT`, `ENOSPC`, `EDQUOT`, `EROFS`, and those every path call has.
+    /// Returns `EEXIST`, `ENOENT`, `ENOSPC`, `EDQUOT`, `EROFS`, and those every path call has.
     pub fn path_symlink(&mut self, call: &mut Call<'_>, text: u32, text_length: u32, new: PathAt) -> Result<(), Errno> {
         let base = self.directory(new.fd, Rights::SYMLINK)?;
         let memory = GuestMemory::new(call.memory);
@@ -252,7 +252,7 @@ impl Descriptors {
     ///
     /// # Errors
     ///
-    /// `EISDIR` for a directory, `EACCES` for `/dev/null`, `EROFS`, `ENOENT`, and those every path call has.
+    /// Returns `EISDIR` for a directory, `EACCES` for `/dev/null`, `EROFS`, `ENOENT`, and those every path call has.
     pub fn path_unlink_file(&mut self, call: &mut Call<'_>, at: PathAt) -> Result<(), Errno> {
         let base = self.directory(at.fd, Rights::UNLINK_FILE)?;
         let memory = GuestMemory::new(call.memory);

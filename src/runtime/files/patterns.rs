@@ -15,8 +15,8 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// A pattern that cannot be read, or more than `maximum_bytes` of content: a file with a thousand names is cheap for
-    /// the guest and dear for the caller.
+    /// Returns an error for a pattern that cannot be read, or more than `maximum_bytes` of content: a file with a
+    /// thousand names is cheap for the guest and dear for the caller.
     pub fn glob<P: AsRef<str>>(&self, patterns: &[P], maximum_bytes: u64) -> Result<Vec<(String, Bytes)>, FilesError> {
         let wanted = compile(patterns)?;
         let mut matching = Vec::new();

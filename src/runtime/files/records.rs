@@ -76,7 +76,7 @@ impl Rights {
         .with(Self::REMOVE_DIRECTORY)
         .with(Self::UNLINK_FILE);
 
-    /// Everything a descriptor opened in the tree may ever have.
+    /// Rights that a descriptor opened in the tree may have at most.
     pub(super) const ALL: Self = Self::FILE.with(Self::DIRECTORY);
 
     pub(super) const fn with(self, other: Self) -> Self {
@@ -92,7 +92,8 @@ impl Rights {
     }
 }
 
-/// Flags of a descriptor; bits as in the witx. All but APPEND change nothing here: memory is never slow or unsynchronised.
+/// Flags of a descriptor; bits as in the witx. All but APPEND change nothing here: memory is never slow or
+/// unsynchronised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DescriptorFlags(u16);
 

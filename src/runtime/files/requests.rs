@@ -37,7 +37,8 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// A bad path, a directory in its place, a read-only layer, or a quota that would be passed; then nothing changed.
+    /// Returns an error for a bad path, a directory in its place, a read-only layer, or a quota that would be passed;
+    /// then nothing changed.
     pub fn write_file(&mut self, path: &str, bytes: &[u8], now: u64) -> Result<(), FilesError> {
         let path = HostPath::parse("write", path)?;
         self.write_at(&path, bytes, now).map_err(|fault| refused("write", &path, fault))
@@ -115,7 +116,7 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// A bad path, nothing there, or a directory.
+    /// Returns an error for a bad path, a missing entry, or a directory.
     pub fn read_file(&self, path: &str) -> Result<Bytes, FilesError> {
         self.read_range(path, 0, u64::MAX)
     }
@@ -124,7 +125,7 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// As [`Tree::read_file`].
+    /// Returns the errors of [`Tree::read_file`].
     pub fn read_range(&self, path: &str, offset: u64, length: u64) -> Result<Bytes, FilesError> {
         let path = HostPath::parse("read", path)?;
         self.find(&path, LastLink::Follow)
@@ -156,7 +157,7 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// As [`Tree::read_file`].
+    /// Returns the errors of [`Tree::read_file`].
     pub fn length_of(&self, path: &str) -> Result<u64, FilesError> {
         let path = HostPath::parse("read", path)?;
         let place = self.find(&path, LastLink::Follow).map_err(|fault| refused("read", &path, fault))?;
@@ -167,7 +168,7 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// A bad path, or nothing there.
+    /// Returns an error for a bad path, or a missing entry.
     pub fn stat(&self, path: &str) -> Result<FileEntry, FilesError> {
         let path = HostPath::parse("look at", path)?;
         self.find(&path, LastLink::Keep)
@@ -180,7 +181,7 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// A bad path, nothing there, or no directory.
+    /// Returns an error for a bad path, a missing entry, or an entry that is no directory.
     pub fn list(&self, path: &str, depth: usize) -> Result<Vec<FileEntry>, FilesError> {
         let path = HostPath::parse("list", path)?;
         self.list_at(&path, depth).map_err(|fault| refused("list", &path, fault))
@@ -212,7 +213,7 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// A bad path, nothing there, a read-only layer, or a directory of the sandbox's own.
+    /// Returns an error for a bad path, a missing entry, a read-only layer, or a directory of the sandbox's own.
     pub fn remove(&mut self, path: &str, now: u64) -> Result<(), FilesError> {
         let path = HostPath::parse("remove", path)?;
         self.reach(&path, LastLink::Never)
@@ -225,8 +226,8 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// A bad path, nothing to move, a full directory or one of the sandbox's own in its place, a read-only layer, a
-    /// directory into itself.
+    /// Returns an error for a bad path, a missing entry, a full directory or one of the sandbox's own in its place, a
+    /// read-only layer, a directory into itself.
     pub fn rename(&mut self, from: &str, to: &str, now: u64) -> Result<(), FilesError> {
         let from = HostPath::parse("move", from)?;
         let to = HostPath::parse("move to", to)?;
@@ -247,7 +248,7 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// A bad path, something there already, a file on the way, a read-only layer, or the quota.
+    /// Returns an error for a bad path, an existing entry, a file on the way, a read-only layer, or the quota.
     pub fn make_directory(&mut self, path: &str, now: u64) -> Result<(), FilesError> {
         let path = HostPath::parse("make directory", path)?;
         self.make_parents(&path, 1, now)

@@ -18,7 +18,7 @@ pub struct SandboxFiles {
     pub(super) quota: FilesQuota,
     pub(super) born: u64,
     pub(super) next_number: u64,
-    /// By index, as descriptors and entries refer to them.
+    /// Inodes by index, as descriptors and entries refer to them.
     pub(super) inodes: Vec<Option<Box<SavedInode>>>,
     pub(super) tables: Vec<SavedTable>,
 }

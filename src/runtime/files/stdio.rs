@@ -18,13 +18,13 @@ pub trait Stdio {
     ///
     /// # Errors
     ///
-    /// What the guest is to see.
+    /// Returns the error that the guest is to see.
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Errno>;
 
     /// Takes bytes the guest wrote; fewer than all makes the guest write the rest again.
     ///
     /// # Errors
     ///
-    /// What the guest is to see.
+    /// Returns the error that the guest is to see.
     fn write(&mut self, output: Output, bytes: &[u8]) -> Result<usize, Errno>;
 }

@@ -96,7 +96,7 @@ pub enum View {
     /// The whole tree, tests included.
     #[default]
     Whole,
-    /// Not [`TESTS_DIRECTORY`](crate::domain::run::TESTS_DIRECTORY): to the candidate it does not exist.
+    /// The tree without [`TESTS_DIRECTORY`](crate::domain::run::TESTS_DIRECTORY): to the candidate it does not exist.
     WithoutTests,
 }
 
@@ -408,7 +408,8 @@ impl Tree {
         layer.bytes(node).ok_or(Fault::IsADirectory)
     }
 
-    /// Moves a file's access time to `now` the way Linux does by default: only if it was not read since it last changed.
+    /// Moves a file's access time to `now` the way Linux does by default: only if it was not read since it last
+    /// changed.
     pub(super) fn mark_read(&mut self, place: Place, now: u64) {
         let index = match place {
             Place::Own(index) => index,
@@ -429,7 +430,7 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// `NoSpace` if not one byte did: also for an offset so far out that the hole before it does not fit.
+    /// Returns `NoSpace` if not one byte fits: also for an offset so far out that the hole before it does not fit.
     pub(super) fn write(&mut self, place: Place, offset: u64, bytes: &[u8], now: u64) -> Result<usize, Fault> {
         let (index, length) = match self.writable(place)? {
             Writable::File(index, length) => (index, length),

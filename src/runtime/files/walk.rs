@@ -26,7 +26,7 @@ pub(super) enum LastLink {
 /// End of the walk along a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reached<'a> {
-    /// Something that exists, by the name it has in its directory.
+    /// An existing entry, by the name it has in its directory.
     Entry { parent: Place, name: &'a str, place: Place },
     /// A name its directory does not have.
     Missing {

@@ -19,7 +19,8 @@ pub const MAX_WATCHES: usize = 64;
 pub const MAX_CHANGES: usize = 4096;
 /// Bytes of all their paths.
 const MAX_CHANGES_BYTES: usize = 1 << 20;
-/// Names of one file that a write to it is told under. Guests can give a file as many as their quota allows.
+/// Maximum number of names of one file that a write to it is reported under. Guests can give a file as many as their
+/// quota allows.
 const MAX_NAMES_TOLD: usize = 16;
 
 /// Id of a watch in a tree.
@@ -55,16 +56,16 @@ pub enum ChangeKind {
 pub struct Change {
     /// Kind of the change.
     pub kind: ChangeKind,
-    /// To what: relative to the watched directory, and empty for itself.
+    /// Path of the entry, relative to the watched directory; empty for the directory itself.
     pub path: String,
 }
 
 /// Changes since the last time a watcher asked.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changes {
-    /// In the order they happened; several writes in a row to one file are one.
+    /// Changes in the order they happened; several writes in a row to one file are one.
     pub changes: Vec<Change>,
-    /// More happened after these than is kept.
+    /// True when more changes happened after these than could be held.
     pub overflowed: bool,
     /// The watched directory has been removed: nothing more will come.
     pub ended: bool,
@@ -75,7 +76,7 @@ pub struct Changes {
 pub(super) struct Watches {
     by_id: BTreeMap<WatchId, Watch>,
     next: u64,
-    /// Under which names files are found: inode, directory, name. Kept only while somebody watches.
+    /// Names under which files are found: inode, directory, name. Held only while somebody watches.
     names: BTreeSet<(u32, u32, Arc<str>)>,
 }
 
@@ -134,7 +135,7 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// A bad path, nothing there, no directory, or more than [`MAX_WATCHES`].
+    /// Returns an error for a bad path, a missing entry, an entry that is no directory, or more than [`MAX_WATCHES`].
     pub fn watch(&mut self, path: &str, depth: WatchDepth, wake: Arc<Notify>) -> Result<WatchId, FilesError> {
         let path = HostPath::parse("watch", path)?;
         let directory = self

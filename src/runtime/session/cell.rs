@@ -38,10 +38,10 @@ pub struct CellReporter {
 pub struct Refused;
 
 impl CellReporter {
-    /// Takes one message; what is to be told at once.
+    /// Takes one message; returns its effect, and the event to report at once.
     ///
     /// # Errors
-    /// When it is beyond the bounds; the guest is told, and goes on.
+    /// Returns an error when it is beyond the bounds; the guest is told, and goes on.
     pub fn take(&mut self, message: &[u8]) -> Result<(Told, Option<CellEvent>), Refused> {
         if message.len() > BYTES - self.bytes {
             return Err(Refused);

@@ -1,5 +1,5 @@
-//! A session as bytes: between calls no frame of WebAssembly is on a stack, so the memories of its interpreters and its
-//! files are all there is of it (DESIGN, decision 3).
+//! Checkpoints: a session as bytes. Between calls no frame of WebAssembly is on a stack, so the memories of its
+//! interpreters and its files are all there is of it (DESIGN, decision 3).
 //!
 //! Of a memory only the pages are kept that differ from the image, each XORed with the image's, which leaves mostly
 //! zeros; all is compressed (zstd). The bytes come back from a store: they are parsed as hostile, and what they make
@@ -29,7 +29,7 @@ use crate::runtime::state::State;
 const FORMAT: u8 = 1;
 /// zstd's level: the next ones take longer, and gain a tenth.
 const LEVEL: i32 = 1;
-/// Pages looked at before others have their turn.
+/// Number of pages looked at between two yields.
 const PAGES_AT_ONCE: usize = 2048;
 
 /// A checkpoint that can't be made or loaded.
@@ -91,7 +91,7 @@ impl Interpreters {
     /// Does what needs files, so that nothing will need them later: a worker gives them up.
     ///
     /// # Errors
-    /// When the image can't be started from.
+    /// Returns an error when the image can't be started from.
     pub async fn open_all(&self) -> Result<(), RunError> {
         self.pristine().await?;
         self.learn_pages().await?;
@@ -143,7 +143,7 @@ impl Session {
     /// The session as bytes, when its calls have ended.
     ///
     /// # Errors
-    /// When the kernel does not tell which pages changed.
+    /// Returns an error when the kernel does not tell which pages changed.
     pub async fn save(&self) -> Result<Vec<u8>, SessionError> {
         let pristine = self.premises.interpreters.pristine().await?;
         let mut held = self.hold().await;
@@ -175,7 +175,7 @@ impl Session {
     /// these limits.
     ///
     /// # Errors
-    /// When the bytes are damaged, or hold more than the limits allow.
+    /// Returns an error when the bytes are damaged, or hold more than the limits allow.
     pub async fn load(
         interpreters: Arc<Interpreters>,
         commander: Arc<dyn Commander>,
@@ -215,7 +215,7 @@ impl Session {
     /// A second session in the state of this one, when its calls have ended.
     ///
     /// # Errors
-    /// When there is no interpreter to be had.
+    /// Returns an error when there is no interpreter to be had.
     pub async fn fork(&self) -> Result<Self, SessionError> {
         let held = self.hold().await;
         let tables: Vec<&Descriptors> =

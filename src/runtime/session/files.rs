@@ -9,7 +9,7 @@ impl Session {
     /// Does something with its files.
     ///
     /// # Errors
-    /// What a client can put right.
+    /// Returns an error that a client can correct.
     pub fn files(&self, ask: FileAsk) -> Result<FileAnswer, SessionError> {
         Ok(carry_out(&mut lock(&self.premises.tree), ask)?)
     }
@@ -56,7 +56,7 @@ fn carry_out(tree: &mut Tree, ask: FileAsk) -> Result<FileAnswer, FilesError> {
     }
 }
 
-/// The same in the words that every floor shares.
+/// Converts an entry to the type that every layer shares.
 pub fn entry_of(entry: FileEntry) -> Entry {
     let kind = match entry.kind {
         FileKind::File => EntryKind::File,
@@ -68,7 +68,7 @@ pub fn entry_of(entry: FileEntry) -> Entry {
     Entry { path, name, kind, size, modified, link_target }
 }
 
-/// The same in the words that every floor shares.
+/// Converts an error to the type that every layer shares.
 pub fn file_refused(error: &FilesError) -> FileRefused {
     let trouble = match error {
         FilesError::BadPath { .. } | FilesError::BadPattern { .. } => FileTrouble::BadPath,

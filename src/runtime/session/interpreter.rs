@@ -1,4 +1,4 @@
-//! An interpreter that is kept: it serves one call after another, and none of them ends it unless it must.
+//! Persistent interpreter: it serves one call after another, and none of them ends it unless it must.
 //!
 //! A limit that is met interrupts the guest, as Ctrl-C would, and its namespace lives on. Only a guest that does not
 //! heed that within [`GRACE`] is stopped for good.
@@ -32,7 +32,7 @@ use crate::runtime::uses::Uses;
 
 /// CPU time and sleep that a guest has to heed an interrupt.
 pub const GRACE: Duration = Duration::from_secs(2);
-/// Fuel for the same.
+/// Fuel that a guest has to heed an interrupt.
 const GRACE_FUEL: u64 = 60_000_000_000;
 
 /// The host's side of the call under way.
@@ -70,7 +70,7 @@ pub struct CallWith<'a> {
     pub commander: Arc<dyn Commander>,
 }
 
-/// An interpreter that is kept.
+/// Persistent interpreter of a session.
 pub struct Interpreter {
     pub(super) store: Store<State>,
     instance: Instance,
@@ -91,7 +91,7 @@ impl Interpreter {
     /// A fresh one. Its monotonic clock goes on from `uptime`.
     ///
     /// # Errors
-    /// When the pool has none.
+    /// Returns an error when the pool has none.
     pub async fn new(
         interpreters: &Interpreters,
         memory_bytes: u64,
@@ -281,7 +281,7 @@ impl Interpreter {
     /// Pages of its memory that are its own, not shared with other interpreters: at least those that it has changed.
     ///
     /// # Errors
-    /// When the kernel does not tell.
+    /// Returns an error when the kernel does not tell.
     pub fn own_pages(&self) -> std::io::Result<Vec<std::ops::Range<usize>>> {
         pagemap::own_pages(self.memory.data_ptr(&self.store), self.memory.data_size(&self.store))
     }
@@ -304,7 +304,7 @@ impl Interpreter {
     /// Puts the state of another interpreter of the same image into this fresh one: its size of memory and pages.
     ///
     /// # Errors
-    /// When there is no room for it.
+    /// Returns an error when there is no room for it.
     pub async fn resume<'a>(
         &mut self,
         memory_bytes: usize,
@@ -347,7 +347,7 @@ fn limits_of(limits: &CellLimits, memory_bytes: u64) -> crate::domain::grant::Li
     }
 }
 
-/// Looks after a call from turn to turn of its guest.
+/// Watch over a call, from time slice to time slice of its guest.
 struct Watch {
     window: Window,
     places: Places,

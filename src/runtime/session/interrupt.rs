@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 /// Reason of an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Somebody asked for it, or nobody waits for it any more.
+    /// A client asked for the interrupt, or nobody waits for the call any more.
     Asked,
     /// The fuel of the call is used up.
     Fuel,
@@ -18,7 +18,7 @@ pub enum Reason {
 /// A wish to interrupt, shared between who has it and who carries it out.
 #[derive(Debug, Default)]
 pub struct Interrupt {
-    /// 0, or one more than the place of the reason in the list above.
+    /// 0, or one more than the index of the reason in `Reason`.
     reason: AtomicU8,
     changed: Notify,
 }
@@ -77,7 +77,8 @@ impl Places {
         places.0.iter().all(|(at, _)| at.checked_add(4).is_some_and(|end| end <= memory.len())).then_some(places)
     }
 
-    /// Takes the signal back, where the guest has ended its call before it looked: the next one has nothing to do with it.
+    /// Takes the signal back, where the guest has ended its call before it looked: the next one has nothing to do with
+    /// it.
     pub fn clear(&self, memory: &mut [u8]) {
         for (at, bits) in self.0 {
             let Some(word) = memory.get_mut(at..at + 4) else { return };
@@ -109,7 +110,7 @@ unsafe impl Send for Window {}
 unsafe impl Sync for Window {}
 
 impl Window {
-    /// On a memory of `bytes` bytes at `base`, that neither moves nor shrinks while this is used.
+    /// Takes a memory of `bytes` bytes at `base`, that neither moves nor shrinks while this is used.
     pub fn new(base: *mut u8, bytes: usize) -> Self {
         Self { base, bytes }
     }

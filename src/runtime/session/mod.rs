@@ -1,4 +1,4 @@
-//! Sessions as a worker has them: a tree of files, and interpreters over it that are kept.
+//! Sessions as a worker has them: a tree of files, and persistent interpreters over it.
 //!
 //! - [`Session`] serves calls, each context its own in order;
 //! - `interpreter` is one of them: it is interrupted, not ended, where that can be;
@@ -42,7 +42,7 @@ pub use watch::{Noticed, Watch};
 /// Contexts that one session may have.
 pub const CONTEXTS: usize = 32;
 
-/// Files and interpreters that are kept.
+/// Files and persistent interpreters of a session.
 pub struct Session {
     premises: Premises,
     commander: Arc<dyn Commander>,
@@ -76,7 +76,7 @@ pub enum SessionError {
     /// The session has the maximum number of contexts.
     #[error("{0}")]
     TooMany(String),
-    /// Nobody waits for it any more, and it had not begun.
+    /// The call was cancelled before it began.
     #[error("cancelled")]
     Cancelled,
     /// A file can't be put into the sandbox.
@@ -94,7 +94,7 @@ impl Session {
     /// A new one.
     ///
     /// # Errors
-    /// When a file can't be put into it.
+    /// Returns an error when a file can't be put into it.
     pub fn open(
         interpreters: Arc<Interpreters>,
         commander: Arc<dyn Commander>,
@@ -127,7 +127,7 @@ impl Session {
     /// Adds a context that starts in `cwd`.
     ///
     /// # Errors
-    /// When there are too many.
+    /// Returns an error when there are too many.
     pub fn add_context(&self, number: ContextNumber, cwd: Option<String>) -> Result<(), SessionError> {
         let mut contexts = self.contexts();
         if contexts.len() >= CONTEXTS {
@@ -145,7 +145,7 @@ impl Session {
     /// Ends a context; a call that it serves is interrupted.
     ///
     /// # Errors
-    /// When there is no such context.
+    /// Returns an error when there is no such context.
     pub fn remove_context(&self, number: ContextNumber) -> Result<(), SessionError> {
         let removed = self.contexts().remove(&number).ok_or(SessionError::NoContext(number))?;
         removed.interrupt.ask(Reason::Asked);
@@ -156,7 +156,7 @@ impl Session {
     /// serves is interrupted.
     ///
     /// # Errors
-    /// When there is no such context.
+    /// Returns an error when there is no such context.
     pub async fn restart(&self, number: ContextNumber) -> Result<(), SessionError> {
         let context = self.context(number)?;
         if context.busy.load(Ordering::Relaxed) {
@@ -170,7 +170,7 @@ impl Session {
     /// Interrupts the call that a context serves now; whether there was one.
     ///
     /// # Errors
-    /// When there is no such context.
+    /// Returns an error when there is no such context.
     pub fn interrupt(&self, number: ContextNumber) -> Result<bool, SessionError> {
         let context = self.context(number)?;
         let busy = context.busy.load(Ordering::Relaxed);
@@ -187,11 +187,11 @@ impl Session {
         }
     }
 
-    /// Carries out a call, after those that came before it. `sink` is told what happens as it happens. Not to be
-    /// dropped once it has begun (see `Interpreter::call`): `gone` interrupts it.
+    /// Executes a call, after those that came before it. `sink` receives events as they happen. Not to be dropped once
+    /// it has begun (see `Interpreter::call`): `gone` interrupts it.
     ///
     /// # Errors
-    /// When there is no such context, or no interpreter to be had.
+    /// Returns an error when there is no such context, or no interpreter to be had.
     pub async fn call(
         &self,
         number: ContextNumber,

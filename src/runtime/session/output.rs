@@ -9,7 +9,7 @@ use crate::runtime::files::Output;
 /// Receiver of a call's events.
 pub type Sink = Arc<dyn Fn(CellEvent) + Send + Sync>;
 
-/// Output waits so long for more to come with it.
+/// Time that output waits for more to come with it.
 const PATIENCE: Duration = Duration::from_millis(10);
 /// And no longer than until there is so much of it.
 const ENOUGH: usize = 64 << 10;
@@ -22,7 +22,7 @@ struct Waiting {
     output: Output,
     bytes: Vec<u8>,
     since: Instant,
-    /// Bytes that may still be told, of standard output and error.
+    /// Bytes that may still be reported, of standard output and error.
     left: [u64; 2],
 }
 
@@ -57,14 +57,14 @@ impl Told {
         }
     }
 
-    /// Tells of something else, after the output before it.
+    /// Reports another event, after the output before it.
     pub fn tell(&self, event: CellEvent) {
         let mut waiting = self.waiting();
         waiting.flush(true);
         (waiting.sink)(event);
     }
 
-    /// Tells of output that has waited long enough; of all, when the guest `rests`.
+    /// Reports output that has waited long enough; all of it, when the guest `rests`.
     pub fn flush_if_due(&self, rests: bool) {
         let mut waiting = self.waiting();
         if !waiting.bytes.is_empty() && (rests || waiting.since.elapsed() >= PATIENCE) {
@@ -72,7 +72,7 @@ impl Told {
         }
     }
 
-    /// Tells of all there is.
+    /// Reports all remaining output.
     pub fn finish(&self) {
         self.waiting().flush(true);
     }

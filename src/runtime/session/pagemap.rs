@@ -51,7 +51,7 @@ const REGIONS: usize = 512;
 /// The pages of its own in `bytes` bytes at `base`, as ranges of page numbers counted from there.
 ///
 /// # Errors
-/// When the kernel does not tell: there is no `/proc`.
+/// Returns an error when the kernel does not tell: there is no `/proc`.
 pub fn own_pages(base: *const u8, bytes: usize) -> io::Result<Vec<Range<usize>>> {
     let pagemap = pagemap()?;
     match scan(pagemap, base as u64, bytes as u64) {
@@ -66,7 +66,7 @@ pub fn own_pages(base: *const u8, bytes: usize) -> io::Result<Vec<Range<usize>>>
 /// The kernel's list of this process's pages. It is opened once: a jailed worker can open nothing more.
 ///
 /// # Errors
-/// When there is no `/proc`.
+/// Returns an error when there is no `/proc`.
 pub fn pagemap() -> io::Result<&'static File> {
     static PAGEMAP: OnceLock<File> = OnceLock::new();
     match PAGEMAP.get() {
@@ -109,7 +109,7 @@ fn scan(pagemap: &File, base: u64, bytes: u64) -> io::Result<Vec<Range<usize>>> 
     Ok(found)
 }
 
-/// The same from the list of pages, that every kernel has.
+/// Returns the same from the list of pages, that every kernel has.
 fn read(pagemap: &File, base: u64, bytes: usize) -> io::Result<Vec<Range<usize>>> {
     const PRESENT: u64 = 1 << 63;
     const SWAPPED: u64 = 1 << 62;

@@ -48,7 +48,7 @@ pub struct Premises {
     pub(super) tree: SharedTree,
     pub(super) limits: Limits,
     pub(super) env: Arc<[(String, String)]>,
-    /// Fuel of its commands' interpreters that nobody has been told of.
+    /// Fuel of its commands' interpreters that has not been reported.
     pub(super) command_fuel: Arc<AtomicU64>,
     /// Interpreters that its commands may have at once.
     pub(super) command_places: Arc<Semaphore>,
@@ -106,11 +106,11 @@ impl Premises {
         self.command_fuel.swap(0, Ordering::Relaxed)
     }
 
-    /// Runs a program to its end; the code that a shell would see. Dropping the future ends it. Fuel is added to `spent`,
-    /// which is that of the whole script and counts against its limit.
+    /// Runs a program to its end; the code that a shell would see. Dropping the future ends it. Fuel is added to
+    /// `spent`, which is that of the whole script and counts against its limit.
     ///
     /// # Errors
-    /// When there is no interpreter to be had.
+    /// Returns an error when there is no interpreter to be had.
     pub async fn python(&self, program: Program, limits: &CellLimits, spent: &AtomicU64) -> Result<i32, RunError> {
         let Program { args, env, cwd, pipes } = program;
         let granted = limits.fuel.saturating_sub(spent.load(Ordering::Relaxed));
@@ -212,7 +212,7 @@ pub struct Underway {
     pub ended: bool,
     /// Written and not yet passed on.
     pub written: Vec<(Output, Vec<u8>)>,
-    /// Nobody reads these any more.
+    /// True for each output that nobody reads any more.
     pub broken: [bool; 2],
 }
 
@@ -233,7 +233,7 @@ pub type CellOutlet = Arc<dyn Fn(Output, &[u8]) + Send + Sync>;
 
 /// A script for the shell, from within a call.
 pub struct CellScript {
-    /// In the shell's language.
+    /// Text of the script, in the shell's language.
     pub text: String,
     /// Working directory, an absolute path.
     pub cwd: String,

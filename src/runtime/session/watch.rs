@@ -8,7 +8,7 @@ use super::{Session, SessionError};
 use crate::domain::session::{Change, ChangeKind};
 use crate::runtime::files::{self, FilesError, SharedTree, WatchDepth, WatchId, lock};
 
-/// Somebody watches a directory, for as long as this is kept.
+/// Watch on a directory; dropping it ends the watch.
 pub struct Watch {
     tree: SharedTree,
     id: WatchId,
@@ -19,7 +19,7 @@ impl Session {
     /// Watches a directory from now on; with all below it, where `recursive`.
     ///
     /// # Errors
-    /// When there is no such directory, or too many watch already.
+    /// Returns an error when there is no such directory, or too many watch already.
     pub fn watch(&self, path: &str, recursive: bool) -> Result<Watch, SessionError> {
         let wake = Arc::new(Notify::new());
         let depth = if recursive { WatchDepth::All } else { WatchDepth::Entries };
@@ -31,18 +31,18 @@ impl Session {
     }
 }
 
-/// Changes that a watcher has not been told yet.
+/// Changes that a watcher has not received yet.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Noticed {
-    /// In the order in which they happened.
+    /// Changes in the order in which they happened.
     pub changes: Vec<Change>,
-    /// More happened after these than is kept.
+    /// True when more changes happened after these than could be held.
     pub overflowed: bool,
 }
 
 impl Watch {
-    /// Waits for changes since the last time; none when the directory is gone, and all was told.
-    /// What nobody asks for waits in the tree, which keeps no more than its bounds allow.
+    /// Waits for changes since the last call; none when the directory is gone, and all was reported. Changes that
+    /// nobody asks for wait in the tree, which holds no more than its bounds allow.
     pub async fn next(&mut self) -> Option<Noticed> {
         loop {
             let woken = self.wake.notified();
