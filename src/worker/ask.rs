@@ -122,7 +122,7 @@ pub enum Answer {
     Exited {
         /// The code that a shell would see.
         code: i32,
-        /// Fuel of interpreters of the session's commands since it was last told.
+        /// Fuel of interpreters of the session's commands since the last report.
         fuel: u64,
     },
 }
@@ -138,7 +138,7 @@ pub enum AskEvent {
     Stderr(#[serde(with = "serde_bytes")] Vec<u8>),
     /// The watch has begun.
     Watching,
-    /// Files changed. Told only when the front process has room for it: see `ToWorker::More`.
+    /// Changed files. Sent only when the front process has room for them: see `ToWorker::More`.
     Changes(Vec<Change>),
     /// Changes that are left out here: there were more than could be kept.
     ChangesMissed,
@@ -206,7 +206,7 @@ pub enum AskError {
     /// The worker's own code panicked.
     #[error("the worker failed: {0}")]
     Failed(String),
-    /// Nobody waits for it.
+    /// Cancelled: nobody waits for the request.
     #[error("nobody waits for this any more")]
     Cancelled,
 }

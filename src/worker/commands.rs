@@ -18,7 +18,7 @@ use crate::runtime::files::{Output, SharedTree, absolute_path};
 use crate::runtime::session::{CellOutlet, CellScript, Commander, Input, Outlet, Pipes, Premises, Program, now};
 use crate::shell::{self, Broken, Host, PIPE_BYTES, PythonStart, Reader, Script, Writer, pipe};
 
-/// An interpreter for a command is waited for so long: those of one pipeline may wait for each other.
+/// Time to wait for an interpreter for a command: those of one pipeline may wait for each other.
 const NO_SLOT: Duration = Duration::from_secs(10);
 /// The directory that all start in.
 const HOME: &str = "/home/user";
@@ -107,7 +107,7 @@ impl Commands {
     /// Gives a command input; none: there will be no more.
     ///
     /// # Errors
-    /// When there is no such command, or it takes none.
+    /// Returns an error when there is no such command, or it takes none.
     pub async fn input(&self, name: Name, bytes: Option<Vec<u8>>) -> Result<(), AskError> {
         let Some(bytes) = bytes else {
             return self.inputs().remove(&name).map(drop).ok_or(AskError::NoCommand(name.1));
@@ -122,7 +122,7 @@ impl Commands {
 /// Shortest time between two pieces of a command's output.
 const TOLD_EVERY: Duration = Duration::from_millis(5);
 
-/// Output of a command that is not told yet: at most what its limits allow.
+/// Output of a command that is not reported yet: at most what its limits allow.
 #[derive(Default)]
 struct Written {
     pieces: Mutex<Vec<AskEvent>>,
@@ -151,7 +151,7 @@ impl Written {
         pieces.into_iter().for_each(|piece| events(piece));
     }
 
-    /// Tells of output as it comes.
+    /// Reports output as it comes.
     async fn tell(&self, events: &Events) -> Infallible {
         loop {
             self.more.notified().await;
@@ -203,7 +203,7 @@ struct Sandboxed {
 }
 
 impl Sandboxed {
-    /// A place for one interpreter: of the session first, so that one session keeps no other waiting.
+    /// Acquires permits for one interpreter: of the session first, so that one session keeps no other waiting.
     async fn place(&self) -> Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)> {
         let places = async {
             let own = Arc::clone(self.premises.command_places()).acquire_owned().await.ok()?;

@@ -29,16 +29,16 @@ use crate::memory::Sender;
 use crate::metrics::Metrics;
 use crate::runtime::image::Image;
 
-/// A worker that has left so many pings unanswered is hung: guests give way every millisecond. Pings are counted, not
+/// Unanswered pings after which a worker counts as hung: guests yield every millisecond. Pings are counted, not
 /// seconds: where the front process itself had no core, no worker has left any unanswered.
 const UNANSWERED: u32 = 7;
 const PING_EVERY: Duration = Duration::from_secs(2);
-/// Workers that one run is given, where those before it died at somebody else's turn. Nothing of a run can be observed
-/// before it ends.
+/// Maximum number of workers that one run is given, where those before it died during another run's time slice. Nothing
+/// of a run can be observed before it ends.
 const WORKERS_A_RUN: u32 = 3;
 /// Loading the image and reserving the pool's address space takes a fraction of this.
 const START: Duration = Duration::from_secs(30);
-/// A run waits so long for a worker when all are being replaced.
+/// Time that a run waits for a worker when all are being replaced.
 const NO_WORKER: Duration = Duration::from_secs(10);
 /// Time to wait for the standard error of an ended worker.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -79,10 +79,10 @@ struct Readiness {
 /// Failure of the sandbox itself, not of the program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WorkerError {
-    /// The worker ended while the run was in it, at another's turn.
+    /// The worker ended while the run was in it, during another's time slice.
     #[error("the worker process ended while it ran this")]
     Lost,
-    /// The worker ended, or fell silent, at the run's own turn. It is not run again by itself.
+    /// The worker ended, or fell silent, during the run's own time slice. The run is not repeated automatically.
     #[error("the worker process ended at this run's turn")]
     Blamed,
     /// No worker could be started.
@@ -98,14 +98,14 @@ pub enum WorkerError {
 
 /// Receiver of the result of what is under way in a worker.
 enum Waiting {
-    /// For a run, which may take so long.
+    /// Receiver of a run's outcome, with its wall limit.
     Run { answer: oneshot::Sender<Result<Outcome, WorkerError>>, wall: Duration },
-    /// For what a session was asked.
+    /// Receiver of a session's response, and of its events.
     Ask { answer: oneshot::Sender<Result<Answer, Asked>>, events: Option<Sender<AskEvent>> },
 }
 
 impl Waiting {
-    /// The worker is gone; for how long it was this one's turn, if it was.
+    /// Reports that the worker is gone. `turn` is how long the time slice of this one had lasted, if it had the core.
     fn lose(self, turn: Option<Duration>) {
         let error = if turn.is_some() { WorkerError::Blamed } else { WorkerError::Lost };
         match self {
@@ -143,7 +143,7 @@ struct Place {
     link: Mutex<Option<Link>>,
     process: AtomicU32,
     live: AtomicU32,
-    /// Sessions put there since it last told how many interpreters are alive.
+    /// Sessions placed there since the worker last reported how many interpreters are alive.
     sessions: AtomicU32,
 }
 
@@ -205,7 +205,7 @@ impl WorkerPool {
     /// Waits until the first worker is ready.
     ///
     /// # Errors
-    /// When none has become ready in the time that a start may take.
+    /// Returns an error when none has become ready in the time that a start may take.
     pub async fn wait_ready(&self) -> Result<(), WorkerError> {
         let mut ready = self.ready.clone();
         match timeout(START, ready.wait_for(|ready| ready.count > 0 || ready.unfit.is_some())).await {
@@ -225,16 +225,16 @@ impl WorkerPool {
         self.places.iter().map(|place| place.process.load(Ordering::Relaxed)).filter(|id| *id != 0).collect()
     }
 
-    /// Interpreters alive in all workers, as they last told.
+    /// Returns the number of interpreters alive in all workers, as they last reported.
     pub fn live(&self) -> u32 {
         self.places.iter().map(|place| place.live.load(Ordering::Relaxed)).sum()
     }
 
-    /// Runs a program in the worker that has the least to do, and in another one where that died at another's turn.
-    /// Dropping the future stops the guest.
+    /// Runs a program in the worker that has the least to do, and in another one where that died during another run's
+    /// time slice. Dropping the future stops the guest.
     ///
     /// # Errors
-    /// When we fail; see [`WorkerError`].
+    /// Returns an error when we fail; see [`WorkerError`].
     pub async fn run(&self, program: Program, grant: &Grant) -> Result<Outcome, WorkerError> {
         let program = Arc::new(program);
         for _ in 1..WORKERS_A_RUN {
@@ -259,7 +259,7 @@ impl WorkerPool {
     /// A worker for a new session: the one that has the least to do, and of these the one with the fewest interpreters.
     ///
     /// # Errors
-    /// When there is none.
+    /// Returns an error when there is none.
     pub async fn place(&self) -> Result<Home, WorkerError> {
         timeout(NO_WORKER, async {
             loop {
@@ -284,7 +284,7 @@ impl WorkerPool {
     /// Asks a session something. Dropping the future cancels it; `events` hears what happens meanwhile.
     ///
     /// # Errors
-    /// When the session refuses, or its worker is gone.
+    /// Returns an error when the session refuses, or its worker is gone.
     pub async fn ask(
         &self,
         home: Home,
@@ -367,7 +367,7 @@ impl Drop for CancelOnDrop<'_> {
     }
 }
 
-/// Keeps one place filled.
+/// Supervisor of one slot, which it keeps filled.
 struct Supervisor {
     index: usize,
     settings: Arc<WorkerSettings>,
@@ -396,7 +396,7 @@ impl Supervisor {
         }
     }
 
-    /// From start to end of one worker process.
+    /// Runs one worker process from start to end.
     async fn one_worker(&self) -> anyhow::Result<ExitStatus> {
         let (ours, theirs) = StdUnixStream::pair()?;
         ours.set_nonblocking(true)?;
@@ -540,7 +540,7 @@ impl Supervisor {
         self.place().link.lock().expect("no holder panics").as_mut()?.waiting.remove(&id)
     }
 
-    /// Takes the worker out of the pool. What ran in it is lost, at the turn of the one that is `blamed`.
+    /// Takes the worker out of the pool. Its runs are lost; `blamed` names the one that had the time slice.
     fn unlink(&self, blamed: Option<(RunId, Duration)>) {
         let place = self.place();
         let link = place.link.lock().expect("no holder panics").take();
@@ -558,7 +558,7 @@ impl Supervisor {
 struct Watch {
     turns: Turns,
     unanswered: u32,
-    /// The turn that was seen at a ping, and since when.
+    /// Time slice that was seen at a ping, and since when.
     turn: Option<(Turn, Instant)>,
 }
 
@@ -574,7 +574,7 @@ impl Watch {
     /// Counts one more ping that is to be sent.
     ///
     /// # Errors
-    /// When it has left too many unanswered.
+    /// Returns an error when it has left too many unanswered.
     fn pinged(&mut self) -> anyhow::Result<()> {
         anyhow::ensure!(self.unanswered < UNANSWERED, "it has left {UNANSWERED} pings unanswered");
         self.unanswered += 1;
@@ -588,7 +588,7 @@ impl Watch {
         self.turn = current.map(|turn| (turn, since));
     }
 
-    /// At whose turn it ended or fell silent, and how long that took at least.
+    /// Returns the run in whose time slice the worker ended or fell silent, and how long that took at least.
     fn blamed(&mut self) -> Option<(RunId, Duration)> {
         self.see_turn();
         self.turn.map(|(turn, since)| (turn.holder, since.elapsed()))

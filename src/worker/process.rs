@@ -1,4 +1,4 @@
-//! The worker's own loop: one thread, on which guests take turns.
+//! Worker process: the loop of its one thread, on which guests run in time slices.
 
 use std::collections::HashMap;
 use std::os::fd::AsFd;
@@ -28,7 +28,7 @@ use crate::runtime::image::Image;
 enum Stop {
     /// Stops the task by dropping it.
     Abort(AbortHandle),
-    /// By telling it: an interpreter that is kept must come to an end itself. The room is that of the events which the
+    /// Notifies the task: a persistent interpreter must come to an end itself. The room is that of the events which the
     /// front process takes.
     Tell(CancellationToken, Room),
 }
@@ -41,7 +41,7 @@ type Running = Arc<Mutex<HashMap<RunId, Stop>>>;
 /// Serves the front process on standard input, which is a Unix socket, until that is closed.
 ///
 /// # Errors
-/// When the image can't be loaded or the socket breaks.
+/// Returns an error when the image can't be loaded or the socket breaks.
 pub fn main() -> anyhow::Result<()> {
     jail::begin_life();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -81,7 +81,8 @@ fn verified(images: &[Image]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The output of a future; Err when it panicked: whoever waits for it must hear of that. What it said is on standard error.
+/// The output of a future; Err when it panicked: whoever waits for it must hear of that. What it said is on standard
+/// error.
 async fn catch_panic<T>(future: impl Future<Output = T>) -> Result<T, String> {
     // What the future had is dropped with it; what it shares with others has locks, which tell of a panic.
     let caught = AssertUnwindSafe(future).catch_unwind().await;

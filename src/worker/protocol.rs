@@ -87,7 +87,7 @@ pub enum FromWorker {
         /// Outcome of the run; `Err` when the worker failed.
         result: Result<Box<Outcome>, String>,
     },
-    /// Something happens in what was asked.
+    /// Event of a request to a session.
     Event {
         /// Id of the request.
         id: RunId,
@@ -118,10 +118,10 @@ pub fn encode<T: Serialize>(message: &T) -> Bytes {
     postcard::to_stdvec(message).expect("messages are plain data").into()
 }
 
-/// The message in one frame.
+/// Decodes the message in one frame.
 ///
 /// # Errors
-/// When the bytes are no such message: the other side is not what we took it for.
+/// Returns an error when the bytes are no such message: the other side is not what we took it for.
 pub fn decode<T: DeserializeOwned>(frame: &[u8]) -> std::io::Result<T> {
     postcard::from_bytes(frame).map_err(std::io::Error::other)
 }

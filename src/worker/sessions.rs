@@ -27,7 +27,7 @@ pub struct Listener {
     pub room: Room,
 }
 
-/// Changes that are told at once.
+/// Maximum number of changes in one event.
 const CHANGES_AT_ONCE: usize = 256;
 /// Bytes of their paths, at least one of them whole.
 const CHANGES_BYTES: usize = 64 << 10;
@@ -59,7 +59,8 @@ impl Sessions {
         self.all().get(&number).cloned().ok_or(AskError::NoSession)
     }
 
-    /// Does what is asked. What must not be dropped half way ends early when it is `cancelled`; all else may be dropped.
+    /// Does what is asked. What must not be dropped half way ends early when it is `cancelled`; all else may be
+    /// dropped.
     pub async fn answer(
         &self,
         number: SessionNumber,
@@ -168,7 +169,7 @@ impl Sessions {
     }
 }
 
-/// Changes in pieces that can be told at once.
+/// Splits changes into pieces that fit one event.
 fn pieces(changes: Vec<Change>) -> Vec<Vec<Change>> {
     let (mut pieces, mut piece, mut bytes) = (Vec::new(), Vec::new(), 0);
     for change in changes {

@@ -13,20 +13,20 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create
 
 use super::protocol::RunId;
 
-/// Two words: the run on the core (its id plus one; 0 for none), and how many turns have begun.
+/// Size of two words: the run on the core (its id plus one; 0 for none), and how many time slices have begun.
 const BYTES: usize = 2 * size_of::<u64>();
 
-/// The turns of one worker process. What the front reads is the worker's word, which may have been taken over: an id of
-/// nothing that waits means nothing.
+/// Time slices of one worker process. What the front process reads is the claim of a worker that may be compromised: an
+/// id of nothing that waits means nothing.
 #[derive(Clone, Debug)]
 pub struct Turns(Arc<MmapRaw>);
 
-/// A turn as the front process sees it.
+/// Time slice as the front process sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
     /// The run or session call that has it.
     pub holder: RunId,
-    /// Distinguishes it from earlier and later ones of the same holder.
+    /// Sequence number: distinguishes time slices of the same holder.
     number: u64,
 }
 
@@ -34,7 +34,7 @@ impl Turns {
     /// Makes the page for a worker that is to be started, and the file that gives the worker the same page.
     ///
     /// # Errors
-    /// When the system has no memory file or address space left.
+    /// Returns an error when the system has no memory file or address space left.
     pub fn create() -> std::io::Result<(Self, OwnedFd)> {
         let file = memfd_create("proofbox-turns", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&file, BYTES as u64)?;
@@ -47,7 +47,7 @@ impl Turns {
     /// Opens the page that a worker was started with.
     ///
     /// # Errors
-    /// When `file` is not one of [`Turns::create`].
+    /// Returns an error when `file` is not one of [`Turns::create`].
     pub fn open(file: OwnedFd) -> std::io::Result<Self> {
         Self::map(&File::from(file))
     }
@@ -69,7 +69,7 @@ impl Turns {
         unsafe { AtomicU64::from_ptr(words.add(index)) }
     }
 
-    /// Polls `future`, saying each time that it is the turn of `id`.
+    /// Polls `future`, recording each poll as a time slice of `id`.
     pub async fn during<F: Future>(&self, id: RunId, future: F) -> F::Output {
         let mut future = pin!(future);
         poll_fn(|context| {
@@ -85,14 +85,14 @@ impl Turns {
         Begun(self)
     }
 
-    /// The turn under way.
+    /// Returns the time slice under way.
     pub fn current(&self) -> Option<Turn> {
         let holder = self.word(0).load(Ordering::Acquire).checked_sub(1)?;
         Some(Turn { holder, number: self.word(1).load(Ordering::Relaxed) })
     }
 }
 
-/// Ends a turn when dropped, also by a panic.
+/// Ends a time slice when dropped, also by a panic.
 struct Begun<'a>(&'a Turns);
 
 impl Drop for Begun<'_> {
