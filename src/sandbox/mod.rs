@@ -1,4 +1,4 @@
-//! Runs a program, contained: the one way from a [`Program`] and a [`Grant`] to an [`Outcome`]. Sessions are kept here,
+//! Runs a program, contained: the one way from a [`Program`] and a [`Grant`] to an [`Outcome`]. Sessions live here,
 //! too.
 
 mod session;
@@ -12,7 +12,7 @@ use crate::domain::run::{Outcome, Program};
 pub use crate::runtime::files::FilesError;
 use crate::worker::{WorkerError, WorkerPool};
 
-/// We failed; the program is not to blame and is not graded.
+/// Failure of the sandbox itself; the program is not to blame and is not graded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the sandbox failed: {0}")]
 pub struct SandboxError(#[from] WorkerError);
@@ -27,7 +27,7 @@ impl SandboxError {
 /// Checks the files of a program before it is run: where they lie, and whether they fit the grant.
 ///
 /// # Errors
-/// What a client can put right, with the field that it is in.
+/// Returns an error that a client can correct, with the field that it is in.
 pub fn check_files(program: &Program, grant: &Grant) -> Result<(), (&'static str, FilesError)> {
     crate::runtime::check_files(program, grant.limits())
 }
@@ -52,7 +52,7 @@ impl Sandbox {
     /// Runs a program in a fresh interpreter. Dropping the future stops the guest.
     ///
     /// # Errors
-    /// When we fail. However the guest ends, that is an [`Outcome`].
+    /// Returns an error when we fail. However the guest ends, that is an [`Outcome`].
     pub async fn run(&self, program: Program, grant: &Grant) -> Result<Outcome, SandboxError> {
         Ok(self.workers.run(program, grant).await?)
     }

@@ -1,4 +1,4 @@
-//! Sessions: interpreters and files that are kept in a worker.
+//! Sessions: persistent interpreters and files in a worker.
 
 use std::sync::atomic::Ordering;
 
@@ -58,7 +58,7 @@ impl Sandbox {
     /// A new session. Its interpreter is made at its first call.
     ///
     /// # Errors
-    /// When a file can't be put into it, or there is no worker.
+    /// Returns an error when a file can't be put into it, or there is no worker.
     pub async fn open(&self, opening: Opening) -> Result<Kept, KeptError> {
         let kept = Kept { home: self.workers.place().await?, number: self.number() };
         self.ask(kept, Ask::Open(Box::new(opening)), None).await?;
@@ -68,7 +68,7 @@ impl Sandbox {
     /// A session from a checkpoint; `image` is the hash of the image that it was made in, none for the default one.
     ///
     /// # Errors
-    /// When the checkpoint is damaged, or there is no room.
+    /// Returns an error when the checkpoint is damaged, or there is no room.
     pub async fn load(
         &self,
         bytes: Vec<u8>,
@@ -83,7 +83,7 @@ impl Sandbox {
     /// Ends a session.
     ///
     /// # Errors
-    /// When it is gone already.
+    /// Returns an error when it is gone already.
     pub async fn close(&self, kept: Kept) -> Result<(), KeptError> {
         self.ask(kept, Ask::Close, None).await.map(drop)
     }
@@ -91,7 +91,7 @@ impl Sandbox {
     /// Carries out a call, after those that came before it. Dropping the future interrupts it.
     ///
     /// # Errors
-    /// When it could not be carried out; however it ends, that is a [`CellOutcome`].
+    /// Returns an error when it could not be carried out; however it ends, that is a [`CellOutcome`].
     pub async fn call(
         &self,
         kept: Kept,
@@ -109,7 +109,7 @@ impl Sandbox {
     /// Interrupts the call that a context serves; whether there was one.
     ///
     /// # Errors
-    /// When there is no such context.
+    /// Returns an error when there is no such context.
     pub async fn interrupt(&self, kept: Kept, context: ContextNumber) -> Result<bool, KeptError> {
         match self.ask(kept, Ask::Interrupt { context }, None).await? {
             Answer::Interrupted(there_was) => Ok(there_was),
@@ -120,7 +120,7 @@ impl Sandbox {
     /// Adds a context that starts in `cwd`.
     ///
     /// # Errors
-    /// When there are too many.
+    /// Returns an error when there are too many.
     pub async fn add_context(&self, kept: Kept, context: ContextNumber, cwd: Option<String>) -> Result<(), KeptError> {
         self.ask(kept, Ask::AddContext { context, cwd }, None).await.map(drop)
     }
@@ -128,7 +128,7 @@ impl Sandbox {
     /// Removes a context from the session.
     ///
     /// # Errors
-    /// When there is no such context.
+    /// Returns an error when there is no such context.
     pub async fn remove_context(&self, kept: Kept, context: ContextNumber) -> Result<(), KeptError> {
         self.ask(kept, Ask::RemoveContext { context }, None).await.map(drop)
     }
@@ -136,7 +136,7 @@ impl Sandbox {
     /// Returns the session's contexts, each with its start directory where that is not the default.
     ///
     /// # Errors
-    /// When it is gone.
+    /// Returns an error when it is gone.
     pub async fn contexts(&self, kept: Kept) -> Result<Vec<(ContextNumber, Option<String>)>, KeptError> {
         match self.ask(kept, Ask::Contexts, None).await? {
             Answer::Contexts(contexts) => Ok(contexts),
@@ -147,7 +147,7 @@ impl Sandbox {
     /// Gives a context a fresh interpreter; the files stay.
     ///
     /// # Errors
-    /// When there is no such context.
+    /// Returns an error when there is no such context.
     pub async fn restart(&self, kept: Kept, context: ContextNumber) -> Result<(), KeptError> {
         self.ask(kept, Ask::Restart { context }, None).await.map(drop)
     }
@@ -155,7 +155,7 @@ impl Sandbox {
     /// Does something with the files of a session.
     ///
     /// # Errors
-    /// What a client can put right.
+    /// Returns an error that a client can correct.
     pub async fn files(&self, kept: Kept, ask: FileAsk) -> Result<FileAnswer, KeptError> {
         match self.ask(kept, Ask::Files(ask), None).await? {
             Answer::File(answer) => Ok(answer),
@@ -166,7 +166,7 @@ impl Sandbox {
     /// The session as bytes, when its calls have ended.
     ///
     /// # Errors
-    /// When it can't be read.
+    /// Returns an error when it can't be read.
     pub async fn save(&self, kept: Kept) -> Result<Vec<u8>, KeptError> {
         match self.ask(kept, Ask::Save, None).await? {
             Answer::Saved(bytes) => Ok(bytes),
@@ -177,18 +177,18 @@ impl Sandbox {
     /// `count` sessions in the state of this one, when its calls have ended; and what each takes. All or none.
     ///
     /// # Errors
-    /// When there is no room for them.
+    /// Returns an error when there is no room for them.
     pub async fn fork(&self, kept: Kept, count: usize) -> Result<(Vec<Kept>, Footprint), KeptError> {
         let into: Vec<SessionNumber> = std::iter::repeat_with(|| self.number()).take(count).collect();
         let footprint = self.footprint_of(kept, Ask::Fork { into: into.clone() }).await?;
         Ok((into.into_iter().map(|number| Kept { home: kept.home, number }).collect(), footprint))
     }
 
-    /// Runs a command to its end; its exit code, and the fuel of its interpreters and of those of commands killed before.
-    /// Dropping the future kills it. `events` hears what it writes.
+    /// Runs a command to its end; its exit code, and the fuel of its interpreters and of those of commands killed
+    /// before. Dropping the future kills it. `events` hears what it writes.
     ///
     /// # Errors
-    /// When it could not be run.
+    /// Returns an error when it could not be run.
     pub async fn run_command(
         &self,
         kept: Kept,
@@ -206,7 +206,7 @@ impl Sandbox {
     /// Input for a command; none: there will be no more.
     ///
     /// # Errors
-    /// When there is no such command, or it takes none.
+    /// Returns an error when there is no such command, or it takes none.
     pub async fn command_input(
         &self,
         kept: Kept,
@@ -216,10 +216,11 @@ impl Sandbox {
         self.ask(kept, Ask::Input { number, bytes }, None).await.map(drop)
     }
 
-    /// Watches a directory until it is gone, or the future is dropped. `events` hears when that begins, and what changes.
+    /// Watches a directory until it is gone, or the future is dropped. `events` hears when that begins, and what
+    /// changes.
     ///
     /// # Errors
-    /// When there is no such directory, or too many watch already.
+    /// Returns an error when there is no such directory, or too many watch already.
     pub async fn watch(
         &self,
         kept: Kept,
@@ -233,7 +234,7 @@ impl Sandbox {
     /// Returns the memory and files that a session takes.
     ///
     /// # Errors
-    /// When it is gone.
+    /// Returns an error when it is gone.
     pub async fn footprint(&self, kept: Kept) -> Result<Footprint, KeptError> {
         self.footprint_of(kept, Ask::Footprint).await
     }
