@@ -14,7 +14,7 @@ use super::Why;
 const FILES: ABI = ABI::V5;
 
 /// Landlock features by ABI version, with the Linux release that added each. Up to TCP they must be present for the
-/// layer to be in force. Up to TCP it must be there for the layer to be in force.
+/// layer to be in force.
 const LEARNED: [(ABI, &str); 4] = [
     (ABI::V3, "truncation (Linux 6.2)"),
     (ABI::V4, "TCP (Linux 6.7)"),
@@ -56,7 +56,7 @@ pub struct Needs {
     pub connect: bool,
 }
 
-/// Nothing at all can be opened, connected to or signalled.
+/// Denies opening, connecting to and signalling anything at all.
 pub fn nothing() -> Result<Option<String>, Why> {
     let ruleset = ruleset(AccessNet::from_all(ABI::V4));
     let restricted = ruleset.and_then(RulesetCreated::restrict_self);

@@ -23,7 +23,7 @@ pub struct NotHardened(String);
 /// Reason for which a layer is not in force.
 type Why = String;
 
-/// First of all in a worker: what it was not given on purpose is closed.
+/// Prepares a worker, before anything else: closes descriptors that were not given on purpose, and names the process.
 pub fn begin_life() {
     privileges::close_inherited();
     // It was started by way of a link in /proc, and is called after that.
@@ -40,7 +40,7 @@ pub struct Half {
 /// The first half of a worker's jail: nothing can be opened any more. The process must have one thread.
 ///
 /// # Errors
-/// When hardening is required, and a layer can't be had.
+/// Returns an error when hardening is required, and a layer can't be had.
 pub fn begin_worker(hardening: Hardening) -> Result<Half, NotHardened> {
     let mut half = Half { hardening, states: Vec::new() };
     if hardening == Hardening::Off {
@@ -56,7 +56,7 @@ impl Half {
     /// the process.
     ///
     /// # Errors
-    /// When hardening is required, and a layer can't be had.
+    /// Returns an error when hardening is required, and a layer can't be had.
     pub fn finish_worker(mut self) -> Result<Hardened, NotHardened> {
         if self.hardening == Hardening::Off {
             return Ok(Hardened::default());
@@ -93,7 +93,7 @@ impl Half {
 /// Puts the front process in order: it keeps what it `needs`, and may start workers. It must have one thread.
 ///
 /// # Errors
-/// When hardening is required, and a layer can't be had.
+/// Returns an error when hardening is required, and a layer can't be had.
 pub fn harden_front(hardening: Hardening, needs: &Needs) -> Result<Hardened, NotHardened> {
     // Not a layer: many clients are many descriptors, however little is given up.
     limits::raise_descriptors();

@@ -7,7 +7,7 @@ use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
 use super::Why;
 
-/// Capabilities that are kept, if they were there.
+/// Capabilities that stay, if the process had them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
     /// No capability at all.
@@ -39,7 +39,7 @@ pub fn no_new() -> Result<Option<String>, Why> {
     }
 }
 
-/// No core dump; `/proc/<pid>/mem` and ptrace are closed to other processes of the same user.
+/// Forbids core dumps; `/proc/<pid>/mem` and ptrace are closed to other processes of the same user.
 pub fn not_dumpable() -> Result<Option<String>, Why> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map(|()| None).map_err(|error| format!("prctl: {error}"))
 }

@@ -96,7 +96,7 @@ const HOSTILE: &[i64] = &[
     libc::SYS_vfork,
 ];
 
-/// System calls that a service never needs. A worker that tries one is ended. A worker is not even to try.
+/// System calls that a service never needs. A worker that tries one is ended.
 const NEVER: &[i64] = &[
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
@@ -168,7 +168,7 @@ const NEVER: &[i64] = &[
     libc::SYS__sysctl,
 ];
 
-/// For a worker, when all its threads have been started.
+/// Filters the system calls of a worker, when all its threads have been started.
 pub fn only_what_workers_need() -> Result<Option<String>, Why> {
     let install = || -> io::Result<()> {
         let hostile = compiled(hostile()?, SeccompAction::Allow, SeccompAction::KillProcess)?;
@@ -180,7 +180,7 @@ pub fn only_what_workers_need() -> Result<Option<String>, Why> {
     install().map(|()| None).map_err(|error| format!("seccomp: {error}"))
 }
 
-/// For the front process, and for all that it starts.
+/// Filters the system calls of the front process, and of all that it starts.
 pub fn none_of_the_dangerous() -> Result<Option<String>, Why> {
     let install = || -> io::Result<()> {
         apply(&no_x32())?;
@@ -231,7 +231,7 @@ fn apply(program: &BpfProgram) -> io::Result<()> {
     apply_filter_all_threads(program).map_err(io::Error::other)
 }
 
-/// On x86-64, a second numbering of all calls: a list of what is forbidden does not see them.
+/// Program that denies x32, a second numbering of all calls on x86-64, which a list of forbidden calls does not see.
 fn no_x32() -> BpfProgram {
     const X32: u32 = 0x4000_0000;
     let instruction = |code: u32, jt, jf, k| sock_filter { code: code as u16, jt, jf, k };

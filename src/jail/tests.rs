@@ -63,7 +63,7 @@ fn landlock_abi() -> i64 {
     unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, 0i64, 0i64, VERSION) }.max(0)
 }
 
-/// In a child that is a worker, with everything that was open.
+/// Runs in a child that is a worker, with everything that was open.
 fn in_worker(what: impl FnOnce() -> i32) -> End {
     // Where the kernel lacks something, the other layers hold.
     let hardening = if landlock_abi() < 4 { Hardening::BestEffort } else { Hardening::Require };
