@@ -1,4 +1,4 @@
-//! Cost of JSON once it is parsed, told from its text.
+//! Cost of JSON once it is parsed, estimated from its text.
 
 /// JSON values of one request. One takes some hundred bytes, however short its text.
 pub const MAX_VALUES: usize = 1_000_000;
@@ -26,7 +26,7 @@ pub struct JsonCost {
 }
 
 impl JsonCost {
-    /// Cost of a text of so many bytes and values.
+    /// Returns the cost of a text of so many bytes and values.
     pub fn new(bytes: usize, values: usize) -> Self {
         Self { bytes, values }
     }
@@ -71,7 +71,7 @@ impl JsonCost {
 /// comes before the mistake is counted right, and a parser reads no further.
 ///
 /// # Errors
-/// At the first value that is too many.
+/// Returns an error at the first value that is too many.
 pub fn count_values(text: &[u8]) -> Result<usize, TooManyValues> {
     let mut count = 0_usize;
     let mut at = 0;
@@ -103,7 +103,7 @@ fn is_of_scalar(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')
 }
 
-/// The place after the quote that ends a string.
+/// Returns the index after the quote that ends a string.
 fn string_end(text: &[u8], from: usize) -> usize {
     let mut at = from;
     while let Some(offset) = text[at..].iter().position(|byte| matches!(byte, b'"' | b'\\')) {

@@ -14,7 +14,7 @@ pub use queue::{Next, Piece, Receiver, Sender, queue};
 
 use crate::domain::ids::KeyId;
 
-/// Budgets are kept in pieces of this size.
+/// Unit of a budget, in bytes.
 const UNIT: usize = 1 << 10;
 
 /// Key whose bytes are counted; those of all clients without one count together.
@@ -38,7 +38,7 @@ struct Shares {
 }
 
 impl Budget {
-    /// Makes a budget of so many bytes.
+    /// Makes a budget of `bytes` bytes.
     pub fn new(bytes: usize) -> Self {
         let units = (bytes / UNIT).max(2);
         Self(Arc::new(Shares { all: Arc::new(Semaphore::new(units)), share: units / 2, owners: Mutex::default() }))
@@ -84,7 +84,7 @@ impl Lease {
         self.account.budget.0.share
     }
 
-    /// Units to add for so many in all.
+    /// Returns how many units to add to hold `units` in all.
     fn missing(&self, units: usize) -> u32 {
         u32::try_from(units.saturating_sub(self.units())).unwrap_or(u32::MAX)
     }
@@ -115,7 +115,7 @@ impl Lease {
     /// Holds at least `bytes` in all, within `patience`.
     ///
     /// # Errors
-    /// When others hold them for longer.
+    /// Returns an error when others hold them for longer.
     pub async fn grow_within(&mut self, bytes: usize, patience: Duration) -> Result<(), Full> {
         tokio::time::timeout(patience, self.grow(bytes)).await.map_err(|_| Full)
     }
@@ -123,7 +123,7 @@ impl Lease {
     /// Holds at least `bytes` in all, at once.
     ///
     /// # Errors
-    /// When others hold them, or they are more than the owner's part.
+    /// Returns an error when others hold them, or they are more than the owner's part.
     pub fn try_grow(&mut self, bytes: usize) -> Result<(), Full> {
         let units = bytes.div_ceil(UNIT);
         if units > self.share() {
