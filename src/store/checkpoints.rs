@@ -17,7 +17,8 @@ pub const MAX_LISTED: usize = 1000;
 pub enum CheckpointKind {
     /// A client made it.
     Named,
-    /// A session's state while there is no room for it in memory. Its client does not know, so it is never given up.
+    /// State of a session while there is no room for it in memory. Its client does not know, so it is never removed to
+    /// make room.
     Evicted,
     /// A session that its client has put to sleep.
     Paused,

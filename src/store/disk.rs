@@ -45,7 +45,7 @@ impl Disk {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Full`] if they do not, or a disk that tells nothing of itself.
+    /// Returns [`StoreError::Full`] if they do not, or a disk that tells nothing of itself.
     pub(super) fn check(&self, connection: &Connection, bytes: u64) -> Result<(), StoreError> {
         let failed = |error: std::io::Error| StoreError::Engine { reason: error.to_string() };
         let disk = rustix::fs::statvfs(&self.path).map_err(|error| failed(error.into()))?;

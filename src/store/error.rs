@@ -72,7 +72,7 @@ pub enum StoreError {
     /// The store has been closed.
     #[error("the store is closed")]
     Closed,
-    /// Any other SQLite failure, with its message.
+    /// Failure of SQLite of any other kind.
     #[error("the store failed: {reason}")]
     Engine {
         /// Error message of SQLite.

@@ -8,7 +8,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::time::Duration;
 
-/// Marks the file as ours: "prbx".
+/// Application id of the file: "prbx".
 const APPLICATION_ID: i64 = 0x7072_6278;
 
 /// Migrations, in order: SQL that makes each version of the tables from the one before, the first from nothing. Entries

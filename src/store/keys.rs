@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::error::StoreError;
 use super::file::make_private;
 
-/// Marks the file as ours: "prbk".
+/// Application id of the file: "prbk".
 const APPLICATION_ID: i64 = 0x7072_626b;
 /// Version of the tables that this program writes.
 const VERSION: i64 = 2;
@@ -46,12 +46,12 @@ const DAYS: i64 = 7;
 const COLUMNS: &str = "id, name, sha256, hint, created_at, revoked_at, policies, requests_per_minute, concurrency, \
                        sessions, fuel_per_day, disk_bytes";
 
-/// A key as it is kept. Times are milliseconds since 1970.
+/// Key as it is stored. Times are milliseconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRow {
     /// Tells it from all others.
     pub id: Uuid,
-    /// For people; one key that is not revoked has it.
+    /// Name for people; one key that is not revoked has it.
     pub name: String,
     /// SHA-256 of its secret.
     pub sha256: [u8; 32],
@@ -84,7 +84,7 @@ impl KeyFile {
     ///
     /// # Errors
     ///
-    /// A file that cannot be made, is of a newer version, or is something else.
+    /// Returns an error for a file that cannot be made, is of a newer version, or is something else.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let opening = |error: rusqlite::Error| StoreError::opening(path, &error);
         make_private(path)?;
@@ -120,7 +120,7 @@ impl KeyFile {
     ///
     /// # Errors
     ///
-    /// [`StoreError::NameTaken`], or a file that cannot be written.
+    /// Returns [`StoreError::NameTaken`], or a file that cannot be written.
     pub fn create(&self, row: &KeyRow) -> Result<(), StoreError> {
         let policies = row.policies.as_ref().map(|policies| policies.join("\n"));
         let inserted = self.0.execute(
@@ -153,7 +153,7 @@ impl KeyFile {
     ///
     /// # Errors
     ///
-    /// A file that cannot be read.
+    /// Returns an error for a file that cannot be read.
     pub fn list(&self) -> Result<Vec<KeyRow>, StoreError> {
         let mut select = self.0.prepare_cached(&format!("SELECT {COLUMNS} FROM keys ORDER BY created_at, id"))?;
         let rows = select.query_map([], read)?;
@@ -164,7 +164,7 @@ impl KeyFile {
     ///
     /// # Errors
     ///
-    /// A file that cannot be written.
+    /// Returns an error for a file that cannot be written.
     pub fn revoke(&self, name_or_id: &str, now: i64) -> Result<Option<KeyRow>, StoreError> {
         let id = Uuid::try_parse(name_or_id).ok();
         let update = format!(
@@ -178,7 +178,7 @@ impl KeyFile {
     ///
     /// # Errors
     ///
-    /// A file that cannot be read.
+    /// Returns an error for a file that cannot be read.
     pub fn version(&self) -> Result<i64, StoreError> {
         Ok(self.0.pragma_query_value(None, "data_version", |row| row.get(0))?)
     }
@@ -187,7 +187,7 @@ impl KeyFile {
     ///
     /// # Errors
     ///
-    /// A file that cannot be written.
+    /// Returns an error for a file that cannot be written.
     pub fn add_fuel(&mut self, day: i64, used: &[(Uuid, u64)]) -> Result<(), StoreError> {
         let transaction = self.0.transaction()?;
         {
@@ -207,7 +207,7 @@ impl KeyFile {
     ///
     /// # Errors
     ///
-    /// A file that cannot be read.
+    /// Returns an error for a file that cannot be read.
     pub fn fuel_of(&self, day: i64) -> Result<Vec<(Uuid, u64)>, StoreError> {
         let mut select = self.0.prepare_cached("SELECT key, used FROM fuel WHERE day = ?")?;
         let rows = select.query_map([day], |row| {

@@ -65,7 +65,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// A file that is in use, of a newer version, no store of ours, damaged, or that cannot be made.
+    /// Returns an error for a file that is in use, of a newer version, not a store of proofbox, damaged, or that cannot
+    /// be made.
     pub async fn open(path: &Path, reserve: DiskReserve) -> Result<Self, StoreError> {
         let writer = Writer::open(path.to_owned()).await?;
         let disk = Arc::new(Disk::new(path, reserve));
@@ -82,7 +83,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// No room, an id that is taken, or a file that cannot be written.
+    /// Returns an error for want of room, an id that is taken, or a file that cannot be written.
     pub async fn put_checkpoint(&self, row: CheckpointRow, blob: Bytes, quota: Quota) -> Result<Displaced, StoreError> {
         let disk = Arc::clone(&self.disk);
         self.writer.write(move |connection| put_within(connection, &disk, &row, &blob, quota)).await
@@ -92,7 +93,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// One that is damaged, or a file that cannot be read.
+    /// Returns an error for a damaged checkpoint, or a file that cannot be read.
     pub async fn get_checkpoint(&self, id: Uuid) -> Result<Option<(StoredCheckpoint, Bytes)>, StoreError> {
         self.readers.read(move |connection| checkpoints::get(connection, id)).await
     }
@@ -101,7 +102,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// As [`Store::get_checkpoint`].
+    /// Returns the errors of [`Store::get_checkpoint`].
     pub async fn find_checkpoint(&self, id: Uuid) -> Result<Option<StoredCheckpoint>, StoreError> {
         self.readers.read(move |connection| checkpoints::find(connection, id)).await
     }
@@ -111,7 +112,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// A file that cannot be read.
+    /// Returns an error for a file that cannot be read.
     pub async fn list_checkpoints(
         &self,
         filter: CheckpointFilter,
@@ -125,7 +126,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// A file that cannot be written.
+    /// Returns an error for a file that cannot be written.
     pub async fn delete_checkpoint(&self, id: Uuid) -> Result<bool, StoreError> {
         self.writer.write(move |connection| checkpoints::delete(connection, id)).await
     }
@@ -134,7 +135,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// A file that cannot be written.
+    /// Returns an error for a file that cannot be written.
     pub async fn put_session(&self, row: SessionRow) -> Result<(), StoreError> {
         self.writer.write(move |connection| sessions::put(connection, &row)).await
     }
@@ -144,7 +145,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// As [`Store::put_checkpoint`].
+    /// Returns the errors of [`Store::put_checkpoint`].
     pub async fn put_session_with(
         &self,
         row: SessionRow,
@@ -166,16 +167,17 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// A file that cannot be read.
+    /// Returns an error for a file that cannot be read.
     pub async fn list_sessions(&self, limit: usize, after: Option<Uuid>) -> Result<Vec<SessionRow>, StoreError> {
         self.readers.read(move |connection| sessions::list(connection, limit, after)).await
     }
 
-    /// Removes a session's row, and the checkpoint it names unless that has a name of its own. Says whether there was one.
+    /// Removes a session's row, and the checkpoint it names unless that has a name of its own. Says whether there was
+    /// one.
     ///
     /// # Errors
     ///
-    /// A file that cannot be written.
+    /// Returns an error for a file that cannot be written.
     pub async fn delete_session(&self, id: Uuid) -> Result<bool, StoreError> {
         self.writer.write(move |connection| sessions::delete(connection, id)).await
     }
@@ -184,7 +186,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// A file that cannot be written.
+    /// Returns an error for a file that cannot be written.
     pub async fn prune(&self, now: i64, bounds: Bounds) -> Result<Pruned, StoreError> {
         let pruned = self.writer.write(move |connection| prune::prune(connection, now, bounds)).await?;
         self.writer.tidy().await?;
@@ -195,7 +197,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// A file that cannot be read.
+    /// Returns an error for a file that cannot be read.
     pub async fn usage(&self) -> Result<StoreUsage, StoreError> {
         self.readers.read(prune::usage).await
     }

@@ -11,9 +11,7 @@ use uuid::Uuid;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// Maximum size of all blobs together, in bytes. Evicted sessions count, but only what clients know of makes room:
-    /// named checkpoints first, then paused sessions, the oldest first, of the owner who holds most. Evicted sessions
-    /// count, but only what clients know of makes room: named checkpoints first, then paused sessions, the oldest
-    /// first, of the owner who holds most.
+    /// named checkpoints first, then paused sessions, the oldest first, of the owner who holds most.
     pub total_bytes: u64,
     /// Age at which a named checkpoint goes, whatever its expiry.
     pub named_age: Duration,
@@ -91,7 +89,7 @@ pub(super) fn prune(connection: &Connection, now: i64, bounds: Bounds) -> Result
 ///
 /// # Errors
 ///
-/// [`StoreError::OverQuota`] or [`StoreError::NoRoom`]: then nothing is removed.
+/// Returns [`StoreError::OverQuota`] or [`StoreError::NoRoom`]: then nothing is removed.
 pub(super) fn make_room(
     connection: &Connection,
     owner: Option<&str>,

@@ -1,8 +1,8 @@
 //! Room by owner: who holds how much, and from whom room is made.
 //!
-//! Room is made from the owner who holds most, as long as that is more than an equal share of all there is and more than
-//! the owner holds for whom it is made; else from that owner's own. So whoever fills the store loses their own, and a
-//! neighbour within its share loses nothing.
+//! Room is made from the owner who holds most, as long as that is more than an equal share of all there is and more
+//! than the owner holds for whom it is made; else from that owner's own. So whoever fills the store loses their own,
+//! and a neighbour within its share loses nothing.
 
 use std::collections::VecDeque;
 
@@ -115,7 +115,7 @@ pub(super) fn total(connection: &Connection, area: Area) -> Result<u64, StoreErr
     Ok(u64::try_from(total).unwrap_or_default())
 }
 
-/// Something that may go.
+/// Thing that may be removed to make room.
 pub(super) struct Removable<T> {
     pub(super) bytes: u64,
     pub(super) what: T,
@@ -144,7 +144,7 @@ struct Plan<T> {
 ///
 /// # Errors
 ///
-/// [`StoreError::OverQuota`], [`StoreError::NoRoom`], or a file that cannot be read.
+/// Returns [`StoreError::OverQuota`], [`StoreError::NoRoom`], or a file that cannot be read.
 pub(super) fn plan_for<O: Owner, T>(
     connection: &Connection,
     owner: &O,
@@ -187,7 +187,7 @@ struct Holder<O, T> {
     /// Read from what may go, and not yet taken.
     page: VecDeque<Removable<T>>,
     next: Position,
-    /// Nothing more may go.
+    /// True when nothing more may be removed.
     exhausted: bool,
 }
 

@@ -139,7 +139,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// A file that cannot be written.
+    /// Returns an error for a file that cannot be written.
     pub async fn record_stats(&self, recorded: Vec<Recorded>) -> Result<(), StoreError> {
         self.writer.write(move |connection| record(connection, &recorded)).await
     }
@@ -148,17 +148,17 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// A file that cannot be read.
+    /// Returns an error for a file that cannot be read.
     pub async fn stat_labels(&self) -> Result<Vec<(Option<Uuid>, String)>, StoreError> {
         self.readers.read(label_sets).await
     }
 
-    /// Goes through an owner's statistics of these minutes and `add`s each row, with its minute and labels. Damaged rows
-    /// are left out and logged.
+    /// Goes through an owner's statistics of these minutes and `add`s each row, with its minute and labels. Damaged
+    /// rows are left out and logged.
     ///
     /// # Errors
     ///
-    /// A file that cannot be read.
+    /// Returns an error for a file that cannot be read.
     pub async fn fold_stats<T: Send + 'static>(
         &self,
         owner: Option<Uuid>,
@@ -173,7 +173,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// A file that cannot be written.
+    /// Returns an error for a file that cannot be written.
     pub async fn prune_stats(&self, bounds: StatBounds) -> Result<u64, StoreError> {
         self.writer.write(move |connection| prune(connection, bounds)).await
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::thread::JoinHandle;
 use tokio::sync::{mpsc, oneshot};
 
-/// Writes that may wait; whoever comes next waits for a place.
+/// Writes that may wait; further writers wait for a free entry.
 const QUEUE: usize = 64;
 /// Pages given back to the disk at once.
 const TIDIED_PAGES: u32 = 16_384;

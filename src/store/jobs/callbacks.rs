@@ -12,7 +12,7 @@ pub enum CallbackPhase {
     Waiting,
     /// The receiver has accepted it.
     Delivered,
-    /// Nobody took it, often enough.
+    /// The last attempt failed, too.
     GivenUp,
 }
 
@@ -53,7 +53,7 @@ pub struct Callback {
 /// A callback whose time has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueCallback {
-    /// The job that it tells of.
+    /// Job that the callback belongs to.
     pub job: Uuid,
     /// State of the callback.
     pub callback: Callback,

@@ -37,7 +37,7 @@ pub struct OpenItem {
 pub struct JobResult {
     /// The how manyth result of the job it is, from 1.
     pub sequence: u32,
-    /// The item's place in the job.
+    /// Index of the item in its job.
     pub item: u32,
     /// Line as it was written; none where it is damaged.
     pub line: Option<Vec<u8>>,
@@ -48,7 +48,7 @@ pub struct JobResult {
 pub struct NewResult {
     /// Id of the job.
     pub job: Uuid,
-    /// The item's place in it.
+    /// Index of the item in its job.
     pub item: u32,
     /// Line that reports the result, encoded by the caller.
     pub line: Vec<u8>,

@@ -31,7 +31,7 @@ fn failed(error: std::io::Error) -> StoreError {
     StoreError::Engine { reason: error.to_string() }
 }
 
-/// For many: making one takes longer than compressing an item.
+/// Makes a compressor for many payloads: making one takes longer than compressing an item.
 fn compressor() -> Result<zstd::bulk::Compressor<'static>, StoreError> {
     zstd::bulk::Compressor::new(LEVEL).map_err(failed)
 }
@@ -51,7 +51,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// A disk that is full, or a file that cannot be written.
+    /// Returns an error for a disk that is full, or a file that cannot be written.
     pub async fn accept_job(&self, job: NewJob, bounds: JobBounds) -> Result<Accepted, StoreError> {
         let pack = move || rows::pack(job);
         let packed = tokio::task::spawn_blocking(pack).await.map_err(|_| StoreError::Closed)??;
@@ -63,7 +63,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// One that is damaged, or a file that cannot be read.
+    /// Returns an error for a damaged job, or a file that cannot be read.
     pub async fn find_job(&self, id: Uuid) -> Result<Option<JobRow>, StoreError> {
         self.readers.read(move |connection| rows::find(connection, id)).await
     }
@@ -72,7 +72,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// One that is damaged, or a file that cannot be read.
+    /// Returns an error for a damaged job, or a file that cannot be read.
     pub async fn job_head(&self, id: Uuid) -> Result<Option<Vec<u8>>, StoreError> {
         self.readers.read(move |connection| rows::head(connection, id)).await
     }
@@ -81,7 +81,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// A file that cannot be read.
+    /// Returns an error for a file that cannot be read.
     pub async fn list_jobs(&self, filter: JobFilter, limit: usize) -> Result<Vec<JobRow>, StoreError> {
         self.readers.read(move |connection| rows::list(connection, &filter, limit)).await
     }
@@ -90,7 +90,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// A file that cannot be read.
+    /// Returns an error for a file that cannot be read.
     pub async fn unfinished_jobs(&self) -> Result<Vec<UnfinishedJob>, StoreError> {
         self.readers.read(rows::unfinished).await
     }
@@ -99,7 +99,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// A job that is damaged or gone, or a file that cannot be written.
+    /// Returns an error for a job that is damaged or gone, or a file that cannot be written.
     pub async fn start_job(&self, id: Uuid, now: i64) -> Result<(), StoreError> {
         self.writer.write(move |connection| rows::start(connection, id, now)).await
     }
@@ -108,7 +108,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// A job that is damaged, or a file that cannot be written.
+    /// Returns an error for a job that is damaged, or a file that cannot be written.
     pub async fn cancel_job(&self, id: Uuid, reason: String, now: i64) -> Result<Cancelled, StoreError> {
         self.writer.write(move |connection| rows::cancel(connection, id, &reason, now)).await
     }
@@ -117,7 +117,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// A file that cannot be written.
+    /// Returns an error for a file that cannot be written.
     pub async fn delete_job(&self, id: Uuid) -> Result<bool, StoreError> {
         self.writer.write(move |connection| rows::delete(connection, id)).await
     }
@@ -126,7 +126,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// A file that cannot be read.
+    /// Returns an error for a file that cannot be read.
     pub async fn open_items(&self, job: Uuid, after: Option<u32>, limit: usize) -> Result<Vec<OpenItem>, StoreError> {
         self.readers.read(move |connection| items::open(connection, job, after, limit)).await
     }
@@ -135,7 +135,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// A file that cannot be read.
+    /// Returns an error for a file that cannot be read.
     pub async fn job_items(&self, job: Uuid, numbers: Vec<u32>) -> Result<Vec<OpenItem>, StoreError> {
         self.readers.read(move |connection| items::of_numbers(connection, job, &numbers)).await
     }
@@ -145,7 +145,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// A job that is damaged, a disk that is full, or a file that cannot be written.
+    /// Returns an error for a job that is damaged, a disk that is full, or a file that cannot be written.
     pub async fn put_result(&self, result: NewResult, bounds: JobBounds, now: i64) -> Result<Kept, StoreError> {
         let pack = move || Ok::<_, StoreError>(NewResult { line: compressed(&result.line)?, ..result });
         let result = tokio::task::spawn_blocking(pack).await.map_err(|_| StoreError::Closed)??;
@@ -165,7 +165,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// A file that cannot be read.
+    /// Returns an error for a file that cannot be read.
     pub async fn job_results(&self, job: Uuid, after: u32, limit: usize) -> Result<Vec<JobResult>, StoreError> {
         self.readers.read(move |connection| items::results(connection, job, after, limit)).await
     }
@@ -174,7 +174,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// A file that cannot be read.
+    /// Returns an error for a file that cannot be read.
     pub async fn due_callbacks(&self, now: i64, limit: usize) -> Result<Vec<DueCallback>, StoreError> {
         self.readers.read(move |connection| callbacks::due(connection, now, limit)).await
     }
@@ -183,7 +183,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// A file that cannot be written.
+    /// Returns an error for a file that cannot be written.
     pub async fn put_callback(&self, job: Uuid, callback: Callback) -> Result<(), StoreError> {
         self.writer.write(move |connection| callbacks::put(connection, job, &callback)).await
     }
@@ -192,7 +192,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// A file that cannot be written.
+    /// Returns an error for a file that cannot be written.
     pub async fn prune_jobs(&self, now: i64, bounds: JobBounds) -> Result<PrunedJobs, StoreError> {
         let pruned = self.writer.write(move |connection| retention::prune(connection, now, bounds)).await?;
         if pruned != PrunedJobs::default() {
@@ -205,7 +205,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// A file that cannot be read.
+    /// Returns an error for a file that cannot be read.
     pub async fn job_usage(&self) -> Result<JobUsage, StoreError> {
         self.readers.read(retention::usage).await
     }

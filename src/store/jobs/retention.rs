@@ -16,7 +16,6 @@ pub struct JobBounds {
     /// Age at which one that has ended goes, counted from its end.
     pub age: Duration,
     /// Maximum size of all jobs together, in bytes. Only jobs that have ended make room, of the owner who holds most.
-    /// Only those that have ended make room, of the owner who holds most.
     pub bytes: u64,
     /// Maximum size of what the writing owner holds, checkpoints and sessions included, in bytes; none: no limit.
     pub owner_bytes: Option<u64>,
@@ -65,7 +64,7 @@ pub(super) fn prune(connection: &Connection, now: i64, bounds: JobBounds) -> Res
 ///
 /// # Errors
 ///
-/// [`StoreError::OverQuota`] or [`StoreError::NoRoom`]: then nothing is removed.
+/// Returns [`StoreError::OverQuota`] or [`StoreError::NoRoom`]: then nothing is removed.
 pub(super) fn make_room(
     connection: &Connection,
     owner: Option<Uuid>,

@@ -63,9 +63,9 @@ pub struct NewJob {
     pub head: Vec<u8>,
     /// Items of the job, in order.
     pub items: Vec<JobItem>,
-    /// A name that its client gave it, to be told of it when it comes again.
+    /// Idempotency key that the client gave the job.
     pub idempotency_key: Option<String>,
-    /// Of what was asked: tells whether the same name means the same.
+    /// SHA-256 of the request: tells whether the same idempotency key means the same.
     pub request_sha256: [u8; 32],
     /// URL that is called at the job's end.
     pub callback_url: Option<String>,
@@ -148,7 +148,7 @@ pub enum Cancelled {
 /// Filter of a listing of jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobFilter {
-    /// Of this owner, who may be nobody.
+    /// Owner of the jobs, who may be nobody.
     pub owner: Option<Uuid>,
     /// Jobs in this state; none: in any.
     pub phase: Option<JobPhase>,
@@ -269,7 +269,7 @@ const COLUMNS: &str = "id, owner, phase, created_at, started_at, ended_at, reaso
 pub(super) struct Stored {
     pub(super) row: JobRow,
     pub(super) key: i64,
-    /// Of what its items share, as that lies in the file.
+    /// SHA-256 of the head that its items share, compressed as in the file.
     head_sha256: [u8; 32],
 }
 
@@ -278,7 +278,7 @@ pub(super) fn find(connection: &Connection, id: Uuid) -> Result<Option<JobRow>, 
     whole(connection, stored).map(Some)
 }
 
-/// With whom it tells of its end.
+/// Completes the row of a job with its callback.
 fn whole(connection: &Connection, stored: Stored) -> Result<JobRow, StoreError> {
     let Stored { mut row, key, .. } = stored;
     row.callback = callbacks::find(connection, key, row.id)?;
