@@ -1,7 +1,7 @@
 //! Span of an execution of a snippet, with the spans below it.
 //!
-//! Guests run in processes of their own: what they cost is known when they have ended, and the spans are made of it then.
-//! They lie end to end, each as long as its figure in the answer: waiting, then the start, then the run.
+//! Guests run in processes of their own: what they cost is known when they have ended, and the spans are made of it
+//! then. They lie end to end, each as long as its figure in the answer: waiting, then the start, then the run.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -247,7 +247,7 @@ pub fn graded(verdict: &Verdict) {
     }
 }
 
-/// Not its name: that may be a line of the tests.
+/// Describes a case by its index, not by its name: that may be a line of the tests.
 fn describe(span: &SpanRef<'_>, index: usize, case: &CaseResult) {
     span.set_attribute(number("proofbox.case.index", index as u64));
     span.set_attribute(KeyValue::new("proofbox.case.status", case.status.word()));

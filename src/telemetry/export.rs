@@ -1,4 +1,4 @@
-//! From spans to the collector: a bounded queue, a thread of its own, and a warning now and then where that fails.
+//! Export of spans to the collector: a bounded queue, a thread of its own, and a warning now and then where that fails.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -14,7 +14,7 @@ use prometheus::IntCounterVec;
 
 /// Time that the end of the service waits for the last spans to be sent.
 pub(super) const FLUSH: Duration = Duration::from_secs(5);
-/// The answer of a collector is waited for so long.
+/// Time to wait for the answer of a collector.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The longest answer of a collector that is read: it says how many spans were refused.
 const MAX_ANSWER: usize = 64 << 10;

@@ -23,7 +23,7 @@ static WRITER: OnceLock<NonBlocking> = OnceLock::new();
 /// Begins the log; once in a process. Until [`write_apart`] each line is written by who has it.
 ///
 /// # Errors
-/// When the filter can't be read.
+/// Returns an error when the filter can't be read.
 pub fn begin(filter: &str, format: LogFormat) -> Result<(), ParseError> {
     let lines = tracing_subscriber::fmt().with_env_filter(EnvFilter::try_new(filter)?).with_writer(Lines);
     match format {
@@ -34,7 +34,7 @@ pub fn begin(filter: &str, format: LogFormat) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// From now on a thread writes the lines. What waits is written when this is dropped.
+/// Starts a thread that writes the lines. Lines that wait are written when the result is dropped.
 pub fn write_apart() -> WorkerGuard {
     let (writer, guard) = NonBlockingBuilder::default()
         .lossy(true)

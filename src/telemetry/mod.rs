@@ -1,8 +1,8 @@
 //! Telemetry of a request while it is served: its id in the log, a line of access, and, where a collector is set, a
 //! trace.
 //!
-//! The floors above say what happens ([`Execution`], [`scanned`], [`ran`], [`graded`]) and know nothing of spans. None of
-//! it ever has code, output, messages of exceptions, or keys in it.
+//! The layers above say what happens ([`Execution`], [`scanned`], [`ran`], [`graded`]) and know nothing of spans. None
+//! of it ever has code, output, messages of exceptions, or keys in it.
 
 mod execution;
 mod export;
@@ -36,10 +36,10 @@ impl Telemetry {
         Self(None)
     }
 
-    /// With traces, which are sent to `collector`. Belongs into a tokio runtime, which does the sending.
+    /// Sends traces to `collector`. Must be called within a tokio runtime, which does the sending.
     ///
     /// # Errors
-    /// When the collector's address can't be used, or a standard variable asks for what is not there.
+    /// Returns an error when the collector's address can't be used, or a standard variable asks for what is not there.
     pub fn to(collector: &Collector) -> Result<Self, CollectorError> {
         let provider = export::provider(collector)?;
         let tracer = provider.tracer("proofbox");

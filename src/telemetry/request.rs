@@ -29,7 +29,7 @@ tokio::task_local! {
     static CURRENT: Scope;
 }
 
-/// For what work is done: a request, and where it is traced the span that is under way.
+/// Scope of work: a request, and where it is traced the span that is under way.
 #[derive(Clone)]
 pub(super) struct Scope {
     pub(super) shared: Arc<Shared>,
@@ -58,7 +58,7 @@ impl Trace {
         taken(&self.spans_left).then(|| parent.with_span(self.tracer.build_with_context(builder, parent)))
     }
 
-    /// The same for a case.
+    /// Returns the same for a case.
     pub(super) fn case(&self, builder: SpanBuilder, parent: &Context) -> Option<Context> {
         taken(&self.cases_left).then(|| parent.with_span(self.tracer.build_with_context(builder, parent)))
     }

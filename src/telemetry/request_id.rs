@@ -5,8 +5,8 @@ use uuid::Uuid;
 /// Maximum length of a client's own id, in bytes.
 const MAX_LENGTH: usize = 128;
 
-/// The name of one request: the client's own, or a UUID version 7. Visible ASCII only, so that no line of the log can be
-/// forged with it.
+/// The name of one request: the client's own, or a UUID version 7. Visible ASCII only, so that no line of the log can
+/// be forged with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestId(String);
 
