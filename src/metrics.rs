@@ -37,7 +37,7 @@ pub struct Metrics {
     pub requests: IntCounterVec,
     /// Seconds from a request's arrival to the end of its answer, by route.
     pub request_seconds: HistogramVec,
-    /// Submissions waiting for a place, by class.
+    /// Submissions waiting for a slot, by class.
     pub queue_length_by_class: IntGaugeVec,
     /// Workers that are ready.
     pub workers: IntGauge,
@@ -52,7 +52,7 @@ pub struct Metrics {
     /// Version and image hash of the service, as labels; the value is always 1.
     build_info: IntGaugeVec,
     processes: process::Processes,
-    /// Seconds a submission waited for a place.
+    /// Seconds a submission waited for a slot.
     pub queue_seconds: Histogram,
     /// Seconds it took to make an interpreter.
     pub start_seconds: Histogram,
@@ -66,15 +66,15 @@ pub struct Metrics {
     pub connections: IntGauge,
     /// Number of interpreters alive.
     pub instances_live: IntGauge,
-    /// Submissions waiting for a place.
+    /// Submissions waiting for a slot.
     pub queue_length: IntGauge,
     /// Requests that were sent away, by reason: busy, rate, fuel, sessions, storage.
     pub refused: IntCounterVec,
     /// Workers that were replaced.
     pub worker_restarts: IntCounter,
-    /// Runs that were begun again, for their worker ended at another's turn.
+    /// Runs that were repeated, because their worker ended during another's time slice.
     pub runs_repeated: IntCounter,
-    /// Items of jobs that are not run again, for two workers ended at their turn.
+    /// Items of jobs that are not run again, because two workers ended during their time slice.
     pub quarantined: IntCounter,
     /// 1 where a layer of hardening is in force, by process (front, worker) and layer.
     pub hardening: IntGaugeVec,
@@ -94,7 +94,7 @@ pub struct Metrics {
     pub sessions_memory_bytes: IntGauge,
     /// Snippets that the policy gate looked at, by policy and decision.
     pub scans: IntCounterVec,
-    /// Findings that blocked a snippet, by scanner and rule: both are words of ours, or of a policy file.
+    /// Findings that blocked a snippet, by scanner and rule: both are words of proofbox, or of a policy file.
     pub policy_blocks: IntCounterVec,
     /// Seconds that the policy gate took.
     pub scan_seconds: Histogram,
