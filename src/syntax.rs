@@ -1,5 +1,5 @@
-//! Source text of Python: how deep it nests. Ruff's parser and everything that walks its trees is recursive, and a stack that
-//! overflows ends the process; so what nests too deep is not given to them.
+//! Source text of Python: how deep it nests. Ruff's parser and everything that walks its trees is recursive, and a
+//! stack that overflows ends the process; so what nests too deep is not given to them.
 
 use std::panic::AssertUnwindSafe;
 
@@ -8,10 +8,11 @@ use ruff_python_parser::Mode;
 use ruff_python_parser::lexer::lex;
 use tokio::sync::{Semaphore, oneshot};
 
-/// Ruff's parser takes some 5 KiB for a level; what walks its trees was seen to need less. Only what is touched takes memory.
+/// Ruff's parser takes some 5 KiB for a level; what walks its trees was seen to need less. Only what is touched takes
+/// memory.
 pub const LARGE_STACK_BYTES: usize = 64 << 20;
 /// Maximum depth of a source that can be parsed on a large stack. CPython itself rejects expressions nested a few
-/// hundred deep. CPython itself gives up on expressions of a few hundred.
+/// hundred deep.
 pub const MAX_DEPTH: usize = 2000;
 /// Large stacks at a time.
 const LARGE_STACKS: usize = 2;
@@ -19,7 +20,8 @@ const LARGE_STACKS: usize = 2;
 /// Maximum depth of a source that can be parsed on the stack that a thread has anyway.
 pub const MAX_DEPTH_INLINE: usize = 100;
 
-/// Does a piece of work on a thread with [`LARGE_STACK_BYTES`]. None when it panics, or when there is no such thread to be had.
+/// Does a piece of work on a thread with [`LARGE_STACK_BYTES`]. None when it panics, or when there is no such thread to
+/// be had.
 pub async fn on_large_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     static THREADS: Semaphore = Semaphore::const_new(LARGE_STACKS);
     let permit = THREADS.acquire().await.expect("the semaphore is never closed");
@@ -44,7 +46,7 @@ pub fn nests_too_deep(source: &str, most: usize) -> bool {
 
 /// Returns the same as [`nests_too_deep`], for an expression as well.
 pub fn tokens_nest_too_deep(source: &str, mode: Mode, most: usize) -> bool {
-    /// Of one pair of brackets.
+    /// State of one pair of brackets.
     #[derive(Default)]
     struct Level {
         /// Operators and keywords since the last comma.
