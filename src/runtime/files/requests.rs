@@ -1,6 +1,5 @@
-//! Requests of the service on a sandbox's files: by path, relative to the working directory, never through a
-//! descriptor. Changes besides writing a whole file are in `edits`, copying is in `copying`, fetching by pattern in
-//! `patterns`.
+//! Requests of the service on a sandbox's files: by path, relative to the working directory, never through a descriptor.
+//! Fetching by pattern is in `patterns`, open files are in `open_file`.
 
 use super::error::{Fault, FilesError};
 use super::inodes::{Place, ROOT};
