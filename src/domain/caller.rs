@@ -1,4 +1,4 @@
-//! Who asks, and what the operator grants them.
+//! Caller of a request, and the rights that the operator grants it.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub struct Key {
     pub requests_per_minute: Option<u32>,
     /// Submissions that run at once; more wait for their turn.
     pub concurrency: Option<u32>,
-    /// Sessions at once.
+    /// Maximum number of sessions that are open at once.
     pub sessions: Option<u32>,
     /// Fuel from midnight to midnight (UTC).
     pub fuel_per_day: Option<u64>,
@@ -25,7 +25,7 @@ pub struct Key {
     pub disk_bytes: Option<u64>,
 }
 
-/// Who asks: whoever has a key, or somebody without one, who is on this machine or was let in by the operator.
+/// Caller of a request: the holder of a key, or a client without one, on this machine or let in by the operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Caller(Option<Arc<Key>>);
 
@@ -35,7 +35,7 @@ impl Caller {
         Self(None)
     }
 
-    /// Who has this key.
+    /// Makes the caller that holds this key.
     pub fn of(key: Arc<Key>) -> Self {
         Self(Some(key))
     }
@@ -45,7 +45,8 @@ impl Caller {
         self.0.as_deref()
     }
 
-    /// Whose things are the caller's own: the key's, or those of all who have none.
+    /// Returns the owner of the caller's sessions, jobs and checkpoints: its key; `None` stands for all callers without
+    /// one.
     pub fn owner(&self) -> Option<KeyId> {
         self.key().map(|key| key.id)
     }
@@ -55,18 +56,18 @@ impl Caller {
         self.key().map_or("keyless", |key| &key.name)
     }
 
-    /// Whether the key's own limits let it name this policy.
+    /// Returns whether the key's own limits let it name this policy.
     pub fn may_use(&self, policy: &str) -> bool {
         let policies = self.key().and_then(|key| key.policies.as_ref());
         policies.is_none_or(|policies| policies.iter().any(|allowed| allowed == policy))
     }
 }
 
-/// How soon somebody wants an answer.
+/// Urgency of an answer, which decides how long a run may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
     /// A client waits for it: it is refused rather than kept waiting for long.
     Interactive,
-    /// It is a part of something large: it waits as long as it takes.
+    /// Part of a larger piece of work, which waits as long as it takes.
     Batch,
 }

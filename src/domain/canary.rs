@@ -17,7 +17,7 @@ impl Canary {
         (Self::SHORTEST..=Self::MAX_LENGTH).contains(&text.len()).then_some(Self(text))
     }
 
-    /// What is looked for.
+    /// Returns the string that is searched for.
     pub fn secret(&self) -> &str {
         &self.0
     }

@@ -3,10 +3,10 @@
 use super::run::{End, ErrorReport, Limit, LimitHit, Outcome};
 use super::verdict::FailureClass;
 
-/// What went wrong with a run, if anything.
+/// Failure of a run, if it failed.
 #[derive(Debug)]
 pub struct Failure {
-    /// Its class.
+    /// Failure class; [`FailureClass::None`] for a run that did not fail.
     pub class: FailureClass,
     /// The same in detail.
     pub error: Option<ErrorReport>,
@@ -27,7 +27,7 @@ pub fn of(outcome: &Outcome) -> Failure {
     }
 }
 
-/// What ended a guest that should have gone on.
+/// Returns the error that ended a guest that should have gone on.
 pub fn ended(outcome: &Outcome) -> ErrorReport {
     of(outcome).error.unwrap_or_else(|| exited(&outcome.end))
 }
@@ -75,7 +75,7 @@ fn error(class: FailureClass, type_name: &str, message: String) -> ErrorReport {
     ErrorReport { class, type_name: type_name.to_owned(), message, line: None, traceback: Vec::new() }
 }
 
-/// What a shell would see.
+/// Returns the exit code that a shell would report.
 pub fn exit_code(end: &End, class: FailureClass) -> i32 {
     match class {
         FailureClass::Timeout | FailureClass::FuelExhausted => 124,

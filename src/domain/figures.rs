@@ -1,4 +1,4 @@
-//! What many runs say together, in a form that two of them can be added in.
+//! Aggregated figures of many runs, in a form in which two of them can be added.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Ways in which an item can end, as [`Figures::outcomes`] counts them: in the order of [`OUTCOMES`].
 pub const OUTCOME_COUNT: usize = 8;
-/// Their words; the last is kept for what a later version may know.
+/// Names of the outcomes on the wire; the last is reserved for outcomes that a later version adds.
 pub const OUTCOMES: [&str; OUTCOME_COUNT] =
     ["passed", "failed", "ok", "error", "blocked", "refused", "infrastructure_error", "other"];
 
@@ -17,13 +17,13 @@ pub struct Figures {
     pub outcomes: [u64; OUTCOME_COUNT],
     /// passed and failed, and of blocked and refused those with tests.
     pub graded: u64,
-    /// Cases that passed.
+    /// Number of cases that passed.
     pub tests_passed: u64,
     /// Cases that were planned.
     pub tests_total: u64,
-    /// `stderr_class` -> runs.
+    /// Runs by failure class (`stderr_class`).
     pub classes: BTreeMap<String, u64>,
-    /// Fuel of each.
+    /// Fuel of each run, in wasmtime's units.
     pub fuel: Histogram,
     /// CPU time and sleep of each, in microseconds.
     pub execution: Histogram,
@@ -58,7 +58,7 @@ impl Figures {
 /// Buckets of one doubling: a value is known to one part in eight or better.
 const STEPS: u32 = 3;
 
-/// How often values came, to one part in eight, with their exact sum and largest.
+/// Histogram with a resolution of one part in eight, and the exact sum and maximum of its values.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Histogram {
     /// Bucket -> values in it; only those that have any.
@@ -68,7 +68,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Counts one value.
+    /// Counts one value in its bucket.
     pub fn count(&mut self, value: u64) {
         *self.buckets.entry(bucket_of(value)).or_default() += 1;
         self.sum += u128::from(value);
@@ -84,31 +84,31 @@ impl Histogram {
         self.largest = self.largest.max(other.largest);
     }
 
-    /// Values in it.
+    /// Returns the number of values counted.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.buckets.values().sum()
     }
 
-    /// Whether nothing was counted.
+    /// Returns whether nothing was counted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.buckets.is_empty()
     }
 
-    /// All values together.
+    /// Returns the exact sum of the values.
     #[must_use]
     pub fn sum(&self) -> u128 {
         self.sum
     }
 
-    /// The largest.
+    /// Returns the largest value, or 0 when nothing was counted.
     #[must_use]
     pub fn largest(&self) -> u64 {
         self.largest
     }
 
-    /// Their mean; none of nothing.
+    /// Returns the mean, or `None` when nothing was counted.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (!self.is_empty()).then(|| self.sum as f64 / self.len() as f64)
@@ -140,7 +140,7 @@ fn bucket_of(value: u64) -> u16 {
     (((exponent - STEPS + 1) << STEPS) as u16) + within as u16
 }
 
-/// Its smallest and its largest value.
+/// Returns the smallest and the largest value of a bucket.
 fn range_of(bucket: u16) -> (u64, u64) {
     let small = 1_u64 << STEPS;
     let bucket = u64::from(bucket);

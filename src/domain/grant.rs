@@ -1,4 +1,4 @@
-//! What a run may use. A [`Grant`] is made only by [`Ceiling::grant`], so nothing unchecked reaches the sandbox.
+//! Limits of a run. A [`Grant`] is made only by [`Ceiling::grant`], so nothing unchecked reaches the sandbox.
 
 use std::time::Duration;
 
@@ -24,21 +24,21 @@ pub struct Limits {
 /// The limits that a request asks for; what it leaves out is the policy's default.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AskedLimits {
-    /// See [`Limits::fuel`].
+    /// Fuel; see [`Limits::fuel`].
     pub fuel: Option<u64>,
     /// See [`Limits::wall`], in seconds.
     pub wall_seconds: Option<f64>,
-    /// See [`Limits::memory_bytes`].
+    /// Memory, in bytes; see [`Limits::memory_bytes`].
     pub memory_bytes: Option<u64>,
-    /// See [`Limits::output_bytes`].
+    /// Output, in bytes; see [`Limits::output_bytes`].
     pub output_bytes: Option<u64>,
-    /// See [`Limits::files_bytes`].
+    /// Size of files, in bytes; see [`Limits::files_bytes`].
     pub files_bytes: Option<u64>,
-    /// See [`Limits::files_count`].
+    /// Number of files; see [`Limits::files_count`].
     pub files_count: Option<u64>,
 }
 
-/// What a policy gives: the limits of a run that asks for none, and the range that may be asked for.
+/// Limits of a policy: the default of a run that asks for none, and the range that may be asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ceiling {
     /// In force where the request is silent.
@@ -55,11 +55,11 @@ pub struct Ceiling {
 pub struct LimitRefused {
     /// The field of `limits`.
     pub field: &'static str,
-    /// What was asked for.
+    /// Value that the request asked for.
     pub asked: f64,
     /// The nearest value that would be granted.
     pub allowed: f64,
-    /// Whether it is too large rather than too small.
+    /// True when the value is too large, false when it is too small.
     pub above: bool,
 }
 

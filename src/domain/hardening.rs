@@ -1,23 +1,23 @@
-//! What a process has given up: the vocabulary of what is asked for, and of what came of it.
+//! Vocabulary of hardening: the level that is asked for, and the state of each layer.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How much hardening is wanted.
+/// Level of hardening that the operator asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hardening {
-    /// None.
+    /// No hardening at all.
     Off,
-    /// What the kernel has.
+    /// Every layer that the kernel supports.
     #[default]
     BestEffort,
-    /// All layers, or no service.
+    /// Every layer; without one of them the service does not start.
     Require,
 }
 
-/// One thing that a process gives up.
+/// Layer of hardening: one kind of privilege that a process drops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layer {
@@ -25,18 +25,18 @@ pub enum Layer {
     NoNewPrivileges,
     /// No core dump, and nobody else of its user may read its memory.
     NotDumpable,
-    /// None of root's powers.
+    /// No capabilities of the superuser.
     Capabilities,
     /// No core file; in workers no files, descriptors or processes.
     ResourceLimits,
-    /// Files, TCP, signals.
+    /// Landlock rules for files, TCP and signals.
     Landlock,
-    /// System calls.
+    /// Filter of system calls.
     Seccomp,
 }
 
 impl Layer {
-    /// Its name in answers, logs and metrics.
+    /// Returns the name of the layer in answers, logs and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::NoNewPrivileges => "no_new_privileges",
@@ -49,23 +49,23 @@ impl Layer {
     }
 }
 
-/// What came of one layer.
+/// State of one layer of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayerState {
-    /// Which.
+    /// Layer that the state is about.
     pub layer: Layer,
-    /// It holds.
+    /// True when the layer is in force.
     pub in_force: bool,
-    /// Why not, or what of it this kernel lacks.
+    /// Reason why the layer is not in force, or the part of it that this kernel lacks.
     pub detail: Option<String>,
 }
 
-/// What came of all layers of a process.
+/// State of every layer of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hardened(pub Vec<LayerState>);
 
 impl Hardened {
-    /// Those that do not hold.
+    /// Iterates over the layers that are not in force.
     pub fn missing(&self) -> impl Iterator<Item = &LayerState> {
         self.0.iter().filter(|state| !state.in_force)
     }

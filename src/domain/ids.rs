@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// One execution as the client knows it: UUID version 7, so that ids sort by time.
+/// Public id of an execution: UUID version 7, so that ids sort by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ExecutionId(Uuid);
@@ -21,22 +21,22 @@ impl std::fmt::Display for ExecutionId {
     }
 }
 
-/// One session as the client knows it: UUID version 7, so that ids sort by time.
+/// Public id of a session: UUID version 7, so that ids sort by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SessionId(Uuid);
 
-/// One checkpoint as the client knows it: UUID version 7, so that ids sort by time.
+/// Public id of a checkpoint: UUID version 7, so that ids sort by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CheckpointId(Uuid);
 
-/// One key, as `proofbox keys` shows it: UUID version 7.
+/// Id of a key, as `proofbox keys` shows it: UUID version 7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct KeyId(Uuid);
 
-/// One job as the client knows it: UUID version 7, so that ids sort by time.
+/// Public id of a job: UUID version 7, so that ids sort by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct JobId(Uuid);
@@ -54,12 +54,12 @@ macro_rules! wire_id {
                 Uuid::try_parse(text).ok().map(Self)
             }
 
-            /// Without hyphens.
+            /// Returns the id as 32 hexadecimal digits without hyphens.
             pub fn simple(&self) -> String {
                 self.0.simple().to_string()
             }
 
-            /// As a UUID.
+            /// Returns the id as a UUID.
             pub fn uuid(&self) -> Uuid {
                 self.0
             }

@@ -11,17 +11,17 @@ use super::words::words;
 /// The directory at the root of the sandbox where the tests of a submission lie; to the candidate it does not exist.
 pub const TESTS_DIRECTORY: &str = "tests";
 
-/// What one interpreter is to run.
+/// Program of one interpreter, with its input, files and tests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Program {
-    /// Python source.
+    /// Python source of the program.
     pub code: String,
-    /// `sys.argv[1:]`.
+    /// Arguments of the program, `sys.argv[1:]`.
     pub args: Vec<String>,
-    /// What `sys.stdin` gives.
+    /// Content of standard input, `sys.stdin`.
     #[serde(with = "serde_bytes")]
     pub stdin: Vec<u8>,
-    /// The whole environment.
+    /// Environment of the program; nothing is inherited.
     pub env: Vec<(String, String)>,
     /// Written to the working directory before the start.
     pub files: Vec<File>,
@@ -29,9 +29,9 @@ pub struct Program {
     pub fetch_files: Vec<String>,
     /// The value to return.
     pub result: Option<ResultWanted>,
-    /// What it is graded by.
+    /// Tests that grade the program; `None` when it is only run.
     pub tests: Option<PythonTests>,
-    /// Whether its tests are run in an interpreter of their own.
+    /// True when the tests run in an interpreter of their own.
     pub isolated: bool,
     /// The name under which tests import the snippet; without one it runs as `__main__`.
     pub module: Option<String>,
@@ -39,53 +39,53 @@ pub struct Program {
     pub test_files: Vec<File>,
     /// Seed and start time of a run that must be repeatable.
     pub deterministic: Option<Deterministic>,
-    /// What it uses that is to be reported.
+    /// Uses of clocks and random bytes that are reported among the attempts.
     pub report_use: ReportUse,
     /// Hash of the image that it runs in; without one, the default image.
     pub image: Option<String>,
 }
 
-/// Which use of what every program may have is reported among its attempts.
+/// Selection of uses, allowed to every program, that are reported among its attempts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportUse {
-    /// Clocks and sleep.
+    /// True when clocks and sleep are reported.
     pub time: bool,
-    /// Random bytes.
+    /// True when random bytes are reported.
     pub entropy: bool,
 }
 
 impl ReportUse {
-    /// Whether any is.
+    /// Returns whether any use is reported.
     pub fn any(self) -> bool {
         self.time || self.entropy
     }
 }
 
-/// One file of the sandbox.
+/// File of the sandbox, with its path and content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct File {
     /// Relative to the working directory, or absolute in the sandbox.
     pub path: String,
-    /// Its content.
+    /// Content of the file.
     #[serde(with = "serde_bytes")]
     pub content: Vec<u8>,
 }
 
-/// Which value of the snippet is wanted.
+/// Value of the snippet that the request wants back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ResultWanted {
     /// The value of the last statement, when it is an expression.
     LastExpression,
-    /// A global variable.
+    /// Value of a global variable, by its name.
     Variable(String),
 }
 
-/// What makes a run repeatable.
+/// Seed and clock that make a run repeatable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deterministic {
-    /// Seeds everything random.
+    /// Seed of every source of randomness.
     pub seed: u64,
-    /// What the clock shows at the start, in nanoseconds since 1970; from there it runs on fuel and sleep.
+    /// Time that the clock shows at the start, in nanoseconds since 1970; from there it advances with fuel and sleep.
     pub start_time_nanoseconds: u64,
 }
 
@@ -93,53 +93,53 @@ pub struct Deterministic {
 /// candidate is honest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum PythonTests {
-    /// Each statement a case (MBPP).
+    /// Assert statements; every statement is a case (MBPP).
     Asserts {
         /// Run once before them.
         setup: String,
-        /// The statements.
+        /// Source of the assert statements.
         asserts: Vec<String>,
     },
-    /// Each asserting statement of `check` a case (HumanEval).
+    /// Function `check`; every asserting statement in it is a case (HumanEval).
     CheckFunction {
         /// Defines `check(candidate)`.
         source: String,
         /// The candidate's name in the snippet.
         entry_point: String,
     },
-    /// One case: running to the end.
+    /// Script that is a single case, passed when it runs to its end.
     Script {
-        /// Python source.
+        /// Python source of the script.
         source: String,
     },
-    /// Each call a case; what it returns is compared on the host.
+    /// Calls of a function; every call is a case, and the host compares what it returns.
     FunctionCases {
-        /// What is called: a name, or `Class().method`.
+        /// Callable under test: a name, or `Class().method`.
         entry_point: String,
-        /// The calls.
+        /// Calls of the entry point, in order.
         calls: Vec<Call>,
     },
-    /// Each test method a case.
+    /// Test classes of unittest; every test method is a case.
     Unittest(TestFiles),
-    /// Each item that pytest collects a case.
+    /// Tests for pytest; every collected item is a case.
     Pytest(TestFiles),
-    /// Each example of the snippet's docstrings a case.
+    /// Docstrings of the snippet; every example in them is a case.
     Doctest,
-    /// One case: a function that scores.
+    /// Function that scores the output, as a single case.
     Evaluator(Evaluator),
     /// For each size two cases: passing the arguments alone, and the call.
     Complexity {
         /// Defines `generate(n)`.
         generator: String,
-        /// The function.
+        /// Name of the function that is measured.
         entry_point: String,
-        /// The sizes.
+        /// Sizes of input that are measured.
         sizes: Vec<u64>,
     },
 }
 
 impl PythonTests {
-    /// How many cases are planned, where that can be told before the run.
+    /// Returns the number of planned cases, or `None` where only the run can tell.
     pub fn known_cases(&self) -> Option<usize> {
         match self {
             Self::Asserts { asserts, .. } => Some(asserts.len()),
@@ -164,27 +164,27 @@ impl PythonTests {
     }
 }
 
-/// One call of a function of the snippet.
+/// Call of a function of the snippet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Call {
-    /// By position.
+    /// Positional arguments of the call.
     pub args: Vec<Value>,
-    /// By name.
+    /// Keyword arguments of the call, with their names.
     pub kwargs: Vec<(String, Value)>,
     /// Name of the exception that it must raise.
     pub raises: Option<String>,
-    /// For people.
+    /// Name of the case, for people only.
     pub name: Option<String>,
 }
 
 /// Tests in files of their own; the files stand in [`Program::test_files`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestFiles {
-    /// One file of tests, where there is but one.
+    /// Source of the only file of tests, where there is just one.
     pub source: Option<String>,
-    /// Which of the files to load.
+    /// Name of the file to load, where there are several.
     pub test_module: Option<String>,
-    /// Whether each case has a fresh interpreter of the candidate.
+    /// True when each case has a fresh interpreter of the candidate.
     pub fresh_per_case: bool,
     /// Seed of the order of the cases, where it is not to be the usual one.
     pub shuffle: Option<u64>,
@@ -193,30 +193,30 @@ pub struct TestFiles {
 /// A function that scores.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evaluator {
-    /// Python source.
+    /// Python source that defines the function.
     pub source: String,
-    /// Which parameters the function has, or `auto`.
+    /// Parameters of the function, by the name of an interface or `auto`.
     pub interface: String,
-    /// What a score must reach.
+    /// Minimum score that passes, where the request names one.
     pub threshold: Option<f64>,
-    /// What it is given, by name.
+    /// Arguments of the function, by name.
     pub arguments: Vec<(String, Value)>,
 }
 
-/// How a guest ended, and all that it left.
+/// End of a guest, with its report, output, cost and files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// Why it is no longer running.
+    /// Reason why the guest is no longer running.
     pub end: End,
-    /// What the guest said of itself.
+    /// Report that the guest made of itself.
     pub report: Report,
-    /// Captured standard output.
+    /// Captured standard output of the guest.
     pub stdout: Captured,
-    /// Captured standard error.
+    /// Captured standard error of the guest.
     pub stderr: Captured,
-    /// What it cost.
+    /// Cost of the run, measured by the host.
     pub usage: Usage,
-    /// What it tried to reach.
+    /// Attempts to reach something outside the sandbox.
     pub attempts: Vec<Attempt>,
     /// Attempts that were not kept because there were too many.
     pub attempts_dropped: u64,
@@ -225,31 +225,31 @@ pub struct Outcome {
     pub grader: Option<Box<GraderOutcome>>,
     /// The files asked for.
     pub files: Vec<File>,
-    /// Why they could not be had.
+    /// Reason why the files could not be returned.
     pub files_error: Option<String>,
 }
 
-/// How the interpreter of the tests ended, and what it cost.
+/// End of the interpreter of the tests, and its cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GraderOutcome {
-    /// Why it is no longer running.
+    /// Reason why the interpreter is no longer running.
     pub end: End,
-    /// What it cost.
+    /// Cost of the tests, measured by the host.
     pub usage: Usage,
-    /// What the tests printed.
+    /// Standard output of the tests.
     pub stdout: Captured,
-    /// Likewise.
+    /// Standard error of the tests.
     pub stderr: Captured,
     /// Interpreters that the candidate had: one more for each that it lost.
     pub candidates: usize,
 }
 
-/// Why a guest is no longer running.
+/// Reason why a guest is no longer running.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum End {
     /// By itself: the code a shell would see.
     Exited(i32),
-    /// It met a limit.
+    /// Exceeded limit that stopped the guest.
     Limited(LimitHit),
     /// The interpreter broke: `os.abort()`, memory corrupted by the guest, and the like.
     Trapped(String),
@@ -258,20 +258,20 @@ pub enum End {
 /// A limit that stopped a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitHit {
-    /// Which.
+    /// Limit that was met.
     pub limit: Limit,
-    /// Its value, in the limit's unit (fuel, milliseconds, bytes).
+    /// Value of the limit in its own unit: fuel, milliseconds or bytes.
     pub allowed: u64,
 }
 
 /// The limits that can stop a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limit {
-    /// Instructions.
+    /// Instructions, in wasmtime's fuel units.
     Fuel,
     /// CPU time and sleep.
     Wall,
-    /// Linear memory.
+    /// Size of the linear memory.
     Memory,
     /// The stack of the compiled code.
     Stack,
@@ -279,12 +279,12 @@ pub enum Limit {
     Output,
 }
 
-/// What the guest's runner reported. Parsed from hostile bytes: a candidate in the same interpreter can forge it.
+/// Report of the guest's runner. Parsed from hostile bytes: a candidate in the same interpreter can forge it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// Names of the planned cases.
     pub plan: Vec<String>,
-    /// Whether the snippet parsed and ran to its end; `None` when it never came so far.
+    /// True when the snippet parsed and ran to its end; `None` when the run never got that far.
     pub compiled: Option<bool>,
     /// The cases that were begun, in order.
     pub cases: Vec<CaseReport>,
@@ -294,11 +294,11 @@ pub struct Report {
     pub error: Option<ErrorReport>,
     /// Messages that an honest runner does not send.
     pub odd_messages: u64,
-    /// What the tests' interpreter saw that an honest candidate does not need.
+    /// Signals that the tests' interpreter saw: behaviour that an honest candidate does not need.
     pub signals: Vec<String>,
-    /// What an evaluator found.
+    /// Value that the evaluator returned.
     pub evaluation: Option<Value>,
-    /// What the tests wanted that can't be had when they run apart from the candidate.
+    /// Constructs of the tests that are inexpressible when they run apart from the candidate.
     pub inexpressible: Vec<String>,
     /// Counts of the tests' interpreter, where it has sent them.
     pub basis: Option<ReportedBasis>,
@@ -315,16 +315,16 @@ pub struct ReportedBasis {
     pub handles: u64,
 }
 
-/// One case as the guest's runner reported it, with what the host measured.
+/// Case as the guest's runner reported it, with the host's measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CaseReport {
-    /// Its place in the plan.
+    /// Index of the case in the plan.
     pub index: usize,
-    /// `None` while it runs: a guest that was stopped leaves its case so.
+    /// Status, or `None` while the case runs: a guest that was stopped leaves it so.
     pub status: Option<CaseStatus>,
-    /// Why it did not pass.
+    /// Error of a case that did not pass.
     pub error: Option<ErrorReport>,
-    /// What the call returned, where the host compares.
+    /// Return value of the call, where the host compares.
     pub value: Option<Value>,
     /// Measured by the host.
     pub fuel_used: u64,
@@ -336,10 +336,10 @@ pub struct CaseReport {
     pub printed: String,
 }
 
-/// A Python exception.
+/// Python exception, as the guest reported it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ErrorReport {
-    /// Its class.
+    /// Failure class of the exception.
     pub class: FailureClass,
     /// Name of the Python type.
     pub type_name: String,
@@ -364,12 +364,12 @@ impl ErrorReport {
     }
 }
 
-/// One frame of a traceback.
+/// Frame of a Python traceback.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
     /// Relative to the working directory where it lies there.
     pub file: String,
-    /// One-based.
+    /// Line number, counted from 1.
     pub line: u32,
     /// Name of the function, or `<module>`.
     pub function: String,
@@ -380,23 +380,23 @@ pub struct Frame {
 /// A stream's captured bytes: all of them, or the first and the last.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Captured {
-    /// From the start.
+    /// Captured bytes from the start of the stream.
     #[serde(with = "serde_bytes")]
     pub head: Vec<u8>,
     /// The end, where something was cut between.
     #[serde(with = "serde_bytes")]
     pub tail: Vec<u8>,
-    /// Written in all.
+    /// Number of bytes written, the dropped ones included.
     pub total_bytes: u64,
 }
 
 impl Captured {
-    /// Whether something was cut.
+    /// Returns whether bytes were dropped.
     pub fn truncated(&self) -> bool {
         self.total_bytes > (self.head.len() + self.tail.len()) as u64
     }
 
-    /// Whether all of it is kept, and UTF-8.
+    /// Returns whether the stream was captured in full and is UTF-8.
     pub fn is_utf8(&self) -> bool {
         !self.truncated() && String::from_utf8([&*self.head, &self.tail].concat()).is_ok()
     }
@@ -439,7 +439,7 @@ fn without_partial_start(bytes: &[u8]) -> &[u8] {
     &bytes[partial..]
 }
 
-/// What a run cost, measured by the host.
+/// Cost of a run, measured by the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// Instructions, in wasmtime's fuel units.
@@ -450,11 +450,11 @@ pub struct Usage {
     pub execution: Duration,
     /// Ready to run, waiting for a core.
     pub waiting: Duration,
-    /// Making the interpreter.
+    /// Time to make the interpreter.
     pub start: Duration,
     /// Largest size of the linear memory.
     pub peak_memory_bytes: u64,
-    /// Whether memory was refused at the limit.
+    /// True when the guest asked for memory beyond the limit.
     pub memory_refused: bool,
 }
 
@@ -462,7 +462,8 @@ impl Usage {
     /// More than any guest can use.
     pub const MAX_FUEL: u64 = 1 << 56;
 
-    /// Whether anything can have cost so much: what a worker tells is added up, and it may have been taken over.
+    /// Returns whether a guest can use this much. Usage comes from a worker, which may have been taken over, and is
+    /// summed.
     fn is_possible(&self) -> bool {
         const MAX_LENGTH: Duration = Duration::from_secs(365 * 24 * 60 * 60);
         let durations = [self.cpu, self.execution, self.waiting, self.start];
@@ -487,7 +488,7 @@ impl Outcome {
         }
     }
 
-    /// Whether a run can have come to this.
+    /// Returns whether a run can have this cost. Values from a compromised worker may not.
     pub fn is_possible(&self) -> bool {
         self.usage.is_possible() && self.grader.as_ref().is_none_or(|grader| grader.usage.is_possible())
     }
@@ -514,32 +515,32 @@ impl Attempt {
 pub struct Attempt {
     /// `file`, `network`, `environment`, `process`, `thread`, `time`, `entropy`.
     pub kind: AttemptKind,
-    /// `open`, `connect`, `spawn` …
+    /// Operation, such as `open`, `connect` or `spawn`.
     pub operation: String,
-    /// Path, host, name.
+    /// Target of the operation: a path, host or name.
     pub target: String,
-    /// Whether it got it.
+    /// True when the sandbox allowed the operation.
     pub allowed: bool,
-    /// How often.
+    /// Number of times that it was tried.
     pub count: u64,
 }
 
 words! {
-    /// What kind of thing was tried.
+    /// Kind of resource that was tried.
     AttemptKind {
-        /// A path.
+        /// Path in the file tree.
         File = "file",
         /// A host or socket.
         Network = "network",
-        /// An environment variable.
+        /// Variable of the environment.
         Environment = "environment",
-        /// A process.
+        /// Start of a process.
         Process = "process",
-        /// A thread.
+        /// Start of a thread.
         Thread = "thread",
         /// A clock, or sleep. Counted by the host, and where that is asked for only; likewise the next.
         Time = "time",
-        /// Random bytes.
+        /// Use of random bytes.
         Entropy = "entropy",
     }
 }

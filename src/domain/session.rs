@@ -18,7 +18,7 @@ pub type ContextNumber = u32;
 /// The context that every session starts with.
 pub const DEFAULT_CONTEXT: ContextNumber = 0;
 
-/// What a new session starts with.
+/// Initial state of a new session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Opening {
     /// Of each interpreter, but for files: these limit the tree.
@@ -31,7 +31,7 @@ pub struct Opening {
     pub image: Option<String>,
 }
 
-/// One call's code.
+/// Code of one call of a session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// Python, with what notebooks allow beside it.
@@ -40,18 +40,18 @@ pub struct Cell {
     pub env: Vec<(String, String)>,
     /// The value that is wanted as a value, not only as a display.
     pub value: Option<ResultWanted>,
-    /// Whether what happens is told as it happens.
+    /// True when events are sent while the call runs.
     pub stream: bool,
 }
 
-/// How far one call may go.
+/// Limits of one call of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellLimits {
-    /// See [`Limits::fuel`].
+    /// Fuel of the call; see [`Limits::fuel`].
     pub fuel: u64,
-    /// See [`Limits::wall`].
+    /// CPU time and sleep of the call; see [`Limits::wall`].
     pub wall: Duration,
-    /// See [`Limits::output_bytes`].
+    /// Output of the call, in bytes; see [`Limits::output_bytes`].
     pub output_bytes: u64,
 }
 
@@ -66,20 +66,20 @@ impl From<&Limits> for CellLimits {
 pub struct Display {
     /// MIME type and content: base64 for binary formats, JSON as its text.
     pub data: Vec<(String, String)>,
-    /// It is the value of the last expression, not shown by `display`.
+    /// True for the value of the last expression, false for values shown by `display`.
     pub is_main_result: bool,
 }
 
 /// The exception that ended a call, as notebooks show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Raised {
-    /// Its class.
+    /// Failure class of the exception.
     pub class: FailureClass,
     /// Name of its type.
     pub name: String,
     /// `str()` of it, whole.
     pub value: String,
-    /// What would be printed of it.
+    /// Traceback as Python would print it.
     pub traceback: String,
     /// The innermost line of a cell.
     pub line: Option<u32>,
@@ -87,18 +87,18 @@ pub struct Raised {
     pub frames: Vec<Frame>,
 }
 
-/// What happens while a call runs.
+/// Event while a call runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum CellEvent {
-    /// It runs now: so many calls its context has served, this one included.
+    /// Start of the call, with the number of calls of its context so far, this one included.
     Began(u64),
     /// Text written to standard output.
     Stdout(String),
     /// Text written to standard error.
     Stderr(String),
-    /// Something was shown.
+    /// Value that was displayed.
     Display(Display),
-    /// It ended by an exception.
+    /// Exception that ended the call.
     Raised(Raised),
 }
 
@@ -114,118 +114,119 @@ impl CellEvent {
     }
 }
 
-/// How a call ended.
+/// End of a call, with its output and displays.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellOutcome {
-    /// As of a run. A limit that ended the call does not end the interpreter, unless it is [`lost`](Self::lost).
+    /// Outcome, as of a run. A limit that ended the call does not end the interpreter, unless it is
+    /// [`lost`](Self::lost).
     pub outcome: Outcome,
-    /// How many calls the context has served, this one included.
+    /// Number of calls that the context has served, this one included.
     pub number: u64,
-    /// What was shown.
+    /// Values that were displayed, in order.
     pub displays: Vec<Display>,
     /// The exception that ended it, whole.
     pub raised: Option<Raised>,
-    /// It was ended because somebody asked for that.
+    /// True when the call ended because of a request to interrupt it.
     pub interrupted: bool,
     /// The interpreter did not survive it: the next call finds a fresh one. The files are kept.
     pub lost: bool,
 }
 
 words! {
-    /// What a place in a session's tree is.
+    /// Type of an entry in a session's tree.
     EntryKind {
-        /// A regular file.
+        /// Regular file with content.
         File = "file",
-        /// A directory.
+        /// Directory of other entries.
         Directory = "directory",
-        /// A symbolic link.
+        /// Symbolic link, which is not followed.
         Link = "link",
-        /// `/dev/null`.
+        /// Device file `/dev/null` of the sandbox.
         Device = "device",
     }
 }
 
-/// One place in a session's tree.
+/// Entry in a session's tree: a file, directory, link or device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Absolute.
+    /// Absolute path of the entry.
     pub path: String,
     /// The last part of it.
     pub name: String,
-    /// What it is; links are not followed.
+    /// Type of the entry; links are not followed.
     pub kind: EntryKind,
-    /// In bytes.
+    /// Size of the content, in bytes.
     pub size: u64,
-    /// When its content last changed, nanoseconds since 1970.
+    /// Time of the last change of its content, in nanoseconds since 1970.
     pub modified: u64,
-    /// Where a link leads.
+    /// Target of a symbolic link.
     pub link_target: Option<String>,
 }
 
 /// Something to do with a session's files. Paths are absolute, or relative to the working directory that all start in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FileAsk {
-    /// What is there?
+    /// Describes the entry at a path.
     Stat {
-        /// Where.
+        /// Path of the entry.
         path: String,
     },
-    /// What is in this directory?
+    /// Lists the entries of a directory.
     List {
-        /// Which.
+        /// Path of the directory.
         path: String,
         /// 1: its own entries; more: those of its directories, too.
         depth: u32,
     },
     /// Bytes of a file.
     Read {
-        /// Which.
+        /// Path of the file.
         path: String,
-        /// The first.
+        /// Offset of the first byte.
         offset: u64,
-        /// How many at most.
+        /// Maximum number of bytes.
         length: u64,
     },
     /// Replace or make a file, and the directories above it.
     Write(File),
     /// Make a directory, and those above it.
     MakeDirectory {
-        /// Where.
+        /// Path of the new directory.
         path: String,
     },
     /// Give another name, replacing the file that has it.
     Move {
-        /// The old one.
+        /// Present path of the entry.
         from: String,
-        /// The new one.
+        /// New path of the entry.
         to: String,
     },
-    /// Remove it.
+    /// Removes a file or directory.
     Remove {
-        /// Which.
+        /// Path of the entry.
         path: String,
         /// With all that is in it.
         recursive: bool,
     },
 }
 
-/// What became of it.
+/// Result of a [`FileAsk`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FileAnswer {
     /// The place that was asked for, made or moved to; and whether it is new.
     Entry(Entry, bool),
-    /// What is in a directory.
+    /// Entries of a directory that was listed.
     Entries(Vec<Entry>),
     /// The bytes asked for, and the length of the whole file.
     Bytes(#[serde(with = "serde_bytes")] Vec<u8>, u64),
-    /// Done.
+    /// Confirmation that the entry was removed.
     Removed,
 }
 
 words! {
-    /// What kind of thing went wrong with a file.
+    /// Reason why an operation on a file failed.
     FileTrouble {
-        /// Nothing is there.
+        /// No entry at the path.
         NotFound = "not_found",
         /// A directory where a file is needed.
         IsADirectory = "is_a_directory",
@@ -239,9 +240,9 @@ words! {
         NoSpace = "no_space",
         /// The path can't be used.
         BadPath = "bad_path",
-        /// It belongs to the sandbox.
+        /// Read-only part of the sandbox.
         ReadOnly = "read_only",
-        /// Anything else.
+        /// Failure of another kind.
         Other = "file_error",
     }
 }
@@ -250,32 +251,32 @@ words! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct FileRefused {
-    /// What kind.
+    /// Reason for the refusal, for programs.
     pub trouble: FileTrouble,
-    /// For people.
+    /// Reason for the refusal, for people.
     pub message: String,
 }
 
 words! {
-    /// How a place in a session's tree changed.
+    /// Kind of change to an entry in a session's tree.
     ChangeKind {
-        /// It is new.
+        /// New entry in a directory.
         Create = "create",
-        /// Its content changed.
+        /// New content of a file.
         Write = "write",
-        /// It is gone.
+        /// Removal of an entry.
         Remove = "remove",
-        /// It has another name now.
+        /// New name of an entry.
         Rename = "rename",
-        /// Its times changed.
+        /// New timestamps of an entry.
         Attributes = "chmod",
     }
 }
 
-/// One change below a directory that is watched.
+/// Change below a directory that is watched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// How.
+    /// Kind of the change.
     pub kind: ChangeKind,
     /// Relative to the directory.
     pub path: String,
@@ -292,19 +293,19 @@ pub struct Command {
     pub cwd: Option<String>,
     /// Over the session's own.
     pub env: Vec<(String, String)>,
-    /// Whether input will come; else it has ended.
+    /// True when the client will send input; otherwise standard input has ended.
     pub stdin: bool,
 }
 
-/// What a session takes.
+/// Resources that a session occupies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Footprint {
     /// Memory of its contexts beyond what all share.
     pub memory_bytes: u64,
     /// Bytes of its files.
     pub files_bytes: u64,
-    /// Files and directories.
+    /// Number of files and directories.
     pub files_count: u64,
-    /// Its contexts.
+    /// Number of its contexts.
     pub contexts: u32,
 }

@@ -1,4 +1,4 @@
-//! What a client asks: a snippet, its tests, and how to treat them.
+//! Submission of a client: a snippet, its tests, and options for both.
 
 use std::collections::BTreeMap;
 
@@ -7,22 +7,22 @@ use super::grant::AskedLimits;
 use super::run::{File, Program, PythonTests};
 use super::value::Value;
 
-/// One submission, parsed and not yet admitted.
+/// Submission that is parsed and not yet admitted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Submission {
     /// The snippet with its surroundings; its tests stand apart.
     pub program: Program,
     /// The field of the request that the snippet came in.
     pub code_field: &'static str,
-    /// What it is graded by; without it the snippet is only run.
+    /// Tests that grade the snippet; without them it is only run.
     pub tests: Option<Tests>,
-    /// Where the tests run; otherwise as the policy has it.
+    /// Interpreter in which the tests run; `None` for the policy's default.
     pub grading: Option<Grading>,
-    /// Whether the answer must give nothing of the tests away; otherwise as the policy has it.
+    /// True when the answer must reveal nothing of the tests; `None` for the policy's default.
     pub hidden: Option<bool>,
-    /// How often the whole grading is run, to find what does not always end the same.
+    /// Number of times that the whole grading runs, to find unstable verdicts.
     pub repeat: u32,
-    /// How fuel grows with the size of the input, where that is asked.
+    /// Measurement of how fuel grows with the size of the input, where the request asks for it.
     pub complexity: Option<Complexity>,
     /// Name of the policy.
     pub policy: String,
@@ -32,9 +32,9 @@ pub struct Submission {
     pub limits: AskedLimits,
     /// Given back with the answer.
     pub labels: BTreeMap<String, String>,
-    /// Whether a linter is asked, beside the run.
+    /// True when a linter checks the snippet beside the run.
     pub lint: bool,
-    /// Where the verdict is to be signed.
+    /// Request for a signed verdict.
     pub receipt: Option<ReceiptAsked>,
     /// Strings that must not come out.
     pub canaries: Vec<Canary>,
@@ -52,13 +52,13 @@ pub struct ReceiptAsked {
 pub struct Complexity {
     /// Defines `generate(n)`, which returns the arguments for size n: a tuple.
     pub generator: String,
-    /// The function.
+    /// Name of the function that is measured.
     pub entry_point: String,
-    /// The sizes, ascending.
+    /// Sizes of input to measure, ascending.
     pub sizes: Vec<u64>,
 }
 
-/// Where Python tests run.
+/// Interpreter in which Python tests run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Grading {
     /// In an interpreter of their own, which the candidate can't reach.
@@ -70,31 +70,31 @@ pub enum Grading {
     Auto,
 }
 
-/// What a snippet is graded by.
+/// Tests of a snippet.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Tests {
-    /// Python.
+    /// Tests that Python runs.
     Python {
-        /// The tests.
+        /// Tests in their style.
         tests: PythonTests,
         /// The name under which they import the snippet.
         module: Option<String>,
-        /// Their files.
+        /// Files that the tests need.
         files: Vec<File>,
-        /// What each case must return, where the host compares; empty where it does not.
+        /// Expected value of each case, where the host compares; otherwise empty.
         expected: Vec<Option<Expected>>,
     },
     /// Input and expected output; compared on the host.
     StdinStdout {
-        /// Each is one fresh run.
+        /// Cases, each of which is a fresh run.
         cases: Vec<StdinCase>,
-        /// How output is compared.
+        /// Comparison of actual and expected output.
         compare: Compare,
     },
 }
 
 impl Tests {
-    /// How many cases are planned, where the host can tell before the run.
+    /// Returns the number of planned cases, or `None` where only the run can tell.
     pub fn known_cases(&self) -> Option<usize> {
         match self {
             Self::Python { tests, .. } => tests.known_cases(),
@@ -103,32 +103,32 @@ impl Tests {
     }
 }
 
-/// What a call must return.
+/// Expected return value of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expected {
-    /// The value.
+    /// Value that the call must return.
     pub value: Value,
-    /// How it is compared.
+    /// Comparison of actual and expected value.
     pub compare: Compare,
 }
 
-/// One run of a program with its input.
+/// Run of a program with one input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StdinCase {
-    /// Standard input.
+    /// Content of standard input.
     pub stdin: String,
-    /// What standard output must be.
+    /// Expected content of standard output.
     pub expected_stdout: String,
     /// `sys.argv[1:]`, instead of the request's.
     pub args: Option<Vec<String>>,
-    /// For people.
+    /// Name of the case, for people only.
     pub name: Option<String>,
 }
 
-/// How output is compared with what is expected.
+/// Rule by which output is compared with the expected output.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Compare {
-    /// Byte for byte.
+    /// Equality byte for byte.
     Exact,
     /// Line by line without trailing white space, trailing blank lines left out.
     #[default]
@@ -139,9 +139,9 @@ pub enum Compare {
     Unordered,
     /// Tokens; those that are numbers on both sides may differ a little.
     Close {
-        /// Relative tolerance.
+        /// Relative tolerance of numbers.
         rtol: f64,
-        /// Absolute tolerance.
+        /// Absolute tolerance of numbers.
         atol: f64,
     },
 }

@@ -6,12 +6,12 @@ use std::ops::Deref;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zeroize::Zeroizing;
 
-/// What opens something to whoever has it: zeroed when it goes, and never shown.
+/// Bearer secret: zeroed when it is dropped, and never shown.
 #[derive(Clone)]
 pub struct Token(Zeroizing<String>);
 
 impl Token {
-    /// This text.
+    /// Makes a token of this text.
     pub fn new(text: String) -> Self {
         Self(Zeroizing::new(text))
     }

@@ -18,33 +18,33 @@ const MAX_DECIMAL_DIGITS: u64 = 4300;
 /// A Python value that crossed the boundary.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Value {
-    /// `None`
+    /// Value `None` of Python.
     None,
-    /// `bool`
+    /// Value of type `bool`.
     Bool(bool),
     /// `int` within 64 bits
     Int(i64),
-    /// Any other `int`: little-endian two's complement
+    /// Value of type `int` beyond 64 bits, in little-endian two's complement.
     BigInt(#[serde(with = "serde_bytes")] Vec<u8>),
-    /// `float`
+    /// Value of type `float`.
     Float(f64),
-    /// `complex`
+    /// Value of type `complex`: real and imaginary part.
     Complex(f64, f64),
-    /// `str`
+    /// Value of type `str` without lone surrogates.
     Str(String),
     /// `str` with lone surrogates, in UTF-8 with "surrogatepass"
     Surrogates(#[serde(with = "serde_bytes")] Vec<u8>),
-    /// `bytes`
+    /// Value of type `bytes`.
     Bytes(#[serde(with = "serde_bytes")] Vec<u8>),
-    /// `bytearray`
+    /// Value of type `bytearray`.
     ByteArray(#[serde(with = "serde_bytes")] Vec<u8>),
-    /// `tuple`
+    /// Value of type `tuple`.
     Tuple(Vec<Value>),
-    /// `list`
+    /// Value of type `list`.
     List(Vec<Value>),
-    /// `set`
+    /// Value of type `set`.
     Set(Vec<Value>),
-    /// `frozenset`
+    /// Value of type `frozenset`.
     FrozenSet(Vec<Value>),
     /// `dict`, in insertion order
     Dict(Vec<(Value, Value)>),
@@ -67,7 +67,7 @@ pub enum Value {
 pub struct Malformed {
     /// Offset into the message.
     pub at: usize,
-    /// What is wrong there.
+    /// Description of the error.
     pub what: &'static str,
 }
 
@@ -97,7 +97,7 @@ pub struct NotAValue {
 }
 
 impl Value {
-    /// A `str`.
+    /// Makes a `str` of this text.
     pub fn str(text: impl Into<String>) -> Self {
         Self::Str(text.into())
     }
@@ -225,7 +225,7 @@ impl Value {
         plain_from_json(json, 0)
     }
 
-    /// Whether it is of plain builtin types alone, so that a guest's decoder makes it.
+    /// Returns whether the value consists of plain builtin types, so that a guest's decoder can make it.
     pub fn is_plain(&self) -> bool {
         match self {
             Self::Extended(..) | Self::Opaque { .. } => false,

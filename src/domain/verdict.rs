@@ -8,13 +8,13 @@ use super::words::words;
 words! {
     /// `stderr_class`: the closed list of ways in which a run fails.
     FailureClass {
-        /// It did not fail.
+        /// No failure at all.
         None = "none",
         /// The snippet does not parse.
         SyntaxError = "syntax_error",
         /// An assertion did not hold.
         AssertionFailure = "assertion_failure",
-        /// Any other exception; its Python type stands beside it.
+        /// Exception without a class of its own; its Python type is given beside it.
         Exception = "exception",
         /// A module that is not in the image.
         MissingDependency = "missing_dependency",
@@ -32,13 +32,13 @@ words! {
         MemoryLimit = "memory_limit",
         /// Far more output than is kept.
         OutputLimit = "output_limit",
-        /// Recursion too deep.
+        /// Recursion that exceeded the stack.
         RecursionLimit = "recursion_limit",
         /// The policy refused the snippet.
         PolicyBlocked = "policy_blocked",
         /// The result could not leave the sandbox.
         SerializationError = "serialization_error",
-        /// It ended itself with a code other than 0.
+        /// Exit of the program with a code other than 0.
         NonzeroExit = "nonzero_exit",
         /// We failed; retry. Never graded.
         InfrastructureError = "infrastructure_error",
@@ -46,27 +46,27 @@ words! {
 }
 
 words! {
-    /// What became of a case. Only `passed` counts as passed.
+    /// Status of a case. Only `passed` counts as passed.
     CaseStatus {
-        /// It holds.
+        /// Success of the case.
         Passed = "passed",
         /// An assertion did not hold.
         Failed = "failed",
-        /// It ended otherwise than by an assertion.
+        /// Failure other than a failed assertion.
         Error = "error",
         /// The test skipped itself.
         Skipped = "skipped",
-        /// It was never begun.
+        /// Case that was never started.
         NotRun = "not_run",
     }
 }
 
 words! {
-    /// What became of a submission.
+    /// Status of a submission.
     Status {
         /// Every planned case passed.
         Passed = "passed",
-        /// Some did not.
+        /// At least one planned case did not pass.
         Failed = "failed",
         /// Without tests: it ran to its end.
         Ok = "ok",
@@ -74,35 +74,35 @@ words! {
         Error = "error",
         /// The policy refused it; nothing was run.
         Blocked = "blocked",
-        /// We failed.
+        /// Failure of the service itself.
         InfrastructureError = "infrastructure_error",
     }
 }
 
 words! {
-    /// How far the verdict can be trusted.
+    /// Degree to which the verdict can be trusted.
     IntegrityLevel {
         /// Expected values and verdict were never where the candidate runs.
         Isolated = "isolated",
         /// Tests ran in the candidate's own interpreter: it could have forged them.
         InProcess = "in_process",
-        /// There was nothing to grade.
+        /// No tests, so nothing was graded.
         None = "none",
     }
 }
 
-/// One graded case.
+/// Result of one graded case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CaseResult {
-    /// As the test names it.
+    /// Name that the test gives the case.
     pub name: String,
-    /// What became of it.
+    /// Status of the case.
     pub status: CaseStatus,
     /// CPU time and sleep.
     pub execution: Duration,
-    /// Instructions.
+    /// Instructions, in wasmtime's fuel units.
     pub fuel_used: u64,
-    /// Why it did not pass.
+    /// Failure class of a case that did not pass.
     pub class: FailureClass,
     /// The same in words.
     pub message: Option<String>,
@@ -123,10 +123,10 @@ pub struct Basis {
     pub notes: u64,
 }
 
-/// What stands behind a verdict.
+/// Evidence behind a verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Integrity {
-    /// Who ran the tests.
+    /// Separation of the tests from the candidate.
     pub level: IntegrityLevel,
     /// Cases that were to be run.
     pub planned: usize,
@@ -141,19 +141,19 @@ pub struct Integrity {
 /// The answer to "did it pass?".
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// In one word.
+    /// Status of the submission.
     pub status: Status,
-    /// What a shell would see.
+    /// Exit code that a shell would report.
     pub exit_code: i32,
     /// The first thing that went wrong.
     pub class: FailureClass,
     /// The exception behind it, where there is one.
     pub error: Option<ErrorReport>,
-    /// Whether the snippet parsed and ran to its end.
+    /// True when the snippet parsed and ran to its end.
     pub compiled: bool,
-    /// Every planned case.
+    /// Results of every planned case.
     pub cases: Vec<CaseResult>,
-    /// What stands behind it.
+    /// Evidence behind the verdict.
     pub integrity: Integrity,
 }
 
@@ -163,7 +163,7 @@ impl Verdict {
         if self.integrity.level == IntegrityLevel::None { self.integrity.planned } else { self.cases.len() }
     }
 
-    /// Cases that passed.
+    /// Returns the number of cases that passed.
     pub fn passed(&self) -> usize {
         self.cases.iter().filter(|case| case.status == CaseStatus::Passed).count()
     }

@@ -8,10 +8,10 @@ macro_rules! words {
         pub enum $name { $($(#[$doc])* #[serde(rename = $word)] $variant,)* }
 
         impl $name {
-            /// Every one.
+            /// Every variant, in the order of declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// Its word on the wire, in metrics and in logs.
+            /// Returns the word of the variant on the wire, in metrics and in logs.
             pub fn word(self) -> &'static str {
                 match self { $(Self::$variant => $word,)* }
             }
