@@ -30,12 +30,12 @@ pub enum Denied {
     /// Request of another site's page, through a user's browser, or of a page whose own name resolves to this machine.
     #[error("pages of other sites may not use this service without a key")]
     OtherSite,
-    /// The key sends too many.
+    /// Key that has used its quota of requests.
     #[error(transparent)]
     OverQuota(#[from] OverQuota),
 }
 
-/// The key that a request shows.
+/// Returns the key that a request shows.
 fn shown(headers: &HeaderMap) -> Option<&str> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     text("x-api-key").or_else(|| {

@@ -1,7 +1,7 @@
-//! Request bodies: read in pieces, and parsed apart from the threads that serve everybody, in memory that is lent.
+//! Request bodies: read in pieces, and parsed apart from the threads that serve all requests, in memory that is leased.
 //!
-//! A body holds what it takes from its first large piece until the answer has gone out. What a client has to wait for
-//! longer than [`PATIENCE`] is refused.
+//! A body holds its memory from its first large piece until the answer has been sent. A request that would wait for
+//! memory longer than [`PATIENCE`] is refused.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,18 +24,18 @@ use super::error::ApiError;
 use crate::domain::caller::Caller;
 use crate::memory::{Account, Budget, Full, JsonCost, Lease, TooManyValues, count_values};
 
-/// Bodies up to this size are parsed at once: that takes less than a millisecond or two.
+/// Size up to which bodies are parsed at once, in bytes: that takes at most a millisecond or two.
 const SMALL: usize = 64 << 10;
 /// Size up to which bodies are not counted, in bytes: connections bound how many there are.
 const TINY: usize = 4 << 10;
-/// Memory for small bodies: no large one keeps them waiting.
+/// Memory for small bodies, in bytes: large ones do not keep them waiting.
 const SMALL_BUDGET: usize = 256 << 20;
-/// Memory for the text of the others.
+/// Memory for the text of larger bodies, in bytes.
 const TEXT_BUDGET: usize = 1 << 30;
-/// Memory for what is made of it: apart, so that bodies that wait for it don't hold it from each other. Half of it, what
-/// one key may hold, is enough for as many values as one request may have, and as many copies.
+/// Memory for parsed values, in bytes: apart, so that bodies that wait for it don't hold it from each other. Half of
+/// it, the share that one key may hold, is enough for as many values as one request may have, and as many copies.
 const VALUES_BUDGET: usize = 1 << 30;
-/// Memory for a body that does not say how long it is, to begin with; then it doubles.
+/// Memory for a body of unannounced length, in bytes, to begin with; then it doubles.
 const STEP: usize = 256 << 10;
 /// Longest time that a request waits for memory, and for its turn to be parsed, in all.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -44,7 +44,7 @@ const UNREAD_PATIENCE: Duration = Duration::from_secs(10);
 /// Slowest pace of a large body, in bytes a second, once it has had [`HEAD_START`]: it holds memory meanwhile.
 const SLOWEST: u64 = 256 << 10;
 const HEAD_START: Duration = Duration::from_secs(30);
-/// Largest body where no router says so: in tests.
+/// Size of the largest body where no router sets it, in bytes: in tests.
 #[cfg(test)]
 const TEST_BYTES: usize = 32 << 20;
 
@@ -194,7 +194,7 @@ impl BodyReader {
         Ok(Self { memory: RequestMemory::of(extensions)?, caller })
     }
 
-    /// Holds memory for so many bytes of text. Those of a small body are bounded by the connections that there are.
+    /// Holds memory for so many bytes of text. Small bodies hold none: the number of connections bounds them.
     ///
     /// # Errors
     /// Returns an error when no memory is free in time.
@@ -322,7 +322,7 @@ impl BodyReader {
         tokio::task::spawn_blocking(work).await.map_err(|_| BodyError::Internal)
     }
 
-    /// Holds memory for copies of what was read. It does not wait: what calls it is what others wait for.
+    /// Holds memory for copies of the parsed values, without waiting: the caller blocks other requests.
     ///
     /// # Errors
     /// Returns an error when no memory is free.
@@ -357,12 +357,12 @@ impl WholeBody {
         Ok(Self { bytes: reader.whole(request.into_body(), announced).await?, reader })
     }
 
-    /// Returns the reader that it came from.
+    /// Returns the reader that read the body.
     pub fn reader(&self) -> &BodyReader {
         &self.reader
     }
 
-    /// Parses it as JSON on a thread of its own; see [`BodyReader::parse_apart`].
+    /// Parses the body as JSON on a thread of its own; see [`BodyReader::parse_apart`].
     ///
     /// # Errors
     /// Returns the errors of that method.
@@ -375,7 +375,7 @@ impl WholeBody {
         reader.parse_apart(bytes, read).await
     }
 
-    /// Parses it as JSON; see [`BodyReader::parse`].
+    /// Parses the body as JSON; see [`BodyReader::parse`].
     ///
     /// # Errors
     /// Returns the errors of that method.
@@ -401,7 +401,7 @@ impl From<BodyError> for ApiError {
     }
 }
 
-/// Lends memory to a request, until its answer has gone out: answers in pieces run what was sent.
+/// Attaches memory to a request until its answer has been sent: answers in pieces still use what the request holds.
 pub async fn lend_memory(State(shared): State<Shared>, mut request: Request, next: Next) -> Response {
     let memory = RequestMemory::new(Arc::clone(&shared.bodies));
     request.extensions_mut().insert(memory.clone());

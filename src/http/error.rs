@@ -102,7 +102,7 @@ impl ApiError {
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", "send JSON with Content-Type: application/json")
     }
 
-    /// 415, where lines of JSON are taken as well.
+    /// 415: the body is neither JSON nor lines of JSON.
     pub fn neither_json_nor_lines() -> Self {
         let message =
             "send JSON with Content-Type: application/json, or a line for each item with application/x-ndjson";
@@ -138,7 +138,7 @@ impl ApiError {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "this path does not take this method")
     }
 
-    /// 429: there is no room.
+    /// 429: the queue is full.
     pub fn busy(busy: &Busy) -> Self {
         Self::new(StatusCode::TOO_MANY_REQUESTS, "busy", busy.to_string()).retry_after(busy.retry_after)
     }
@@ -335,7 +335,7 @@ fn shortened(mut text: String) -> String {
     text
 }
 
-/// Whole numbers without a fraction.
+/// Renders a number, whole ones without a fraction.
 fn number(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 9e15 { json!(value as i64) } else { json!(value) }
 }

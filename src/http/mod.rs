@@ -137,8 +137,8 @@ async fn method_not_allowed() -> ApiError {
 /// Longest time that a body which is too large is read on, for its sender to read why it is refused.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A body that says itself that it is far too large is not waited for. One that is somewhat too large is read, and thrown
-/// away: clients listen only once they have sent.
+/// Refuses a body whose announced length exceeds the maximum: at once if it is more than eight times as long, else
+/// after reading and discarding it, because clients read the answer only once they have sent their request.
 async fn refuse_announced_excess(most: usize, request: Request, next: Next) -> Response {
     let announced = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     let most = most as u64;

@@ -15,7 +15,7 @@ use super::Shared;
 use crate::service::Service;
 use crate::telemetry::{self, Head, Visibility};
 
-/// The route of paths that do not exist. A client can make up any number of those.
+/// Route label of paths that do not exist. A client can make up any number of paths.
 const UNKNOWN: &str = "unknown";
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const TRACERESPONSE: HeaderName = HeaderName::from_static("traceresponse");
@@ -63,7 +63,7 @@ fn one<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a HeaderValue> {
     values.next().is_none().then_some(value)
 }
 
-/// Clients can make up any number of methods, too.
+/// Returns the label of a method. Clients can make up any number of methods, too.
 fn method(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",

@@ -15,7 +15,7 @@ pub async fn healthz() -> Json<Value> {
     Json(json!({"status": "ok"}))
 }
 
-/// A snippet ran within the last second.
+/// Answers 200 if a snippet ran within the last second.
 pub async fn readyz(State(shared): State<Shared>) -> Result<Json<Value>, ApiError> {
     if shared.draining.has_begun() {
         return Err(ApiError::draining());
@@ -29,7 +29,7 @@ pub async fn readyz(State(shared): State<Shared>) -> Result<Json<Value>, ApiErro
     }
 }
 
-/// Prometheus, text format 0.0.4.
+/// Serves metrics in Prometheus' text format 0.0.4.
 pub async fn metrics(
     State(shared): State<Shared>,
     peer: Option<Extension<Peer>>,
@@ -40,7 +40,7 @@ pub async fn metrics(
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
 }
 
-/// OpenAPI 3.1, made from the types.
+/// Serves the contract as OpenAPI 3.1.
 pub async fn openapi() -> Response {
     ([(header::CONTENT_TYPE, "application/json")], super::openapi()).into_response()
 }

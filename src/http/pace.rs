@@ -1,4 +1,5 @@
-//! The pace at which clients take answers: who reads a little now and then, so as never to be silent, is let go.
+//! Pace at which clients take answers: a client that reads a little now and then, so as never to be silent, is
+//! disconnected.
 
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::pin::Pin;

@@ -33,7 +33,7 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// The last of this name.
+    /// Returns the last value of this name.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_ref())
     }
@@ -43,7 +43,7 @@ impl<'a> Query<'a> {
         self.0.iter().filter_map(move |(name, value)| Some((name.strip_prefix(prefix)?, value.as_ref())))
     }
 
-    /// True where it is given as such, or without a value.
+    /// Returns whether a flag is set: `true`, or without a value.
     pub fn flag(&self, name: &str) -> Result<bool, ApiError> {
         match self.text(name) {
             None | Some("false" | "0") => Ok(false),
@@ -52,7 +52,7 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// A whole number in this range.
+    /// Parses a whole number in this range.
     pub fn number(&self, name: &str, range: std::ops::RangeInclusive<u32>) -> Result<Option<u32>, ApiError> {
         let Some(text) = self.text(name) else { return Ok(None) };
         let number = text.parse().ok().filter(|number| range.contains(number));

@@ -5,12 +5,12 @@
 pub enum ByteRange {
     /// Range from the first to the last of these offsets, or to the end.
     From(u64, Option<u64>),
-    /// The last so many.
+    /// Last so many bytes of the file.
     Last(u64),
 }
 
 impl ByteRange {
-    /// The range in a header; none where it has no meaning, which is then as if it were not there.
+    /// Parses the header; none where it has no meaning, in which case it is ignored.
     pub fn parse(header: &str) -> Option<Self> {
         let (first, last) = header.trim().strip_prefix("bytes=")?.split_once('-')?;
         let number = |text: &str| if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None };

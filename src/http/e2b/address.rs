@@ -48,7 +48,8 @@ impl Named {
 /// The header with a sandbox's traffic token.
 const TRAFFIC_TOKEN: &str = "e2b-traffic-access-token";
 
-/// The token that SDKs send back where they send no access token. It follows from that one, which it does not tell.
+/// Returns the token that SDKs send back where they send no access token. It is derived from the access token, which it
+/// does not reveal.
 pub fn traffic_token(access_token: &str) -> String {
     let digest = Sha256::digest(format!("proofbox traffic {access_token}").as_bytes());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -84,7 +85,7 @@ impl E2b {
         }
     }
 
-    /// The sandbox that a request is for, when it brings the sandbox's token.
+    /// Returns the sandbox that a request is for, when it brings the sandbox's token.
     pub fn own_sandbox(&self, headers: &HeaderMap, uri: &Uri) -> Result<SessionInfo, E2bError> {
         let info = self.sandbox(headers, uri)?;
         match token(headers) {
@@ -94,7 +95,7 @@ impl E2b {
         }
     }
 
-    /// Returns the sandbox that a request of the interpreter's is for, when it brings a token of the sandbox or a key of
+    /// Returns the sandbox that a request to the interpreter is for, when it brings a token of the sandbox or a key of
     /// its owner.
     ///
     /// # Errors
@@ -133,7 +134,7 @@ impl E2b {
         if access.is_signed_with(&info.token) { Ok(info) } else { Err(refused(signature::WRONG)) }
     }
 
-    /// The sandbox of this name, if it serves calls.
+    /// Returns the sandbox of this name, if it serves calls.
     fn alive(&self, text: &str) -> Result<SessionInfo, E2bError> {
         let id = SessionId::parse(text).ok_or_else(|| E2bError::dead(text))?;
         let info = self.shared.service.session_info(id).map_err(|error| E2bError::of_sandbox(text, error))?;

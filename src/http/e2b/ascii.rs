@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter};
 
-/// Escapes whatever is not ASCII.
+/// Formatter that escapes all characters outside ASCII.
 struct Ascii;
 
 impl Formatter for Ascii {
@@ -26,7 +26,7 @@ impl Formatter for Ascii {
     }
 }
 
-/// JSON leaves this one alone, too, and terminals do not.
+/// Returns whether a character needs no escape. DEL needs none in JSON, but is escaped because terminals act on it.
 fn is_plain(character: char) -> bool {
     character.is_ascii() && character != '\u{7f}'
 }

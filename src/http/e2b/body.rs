@@ -19,7 +19,7 @@ pub fn too_large() -> E2bError {
     BodyError::TooLarge.into()
 }
 
-/// A JSON object; no body at all is an empty one.
+/// Reads a JSON object; a missing body counts as an empty object.
 pub async fn json<T: DeserializeOwned + Send + 'static>(request: Request<Body>) -> Result<T, E2bError> {
     WholeBody::read(request).await?.parse(parse).await
 }

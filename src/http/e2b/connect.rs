@@ -22,7 +22,7 @@ use crate::http::body::BodyReader;
 const STREAM: &str = "application/connect+json";
 /// Longest message in a stream of requests.
 const MAX_MESSAGE: usize = 8 << 20;
-/// A stream that is silent for so long says that it is alive, where the client does not say.
+/// Silence after which a stream sends a keep-alive message, where the client sets none.
 const KEEP_ALIVE: Duration = Duration::from_secs(90);
 
 const LAST: u8 = 2;
@@ -77,7 +77,7 @@ pub async fn answer(
     Ok(Json(answered?).into_response())
 }
 
-/// The time of a call is over.
+/// Error for a call whose time is over.
 pub fn over() -> E2bError {
     E2bError::new(Kind::Deadline, "the time of the call is over")
 }

@@ -1,4 +1,5 @@
-//! `/contexts`: the interpreters of a sandbox. Their names tell their numbers, so they hold in forks and snapshots, too.
+//! `/contexts`: the interpreters of a sandbox. A context's name contains its number, so names hold in forks and
+//! snapshots, too.
 
 use axum::Json;
 use axum::extract::{Path, Request, State};
@@ -29,7 +30,7 @@ fn name_of(number: ContextNumber) -> String {
     format!("{number:08x}{TAIL}")
 }
 
-/// The context of this name; none where it can't be one of ours.
+/// Returns the number of the context with this name; none where the name can't be one of this service's.
 pub fn number_of(name: &str) -> Option<ContextNumber> {
     let digits = name.strip_suffix(TAIL).filter(|digits| digits.len() == 8)?;
     ContextNumber::from_str_radix(digits, 16).ok().filter(|number| name_of(*number) == name)
@@ -125,7 +126,7 @@ pub async fn remove(State(e2b): State<E2b>, Path(name): Path<String>, headers: H
     removed.await.map_or_else(E2bError::into_text, IntoResponse::into_response)
 }
 
-/// Gives one a fresh interpreter.
+/// Gives a context a fresh interpreter.
 pub async fn restart(State(e2b): State<E2b>, Path(name): Path<String>, headers: HeaderMap, uri: Uri) -> Response {
     let restarted = async {
         let info = e2b.interpreter_sandbox(&headers, &uri)?;

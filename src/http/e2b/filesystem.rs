@@ -1,4 +1,4 @@
-//! `filesystem.Filesystem`: what is where, and changing that.
+//! `filesystem.Filesystem`: listing and changing the tree of files.
 
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
@@ -88,7 +88,7 @@ impl E2b {
     }
 }
 
-/// `-rw-r--r--`
+/// Renders permissions as `-rw-r--r--`.
 fn permissions(letter: char, mode: u32) -> String {
     let bit = |position: u32| if mode >> position & 1 == 1 { ['x', 'w', 'r'][position as usize % 3] } else { '-' };
     std::iter::once(letter).chain((0..9).rev().map(bit)).collect()

@@ -136,12 +136,12 @@ async fn health(State(e2b): State<E2b>, headers: HeaderMap, uri: Uri) -> Respons
     }
 }
 
-/// Compares without telling how far they are the same.
+/// Compares secrets in constant time.
 fn secrets_equal(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
 }
 
-/// RFC 3339, in UTC.
+/// Renders a time as RFC 3339, in UTC.
 fn time(time: jiff::Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }

@@ -137,7 +137,7 @@ fn no_terminal() -> E2bError {
 }
 
 impl E2b {
-    /// The command that a client means.
+    /// Finds the command that a selector means.
     fn command(&self, id: SessionId, selector: &Selector) -> Result<Arc<RunningCommand>, E2bError> {
         let unknown = || E2bError::new(Kind::NotFound, "there is no such process");
         let of_sandbox = |error| E2bError::of_sandbox(&id.simple(), error);
@@ -189,7 +189,8 @@ async fn check_directory(e2b: &E2b, id: SessionId, cwd: &str) -> Result<(), E2bE
     }
 }
 
-/// `/bin/bash -l -c SCRIPT ARGS…` is a script; any other program is one that names it.
+/// Translates a process to a command: `/bin/bash -l -c SCRIPT ARGS…` is a script; any other program becomes a script
+/// that runs it.
 fn command_of(process: ProcessConfig, stdin: bool) -> Command {
     let ProcessConfig { cmd, args, envs, cwd } = process;
     let is_shell = matches!(cmd.as_str(), "/bin/bash" | "bash" | "/bin/sh" | "sh");
@@ -207,7 +208,7 @@ fn command_of(process: ProcessConfig, stdin: bool) -> Command {
     Command { script, args, cwd, env: envs.into_iter().collect(), stdin }
 }
 
-/// A word that the shell takes as it is.
+/// Quotes a word for the shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
@@ -224,7 +225,7 @@ fn kill_in(service: Arc<Service>, id: SessionId, command: &RunningCommand, deadl
     });
 }
 
-/// `Connect`: what a command does from now on.
+/// Answers `Connect` by streaming a command's events from now on.
 async fn join(e2b: &E2b, id: SessionId, request: Request) -> Result<Response, E2bError> {
     let keep_alive = connect::keep_alive(request.headers());
     let deadline = connect::deadline(request.headers())?.filter(|deadline| !deadline.is_zero());
@@ -355,7 +356,7 @@ async fn input_to(e2b: &E2b, id: SessionId, command: &RunningCommand, input: Opt
     sent.map(|()| json!({})).map_err(|error| E2bError::of_sandbox(&id.simple(), error))
 }
 
-/// `StreamInput`: input as it comes.
+/// Answers `StreamInput` by writing input as it comes.
 async fn stream_input(e2b: &E2b, id: SessionId, request: Request) -> Result<Response, E2bError> {
     let mut messages = Messages::of(request)?;
     let mut command = None;
@@ -372,7 +373,7 @@ async fn stream_input(e2b: &E2b, id: SessionId, request: Request) -> Result<Resp
     Ok(connect::stream(stream::iter([connect::part(&json!({})), connect::end(None)])))
 }
 
-/// `SendSignal`: either of the two that there are ends it.
+/// Answers `SendSignal`: either of the two supported signals ends the command.
 async fn send_signal(e2b: &E2b, id: SessionId, request: Request) -> Result<Value, E2bError> {
     let Selected { process, signal, .. } = connect::message(request).await?;
     let command = e2b.command(id, &process)?;

@@ -23,9 +23,9 @@ use crate::service::{Watch, WatchEvent};
 
 /// Watches of one sandbox that are fetched.
 const MAX_WATCHES: usize = 64;
-/// Changes of one of them that wait here until they are fetched. The next ones wait in the sandbox, which bounds them.
+/// Changes of a watch that wait here until they are fetched. Further ones wait in the sandbox, which bounds them.
 const MAX_CHANGES: usize = 512;
-/// Bytes of their names.
+/// Bytes of names in these changes.
 const MAX_CHANGES_BYTES: usize = 64 << 10;
 
 #[derive(Deserialize)]
@@ -118,7 +118,7 @@ impl Told {
         self.change.path.len() + self.entry.as_ref().map_or(0, entry)
     }
 
-    /// Renders it as clients read it.
+    /// Renders the event as clients read it.
     fn to_json(&self, e2b: &E2b, sandbox: SessionId) -> Value {
         let word = match self.change.kind {
             ChangeKind::Create => "EVENT_TYPE_CREATE",
@@ -205,7 +205,7 @@ impl Watching {
     }
 }
 
-/// `WatchDir`: changes as they happen.
+/// Answers `WatchDir` by streaming changes as they happen.
 pub async fn watch(e2b: E2b, sandbox: SessionId, request: Request) -> Result<Response, E2bError> {
     let keep_alive = connect::keep_alive(request.headers());
     let deadline = connect::deadline(request.headers())?.filter(|deadline| !deadline.is_zero());

@@ -7,7 +7,7 @@ use utoipa::openapi::schema::AnyOf;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{Content, ObjectBuilder, OpenApi, Ref, RefOr, Required, Response, Schema, Type};
 
-/// Adds it to every operation.
+/// Modifier that adds the common parts to every operation.
 pub struct Common;
 
 /// Source of an error, by the kind of request.

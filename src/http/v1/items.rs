@@ -13,7 +13,7 @@ use crate::http::extract::parse_part;
 use crate::memory::{JsonCost, MAX_VALUES, count_values};
 use crate::service::{Failed, Finished, Service, SuiteItem};
 
-/// Defaults are copied into every item: so much in all.
+/// Maximum size of all copies of the defaults, in bytes: they are copied into every item.
 const MAX_COPIED_BYTES: usize = 256 << 20;
 const MAX_COPIED_VALUES: usize = 2 * MAX_VALUES;
 /// Longest id and task, in bytes: they stand in every line and in the report.

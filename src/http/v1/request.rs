@@ -219,7 +219,7 @@ fn default_start_time() -> String {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(untagged, expecting = "result is \"last_expression\" or {\"variable\": name}")]
-/// The value to return.
+/// Value to return.
 pub enum ResultRequest {
     /// Value of the last statement, when it is an expression.
     Word(ResultWord),
@@ -229,7 +229,7 @@ pub enum ResultRequest {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-/// A word for a value.
+/// Keyword for the value to return.
 pub enum ResultWord {
     /// Value of the last statement.
     LastExpression,

@@ -27,10 +27,10 @@ const MAX_GROUPS: usize = 10_000;
 /// Statistics of submissions, by label and time.
 #[derive(Serialize, ToSchema)]
 pub struct StatsAnswer {
-    /// The first minute that is in it.
+    /// First minute of the statistics.
     #[schema(format = DateTime)]
     since: String,
-    /// The end of the last.
+    /// End of the last minute of the statistics.
     #[schema(format = DateTime)]
     until: String,
     /// `minute`, `hour` or `day`, where the answer is a series.

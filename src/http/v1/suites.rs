@@ -75,7 +75,7 @@ struct SuiteItemRequest {
 pub(super) enum SuiteLine {
     /// An item that was run.
     Answer(Box<SuiteAnswer>),
-    /// An item that was not.
+    /// Item that was not run.
     Refused(SuiteRefusal),
     /// Last line of the answer.
     Report {

@@ -1,4 +1,4 @@
-//! `tests`: what a snippet is graded by, in the contract's shapes and in the domain's.
+//! `tests`: tests in the contract's form, and their translation to the domain's types.
 
 use std::collections::BTreeMap;
 
@@ -96,7 +96,7 @@ struct FunctionCaseRequest {
     name: Option<String>,
 }
 
-/// `null` is a value like any other.
+/// Reads a field that is present: `null` is a value like any other.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
     Json::deserialize(deserializer).map(Some)
 }

@@ -26,7 +26,7 @@ const TEMPLATES: [&str; 2] = ["base", "code-interpreter-v1"];
 /// Memory that a sandbox may use where the policy allows it, in bytes.
 const MEMORY_BYTES: u64 = 512 << 20;
 
-/// `NewSandbox`; what it says beside this has no meaning here.
+/// `NewSandbox` of the API; its other fields have no meaning here.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct NewSandbox {

@@ -1,7 +1,7 @@
-//! The control plane: sandboxes as such, for who has a key.
+//! Control plane: management of sandboxes, for clients with a key.
 //!
-//! - here: one sandbox, its time, its end;
-//! - `create`, `list`, `pause`, `snapshots`, `metrics`: what their names say.
+//! - here: showing and ending a sandbox, and its lifetime;
+//! - `create`, `list`, `pause`, `snapshots`, `metrics`: the actions of these names.
 
 pub mod create;
 pub mod list;
@@ -201,7 +201,7 @@ struct TimeoutRequest {
     timeout: u64,
 }
 
-/// Sets the end of one, from now.
+/// Sets a sandbox's end, from now.
 pub async fn set_timeout(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,

@@ -1,4 +1,4 @@
-//! Pausing a sandbox, and having it go on.
+//! Pausing and resuming sandboxes.
 
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
@@ -41,7 +41,7 @@ struct ConnectRequest {
     memory: Option<bool>,
 }
 
-/// Finds one; one that is paused goes on. One that runs lives at least as long as is asked.
+/// Finds a sandbox, and resumes it if it is paused. A running one lives at least as long as is asked.
 pub async fn connect(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,

@@ -29,7 +29,7 @@ fn snapshot_json(info: &CheckpointInfo) -> Value {
     json!({"snapshotID": info.id.simple(), "names": info.name.iter().collect::<Vec<_>>()})
 }
 
-/// Keeps the state of a sandbox.
+/// Stores the state of a sandbox as a snapshot.
 pub async fn make(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
@@ -46,7 +46,7 @@ pub async fn make(
     Ok((StatusCode::CREATED, Json(snapshot_json(&made))))
 }
 
-/// Lists them, the newest first.
+/// Lists snapshots, the newest first.
 pub async fn list(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
@@ -67,7 +67,7 @@ pub async fn list(
     Ok(with_next(Json(page.iter().map(snapshot_json).collect::<Vec<_>>()).into_response(), next))
 }
 
-/// Removes one. There are no other templates that could be removed.
+/// Removes a snapshot. No other templates can be removed.
 pub async fn remove(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,

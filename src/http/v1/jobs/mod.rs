@@ -75,7 +75,7 @@ pub struct JobAnswer {
     /// Kind of the job: `execute` or `suite`.
     #[schema(example = "suite")]
     kind: String,
-    /// `queued`, `running`, `finished`, `cancelled`.
+    /// State of the job: `queued`, `running`, `finished` or `cancelled`.
     #[schema(example = "running")]
     state: &'static str,
     /// Reason why the job was cancelled.
@@ -135,7 +135,7 @@ pub(super) struct Asked {
     pub(super) callback_url: Option<String>,
 }
 
-/// Keeps a job, unless it is there already. `body` is the whole request: the same key must not mean another.
+/// Stores a job, unless it exists already. `body` is the whole request: the same key must not mean another.
 pub(super) async fn accept(
     service: &std::sync::Arc<Service>,
     caller: &Caller,

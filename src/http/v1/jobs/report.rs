@@ -44,7 +44,7 @@ pub struct JobReport {
     report: Report,
 }
 
-/// Report on a job's results, as far as they are there.
+/// Reports on the results that a job has so far.
 #[utoipa::path(get, path = "/v1/jobs/{id}/report", params(
     ("format" = Option<String>, Query, description = "`json` or `html`; without it, as `Accept` says"),
 ), responses(

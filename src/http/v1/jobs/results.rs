@@ -60,7 +60,7 @@ struct Reading {
     progress: Option<watch::Receiver<Progress>>,
 }
 
-/// A page of lines at a time; breaks off where the store fails, for the client to see that there is more.
+/// Streams pages of lines; breaks off where the store fails, so that the client sees that there is more.
 fn lines(
     service: Arc<Service>,
     id: JobId,

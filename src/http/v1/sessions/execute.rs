@@ -29,7 +29,7 @@ use crate::memory;
 use crate::sandbox::AskEvent;
 use crate::service::{CellAsked, CellExecuted, Service, SessionEvents, code_of_completion};
 
-/// A stream that is silent for so long says that it is alive.
+/// Silence after which a stream sends a keep-alive message.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
 /// Code for a session.
