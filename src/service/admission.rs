@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use crate::domain::caller::{Caller, Urgency};
 use crate::domain::ids::KeyId;
 
-/// The queue is full, or would take too long.
+/// Refusal of a submission: the queue is full, or would take too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("all places are taken and the queue is full; try again in {} s", retry_after.as_secs())]
 pub struct Busy {
@@ -33,7 +33,7 @@ const RESERVED: usize = 8;
 const FIRST_GUESS: Duration = Duration::from_millis(5);
 /// Weight of a new measurement in the mean.
 const SMOOTHING: f64 = 1.0 / 32.0;
-/// The longest time that anybody is sent away for.
+/// Longest time after which a refused submission is told to try again.
 const MAX_RETRY: Duration = Duration::from_secs(60);
 
 /// Bounds on runs and on the queue.
@@ -47,7 +47,7 @@ pub struct AdmissionSettings {
     pub patience: Duration,
 }
 
-/// Places for runs, and the queue before them.
+/// Permits for runs, and the queue before them.
 pub struct Admission {
     settings: AdmissionSettings,
     state: Arc<Mutex<State>>,
@@ -70,7 +70,7 @@ struct State {
 #[derive(Default)]
 struct Lane {
     running: usize,
-    /// Places that it may hold at once.
+    /// Maximum number of permits that the lane may hold at once.
     most: Option<usize>,
     /// Time for which the lane's runs that have ended held permits. A new lane starts with the smallest time of all
     /// lanes.

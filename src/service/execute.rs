@@ -37,7 +37,7 @@ pub enum ExecuteError {
     UnknownImage {
         /// Name or hash that the request gives, shortened.
         asked: String,
-        /// Names of those that there are.
+        /// Names of the images that exist.
         known: String,
     },
     /// Field that is longer than the policy allows.
@@ -69,7 +69,7 @@ pub enum ExecuteError {
     /// No free permit, and no room in the queue.
     #[error(transparent)]
     Busy(#[from] Busy),
-    /// The key has used what it may.
+    /// Key that has used its quota.
     #[error(transparent)]
     OverQuota(#[from] OverQuota),
 }
@@ -150,7 +150,7 @@ impl Cost {
 }
 
 impl Service {
-    /// Measures how the cost of a function grows. Its verdict is not touched by how that ends.
+    /// Measures how the cost of a function grows. The outcome does not affect the verdict.
     ///
     /// # Errors
     /// Returns the errors of [`Self::execute`].

@@ -101,7 +101,7 @@ fn hide_case(index: usize, case: &mut CaseResult) {
     };
 }
 
-/// The growth alone, to one decimal: the cost of each size would be one more figure of a case.
+/// Keeps the growth alone, to one decimal: the cost of each size would be one more figure of a case.
 fn hide_complexity(report: ComplexityReport) -> ComplexityReport {
     ComplexityReport {
         points: Vec::new(),
@@ -120,7 +120,7 @@ fn hidden_signal(signal: &str) -> Option<String> {
     is_word.then(|| signal.to_owned())
 }
 
-/// The next power of two that is not below `least`; 0 stays 0.
+/// Rounds up to the next power of two that is not below `least`; 0 stays 0.
 fn round_up(figure: u64, least: u64) -> u64 {
     if figure == 0 { 0 } else { figure.max(least).checked_next_power_of_two().unwrap_or(u64::MAX) }
 }

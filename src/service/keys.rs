@@ -1,4 +1,4 @@
-//! Keys while the service runs: whose a secret is, and how much of what it grants has been used.
+//! Keys while the service runs: lookup of secrets, and use of quotas.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -30,7 +30,7 @@ const HINT: usize = 4;
 pub struct Secret(Zeroizing<[u8; SECRET_BYTES]>);
 
 impl Secret {
-    /// A new one.
+    /// Generates a new secret.
     ///
     /// # Errors
     /// Returns an error when the system has no randomness.

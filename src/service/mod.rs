@@ -222,7 +222,7 @@ impl Service {
         metrics
     }
 
-    /// The sandbox, for those who watch over its workers.
+    /// Returns the sandbox, for code that monitors its workers.
     pub fn sandbox(&self) -> &Sandbox {
         &self.sandbox
     }

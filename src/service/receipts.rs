@@ -144,7 +144,7 @@ impl Subject {
         Self(fields)
     }
 
-    /// The receipt on what became of it.
+    /// Makes the receipt on a submission's result.
     pub fn receipt(self, executed: &Executed, key: &SigningKey) -> Receipt {
         let Self(mut payload) = self;
         let Executed { id, verdict, cost, limits, policy, image, .. } = executed;

@@ -19,7 +19,7 @@ use crate::domain::ids::KeyId;
 use crate::domain::verdict::Status;
 use crate::store::{Recorded, StatBounds, StoreError};
 
-/// The value of a label that has too many.
+/// Value that stands for the others of a label that has too many.
 pub const OTHER: &str = "(other)";
 /// Values of one label that are counted apart, of one owner.
 const MAX_VALUES: usize = 200;
@@ -198,7 +198,7 @@ pub struct StatsAsked {
     pub until: i64,
     /// Minutes of one step of the series; none: all in one.
     pub step: Option<i64>,
-    /// Labels by which it is grouped.
+    /// Labels by which the statistics are grouped.
     pub group_by: Vec<String>,
     /// Labels that must have this value.
     pub labels: BTreeMap<String, String>,
@@ -308,7 +308,7 @@ impl Service {
         store.record_stats(recorded).await
     }
 
-    /// Learns what labels there are, and writes what is counted from now on, until the service stops.
+    /// Reads the known labels, and writes what is counted from now on, until the service stops.
     ///
     /// # Errors
     /// Returns an error when the store can't be read.

@@ -86,7 +86,7 @@ impl Service {
         Ok(executed)
     }
 
-    /// Executes it as often as it asks for, and measures what it wants measured.
+    /// Executes a submission as often as it asks for, and measures its complexity where that is asked for.
     async fn repeated(
         &self,
         asking: Asking<'_>,
@@ -115,7 +115,7 @@ impl Service {
     }
 }
 
-/// Names of the cases that ended otherwise; the whole, where that is all that can be said.
+/// Returns the names of the cases that ended otherwise; a name for the whole, where no case can be named.
 fn differing(a: &Verdict, b: &Verdict) -> Vec<String> {
     if a.cases.len() != b.cases.len() {
         return vec!["(number of cases)".to_owned()];

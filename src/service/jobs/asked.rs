@@ -23,7 +23,7 @@ pub struct JobAsked {
     pub head: Vec<u8>,
     /// Items to run, in the same format.
     pub items: Vec<JobItem>,
-    /// The name that the client gives the request.
+    /// Idempotency key that the client gives the request.
     pub idempotency_key: Option<String>,
     /// SHA-256 of the request: tells whether the same idempotency key comes with the same request.
     pub request_sha256: [u8; 32],
@@ -54,7 +54,7 @@ pub struct JobsAsked {
 /// Result of an item.
 #[derive(Debug)]
 pub struct JobLine {
-    /// The how manyth of the job it is, from 1.
+    /// Number of the result in the job, from 1.
     pub sequence: u32,
     /// Number of the item in the job.
     pub item: u32,
@@ -71,7 +71,7 @@ impl Service {
         JobInfo::of(row, self.jobs.settings.age)
     }
 
-    /// Keeps a job; it is run as soon as it is its turn.
+    /// Stores a job, which is run when its turn comes.
     ///
     /// # Errors
     /// Returns an error when there is no room for it, or its idempotency key means another.
@@ -126,7 +126,7 @@ impl Service {
         self.jobs.tasks.spawn(accept).await.map_err(|_| JobError::Store)?
     }
 
-    /// A job.
+    /// Returns the state of a job.
     ///
     /// # Errors
     /// Returns an error when there is no such job, or it belongs to another key.
@@ -152,7 +152,7 @@ impl Service {
         Ok(rows.into_iter().map(|row| self.job_info(row)).collect())
     }
 
-    /// Ends a job: what runs is stopped, what is done stays. One that has ended stays as it is.
+    /// Cancels a job: running items are stopped, results stay. A job that has ended stays as it is.
     ///
     /// # Errors
     /// Returns an error when there is no such job, or it belongs to another key.
@@ -180,7 +180,7 @@ impl Service {
         Ok(())
     }
 
-    /// Results of a job in the order in which they came, after the `after`th: some of them.
+    /// Returns up to `limit` results of a job in the order in which they came, after the `after`th.
     ///
     /// # Errors
     /// Returns an error when the store can't be read.

@@ -1,4 +1,4 @@
-//! The jobs that have not ended, and whose turn it is.
+//! Scheduler of the jobs that have not ended.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -37,7 +37,7 @@ const MAX_UNFINISHED: u64 = 10_000;
 
 /// Format of stored jobs. The service does not interpret the contents of jobs and of their results.
 pub trait JobWire: Send + Sync {
-    /// An item as it was stored, ready to run; else the line that says why it can't be.
+    /// Parses an item as it was stored, ready to run; otherwise returns the line with the reason why it can't be run.
     ///
     /// # Errors
     /// Returns an error when it is refused now, although it was not when the job was accepted.
@@ -56,7 +56,7 @@ pub struct JobSettings {
     pub wire: Arc<dyn JobWire>,
     /// Time for which a job is stored after its end.
     pub age: Duration,
-    /// Bytes that all may take in the store.
+    /// Bytes that all jobs may take in the store.
     pub bytes: u64,
     /// Settings for callbacks; none where callbacks are not allowed.
     pub callbacks: Option<CallbackSettings>,
@@ -91,7 +91,7 @@ pub enum JobState {
 }
 
 impl JobState {
-    /// The word for it.
+    /// Returns the word for the state.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -171,7 +171,7 @@ pub enum JobError {
     /// Job that does not exist, or belongs to another key.
     #[error("there is no such job")]
     NotFound,
-    /// The service keeps nothing.
+    /// Service without a store.
     #[error("this service has no store, and so no jobs: set PROOFBOX_DATA_DIR")]
     NoStore,
     /// Owner who has too many unfinished jobs.
@@ -188,9 +188,9 @@ pub enum JobError {
         "this key would keep {asked} bytes on disk, and may keep {allowed}: delete some of its jobs or checkpoints"
     )]
     OverQuota {
-        /// Bytes that it would keep.
+        /// Bytes that the owner would hold.
         asked: u64,
-        /// Bytes that it may keep.
+        /// Bytes that the owner may hold.
         allowed: u64,
     },
     /// The idempotency key came with another request before.

@@ -20,7 +20,7 @@ use crate::store::{JobItem, JobPhase, Kept, NewResult, OpenItem, StoreError, Unf
 const PAGE: usize = 32;
 /// Times that an item is run, where the service fails at it.
 const ATTEMPTS: u32 = 3;
-/// Workers that an item may end; then it is its result that it did.
+/// Workers that an item may end; after that its result is that it is quarantined.
 const WORKERS_ENDED: u32 = 2;
 const QUARANTINED: &str = "quarantined: two worker processes ended at this item's turn, so it is not run again";
 /// Delay before an item is tried again after a failure of the service: first, and at most.
@@ -39,7 +39,7 @@ struct Shared {
     pause: Mutex<Option<Duration>>,
     /// Fields that the items share; none where the store has lost them.
     head: Option<Vec<u8>>,
-    /// JSON values of it.
+    /// Number of JSON values in `head`.
     head_values: usize,
 }
 
@@ -194,7 +194,7 @@ impl Service {
         Ok(())
     }
 
-    /// Runs one item, and keeps its result. Without one it will be run again.
+    /// Runs an item, and stores its result. Without a stored result it will be run again.
     async fn run_item(self: &Arc<Self>, shared: &Arc<Shared>, open: OpenItem) {
         let number = open.number;
         let (line, outcome, tallied) = match open.item.filter(|_| shared.head.is_some()) {

@@ -132,7 +132,7 @@ impl Service {
         observed(Execution::begin(about), self.called(&session, asked, events)).await
     }
 
-    /// Makes the two ends of what a call of a session tells.
+    /// Creates the channel for the events of a call.
     ///
     /// # Errors
     /// Returns an error when there is no such session.
@@ -242,7 +242,7 @@ impl Service {
         self.kept(place, answer)
     }
 
-    /// Interrupts the call that a context of a session serves; whether there was one.
+    /// Interrupts the call that a context of a session serves, and returns whether there was one.
     ///
     /// # Errors
     /// Returns an error when there is no such session or context.
@@ -271,7 +271,7 @@ impl Service {
         self.kept(&place, answer)
     }
 
-    /// The contexts of a session, and where each starts that does not start where all do.
+    /// Lists the contexts of a session, each with its working directory where that is not the default.
     ///
     /// # Errors
     /// Returns an error when there is no such session.
@@ -339,8 +339,8 @@ fn blocked(executed: Executed, number: u64) -> CellExecuted {
     CellExecuted { executed, number, displays: Vec::new(), raised: None, interrupted: false, restarted: false }
 }
 
-/// A cell as the gate reads it: lines that notebooks take for commands are no Python, and run nothing but the sandbox's
-/// own shell.
+/// Returns a cell as the gate reads it: lines that notebooks take for commands are not Python, and run nothing but the
+/// sandbox's own shell.
 fn python_of(code: &str) -> Cow<'_, str> {
     let is_command = |line: &str| line.trim_start().starts_with(['!', '%', '?']);
     if !code.lines().any(is_command) {

@@ -1,4 +1,4 @@
-//! Scripts for the shell of a session, and who listens to them. A command goes on when nobody listens; it ends with its
+//! Scripts for the shell of a session, and their listeners. A command goes on when nobody listens; it ends with its
 //! session.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::sandbox::{AskError, AskEvent};
 use crate::service::{ExecuteError, Service};
 use crate::telemetry;
 
-/// Names a command among those of its session.
+/// Number of a command in its session.
 pub type CommandNumber = u32;
 
 /// Commands that one session may run at once.
@@ -43,7 +43,7 @@ impl Piece for CommandEvent {
         }
     }
 
-    /// Joins nothing: they come joined, and listeners share them.
+    /// Joins nothing: events come joined, and listeners share them.
     fn join(&mut self, next: Self) -> Option<Self> {
         Some(next)
     }
@@ -110,8 +110,8 @@ impl RunningCommand {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns what happens from now on; of a command that has ended, that it has. What is not read yet is bounded by the output
-    /// that the command may write, and by what all clients of its key may leave unread.
+    /// Subscribes to the events from now on; of a command that has ended, to its end. Unread events are bounded by the
+    /// output that the command may write, and by what all clients of its key may leave unread.
     pub fn listen(&self) -> CommandEvents {
         let (sender, events) = queue(self.unread.lease());
         let mut heard = self.heard();
@@ -151,7 +151,7 @@ pub(super) struct Commands {
 }
 
 impl Commands {
-    /// The next number. Like process ids they begin above those of a system's own.
+    /// Returns the next number. Like process ids, numbers begin above those of a system's own.
     fn number(&self) -> CommandNumber {
         FIRST_NUMBER + self.last.fetch_add(1, Ordering::Relaxed)
     }
@@ -161,7 +161,7 @@ impl Commands {
         !self.all().is_empty()
     }
 
-    /// Kills all of them.
+    /// Kills all commands.
     pub(super) fn kill_all(&self) {
         for command in self.all().values() {
             command.killed.cancel();

@@ -1,4 +1,4 @@
-//! The end of sessions: because a client wants it, or because their time is over.
+//! End of sessions: by a client's request, or because they have expired.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::{OnExpiry, Place, Session, SessionError, after};
 use crate::domain::ids::SessionId;
 use crate::service::Service;
 
-/// A session that could not be paused at its end lives so much longer.
+/// Time for which a session lives on that could not be paused at its end.
 const PAUSE_AGAIN: Duration = Duration::from_secs(10);
 /// Interval at which sessions are checked for their end.
 const LOOK_EVERY: Duration = Duration::from_millis(250);

@@ -79,10 +79,10 @@ pub enum SessionError {
     /// The key that it belongs to is not in force any more.
     #[error("the key that this session belongs to is revoked")]
     KeyRevoked,
-    /// The session says so.
+    /// Refusal by the session.
     #[error(transparent)]
     Refused(AskError),
-    /// Policy or capacity says so.
+    /// Refusal by policy or for lack of capacity.
     #[error(transparent)]
     Execute(#[from] ExecuteError),
     /// Internal failure of the service.

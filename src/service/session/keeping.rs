@@ -369,7 +369,7 @@ impl Service {
         }
     }
 
-    /// Keeps the state of a session, when its calls have ended.
+    /// Stores the state of a session as a checkpoint, when its calls have ended.
     ///
     /// # Errors
     /// Returns an error when there is no such session, or its state can't be saved.
@@ -394,7 +394,7 @@ impl Service {
         Ok(found.into_iter().map(info_of).collect())
     }
 
-    /// Removes a checkpoint.
+    /// Removes a checkpoint of the caller.
     ///
     /// # Errors
     /// Returns an error when there is no such checkpoint.
@@ -408,7 +408,7 @@ impl Service {
         Ok(())
     }
 
-    /// Removes what is too old or too much from the store.
+    /// Removes from the store what is too old or too much.
     pub(super) async fn prune_store(&self) {
         let Some(store) = &self.store else { return };
         let bounds = Bounds { total_bytes: self.sessions.store_bytes, named_age: CHECKPOINT_TTL };
@@ -423,7 +423,7 @@ impl Service {
         }
     }
 
-    /// A new session that goes on from a checkpoint.
+    /// Opens a session that continues from a checkpoint.
     pub(super) async fn open_from(&self, id: CheckpointId, asked: SessionAsked) -> Result<SessionInfo, SessionError> {
         let Taken { row, about, image, bytes } = self.take(id).await?;
         if !is_own(&row, &asked.caller) {
@@ -459,7 +459,7 @@ impl Service {
         self.enlist(&asked.caller, session, kept, footprint).await
     }
 
-    /// Puts a session back to where it was at a checkpoint.
+    /// Restores a session to the state of a checkpoint.
     ///
     /// # Errors
     /// Returns an error when there is no such session or checkpoint, or the checkpoint does not fit its limits.
@@ -499,7 +499,7 @@ impl Service {
         Ok(session.info())
     }
 
-    /// `count` sessions that go on from where this one is, when its calls have ended. All or none.
+    /// Forks `count` sessions from this one, when its calls have ended: all or none.
     ///
     /// # Errors
     /// Returns an error when there is no such session, or no room.

@@ -104,7 +104,7 @@ pub struct SessionAsked {
     pub on_expiry: OnExpiry,
     /// True when a call resumes the session from a pause.
     pub auto_resume: bool,
-    /// A name for what it was made from, for dialects that have such.
+    /// Name of the template that the session is made from, for API flavours that have templates.
     pub template: String,
 }
 
@@ -143,7 +143,7 @@ pub struct SessionInfo {
     pub auto_resume: bool,
     /// Name of the template that the session was made from.
     pub template: String,
-    /// A secret that opens this session, for dialects that have such.
+    /// Secret that gives access to the session, for API flavours that have such tokens.
     pub token: Token,
 }
 
@@ -163,7 +163,7 @@ pub enum SessionState {
 /// Session of persistent interpreters with one tree of files.
 pub struct Session {
     id: SessionId,
-    /// The key whose it is.
+    /// Key that owns the session.
     owner: Option<KeyId>,
     created: Timestamp,
     policy: String,
@@ -184,7 +184,7 @@ pub struct Session {
     /// Calls of one context are served one by one, in order.
     order: Mutex<HashMap<ContextNumber, Arc<tokio::sync::Mutex<()>>>>,
     commands: commands::Commands,
-    /// Ends those who watch its files.
+    /// Token that ends watches of the session's files.
     detached: Mutex<CancellationToken>,
     /// Location of the session: read by tasks that use it; written by tasks that move it.
     place: Arc<RwLock<Place>>,
@@ -346,7 +346,7 @@ impl Session {
         self.detached.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Ends what goes on beside calls: it ends or is paused.
+    /// Ends commands and watches, when the session ends or is paused.
     fn detach(&self) {
         self.commands.kill_all();
         std::mem::take(&mut *self.detached.lock().unwrap_or_else(PoisonError::into_inner)).cancel();
@@ -404,7 +404,7 @@ impl Session {
     }
 }
 
-/// A time that much later; the last there is, where there is none.
+/// Returns the time `duration` later, at most the last that can be represented.
 fn after(time: Timestamp, duration: Duration) -> Timestamp {
     time.checked_add(duration).unwrap_or(Timestamp::MAX)
 }
@@ -413,7 +413,7 @@ fn most_sessions(caller: &Caller) -> Option<u32> {
     caller.key().and_then(|key| key.sessions)
 }
 
-/// A secret nobody guesses.
+/// Generates a session's token: 24 random bytes.
 fn token() -> Result<Token, SessionError> {
     let mut bytes = Zeroizing::new([0; 24]);
     getrandom::fill(bytes.as_mut_slice()).map_err(|_| SessionError::NoRandomness)?;
@@ -435,7 +435,7 @@ impl Service {
         done.unwrap_or_else(|panicked| Err(SessionError::Failed(panicked.to_string())))
     }
 
-    /// A new session.
+    /// Opens a new session.
     ///
     /// # Errors
     /// Returns an error when it is refused; see [`SessionError`].

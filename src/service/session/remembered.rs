@@ -155,7 +155,7 @@ impl Service {
         Some(session)
     }
 
-    /// Moves all sessions to disk: the service ends. Those that are used now are lost.
+    /// Moves all sessions to disk when the service ends. Sessions that are in use then are lost.
     pub async fn store_sessions(self: &Arc<Self>) {
         if self.store.is_none() {
             return;

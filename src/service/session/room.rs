@@ -200,7 +200,7 @@ impl Service {
         Some(stuck.remove(at))
     }
 
-    /// Closes a session that nobody uses; says whether it did.
+    /// Closes a session that is not in use, and returns whether it did.
     async fn close_for_room(&self, session: &Arc<Session>) -> bool {
         let Ok(mut place) = Arc::clone(&session.place).try_write_owned() else { return false };
         let Place::Live(kept) = *place else { return false };

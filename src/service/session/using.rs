@@ -48,7 +48,7 @@ impl Service {
         Ok(answer)
     }
 
-    /// The session in a worker, for as long as the guard is held; from disk, where it waits there.
+    /// Brings the session to a worker, from disk if need be, and holds it there until the guard is dropped.
     pub(super) async fn enter<'a>(&self, session: &'a Arc<Session>) -> Result<InUse<'a>, SessionError> {
         self.enter_if(session, session.auto_resume).await
     }
