@@ -199,7 +199,7 @@ pub struct Config {
     pub store_bytes: u64,
     /// Bytes that are left free on the disk; none: a part of it.
     pub disk_reserve_bytes: Option<u64>,
-    /// The directory was given, not found.
+    /// True when the directory was given, not found.
     pub data_dir_given: bool,
     /// Directory of the store; none where no default is known.
     pub data_dir: Option<PathBuf>,

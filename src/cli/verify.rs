@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 use crate::domain::harmless::harmless_line;
 use crate::grader::receipt::{Receipt, public_key, sha256};
 
-/// The receipt, and what to hold it against.
+/// Receipt to verify, and what to compare it with.
 #[derive(Args)]
 pub struct VerifyArguments {
     /// A receipt, or a whole answer that has one

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::changes::Changes;
 use crate::grader::report::{Report, Spread};
 
-/// Name, what it is, where it is found.
+/// Name, description, and accessor of a field.
 type Field = (&'static str, &'static str, fn(&Report, Option<&Changes>) -> Option<f64>);
 
 /// Fields that can be required, but for pass@K.

@@ -23,7 +23,7 @@ const MAX_BYTES: usize = 8 << 20;
 const MAX_ITEMS: usize = 5000;
 /// Number of times that an item is sent which came back without a verdict through no fault of its own.
 const ATTEMPTS: usize = 3;
-/// The service in this process takes what it is given.
+/// Settings of the service in this process, which accepts every request.
 const OURS: http::RouterSettings = http::RouterSettings {
     body_bytes: 1 << 32,
     keyless: http::KeylessRequests::Served,

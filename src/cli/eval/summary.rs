@@ -14,7 +14,7 @@ const MAX_LISTED: usize = 20;
 /// Values of one label that are listed.
 const MAX_VALUES: usize = 12;
 
-/// Prints what there is to know.
+/// Prints the results.
 pub fn print(results: &Results<'_>) {
     let text = text(results);
     // Whoever reads may have seen enough (`| head`).
