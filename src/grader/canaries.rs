@@ -25,19 +25,19 @@ const SPLIT_FROM: usize = 8;
 /// A canary that came out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct CanaryFound {
-    /// Its place in the request's list.
+    /// Index of the canary in the request's list.
     pub index: usize,
-    /// Where it came out, each place once for each encoding.
+    /// Places and encodings in which the canary appeared, each pair once.
     pub found: Vec<Sighting>,
 }
 
-/// One place that a canary was found in.
+/// Appearance of a canary in the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
 pub struct Sighting {
-    /// Which part of the answer.
+    /// Part of the answer that contains the canary.
     #[serde(rename = "where")]
     pub place: Place,
-    /// How it was written there.
+    /// Encoding of the canary there.
     pub encoding: Encoding,
 }
 
@@ -47,7 +47,7 @@ pub struct Sighting {
 pub enum Place {
     /// Standard output of the snippet; of all runs of `stdin_stdout`.
     Stdout,
-    /// Standard error, likewise.
+    /// Standard error of the snippet; of all runs of `stdin_stdout`.
     Stderr,
     /// The value asked for.
     Result,
@@ -55,25 +55,25 @@ pub enum Place {
     Error,
     /// Names and messages of cases, and what was printed in them.
     Cases,
-    /// What an evaluator found.
+    /// Evaluation that an evaluator returned.
     Evaluation,
-    /// What the tests printed.
+    /// Output of the tests' interpreter.
     Grader,
     /// Files that were fetched: paths and contents.
     Files,
-    /// Targets of attempts.
+    /// Targets of attempts to cross the boundary.
     Boundary,
     /// Signals that quote the program.
     Integrity,
-    /// Why a measurement failed.
+    /// Error of a measurement that failed.
     Complexity,
 }
 
-/// How a canary is written.
+/// Encoding of a canary in the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Encoding {
-    /// As it is.
+    /// Plain text of the canary.
     Plain,
     /// From its end to its beginning.
     Reversed,
@@ -91,12 +91,12 @@ pub enum Encoding {
 pub struct Finder {
     automaton: NFA,
     start: StateID,
-    /// What each pattern stands for.
+    /// Canary's index and form, by pattern number.
     patterns: Vec<(usize, Form)>,
     canaries: usize,
 }
 
-/// How a canary is written in a pattern.
+/// Form of a canary in a pattern of the automaton.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     Plain,
@@ -113,14 +113,15 @@ enum Form {
 #[derive(Clone, Copy)]
 enum Reading {
     Raw,
-    /// Without white space.
+    /// Output without its white space.
     Squeezed,
     /// With percent escapes undone.
     Unescaped,
 }
 
 impl Form {
-    /// How a canary that is found in this form in this reading is written in the output.
+    /// Returns the encoding for a canary that is found in this form in this reading, or `None` where the match is not
+    /// one.
     fn read(self, reading: Reading) -> Option<Encoding> {
         match (reading, self) {
             (Reading::Raw, Form::Plain) => Some(Encoding::Plain),
@@ -138,7 +139,7 @@ impl Form {
 }
 
 impl Finder {
-    /// None where there is nothing to look for.
+    /// Builds the automaton, or returns `None` when there are no canaries.
     pub fn new(canaries: &[Canary]) -> Option<Self> {
         if canaries.is_empty() {
             return None;
@@ -158,7 +159,7 @@ impl Finder {
         Some(Self { automaton, start, patterns, canaries: canaries.len() })
     }
 
-    /// All that one execution gives out.
+    /// Searches everything that one execution gives out.
     pub fn find(&self, verdict: &Verdict, outcomes: &[Outcome]) -> Vec<CanaryFound> {
         let mut search = Search::new(self);
         for outcome in outcomes {
@@ -180,7 +181,7 @@ impl Finder {
         search.finish()
     }
 
-    /// One text.
+    /// Searches one text from one place of the answer.
     pub fn find_in(&self, place: Place, text: &str) -> Vec<CanaryFound> {
         let mut search = Search::new(self);
         search.place(place, |scan| scan.part(text.as_bytes()));
@@ -237,7 +238,7 @@ fn forms(canary: &str) -> Vec<(Form, Vec<u8>)> {
     forms
 }
 
-/// What was found so far.
+/// State of a search, with the canaries found so far.
 struct Search<'a> {
     finder: &'a Finder,
     found: Vec<BTreeSet<Sighting>>,
@@ -327,7 +328,7 @@ fn readings_of_plain(encoding: Encoding) -> bool {
     }
 }
 
-/// One pass over what is in one place.
+/// Pass over the text of one place, in all readings at once.
 struct Scan<'a> {
     finder: &'a Finder,
     raw: Track,
@@ -338,8 +339,8 @@ struct Scan<'a> {
     escape: Escape,
 }
 
-/// Where the automaton is in one reading, and which of its states had a match: each is looked at once, so that a text
-/// of nothing but matches takes no longer.
+/// Automaton's state in one reading, and the states that had a match. Every such state is examined once, so that a text
+/// full of matches takes no longer.
 #[derive(Clone)]
 struct Track {
     state: StateID,
@@ -347,7 +348,7 @@ struct Track {
     last: Option<StateID>,
 }
 
-/// How far into an escape a reading is.
+/// Progress within a percent escape.
 #[derive(Clone, Copy)]
 enum Escape {
     No,
@@ -361,7 +362,7 @@ impl<'a> Scan<'a> {
         Self { finder, raw, squeezed: None, unescaped: None, escape: Escape::No }
     }
 
-    /// What stands apart from what comes next, but for those who leave out white space.
+    /// Scans a text that is separate from the next one, except for the reading without white space.
     fn part(&mut self, bytes: &[u8]) {
         self.bytes(bytes);
         self.bytes(b"\n");

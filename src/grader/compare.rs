@@ -35,12 +35,12 @@ fn difference(found: Option<String>) -> Result<(), String> {
     found.map_or(Ok(()), Err)
 }
 
-/// Each line without trailing white space; blank lines at the end left out.
+/// Splits a text into lines without trailing white space, without the blank lines at the end.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.trim_end().lines().map(str::trim_end)
 }
 
-/// Whether both words are numbers that are close.
+/// Returns whether both words are numbers within the tolerance.
 fn is_close(expected: &str, got: &str, tolerance: Tolerance) -> bool {
     matches!((Number::parse(expected), Number::parse(got)), (Some(a), Some(b)) if a.is_close(&b, tolerance))
 }

@@ -1,4 +1,4 @@
-//! How the cost of a function grows with its input: counted in fuel, so that it holds on a busy machine.
+//! Growth of a function's cost with the size of its input: counted in fuel, so that it holds on a busy machine.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -6,15 +6,15 @@ use utoipa::ToSchema;
 use crate::domain::run::Outcome;
 use crate::domain::verdict::CaseStatus;
 
-/// What was measured.
+/// Result of a measurement of complexity.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct ComplexityReport {
-    /// By size.
+    /// Points of the measurement, by size.
     pub points: Vec<ComplexityPoint>,
     /// The k of n^k that fits best (least squares on the logarithms): about 1 for linear, 2 for quadratic growth. Null
     /// with fewer than two points.
     pub exponent: Option<f64>,
-    /// Why sizes are missing.
+    /// Reason why sizes are missing.
     pub error: Option<String>,
 }
 

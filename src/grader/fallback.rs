@@ -53,7 +53,7 @@ const WORD_NOTE: &str = " in the tests' own interpreter";
 #[derive(Debug, Default)]
 pub struct TestText {
     sources: Vec<String>,
-    /// Whether a source or file is no text.
+    /// True when a source or file is not text.
     unreadable: bool,
     /// Dotted name under which tests import the snippet.
     module: Option<String>,
@@ -92,8 +92,8 @@ impl TestText {
         text
     }
 
-    /// Whether one of these notes is about a construct that the tests' text has. Tests that can't be parsed have none.
-    /// Needs a large stack ([`syntax::on_large_stack`]).
+    /// Returns whether one of these notes is about a construct that the tests' text has. Tests that can't be parsed
+    /// have no construct. Needs a large stack ([`syntax::on_large_stack`]).
     pub fn accounts_for(&self, notes: &[String]) -> bool {
         let noted: BTreeSet<Construct> = notes.iter().filter_map(|note| construct_noted(note)).collect();
         let words: Vec<&str> = notes.iter().filter_map(|note| note.strip_suffix(WORD_NOTE)).collect();
@@ -136,8 +136,8 @@ impl TestText {
         self.other_modules.contains(top).then_some(rest)
     }
 
-    /// Whether a dotted path names something of a library. A library module that is reached through the candidate's
-    /// (`solution.time`) is the library's, whoever imported it.
+    /// Returns whether a dotted path names something of a library. A library module that is reached through the
+    /// candidate's (`solution.time`) is the library's, whoever imported it.
     fn is_library(&self, path: &str) -> bool {
         match self.within_candidate(path) {
             Some(rest) => is_known_standard_library(PYTHON_MINOR, rest.split('.').next().unwrap_or(rest)),
@@ -145,7 +145,7 @@ impl TestText {
         }
     }
 
-    /// Whether a dotted path names an attribute of something of a library.
+    /// Returns whether a dotted path names an attribute of something of a library.
     fn is_in_library(&self, path: &str) -> bool {
         // Replaced streams are carried over.
         let is_stream = matches!(path, "sys.stdout" | "sys.stderr");
@@ -170,7 +170,7 @@ struct Names<'t> {
     text: &'t TestText,
     /// Dotted paths by name: of imports, and of what is assigned from such.
     paths: BTreeMap<String, Vec<String>>,
-    /// Strings by name.
+    /// Values of string variables, by name.
     strings: BTreeMap<String, String>,
     /// Names of `MonkeyPatch` objects.
     monkeypatches: BTreeSet<String>,
@@ -268,7 +268,7 @@ impl<'t> Names<'t> {
         self.paths_to(&call.func).iter().any(|path| functions.contains(&path.as_str()))
     }
 
-    /// Whether an expression is pytest's fixture, or an object of its class.
+    /// Returns whether an expression is pytest's fixture, or an object of its class.
     fn is_monkeypatch(&self, expression: &Expr) -> bool {
         const CLASSES: &[&str] = &["pytest.MonkeyPatch", "_pytest.monkeypatch.MonkeyPatch"];
         match expression {
@@ -285,12 +285,12 @@ impl<'t> Names<'t> {
         }
     }
 
-    /// Whether an expression stands for something of a library.
+    /// Returns whether an expression stands for something of a library.
     fn is_library(&self, expression: &Expr) -> bool {
         self.paths_to(expression).iter().any(|path| self.text.is_library(path))
     }
 
-    /// Whether something of a library is meant, by an expression or by a string with the attribute at its end.
+    /// Returns whether an expression, or a string that ends in an attribute's name, means something of a library.
     fn targets_library(&self, target: &Expr) -> bool {
         match self.string(target) {
             Some(path) => self.text.is_in_library(&path),
@@ -298,7 +298,7 @@ impl<'t> Names<'t> {
         }
     }
 
-    /// Whether an expression uses a name of the candidate's, or one that the source does not bind.
+    /// Returns whether an expression uses a name of the candidate's, or a name that the source does not bind.
     fn uses_candidate(&self, expression: &Expr) -> bool {
         struct Uses<'n, 't> {
             names: &'n Names<'t>,

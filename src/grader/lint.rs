@@ -1,5 +1,5 @@
-//! What Ruff's default rules say of a snippet. The snippet is hostile: it is read, never run, and bounded in size, depth
-//! and time.
+//! Linting of a snippet by Ruff's default rules. The snippet is hostile: it is read, never run, and bounded in size,
+//! depth and time.
 //!
 //! Ruff walks the syntax tree recursively, and a stack that overflows ends the process. So a snippet that nests too deep
 //! is refused before the walk: roughly by its tokens before it is parsed (Ruff's parser takes more memory for more depth),
@@ -30,7 +30,7 @@ use crate::syntax::{LARGE_STACK_BYTES, tokens_nest_too_deep};
 const MAX_BYTES: usize = 256 << 10;
 /// Deepest syntax tree that is walked; CPython itself gives up on expressions of a few hundred.
 const MAX_DEPTH: usize = 1000;
-/// Where it is not worth while to parse. Ruff's parser takes some 5 KiB for a level.
+/// Depth of tokens from which on parsing is pointless. Ruff's parser takes some 5 KiB for a level.
 const MAX_TOKEN_DEPTH: usize = 20_000;
 /// From asking to answering.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -39,39 +39,39 @@ const MAX_DIAGNOSTICS: usize = 1000;
 /// Characters of a message: they quote the snippet.
 const MAX_MESSAGE: usize = 500;
 
-/// What the linter says of a snippet.
+/// Findings of the linter on a snippet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
 pub struct LintReport {
-    /// Whether there is no finding; null when the snippet was not linted.
+    /// True when there is no finding; null when the snippet was not linted.
     pub clean: Option<bool>,
     /// In the order of the snippet.
     pub diagnostics: Vec<LintDiagnostic>,
-    /// Findings beyond those.
+    /// Number of findings beyond those.
     pub dropped: usize,
-    /// Why it was not linted.
+    /// Reason why the snippet was not linted.
     pub error: Option<String>,
 }
 
-/// One finding. Lines and columns count from 1, columns in characters.
+/// Finding of the linter. Lines and columns count from 1, columns in characters.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct LintDiagnostic {
     /// Of the rule, as `F401`; `invalid-syntax` where the snippet does not parse.
     pub code: String,
-    /// In words.
+    /// Message of the rule, in words.
     pub message: String,
-    /// Where it begins.
+    /// Line of the first character.
     pub line: usize,
-    /// Where it begins.
+    /// Column of the first character.
     pub column: usize,
-    /// Where it ends.
+    /// Line in which the finding ends.
     pub end_line: usize,
-    /// Where it ends.
+    /// Column at which the finding ends.
     pub end_column: usize,
-    /// Whether Ruff has a fix that it calls safe.
+    /// True when Ruff has a fix that it calls safe.
     pub fixable: bool,
 }
 
-/// Why a snippet was not linted.
+/// Reason why a snippet was not linted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 enum LintError {
     #[error("the linter takes at most {MAX_BYTES} bytes")]
@@ -87,7 +87,7 @@ enum LintError {
 /// Lints a few snippets at a time.
 pub struct Linter {
     settings: Arc<LinterSettings>,
-    /// Each linting thread has one until it ends, also when nobody waits for it any more.
+    /// Semaphore for linting threads. A thread has a permit until it ends, also when nobody waits for it any more.
     threads: Arc<Semaphore>,
 }
 
@@ -161,7 +161,8 @@ fn lint(settings: &LinterSettings, code: String) -> Result<LintReport, LintError
     Ok(LintReport { clean: Some(diagnostics.is_empty()), diagnostics, dropped, error: None })
 }
 
-/// Whether the tree of `source`, or of a text in it that could be read as an annotation, is too deep to be walked.
+/// Returns whether the tree of `source`, or of a text in it that could be read as an annotation, is too deep to be
+/// walked.
 fn nests_too_deep(source: &str, mode: Mode) -> bool {
     if tokens_nest_too_deep(source, mode, MAX_TOKEN_DEPTH) {
         return true;

@@ -46,14 +46,14 @@ pub fn run_only(outcome: &Outcome) -> Verdict {
     }
 }
 
-/// Whether the snippet parsed and ran to its end.
+/// Returns whether the snippet parsed and ran to its end.
 fn compiled(outcome: &Outcome) -> bool {
     // A snippet that ends itself with `os._exit(0)` reports nothing, and has run.
     outcome.report.compiled.unwrap_or(matches!(outcome.end, End::Exited(0)))
 }
 
-/// What stays the same when the same failure comes again with other values: class, type, where it was raised, and the
-/// message without its numbers and quoted texts. The first 16 digits of a SHA-256.
+/// Returns a fingerprint that is the same when a failure comes again with other values: the first 16 hexadecimal digits
+/// of a SHA-256 over class, type, innermost frame, and the message without its numbers and quoted texts.
 pub fn fingerprint(error: &ErrorReport) -> String {
     use sha2::{Digest, Sha256};
     let mut words = String::new();

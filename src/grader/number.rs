@@ -8,12 +8,12 @@ use crate::domain::value::Value;
 /// Digits of an int in a text that is compared as an int. The largest float has 309; a longer int is no number here.
 const MAX_INT_DIGITS: usize = 400;
 
-/// Any of Python's numbers.
+/// Python number, for comparison.
 #[derive(Debug)]
 pub enum Number {
     /// An int, a bool, or a float without a fraction.
     Int(BigInt),
-    /// Any other float.
+    /// Float that has a fraction, or is not finite.
     Float(f64),
     /// A complex number with an imaginary part.
     Complex(f64, f64),
@@ -24,7 +24,7 @@ pub enum Number {
 pub struct Tolerance {
     /// Relative tolerance: finite, and not negative.
     pub rtol: f64,
-    /// Absolute tolerance, likewise.
+    /// Absolute tolerance, finite and at least 0.
     pub atol: f64,
 }
 

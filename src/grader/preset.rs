@@ -1,9 +1,9 @@
 //! Evaluators that a request can name instead of bringing its own (`tests.preset`).
 
-/// One evaluator.
+/// Evaluator that comes with proofbox.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
-    /// Its name in a request.
+    /// Name of the preset in a request.
     pub name: &'static str,
     /// Python source; its docstring says what it does, and what it takes from `app_params`.
     pub source: &'static str,
@@ -18,7 +18,7 @@ macro_rules! presets {
     };
 }
 
-/// All of them.
+/// Every preset, in alphabetical order.
 pub const PRESETS: &[Preset] =
     presets!["contains", "exact_match", "json_equality", "latency_budget", "regex", "token_budget"];
 
@@ -28,7 +28,7 @@ pub fn source(name: &str) -> Option<&'static str> {
 }
 
 impl Preset {
-    /// The docstring.
+    /// Returns the first docstring of the source, trimmed.
     pub fn description(&self) -> &'static str {
         self.source.split("\"\"\"").nth(1).unwrap_or_default().trim()
     }

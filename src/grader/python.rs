@@ -11,16 +11,17 @@ use crate::domain::submission::Expected;
 use crate::domain::value::Value;
 use crate::domain::verdict::{Basis, CaseResult, CaseStatus, FailureClass, Integrity, IntegrityLevel, Status, Verdict};
 
-/// What the host knows of the cases before they are run.
+/// Host's knowledge of the cases before they run.
 #[derive(Debug, Default)]
 pub struct Planned {
-    /// How many there are; where it can't tell, the runner's plan is taken, which it makes before the candidate runs.
+    /// Number of cases. Where the host can't tell, the runner's plan is taken, which it makes before the candidate
+    /// runs.
     pub cases: Option<usize>,
-    /// What each must return, where the host compares.
+    /// Expected value of each case, where the host compares.
     pub expected: Vec<Option<Expected>>,
 }
 
-/// The verdict.
+/// Makes the verdict of an outcome.
 pub fn grade(outcome: &Outcome, known: &Planned) -> Verdict {
     let report = &outcome.report;
     let planned = known.cases.unwrap_or(report.plan.len());
@@ -108,7 +109,7 @@ pub fn grade(outcome: &Outcome, known: &Planned) -> Verdict {
     }
 }
 
-/// How what a call returned differs from what it must return.
+/// Returns an error that describes how the value that a call returned differs from the expected one.
 fn difference(expected: &Expected, got: Option<&Value>, budget: &mut Budget) -> Option<ErrorReport> {
     let words = match got {
         Some(got) => values::compare_within(&expected.value, got, expected.compare, budget).err()?,

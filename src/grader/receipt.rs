@@ -14,16 +14,16 @@ use crate::domain::canonical_json::canonical;
 pub const KIND: &str = "proofbox.receipt.v1";
 const ALGORITHM: &str = "ed25519";
 
-/// A signed statement.
+/// Signed statement of a verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Receipt {
-    /// Of this shape.
+    /// Version of the receipt's shape; always 1.
     pub version: u32,
-    /// What is stated.
+    /// Statement that is signed.
     #[schema(value_type = Object)]
     pub payload: Map<String, Json>,
-    /// `ed25519`
+    /// Signature algorithm, always `ed25519`.
     pub algorithm: String,
     /// 32 bytes in base64.
     pub public_key: String,
@@ -31,7 +31,7 @@ pub struct Receipt {
     pub signature: String,
 }
 
-/// Why a receipt is worth nothing.
+/// Reason why a receipt is worth nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Invalid {
     /// Made by something newer, or not by us.
@@ -40,10 +40,10 @@ pub enum Invalid {
     /// A signature of something else.
     #[error("what is signed is no receipt of proofbox")]
     Kind,
-    /// Its key is none.
+    /// Public key that can't be parsed.
     #[error("its public key is not 32 bytes in base64 that are a point of the curve")]
     Key,
-    /// Its signature is none.
+    /// Signature that can't be parsed.
     #[error("its signature is not 64 bytes in base64")]
     Signature,
     /// Something was changed, or another key was used.
@@ -67,10 +67,10 @@ impl Receipt {
         }
     }
 
-    /// Whether the holder of the receipt's own key has signed it as it is; gives that key.
+    /// Verifies the signature against the receipt's own key, and returns that key.
     ///
     /// # Errors
-    /// Why not.
+    /// Returns an [`Invalid`] when the version, the kind, the key or the signature is wrong.
     pub fn verify(&self) -> Result<VerifyingKey, Invalid> {
         if self.version != 1 || self.algorithm != ALGORITHM {
             return Err(Invalid::Version);

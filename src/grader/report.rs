@@ -1,4 +1,4 @@
-//! What the results of a suite say together. Pure: samples in, a report out.
+//! Aggregation of a suite's results. Pure: samples in, a report out.
 
 use std::collections::BTreeMap;
 
@@ -7,29 +7,29 @@ use utoipa::ToSchema;
 
 use crate::domain::verdict::{FailureClass, Status};
 
-/// How one item of a suite ended.
+/// Ending of a suite's item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It has a verdict.
+    /// Verdict of the item.
     Verdict(Status),
-    /// It was refused when its turn came: nothing was run.
+    /// Refusal when the item's turn came: nothing was run.
     Refused,
 }
 
-/// One item of a suite, as far as the report needs it.
+/// Item of a suite, reduced to what the report needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// Its name in the suite.
+    /// Id of the item in the suite.
     pub id: String,
     /// The problem that it is an attempt at: samples of one task are counted together in pass@k.
     pub task: String,
-    /// As the client gave them.
+    /// Labels of the client for the item.
     pub labels: BTreeMap<String, String>,
-    /// How it ended.
+    /// Ending of the item.
     pub ending: Ending,
-    /// Why it failed; none where nothing was run.
+    /// Failure class; `None` where nothing was run.
     pub class: Option<FailureClass>,
-    /// Cases that passed.
+    /// Number of cases that passed.
     pub tests_passed: u64,
     /// Cases that were planned.
     pub tests_total: u64,
@@ -37,17 +37,17 @@ pub struct Sample {
     pub execution_seconds: Option<f64>,
     /// Instructions, where something was run.
     pub fuel_used: Option<u64>,
-    /// What the linter said, where it was asked.
+    /// Verdict of the linter: true when it had no finding, `None` where it was not asked.
     pub lint_clean: Option<bool>,
-    /// Its verdict differed between repetitions.
+    /// True when the verdict differed between repetitions.
     pub flaky: bool,
 }
 
-/// What a suite's results say together.
+/// Report on a suite's results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Report {
-    /// All of them: the sum of the next seven.
+    /// Number of items: the sum of the next seven counts.
     pub items: u64,
     /// Graded: every case passed.
     pub passed: u64,
@@ -71,7 +71,7 @@ pub struct Report {
     pub tests_passed: u64,
     /// Cases, over all items.
     pub tests_total: u64,
-    /// tests_passed of tests_total.
+    /// Ratio of `tests_passed` to `tests_total`.
     pub tests_pass_rate: Option<f64>,
     /// Different tasks among what was graded.
     pub tasks: u64,
@@ -82,9 +82,9 @@ pub struct Report {
     pub pass_at_k: BTreeMap<u32, Option<f64>>,
     /// Label -> value -> counts.
     pub by_label: BTreeMap<String, BTreeMap<String, Share>>,
-    /// `stderr_class` -> items.
+    /// Number of items by failure class (`stderr_class`).
     pub by_class: BTreeMap<String, u64>,
-    /// Where the linter was asked.
+    /// Share of clean snippets, where the linter was asked.
     pub lint: Option<LintShare>,
     /// CPU time and sleep of what was run.
     pub execution_seconds: Option<Spread>,
@@ -94,27 +94,27 @@ pub struct Report {
     pub flaky: Vec<String>,
 }
 
-/// How much of a group passed.
+/// Pass rate within a group of items.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Share {
-    /// All of them.
+    /// Number of items in the group.
     pub items: u64,
-    /// Those that count.
+    /// Number of items that were graded.
     pub graded: u64,
-    /// Those that passed.
+    /// Number of graded items that passed.
     pub passed: u64,
-    /// passed of graded.
+    /// Ratio of `passed` to `graded`.
     pub pass_rate: Option<f64>,
 }
 
-/// How much of what was linted is clean.
+/// Share of linted snippets that are clean.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct LintShare {
     /// Items that the linter could read.
     pub linted: u64,
-    /// Those without a finding.
+    /// Number of snippets without a finding.
     pub clean: u64,
-    /// clean of linted.
+    /// Ratio of `clean` to `linted`.
     pub clean_rate: Option<f64>,
 }
 
@@ -125,9 +125,9 @@ pub struct Spread {
     pub median: f64,
     /// 99 % are not above it (nearest rank).
     pub p99: f64,
-    /// The largest.
+    /// Maximum of the values.
     pub max: f64,
-    /// All together.
+    /// Sum of the values.
     pub total: f64,
 }
 
@@ -191,7 +191,8 @@ fn count(report: &mut Report, sample: &Sample) {
     }
 }
 
-/// What has tests and is not run counts as not passed: a sample that can't be run must not raise a rate.
+/// Returns whether a sample counts in the rates. A sample with tests that is not run counts as not passed: it must not
+/// raise a rate.
 fn is_graded(sample: &Sample) -> bool {
     match sample.ending {
         Ending::Verdict(Status::Passed | Status::Failed) => true,

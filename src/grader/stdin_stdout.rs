@@ -40,7 +40,7 @@ pub fn case(index: usize, case: &StdinCase, compare: Compare, outcome: &Outcome)
     }
 }
 
-/// Whether there was too much output to compare.
+/// Returns whether there was too much output to compare.
 fn is_cut(case: &CaseResult) -> bool {
     case.class == FailureClass::OutputLimit
 }

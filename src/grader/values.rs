@@ -128,12 +128,12 @@ fn sequence(value: &Value) -> Option<&[Value]> {
     }
 }
 
-/// Whether a tuple is asked for where there is none.
+/// Returns whether a tuple is asked for where there is none.
 fn strict_tuple(expected: &Value, got: &Value) -> bool {
     matches!((expected, got), (Value::Tuple(_), Value::List(_)))
 }
 
-/// How two numbers are compared.
+/// Rule by which two numbers are compared.
 #[derive(Clone, Copy)]
 enum Numbers {
     Exact,
@@ -183,13 +183,13 @@ impl<'a> Containers<'a> {
     }
 }
 
-/// Why two values are not equal, or why that can't be said.
+/// Reason why two values are not equal, or why that can't be decided.
 enum Stopped {
-    /// They differ, in these words.
+    /// Description of the first difference.
     Differs(String),
-    /// It would take too long.
+    /// Comparison that would take too long.
     TooMuch,
-    /// They nest too deep.
+    /// Values that nest deeper than [`MAX_DEPTH`].
     TooDeep,
 }
 
@@ -203,9 +203,9 @@ struct Comparison<'a> {
     expected: Containers<'a>,
     got: Containers<'a>,
     numbers: Numbers,
-    /// How many are left.
+    /// Number of steps that are left.
     steps: u64,
-    /// Where the difference is; kept only when there is one.
+    /// Path to the difference, innermost part first; empty until there is one.
     path: Vec<String>,
     /// Pairs of containers whose comparison has begun. Met again, they need no second look: either they are equal,
     /// or the difference ends it all. So neither cycles nor containers that are shared take long.
@@ -330,8 +330,8 @@ impl<'a> Comparison<'a> {
         Ok(items)
     }
 
-    /// As multisets. Items are found by their keys, so that it takes no more than linear time; then they are compared,
-    /// since keys don't tell lists from tuples.
+    /// Compares two sequences as multisets. Items are found by their keys, so that it takes no more than linear time;
+    /// then they are compared, since keys don't tell lists from tuples.
     fn in_any_order(&mut self, wanted: &[&'a Value], items: &'a [Value], depth: usize) -> Compared {
         let mut left: HashMap<Vec<u8>, Vec<&'a Value>> = HashMap::new();
         for got in items {
@@ -358,7 +358,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Whether two items are equal, when that they are not is no difference yet.
+    /// Returns whether two items are equal, when a difference is not yet an error.
     fn alike(&mut self, expected: &'a Value, got: &'a Value, depth: usize) -> Result<bool, Stopped> {
         let (met, path) = (std::mem::take(&mut self.met), self.path.len());
         let result = self.value(expected, got, depth + 1);
@@ -436,7 +436,7 @@ fn write_number_key(number: &Number, out: &mut Vec<u8>) {
     }
 }
 
-/// Whose reference it is.
+/// Side to which a reference belongs.
 #[derive(Clone, Copy)]
 enum Side {
     Expected,
@@ -466,7 +466,7 @@ fn is_container(value: &Value) -> bool {
     )
 }
 
-/// Whether a tuple is asked for by its tag, here or further in. References are left out: nobody writes them by hand.
+/// Returns whether a tuple is asked for by its tag, at any depth. References are left out: nobody writes them by hand.
 fn has_tuple(value: &Value) -> bool {
     match value {
         Value::Tuple(_) => true,
@@ -1007,7 +1007,7 @@ mod tests {
         }
     }
 
-    /// As a set of Python keeps them.
+    /// Removes duplicates, as a Python set does.
     fn unique(items: Vec<Value>) -> Vec<Value> {
         let mut kept: Vec<Value> = Vec::new();
         for item in items {

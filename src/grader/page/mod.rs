@@ -21,25 +21,25 @@ const MAX_LINE: usize = 600;
 /// Characters of the program and of each stream.
 const MAX_TEXT: usize = 6000;
 
-/// What the page shows.
+/// Content of the page.
 pub struct Page<'a> {
-    /// What was graded.
+    /// Title of the page.
     pub title: &'a str,
     /// The runtime of an answer.
     pub runtime: Option<Json>,
-    /// On all items.
+    /// Report on all items.
     pub report: &'a Report,
-    /// What is different from an earlier run; null where there is none.
+    /// Changes since an earlier run; null where there is none.
     pub changes: Json,
-    /// What the reader must know.
+    /// Warnings for the reader.
     pub warnings: &'a [String],
-    /// What was required, and whether it holds.
+    /// Requirements in words, and whether each holds.
     pub required: Vec<(String, bool)>,
-    /// Each as [`row`] makes it.
+    /// Items of the suite, as [`row`] makes them.
     pub items: Vec<Json>,
 }
 
-/// The whole page.
+/// Renders the page as HTML.
 pub fn page(shown: &Page<'_>) -> String {
     let data = json!({
         "title": shown.title,
@@ -71,7 +71,7 @@ pub fn page(shown: &Page<'_>) -> String {
     )
 }
 
-/// One item, shortened to what the page shows.
+/// Makes the row of an item, shortened to what the page shows.
 pub fn row(item: &Map<String, Json>, answer: &Json) -> Json {
     let shortened_text = |value: &Json, longest| value.as_str().map(|text| shortened(text, longest));
     let cases = answer["cases"].as_array().map_or(&[][..], Vec::as_slice);
@@ -156,7 +156,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// As a content security policy has it.
+/// Returns the SHA-256 hash of a text as a source expression of a content security policy.
 fn hash(text: &str) -> String {
     format!("sha256-{}", BASE64.encode(Sha256::digest(text)))
 }
