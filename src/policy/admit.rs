@@ -19,15 +19,15 @@ const BUILT_IN: [(&str, &str); 5] = [
 /// A request that policy does not admit.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Refusal {
-    /// It names a pack that does not exist.
+    /// Name of a pack that does not exist.
     #[error("there is no policy `{asked}`; there are: {known}")]
     UnknownPolicy {
         /// The name it gave.
         asked: String,
-        /// Those that exist.
+        /// Names of the packs that exist.
         known: String,
     },
-    /// It asks for too much or too little.
+    /// Limit beyond the range that the pack allows.
     #[error(transparent)]
     Limit(#[from] LimitRefused),
     /// The pack is for certain keys, or the key is for certain packs.
@@ -41,7 +41,7 @@ pub enum Refusal {
     File {
         /// The field of the request.
         field: &'static str,
-        /// What is refused.
+        /// Reason for the refusal.
         message: String,
     },
 }
@@ -59,7 +59,7 @@ impl Policies {
     /// The built-in packs, and those of `directory` over them.
     ///
     /// # Errors
-    /// When a file can't be read or is no pack.
+    /// Returns an error when a file can't be read or is not a pack.
     pub fn load(directory: Option<&Path>) -> Result<Self, PackError> {
         let mut packs = BTreeMap::new();
         for (name, text) in BUILT_IN {
@@ -73,10 +73,10 @@ impl Policies {
         Ok(Self { packs })
     }
 
-    /// Each pack of `directory`, or what is wrong with it.
+    /// Checks each pack of `directory`, and lists what is wrong with it.
     ///
     /// # Errors
-    /// When the directory can't be read.
+    /// Returns an error when the directory can't be read.
     pub fn check(directory: &Path) -> Result<Vec<Checked>, PackError> {
         let io = |path: &Path| {
             let path = path.display().to_string();
@@ -99,7 +99,7 @@ impl Policies {
     /// Grants what is asked for under the pack `name`.
     ///
     /// # Errors
-    /// When there is no such pack, or it does not allow so much.
+    /// Returns an error when there is no such pack, or it does not allow so much.
     pub fn admit(&self, caller: &Caller, name: &str, asked: &AskedLimits) -> Result<Grant, Refusal> {
         Ok(self.pack(caller, name)?.ceiling.grant(asked)?)
     }
@@ -109,10 +109,10 @@ impl Policies {
         self.packs.values().map(|pack| pack.ceiling.most.memory_bytes).max().unwrap_or(0)
     }
 
-    /// Whether none of them allows more memory than workers were started with.
+    /// Checks that no pack allows more memory than workers were started with.
     ///
     /// # Errors
-    /// The first that does.
+    /// Returns an error for the first pack that allows more.
     pub fn fit_memory(&self, allowed: u64) -> Result<(), PackError> {
         match self.packs.iter().find(|(_, pack)| pack.ceiling.most.memory_bytes > allowed) {
             None => Ok(()),
@@ -130,7 +130,7 @@ impl Policies {
     /// The pack of that name.
     ///
     /// # Errors
-    /// When there is none, or it is not for this caller.
+    /// Returns an error when there is no such pack, or it is not for this caller.
     pub fn pack(&self, caller: &Caller, name: &str) -> Result<&Pack, Refusal> {
         let asked = || name.chars().take(100).collect();
         let pack = self.packs.get(name).ok_or_else(|| Refusal::UnknownPolicy {

@@ -1,11 +1,11 @@
-//! What is quoted of a source: bounded, secrets masked, what can't be seen escaped.
+//! Excerpts of a source: bounded, secrets masked, invisible characters escaped.
 
 use std::ops::Range;
 
 /// Characters of an excerpt.
 const MAX_EXCERPT: usize = 120;
 
-/// Where things are in a source, in the words of people: lines, columns, characters.
+/// Locator of positions in a source, in the units of people: lines, columns, characters.
 pub struct Places<'a> {
     source: &'a str,
     ascii: bool,
@@ -18,20 +18,20 @@ pub struct Places<'a> {
 
 /// A range, told to people.
 pub struct Place {
-    /// From 1.
+    /// Line number, counted from 1.
     pub line: usize,
-    /// Characters, from 0.
+    /// Column in characters, counted from 0.
     pub column: usize,
     /// Characters of the source, from 0.
     pub start: usize,
     /// Characters of the source.
     pub end: usize,
-    /// What is around it.
+    /// Excerpt of the source around the position.
     pub excerpt: String,
 }
 
 impl<'a> Places<'a> {
-    /// Of a source.
+    /// Prepares the locator for a source.
     pub fn new(source: &'a str) -> Self {
         Self { source, ascii: source.is_ascii(), lines: Vec::new(), characters: Vec::new(), masked: Vec::new() }
     }

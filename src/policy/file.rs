@@ -26,35 +26,35 @@ pub enum PackError {
     Io {
         /// The file or directory.
         path: String,
-        /// Why.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// It is not a pack; the message has line and column.
+    /// File that is not a pack; the message has line and column.
     #[error("policy {path}: {source}{hint}")]
     Parse {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// What is wrong, and where.
+        /// Parser's error, with its position.
         source: Box<toml::de::Error>,
-        /// What may have been meant.
+        /// Suggestion of a key that may have been meant, or empty.
         hint: String,
     },
     /// A range has no value in it.
     #[error("policy {path}: limits.{field}: it must hold that least <= default <= most")]
     Range {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// The limit.
+        /// Name of the limit.
         field: &'static str,
     },
     /// A value that means nothing.
     #[error("policy {path}: {field}: {message}")]
     Value {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// The key.
+        /// Name of the key.
         field: String,
-        /// What is wrong with it.
+        /// Description of the error.
         message: String,
     },
     /// More memory than the workers were started with.
@@ -62,73 +62,73 @@ pub enum PackError {
         "policy {path}: limits.memory_bytes.most is {asked}; this process was started for at most {allowed}: restart it"
     )]
     Memory {
-        /// The pack.
+        /// Name of the pack.
         path: String,
-        /// What it allows.
+        /// Maximum of memory that the pack allows, in bytes.
         asked: u64,
-        /// What can be had.
+        /// Maximum of memory that the workers can give, in bytes.
         allowed: u64,
     },
 }
 
-/// One pack.
+/// Pack: limits, defaults and rules under one name.
 #[derive(Clone, Debug)]
 pub struct Pack {
-    /// For people.
+    /// Description for people.
     pub description: String,
-    /// What a run may use.
+    /// Limits of a run: default and range.
     pub ceiling: Ceiling,
-    /// What a request may hold.
+    /// Limits of the request itself.
     pub request: RequestLimits,
-    /// What holds where a request is silent.
+    /// Defaults for what the request leaves out.
     pub defaults: Defaults,
-    /// Which files may come with a request and go with its answer.
+    /// Rules for files that come with a request or go with its answer.
     pub files: FileRules,
-    /// What becomes of a run that tried to reach outside.
+    /// Consequences of attempts to reach outside the sandbox, by kind.
     pub boundary: BTreeMap<AttemptKind, BoundaryRule>,
     /// Names of the keys whose requests may use it; none means everybody's.
     pub keys: Option<Vec<String>>,
-    /// What looks at the snippet.
+    /// Gate that scans the snippet.
     pub gate: Gate,
 }
 
-/// What a request may hold.
+/// Limits of the request itself.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequestLimits {
     /// Bytes of the snippet, and of the tests' source.
     pub code_bytes: usize,
-    /// Test cases.
+    /// Maximum number of test cases.
     pub cases: usize,
     /// Bytes of the code of one call of a session.
     pub cell_bytes: usize,
 }
 
-/// What holds where a request is silent.
+/// Defaults for what a request leaves out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Defaults {
-    /// Where Python tests run.
+    /// Interpreter in which Python tests run.
     pub grading: Grading,
-    /// Whether the answer gives nothing of the tests away.
+    /// True when the answer reveals nothing of the tests.
     pub hidden: bool,
 }
 
-/// Which files may come with a request and go with its answer: globs of their paths.
+/// Rules for files that come with a request or go with its answer, as globs of their paths.
 #[derive(Clone, Debug)]
 pub struct FileRules {
-    /// Those of `files`.
+    /// Globs of the paths in `files`.
     pub upload: GlobSet,
-    /// Those of `fetch_files`, as they are written there.
+    /// True when files may be fetched, by `fetch_files` or from a session.
     pub fetch: bool,
 }
 
-/// What becomes of a run that tried to reach outside.
+/// Consequence of an attempt to reach outside the sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BoundaryRule {
-    /// It is told.
+    /// Report of the attempt, and nothing more.
     Report,
-    /// It has failed, whatever else it did.
+    /// Failure of the run, whatever else it did.
     Fail,
 }
 
@@ -233,7 +233,7 @@ enum EverybodyWord {
 #[serde(deny_unknown_fields)]
 struct AggregationFile {
     mode: AggregationWord,
-    /// Of `weighted`.
+    /// Threshold of the rule `weighted`.
     threshold: Option<f64>,
 }
 
@@ -286,7 +286,7 @@ struct ImportsFile {
 #[serde(deny_unknown_fields)]
 struct CallsFile {
     action: Action,
-    /// Pattern to reason.
+    /// Reasons of denials, by pattern.
     deny: BTreeMap<String, String>,
     #[serde(default = "one")]
     weight: f64,
@@ -350,7 +350,7 @@ impl Pack {
     /// Parses the text of the pack at `path`, to be called `name`.
     ///
     /// # Errors
-    /// When it is not a pack, or something in it means nothing.
+    /// Returns an error when the text is not a pack, or a value in it means nothing.
     pub fn parse(name: &str, path: &Path, text: &str) -> Result<Self, PackError> {
         let path = path.display().to_string();
         let file: PackFile = toml::from_str(text).map_err(|source| {
@@ -520,7 +520,7 @@ fn gate(name: &str, scanners: ScannersFile, aggregation: &AggregationFile) -> Re
     Ok(Gate { name: name.to_owned(), rules, imports, calls: denied, capabilities, urls, patterns, aggregation })
 }
 
-/// What may have been meant by a key that is not known; empty where nothing comes near.
+/// Suggests the key that may have been meant by an unknown one; empty where nothing comes near.
 fn hint(message: &str) -> String {
     let mut quoted = message.split('`').skip(1).step_by(2);
     let (Some(unknown), true) = (quoted.next(), message.starts_with("unknown")) else { return String::new() };

@@ -13,7 +13,7 @@ impl NamePattern {
     /// Takes a pattern.
     ///
     /// # Errors
-    /// When it is empty or has characters that no name has.
+    /// Returns an error when the pattern is empty or has characters that no name has.
     pub fn parse(text: &str) -> Result<Self, NamePatternError> {
         let fits = !text.is_empty()
             && text.len() <= 200
@@ -21,13 +21,13 @@ impl NamePattern {
         if fits { Ok(Self(text.to_owned())) } else { Err(NamePatternError(text.chars().take(100).collect())) }
     }
 
-    /// As it was written.
+    /// Returns the pattern as it was written.
     pub fn text(&self) -> &str {
         &self.0
     }
 
-    /// Whether it allows a module to be imported, as smolagents' `authorized_imports` has it: `a` is that module, `a.*` also
-    /// what lies below it, `*` everything.
+    /// Returns whether the pattern allows a module to be imported, as smolagents' `authorized_imports` has it: `a` is
+    /// that module, `a.*` also what lies below it, `*` everything.
     pub fn authorizes(&self, module: &str) -> bool {
         match self.0.strip_suffix(".*") {
             Some(package) => is_or_below(module, package),
@@ -35,13 +35,13 @@ impl NamePattern {
         }
     }
 
-    /// Whether a module is meant by it where modules are refused: what lies below it is refused as well.
+    /// Returns whether a refusal of this pattern covers a module: what lies below it is refused as well.
     pub fn covers(&self, module: &str) -> bool {
         let package = self.0.strip_suffix(".*").unwrap_or(&self.0);
         package == "*" || is_or_below(module, package)
     }
 
-    /// Whether a name is meant by it; `*` stands for any characters.
+    /// Returns whether the pattern matches a name; `*` stands for any characters.
     pub fn matches(&self, name: &str) -> bool {
         let mut parts = self.0.split('*');
         let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };

@@ -1,4 +1,4 @@
-//! What the gate says of a snippet.
+//! Report of the gate on a snippet.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -7,14 +7,14 @@ use super::scan::{Capability, Scanner};
 use crate::domain::words::words;
 
 words! {
-    /// What a pack does about a finding.
+    /// Action of a pack on a finding.
     #[derive(ToSchema)]
     Action {
         /// The scanner does not look.
         Off = "off",
         /// The finding is told.
         Flag = "flag",
-        /// What was found is replaced by asterisks before the snippet runs.
+        /// Replacement of the finding by asterisks before the snippet runs.
         Redact = "redact",
         /// The snippet does not run, if the pack's aggregation agrees.
         Block = "block",
@@ -25,31 +25,31 @@ words! {
     /// May the snippet run?
     #[derive(ToSchema)]
     Decision {
-        /// It may.
+        /// Permission to run the snippet.
         Allow = "allow",
-        /// It may not.
+        /// Refusal to run the snippet.
         Block = "block",
     }
 }
 
-/// What the gate says of a snippet.
+/// Report of the gate on a snippet.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct ScanReport {
-    /// Of the pack.
+    /// Name of the pack.
     pub name: String,
-    /// May it run?
+    /// Decision on whether the snippet may run.
     pub decision: Decision,
     /// The scanners on whose findings it may not.
     pub blocked_by: Vec<Scanner>,
-    /// What the program can do with what it names.
+    /// Capabilities of the program, by the names that it uses.
     pub capabilities: Vec<Capability>,
     /// In the order of the source, those that block first where there are too many.
     pub findings: Vec<Finding>,
-    /// Findings beyond those.
+    /// Number of findings beyond those.
     pub findings_dropped: usize,
-    /// Each scanner that looked.
+    /// Summaries of the scanners that ran.
     pub scanners: Vec<ScannerReport>,
-    /// Whether the snippet parses. Where it does not, what can be made of it was scanned.
+    /// True when the snippet parses. A snippet that does not is scanned as far as the parser got.
     pub syntax_ok: bool,
     /// Time that all of it took.
     pub scan_seconds: f64,
@@ -75,21 +75,21 @@ impl ScanReport {
 /// Something that a scanner found.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Finding {
-    /// Which.
+    /// Scanner that made the finding.
     pub scanner: Scanner,
-    /// What kind of thing: a capability, `credential`, `bidirectional` …
+    /// Category of the finding: a capability, `credential`, `bidirectional` …
     pub category: String,
     /// By which of its rules.
     pub rule: String,
     /// The capability, where it is one.
     pub capability: Option<Capability>,
-    /// What the pack does about it.
+    /// Action of the pack on the finding.
     pub action: Action,
-    /// How surely it is what it seems, from 0 to 1.
+    /// Confidence that the finding is what it seems, from 0 to 1.
     pub confidence: f64,
     /// The file of the request that it is in; null for the snippet.
     pub file: Option<String>,
-    /// Line, from 1.
+    /// Line number, counted from 1.
     pub line: usize,
     /// Character of the line, from 0.
     pub column: usize,
@@ -97,26 +97,26 @@ pub struct Finding {
     pub start: usize,
     /// Character after its end.
     pub end: usize,
-    /// Its line, or what is around it; secrets are masked, and what can't be seen is escaped.
+    /// Line of the finding, or what is around it; secrets are masked and invisible characters escaped.
     pub excerpt: String,
-    /// What was recognised: the qualified name, the address, the masked secret.
+    /// Matched text: the qualified name, the address, or the masked secret.
     pub matched: String,
-    /// In words.
+    /// Reason for the finding, in words.
     pub reason: String,
 }
 
-/// What one scanner says.
+/// Report of one scanner.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct ScannerReport {
-    /// Which.
+    /// Scanner that the report is about.
     pub scanner: Scanner,
-    /// Whether it found something.
+    /// True when the scanner found something.
     pub matched: bool,
     /// The highest confidence of its findings; 0 without any.
     pub score: f64,
     /// The gravest action among its findings; without any, what it would do.
     pub action: Action,
-    /// How many.
+    /// Number of its findings.
     pub findings: usize,
     /// Time that it took.
     pub latency_seconds: f64,

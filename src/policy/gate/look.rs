@@ -1,4 +1,4 @@
-//! All scanners look at one source after the other.
+//! Scan of one source after the other, by every scanner.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -24,32 +24,32 @@ const MAX_MATCHES: usize = 5000;
 /// Longest source that is scanned.
 const MAX_BYTES: usize = 16 << 20;
 
-/// One finding before the pack has looked at it.
+/// Finding before the pack has judged it.
 pub struct Raw {
     pub scanner: Scanner,
     pub category: String,
     pub rule: String,
     pub capability: Option<Capability>,
-    /// Where the rule has one of its own.
+    /// Action of the rule, where it has its own.
     pub action: Option<Action>,
     pub confidence: f64,
     pub file: usize,
     pub range: Range<usize>,
     pub matched: String,
     pub reason: String,
-    /// Whether the range is just what was found, and can be replaced.
+    /// True when the range is exactly what was found, and can be replaced.
     pub exact: bool,
 }
 
-/// What a scanner of texts finds in one.
+/// Scanner of one fragment, which appends its matches.
 type Look = fn(&Gate, &Fragment<'_>, &mut Vec<Match>);
 
-/// Whether it was seen already that the sources do not nest deep.
+/// Knowledge about how deep the sources nest.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// It was.
+    /// Depth that was checked: the sources do not nest deep.
     Shallow,
-    /// It was not looked at.
+    /// Depth that was not checked.
     Unknown,
 }
 
@@ -58,7 +58,7 @@ pub struct Scan<'g> {
     gate: &'g Gate,
     /// Modules that come with the request.
     own: Vec<&'g str>,
-    /// What was found.
+    /// Findings of every scanner so far.
     pub found: Vec<Raw>,
     /// Seconds that each scanner took.
     pub spent: BTreeMap<Scanner, f64>,
@@ -123,7 +123,7 @@ impl<'g> Scan<'g> {
         sound
     }
 
-    /// Whether a module comes with the request, where it is scanned, and hides none of the standard library's.
+    /// Returns whether a module comes with the request, where it is scanned, and shadows none of the standard library.
     fn comes_along(&self, module: &str) -> bool {
         let top = module.split('.').next().unwrap_or(module);
         self.own.contains(&top) && !is_known_standard_library(13, top)
@@ -181,7 +181,7 @@ impl<'g> Scan<'g> {
         }
     }
 
-    /// What the tree says.
+    /// Records the findings of the syntax tree.
     fn tree(&mut self, file: usize, reading: &Reading) {
         for one in &reading.uses {
             let reason = format!("{}: {}", one.capability.word(), describe(one.rule, &one.name));
@@ -348,7 +348,7 @@ impl<'g> Scan<'g> {
     }
 }
 
-/// Where a source declares an encoding in which it may be another text than it seems (PEP 263).
+/// Finds a declaration of an encoding in which the source may be another text than it seems (PEP 263).
 fn encoding(text: &str) -> Option<Range<usize>> {
     let mut start = 0;
     for line in text.split_inclusive(['\n', '\r']).take(3) {
@@ -395,7 +395,7 @@ fn bytes(range: TextRange) -> Range<usize> {
     range.start().to_usize()..range.end().to_usize()
 }
 
-/// Whether a range lies in a string or a comment.
+/// Returns whether a range lies in a string or a comment.
 fn in_text(parsed: &Parsed<ModModule>, range: &Range<usize>) -> bool {
     let tokens = parsed.tokens();
     let at = tokens.partition_point(|token| token.range().end().to_usize() <= range.start);

@@ -26,74 +26,74 @@ const INLINE_BYTES: usize = 64 << 10;
 /// The scanners of one pack, ready to look.
 #[derive(Clone, Debug)]
 pub struct Gate {
-    /// Of the pack.
+    /// Name of the pack.
     pub name: String,
-    /// What each scanner does about what it finds.
+    /// Rules of each scanner for its findings.
     pub rules: BTreeMap<Scanner, ScannerRules>,
-    /// Which modules may be imported.
+    /// Rule on the modules that may be imported.
     pub imports: Imports,
     /// Names that may not be used, with reasons.
     pub calls: Vec<(NamePattern, String)>,
-    /// What is done about each capability, and why.
+    /// Action and reason for each capability.
     pub capabilities: BTreeMap<Capability, (Action, String)>,
-    /// Addresses.
+    /// Rules on addresses and hosts.
     pub urls: Arc<Urls>,
-    /// The operator's patterns.
+    /// Patterns of the operator.
     pub patterns: Arc<Patterns>,
-    /// How the scanners' votes become a decision.
+    /// Rule by which the scanners' votes become a decision.
     pub aggregation: Aggregation,
 }
 
-/// What a pack says of a scanner.
+/// Rules of a pack for one scanner.
 #[derive(Clone, Debug)]
 pub struct ScannerRules {
-    /// What is done about its findings. (`capabilities` has one for each.)
+    /// Action on its findings. (`capabilities` has an action for each.)
     pub action: Action,
     /// Findings of less confidence are left out.
     pub threshold: f64,
-    /// Of its vote.
+    /// Weight of the vote.
     pub weight: f64,
 }
 
-/// Which modules may be imported.
+/// Rule on the modules that may be imported.
 #[derive(Clone, Debug)]
 pub enum Imports {
-    /// These only.
+    /// Modules that may be imported, and no others.
     Allow(Vec<NamePattern>),
-    /// All but these.
+    /// Modules that may not be imported.
     Deny(Vec<NamePattern>),
 }
 
-/// How the votes of those scanners that may block become a decision.
+/// Rule by which the votes of scanners that may block become a decision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Aggregation {
-    /// One is enough.
+    /// Blocks when at least one scanner votes to.
     Any,
-    /// All of them.
+    /// Blocks when every such scanner votes to.
     All,
-    /// More than half.
+    /// Blocks when more than half of them vote to.
     Majority,
     /// The weighted mean of their scores reaches this.
     Weighted(f64),
 }
 
-/// What is scanned.
+/// Text that is scanned, and its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
-    /// The text.
+    /// Python source to scan.
     pub text: &'a str,
-    /// Its name among the files of the request; none for the snippet.
+    /// Name among the files of the request; `None` for the snippet.
     pub file: Option<&'a str>,
 }
 
 /// A report, with what it was made of.
 #[derive(Clone, Debug)]
 pub struct Scanned {
-    /// For the client.
+    /// Report for the client.
     pub report: ScanReport,
     /// The snippet with what was found replaced, where the pack wants that. Files are not changed.
     pub redacted: Option<String>,
-    /// What points at tampering with a grader or at looking behind the language: rule words.
+    /// Signs of tampering with a grader or of looking behind the language, as rule words.
     pub signs: Vec<&'static str>,
 }
 
@@ -103,7 +103,7 @@ pub struct Scanned {
 pub struct GateFailed;
 
 impl Gate {
-    /// Whether something in the tree of a snippet can block it.
+    /// Returns whether something in the tree of a snippet can block it.
     pub fn guards_tree(&self) -> bool {
         let tree = [Scanner::Imports, Scanner::Calls];
         tree.iter().any(|scanner| self.rules[scanner].action == Action::Block)
@@ -113,7 +113,7 @@ impl Gate {
     /// Scans a snippet, and the Python files that come with it.
     ///
     /// # Errors
-    /// When a scanner panics: our own failure.
+    /// Returns an error when a scanner panics: a failure of the service.
     pub async fn scan(&self, sources: &[Source<'_>]) -> Result<Scanned, GateFailed> {
         let shallow = |source: &Source| {
             source.text.len() <= INLINE_BYTES && !syntax::nests_too_deep(source.text, syntax::MAX_DEPTH_INLINE)
@@ -135,7 +135,7 @@ impl Gate {
         .ok_or(GateFailed)
     }
 
-    /// As [`Self::scan`], on this stack: it must be large, or the sources shallow.
+    /// Scans like [`Self::scan`], on this stack: it must be large, or the sources shallow.
     pub fn scan_here(&self, sources: &[Source<'_>]) -> Scanned {
         self.scan_all(sources, Depth::Unknown)
     }
@@ -203,7 +203,7 @@ impl Gate {
         }
     }
 
-    /// What is done about what can't be read: a pack that refuses something refuses what may be that.
+    /// Returns the action on a source that can't be read: a pack that refuses something refuses what may hide it.
     fn action_on_unread(&self) -> Action {
         let action = self.capabilities[&Capability::DynamicCode].0;
         if self.guards_tree() { Action::Block } else { action }
@@ -341,7 +341,7 @@ impl Gate {
     }
 }
 
-/// Whether there is anything but white space and comments.
+/// Returns whether a source contains anything but white space and comments.
 pub fn contains_code(source: &str) -> bool {
     source.lines().any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
 }

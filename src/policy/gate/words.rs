@@ -1,4 +1,4 @@
-//! What findings of the tree are called: for people, and among the signs of a verdict.
+//! Names of the tree's findings: for people, and among the signs of a verdict.
 
 /// From this confidence on a finding is told with the verdict's integrity.
 pub const SIGN: f64 = 0.5;

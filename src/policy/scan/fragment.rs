@@ -6,22 +6,22 @@ use std::ops::Range;
 /// A text of the snippet that scanners look at.
 #[derive(Clone, Copy, Debug)]
 pub struct Fragment<'a> {
-    /// Where it stands.
+    /// Position of the text in the snippet's syntax.
     pub kind: FragmentKind,
     /// The text itself, escapes resolved.
     pub text: &'a str,
-    /// What the text is called where it stands: the variable it is assigned to, the keyword argument, the dict key.
+    /// Name of the text where it stands: a variable that it is assigned to, a keyword argument, a key of a dict.
     pub name: Option<&'a str>,
 }
 
-/// Where a text stands in the snippet.
+/// Position of a text in the snippet's syntax.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FragmentKind {
     /// A string or bytes literal.
     Literal,
     /// From `#` to the end of the line.
     Comment,
-    /// A name.
+    /// Name in the source.
     Identifier,
     /// A text that only comes out by evaluating constants: `"AK" + "IA…"`.
     Folded,
@@ -32,15 +32,15 @@ pub enum FragmentKind {
 /// Something that a scanner recognised.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Match {
-    /// What it is, a snake_case word: `github_token`.
+    /// Rule that matched, in snake_case: `github_token`.
     pub rule: Cow<'static, str>,
-    /// What kind of thing that is, a word: `credential`.
+    /// Category of the match, in snake_case: `credential`.
     pub category: Cow<'static, str>,
     /// Bytes of [`Fragment::text`], on char boundaries.
     pub range: Range<usize>,
-    /// How sure it is, 0 to 1. Below 0.5 an honest program may well hold it.
+    /// Confidence from 0 to 1. Below 0.5 an honest program may well contain the match.
     pub confidence: f64,
-    /// One short sentence for people.
+    /// Reason in a short sentence, for people.
     pub reason: Cow<'static, str>,
 }
 
@@ -95,12 +95,12 @@ pub(super) mod tests {
         Fragment { kind: FragmentKind::Literal, text, name: Some(name) }
     }
 
-    /// A comment.
+    /// Makes a fragment of a comment.
     pub(in super::super) fn comment(text: &str) -> Fragment<'_> {
         Fragment { kind: FragmentKind::Comment, text, name: None }
     }
 
-    /// What must hold of every match of `text`.
+    /// Asserts the invariants of the matches of `text`.
     pub(in super::super) fn check(text: &str, found: &[Match]) {
         assert!(found.len() <= MAX_MATCHES, "{} matches", found.len());
         for one in found {

@@ -18,7 +18,7 @@ use super::fragment::{Fragment, FragmentKind, Match, Strongest};
 
 /// Before a match: where its context is looked for.
 const CONTEXT: usize = 200;
-/// What a payload is worth in a comment, where only people and models read it.
+/// Factor on the confidence of a payload in a comment, where only people and models read it.
 const IN_COMMENT: f64 = 0.5;
 
 struct Anchors {
@@ -39,7 +39,7 @@ static ANCHORS: LazyLock<Anchors> = LazyLock::new(|| {
     Anchors { automaton, rules }
 });
 
-/// Looks for payloads.
+/// Scans a fragment for payloads.
 pub fn scan(fragment: &Fragment, found: &mut Vec<Match>) {
     if fragment.kind == FragmentKind::Identifier {
         return;
@@ -65,7 +65,7 @@ pub fn scan(fragment: &Fragment, found: &mut Vec<Match>) {
     }
 }
 
-/// What the expression of `rule` matched at `range`.
+/// Judges what the expression of `rule` matched at `range`.
 fn judge(rule: &Rule, fragment: &Fragment, range: Range<usize>) -> Option<Match> {
     let text = fragment.text;
     let matched = &text[range.clone()];
@@ -101,8 +101,8 @@ fn before(text: &str, start: usize) -> &str {
     before.rsplit('\n').next().unwrap_or(before)
 }
 
-/// Whether the first quote of `matched` ends what began outside of the fragment: after an odd number of quotes it ends
-/// what began inside.
+/// Returns whether the first quote of `matched` ends what began outside of the fragment: after an odd number of quotes
+/// it ends what began inside.
 fn closes_foreign_quote(before: &str, matched: &str) -> bool {
     match matched.chars().find(|c| *c == '\'' || *c == '"') {
         Some(quote) => before.matches(quote).count() % 2 == 0,

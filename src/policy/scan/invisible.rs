@@ -61,7 +61,7 @@ struct Run {
     bytes: usize,
     first: char,
     last: char,
-    /// What tag characters spell.
+    /// Text that tag characters spell.
     spelled: String,
 }
 
@@ -105,7 +105,7 @@ impl Run {
         }
     }
 
-    /// None where such characters belong.
+    /// Returns the confidence, or `None` where such characters belong.
     fn confidence(&self) -> Option<f64> {
         let next_to = |of: fn(char) -> bool| self.before.is_some_and(of) || self.after.is_some_and(of);
         let confidence = match self.kind {
@@ -146,7 +146,7 @@ impl Run {
         Some(confidence)
     }
 
-    /// Whether it stands between emoji, or after a letter of a script that joins its letters.
+    /// Returns whether the run stands between emoji, or after a letter of a script that joins its letters.
     fn joins(&self) -> bool {
         let (Some(before), Some(after)) = (self.before, self.after) else { return false };
         // U+FE0F may stand between an emoji and the joiner.
@@ -155,7 +155,7 @@ impl Run {
         emoji || letters
     }
 
-    /// Whether a selector has something to vary: an emoji, a keycap, an ideograph, a letter that is not Latin.
+    /// Returns whether a selector has something to vary: an emoji, a keycap, an ideograph, a letter that is not Latin.
     fn varies(&self) -> bool {
         let keycap = |c: char| c.is_ascii_digit() || c == '#' || c == '*';
         self.before.is_some_and(|before| if before.is_ascii() { keycap(before) } else { !before.is_whitespace() })

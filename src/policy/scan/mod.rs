@@ -1,4 +1,4 @@
-//! What a snippet says before it runs: one scanner a file, and the reader of Python that several of them rest on.
+//! Scanners of snippets, one a file, and the reader of Python that several of them rest on.
 
 pub mod fragment;
 pub mod injection;
@@ -13,14 +13,14 @@ use utoipa::ToSchema;
 use crate::domain::words::words;
 
 words! {
-    /// What a program can do with what it names.
+    /// Capability of a program, by the names that it uses.
     #[derive(ToSchema)]
     Capability {
         /// Starts, ends or signals processes.
         Process = "process",
-        /// Reaches other machines.
+        /// Connections to other machines.
         Network = "network",
-        /// Reads files.
+        /// Read access to files.
         FileRead = "file_read",
         /// Makes or changes files.
         FileWrite = "file_write",
@@ -36,16 +36,16 @@ words! {
 }
 
 words! {
-    /// One of those that look at a snippet.
+    /// Scanner that examines a snippet.
     #[derive(ToSchema)]
     Scanner {
         /// Modules that are imported, in whatever way.
         Imports = "imports",
         /// Names of modules and builtins that are used.
         Calls = "calls",
-        /// What the program can do with what it names.
+        /// Scanner of what the names in a program let it do.
         Capabilities = "capabilities",
-        /// Keys, tokens, passwords.
+        /// Scanner of keys, tokens and passwords.
         Secrets = "secrets",
         /// Addresses that no honest program names.
         MaliciousUrl = "malicious_url",

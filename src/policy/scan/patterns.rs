@@ -4,21 +4,21 @@ use regex::{Regex, RegexBuilder};
 
 use super::fragment::{Fragment, Match, Strongest};
 
-/// Longest pattern.
+/// Maximum length of a pattern, in bytes.
 const MAX_PATTERN: usize = 4096;
 /// Memory of a compiled pattern, and of the automaton it becomes while it matches.
 const MAX_COMPILED_BYTES: usize = 1 << 20;
-/// Brackets in brackets.
+/// Maximum depth of brackets in brackets.
 const MAX_NESTING: u32 = 50;
 /// Matches of one rule in one fragment. Each may take a pass over the whole text.
 const MAX_MATCHES: usize = 8;
 
-/// One of the operator's rules.
+/// Pattern rule of the operator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PatternRule {
     /// Of its matches, a snake_case word.
     pub name: String,
-    /// As the `regex` crate has it: no look-around, no back-references.
+    /// Pattern in the syntax of the `regex` crate: no look-around, no back-references.
     pub pattern: String,
     /// Of its matches, a snake_case word.
     pub category: String,
@@ -32,9 +32,9 @@ pub struct PatternRule {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("pattern rule `{rule}`: {problem}")]
 pub struct PatternError {
-    /// Its name.
+    /// Name of the rule.
     pub rule: String,
-    /// What is wrong with it.
+    /// Description of the error.
     pub problem: String,
 }
 
@@ -46,7 +46,7 @@ impl Patterns {
     /// Compiles `rules`.
     ///
     /// # Errors
-    /// When a rule has no proper name, confidence or pattern.
+    /// Returns an error when a rule has no proper name, confidence or pattern.
     pub fn new(rules: &[PatternRule]) -> Result<Self, PatternError> {
         let compiled = rules.iter().map(|rule| {
             let regex = compile(rule).map_err(|problem| PatternError { rule: rule.name.clone(), problem })?;

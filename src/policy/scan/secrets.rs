@@ -18,7 +18,7 @@ use self::formats::{Check, FORMATS};
 use self::placeholder::{entropy, is_placeholder};
 use super::fragment::{Fragment, FragmentKind, Match, Strongest};
 
-/// Of every match.
+/// Category of every match.
 pub(super) const CATEGORY: &str = "credential";
 /// Confidence in what documentation, or nobody, calls a secret.
 const PLACEHOLDER: f64 = 0.2;
@@ -28,7 +28,7 @@ const SHORTEST_NAME: usize = 20;
 const SHOWN: usize = 4;
 const STARS: usize = 8;
 
-/// What follows from how a secret begins.
+/// Anchor of a secret: the beginning from which its kind follows.
 #[derive(Clone, Copy)]
 enum Anchor {
     Format(usize),
@@ -39,7 +39,7 @@ enum Anchor {
     Telegram,
 }
 
-/// Where to look, and for what.
+/// Anchors to search for, in one automaton.
 struct Anchors {
     automaton: AhoCorasick,
     /// Of each pattern of the automaton.
@@ -60,7 +60,7 @@ static ANCHORS: LazyLock<Anchors> = LazyLock::new(|| {
     Anchors { automaton, kinds }
 });
 
-/// Looks for credentials.
+/// Scans a fragment for credentials.
 pub fn scan(fragment: &Fragment, found: &mut Vec<Match>) {
     let text = fragment.text;
     if fragment.kind == FragmentKind::Identifier && text.len() < SHORTEST_NAME {
@@ -114,8 +114,8 @@ pub fn scan(fragment: &Fragment, found: &mut Vec<Match>) {
     }
 }
 
-/// How a secret is shown: its first few characters, the rest masked. Its length does not show, nor does more than a
-/// quarter of a short one.
+/// Masks a secret: its first few characters, the rest as asterisks. The mask reveals neither the length nor more than a
+/// quarter of a short secret.
 pub fn mask(secret: &str) -> String {
     let shown = SHOWN.min(secret.chars().take(SHOWN * 4).count() / 4);
     let visible = |c: char| if c.is_ascii_graphic() { c } else { '?' };
@@ -130,7 +130,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Whether no longer word has `range` in it.
+/// Returns whether no longer word contains `range`.
 fn stands_alone(text: &str, range: &Range<usize>) -> bool {
     let before = text.as_bytes()[..range.start].last();
     let after = text.as_bytes().get(range.end);
@@ -169,8 +169,8 @@ fn in_format(index: usize, text: &str, at: Range<usize>) -> Option<Match> {
     Some(credential(format.rule, range, confidence, reason))
 }
 
-/// Whether the last six characters are the CRC-32 of those before, in base 62: GitHub's token format ("Behind GitHub's
-/// new authentication token formats", 2021), taken over by npm.
+/// Returns whether the last six characters are the CRC-32 of those before, in base 62: GitHub's token format ("Behind
+/// GitHub's new authentication token formats", 2021), taken over by npm.
 fn checksum_holds(own: &str) -> bool {
     const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     let Some((random, checksum)) = own.split_at_checked(own.len().saturating_sub(6)) else { return false };

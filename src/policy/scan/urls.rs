@@ -23,23 +23,23 @@ use self::hosts::Hosts;
 use self::span::{MAX_HOST, host_around, url_around};
 use super::fragment::{Fragment, FragmentKind, Match, Strongest};
 
-/// Of every match.
+/// Category of every match.
 const CATEGORY: &str = "url";
 /// Longest URL that is parsed; of a longer one the start is.
 const MAX_LENGTH: usize = 2048;
 /// And of one inside of another, in its query say.
 const MAX_NESTED: usize = 256;
 
-/// What is wrong with a URL or a host: rule, confidence, reason.
+/// Judgement of a URL or a host: rule, confidence, reason.
 type Told = (&'static str, f64, &'static str);
 
 #[derive(Clone, Copy)]
 enum Anchor {
-    /// `://`
+    /// Authority after `://`.
     Authority,
-    /// `javascript:`
+    /// Scheme `javascript:` or `vbscript:`.
     Script,
-    /// `data:`
+    /// Scheme `data:` and its content.
     Data,
     Metadata,
     Drop,
@@ -83,7 +83,7 @@ impl Urls {
     /// Patterns are hosts as `example.com` or `*.example.com`, whose `*` stands for any characters.
     ///
     /// # Errors
-    /// When a pattern is none.
+    /// Returns an error when a pattern is malformed.
     pub fn new(allow: &[String], deny: &[String]) -> Result<Self, HostPatternError> {
         Ok(Self { allow: Hosts::new(allow)?, deny: Hosts::new(deny)? })
     }
@@ -217,7 +217,7 @@ impl Urls {
         push(told.map(|told| (range, told)), found);
     }
 
-    /// None when no list has `host`; otherwise what the list says of it.
+    /// Looks `host` up in the lists: `None` when no list has it, otherwise the list's judgement.
     fn listed(&self, host: &Host) -> Option<Option<Told>> {
         if self.deny.contain(host) {
             return Some(Some(("denied_host", 1.0, "The operator denies this host.")));
@@ -254,7 +254,7 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-/// What is known of a host; `written` is how the program has it.
+/// Judges a host; `written` is its spelling in the program.
 fn of_host(host: &Host, written: &str) -> Option<Told> {
     let name = host.to_string();
     let name = name.strip_suffix('.').unwrap_or(&name);

@@ -1,6 +1,6 @@
 //! Payloads of every rule, for the tests.
 
-/// By rule.
+/// Payloads of each rule, for the tests.
 pub(super) const PAYLOADS: &[(&str, &[&str])] = &[
     (
         "download_and_run",

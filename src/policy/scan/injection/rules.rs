@@ -1,15 +1,15 @@
-//! What payloads look like.
+//! Rules that recognise payloads.
 
 use std::sync::OnceLock;
 
 use regex::bytes::{Regex, RegexBuilder};
 
-/// One kind of payload.
+/// Rule for a kind of payload.
 #[derive(Clone, Copy)]
 pub(super) struct Rule {
-    /// Of the match.
+    /// Name of the match's rule.
     pub(super) name: &'static str,
-    /// Of the match.
+    /// Category of its matches.
     pub(super) category: &'static str,
     /// Every payload has one of them in it; case does not matter.
     pub(super) anchors: &'static [&'static str],
@@ -17,24 +17,24 @@ pub(super) struct Rule {
     pattern: &'static str,
     /// Of the match, in a text.
     pub(super) confidence: f64,
-    /// What must hold besides.
+    /// Condition beyond the match of the expression.
     pub(super) check: Check,
-    /// Whether it does its harm in a comment as well.
+    /// True when the payload does harm in a comment as well.
     pub(super) for_readers: bool,
-    /// Of the match.
+    /// Reason given with a match.
     pub(super) reason: &'static str,
 }
 
-/// What must hold besides that the expression matches.
+/// Condition that must hold besides the match of the expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Check {
-    /// Nothing.
+    /// No further condition.
     None,
-    /// Both sides of the equation are the same.
+    /// Equality of both sides of the equation.
     Tautology,
     /// The first quote ends a text that did not begin in the payload.
     ClosesQuote,
-    /// There is no query that this could be the second half of.
+    /// Absence of a query that the match could be the second half of.
     NoQueryBefore,
 }
 

@@ -1,6 +1,7 @@
 //! Conditions that always hold: `' OR 1=1 --`.
 
-/// How sure it is that `matched`, with `before` in front of it on its line, is one; None when it is none.
+/// Returns the confidence that `matched`, with `before` in front of it on its line, is a tautology; `None` when it is
+/// not.
 pub(super) fn confidence(before: &str, matched: &str) -> Option<f64> {
     let (operator, condition) = split_after_operator(matched)?;
     let widens = operator.to_ascii_lowercase().ends_with("or") || operator.ends_with("||");

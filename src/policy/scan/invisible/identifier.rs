@@ -35,7 +35,7 @@ const WELL_KNOWN: &str = "
     post process read remove request response result run save score secret self send solution solve status system test
     token update url user username value verify write";
 
-/// By skeleton.
+/// Well-known names, by their skeletons.
 static WELL_KNOWN_BY_LOOKS: LazyLock<HashMap<String, &'static str>> =
     LazyLock::new(|| WELL_KNOWN.split_whitespace().map(|name| (skeleton(name).collect(), name)).collect());
 

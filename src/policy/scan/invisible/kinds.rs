@@ -3,16 +3,16 @@
 use unicode_properties::{EmojiStatus, UnicodeEmoji};
 use unicode_script::{Script, UnicodeScript};
 
-/// Why a character is not seen as what it is.
+/// Kind of invisible or misleading character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Reorders the text around it (UAX #9).
     BidiControl,
     /// Has a direction and nothing else.
     BidiMark,
-    /// ZWJ and ZWNJ.
+    /// Zero-width joiner or non-joiner (U+200D, U+200C).
     Joiner,
-    /// Other characters that take no room.
+    /// Further characters that have no width.
     ZeroWidth,
     /// ASCII once more, invisible.
     Tag,
@@ -22,30 +22,30 @@ pub(super) enum Kind {
     HangulFiller,
     /// Shown where a line is broken only.
     SoftHyphen,
-    /// Others that Unicode wants ignored.
+    /// Further characters that Unicode wants ignored.
     Ignorable,
     /// A pattern without dots.
     BrailleBlank,
-    /// U+0000.
+    /// Null character, U+0000.
     Null,
     /// Moves the cursor of a terminal, or begins a command to it.
     TerminalControl,
-    /// Other C0 and C1 controls.
+    /// Further control characters of C0 and C1.
     Control,
     /// Ends a line for some editors, and not for Python.
     LineSeparator,
-    /// The ideographic space.
+    /// Ideographic space, U+3000.
     WideSpace,
     /// A space that is not U+0020.
     Space,
     /// Means what the parties agree upon.
     PrivateUse,
-    /// Never a character.
+    /// Code point that is never a character.
     Noncharacter,
 }
 
 impl Kind {
-    /// Of the match.
+    /// Returns the rule's name for a match.
     pub(super) fn rule(self) -> &'static str {
         match self {
             Self::BidiControl => "bidi_control",
@@ -67,7 +67,7 @@ impl Kind {
         }
     }
 
-    /// For people.
+    /// Returns a description for people.
     pub(super) fn description(self) -> &'static str {
         match self {
             Self::BidiControl => "A control that reorders the text around it",
@@ -89,7 +89,7 @@ impl Kind {
         }
     }
 
-    /// Which of several in a row gives the run its name.
+    /// Returns the weight that decides which of several characters in a row gives the run its name.
     pub(super) fn weight(self) -> u8 {
         match self {
             Self::Tag => 9,
@@ -105,13 +105,13 @@ impl Kind {
         }
     }
 
-    /// Whether what follows it stands next to what comes before it.
+    /// Returns whether the text after the character stands next to the text before it.
     pub(super) fn belongs_to_neighbour(self) -> bool {
         matches!(self, Self::Joiner | Self::VariationSelector | Self::BidiMark)
     }
 }
 
-/// None when `c` is seen.
+/// Returns the kind of an invisible character, or `None` when `c` is visible.
 pub(super) fn kind_of(c: char) -> Option<Kind> {
     let kind = match c {
         '\t' | '\n' | '\r' | '\x0C' | ' '..='~' => return None,
@@ -143,7 +143,7 @@ pub(super) fn kind_of(c: char) -> Option<Kind> {
     Some(kind)
 }
 
-/// Whether `c` is of a script that is written from right to left.
+/// Returns whether `c` is of a script that is written from right to left.
 pub(super) fn is_right_to_left(c: char) -> bool {
     matches!(
         c.script(),
@@ -157,7 +157,8 @@ pub(super) fn is_right_to_left(c: char) -> bool {
     )
 }
 
-/// Whether U+200D and U+200C after `c` choose between shapes of letters (The Unicode Standard, chapters 9, 12, 13).
+/// Returns whether U+200D and U+200C after `c` choose between shapes of letters (The Unicode Standard, chapters 9, 12,
+/// 13).
 pub(super) fn joins_letters(c: char) -> bool {
     let script = if c.script() == Script::Inherited { c.script_extension().iter().next() } else { Some(c.script()) };
     matches!(
@@ -183,7 +184,7 @@ pub(super) fn joins_letters(c: char) -> bool {
     )
 }
 
-/// Whether U+200B shows where a line may end: these scripts have no spaces between words.
+/// Returns whether U+200B shows where a line may end: these scripts have no spaces between words.
 pub(super) fn breaks_at_zero_width(c: char) -> bool {
     matches!(c.script(), Script::Thai | Script::Lao | Script::Khmer | Script::Myanmar | Script::Tibetan)
 }
@@ -196,14 +197,14 @@ pub(super) fn is_braille(c: char) -> bool {
     ('\u{2801}'..='\u{28FF}').contains(&c)
 }
 
-/// Whether `c` is as wide as an ideograph.
+/// Returns whether `c` is as wide as an ideograph.
 pub(super) fn is_wide(c: char) -> bool {
     matches!(c.script(), Script::Han | Script::Hiragana | Script::Katakana | Script::Hangul | Script::Bopomofo)
         || ('\u{3001}'..='\u{303F}').contains(&c)
         || ('\u{FF01}'..='\u{FF60}').contains(&c)
 }
 
-/// Whether `c` is an emoji, or gives one its colour; digits are not.
+/// Returns whether `c` is an emoji, or gives an emoji its colour; digits are not.
 pub(super) fn is_emoji(c: char) -> bool {
     !c.is_ascii() && !matches!(c.emoji_status(), EmojiStatus::NonEmoji | EmojiStatus::NonEmojiButEmojiComponent)
 }

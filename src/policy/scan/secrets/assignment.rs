@@ -6,7 +6,7 @@ use super::placeholder::{entropy, is_placeholder};
 use super::{credential, is_word, run};
 use crate::policy::scan::fragment::{Fragment, FragmentKind, Match};
 
-/// How the names in a text end; each is looked for regardless of case.
+/// Endings of names that promise a secret; each is looked for regardless of case.
 pub(super) const WORDS: &[&str] = &[
     "password",
     "passwd",
@@ -32,7 +32,7 @@ const MAX_LENGTH: usize = 512;
 /// Longest name that is looked at.
 const MAX_NAME: usize = 128;
 
-/// What a name promises of its value.
+/// Kind of value that a name promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Promise {
     /// Something that a person chose.
@@ -41,7 +41,8 @@ enum Promise {
     Key,
 }
 
-/// What the words of `name` promise: `dbPassword`, `API_KEY`, `client-secret`; not `max_tokens` or `password_field`.
+/// Returns the promise of the words in `name`: `dbPassword`, `API_KEY`, `client-secret`; not `max_tokens` or
+/// `password_field`.
 fn promise(name: &str) -> Option<Promise> {
     if name.len() > MAX_NAME {
         return None;
@@ -140,7 +141,7 @@ fn is_aws_secret(name: &str, value: &str) -> bool {
     value.len() == 40 && of_base64 && called_so && entropy(value) > 4.0 && !is_placeholder(value)
 }
 
-/// What `value` is, when a name promises this: rule, confidence, reason.
+/// Judges a `value` whose name promises this; returns rule, confidence and reason.
 fn judge(promise: Promise, value: &str) -> Option<(&'static str, f64, &'static str)> {
     if value.len() > MAX_LENGTH || is_placeholder(value) || is_reference(value) {
         return None;
@@ -174,7 +175,7 @@ fn judge(promise: Promise, value: &str) -> Option<(&'static str, f64, &'static s
     }
 }
 
-/// Whether `value` says where the secret is, not what it is: prose, a path, a URL, a name, a template.
+/// Returns whether `value` says where the secret is, rather than what: prose, a path, a URL, a name, a template.
 fn is_reference(value: &str) -> bool {
     let odd = value.bytes().any(|b| !b.is_ascii_graphic() || b"(){}[]<>|\\\"'`,;".contains(&b));
     let is_path = value.starts_with(['/', '.', '~']) || value.contains("://");

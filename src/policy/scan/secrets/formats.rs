@@ -4,12 +4,12 @@ use std::sync::OnceLock;
 
 use regex::Regex;
 
-/// One format.
+/// Format of a provider's secret.
 #[derive(Clone, Copy)]
 pub(super) struct Format {
-    /// Of the match.
+    /// Rule of its matches.
     pub(super) rule: &'static str,
-    /// What the automaton looks for. Each format has its own.
+    /// Anchor that the automaton looks for. Each format has its own.
     pub(super) anchor: &'static str,
     /// Characters of the secret before the anchor.
     pub(super) lead: usize,
@@ -19,18 +19,18 @@ pub(super) struct Format {
     pub(super) least_entropy: f64,
     /// Unless it is a placeholder.
     pub(super) confidence: f64,
-    /// What can be asked of the secret itself.
+    /// Check that the secret itself must pass.
     pub(super) check: Check,
-    /// Of the match.
+    /// Reason given with a match.
     pub(super) reason: &'static str,
 }
 
-/// What can be asked of a secret without its provider.
+/// Check of a secret that needs no provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Check {
     /// Nothing but that it looks random.
     None,
-    /// Its last six characters.
+    /// Checksum in the last six characters.
     Checksum,
 }
 

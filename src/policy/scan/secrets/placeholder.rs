@@ -1,4 +1,4 @@
-//! What stands for a secret but is none: placeholders, examples, and texts that hold too little to be random.
+//! Values that stand for a secret but are none: placeholders, examples, and texts that hold too little to be random.
 
 use std::sync::LazyLock;
 
@@ -64,7 +64,7 @@ static PLACEHOLDERS: LazyLock<AhoCorasick> = LazyLock::new(|| {
     AhoCorasick::builder().ascii_case_insensitive(true).build(WORDS).expect("few short patterns make a small automaton")
 });
 
-/// Whether `text` was written to be replaced, or as an example.
+/// Returns whether `text` was written to be replaced, or as an example.
 pub(super) fn is_placeholder(text: &str) -> bool {
     PLACEHOLDERS.is_match(text)
 }

@@ -19,7 +19,7 @@ const MAX_USERINFO: usize = 512;
 /// Longest label of a private key.
 const MAX_LABEL: usize = 40;
 
-/// As JSON Web Tokens have it. Bits that are left over do not matter.
+/// Base64 variant of JSON Web Tokens. Bits that are left over do not matter.
 const BASE64_URL: GeneralPurpose = GeneralPurpose::new(
     &alphabet::URL_SAFE,
     GeneralPurposeConfig::new()

@@ -16,14 +16,14 @@ const DEEPEST_CALL: usize = 4;
 /// The arguments of a call.
 #[derive(Default)]
 pub struct Arguments<'a> {
-    /// By place.
+    /// Positional arguments of the call.
     pub args: Vec<Known<'a>>,
-    /// By name.
+    /// Keyword arguments of the call.
     pub keywords: Keywords<'a>,
 }
 
 impl<'a> Arguments<'a> {
-    /// Positional ones only.
+    /// Makes arguments that are positional only.
     pub fn of(args: Vec<Known<'a>>) -> Self {
         Self { args, keywords: Vec::new() }
     }
@@ -132,7 +132,7 @@ impl<'a> Reader<'a> {
         self.bind(name.id.as_str(), new);
     }
 
-    /// What calling `function` gives.
+    /// Evaluates a call of `function`.
     pub fn apply(&mut self, function: &Known<'a>, arguments: &Arguments<'a>, range: TextRange) -> Known<'a> {
         let mut result = Known::Unknown;
         for function in function.possibilities() {
@@ -314,7 +314,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What a decorated function is.
+    /// Evaluates a decorated function; what the decorator returns may be the function itself.
     pub fn decorated(&mut self, decorator: &Known<'a>, function: Known<'a>, range: TextRange) -> Known<'a> {
         let arguments = Arguments::of(vec![function.clone()]);
         self.apply(decorator, &arguments, range).or(function)

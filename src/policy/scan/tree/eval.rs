@@ -14,7 +14,7 @@ use crate::policy::scan::Capability;
 const MAX_TEXTS: usize = 50_000;
 
 impl<'a> Reader<'a> {
-    /// What an expression is.
+    /// Evaluates an expression.
     pub fn eval(&mut self, expr: &'a Expr) -> Known<'a> {
         if self.again > 0 {
             if self.steps == 0 {
@@ -281,7 +281,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether all is known.
+    /// Evaluates a comprehension's generators; returns whether every item is known.
     fn generate(
         &mut self,
         generators: &'a [Comprehension],
@@ -474,7 +474,7 @@ fn number<'a>(number: &Number) -> Known<'a> {
     }
 }
 
-/// What a target is called.
+/// Returns the name of an assignment's target.
 pub fn name_of(target: &Expr) -> Option<Rc<str>> {
     match target {
         Expr::Name(name) => Some(name.id.as_str().into()),

@@ -1,4 +1,4 @@
-//! What is known of a value without running anything.
+//! Abstract values: what is known of a value without running anything.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ const MAX_ITEMS: usize = 8192;
 /// Deepest sequence in a sequence.
 const DEEPEST: u32 = 8;
 
-/// Keyword arguments.
+/// Keyword arguments, with their values.
 pub type Keywords<'a> = Vec<(Rc<str>, Known<'a>)>;
 
 /// A value, as far as it can be told. Cheap to clone.
@@ -23,26 +23,26 @@ pub enum Known<'a> {
     /// Nothing can be told.
     #[default]
     Unknown,
-    /// `None`.
+    /// Constant `None` of Python.
     Nothing,
-    /// `True`, `False`.
+    /// Constant `True` or `False`.
     Bool(bool),
-    /// An integer.
+    /// Integer within 128 bits.
     Int(i128),
-    /// One that does not fit.
+    /// Integer beyond 128 bits.
     Large(Rc<BigInt>),
-    /// A string.
+    /// String, in UTF-8.
     Text(Rc<str>),
     /// Bytes, or a bytearray.
     Bytes(Rc<[u8]>),
     /// A list, a tuple, a set, or what iterates like one.
     Sequence(Rc<Vec<Self>>),
-    /// A dict.
+    /// Dict, as its pairs of key and value.
     Dict(Rc<Vec<(Self, Self)>>),
     /// Something that has a name in the standard library or a package: `os.system`, `builtins.getattr`. What an import
     /// of an unknown name gives is `?`.
     Object(Rc<str>),
-    /// What calling the object of that name gave: an instance, or a result.
+    /// Result of a call of the object of that name: an instance, or another value.
     Instance(Rc<str>),
     /// `vars(x)` or `x.__dict__`.
     Namespace(Rc<Self>),
@@ -52,13 +52,13 @@ pub enum Known<'a> {
     Function(&'a StmtFunctionDef, usize),
     /// A lambda of the snippet, likewise.
     Lambda(&'a ExprLambda, usize),
-    /// `functools.partial`.
+    /// Result of `functools.partial`.
     Partial(Rc<(Self, Vec<Self>, Keywords<'a>)>),
     /// `operator.attrgetter` (no arguments; several paths with commas between) or `methodcaller`.
     Getter(Rc<str>, Option<Rc<Vec<Self>>>),
-    /// `operator.itemgetter`.
+    /// Result of `operator.itemgetter`.
     ItemGetter(Rc<Self>),
-    /// One of several.
+    /// Several possible values, at least two.
     OneOf(Rc<Vec<Self>>),
 }
 
@@ -109,7 +109,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Whether nothing is known.
+    /// Returns whether nothing is known.
     pub fn is_unknown(&self) -> bool {
         matches!(self, Self::Unknown)
     }
@@ -119,7 +119,7 @@ impl<'a> Known<'a> {
         if self.depth() > DEEPEST { Self::Unknown } else { self }
     }
 
-    /// Each value that it may be.
+    /// Returns the possible values.
     pub fn possibilities(&self) -> &[Self] {
         match self {
             Self::OneOf(items) => items,
@@ -127,7 +127,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// This or that.
+    /// Joins two values that are both possible.
     pub fn or(self, other: Self) -> Self {
         if self.is_unknown() || self.same(&other) {
             return other;
@@ -152,7 +152,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Whether they are certainly the same constant or object.
+    /// Returns whether two values are certainly the same constant or object.
     pub fn same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Nothing, Self::Nothing) => true,
@@ -168,7 +168,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Whether it is true, where that is certain.
+    /// Returns the truth of the value, where that is certain.
     pub fn truth(&self) -> Option<bool> {
         match self {
             Self::Nothing => Some(false),
@@ -183,7 +183,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// How long it is, in bytes of text or items.
+    /// Returns the length, in bytes of text or in items.
     pub fn length(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
@@ -210,12 +210,12 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Its text, if it is one.
+    /// Returns the text of a string.
     pub fn as_text(&self) -> Option<&str> {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 
-    /// Its value, if it is an integer.
+    /// Returns the value of an integer.
     pub fn as_int(&self) -> Option<i128> {
         match self {
             Self::Int(value) => Some(*value),

@@ -310,7 +310,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Functions of functions.
+    /// Evaluates higher-order functions of the standard library.
     fn calls_what_it_is_given(
         &mut self,
         name: &Rc<str>,

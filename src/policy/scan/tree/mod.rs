@@ -31,7 +31,7 @@ use super::Capability;
 use known::Known;
 use names::Scope;
 
-/// What is told of one snippet; what is beyond is not kept.
+/// Maximum number of uses that are kept of one snippet; the rest is dropped.
 const MAX_USES: usize = 1000;
 const MAX_IMPORTS: usize = 5000;
 const MAX_REFERENCES: usize = 20_000;
@@ -45,52 +45,52 @@ const DEEPEST_SOURCE: u32 = 4;
 /// A capability that a snippet uses, or seems to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Use {
-    /// What it can do with it.
+    /// Capability that the name gives.
     pub capability: Capability,
-    /// How it shows: a word.
+    /// Rule of the finding, as a word.
     pub rule: &'static str,
-    /// What was named: `os.system`.
+    /// Qualified name: `os.system`.
     pub name: String,
-    /// How sure that is.
+    /// Confidence from 0 to 1.
     pub confidence: f64,
-    /// Where.
+    /// Position in the source.
     pub range: TextRange,
 }
 
 /// A module that is imported, in whatever way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Import {
-    /// Its full name; with leading dots if it is relative.
+    /// Full name of the module; with leading dots if it is relative.
     pub module: String,
-    /// Where.
+    /// Position in the source.
     pub range: TextRange,
-    /// Whether an import statement says it, rather than a call.
+    /// True for an import statement, false for a call that imports.
     pub statement: bool,
 }
 
 /// A string that stands in the source, or that folding gives.
 #[derive(Clone, Debug)]
 pub struct Text {
-    /// The string.
+    /// Content of the string.
     pub text: Rc<str>,
-    /// The expression.
+    /// Position of the expression.
     pub range: TextRange,
-    /// What it is called where it stands.
+    /// Name of the string where it stands.
     pub name: Option<Rc<str>>,
-    /// Whether it only comes out by folding.
+    /// True when only folding reveals the string.
     pub folded: bool,
 }
 
-/// What a snippet's tree says.
+/// Analysis of a snippet's syntax tree.
 #[derive(Debug, Default)]
 pub struct Reading {
-    /// Modules, in order.
+    /// Imported modules, in order.
     pub imports: Vec<Import>,
-    /// Capabilities, in order.
+    /// Capabilities, in order of appearance.
     pub uses: Vec<Use>,
     /// Qualified names of what is used of modules and builtins.
     pub references: Vec<(Rc<str>, TextRange)>,
-    /// Strings.
+    /// Strings of the source, and those that folding gives.
     pub texts: Vec<Text>,
 }
 
@@ -121,7 +121,7 @@ pub fn read(module: &ModModule, source_length: usize) -> Reading {
     reader.reading
 }
 
-/// What is read, and what is known so far.
+/// State of the analysis: the scopes and what is known so far.
 struct Reader<'a> {
     /// Texts that were read as code live as long as the reader.
     sources: &'a Arena<Parsed<ModModule>>,
@@ -130,7 +130,7 @@ struct Reader<'a> {
     here: usize,
     /// Names of classes of the snippet.
     classes: HashSet<&'a str>,
-    /// What objects of the snippet's own have under a name, whichever object it is.
+    /// Attributes by name, for every object of the snippet's own classes together.
     attributes: HashMap<Rc<str>, Known<'a>>,
     reading: Reading,
     told: HashMap<(TextSize, Capability, &'static str), usize>,
@@ -138,18 +138,18 @@ struct Reader<'a> {
     later: VecDeque<(&'a ruff_python_ast::StmtFunctionDef, usize)>,
     /// Calls that are being evaluated.
     frames: Vec<Frame<'a>>,
-    /// Where everything is said to be, in a text that is read as code.
+    /// Position that findings are reported at, inside a text that is read as code.
     place: Option<TextRange>,
     /// Branches and loops around, in which an assignment may not happen.
     branches: u32,
-    /// Whether what is evaluated was read before.
+    /// Depth of replays: above 0, the code that is evaluated was read before.
     again: u32,
     steps: u32,
     folding: usize,
     sources_deep: u32,
     /// The expression that is being evaluated.
     at: TextRange,
-    /// What the next string is called.
+    /// Name of the next string.
     naming: Option<Rc<str>>,
 }
 
@@ -250,7 +250,7 @@ impl<'a> Reader<'a> {
         if self.spend(size) { value } else { Known::Unknown }
     }
 
-    /// Whether there is still time to look through such values.
+    /// Returns whether the budget still allows to go through such values.
     fn affords(&mut self, values: &[Known<'a>]) -> bool {
         let size = values.iter().map(Known::length).sum();
         self.spend(size)
@@ -277,7 +277,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether there is still time to evaluate something again.
+    /// Returns whether the budget still allows to evaluate something again.
     fn may_repeat(&self) -> bool {
         self.steps > 0
     }

@@ -24,7 +24,7 @@ pub struct Scope<'a> {
 }
 
 impl Scope<'_> {
-    /// Of a snippet.
+    /// Scope of a module.
     pub fn module() -> Self {
         Self::default()
     }
@@ -60,7 +60,7 @@ impl<'a> Reader<'a> {
         self.scopes[self.here].elsewhere.insert(name);
     }
 
-    /// What a name stands for.
+    /// Looks up the value of a name.
     pub fn lookup(&mut self, name: &str, range: TextRange) -> Known<'a> {
         let mut scope = Some(self.here);
         let mut first = true;

@@ -33,7 +33,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `value.name`.
+    /// Evaluates the attribute `value.name`.
     pub fn attribute(&mut self, value: &Known<'a>, name: &str, range: TextRange) -> Known<'a> {
         self.tell_all(table::of_attribute(name), "attribute", name, range);
         let mut result = Known::Unknown;
@@ -129,7 +129,7 @@ impl<'a> Reader<'a> {
         Known::Unknown
     }
 
-    /// `value[index]`.
+    /// Evaluates the subscript `value[index]`.
     pub fn item(&mut self, value: &Known<'a>, index: &Known<'a>, range: TextRange) -> Known<'a> {
         let mut result = Known::Unknown;
         for value in value.possibilities() {

@@ -21,9 +21,9 @@ const ANSWERS: &[&str] = &[
     "__len__",
     "__instancecheck__",
 ];
-/// So many `if x == literal: return literal` look like a table of known answers.
+/// Minimum number of `if x == literal: return literal` that look like a table of known answers.
 const KNOWN_INPUTS: usize = 3;
-/// Where hosts keep what programs have no business with.
+/// Paths where hosts keep what programs have no business with.
 const HOST_PATHS: &[&str] = &[
     "/etc/",
     "/proc/",
@@ -111,7 +111,8 @@ pub fn function<'a>(reader: &mut Reader<'a>, function: &'a StmtFunctionDef) {
     }
 }
 
-/// Whether a comparison method never looks at what it is compared with, and answers other than that it can't tell.
+/// Returns whether a comparison method never looks at what it is compared with, and answers other than that it can't
+/// tell.
 fn answers_alike(function: &StmtFunctionDef, name: &str) -> bool {
     let documented = matches!(function.body.first(), Some(Stmt::Expr(text)) if text.value.is_string_literal_expr());
     let body = &function.body[usize::from(documented)..];
@@ -218,7 +219,7 @@ pub fn telling_text<'a>(reader: &mut Reader<'a>, text: &str, range: TextRange) {
     }
 }
 
-/// Whether a template reaches for attributes that are not a value's own: `{0.__class__.__init__.__globals__}`.
+/// Returns whether a template reaches for attributes that are not a value's own: `{0.__class__.__init__.__globals__}`.
 fn walks(template: &str) -> bool {
     if !template.contains(".__") && !template.contains("[__") {
         return false;

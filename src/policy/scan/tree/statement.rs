@@ -15,7 +15,7 @@ use crate::policy::scan::Capability;
 const MAX_ROUNDS: usize = 512;
 
 impl<'a> Reader<'a> {
-    /// Statements.
+    /// Evaluates the statements of a body, in order.
     pub fn body(&mut self, body: &'a [Stmt]) {
         for statement in body {
             if self.again > 0 && self.steps == 0 {

@@ -1,4 +1,4 @@
-//! Which names of the standard library and of common packages give a program which capability.
+//! Tables of names of the standard library and of common packages, with the capability that each gives a program.
 //!
 //! A name is qualified as an import would write it; `x()` is what calling `x` gives, and `.*` all that lies below. The
 //! confidence says how surely someone who reads the name would say that the program uses the capability.
@@ -10,19 +10,19 @@ use crate::policy::scan::Capability::{
     self, DynamicCode, Environment, FileRead, FileWrite, GraderTampering, Introspection, Network, Process,
 };
 
-/// What a name gives.
+/// Capability that a name gives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Entry {
-    /// The capability.
+    /// Capability that is given.
     pub capability: Capability,
-    /// How surely.
+    /// Confidence from 0 to 1.
     pub confidence: f64,
 }
 
 /// Capability, confidence, and the names with spaces between.
 type Group = (Capability, f64, &'static str);
 
-/// By qualified name.
+/// Capabilities of names, by qualified name.
 const NAMES: &[Group] = &[
     (
         Process,
@@ -249,7 +249,7 @@ const MODULES: &[Group] = &[
     (GraderTampering, 0.3, "unittest pytest unittest.mock"),
 ];
 
-/// What is in those modules and gives nothing.
+/// Names in those modules that give no capability.
 const HARMLESS: &str = "
          subprocess.PIPE subprocess.STDOUT subprocess.DEVNULL subprocess.CalledProcessError
          subprocess.TimeoutExpired subprocess.SubprocessError subprocess.CompletedProcess socket.error
@@ -366,7 +366,7 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     }
 });
 
-/// What the object of this qualified name gives.
+/// Returns the capabilities of the object of this qualified name.
 pub fn of_name(name: &str) -> &'static [Entry] {
     if let Some(found) = TABLES.names.get(name) {
         return found;
@@ -387,12 +387,12 @@ pub fn of_name(name: &str) -> &'static [Entry] {
     &[]
 }
 
-/// What the object of just this name gives; nothing that lies below a name of the tables.
+/// Returns the capabilities of the object of just this name; nothing that lies below a name of the tables.
 pub fn of_exact(name: &str) -> &'static [Entry] {
     TABLES.names.get(name).map_or(&[], Vec::as_slice)
 }
 
-/// What importing this module gives.
+/// Returns the capabilities of importing this module.
 pub fn of_module(module: &str) -> &'static [Entry] {
     let mut name = module;
     loop {
@@ -406,12 +406,12 @@ pub fn of_module(module: &str) -> &'static [Entry] {
     }
 }
 
-/// What a method of this name gives, on an object of which nothing is known.
+/// Returns the capabilities of a method of this name, on an object of which nothing is known.
 pub fn of_method(name: &str) -> &'static [Entry] {
     TABLES.methods.get(name).map_or(&[], Vec::as_slice)
 }
 
-/// What an attribute of this name gives, on any object.
+/// Returns the capabilities of an attribute of this name, on any object.
 pub fn of_attribute(name: &str) -> &'static [Entry] {
     if name.starts_with("_proofbox") {
         return const { &[Entry { capability: GraderTampering, confidence: 0.9 }] };
@@ -419,7 +419,7 @@ pub fn of_attribute(name: &str) -> &'static [Entry] {
     TABLES.attributes.get(name).map_or(&[], Vec::as_slice)
 }
 
-/// Whether a star import of `module` could bind `name` to something of consequence.
+/// Returns whether a star import of `module` could bind `name` to something of consequence.
 pub fn has(module: &str, name: &str) -> bool {
     TABLES.names.contains_key(format!("{module}.{name}").as_str())
         || TABLES.names.contains_key(format!("{module}.*").as_str())
@@ -441,12 +441,12 @@ const BUILTINS: &str = "
          help
         ";
 
-/// Whether it is one of [`HELD`].
+/// Returns whether a name is in [`HELD`].
 pub fn is_held(name: &str) -> bool {
     TABLES.held.contains(name)
 }
 
-/// Whether it is one of [`BUILTINS`].
+/// Returns whether a name is in [`BUILTINS`].
 pub fn is_builtin(name: &str) -> bool {
     TABLES.builtins.contains(name)
 }

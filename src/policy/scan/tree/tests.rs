@@ -1,4 +1,5 @@
-//! What the reader sees, and what it must not. `tests/policy` has a thousand programs more, with recall by family.
+//! Findings that the reader must make, and those that it must not. `tests/policy` has a thousand programs more, with
+//! recall by family.
 
 use std::time::{Duration, Instant};
 

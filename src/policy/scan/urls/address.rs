@@ -1,4 +1,4 @@
-//! What an address says of where it leads.
+//! Judgement of IP addresses.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -1,10 +1,10 @@
-//! What a URL says besides its host: scheme, port, file.
+//! Judgement of the parts of a URL besides its host: scheme, port, file.
 
 use url::{Host, Url};
 
 use super::{Told, known};
 
-/// By scheme.
+/// Judgements of schemes, by name.
 const SCHEMES: &[(&str, Told)] = &[
     ("gopher", ("dangerous_scheme", 0.9, "gopher: URLs speak to any server.")),
     ("dict", ("dangerous_scheme", 0.85, "dict: URLs speak to any server.")),

@@ -1,4 +1,4 @@
-//! What a name says of where it leads.
+//! Judgement of domain names.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -69,7 +69,7 @@ pub(super) fn of_domain(name: &str, written: &str) -> Option<Told> {
     None
 }
 
-/// Whether `domain` looks like one of the well-known: `paypa1.com`, and with letters of other scripts.
+/// Returns whether `domain` imitates a well-known domain: `paypa1.com`, and with letters of other scripts.
 fn lookalike(domain: &str) -> bool {
     let (unicode, _) = idna::domain_to_unicode(domain);
     let looks: String = skeleton(&unicode).collect();

@@ -10,9 +10,9 @@ const MAX_LENGTH: usize = 255;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("host pattern `{pattern}`: {problem}")]
 pub struct HostPatternError {
-    /// As it was given.
+    /// Pattern as it was given.
     pub pattern: String,
-    /// What is wrong with it.
+    /// Description of the error.
     pub problem: String,
 }
 
@@ -42,7 +42,7 @@ impl Hosts {
         Ok(Self { names: names.build().map_err(told)?, addresses: addresses.build().map_err(told)? })
     }
 
-    /// Whether a pattern matches `host`.
+    /// Returns whether a pattern matches `host`.
     pub(super) fn contain(&self, host: &Host) -> bool {
         let name = host.to_string();
         // The dot of the root makes no other host.
@@ -59,7 +59,7 @@ impl Hosts {
     }
 }
 
-/// Whether `pattern` stands for several addresses. One alone is parsed as a host.
+/// Returns whether `pattern` stands for several addresses. A pattern for a single address is parsed as a host.
 fn are_addresses(pattern: &str) -> bool {
     let of_version_4 = |b: u8| b.is_ascii_digit() || b".*".contains(&b);
     let of_version_6 = |b: u8| b.is_ascii_hexdigit() || b"*:[]".contains(&b);

@@ -1,6 +1,6 @@
 //! Hosts that are known for what they are used for.
 
-/// Where clouds tell a machine its credentials, each for machines, tasks or pods: AWS, Google, Azure, Oracle,
+/// Hosts that give a machine its cloud credentials, for machines, tasks or pods: AWS, Google, Azure, Oracle,
 /// DigitalOcean, OpenStack, Alibaba, Tencent, Equinix.
 pub(super) const METADATA: &[&str] = &[
     "169.254.169.254",
@@ -22,7 +22,7 @@ pub(super) const METADATA: &[&str] = &[
     "metadata.packet.net",
 ];
 
-/// Where data is sent to be read by somebody else: request catchers, tunnels, pastes, anonymous uploads.
+/// Hosts to which data is sent for somebody else to read: request catchers, tunnels, pastes, anonymous uploads.
 pub(super) const DROPS: &str = "
     webhook.site requestbin.com requestbin.net requestcatcher.com requestinspector.com hookbin.com beeceptor.com
     pipedream.net postb.in ptsv2.com ptsv3.com canarytokens.com canarytokens.org dnslog.cn ceye.io dnsbin.zhack.ca
@@ -49,7 +49,7 @@ pub(super) const GATEWAYS: &str = "
     ipfs.io dweb.link cloudflare-ipfs.com gateway.pinata.cloud w3s.link nftstorage.link arweave.net onion.to onion.ws
     onion.ly tor2web.org";
 
-/// What other hosts pretend to be.
+/// Domains that other hosts imitate.
 pub(super) const WELL_KNOWN: &str = "
     google.com googleapis.com gmail.com youtube.com facebook.com instagram.com whatsapp.com twitter.com linkedin.com
     microsoft.com microsoftonline.com live.com outlook.com office.com azure.com windows.com github.com

@@ -1,4 +1,4 @@
-//! Where in a text a URL or a host begins and ends.
+//! Bounds of a URL or a host in a text.
 
 use std::ops::Range;
 

@@ -240,7 +240,7 @@ pub fn function<'a>(name: &str, args: &[Known<'a>], keywords: &[(&str, Known<'a>
     })
 }
 
-/// As `textwrap.dedent`, for spaces.
+/// Removes common indentation of spaces, like `textwrap.dedent`.
 fn dedent(text: &str) -> String {
     let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
     let least = text.lines().filter(|line| !line.trim().is_empty()).map(indent).min().unwrap_or(0);

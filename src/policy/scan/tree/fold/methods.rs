@@ -1,4 +1,4 @@
-//! Methods of constants.
+//! Evaluation of methods of constants.
 
 use num_bigint::{BigInt, Sign};
 use ruff_python_ast::Operator;
@@ -7,7 +7,7 @@ use super::encodings::decode;
 use super::{binary, formatted, item, shown};
 use crate::policy::scan::tree::known::{Known, MAX_LENGTH};
 
-/// `template % dict`.
+/// Evaluates `template % dict`.
 fn percent_of_names<'a>(template: &str, items: &[(Known<'a>, Known<'a>)]) -> Known<'a> {
     let mut text = String::new();
     let mut rest = template;
@@ -26,7 +26,7 @@ fn percent_of_names<'a>(template: &str, items: &[(Known<'a>, Known<'a>)]) -> Kno
     Known::text(&text)
 }
 
-/// `template % value`.
+/// Evaluates `template % value`.
 pub fn percent<'a>(template: &str, value: &Known<'a>) -> Known<'a> {
     if let Known::Dict(items) = value {
         return percent_of_names(template, items);

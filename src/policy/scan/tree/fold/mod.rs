@@ -12,7 +12,7 @@ pub use methods::method;
 use super::known::{Known, MAX_LENGTH};
 use methods::percent;
 
-/// `left op right`.
+/// Evaluates `left op right`.
 pub fn binary<'a>(op: Operator, left: &Known<'a>, right: &Known<'a>) -> Known<'a> {
     use Known::{Bytes, Int, Sequence, Text};
     match (op, left, right) {
@@ -62,7 +62,7 @@ fn integer(op: Operator, a: i128, b: i128) -> Option<i128> {
     }
 }
 
-/// `op value`.
+/// Evaluates the unary `op value`.
 pub fn unary<'a>(op: UnaryOp, value: &Known<'a>) -> Known<'a> {
     match (op, value.as_int()) {
         (UnaryOp::Not, _) => value.truth().map_or(Known::Unknown, |truth| Known::Bool(!truth)),
@@ -110,7 +110,7 @@ pub fn compare<'a>(op: CmpOp, left: &Known<'a>, right: &Known<'a>) -> Known<'a> 
     Known::Bool(truth)
 }
 
-/// `value[index]`.
+/// Evaluates the subscript `value[index]`.
 pub fn item<'a>(value: &Known<'a>, index: &Known<'a>) -> Known<'a> {
     match value {
         Known::Dict(items) => {
@@ -156,7 +156,7 @@ fn at(index: i128, length: usize) -> Option<usize> {
     usize::try_from(index).ok().filter(|index| *index < length)
 }
 
-/// `value[lower:upper:step]`.
+/// Evaluates the slice `value[lower:upper:step]`.
 pub fn slice<'a>(value: &Known<'a>, lower: Option<i128>, upper: Option<i128>, step: Option<i128>) -> Known<'a> {
     match value {
         Known::Text(text) => {
@@ -187,7 +187,7 @@ fn sliced<T: Clone>(items: &[T], lower: Option<i128>, upper: Option<i128>, step:
     taken
 }
 
-/// `str(value)`.
+/// Evaluates `str(value)`, where the value is known.
 pub fn shown(value: &Known) -> Option<String> {
     match value {
         Known::Text(text) => Some(text.to_string()),
