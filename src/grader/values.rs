@@ -45,7 +45,7 @@ impl Default for Budget {
 /// dict that it looks like.
 ///
 /// # Errors
-/// When it is no value.
+/// Returns an error when the JSON is not a value.
 pub fn parse_value(json: &Json) -> Result<Value, NotAValue> {
     let mut value = Value::from_json(json)?;
     opaque_is_a_dict(&mut value);
@@ -67,7 +67,7 @@ pub fn compare(expected: &Json, got: &Value, how: Compare) -> Result<(), String>
 /// Compares a value that was read before.
 ///
 /// # Errors
-/// As [`compare()`].
+/// Returns the same errors as [`compare()`].
 pub fn compare_values(expected: &Value, got: &Value, how: Compare) -> Result<(), String> {
     compare_within(expected, got, how, &mut Budget::default())
 }
@@ -75,7 +75,7 @@ pub fn compare_values(expected: &Value, got: &Value, how: Compare) -> Result<(),
 /// Compares within a budget that several comparisons share.
 ///
 /// # Errors
-/// As [`compare()`]; also when the budget is used up.
+/// Returns the same errors as [`compare()`], and an error when the budget is used up.
 pub fn compare_within(expected: &Value, got: &Value, how: Compare, budget: &mut Budget) -> Result<(), String> {
     if let (Value::Str(expected), Value::Str(got)) = (expected, got) {
         return compare::output(expected, got, how);
