@@ -1,4 +1,4 @@
-//! What one script may use. It is a guest's text: whatever it can do once, it can do in a loop.
+//! Limits of a script. Its text is a guest's: whatever it can do once, it can do in a loop.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,7 +10,7 @@ pub(super) const MAX_STEPS: u64 = 10_000_000;
 pub(super) const STEPS_OF_SUBSHELL: u64 = 250;
 /// Steps after which others get their turn.
 const STEPS_A_TURN: u64 = 500;
-/// What one script may hold: variables, trees, lines that are sorted, output that is substituted; bytes.
+/// Maximum memory of a script, in bytes: variables, trees, lines that are sorted, output that is substituted.
 pub(super) const MAX_MEMORY: u64 = 64 << 20;
 /// Longest value of one expansion, and longest output of a command substitution, bytes.
 pub(super) const MAX_TEXT: usize = 16 << 20;
@@ -31,7 +31,7 @@ const TIME_A_TURN: Duration = Duration::from_millis(1);
 pub(super) struct Pace(Instant);
 
 impl Pace {
-    /// Begins to measure.
+    /// Begins to measure at the present time.
     pub(super) fn new() -> Self {
         Self(Instant::now())
     }
@@ -44,13 +44,13 @@ impl Pace {
     }
 }
 
-/// What one script, with all its subshells, has used.
+/// Usage of a script together with all its subshells.
 #[derive(Debug, Default)]
 pub(super) struct Use {
     steps: AtomicU64,
     memory: AtomicU64,
     processes: AtomicU64,
-    /// Its end for using too much has been told.
+    /// True when the end for exceeding a limit has been reported.
     told: AtomicBool,
 }
 
@@ -65,7 +65,7 @@ impl Use {
         after < MAX_STEPS
     }
 
-    /// Whether this is the first time that the end is to be told.
+    /// Returns true for the first caller, who is to report the end.
     pub(super) fn tell(&self) -> bool {
         !self.told.swap(true, Ordering::Relaxed)
     }

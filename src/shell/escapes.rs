@@ -1,9 +1,9 @@
 //! Backslash escapes: of `$'…'`, `echo -e`, `printf`'s format and its `%b`.
 
-/// Whose escapes they are; they differ in little.
+/// Origin of escapes; the rules differ in little.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// `$'…'`
+    /// Quoted text of the form `$'…'`.
     Quoted,
     /// `echo -e` and `printf %b`: octal numbers begin with a zero, and `\c` ends all output.
     Echo,

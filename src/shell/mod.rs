@@ -25,7 +25,7 @@ use futures_util::future::BoxFuture;
 /// Bytes that a pipe between two commands holds.
 pub const PIPE_BYTES: usize = 64 << 10;
 
-/// What the shell needs of where it runs.
+/// Environment that the shell runs in.
 pub trait Host: Send + Sync {
     /// The files it works on.
     fn tree(&self) -> &SharedTree;
@@ -36,45 +36,45 @@ pub trait Host: Send + Sync {
     /// Runs `python3 args…` in an interpreter of its own; its exit code. Dropping the future ends it.
     fn python<'a>(&'a self, start: PythonStart) -> BoxFuture<'a, i32>;
 
-    /// What `pip install` says: that there is no network, and which packages there are.
+    /// Returns the message of `pip install`: that there is no network, and which packages exist.
     fn packages(&self) -> String {
         "There is no network here: packages cannot be installed.".to_owned()
     }
 }
 
-/// How a `python3` is to be started.
+/// Start of a `python3` interpreter.
 #[derive(Debug)]
 pub struct PythonStart {
     /// The arguments after `python3`.
     pub args: Vec<String>,
-    /// All its environment variables.
+    /// Environment variables of the interpreter, complete.
     pub env: Vec<(String, String)>,
-    /// Its working directory, absolute.
+    /// Working directory, absolute.
     pub cwd: String,
-    /// Its standard input.
+    /// Standard input of the interpreter.
     pub stdin: Reader,
-    /// Its standard output.
+    /// Standard output of the interpreter.
     pub stdout: Writer,
-    /// Its standard error.
+    /// Standard error of the interpreter.
     pub stderr: Writer,
 }
 
 /// A script to run: what `bash -c text args…` is given.
 #[derive(Debug)]
 pub struct Script {
-    /// Its commands.
+    /// Commands, in the language of the shell.
     pub text: String,
     /// `$0` and the positional parameters.
     pub args: Vec<String>,
-    /// Its working directory, absolute; `/home/user` if it is empty.
+    /// Working directory, absolute; `/home/user` when it is empty.
     pub cwd: String,
     /// Environment variables. `HOME`, `USER`, `PATH`, `SHELL` and `PWD` have values unless they are given here.
     pub env: Vec<(String, String)>,
-    /// Its standard input.
+    /// Standard input of the script.
     pub stdin: Reader,
-    /// Its standard output.
+    /// Standard output of the script.
     pub stdout: Writer,
-    /// Its standard error.
+    /// Standard error of the script.
     pub stderr: Writer,
 }
 

@@ -3,7 +3,7 @@
 use regex::bytes::{Captures, Regex, RegexBuilder};
 use std::ops::Range;
 
-/// Longest expression, bytes.
+/// Maximum length of an expression, in bytes.
 const MAX_LENGTH: usize = 64 << 10;
 /// Sizes that compiled expressions are tried with, bytes.
 const SIZES: [usize; 3] = [4 << 10, 32 << 10, 256 << 10];
@@ -42,12 +42,12 @@ impl Regular {
         Err("Regular expression too big".to_owned())
     }
 
-    /// Whether a text of this length can be matched.
+    /// Returns whether a text of this length can be matched within the bound on work.
     pub(super) fn takes(&self, length: usize) -> bool {
         length.saturating_mul(self.size) <= MAX_WORK
     }
 
-    /// What matching a text of this length counts as, in steps.
+    /// Returns the cost of matching a text of this length, in steps.
     pub(super) fn steps(&self, length: usize) -> u64 {
         1 + (length as u64).saturating_mul(self.size as u64) / (1 << 20)
     }
@@ -71,7 +71,7 @@ impl Regular {
     }
 }
 
-/// What is wrong with an expression, in the words of C's library.
+/// Translates the error of an expression into the words of C's library.
 fn complaint(error: &str) -> &'static str {
     let known = [
         ("unclosed group", "Unmatched ( or \\("),
@@ -138,7 +138,7 @@ pub(super) fn posix(text: &str, extended: bool) -> String {
     out
 }
 
-/// Whether a basic expression, or one of its groups, ends here.
+/// Returns whether a basic expression, or a group in it, ends at this point.
 fn ends(rest: &[char]) -> bool {
     matches!(rest, [] | ['\\', ')' | '|', ..])
 }

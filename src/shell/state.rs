@@ -12,14 +12,14 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
-/// What ends a command before its end.
+/// Reason why a command ends early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
     /// `break`, out of so many loops.
     Break(usize),
     /// `continue`, of so many loops.
     Continue(usize),
-    /// `return`
+    /// Return from a function or script, `return`, with its exit code.
     Return(i32),
     /// `exit`, and what ends a shell.
     Exit(i32),
@@ -27,7 +27,7 @@ pub(super) enum Stop {
     Spent,
     /// The reader of what is written is gone.
     Broken,
-    /// One command ends with this code; it has said why.
+    /// Failure of a command with this code; the error has been reported.
     Failed(i32),
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Variable {
     pub(super) value: Option<Value>,
     pub(super) exported: bool,
     pub(super) read_only: bool,
-    /// What it takes, until the last copy is gone.
+    /// Memory of the value, held until the last copy is gone.
     pub(super) _held: Option<Arc<Held>>,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Function {
     pub(super) _held: Option<Arc<Held>>,
 }
 
-/// What `set` sets.
+/// Options that `set` changes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Options {
     pub(super) exit_on_error: bool,
@@ -71,7 +71,7 @@ pub(super) struct Options {
     pub(super) null_glob: bool,
 }
 
-/// What is read and written, by descriptor.
+/// Open streams, by descriptor.
 #[derive(Clone)]
 pub(super) struct Streams {
     pub(super) stdin: Reader,
@@ -88,7 +88,7 @@ pub(super) enum Stream {
     Write(Writer),
 }
 
-/// A background job.
+/// Background job of the shell.
 pub(super) struct Job {
     pub(super) id: u32,
     pub(super) ended: Arc<AtomicI32>,
@@ -98,14 +98,14 @@ pub(super) struct Job {
 /// No exit code yet.
 pub(super) const RUNNING: i32 = -1;
 
-/// What runs beside a script, or is asked of its host: see `execute::beside`.
+/// Work that runs beside a script, or that its host is asked for: see `execute::beside`.
 pub(super) enum Beside {
     Job(BoxFuture<'static, ()>),
     Python { start: PythonStart, ended: oneshot::Sender<i32>, registration: AbortRegistration },
     Packages(oneshot::Sender<String>),
 }
 
-/// What all shells of one script share.
+/// State that every shell of one script shares.
 pub(super) struct Shared {
     pub(super) tree: SharedTree,
     pub(super) used: Arc<Use>,
@@ -113,13 +113,13 @@ pub(super) struct Shared {
     pub(super) beside: UnboundedSender<Beside>,
     pub(super) next_job: AtomicU32,
     pub(super) job_ended: tokio::sync::Notify,
-    /// When the script began, ns since 1970.
+    /// Start time of the script, in nanoseconds since 1970.
     pub(super) started: u64,
     /// The host's time as of this turn, ns since 1970.
     pub(super) time: Arc<AtomicU64>,
 }
 
-/// A shell.
+/// Shell with its variables, functions and streams.
 #[derive(Clone)]
 pub(super) struct Shell {
     pub(super) shared: Arc<Shared>,
@@ -131,7 +131,7 @@ pub(super) struct Shell {
     pub(super) options: Options,
     pub(super) streams: Streams,
     pub(super) status: i32,
-    /// What the last command substitution of this command ended with.
+    /// Exit code of the last command substitution within this command.
     pub(super) substituted: Option<i32>,
     pub(super) line: usize,
     /// Functions, subshells and substitutions around it.
@@ -140,18 +140,18 @@ pub(super) struct Shell {
     pub(super) in_subshell: bool,
     /// Functions and sourced files around it.
     pub(super) calls: usize,
-    /// Where `set -e` does not count: conditions.
+    /// Number of enclosing conditions, where `set -e` does not count.
     pub(super) unchecked: usize,
     /// Variables that `local` hid, one map for each function around it.
     pub(super) hidden: Vec<BTreeMap<String, Option<Variable>>>,
     pub(super) own_jobs: Arc<Mutex<Vec<Job>>>,
     pub(super) last_job: Option<u32>,
-    /// What the tree of the script that is being read takes.
+    /// Memory of the tree of the script that is being read.
     pub(super) tree_held: Option<Arc<Held>>,
     pub(super) random: u64,
-    /// Where `getopts` is within a word.
+    /// Offset of `getopts` within a word.
     pub(super) option_offset: usize,
-    /// What `trap … EXIT` left to do.
+    /// Commands of `trap … EXIT`.
     pub(super) at_exit: Option<Arc<str>>,
 }
 
@@ -270,7 +270,7 @@ impl Shell {
         absolute(&self.cwd, path)
     }
 
-    /// Counts a step.
+    /// Counts steps of work, and ends the script when there are too many.
     pub(super) async fn step(&self, count: u64) -> Result<(), Stop> {
         if self.shared.used.step(count).await {
             return Ok(());
@@ -335,7 +335,7 @@ impl Shell {
     }
 }
 
-/// Where a path leads, seen from `cwd`.
+/// Resolves a path against `cwd` into an absolute one, by its text alone.
 pub(super) fn absolute(cwd: &str, path: &str) -> String {
     let start = if path.starts_with('/') { "" } else { cwd };
     let mut plain = String::with_capacity(start.len() + path.len() + 1);
@@ -355,7 +355,7 @@ pub(super) fn absolute(cwd: &str, path: &str) -> String {
     plain
 }
 
-/// What C's library says of a fault.
+/// Returns the message of C's library for a fault.
 pub(super) fn describe(fault: Fault) -> &'static str {
     match fault {
         Fault::NotFound => "No such file or directory",
@@ -377,7 +377,7 @@ pub(super) fn describe(fault: Fault) -> &'static str {
     }
 }
 
-/// What C's library says of what the tree refused.
+/// Returns the message of C's library for an error of the tree.
 pub(super) fn reason(error: &FilesError) -> &'static str {
     match error {
         FilesError::Refused { fault, .. } => describe(*fault),

@@ -1,4 +1,4 @@
-//! Assignments.
+//! Execution of assignments to variables and arrays.
 
 use crate::shell::bounds::MAX_FIELDS;
 use crate::shell::state::{Shell, Stop, Value};

@@ -1,4 +1,4 @@
-//! What runs beside a script within the same future: background jobs, and the host's interpreters.
+//! Work that runs beside a script within the same future: background jobs, and the host's interpreters.
 
 use crate::shell::state::{Beside, Shell};
 use crate::shell::{Host, PythonStart};
@@ -78,7 +78,7 @@ impl Shell {
         code.await.unwrap_or(1)
     }
 
-    /// What there is instead of packages from the network.
+    /// Returns the host's text on the packages that exist instead of those of the network.
     pub(in crate::shell) async fn packages(&self) -> String {
         let (answer, text) = oneshot::channel();
         let _ = self.shared.beside.send(Beside::Packages(answer));

@@ -1,4 +1,4 @@
-//! Compound commands.
+//! Execution of compound commands.
 
 use crate::shell::expand::pattern::{Lies, Pattern};
 use crate::shell::state::{Done, Function, Shell, Stop};
@@ -72,7 +72,7 @@ impl Shell {
         }
     }
 
-    /// What comes of one turn of a loop: its exit code, or the loop's end.
+    /// Returns the result of one iteration of a loop: its exit code, or `Err` with the code of the loop that ends.
     fn turned(done: Done) -> Result<Result<i32, i32>, Stop> {
         match done {
             Ok(code) => Ok(Ok(code)),
@@ -152,7 +152,7 @@ impl Shell {
         Ok(false)
     }
 
-    /// Whether a text matches a pattern.
+    /// Returns whether a text matches a pattern.
     pub(super) async fn matches(&mut self, text: &str, pattern: &str) -> Result<bool, Stop> {
         self.step(1 + text.len() as u64 / 256).await?;
         match Pattern::new(pattern, Lies::Whole) {

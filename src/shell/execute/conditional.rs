@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 pub(in crate::shell) enum Comparison {
     /// Of numbers: which outcomes hold.
     Numbers(&'static [Ordering]),
-    /// Of texts.
+    /// Comparison of texts; the orderings are those that make it true.
     Texts(&'static [Ordering]),
     NewerThan,
     OlderThan,
@@ -42,7 +42,7 @@ impl Comparison {
     }
 }
 
-/// Whether a test of one file or text holds; none for a letter that is no such test.
+/// Returns whether a test of one file or text holds; `None` for a letter that is no such test.
 pub(in crate::shell) fn file_test(shell: &Shell, operator: &str, operand: &str) -> Option<bool> {
     let path = shell.path(operand);
     let tree = lock(&shell.shared.tree);

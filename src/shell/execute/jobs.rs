@@ -10,7 +10,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 /// Ended jobs that are remembered for `wait`.
 const REMEMBERED: usize = 200;
-/// As bash numbers those that `kill` ends.
+/// Exit code of a job that `kill` ends, 128 + SIGTERM as in bash.
 const TERMINATED: i32 = 143;
 
 impl Shell {
@@ -75,7 +75,7 @@ impl Shell {
         self.jobs().iter().map(|job| job.id).collect()
     }
 
-    /// Which of them still run.
+    /// Returns the numbers of the jobs that still run.
     pub(in crate::shell) fn running_jobs(&self) -> Vec<u32> {
         self.jobs().iter().filter(|job| job.ended.load(Ordering::Relaxed) == RUNNING).map(|job| job.id).collect()
     }

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 pub(super) use conditional::{Comparison, file_test};
 
-/// See [`run`](super::run).
+/// Runs a script; see [`run`](super::run).
 pub(super) async fn run(host: &dyn Host, mut script: Script) -> i32 {
     let (beside, asked) = tokio::sync::mpsc::unbounded_channel();
     let now = host.now();
@@ -143,7 +143,7 @@ impl Shell {
         })
     }
 
-    /// As [`Shell::run_list`], where a failure does not end the script.
+    /// Runs a list like [`Shell::run_list`], where a failure does not end the script.
     pub(super) async fn run_condition(&mut self, list: &List) -> Done {
         self.unchecked += 1;
         let done = self.run_list(list).await;

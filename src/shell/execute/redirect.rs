@@ -160,7 +160,7 @@ impl Shell {
         }
     }
 
-    /// What reads a file. Err: why there is nothing to read.
+    /// Opens a file or device for reading. The error is the reason, as bash reports it.
     pub(in crate::shell) fn reader_of(&self, path: &str) -> Result<Reader, &'static str> {
         match self.device(path) {
             Some(Some(Stream::Read(reader))) => return Ok(reader),
@@ -172,7 +172,7 @@ impl Shell {
         file.map(Reader::from_file).map_err(|error| reason(&error))
     }
 
-    /// What writes a file. Err: why it cannot be written.
+    /// Opens a file or device for writing. The error is the reason, as bash reports it.
     pub(in crate::shell) fn writer_of(&self, path: &str, how: FileUse, appends: bool) -> Result<Writer, &'static str> {
         match self.device(path) {
             Some(Some(Stream::Write(writer))) => return Ok(writer),

@@ -136,7 +136,7 @@ impl Shell {
         }
     }
 
-    /// `set -x`
+    /// Writes the trace of a command under `set -x`.
     async fn trace(&self, arguments: &[String]) -> Result<(), Stop> {
         if arguments.is_empty() {
             return Ok(());

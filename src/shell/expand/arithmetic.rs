@@ -54,7 +54,7 @@ struct Reader<'s, 't> {
     at: usize,
     depth: usize,
     evaluated: &'s mut usize,
-    /// Whether what is read counts: not the side of `&&`, `||` or `?:` that is not taken.
+    /// True when what is read counts: false within the side of `&&`, `||` or `?:` that is not taken.
     live: bool,
 }
 
@@ -331,7 +331,7 @@ impl<'t> Reader<'_, 't> {
     }
 }
 
-/// What bash shows of a division by zero: the divisor and what follows.
+/// Returns the divisor and what follows, which bash shows for a division by zero.
 fn last_operand(text: &str, at: usize) -> String {
     let before = text[..at].trim_end();
     let start = before.rfind(['/', '%']).map_or(0, |operator| operator + 1);

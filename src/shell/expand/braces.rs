@@ -99,7 +99,7 @@ fn alternatives(
     Ok(words)
 }
 
-/// What one pair of braces stands for; none if it is just braces.
+/// Returns the alternatives of one pair of braces; `None` for a pair that is just braces.
 fn choices(
     tokens: &[Token],
     pairs: &[Option<Pair>],

@@ -1,20 +1,20 @@
-//! What words become: fields, split where expansions left blanks.
+//! Fields of words, split where expansions left blanks.
 
 use super::pattern::escape;
 use std::collections::HashSet;
 
-/// What is wanted of a word.
+/// Form in which a word is expanded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
     /// Fields, as for arguments.
     Fields,
-    /// One text.
+    /// Single text, as in assignments.
     Text,
-    /// One pattern: quoted text in it is escaped.
+    /// Single pattern: quoted text in it is escaped.
     Pattern,
 }
 
-/// A field.
+/// Field of an expanded word.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Field {
     pub(super) text: String,
@@ -25,9 +25,9 @@ pub(super) struct Field {
 /// The characters that separate fields, to be asked about each character of a text.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Separators {
-    /// One bit for each ASCII character.
+    /// Bit set of the ASCII separators.
     ascii: u128,
-    /// All others.
+    /// Separators beyond ASCII.
     others: HashSet<char>,
 }
 
@@ -125,7 +125,7 @@ impl Fields {
         self.text.push_str(text);
     }
 
-    /// What an expansion without quotes gave: split at separators.
+    /// Appends the result of an expansion without quotes, split at separators.
     pub(super) fn split(&mut self, text: &str) {
         if self.wanted != Wanted::Fields || self.separators.is_empty() {
             self.plain(text);
@@ -163,13 +163,13 @@ impl Fields {
         self.after_blank = false;
     }
 
-    /// All fields.
+    /// Ends the last field and returns every field.
     pub(super) fn into_fields(mut self) -> Vec<Field> {
         self.finish();
         self.done
     }
 
-    /// The one text.
+    /// Returns the text that was collected.
     pub(super) fn into_text(self) -> String {
         self.text
     }

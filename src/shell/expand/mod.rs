@@ -13,7 +13,7 @@ use super::syntax::{Piece, Word};
 use fields::{Fields, Separators, Wanted};
 use futures_util::future::BoxFuture;
 
-/// Whether a name can be a variable's.
+/// Returns whether a text is a valid name of a variable.
 pub(super) fn is_name(text: &str) -> bool {
     !text.is_empty()
         && !text.starts_with(|c: char| c.is_ascii_digit())

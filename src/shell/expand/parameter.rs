@@ -9,9 +9,9 @@ use crate::shell::syntax::{Anchor, Form, Index, Name, Parameter, Piece, Word};
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
 
-/// What a name stands for.
+/// Value of a name that was looked up.
 enum Found {
-    /// Nothing is set.
+    /// Name that has no value.
     Unset,
     One(Arc<str>),
     /// `$@`, `$*` and the like: each value, and whether they are joined in quotes.
@@ -22,7 +22,7 @@ enum Found {
 }
 
 impl Shell {
-    /// Whether pieces in double quotes are just a `$@` that has nothing.
+    /// Returns whether pieces in double quotes are just a `$@` that is empty.
     pub(super) fn only_empty_all(&self, pieces: &[Piece]) -> bool {
         let [Piece::Parameter(parameter)] = pieces else { return false };
         match (&parameter.name, &parameter.index, &parameter.form) {

@@ -3,7 +3,7 @@
 use crate::shell::regular::{Regular, class};
 use std::ops::Range;
 
-/// Whether a pattern is more than a text.
+/// Returns whether a pattern has a wildcard.
 pub(in crate::shell) fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
@@ -21,16 +21,16 @@ pub(in crate::shell) fn escape(text: &str, out: &mut String) {
 /// A pattern, ready to be matched.
 #[derive(Debug)]
 pub(in crate::shell) enum Pattern {
-    /// It matches just this.
+    /// Pattern without wildcards, which matches just this text.
     Text(String),
-    /// As an expression, anchored as it was asked for.
+    /// Regular expression, anchored as asked for.
     Regular(Regular),
 }
 
-/// How a pattern lies in a text.
+/// Anchoring of a pattern in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::shell) enum Lies {
-    /// It is all of it.
+    /// Match of the whole text.
     Whole,
     Start {
         longest: bool,
@@ -97,7 +97,7 @@ impl Pattern {
         Regular::new(&expression, false).map(Self::Regular)
     }
 
-    /// Whether a text of this length can be matched.
+    /// Returns whether a text of this length can be matched.
     pub(in crate::shell) fn takes(&self, length: usize) -> bool {
         match self {
             Self::Text(_) => true,
@@ -105,7 +105,7 @@ impl Pattern {
         }
     }
 
-    /// Whether it matches; one of [`Lies::Whole`].
+    /// Returns whether a pattern made for [`Lies::Whole`] matches the text.
     pub(in crate::shell) fn is(&self, text: &str) -> bool {
         match self {
             Self::Text(plain) => plain == text,
@@ -113,7 +113,7 @@ impl Pattern {
         }
     }
 
-    /// Where it matches, from `from` on.
+    /// Finds the first match from the byte offset `from` on.
     pub(in crate::shell) fn find(&self, text: &str, from: usize, lies: Lies) -> Option<Range<usize>> {
         match self {
             Self::Text(plain) => match lies {

@@ -1,4 +1,4 @@
-//! `base64`.
+//! Program `base64`, with a decoder that works in pieces.
 
 use super::input::{open, or_input, usage};
 use super::options::{Order, read};
@@ -146,7 +146,7 @@ impl Decoder {
         true
     }
 
-    /// Whether the last group is whole.
+    /// Returns whether the last group is complete.
     fn is_complete(&self) -> bool {
         self.length == 0
     }

@@ -1,4 +1,4 @@
-//! `cut`, `tr`, `paste`.
+//! Programs `cut`, `tr` and `paste`.
 
 use super::input::{AllLines, Lines, open, or_input, usage};
 use super::options::{Order, read};
@@ -204,7 +204,7 @@ pub(super) async fn translate(shell: &mut Shell, arguments: &[String]) -> Done {
     }
 }
 
-/// `paste`
+/// Runs `paste`, which joins lines.
 pub(super) async fn paste(shell: &mut Shell, arguments: &[String]) -> Done {
     let given = match read(arguments, "d:s", &[("delimiters", 'd'), ("serial", 's')], Order::Any) {
         Ok(given) => given,

@@ -12,7 +12,7 @@ pub(super) fn zoned(time: u64) -> Zoned {
     timestamp.to_zoned(TimeZone::UTC)
 }
 
-/// What people write for a date.
+/// Parses a date as people write it, in nanoseconds since 1970; `now` is the present time.
 pub(super) fn parse(text: &str, now: u64) -> Option<u64> {
     let text = text.trim();
     if let Some(seconds) = text.strip_prefix('@') {

@@ -1,4 +1,4 @@
-//! `echo` and `printf`.
+//! Programs `echo` and `printf`.
 
 use crate::shell::bounds::MAX_TEXT;
 use crate::shell::escapes::{Kind, unescape};
@@ -218,7 +218,7 @@ fn format_once(format: &str, values: &mut Values<'_>, out: &mut Vec<u8>) -> bool
     true
 }
 
-/// `1.5e+00`
+/// Formats a number as `1.5e+00`.
 fn exponent(value: f64, digits: usize) -> String {
     // One more digit stands before the point.
     let digits = digits.min(MAX_WIDTH - 1);

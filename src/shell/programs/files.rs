@@ -47,7 +47,7 @@ pub(super) async fn cd(shell: &mut Shell, arguments: &[String]) -> Done {
 }
 
 impl Shell {
-    /// What is at a path, links followed or not.
+    /// Returns the entry at a path, with links followed or not.
     pub(super) fn look(&self, path: &str, follow: bool) -> Result<FileEntry, FilesError> {
         let tree = lock(&self.shared.tree);
         match (path, follow) {
@@ -64,7 +64,7 @@ impl Shell {
     }
 }
 
-/// Where something lies, and its last name.
+/// Returns the path in a directory for the last name of a path.
 fn below(directory: &str, name: &str) -> String {
     let last = name.trim_end_matches('/').rsplit('/').next().unwrap_or(name);
     match directory.ends_with('/') {
@@ -305,7 +305,7 @@ pub(super) async fn link(shell: &mut Shell, arguments: &[String]) -> Done {
     Ok(status)
 }
 
-/// `cp` and `mv`.
+/// Runs `cp` or `mv`.
 pub(super) async fn copy_or_move(shell: &mut Shell, who: &'static str, arguments: &[String]) -> Done {
     let long = [
         ("recursive", 'r'),
@@ -377,7 +377,7 @@ pub(super) async fn copy_or_move(shell: &mut Shell, who: &'static str, arguments
     Ok(status)
 }
 
-/// Why something was not copied or moved.
+/// Reason why something was not copied or moved.
 enum Refusal {
     Said(String),
     Stop(Stop),

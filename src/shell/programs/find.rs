@@ -1,4 +1,4 @@
-//! `find` and `xargs`.
+//! Programs `find` and `xargs`.
 
 use super::input::usage;
 use super::options::{Order, read};
@@ -299,7 +299,7 @@ async fn execute(shell: &mut Shell, mut words: Vec<String>, more: Vec<String>) -
     }
 }
 
-/// `xargs`
+/// Runs `xargs`, which makes arguments of input.
 pub(super) async fn arguments(shell: &mut Shell, arguments: &[String]) -> Done {
     let long = [
         ("null", '0'),

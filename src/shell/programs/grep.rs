@@ -1,4 +1,4 @@
-//! `grep`, `egrep`, `fgrep`.
+//! Programs `grep`, `egrep` and `fgrep`.
 
 use super::input::{Lines, open, usage};
 use super::options::{Given, Order, read};
@@ -14,7 +14,7 @@ const MAX_DEPTH: usize = 128;
 struct Search {
     regular: Regular,
     given: Given,
-    /// Whether lines are shown with the name of their file.
+    /// True when lines are shown with the name of their file.
     names: bool,
     before: usize,
     after: usize,
@@ -178,7 +178,7 @@ impl Search {
         Ok(())
     }
 
-    /// Whether a name matches one of the patterns of an option.
+    /// Returns whether a name matches a pattern of an option.
     fn excluded(&self, letter: char, name: &str) -> bool {
         use crate::shell::expand::pattern::{Lies, Pattern};
         let mut patterns = self.given.values(letter).into_iter();

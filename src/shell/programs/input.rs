@@ -1,4 +1,4 @@
-//! What programs read: operands that name files, and lines.
+//! Input of programs: operands that name files, and lines.
 
 use crate::shell::bounds::{Held, MAX_TEXT};
 use crate::shell::state::{Shell, Stop};
@@ -37,7 +37,7 @@ pub(super) struct Lines {
     held: Held,
     counted: usize,
     end: u8,
-    /// Whether the last line was ended.
+    /// True when the last line had a terminator.
     pub(super) whole: bool,
 }
 
@@ -74,7 +74,7 @@ impl Lines {
     }
 }
 
-/// All lines of all operands, in memory that is counted.
+/// Lines of every operand, in memory that is counted.
 pub(super) struct AllLines {
     pub(super) lines: Vec<Vec<u8>>,
     pub(super) status: i32,

@@ -1,4 +1,4 @@
-//! `ls`, `stat`, `du`.
+//! Programs `ls`, `stat` and `du`.
 
 use super::dates::zoned;
 use super::input::usage;

@@ -23,11 +23,11 @@ mod variables;
 use super::state::{Done, Shell};
 use futures_util::future::BoxFuture;
 
-/// What bash itself has, rather than a program.
+/// Builtins of the shell, separated by blanks.
 const BUILTINS: &str = " : . [ alias bg break builtin cd command continue declare echo eval exec exit export false \
     getopts hash jobs kill let local mapfile printf pwd read readarray readonly return set shift shopt source test \
     trap true type typeset ulimit umask unalias unset wait ";
-/// The programs.
+/// Programs of the sandbox, separated by blanks.
 const PROGRAMS: &str = " base64 basename bash cat chmod chown clear cp cut date dirname du egrep env fgrep find grep \
     head hostname id ln ls mkdir mktemp mv nice nl nohup nproc paste pip pip3 printenv py.test pytest python python3 \
     readlink realpath rev rm rmdir sed seq sh sleep sort stat sync tac tail tar tee timeout touch tr tty uname uniq wc \
@@ -37,12 +37,12 @@ fn lists(names: &str, name: &str) -> bool {
     !name.is_empty() && !name.contains(' ') && names.contains(&format!(" {name} "))
 }
 
-/// Whether a name is one that bash itself has.
+/// Returns whether a name is a builtin.
 pub(super) fn is_builtin(name: &str) -> bool {
     lists(BUILTINS, name)
 }
 
-/// Whether there is such a builtin or program.
+/// Returns whether a name is a builtin or a program.
 pub(super) fn is_known(name: &str) -> bool {
     is_builtin(name) || lists(PROGRAMS, name)
 }
@@ -52,7 +52,7 @@ fn name_of(path: &str) -> Option<&str> {
     ["/bin/", "/usr/bin/", "/usr/local/bin/"].iter().find_map(|directory| path.strip_prefix(directory))
 }
 
-/// Whether a path is that of a program. There is no file.
+/// Returns whether a path is that of a program. Programs have no files.
 pub(super) fn is_program(path: &str) -> bool {
     name_of(path).is_some_and(|name| lists(PROGRAMS, name))
 }

@@ -1,11 +1,11 @@
 //! Options of programs, as `getopt` reads them.
 
-/// What a program was given.
+/// Options and operands of a program.
 #[derive(Debug, Default)]
 pub(super) struct Given {
     /// Options in their order, each with its value if it takes one.
     pub(super) options: Vec<(char, String)>,
-    /// The rest.
+    /// Operands of the program, in order.
     pub(super) operands: Vec<String>,
 }
 
@@ -14,7 +14,7 @@ impl Given {
         self.options.iter().any(|(given, _)| *given == letter)
     }
 
-    /// Which of these came last.
+    /// Returns the last of the given options among these letters.
     pub(super) fn last_of(&self, letters: &str) -> Option<char> {
         self.options.iter().rev().map(|(given, _)| *given).find(|given| letters.contains(*given))
     }
@@ -24,16 +24,16 @@ impl Given {
         self.options.iter().rev().find(|(given, _)| *given == letter).map(|(_, value)| value.as_str())
     }
 
-    /// All values of an option.
+    /// Returns the values of an option, in order.
     pub(super) fn values(&self, letter: char) -> Vec<&str> {
         self.options.iter().filter(|(given, _)| *given == letter).map(|(_, value)| value.as_str()).collect()
     }
 }
 
-/// How options may stand.
+/// Position in which options may stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
-    /// Among the operands.
+    /// Options among the operands too.
     Any,
     /// Before the first operand only.
     First,

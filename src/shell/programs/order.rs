@@ -1,4 +1,4 @@
-//! `sort` and `uniq`.
+//! Programs `sort` and `uniq`.
 
 use super::input::{AllLines, Lines, open, or_input, usage};
 use super::options::{Order, read};
@@ -6,7 +6,7 @@ use crate::runtime::files::FileUse;
 use crate::shell::state::{Done, Shell};
 use std::cmp::Ordering;
 
-/// How keys are compared.
+/// Comparison of keys.
 #[derive(Debug, Clone, Copy, Default)]
 struct How {
     numeric: bool,

@@ -12,7 +12,7 @@ enum Address {
     Line(u64),
     Last,
     Match(Regular),
-    /// `first~step`
+    /// Address `first~step`.
     Step(u64, u64),
 }
 
@@ -488,7 +488,7 @@ async fn edit(
     Ok(None)
 }
 
-/// Whether a command is for this line.
+/// Returns whether a command applies to this line.
 fn selected(command: &mut Command, number: u64, last: bool, line: &[u8]) -> bool {
     let at = |address: &Address| match address {
         Address::Line(wanted) => *wanted == number,

@@ -100,7 +100,7 @@ pub(super) async fn sequence(shell: &mut Shell, arguments: &[String]) -> Done {
     Ok(0)
 }
 
-/// `env` and `printenv`.
+/// Runs `env` or `printenv`.
 pub(super) async fn environment(shell: &mut Shell, who: &str, arguments: &[String]) -> Done {
     if who == "printenv" && !arguments.is_empty() {
         let mut status = 0;
@@ -143,7 +143,7 @@ pub(super) async fn environment(shell: &mut Shell, who: &str, arguments: &[Strin
     }
 }
 
-/// `which`, `type`, `command -v`, `hash`.
+/// Runs `which`, `type`, `command -v` or `hash`.
 pub(super) async fn which(shell: &mut Shell, who: &str, arguments: &[String]) -> Done {
     let mut status = 0;
     let kind = arguments.iter().any(|flag| flag == "-t");
@@ -184,7 +184,7 @@ pub(super) async fn which(shell: &mut Shell, who: &str, arguments: &[String]) ->
     Ok(status)
 }
 
-/// `basename` and `dirname`.
+/// Runs `basename` or `dirname`.
 pub(super) async fn part_of_path(shell: &mut Shell, who: &str, arguments: &[String]) -> Done {
     let letters = if who == "basename" { "as:" } else { "z" };
     let given = match read(arguments, letters, &[("multiple", 'a'), ("suffix", 's')], Order::First) {
@@ -222,7 +222,7 @@ pub(super) async fn part_of_path(shell: &mut Shell, who: &str, arguments: &[Stri
     Ok(0)
 }
 
-/// `realpath` and `readlink`.
+/// Runs `realpath` or `readlink`.
 pub(super) async fn real_path(shell: &mut Shell, who: &str, arguments: &[String]) -> Done {
     let given = match read(arguments, "fefmnsqz", &[("canonicalize", 'f')], Order::Any) {
         Ok(given) => given,
@@ -262,7 +262,7 @@ pub(super) async fn real_path(shell: &mut Shell, who: &str, arguments: &[String]
     Ok(status)
 }
 
-/// Who and where one is.
+/// Runs the programs that describe user and machine, such as `whoami`, `hostname` and `id`.
 pub(super) async fn about(shell: &mut Shell, who: &str, arguments: &[String]) -> Done {
     let flag = arguments.first().map(String::as_str);
     let text = match (who, flag) {
@@ -295,7 +295,7 @@ pub(super) async fn yes(shell: &mut Shell, arguments: &[String]) -> Done {
     }
 }
 
-/// `mktemp`
+/// Runs `mktemp`, which makes a temporary file or directory.
 pub(super) async fn temporary(shell: &mut Shell, arguments: &[String]) -> Done {
     let given = match read(arguments, "dp:tuq", &[("directory", 'd'), ("tmpdir", 'p')], Order::Any) {
         Ok(given) => given,

@@ -32,7 +32,7 @@ pub(super) async fn return_(shell: &mut Shell, arguments: &[String]) -> Done {
     Err(Stop::Return(code))
 }
 
-/// `break` and `continue`.
+/// Runs `break` or `continue`.
 pub(super) async fn leave(shell: &mut Shell, name: &str, arguments: &[String]) -> Done {
     if shell.loops == 0 {
         shell.complain(name, "only meaningful in a `for', `while', or `until' loop").await;
@@ -227,7 +227,7 @@ pub(super) async fn wait(shell: &mut Shell, arguments: &[String]) -> Done {
     Ok(status)
 }
 
-/// What `%1`, `%%` or a number names.
+/// Returns the id of the job that `%1`, `%%` or a number names.
 fn job_id(shell: &Shell, text: &str) -> Option<u32> {
     match text.strip_prefix('%') {
         Some("%" | "+" | "") => shell.job_ids().last().copied(),
@@ -263,7 +263,7 @@ pub(super) async fn kill(shell: &mut Shell, arguments: &[String]) -> Done {
     Ok(status)
 }
 
-/// `read`
+/// Runs `read`, which reads a line.
 pub(super) async fn read_line(shell: &mut Shell, arguments: &[String]) -> Done {
     let given = match read(arguments, "rsea:d:n:N:p:t:u:i:", &[], Order::First) {
         Ok(given) => given,
@@ -378,7 +378,7 @@ fn words_of(text: &str, separators: &str, most: usize, raw: bool) -> Vec<String>
     words
 }
 
-/// `mapfile`, `readarray`
+/// Runs `mapfile` or `readarray`.
 pub(super) async fn map_file(shell: &mut Shell, arguments: &[String]) -> Done {
     let given = match read(arguments, "td:n:s:", &[], Order::First) {
         Ok(given) => given,

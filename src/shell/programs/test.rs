@@ -1,4 +1,4 @@
-//! `test` and `[`.
+//! Programs `test` and `[`.
 
 use crate::shell::execute::{Comparison, file_test};
 use crate::shell::state::{Done, Shell, Stop};

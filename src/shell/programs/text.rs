@@ -58,11 +58,11 @@ pub(super) async fn cat(shell: &mut Shell, arguments: &[String]) -> Done {
     Ok(status)
 }
 
-/// How much `head` and `tail` show.
+/// Amount that `head` and `tail` show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Amount {
     First(u64),
-    /// All but the last.
+    /// Everything but so many at the end.
     ButLast(u64),
     Last(u64),
     /// From this one on, counted from 1.
@@ -88,7 +88,7 @@ fn amount(text: &str, tail: bool) -> Option<Amount> {
     })
 }
 
-/// `head` and `tail`.
+/// Runs `head` or `tail`.
 pub(super) async fn ends(shell: &mut Shell, who: &'static str, arguments: &[String]) -> Done {
     let tail = who == "tail";
     // `-5` and `+5` are older ways to say `-n 5`.
@@ -341,7 +341,7 @@ pub(super) async fn tee(shell: &mut Shell, arguments: &[String]) -> Done {
     Ok(status)
 }
 
-/// `tac` and `rev`.
+/// Runs `tac` or `rev`.
 pub(super) async fn reversed(shell: &mut Shell, who: &str, arguments: &[String]) -> Done {
     let all = AllLines::read(shell, who, &or_input(arguments.to_vec()), b'\n').await?;
     let lines: Vec<Vec<u8>> = match who {

@@ -254,7 +254,7 @@ pub(super) async fn let_(shell: &mut Shell, arguments: &[String]) -> Done {
     Ok(i32::from(value == 0))
 }
 
-/// `getopts`
+/// Runs `getopts`, which parses options.
 pub(super) async fn get_options(shell: &mut Shell, arguments: &[String]) -> Done {
     let [letters, name, rest @ ..] = arguments else {
         shell.complain("getopts", "usage: getopts optstring name [arg ...]").await;

@@ -1,4 +1,4 @@
-//! What commands read and write: pipes, files, bytes, and the caller's own.
+//! Inputs and outputs of commands: pipes, files, bytes, and the caller's own streams.
 
 mod pipe;
 mod reader;

@@ -46,7 +46,7 @@ impl Channel {
     }
 }
 
-/// One of the pipe's readers.
+/// Read end of a pipe.
 pub(super) struct ReadEnd(Arc<Channel>);
 
 impl ReadEnd {
@@ -97,7 +97,7 @@ impl Drop for ReadEnd {
     }
 }
 
-/// One of the pipe's writers.
+/// Write end of a pipe.
 pub(super) struct WriteEnd(Arc<Channel>);
 
 impl WriteEnd {

@@ -1,4 +1,4 @@
-//! What a command reads.
+//! Input of a command.
 
 use super::pipe::ReadEnd;
 use crate::runtime::files::OpenFile;
@@ -18,27 +18,27 @@ enum Source {
     File(Arc<(OpenFile, Mutex<u64>)>),
 }
 
-/// What reading a line came to.
+/// Result of reading a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::shell) enum Line {
     /// A line with what ends it.
     Whole,
     /// The rest, which nothing ended.
     Rest,
-    /// Nothing is left.
+    /// End of the input; nothing is left.
     End,
-    /// So many bytes that the line is given up.
+    /// Line that is too long to be read.
     TooLong,
 }
 
 impl Reader {
-    /// Nothing to read.
+    /// Makes a reader of nothing.
     #[must_use]
     pub fn empty() -> Self {
         Self(Source::Closed)
     }
 
-    /// These bytes.
+    /// Makes a reader of these bytes.
     #[must_use]
     pub fn from_bytes(bytes: impl Into<Bytes>) -> Self {
         Self(Source::Bytes(Arc::new(Mutex::new(bytes.into()))))
@@ -50,7 +50,7 @@ impl Reader {
         Self(Source::File(Arc::new((file, Mutex::new(0)))))
     }
 
-    /// Whether it is a file, whose size is known.
+    /// Returns whether the input is a file, whose size is known.
     pub(in crate::shell) fn is_file(&self) -> bool {
         matches!(self.0, Source::File(_))
     }
@@ -113,7 +113,7 @@ impl Reader {
     }
 }
 
-/// What is read at a time.
+/// Number of bytes read at a time.
 const BLOCK: usize = 16 << 10;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

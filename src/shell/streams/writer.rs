@@ -1,4 +1,4 @@
-//! What a command writes to.
+//! Output of a command.
 
 use super::pipe::WriteEnd;
 use crate::runtime::files::{Fault, OpenFile};
@@ -6,26 +6,26 @@ use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Why nothing more can be written.
+/// Error of a writer to which nothing more can be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("nobody reads what is written")]
 pub struct Broken;
 
-/// Why bytes were not written.
+/// Reason why bytes were not written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::shell) enum NotWritten {
-    /// Nobody reads.
+    /// Pipe that nobody reads any more.
     Broken,
-    /// It was closed by `>&-`.
+    /// Descriptor that was closed by `>&-`.
     Closed,
-    /// The tree refused.
+    /// Refusal of the tree, with its reason.
     Refused(Fault),
 }
 
 /// A function that takes bytes.
 type Sink = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
-/// Where bytes go. Clones write to the same place; it is closed when all are dropped.
+/// Destination of bytes. Clones write to the same place; it is closed when the last is dropped.
 #[derive(Clone)]
 pub struct Writer(Goal);
 
@@ -40,7 +40,7 @@ enum Goal {
 
 struct FileGoal {
     file: OpenFile,
-    /// Where the next bytes go; none: at the end, wherever that is.
+    /// Offset of the next bytes; `None` for the end of the file.
     offset: Mutex<Option<u64>>,
     /// The time, ns since 1970, as the shell last looked at it.
     time: Arc<AtomicU64>,
@@ -77,7 +77,7 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// Nobody reads any more, or the file takes no more.
+    /// Returns an error when nobody reads any more, or the file takes no more.
     pub async fn write_all(&self, bytes: &[u8]) -> Result<(), Broken> {
         self.write(bytes).await.map_err(|_| Broken)
     }

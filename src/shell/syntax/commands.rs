@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 const CLOSING: [&str; 8] = ["then", "else", "elif", "fi", "do", "done", "esac", "}"];
 
 impl Parser {
-    /// What stands before the end of a line.
+    /// Parses the list before the end of a line.
     pub(super) fn list_of_line(&mut self) -> Result<List, Trouble> {
         let mut list = List::new();
         loop {
@@ -82,7 +82,7 @@ impl Parser {
         found
     }
 
-    /// One item, and whether a separator came after it.
+    /// Parses an item, and returns whether a separator came after it.
     fn item(&mut self) -> Result<(Item, bool), Trouble> {
         self.count()?;
         let first = self.pipeline()?;
@@ -181,7 +181,7 @@ impl Parser {
         Ok(Command { line, kind: Kind::Simple { assignments, words }, redirections })
     }
 
-    /// Whether the command takes assignments as arguments.
+    /// Returns whether the command takes assignments as arguments.
     fn declares(&self, words: &[Word]) -> bool {
         let name = words.first().and_then(Word::plain);
         name.is_some_and(|name| ["export", "local", "declare", "typeset", "readonly"].contains(&name))

@@ -225,7 +225,7 @@ impl Parser {
         Ok(Arm { patterns, body, then })
     }
 
-    /// `function name`
+    /// Parses `function name`.
     fn named_function(&mut self) -> Result<Kind, Trouble> {
         self.keyword("function")?;
         self.skip_blanks();

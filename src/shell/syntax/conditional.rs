@@ -1,4 +1,4 @@
-//! `[[ … ]]`.
+//! Conditional commands, `[[ … ]]`.
 
 use super::reader::{Parser, Trouble};
 use super::tree::{Kind, Piece, Test, Word};
@@ -44,7 +44,7 @@ impl Parser {
         }
     }
 
-    /// Each joined test makes the tree one deeper.
+    /// Counts a joined test, which makes the tree one deeper.
     fn one_more(&mut self) -> Result<usize, Trouble> {
         self.deeper(|_| Ok(()))?;
         self.depth += 1;

@@ -20,5 +20,5 @@ pub(super) use tree::*;
 pub(super) const MAX_NESTING: usize = 50;
 /// Parts of one script: each takes some hundred bytes.
 pub(super) const MAX_NODES: usize = 100_000;
-/// Longest script, bytes.
+/// Maximum length of a script, in bytes.
 pub(super) const MAX_SCRIPT: usize = 1 << 20;

@@ -1,11 +1,11 @@
-//! `${…}`.
+//! Expansions of the form `${…}`.
 
 use super::reader::{Parser, Trouble};
 use super::tree::{Anchor, Form, Index, Name, Parameter, Piece, Word};
 use std::sync::Arc;
 
 impl Parser {
-    /// What stands after `${`, and the brace that closes it.
+    /// Parses the parameter after `${`, and the brace that closes it.
     pub(super) fn braced_parameter(&mut self, line: usize) -> Result<Piece, Trouble> {
         let start = self.at - 2;
         let parameter = self.parameter(line, start)?;

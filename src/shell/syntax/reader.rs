@@ -4,11 +4,11 @@ use super::tree::{List, Word};
 use super::{MAX_NESTING, MAX_NODES, MAX_SCRIPT};
 use std::sync::{Arc, OnceLock};
 
-/// Why a text is no script.
+/// Reason why a text is not a valid script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::shell) struct Trouble {
     pub(in crate::shell) line: usize,
-    /// As bash says it, without the line.
+    /// Message in bash's words, without the line.
     pub(in crate::shell) message: String,
     /// The line in which it was found, which bash shows too.
     pub(in crate::shell) shown: Option<String>,
@@ -30,7 +30,7 @@ pub(in crate::shell) struct Parser {
     pub(super) depth: usize,
     pub(super) nodes: usize,
     pub(super) pending: Vec<Pending>,
-    /// Whether double quotes are open around this place.
+    /// True when double quotes are open at this position.
     pub(super) within_quotes: bool,
 }
 
@@ -72,7 +72,7 @@ impl Parser {
         Ok(Some(list))
     }
 
-    /// What the trees so far take, roughly, in bytes.
+    /// Returns the approximate memory of the trees so far, in bytes.
     pub(in crate::shell) fn weight(&self) -> usize {
         self.text.len() + self.nodes * 256
     }
@@ -186,7 +186,7 @@ impl Parser {
         Trouble { line, message, shown: None }
     }
 
-    /// What stands here cannot stand here.
+    /// Makes the error for a token that can't stand at this position.
     pub(super) fn unexpected(&self) -> Trouble {
         let token = match self.peek() {
             None => {

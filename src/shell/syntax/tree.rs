@@ -1,11 +1,11 @@
-//! What a script is made of, once parsed.
+//! Syntax tree of a parsed script.
 
 use std::sync::{Arc, OnceLock};
 
 /// Commands one after the other.
 pub(in crate::shell) type List = Vec<Item>;
 
-/// One of them: pipelines joined by `&&` and `||`.
+/// Item of a list: pipelines joined by `&&` and `||`.
 #[derive(Debug)]
 pub(in crate::shell) struct Item {
     /// Shared, as what runs in the background may outlive the rest of the script.
@@ -20,7 +20,7 @@ pub(in crate::shell) struct Chain {
     pub(in crate::shell) rest: Vec<(Joint, Pipeline)>,
 }
 
-/// What joins two pipelines.
+/// Operator between two pipelines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::shell) enum Joint {
     And,
@@ -35,7 +35,7 @@ pub(in crate::shell) struct Pipeline {
     pub(in crate::shell) commands: Vec<Command>,
 }
 
-/// One command with its redirections.
+/// Command with its redirections.
 #[derive(Debug)]
 pub(in crate::shell) struct Command {
     pub(in crate::shell) line: usize,
@@ -59,7 +59,7 @@ pub(in crate::shell) enum Kind {
     Test(Test),
 }
 
-/// One arm of `case`.
+/// Arm of a `case` command.
 #[derive(Debug)]
 pub(in crate::shell) struct Arm {
     pub(in crate::shell) patterns: Vec<Word>,
@@ -67,10 +67,10 @@ pub(in crate::shell) struct Arm {
     pub(in crate::shell) then: Then,
 }
 
-/// What comes after an arm of `case` that was taken.
+/// Continuation after an arm of `case` that was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::shell) enum Then {
-    /// `;;`
+    /// End of the `case`, written `;;`.
     Leave,
     /// `;&`: the next arm's body.
     Fall,
@@ -87,43 +87,43 @@ pub(in crate::shell) struct Assignment {
     pub(in crate::shell) value: Assigned,
 }
 
-/// What is assigned.
+/// Value of an assignment.
 #[derive(Debug)]
 pub(in crate::shell) enum Assigned {
     Text(Word),
     List(Vec<Word>),
 }
 
-/// A redirection.
+/// Redirection of a descriptor.
 #[derive(Debug)]
 pub(in crate::shell) struct Redirection {
     /// The descriptor written before it.
     pub(in crate::shell) descriptor: Option<u32>,
-    /// It is written with `<`.
+    /// True when the redirection is written with `<`.
     pub(in crate::shell) reads: bool,
     pub(in crate::shell) to: Target,
 }
 
-/// Where a redirection leads.
+/// Target of a redirection.
 #[derive(Debug)]
 pub(in crate::shell) enum Target {
-    /// `<`
+    /// Input from a file, `<`.
     Read(Word),
-    /// `>`, `>|`
+    /// Output to a file, `>` or `>|`.
     Write(Word),
-    /// `>>`
+    /// Output at the end of a file, `>>`.
     Append(Word),
-    /// `<>`
+    /// Input and output of a file, `<>`.
     ReadWrite(Word),
     /// `&>` and `>&` before a file.
     Both(Word),
-    /// `&>>`
+    /// Both outputs at the end of a file, `&>>`.
     BothAppend(Word),
     /// `>&` and `<&` before a number or `-`.
     Same(Word),
     /// `<<`: its body, which is read when its line ends.
     Here(Arc<OnceLock<Word>>),
-    /// `<<<`
+    /// Input from a word, `<<<`.
     HereString(Word),
 }
 
@@ -132,7 +132,7 @@ pub(in crate::shell) enum Target {
 pub(in crate::shell) struct Word(pub(in crate::shell) Vec<Piece>);
 
 impl Word {
-    /// Its text, where it has neither quotes nor expansions.
+    /// Returns the text of a word that has neither quotes nor expansions.
     pub(in crate::shell) fn plain(&self) -> Option<&str> {
         match self.0.as_slice() {
             [Piece::Plain(text)] => Some(text),
@@ -145,23 +145,23 @@ impl Word {
 /// A part of a word.
 #[derive(Debug, Clone)]
 pub(in crate::shell) enum Piece {
-    /// Text without quotes.
+    /// Text outside of quotes.
     Plain(String),
     /// Text as it stands: `'…'`, `\x`, `$'…'`, and text within `"…"`.
     Quoted(String),
     /// A piece that several words of a brace expansion have.
     Shared(Arc<Piece>),
-    /// `"…"`
+    /// Text in double quotes, `"…"`.
     Double(Vec<Piece>),
     /// `$name`, `${…}`
     Parameter(Arc<Parameter>),
     /// `$(…)`, `` `…` ``
     Command(Arc<List>),
-    /// `$((…))`
+    /// Arithmetic expansion, `$((…))`.
     Arithmetic(Arc<Vec<Piece>>),
 }
 
-/// `${…}`
+/// Parameter expansion, such as `${…}`.
 #[derive(Debug)]
 pub(in crate::shell) struct Parameter {
     pub(in crate::shell) name: Name,
@@ -169,32 +169,32 @@ pub(in crate::shell) struct Parameter {
     pub(in crate::shell) form: Form,
 }
 
-/// Whose value is meant.
+/// Name of a parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::shell) enum Name {
     Variable(String),
     Positional(usize),
-    /// One of `@ * # ? - $ !`.
+    /// Special parameter, from `@ * # ? - $ !`.
     Special(char),
 }
 
-/// Which elements of an array.
+/// Index of an array: an element or a selection.
 #[derive(Debug)]
 pub(in crate::shell) enum Index {
-    /// `[@]`
+    /// Elements as separate words, `[@]`.
     All,
-    /// `[*]`
+    /// Elements joined to one word, `[*]`.
     Joined,
     One(Word),
 }
 
-/// What is made of the value.
+/// Operation on the value.
 #[derive(Debug)]
 pub(in crate::shell) enum Form {
     Value,
-    /// `${#name}`
+    /// Length of the value, `${#name}`.
     Length,
-    /// `${!name}`
+    /// Value of the variable that the value names, `${!name}`.
     Indirect,
     /// `${!name[@]}`
     Indexes,
@@ -216,7 +216,7 @@ pub(in crate::shell) enum Form {
         pattern: Word,
         with: Word,
     },
-    /// `:offset:length`
+    /// Substring or part of an array, `:offset:length`.
     Slice {
         offset: Vec<Piece>,
         length: Option<Vec<Piece>>,
@@ -226,11 +226,11 @@ pub(in crate::shell) enum Form {
         upper: bool,
         all: bool,
     },
-    /// `@Q`
+    /// Value quoted for the shell, `@Q`.
     Quoted,
 }
 
-/// Which matches are replaced.
+/// Selection of the matches to replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::shell) enum Anchor {
     First,
@@ -239,7 +239,7 @@ pub(in crate::shell) enum Anchor {
     End,
 }
 
-/// What stands within `[[ … ]]`.
+/// Test within `[[ … ]]`.
 #[derive(Debug)]
 pub(in crate::shell) enum Test {
     Word(Word),

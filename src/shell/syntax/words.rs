@@ -4,7 +4,7 @@ use super::reader::{Parser, Trouble};
 use super::tree::{Form, List, Name, Parameter, Piece, Word};
 use std::sync::Arc;
 
-/// What ends a word.
+/// Characters that end a word.
 const METACHARACTERS: [char; 10] = [' ', '\t', '\n', '\r', ';', '&', '|', '<', '>', '('];
 
 impl Parser {
@@ -54,7 +54,7 @@ impl Parser {
         Ok(Word(pieces))
     }
 
-    /// What begins with `c`, outside double quotes.
+    /// Parses the piece that begins with `c`, outside double quotes.
     fn word_piece(&mut self, c: char, plain: &mut String, pieces: &mut Vec<Piece>) -> Result<(), Trouble> {
         match c {
             '\\' => {
@@ -108,7 +108,7 @@ impl Parser {
         Ok(text)
     }
 
-    /// `$'…'`
+    /// Parses `$'…'`, and returns the text.
     fn escaped_text(&mut self) -> Result<String, Trouble> {
         let line = self.line;
         self.at += 1;
@@ -203,7 +203,7 @@ impl Parser {
         Ok(Word(vec![Piece::Double(self.quoted_text(Some('}'), line)?)]))
     }
 
-    /// What begins with `$` or a backquote; none for a `$` that is just that, which is taken.
+    /// Parses an expansion, which begins with `$` or a backquote; `None` for a `$` that is just that, which is taken.
     pub(super) fn expansion(&mut self) -> Result<Option<Piece>, Trouble> {
         self.count()?;
         let line = self.line;
@@ -296,7 +296,8 @@ impl Parser {
         Ok(Piece::Command(Arc::new(list)))
     }
 
-    /// What stands in `((…))`; none if it is not closed by two, and then it is a subshell in parentheses.
+    /// Parses the body of `((…))`; `None` when two parentheses do not close it, and then it is a subshell in
+    /// parentheses.
     pub(super) fn arithmetic_body(&mut self, opening: usize) -> Result<Option<Vec<Piece>>, Trouble> {
         let Some(length) = closing_pair(&self.rest()[opening..]) else { return Ok(None) };
         let end = self.at + opening + length;
@@ -360,7 +361,7 @@ impl Parser {
     }
 }
 
-/// How far the `))` is that closes what has been opened; none if a single `)` does.
+/// Returns the distance to the `))` that closes what has been opened; `None` when a single `)` does.
 fn closing_pair(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut open = 0_usize;

@@ -1,4 +1,4 @@
-//! What bash cannot be asked: interpreters, the host's streams, the end by dropping.
+//! Behaviour that bash can't be compared with: interpreters, the host's streams, the end by dropping.
 
 use super::{Fake, ran, shown};
 use crate::shell::{Reader, Script, Writer, pipe, run};

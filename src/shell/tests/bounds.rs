@@ -1,10 +1,10 @@
-//! What hostile scripts may use: each test fails without its guard. They run on a thread's usual stack of 2 MiB.
+//! Limits on hostile scripts: each test fails without its guard. The tests run on a thread's usual stack of 2 MiB.
 
 use super::{Fake, Ran, ran};
 use crate::runtime::files::FilesQuota;
 use std::time::{Duration, Instant};
 
-/// What a script says, which must take no longer than a script may.
+/// Runs a script, and asserts that it takes no longer than a script may.
 async fn bounded(text: &str) -> Ran {
     let started = Instant::now();
     let ran = tokio::time::timeout(Duration::from_secs(60), ran(&Fake::new(), text, "")).await.expect("it ends");

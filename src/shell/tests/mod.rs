@@ -69,7 +69,7 @@ impl Host for Fake {
     }
 }
 
-/// What a script wrote, and its exit code.
+/// Output of a script, and its exit code.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Ran {
     pub(super) stdout: String,

@@ -8,11 +8,11 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
-/// What is compared.
+/// Selection of what is compared with bash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Compared {
     All,
-    /// Not standard error.
+    /// Standard output and exit code only.
     NotErrors,
 }
 

@@ -1,4 +1,4 @@
-//! `tar -c`.
+//! Creation of archives, `tar -c`.
 
 use super::header::{Header, Kind, padding};
 use super::{Excluded, PACKING_BYTES, gives_up};
@@ -12,7 +12,7 @@ use std::io::Write as _;
 
 /// An archive is a multiple of so many bytes long.
 const RECORD: u64 = 10_240;
-/// What compressing so many bytes takes is a step.
+/// Number of bytes that cost a step to compress.
 const BYTES_A_STEP: u64 = 128;
 
 /// Packs the operands, names below `directory`; whether something was left out that should not have been.
@@ -56,11 +56,11 @@ struct Packer {
     packing: Option<GzEncoder<Vec<u8>>>,
     /// Bytes of the archive, before they were compressed.
     written: u64,
-    /// Takes the names.
+    /// Writer for the names of the entries.
     told: Writer,
     /// The path of the archive itself.
     own: Option<String>,
-    /// It has been said that names lose their slash.
+    /// True when it was reported that names lose their leading slash.
     removes_slash: bool,
     failed: bool,
 }

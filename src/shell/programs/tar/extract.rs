@@ -13,9 +13,9 @@ use std::io::Write as _;
 
 /// Bytes that are unpacked at a time: they become a thousand times as many at most.
 const PACKED_AT_ONCE: usize = 4096;
-/// What unpacking holds at a time, about.
+/// Memory that unpacking holds at a time, approximately, in bytes.
 const UNPACKING_BYTES: usize = 9 << 20;
-/// What unpacking so many bytes takes is a step.
+/// Number of bytes that cost a step to unpack.
 const BYTES_A_STEP: u64 = 512;
 /// Longest name or set of attributes that is read.
 const MAX_ATTRIBUTES: u64 = 1 << 20;
@@ -160,7 +160,7 @@ struct Unpacker {
     verbose: bool,
     keeps_times: bool,
     to_output: bool,
-    /// It has been said that names lose their slash.
+    /// True when it was reported that names lose their leading slash.
     removes_slash: bool,
     failed: bool,
 }
@@ -338,7 +338,7 @@ impl Unpacker {
         self.source.skip(shell, padding(header.size) as u64).await
     }
 
-    /// Whether a name, or a directory above it, is asked for.
+    /// Returns whether a name, or a directory above it, was asked for.
     fn is_wanted(&mut self, name: &str) -> bool {
         let mut is_wanted = self.wanted.is_empty();
         for (wanted, found) in &mut self.wanted {

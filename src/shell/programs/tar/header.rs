@@ -4,10 +4,10 @@
 pub(super) const BLOCK: usize = 512;
 /// Longest name that fits in a header.
 const NAME_BYTES: usize = 100;
-/// Where the checksum lies.
+/// Range of the checksum in the header, in bytes.
 const CHECKSUM: std::ops::Range<usize> = 148..156;
 
-/// What an entry is.
+/// Type of an entry in an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     File,
@@ -49,16 +49,16 @@ impl Kind {
     }
 }
 
-/// What is said of an entry before its content.
+/// Header of an entry, before its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) kind: Kind,
     pub(super) name: Vec<u8>,
-    /// Where a link leads to.
+    /// Target of a link.
     pub(super) target: Vec<u8>,
-    /// Bytes of content.
+    /// Size of the content, in bytes.
     pub(super) size: u64,
-    /// When it last changed, seconds since 1970.
+    /// Time of the last change, in seconds since 1970.
     pub(super) modified: u64,
 }
 

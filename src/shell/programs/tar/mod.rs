@@ -118,7 +118,7 @@ async fn gives_up(shell: &Shell, what: &str) -> Stop {
     Stop::Failed(FAILURE)
 }
 
-/// What `--exclude` leaves out.
+/// Names that `--exclude` leaves out.
 struct Excluded {
     patterns: Vec<Pattern>,
 }
@@ -137,7 +137,7 @@ impl Excluded {
         Ok(Self { patterns })
     }
 
-    /// Whether a pattern is the name, or its end after a slash.
+    /// Returns whether a pattern matches the name, or the end of it after a slash.
     async fn has(&self, shell: &Shell, name: &str) -> Result<bool, Stop> {
         let name = name.trim_end_matches('/');
         let starts = || std::iter::once(0).chain(name.match_indices('/').map(|(at, _)| at + 1));
