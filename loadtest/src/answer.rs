@@ -1,10 +1,6 @@
 //! What an answer of the service must say.
 
-use std::sync::Arc;
-
 use serde::Deserialize;
-
-use crate::hostile_cases::Want;
 
 /// Of a wrong output.
 const MOST_SHOWN_CHARACTERS: usize = 100;
@@ -37,19 +33,9 @@ pub enum Expected {
     Prints(&'static str),
     /// A graded snippet, and how many of its tests pass.
     Grades { passed: u64, total: u64 },
-    /// A program that attacks, and the ways in which it may end.
-    Ends(Arc<Want>),
 }
 
 impl Expected {
-    /// Whether it is a right answer, too, that the request itself is refused.
-    pub fn may_be_refused(&self) -> bool {
-        match self {
-            Self::Prints(_) | Self::Grades { .. } => false,
-            Self::Ends(want) => want.may_be_refused(),
-        }
-    }
-
     /// # Errors
     /// What is wrong, with untrusted text escaped.
     pub fn check(&self, answer: &Answer) -> Result<(), String> {
@@ -71,7 +57,6 @@ impl Expected {
                     "status {status:?}, class {stderr_class:?}, {tests_passed}/{tests_total}; expected {passed}/{total}"
                 ))
             }
-            Self::Ends(want) => want.check(answer),
         }
     }
 }

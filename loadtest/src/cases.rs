@@ -166,7 +166,7 @@ fn request_of(case: &Case, choice: Choice) -> anyhow::Result<Option<ExecuteReque
 
 /// Puts them into a fixed pseudo-random order, by Fisher and Yates's shuffle.
 pub fn mix<T>(items: &mut [T]) {
-    let mut random = SplitMix64 { state: ORDER_SEED };
+    let mut random = SplitMix64::new(ORDER_SEED);
     for last in (1..items.len()).rev() {
         let chosen = random.next() % (last as u64 + 1);
         items.swap(last, chosen as usize);
@@ -174,12 +174,17 @@ pub fn mix<T>(items: &mut [T]) {
 }
 
 /// Steele, Lea and Flood's generator: small, and good enough to mix with.
-struct SplitMix64 {
+pub struct SplitMix64 {
     state: u64,
 }
 
 impl SplitMix64 {
-    fn next(&mut self) -> u64 {
+    pub fn new(seed: u64) -> Self {
+        Self { state: seed }
+    }
+
+    /// The next number.
+    pub fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -4,9 +4,9 @@ use std::fmt;
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Bytes;
+use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER};
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
@@ -148,6 +148,23 @@ impl Connection {
         timeout(allowed, exchange).await.map_err(|_| ConnectionError::TimedOut(allowed))?
     }
 
+    /// Asks for a stream of lines on a connection of its own, and reads no further than the head of the answer.
+    ///
+    /// # Errors
+    /// As `get`.
+    pub async fn open_stream(&self, method: Method, path: &str, json: Bytes) -> Result<UnreadStream, ConnectionError> {
+        let head = Request::builder().method(method).uri(path);
+        let head = head.header(CONTENT_TYPE, "application/json").header(ACCEPT, "application/x-ndjson");
+        let request = self.request(head, json)?;
+        let exchange = async {
+            let mut connection = OpenConnection::open(self.target).await?;
+            let response =
+                connection.sender.send_request(request).await.map_err(|error| ConnectionError::Broken(told(error)))?;
+            Ok(UnreadStream { status: response.status(), _body: response.into_body(), _connection: connection })
+        };
+        timeout(self.timeout, exchange).await.map_err(|_| ConnectionError::TimedOut(self.timeout))?
+    }
+
     fn request(
         &self,
         head: hyper::http::request::Builder,
@@ -160,6 +177,14 @@ impl Connection {
         };
         head.body(Full::new(body)).map_err(|error| ConnectionError::Broken(told(error)))
     }
+}
+
+/// An answer whose body nobody reads: what the service sends stays in the buffers between. Dropping it closes the
+/// connection.
+pub struct UnreadStream {
+    pub status: StatusCode,
+    _body: Incoming,
+    _connection: OpenConnection,
 }
 
 /// Owns the task that moves the bytes.

@@ -9,9 +9,9 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use crate::answer::{Answer, Expected};
-use crate::cases::{mix, read_lines};
-use crate::scenario::ExecuteRequest;
+use crate::answer::Answer;
+use crate::attacks::{Attack, Ends, Kind};
+use crate::cases::read_lines;
 
 /// Their text allows that all goes well, while the list of outcomes beside it knows only failures: nothing breaks in
 /// this interpreter.
@@ -115,20 +115,17 @@ enum OneOrMoreTexts {
     More(Vec<String>),
 }
 
-/// Reads the programs whose name has `only` in it, in a fixed pseudo-random order.
+/// Reads the programs.
 ///
 /// # Errors
 /// When the file cannot be read, or a line of it is not a case.
-pub fn read(path: &Path, only: &str) -> anyhow::Result<Vec<ExecuteRequest>> {
+pub fn read(path: &Path) -> anyhow::Result<Vec<Attack>> {
     let cases: Vec<HostileCase> =
         read_lines(path).with_context(|| format!("reading hostile programs from {}", path.display()))?;
-    let cases = cases.into_iter().filter(|case| case.id.contains(only));
-    let mut requests = cases.map(request_of).collect::<anyhow::Result<Vec<_>>>()?;
-    mix(&mut requests);
-    Ok(requests)
+    cases.into_iter().map(attack_of).collect()
 }
 
-fn request_of(case: HostileCase) -> anyhow::Result<ExecuteRequest> {
+fn attack_of(case: HostileCase) -> anyhow::Result<Attack> {
     let tests = match case.kind.as_str() {
         "asserts" => json!({"kind": "asserts", "asserts": case.tests}),
         kind => json!({"kind": kind, "source": case.tests}),
@@ -146,7 +143,7 @@ fn request_of(case: HostileCase) -> anyhow::Result<ExecuteRequest> {
         Some(OneOrMoreTexts::One(text)) => vec![text],
         Some(OneOrMoreTexts::More(texts)) => texts,
     };
-    Ok(ExecuteRequest { name: case.id, body: body.into(), expected: Expected::Ends(Arc::new(want)) })
+    Ok(Attack::execute(case.id, Kind::Programs, body.into(), Ends::Case(Arc::new(want))))
 }
 
 /// The program as JSON; what is not UTF-8 becomes lone surrogates, as in Python.
@@ -165,7 +162,10 @@ fn source(case: &HostileCase) -> anyhow::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use hyper::body::Bytes;
+
     use super::*;
+    use crate::attacks::Step;
 
     fn answer(class: &str, kind: Option<&str>, passed: u64) -> Answer {
         let error = kind.map(|kind| json!({"type": kind}));
@@ -174,15 +174,20 @@ mod tests {
         serde_json::from_value(answer).expect("it is an answer")
     }
 
-    fn request(case: Json) -> ExecuteRequest {
-        request_of(serde_json::from_value(case).expect("it is a case")).expect("it is a request")
+    /// The body that is sent, and how it may end.
+    fn sent(case: Json) -> (Bytes, Arc<Want>) {
+        let attack = attack_of(serde_json::from_value(case).expect("it is a case")).expect("it is an attack");
+        match attack.steps.into_iter().next() {
+            Some(Step::Send { request, ends: Ends::Case(want), .. }) => (request.body, want),
+            _ => panic!("it sends no program"),
+        }
     }
 
     #[test]
     fn a_program_may_end_in_each_of_the_ways_wanted() {
         let case = json!({"id": "a", "kind": "asserts", "code": "1", "tests": ["assert 1"],
             "want_check": {"passed": [0, 3], "total": 3, "outcome_any": ["timeout", "exception:OSError", "ok"]}});
-        let check = |class, kind, passed| request(case.clone()).expected.check(&answer(class, kind, passed)).is_ok();
+        let check = |class, kind, passed| sent(case.clone()).1.check(&answer(class, kind, passed)).is_ok();
         assert!(check("fuel_exhausted", None, 0));
         assert!(check("exception", Some("OSError"), 0));
         assert!(check("none", None, 3));
@@ -195,15 +200,15 @@ mod tests {
     fn what_it_must_not_write_is_seen() {
         let case = json!({"id": "a", "kind": "asserts", "code": "1", "tests": [], "forbid_stdout": "ESCAPED",
             "want_check": {"passed": 0, "total": 3, "outcome_any": ["exception"]}});
-        request(case).expected.check(&answer("exception", Some("OSError"), 0)).expect_err("it escaped");
+        sent(case).1.check(&answer("exception", Some("OSError"), 0)).expect_err("it escaped");
     }
 
     #[test]
     fn a_source_that_is_no_text_is_sent_as_python_reads_it() {
         let case = json!({"id": "a", "kind": "asserts", "code": null, "code_b64": "/mE=", "tests": [],
             "want_check": {"passed": 0, "total": 0, "outcome_any": ["bad_request"]}});
-        let request = request(case);
-        assert!(request.expected.may_be_refused());
-        assert!(request.body.starts_with(br#"{"code":"\udcfe\u0061","#), "{:?}", request.body);
+        let (body, want) = sent(case);
+        assert!(want.may_be_refused());
+        assert!(body.starts_with(br#"{"code":"\udcfe\u0061","#), "{body:?}");
     }
 }

@@ -281,6 +281,7 @@ mod tests {
     use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
+    use crate::cases::Grading;
     use crate::snippets::Snippet;
 
     const ANSWER: &str = r#"{"status":"ok","stderr_class":"none","tests_passed":0,"tests_total":0,"execution_seconds":0.001,"queue_seconds":0.0,"stdout":"2\n"}"#;
@@ -329,7 +330,7 @@ mod tests {
     }
 
     async fn load(plan: Plan) -> Tally {
-        let scenario = Scenario::of_snippet(Snippet::Print).expect("it is JSON");
+        let scenario = Scenario::of_snippet(Snippet::Print, Grading::InProcess).expect("it is JSON");
         run(plan, Arc::new(scenario)).await.expect("it runs")
     }
 

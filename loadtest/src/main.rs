@@ -1,9 +1,12 @@
 //! Sends load to a proofbox service on this machine, and compares it with plain Python, side by side.
 
 mod answer;
+mod attackers;
+mod attacks;
 mod cases;
 mod connection;
 mod hostile_cases;
+mod idle;
 mod latencies;
 mod load;
 mod native;
@@ -231,7 +234,7 @@ macro_rules! judged {
 
 /// Shows that the service is there.
 async fn begin(trial: &TrialArguments) -> anyhow::Result<RuntimeOfService> {
-    runtime_of_service(&mut Connection::new(trial.url, trial.timeout).with_key(trial.key.clone())).await
+    runtime_of_service(&mut trial.connection()).await
 }
 
 fn finish(report: TrialReport, trial: &TrialArguments) -> anyhow::Result<ExitCode> {
@@ -292,8 +295,10 @@ async fn http(arguments: HttpArguments) -> anyhow::Result<ExitCode> {
 
 fn scenario_of(arguments: &HttpArguments) -> anyhow::Result<(String, Scenario)> {
     match arguments.scenario {
-        ScenarioName::Print => Ok(("print".to_owned(), Scenario::of_snippet(Snippet::Print)?)),
-        ScenarioName::Function => Ok(("function".to_owned(), Scenario::of_snippet(Snippet::Function)?)),
+        ScenarioName::Print => Ok(("print".to_owned(), Scenario::of_snippet(Snippet::Print, Grading::InProcess)?)),
+        ScenarioName::Function => {
+            Ok(("function".to_owned(), Scenario::of_snippet(Snippet::Function, Grading::InProcess)?))
+        }
         ScenarioName::Cases => {
             let sets = arguments.sets.join(", ");
             let choice = Choice { grading: Grading::InProcess, most_native: Duration::MAX };

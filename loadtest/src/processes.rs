@@ -58,7 +58,7 @@ impl Watch {
                 loop {
                     ticks.tick().await;
                     let asked = Instant::now();
-                    let queued = queued(&mut connection).await;
+                    let queued = metric(&mut connection, "proofbox_queue_length").await;
                     let Ok(sample) = sample(front) else { continue };
                     let sample = Sample { queued, told_after: asked.elapsed(), ..sample };
                     samples.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(sample);
@@ -103,12 +103,13 @@ pub fn cpu_between(samples: &[Sample], begin: Instant, end: Instant) -> Option<f
     Some(cpu / (last.at - first.at).as_secs_f64())
 }
 
-async fn queued(connection: &mut Connection) -> Option<f64> {
+/// The sum of a metric over its labels, where the service tells it.
+pub async fn metric(connection: &mut Connection, name: &str) -> Option<f64> {
     let reply = connection.get("/metrics").await.ok()?;
     let text = std::str::from_utf8(&reply.body).ok()?;
-    let lines = text.lines().filter_map(|line| line.strip_prefix("proofbox_queue_length"));
+    let lines = text.lines().filter_map(|line| line.strip_prefix(name));
     let values = lines.filter_map(|rest| rest.rsplit(' ').next()?.parse::<f64>().ok());
-    Some(values.sum())
+    values.reduce(|sum, value| sum + value)
 }
 
 /// The process that listens where load is sent.

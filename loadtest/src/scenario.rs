@@ -28,8 +28,8 @@ impl Scenario {
     ///
     /// # Errors
     /// When it cannot be written as JSON.
-    pub fn of_snippet(snippet: Snippet) -> anyhow::Result<Self> {
-        Ok(Self { requests: vec![request_of_snippet(snippet, Grading::InProcess)?] })
+    pub fn of_snippet(snippet: Snippet, grading: Grading) -> anyhow::Result<Self> {
+        Ok(Self { requests: vec![request_of_snippet(snippet, grading)?] })
     }
 
     /// Real cases; `None` when there are none.
@@ -46,11 +46,6 @@ impl Scenario {
         let function = request_of_snippet(Snippet::Function, Grading::Isolated)?;
         let requests = cases.requests.into_iter().flat_map(|case| [function.clone(), case]).collect();
         Ok(Self { requests })
-    }
-
-    /// Programs that attack; `None` when there are none.
-    pub fn of_attacks(requests: Vec<ExecuteRequest>) -> Option<Self> {
-        (!requests.is_empty()).then_some(Self { requests })
     }
 
     /// The request that is sent as number `index`, counted from 0.

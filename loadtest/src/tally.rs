@@ -199,9 +199,7 @@ impl Tally {
             Verdict::Right(status, answer) => {
                 self.right += 1;
                 self.count_status(status);
-                if let Some(answer) = answer {
-                    self.count_answer(sent, &answer);
-                }
+                self.count_answer(sent, &answer);
             }
             Verdict::Wrong { status, answer, why } => {
                 self.wrong += 1;
@@ -252,17 +250,9 @@ impl Tally {
 
 /// One answer, judged.
 enum Verdict {
-    /// Without an answer where the request itself was to be refused.
-    Right(StatusCode, Option<Answer>),
-    Wrong {
-        status: StatusCode,
-        answer: Option<Answer>,
-        why: String,
-    },
-    Refused {
-        status: StatusCode,
-        retry_after: Option<u64>,
-    },
+    Right(StatusCode, Answer),
+    Wrong { status: StatusCode, answer: Option<Answer>, why: String },
+    Refused { status: StatusCode, retry_after: Option<u64> },
     Error(ConnectionError),
 }
 
@@ -277,11 +267,6 @@ impl Verdict {
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
                 return Self::Refused { status, retry_after };
             }
-            StatusCode::BAD_REQUEST | StatusCode::PAYLOAD_TOO_LARGE | StatusCode::UNPROCESSABLE_ENTITY
-                if request.expected.may_be_refused() =>
-            {
-                return Self::Right(status, None);
-            }
             _ => {
                 let body = String::from_utf8_lossy(&body[..body.len().min(300)]);
                 return Self::Wrong { status, answer: None, why: format!("status {status}: {body:?}") };
@@ -292,7 +277,7 @@ impl Verdict {
             Err(error) => return Self::Wrong { status, answer: None, why: format!("not an execute answer: {error}") },
         };
         match request.expected.check(&answer) {
-            Ok(()) => Self::Right(status, Some(answer)),
+            Ok(()) => Self::Right(status, answer),
             Err(why) => Self::Wrong { status, answer: Some(answer), why },
         }
     }

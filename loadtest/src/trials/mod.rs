@@ -18,6 +18,7 @@ use hyper::header::HeaderValue;
 use serde::Serialize;
 
 use crate::cases::{Cases, Choice, Grading};
+use crate::connection::Connection;
 use crate::latencies::Percentiles;
 use crate::load::{Pace, Plan};
 use crate::plot::Plot;
@@ -76,6 +77,11 @@ impl TrialArguments {
         Ok(Arc::new(Scenario::of_work(cases)?))
     }
 
+    /// A connection of its own.
+    pub fn connection(&self) -> Connection {
+        Connection::new(self.url, self.timeout).with_key(self.key.clone())
+    }
+
     /// Clients that wait for their answers.
     pub fn closed_loop(&self, connections: usize, warmup: Duration, duration: Duration) -> Plan {
         Plan {
@@ -109,8 +115,16 @@ pub enum TrialFigure {
     Unsent,
     /// Wrong answers to honest work.
     Wrong,
+    /// The p99 of a neighbour's function beside attacks.
+    NeighbourP99,
     /// Attacks that ended in a way in which they must not.
     HostileWrong,
+    /// Idle sessions and checkpoints of a neighbour that are gone, or have other values.
+    SessionsLost,
+    /// Worker processes that were replaced.
+    WorkerRestarts,
+    /// Most memory of the front process beside attacks, in MiB.
+    FrontMemory,
     /// Requests without an answer.
     Errors,
     /// Answers that are neither 200 nor 429.
@@ -136,7 +150,11 @@ impl Figure for TrialFigure {
         ("refused", Self::Refused),
         ("unsent", Self::Unsent),
         ("wrong", Self::Wrong),
+        ("neighbour_p99", Self::NeighbourP99),
         ("hostile_wrong", Self::HostileWrong),
+        ("sessions_lost", Self::SessionsLost),
+        ("worker_restarts", Self::WorkerRestarts),
+        ("front_memory", Self::FrontMemory),
         ("errors", Self::Errors),
         ("other_statuses", Self::OtherStatuses),
         ("without_retry_after", Self::WithoutRetryAfter),
@@ -146,7 +164,7 @@ impl Figure for TrialFigure {
 
     fn unit(self) -> Unit {
         match self {
-            Self::P50 | Self::P90 | Self::P99 | Self::P999 | Self::Max => Unit::Milliseconds,
+            Self::P50 | Self::P90 | Self::P99 | Self::P999 | Self::Max | Self::NeighbourP99 => Unit::Milliseconds,
             Self::RequestsPerSecond
             | Self::Throughput
             | Self::P99Ratio
@@ -154,6 +172,9 @@ impl Figure for TrialFigure {
             | Self::Unsent
             | Self::Wrong
             | Self::HostileWrong
+            | Self::SessionsLost
+            | Self::WorkerRestarts
+            | Self::FrontMemory
             | Self::Errors
             | Self::OtherStatuses
             | Self::WithoutRetryAfter
