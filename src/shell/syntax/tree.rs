@@ -113,11 +113,11 @@ pub(in crate::shell) enum Target {
     Write(Word),
     /// Output at the end of a file, `>>`.
     Append(Word),
-    /// Input and output of a file, `<>`.
+    /// File opened without truncation, `<>`.
     ReadWrite(Word),
     /// `&>` and `>&` before a file.
     Both(Word),
-    /// Both outputs at the end of a file, `&>>`.
+    /// Output and errors at the end of a file, `&>>`.
     BothAppend(Word),
     /// `>&` and `<&` before a number or `-`.
     Same(Word),
