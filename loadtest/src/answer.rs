@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 /// Of a wrong output.
-const MOST_SHOWN_CHARACTERS: usize = 100;
+const MAX_SHOWN_CHARACTERS: usize = 100;
 
 /// The part of an execute answer that is looked at.
 #[derive(Debug, Deserialize)]
@@ -18,7 +18,7 @@ pub struct Answer {
     pub error: Option<ErrorOfAnswer>,
 }
 
-/// What ended the snippet.
+/// Failure class that ended the snippet.
 #[derive(Debug, Deserialize)]
 pub struct ErrorOfAnswer {
     /// A Python type, or a word of the service.
@@ -43,7 +43,7 @@ impl Expected {
         match self {
             Self::Prints(expected) if status == "ok" && stdout == expected => Ok(()),
             Self::Prints(expected) => {
-                let stdout: String = stdout.chars().take(MOST_SHOWN_CHARACTERS).collect();
+                let stdout: String = stdout.chars().take(MAX_SHOWN_CHARACTERS).collect();
                 Err(format!(
                     "status {status:?}, class {stderr_class:?}, stdout {stdout:?}; expected \"ok\" with {expected:?}"
                 ))

@@ -14,13 +14,13 @@ use crate::answer::Expected;
 use crate::scenario::ExecuteRequest;
 
 /// Longer lines are not cases.
-const MOST_LINE_BYTES: u64 = 16 << 20;
+const MAX_LINE_BYTES: u64 = 16 << 20;
 /// Of one file.
-const MOST_CASES: usize = 100_000;
-/// Any constant does: the order is to be mixed, and the same every time.
+const MAX_CASES: usize = 100_000;
+/// Seed of the order. Any constant does: the order is to be mixed, and the same every time.
 const ORDER_SEED: u64 = 0x70_72_6f_6f_66_62_6f_78;
 
-/// Where the tests of a case run.
+/// Interpreter in which the tests of a case run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grading {
     /// In the snippet's interpreter, as with plain Python.
@@ -30,7 +30,7 @@ pub enum Grading {
 }
 
 impl Grading {
-    /// As the service is told.
+    /// Returns the word of the wire.
     pub fn word(self) -> &'static str {
         match self {
             Self::InProcess => "in_process",
@@ -39,11 +39,11 @@ impl Grading {
     }
 }
 
-/// Which cases of a file are sent.
+/// Selection of the cases of a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice {
     pub grading: Grading,
-    /// Those that took longer in a plain interpreter are left out.
+    /// Maximum time in a plain interpreter: slower cases are left out.
     pub most_native: Duration,
 }
 
@@ -70,7 +70,7 @@ struct Case {
     native: Native,
 }
 
-/// How it did in a plain interpreter.
+/// Outcome in a plain interpreter.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Native {
@@ -123,9 +123,9 @@ impl Cases {
 pub fn read_lines<T: DeserializeOwned>(path: &Path) -> anyhow::Result<Vec<T>> {
     let mut reader = BufReader::new(File::open(path)?);
     let mut lines = Vec::new();
-    for number in 1..=MOST_CASES {
+    for number in 1..=MAX_CASES {
         let mut line = Vec::new();
-        reader.by_ref().take(MOST_LINE_BYTES).read_until(b'\n', &mut line)?;
+        reader.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line)?;
         if line.is_empty() {
             break;
         }

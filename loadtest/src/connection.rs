@@ -16,9 +16,9 @@ use tokio::time::timeout;
 use crate::target::Target;
 
 /// Far more than an answer has; a service that goes on for ever is cut off here.
-const MOST_REPLY_BYTES: usize = 64 << 20;
+const MAX_REPLY_BYTES: usize = 64 << 20;
 
-/// What came back, whatever it means.
+/// Response of the service, of any status.
 pub struct Reply {
     pub status: StatusCode,
     /// Seconds, where the service says when to try again.
@@ -26,7 +26,7 @@ pub struct Reply {
     pub body: Bytes,
 }
 
-/// Why nothing came back.
+/// Reason for which no response came.
 #[derive(Debug)]
 pub enum ConnectionError {
     /// No connection could be opened.
@@ -136,7 +136,7 @@ impl Connection {
             let response =
                 connection.sender.send_request(request).await.map_err(|error| ConnectionError::Broken(told(error)))?;
             let status = response.status();
-            let mut body = Limited::new(response.into_body(), MOST_REPLY_BYTES);
+            let mut body = Limited::new(response.into_body(), MAX_REPLY_BYTES);
             while let Some(frame) = body.frame().await {
                 let frame = frame.map_err(|error| ConnectionError::Broken(format!("reading the answer: {error}")))?;
                 if let Some(data) = frame.data_ref() {
@@ -221,7 +221,7 @@ impl OpenConnection {
         let response = self.sender.send_request(request).await.map_err(|error| ConnectionError::Broken(told(error)))?;
         let status = response.status();
         let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-        let body = Limited::new(response.into_body(), MOST_REPLY_BYTES)
+        let body = Limited::new(response.into_body(), MAX_REPLY_BYTES)
             .collect()
             .await
             .map_err(|error| ConnectionError::Broken(format!("reading the answer: {error}")))?;

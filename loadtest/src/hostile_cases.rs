@@ -13,7 +13,7 @@ use crate::answer::Answer;
 use crate::attacks::{Attack, Ends, Kind};
 use crate::cases::read_lines;
 
-/// Their text allows that all goes well, while the list of outcomes beside it knows only failures: nothing breaks in
+/// Cases whose text allows that all goes well, while the list of outcomes beside it knows only failures: nothing breaks in
 /// this interpreter.
 const MAY_GO_WELL: [&str; 2] = ["hostile/crash/iter_mutation", "hostile/crash/exception_in_del_at_shutdown"];
 
@@ -22,13 +22,13 @@ const MAY_GO_WELL: [&str; 2] = ["hostile/crash/iter_mutation", "hostile/crash/ex
 const RIGHT_IN_PART: [(&str, u64); 2] =
     [("hostile/cheat/os_exit_after_one", 2), ("hostile/cheat/unittest_skip_all", 1)];
 
-/// How a program may end.
+/// Permitted end of a program.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 pub struct Want {
     passed: OneOrMore,
     total: u64,
     outcome_any: Vec<String>,
-    /// What it must not be able to write.
+    /// Texts that the program must not be able to write.
     #[serde(skip)]
     forbidden: Vec<String>,
 }
@@ -50,7 +50,7 @@ impl OneOrMore {
 }
 
 impl Want {
-    /// Whether the request itself may be refused.
+    /// Returns whether the request itself may be refused.
     pub fn may_be_refused(&self) -> bool {
         self.outcome_any.iter().any(|word| word == "bad_request")
     }
@@ -101,7 +101,7 @@ struct HostileCase {
     id: String,
     kind: String,
     code: Option<String>,
-    /// Where the source is not text.
+    /// Source in base64, if it is not text.
     code_b64: Option<String>,
     tests: Json,
     want_check: Want,

@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 /// Longer ones are kept as this.
-const LONGEST: Duration = Duration::from_secs(3600);
+const MAX_LENGTH: Duration = Duration::from_secs(3600);
 const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// Durations, from which percentiles are read.
@@ -16,9 +16,9 @@ pub struct Latencies {
 }
 
 impl Latencies {
-    /// None yet.
+    /// Makes a record without latencies.
     pub fn new() -> anyhow::Result<Self> {
-        let longest = u64::try_from(LONGEST.as_nanos()).context("an hour in nanoseconds")?;
+        let longest = u64::try_from(MAX_LENGTH.as_nanos()).context("an hour in nanoseconds")?;
         Ok(Self {
             nanoseconds: Histogram::new_with_bounds(1, longest, SIGNIFICANT_DIGITS).context("making a histogram")?,
         })
@@ -34,7 +34,7 @@ impl Latencies {
         let _ = self.nanoseconds.add(&other.nanoseconds);
     }
 
-    /// None when nothing was recorded.
+    /// Returns the percentiles, or `None` when nothing was recorded.
     pub fn percentiles(&self) -> Option<Percentiles> {
         let at = |quantile: f64| milliseconds(self.nanoseconds.value_at_quantile(quantile));
         (!self.nanoseconds.is_empty()).then(|| Percentiles {

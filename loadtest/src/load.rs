@@ -21,9 +21,9 @@ const REST: Duration = Duration::from_millis(20);
 /// Requests of the schedule that are late are still sent for so long after its end.
 const BACKLOG_GRACE: Duration = Duration::from_secs(1);
 /// The pacing thread looks so often whether it is still wanted.
-const LONGEST_SLEEP: Duration = Duration::from_millis(50);
+const MAX_SLEEP: Duration = Duration::from_millis(50);
 
-/// How much is sent, and when.
+/// Plan of a load: the amount and the times of requests.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub target: Target,
@@ -37,14 +37,14 @@ pub struct Plan {
     pub most_requests: u64,
     /// For one request.
     pub timeout: Duration,
-    /// Who asks, where that is to be said.
+    /// Value of the `Authorization` header, if there is one.
     pub key: Option<HeaderValue>,
 }
 
-/// When the next request is sent.
+/// Time at which the next request is sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// When the answer to the last one on the connection is there.
+    /// Closed loop: when the answer to the last one on the connection is there.
     ClosedLoop,
     /// On a schedule that does not wait for answers.
     OpenLoop { requests_per_second: f64 },
@@ -131,7 +131,7 @@ impl Counter {
     }
 }
 
-/// When each request of the open loop is due. Requests are numbered from 0 by slot; those of the warm-up come first.
+/// Times at which requests of the open loop are due. Requests are numbered from 0 by slot; those of the warm-up come first.
 struct Schedule {
     begin: Instant,
     interval_seconds: f64,
@@ -140,7 +140,7 @@ struct Schedule {
     taken: AtomicU64,
     /// After this nothing is sent any more.
     last_sending: Instant,
-    /// One permit a slot that has come due.
+    /// Permits, one for each slot that has come due.
     due: Semaphore,
 }
 
@@ -227,11 +227,11 @@ fn sleep_until(moment: Instant, stopped: &AtomicBool) -> bool {
         if left.is_zero() {
             return true;
         }
-        thread::sleep(left.min(LONGEST_SLEEP));
+        thread::sleep(left.min(MAX_SLEEP));
     }
 }
 
-/// One connection and what is sent on it.
+/// Connection, with the requests that are sent on it.
 struct Client {
     connection: Connection,
     scenario: Arc<Scenario>,

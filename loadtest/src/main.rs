@@ -56,7 +56,7 @@ const NOT_GOOD: u8 = 1;
 /// Nothing could be measured.
 const OWN_ERROR: u8 = 2;
 const DEFAULT_CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data/cases");
-/// What the others are compared with: the fastest start of a plain interpreter.
+/// Yardstick of the others: the fastest start of a plain interpreter.
 const YARDSTICK: &str = "python3 -I -S -c";
 
 /// Sends load to a proofbox service on this machine, and compares it with plain Python.

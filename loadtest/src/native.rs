@@ -16,12 +16,12 @@ use crate::snippets::{NativeProgram, Snippet};
 /// For one run, and for the start of the fork server.
 const RUN_TIMEOUT: Duration = Duration::from_secs(30);
 /// Of the fork server.
-const MOST_LINE_BYTES: u64 = 1 << 20;
+const MAX_LINE_BYTES: u64 = 1 << 20;
 const FORK_SERVER: &str = include_str!("fork_server.py");
-/// Its imports are what the service's interpreters have imported.
+/// Imports of the native interpreter: what the service's interpreters have imported.
 const WARMUP: &str = include_str!("../../runtimes/python-3.13/guest/stubs/_proofbox_warmup.py");
 
-/// What a native interpreter is told to leave out.
+/// Flags of a native interpreter, so that it leaves out the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
     /// `-I -S`: also without `site`. The fastest start there is.
@@ -131,7 +131,7 @@ impl ForkServer {
         let mut process = command.spawn().with_context(|| format!("running {}", python.display()))?;
         let commands = process.stdin.take().context("the fork server has no input")?;
         let answers = process.stdout.take().context("the fork server has no output")?;
-        let answers = BufReader::new(answers.take(MOST_LINE_BYTES));
+        let answers = BufReader::new(answers.take(MAX_LINE_BYTES));
         let mut server = Self { _process: process, commands, answers, expected_output: program.output };
         let ForkServerReady { modules } = server.line().await.context("starting the fork server")?;
         ensure!(modules > imports.len(), "the fork server has only {modules} modules");
@@ -154,7 +154,7 @@ impl ForkServer {
     }
 
     async fn line<T: DeserializeOwned>(&mut self) -> anyhow::Result<T> {
-        self.answers.get_mut().set_limit(MOST_LINE_BYTES);
+        self.answers.get_mut().set_limit(MAX_LINE_BYTES);
         let mut line = Vec::new();
         let read = timeout(RUN_TIMEOUT, self.answers.read_until(b'\n', &mut line)).await;
         match read.with_context(|| format!("no line within {} s", RUN_TIMEOUT.as_secs()))?? {
@@ -166,6 +166,6 @@ impl ForkServer {
 
 /// The beginning of what a process wrote, for people.
 fn told(bytes: &[u8]) -> String {
-    const MOST_BYTES: usize = 300;
-    format!("{:?}", String::from_utf8_lossy(&bytes[..bytes.len().min(MOST_BYTES)]))
+    const MAX_BYTES: usize = 300;
+    format!("{:?}", String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_BYTES)]))
 }

@@ -20,14 +20,14 @@ const FONT: &str = "sans-serif";
 /// Something by time.
 pub struct Plot {
     pub title: String,
-    /// What the vertical axis shows, with its unit.
+    /// Label of the vertical axis, with its unit.
     pub unit: String,
     pub series: Vec<Series>,
     /// Times to be set off, in seconds.
     pub bands: Vec<Range<f64>>,
 }
 
-/// One line of it.
+/// Line of a plot.
 pub struct Series {
     pub name: String,
     /// Seconds, and the value then.

@@ -32,7 +32,7 @@ pub struct Sample {
     pub cpu: Duration,
     /// Submissions that wait, where the service told.
     pub queued: Option<f64>,
-    /// How long it took to tell.
+    /// Time that taking the sample took.
     pub told_after: Duration,
 }
 
@@ -68,7 +68,7 @@ impl Watch {
         Ok(Self { samples, task })
     }
 
-    /// What was seen so far.
+    /// Returns the samples so far.
     pub fn samples(&self) -> Vec<Sample> {
         self.samples.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }

@@ -12,7 +12,7 @@ use crate::requirement::{CheckedRequirement, Figure, Unit};
 use crate::side_by_side::{Rounds, Times};
 use crate::tally::Tally;
 
-/// What a load run found.
+/// Findings of a load run.
 #[derive(Serialize)]
 pub struct LoadReport {
     pub scenario: String,
@@ -40,16 +40,16 @@ pub struct LoadReport {
     service_time_ms: Option<Percentiles>,
     /// From due to sent.
     start_delay_ms: Option<Percentiles>,
-    /// As the service reports it.
+    /// Time as the service reports it.
     execution_ms: Option<Percentiles>,
-    /// As the service reports it.
+    /// Time as the service reports it.
     queue_ms: Option<Percentiles>,
     generator_cpu_seconds: f64,
     examples: Vec<String>,
     pub requirements: Vec<CheckedRequirement>,
 }
 
-/// What `GET /v1/runtime` says of the service's Python.
+/// Answer of `GET /v1/runtime`: what it says of the service's Python.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct RuntimeOfService {
     pub python: Option<String>,
@@ -66,7 +66,7 @@ impl fmt::Display for RuntimeOfService {
     }
 }
 
-/// What a threshold can be set for in `loadtest http`.
+/// Figures that a threshold can be set for in `loadtest http`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadFigure {
     RequestsPerSecond,
@@ -157,7 +157,7 @@ impl LoadReport {
         }
     }
 
-    /// Whether there were answers, none of them wrong, none missing, and every requirement holds.
+    /// Returns whether there were answers, none of them wrong, none missing, and every requirement holds.
     pub fn is_good(&self) -> bool {
         self.right > 0
             && self.wrong == 0
@@ -226,7 +226,7 @@ fn percentile_row(formatter: &mut fmt::Formatter<'_>, name: &str, percentiles: O
     writeln!(formatter, "{name:<26}{min:>9.3}{p50:>9.3}{p90:>9.3}{p99:>9.3}{p999:>9.3}{max:>9.3}{mean:>9.3}")
 }
 
-/// What a side-by-side run found.
+/// Findings of a side-by-side run.
 #[derive(Serialize)]
 pub struct ComparisonReport {
     snippet: String,
@@ -244,11 +244,11 @@ pub struct ComparisonReport {
 struct ContenderReport {
     name: String,
     milliseconds: Option<Percentiles>,
-    /// Its median over that of the yardstick.
+    /// Ratio of the median to that of the yardstick.
     ratio: Option<f64>,
 }
 
-/// What a threshold can be set for in `loadtest compare`.
+/// Figures that a threshold can be set for in `loadtest compare`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ComparisonFigure {
     /// Of the first contender to the yardstick.
@@ -294,7 +294,7 @@ impl ComparisonReport {
         }
     }
 
-    /// Whether every requirement holds.
+    /// Returns whether every requirement holds.
     pub fn is_good(&self) -> bool {
         self.requirements.iter().all(CheckedRequirement::holds)
     }

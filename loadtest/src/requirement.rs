@@ -14,7 +14,7 @@ pub trait Figure: Copy + 'static {
     fn unit(self) -> Unit;
 }
 
-/// What a threshold is given in.
+/// Unit of a threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// With a suffix on the command line: us, ms or s.

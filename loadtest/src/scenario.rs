@@ -8,7 +8,7 @@ use crate::answer::Expected;
 use crate::cases::{Cases, Grading};
 use crate::snippets::{ASSERTS, FUNCTION, PRINT, PRINTED, Snippet};
 
-/// One request to `POST /v1/execute`.
+/// Request to `POST /v1/execute`.
 #[derive(Clone, Debug)]
 pub struct ExecuteRequest {
     /// For people, when its answer is wrong.

@@ -14,9 +14,9 @@ use crate::scenario::ExecuteRequest;
 /// The first rounds fill caches; they are not counted.
 const WARMUP_ROUNDS: u64 = 5;
 
-/// One way to run a snippet.
+/// Contender: a way to run a snippet.
 pub enum Contender {
-    /// One request over a connection that is kept alive.
+    /// Request over a connection that is kept alive.
     Http(Box<HttpClient>),
     Subprocess(Subprocess),
     Fork(Box<ForkServer>),
@@ -58,16 +58,16 @@ impl HttpClient {
     }
 }
 
-/// One contender's times.
+/// Times of a contender.
 pub struct Times {
     pub name: String,
     pub latencies: Latencies,
 }
 
-/// How often each contender runs.
+/// Number of runs of each contender.
 #[derive(Clone, Copy, Debug)]
 pub struct Rounds {
-    /// That are counted.
+    /// Number of runs that are counted.
     pub rounds: u64,
     /// Of one contender, before it is the next one's turn.
     pub runs_in_a_row: u64,

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-/// What a run is to do.
+/// Task of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Snippet {
     /// print(1+1)
@@ -13,7 +13,7 @@ pub enum Snippet {
 
 /// Code of `Snippet::Print`.
 pub const PRINT: &str = "print(1+1)";
-/// What it writes.
+/// Expected output of the task.
 pub const PRINTED: &str = "2\n";
 
 /// Code of `Snippet::Function`.
@@ -30,7 +30,7 @@ pub const FUNCTION: &str = r#"def roman(number):
     return "".join(numeral)
 "#;
 
-/// Its tests, each passing.
+/// Tests of the function, each of which passes.
 pub const ASSERTS: [&str; 10] = [
     "assert roman(1) == 'I'",
     "assert roman(4) == 'IV'",
@@ -60,11 +60,11 @@ impl Snippet {
 /// Python source for a plain interpreter.
 pub struct NativeProgram {
     pub code: String,
-    /// What it must write; anything else is an error.
+    /// Output that the program must write; any other is an error.
     pub output: String,
 }
 
-/// Each assert is compiled and run on its own, as in the service; the number that passed is written.
+/// Program in which each assert is compiled and run on its own, as in the service; the number that passed is written.
 fn asserts_loop() -> String {
     format!(
         "passed = 0

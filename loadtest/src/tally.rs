@@ -12,9 +12,9 @@ use crate::scenario::ExecuteRequest;
 use crate::timeline::{Moment, Timeline};
 
 /// Wrong answers and errors that are told in words; the others are only counted.
-const MOST_EXAMPLES: usize = 5;
+const MAX_EXAMPLES: usize = 5;
 /// More different classes than the service has; the rest is counted together.
-const MOST_CLASSES: usize = 64;
+const MAX_CLASSES: usize = 64;
 
 /// The time in which answers count towards the rate.
 #[derive(Clone, Copy, Debug)]
@@ -36,18 +36,18 @@ pub struct Sent<'a> {
     pub request: &'a ExecuteRequest,
     /// In which it was due.
     pub phase: Phase,
-    /// When the schedule would have had it sent; in the closed loop, when it was.
+    /// Time at which the schedule would have had it sent; in the closed loop, when it was.
     pub due: Instant,
     pub sent: Instant,
     pub arrived: Instant,
 }
 
-/// What a client does after it.
+/// Next action of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// The service did some work.
     Answered,
-    /// It was refused, or could not be reached: trying again at once would be a busy loop.
+    /// The request was refused, or could not be reached: trying again at once would be a busy loop.
     TurnedAway,
 }
 
@@ -61,9 +61,9 @@ pub struct Tally {
     pub service_time: Latencies,
     /// From due to sent.
     pub start_delay: Latencies,
-    /// As the service reports it.
+    /// Time as the service reports it.
     pub execution: Latencies,
-    /// As the service reports it.
+    /// Time as the service reports it.
     pub queue: Latencies,
     pub sent: u64,
     pub right: u64,
@@ -178,7 +178,7 @@ impl Tally {
             *self.classes.entry(class).or_default() += count;
         }
         self.examples.extend(other.examples);
-        self.examples.truncate(MOST_EXAMPLES);
+        self.examples.truncate(MAX_EXAMPLES);
         self.timeline.absorb(other.timeline);
         self.right_in_window += other.right_in_window;
     }
@@ -236,19 +236,19 @@ impl Tally {
         let seconds = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or_default();
         self.execution.record(seconds(answer.execution_seconds));
         self.queue.record(seconds(answer.queue_seconds));
-        let known = self.classes.contains_key(&answer.stderr_class) || self.classes.len() < MOST_CLASSES;
+        let known = self.classes.contains_key(&answer.stderr_class) || self.classes.len() < MAX_CLASSES;
         let class = if known { answer.stderr_class.clone() } else { "(others)".to_owned() };
         *self.classes.entry(class).or_default() += 1;
     }
 
     fn show(&mut self, sent: &Sent<'_>, why: &str) {
-        if self.examples.len() < MOST_EXAMPLES {
+        if self.examples.len() < MAX_EXAMPLES {
             self.examples.push(format!("{}: {why}", sent.request.name.escape_debug()));
         }
     }
 }
 
-/// One answer, judged.
+/// Answer with its verdict.
 enum Verdict {
     Right(StatusCode, Answer),
     Wrong { status: StatusCode, answer: Option<Answer>, why: String },

@@ -16,7 +16,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// What to connect to.
+    /// Address to connect to.
     pub fn address(self) -> SocketAddr {
         self.address
     }

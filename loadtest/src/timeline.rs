@@ -18,7 +18,7 @@ pub struct Timeline {
     seconds: Vec<Second>,
 }
 
-/// One second.
+/// Counts of a single second.
 #[derive(Clone, Debug, Default)]
 pub struct Second {
     pub refused: u64,
@@ -28,17 +28,17 @@ pub struct Second {
 }
 
 /// A day: longer runs are not made.
-const MOST_SECONDS: usize = 86_400;
+const MAX_SECONDS: usize = 86_400;
 
 impl Timeline {
-    /// What comes before `begin` is left out.
+    /// Counts a request; one before `begin` is left out.
     pub fn new(begin: Instant) -> Self {
         Self { begin, seconds: Vec::new() }
     }
 
     pub fn note(&mut self, arrived: Instant, moment: Moment) {
         let Some(since) = arrived.checked_duration_since(self.begin) else { return };
-        let index = (since.as_secs() as usize).min(MOST_SECONDS);
+        let index = (since.as_secs() as usize).min(MAX_SECONDS);
         if self.seconds.len() <= index {
             self.seconds.resize_with(index + 1, Second::default);
         }
@@ -54,7 +54,7 @@ impl Timeline {
     pub fn absorb(&mut self, other: Self) {
         let offset = other.begin.saturating_duration_since(self.begin).as_secs() as usize;
         for (index, second) in other.seconds.into_iter().enumerate() {
-            let index = (offset + index).min(MOST_SECONDS);
+            let index = (offset + index).min(MAX_SECONDS);
             if self.seconds.len() <= index {
                 self.seconds.resize_with(index + 1, Second::default);
             }

@@ -132,7 +132,7 @@ fn function_program() -> Program {
     }
 }
 
-/// So many calls of a function that does nothing, in one test: what two of these differ by is the calls' cost.
+/// Makes a test of so many calls of an empty function: two of these differ by the cost of the calls.
 fn calls_program(calls: usize) -> Program {
     let source = format!("for i in range({calls}):\n    f(i)\n");
     Program {
@@ -210,7 +210,7 @@ async fn cpu(interpreters: &Interpreters, python: &PathBuf, rounds: usize, progr
     Ok(())
 }
 
-/// Each program prints the seconds that its work took, as its last line.
+/// Programs, each of which prints the seconds that its work took, as its last line.
 fn seconds(output: &str) -> anyhow::Result<f64> {
     match output.trim().lines().last().and_then(|line| line.parse().ok()) {
         Some(seconds) => Ok(seconds),

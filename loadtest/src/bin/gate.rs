@@ -142,7 +142,7 @@ impl Numbers {
     }
 }
 
-/// What mutation puts in.
+/// Tokens that mutation inserts.
 const PIECES: &[&str] = &[
     "(",
     ")",
@@ -225,7 +225,7 @@ const PIECES: &[&str] = &[
     ";",
 ];
 
-/// One program out of one or two others.
+/// Makes a program out of one or two others.
 fn mutated(numbers: &mut Numbers, programs: &[String]) -> String {
     let pick = |numbers: &mut Numbers| programs[numbers.below(programs.len())].clone();
     let mut code = pick(numbers);

@@ -27,7 +27,7 @@ struct Cli {
     rounds: usize,
 }
 
-/// What a small session has done.
+/// Code that a small session has run.
 const SMALL: &str = "import json\nx = {'a': [1, 2, 3]}\ndef f(n):\n    return n + 1\nf(2), json.dumps(x)";
 
 /// No call here has commands.

@@ -13,12 +13,12 @@ use crate::plot::Plot;
 use crate::report::RuntimeOfService;
 use crate::tally::{Phase, Sent, Tally, Window};
 
-/// What must hold unless the caller says otherwise.
+/// Requirements unless the caller names others.
 const DEMANDS: [&str; 5] = ["wrong<=0", "errors<=0", "other_statuses<=0", "without_retry_after<=0", "seconds<=60"];
 /// Of silence, before.
 const IDLE: Duration = Duration::from_secs(2);
 /// Who is told to wait comes again so often at most.
-const MOST_TRIES: u32 = 100;
+const MAX_TRIES: u32 = 100;
 
 /// Send very many requests at once to an idle service
 ///
@@ -32,7 +32,7 @@ pub struct BurstArguments {
     requests: u16,
 }
 
-/// What became of one request.
+/// Outcome of a request.
 struct Outcome {
     /// Each try: when it was sent, when the answer came, and which.
     tries: Vec<(Instant, Instant, Result<Reply, ConnectionError>)>,
@@ -55,7 +55,7 @@ pub async fn run(arguments: &BurstArguments, runtime: RuntimeOfService) -> anyho
     let begin = Instant::now();
     barrier.wait().await;
 
-    let window = Window { begin, end: begin + trial.timeout * MOST_TRIES };
+    let window = Window { begin, end: begin + trial.timeout * MAX_TRIES };
     let (mut first, mut last) = (Tally::new(window)?, Tally::new(window)?);
     let (mut first_answered, mut all_answered) = (begin, begin);
     let (mut tries, mut right_at_once) = (0, 0);
@@ -124,7 +124,7 @@ async fn client(mut connection: Connection, work: Arc<Scenario>, number: u64, ba
         };
         tries.push((sent, Instant::now(), result));
         match again {
-            Some(seconds) if (tries.len() as u32) < MOST_TRIES => {
+            Some(seconds) if (tries.len() as u32) < MAX_TRIES => {
                 tokio::time::sleep(Duration::from_secs(seconds)).await;
             }
             _ => return Outcome { tries, number },

@@ -17,11 +17,11 @@ use crate::processes::{Watch, memory_at_both_ends};
 use crate::report::RuntimeOfService;
 use crate::timeline::{Moment, Timeline};
 
-/// What must hold unless the caller says otherwise.
+/// Requirements unless the caller names others.
 const DEMANDS: [&str; 4] = ["wrong<=0", "refused<=0", "p99<=2s", "memory_growth<=0.1"];
-const MOST_EXAMPLES: usize = 5;
+const MAX_EXAMPLES: usize = 5;
 /// A life that is told to come again does so this often at most.
-const MOST_TRIES: usize = 50;
+const MAX_TRIES: usize = 50;
 
 /// Make, use, save, fork and end sessions, so many a second
 ///
@@ -39,7 +39,7 @@ pub struct ChurnArguments {
     duration: Duration,
 }
 
-/// What a life took.
+/// Durations of a session's life.
 #[derive(Default)]
 struct Life {
     steps: Vec<(&'static str, Duration)>,
@@ -75,7 +75,7 @@ pub async fn run(arguments: &ChurnArguments, runtime: RuntimeOfService) -> anyho
             Err(error) => {
                 wrong += 1;
                 timeline.note(now, Moment::Bad);
-                if examples.len() < MOST_EXAMPLES {
+                if examples.len() < MAX_EXAMPLES {
                     examples.push(format!("{error:#}"));
                 }
             }
@@ -187,7 +187,7 @@ impl Life {
     ) -> anyhow::Result<Json> {
         let body = body.map(|body| body.to_string()).unwrap_or_default();
         let began = Instant::now();
-        for _ in 0..MOST_TRIES {
+        for _ in 0..MAX_TRIES {
             let reply = connection.call(method.clone(), path, body.clone().into()).await?;
             if reply.status == StatusCode::TOO_MANY_REQUESTS {
                 self.refused += 1;
@@ -203,7 +203,7 @@ impl Life {
                 serde_json::from_slice(&reply.body).with_context(|| format!("{name}: {shown:?}"))
             };
         }
-        anyhow::bail!("{name}: refused {MOST_TRIES} times")
+        anyhow::bail!("{name}: refused {MAX_TRIES} times")
     }
 }
 

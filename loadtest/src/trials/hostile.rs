@@ -22,7 +22,7 @@ use crate::snippets::Snippet;
 use crate::tally::{Tally, Window};
 use crate::timeline::Second;
 
-/// What must hold unless the caller says otherwise.
+/// Requirements unless the caller names others.
 const DEMANDS: [&str; 7] = [
     "wrong<=0",
     "errors<=0",

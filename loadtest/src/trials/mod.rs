@@ -29,9 +29,9 @@ use crate::tally::Tally;
 use crate::target::Target;
 
 /// Cases that take longer in a plain interpreter say more about themselves than about the service.
-const MOST_NATIVE: Duration = Duration::from_secs(1);
+const MAX_NATIVE: Duration = Duration::from_secs(1);
 
-/// What every trial is told.
+/// Arguments of every trial.
 #[derive(Args)]
 pub struct TrialArguments {
     /// The service; only loopback addresses are possible
@@ -71,7 +71,7 @@ pub fn bearer(key: &str) -> anyhow::Result<HeaderValue> {
 impl TrialArguments {
     /// The honest work.
     pub fn work(&self) -> anyhow::Result<Arc<Scenario>> {
-        let choice = Choice { grading: Grading::Isolated, most_native: MOST_NATIVE };
+        let choice = Choice { grading: Grading::Isolated, most_native: MAX_NATIVE };
         let cases = Cases::read(&self.cases, &self.sets, choice)?;
         ensure!(!cases.requests.is_empty(), "there is no case to send in {}", self.sets.join(", "));
         Ok(Arc::new(Scenario::of_work(cases)?))
@@ -97,7 +97,7 @@ impl TrialArguments {
     }
 }
 
-/// What a threshold can be set for.
+/// Figures that a threshold can be set for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrialFigure {
     /// Right answers a second.
@@ -238,7 +238,7 @@ fn words<K: fmt::Display, V: fmt::Display>(counts: &std::collections::BTreeMap<K
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// What a trial found.
+/// Findings of a trial.
 #[derive(Serialize)]
 pub struct TrialReport {
     pub title: String,

@@ -11,7 +11,7 @@ use crate::processes::{Watch, cpu_between, memory_at_both_ends};
 use crate::report::RuntimeOfService;
 use crate::tally::Tally;
 
-/// What must hold unless the caller says otherwise.
+/// Requirements unless the caller names others.
 const DEMANDS: [&str; 7] = [
     "throughput>=0.9",
     "p99<=6s",
@@ -59,7 +59,7 @@ fn times(text: &str) -> anyhow::Result<f64> {
     Ok(times)
 }
 
-/// One part of the trial.
+/// Part of the trial.
 struct Part {
     begin: Instant,
     end: Instant,

@@ -10,7 +10,7 @@ use crate::plot::Plot;
 use crate::processes::{Watch, cpu_between, memory_at_both_ends};
 use crate::report::RuntimeOfService;
 
-/// What must hold unless the caller says otherwise.
+/// Requirements unless the caller names others.
 const DEMANDS: [&str; 6] = ["p99<=250ms", "wrong<=0", "errors<=0", "refused<=0", "unsent<=0", "memory_growth<=0.05"];
 
 /// Send so many requests a second, on a schedule that waits for nothing

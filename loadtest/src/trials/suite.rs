@@ -19,17 +19,17 @@ use crate::report::RuntimeOfService;
 use crate::tally::{Phase, Sent, Tally, Window};
 use crate::timeline::{Moment, Timeline};
 
-/// What must hold unless the caller says otherwise.
+/// Requirements unless the caller names others.
 const DEMANDS: [&str; 4] = ["wrong<=0", "errors<=0", "refused<=0", "p99<=1s"];
 const SUITES: &str = "/v1/suites";
 /// Of the requests beside it, before it begins.
 const ALONE: Duration = Duration::from_secs(10);
-/// How often a job is asked whether it is done.
+/// Interval at which a job is asked whether it is done.
 const POLL: Duration = Duration::from_millis(500);
 /// States of a job that has not come to its end.
 const UNFINISHED: [&str; 2] = ["queued", "running"];
-const LONGEST: Duration = Duration::from_secs(3600);
-const MOST_EXAMPLES: usize = 5;
+const MAX_LENGTH: Duration = Duration::from_secs(3600);
+const MAX_EXAMPLES: usize = 5;
 
 /// Send one suite of thousands of items, and see that others are served meanwhile
 ///
@@ -55,7 +55,7 @@ struct Line {
     rest: Json,
 }
 
-/// What came of the suite.
+/// Outcome of the suite.
 struct Results {
     lines: Vec<u8>,
     timeline: Timeline,
@@ -80,7 +80,7 @@ pub async fn run(arguments: &SuiteArguments, runtime: RuntimeOfService) -> anyho
 
     let (end, ended) = watch::channel(false);
     let results = async {
-        let connection = Connection::new(trial.url, LONGEST).with_key(trial.key.clone());
+        let connection = Connection::new(trial.url, MAX_LENGTH).with_key(trial.key.clone());
         let results = if *asynchronous { as_job(connection, body).await } else { at_once(connection, body).await };
         end.send_replace(true);
         results
@@ -192,7 +192,7 @@ fn check(lines: &[u8], mut expected: HashMap<String, Expected>, examples: &mut V
     let mut wrong = 0;
     let mut fault = |why: String| {
         wrong += 1;
-        if examples.len() < MOST_EXAMPLES {
+        if examples.len() < MAX_EXAMPLES {
             examples.push(why);
         }
     };
@@ -227,7 +227,7 @@ async fn one_client(
     ended: watch::Receiver<bool>,
 ) -> anyhow::Result<Tally> {
     let begin = Instant::now();
-    let mut tally = Tally::new(Window { begin, end: begin + LONGEST })?;
+    let mut tally = Tally::new(Window { begin, end: begin + MAX_LENGTH })?;
     let mut connection = Connection::new(trial.url, trial.timeout).with_key(trial.key.clone());
     let mut number = 0;
     while !*ended.borrow() {

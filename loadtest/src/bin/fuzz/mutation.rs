@@ -1,7 +1,7 @@
 //! New inputs out of honest ones.
 
 /// An input is cut off here, or at twice the longest honest one.
-const LONGEST: usize = 256 << 10;
+const MAX_LENGTH: usize = 256 << 10;
 /// Lengths, counts and names are at the beginning, mostly: half of all changes are made there.
 const BEGINNING: usize = 2 << 10;
 /// Inputs that were accepted, kept to go on from.
@@ -52,7 +52,7 @@ pub struct Mutator {
 impl Mutator {
     /// From these, with words that mean something to the parser.
     pub fn new(seed: u64, seeds: Vec<Vec<u8>>, words: Vec<Vec<u8>>) -> Self {
-        let longest = seeds.iter().map(|seed| 2 * seed.len()).max().unwrap_or(0).max(LONGEST);
+        let longest = seeds.iter().map(|seed| 2 * seed.len()).max().unwrap_or(0).max(MAX_LENGTH);
         Self { numbers: Numbers(seed), honest: seeds.len(), inputs: seeds, words, longest }
     }
 

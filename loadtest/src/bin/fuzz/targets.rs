@@ -28,21 +28,21 @@ pub type Attempt = Box<dyn FnMut(&[u8]) -> bool>;
 /// A parser.
 pub struct Target {
     pub name: &'static str,
-    /// What it takes to try it.
+    /// Parser under test, and how it is called.
     pub set_up: fn() -> anyhow::Result<Set>,
 }
 
-/// What a parser is tried with.
+/// Inputs that a parser is tried with.
 pub struct Set {
     /// Honest inputs: each is accepted.
     pub seeds: Vec<Vec<u8>>,
-    /// What mutation puts in.
+    /// Tokens that mutation inserts.
     pub words: Vec<Vec<u8>>,
     /// Gives it an input; whether that was accepted.
     pub attempt: Attempt,
 }
 
-/// All of them.
+/// Returns all targets.
 pub const TARGETS: &[Target] = &[
     Target { name: "values", set_up: values },
     Target { name: "report", set_up: report },
