@@ -72,6 +72,7 @@ def prepare():
     _answer_about_the_system()
     _answer_about_the_user()
     _answer_about_files()
+    _name_the_type_of_capsules()
     _write_no_colours()
     _read_library_sources_when_asked()
     _restore_site_builtins()
@@ -104,6 +105,9 @@ def _install(function, *modules, name=None):
     """Makes `function` one of these modules, and looks like it."""
     function.__name__ = function.__qualname__ = name or function.__name__
     function.__module__ = modules[0].__name__
+    builtin = getattr(modules[0], function.__name__, None)
+    if hasattr(builtin, "__text_signature__"):
+        function.__text_signature__ = builtin.__text_signature__
     for module in modules:
         setattr(module, function.__name__, function)
 
@@ -240,6 +244,9 @@ def _refuse_multiprocessing():
 
     pool.ThreadPool.__init__ = __init__
 
+
+# What a usual umask takes off.
+_UMASK = 0o022
 
 # What TZ may be for UTC, in capitals.
 _UTC = frozenset(b" UTC UTC0 UCT GMT GMT0 Z ZULU UNIVERSAL GREENWICH ETC/UTC ETC/UCT ETC/GMT ETC/ZULU ETC/UNIVERSAL".split(b" "))
@@ -430,7 +437,19 @@ def _answer_about_the_user():
 
 def _answer_about_files():
     """Permission bits, which are kept in the guest (modes.c); and pipes within the process (pipe.c)."""
-    stat, access = os.stat, os.access
+    stat, access, make_directory, open_file = os.stat, os.access, os.mkdir, os.open
+
+    def mkdir(path, mode=0o777, *, dir_fd=None):
+        make_directory(path, dir_fd=dir_fd)
+        if mode & ~_UMASK != 0o755:
+            _proofbox.set_mode(stat(path, dir_fd=dir_fd).st_ino, mode & ~_UMASK)
+
+    def open(path, flags, mode=0o777, *, dir_fd=None):
+        creates = flags & os.O_CREAT and not access(path, os.F_OK, dir_fd=dir_fd)
+        fd = open_file(path, flags, mode, dir_fd=dir_fd)
+        if creates:
+            _proofbox.set_mode(os.fstat(fd).st_ino, mode & ~_UMASK)
+        return fd
 
     def chmod(path, mode, *, dir_fd=None, follow_symlinks=True):
         if not follow_symlinks:
@@ -457,12 +476,23 @@ def _answer_about_files():
             os.set_blocking(end, not flags & os.O_NONBLOCK)
         return ends
 
-    for function in (chmod, fchmod, pipe, pipe2):
+    for function in (mkdir, open, chmod, fchmod, pipe, pipe2):
         _install(function, os, posix)
     _install(permitted, os, posix, name="access")
     os.supports_dir_fd.update([os.chmod, os.access])
+    # As what they stand for, so that `shutil.rmtree` goes the same way as without them.
+    os.supports_dir_fd.update(now for before, now in ((make_directory, os.mkdir), (open_file, os.open)) if before in os.supports_dir_fd)
     os.supports_follow_symlinks.add(os.access)
     os.supports_fd.add(os.chmod)
+
+
+def _name_the_type_of_capsules():
+    """The library takes it from a constant of `_socket`, which is None here."""
+    import types
+
+    import _datetime
+
+    types.CapsuleType = type(_datetime.datetime_CAPI)
 
 
 def _write_no_colours():
