@@ -1,6 +1,6 @@
 """The border between the candidate's interpreter (C) and the tests' (G): all that may cross it, in tables.
 
-What is in no table is refused in G, leaves a signal, and the case that was open has not passed. docs/GRADING.md#the-border
+What is in no table is refused in G, leaves a signal, and the case that was open has not passed. docs/reference/border.md
 says what follows from each table, and names the rows by these names. The code that reads the tables: `proxies.py` (handles),
 `crossing.py` (values), `grader.py` (what C may ask), `bridge.py` (messages)."""
 
@@ -122,8 +122,10 @@ MEANS_IT = {
 # What a failed test says may be what it expects: such exceptions cross to C without arguments, text and notes, and no
 # `__exit__` of C swallows them. (pytest's are added by kind_pytest.py.)
 TELLING = (AssertionError,)
-# A class of exceptions that is this many builtin ones at once matches nothing.
+# A class of exceptions that is more builtin ones at once matches `Exception` only: this many branches below Exception, and
+# this many classes of which none derives from another (`FileNotFoundError` and `PermissionError` are one branch).
 MAX_EXCEPTION_BRANCHES = 2
+MAX_EXCEPTION_KINDS = 2
 
 # ---------------------------------------------------------------- 5. objects of the tests that C is given
 # Values cross as values, classes and modules of the library by name. These do not leave G at all:
@@ -157,6 +159,12 @@ MOCK_RECORDS = (
     "assert_", "call_", "called", "mock_calls", "method_calls", "return_value", "side_effect", "await_", "awaited", "reset_mock",
     "configure_mock", "attach_mock", "mock_add_spec",
 )  # fmt: skip
+# Assertions of mocks. No object of C has them: in the place of a mock it would say that all is as expected.
+MOCK_ASSERTIONS = frozenset(
+    "assert_called assert_called_with assert_called_once assert_called_once_with assert_any_call assert_has_calls assert_not_called "
+    "assert_awaited assert_awaited_with assert_awaited_once assert_awaited_once_with assert_any_await assert_has_awaits "
+    "assert_not_awaited".split()
+)
 
 # ---------------------------------------------------------------- 6. names
 # `import *` of the candidate brings none of these, nor builtins, nor what the importing module has bound: by them a test
@@ -166,7 +174,10 @@ RUNNER_NAMES = frozenset(
     "teardown_method setup teardown pytest_plugins pytestmark collect_ignore collect_ignore_glob".split()
 )
 # What tests call the library by without importing it themselves: then it is the snippet's word, and leaves a signal.
-ALIASES = frozenset({"np", "pd", "plt", "sp", "nx", "sns", "tf", "pytest", "mock"})
+ALIASES = frozenset(
+    "np pd plt sp nx sns tf pytest mock isclose isnan isinf allclose array_equal assert_allclose assert_array_equal deepcopy Counter "
+    "defaultdict OrderedDict namedtuple reduce approx raises patch Mock MagicMock ANY TestCase Decimal Fraction StringIO".split()
+)
 # Modules whose import alone does something.
 NOT_IMPORTED = frozenset({"this", "antigravity", "idlelib", "turtledemo", "turtle", "tkinter", "lib2to3", "ensurepip", "venv", "__phello__"})
 # Classes of the library are known on both sides by name, but for those by which tests are told of their outcome.

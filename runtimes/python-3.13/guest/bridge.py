@@ -1,9 +1,9 @@
 """Two interpreters, one conversation: how tests reach a candidate that is not where they are (`grading: isolated`).
 
 Either side asks the other to do something with one of its objects, and waits; while it waits it may be asked in turn,
-so calls nest as in one interpreter. Values of plain types cross as values (codec.c, and the tables here); all else
-stays where it is and is known to the other side by a number. There it is a proxy (proxies.py), whose class mirrors
-the object's.
+so calls nest as in one interpreter. Values of plain types cross as values (codec.c, with the tables of border.py and
+crossing.py); all else stays where it is and is known to the other side by a number. There it is a proxy (proxies.py),
+whose class mirrors the object's.
 
 A request is `(operation, ...)`, a reply `(True, value, changes)` or `(False, exception, changes)`; `changes` says how
 the containers of the request were altered while it was carried out, so that an argument sorted in place is sorted for
@@ -121,6 +121,8 @@ def _answer(request, received, more, asked):
         raise
     except BaseException as error:
         reply = False, error
+        if proxies.state.grader:
+            proxies.note_failed_assertion(error)
     changes = crossing.changes(received, before)
     if proxies.state.before_reply:
         proxies.state.before_reply()

@@ -262,6 +262,8 @@ def know_numpy():
         made = numpy.empty(len(items), object)
         for index, item in enumerate(items):
             made[index] = item
+        if not items:
+            note_empty_array()
         return made.reshape(shape)
 
     def make_type(name):

@@ -8,6 +8,7 @@ import importlib.machinery
 import logging
 import opcode
 import os
+import re
 import sys
 import types
 import warnings
@@ -96,9 +97,28 @@ def _check_alterable(target, name):
         proxies.refuse("altered_the_tests", "a method of the library can't be set")
 
 
+def _note_alteration(target, name, value):
+    """What the tests' own objects keep of what is done with them, and where mocks were, is rarely a candidate's to set."""
+    if isinstance(target, mock.NonCallableMock):
+        if proxies._is_remote(value):
+            proxies.state.on_mocks[id(value)] = value
+    elif any(name in names for names in map(_kept_by, type(target).__mro__)):
+        proxies.signal("set_attribute_of_the_tests")
+
+
+def _kept_by(kind):
+    """Names of a class of the tests' own that are methods, or that its methods other than special ones use."""
+    names = set()
+    for name, value in vars(kind).items():
+        if isinstance(value, types.FunctionType) and not (name.startswith("__") and name.endswith("__")):
+            names.update((name, *value.__code__.co_names))
+    return names
+
+
 def _set(number, name, value):
     target = _object(number)
     _check_alterable(target, name)
+    _note_alteration(target, name, value)
     setattr(target, name, value)
 
 
@@ -117,6 +137,8 @@ def _index(number, key):
 
 def _special(number, name, arguments):
     target = _object(number)
+    if isinstance(target, border.TELLING):
+        proxies.refuse("looked_into_the_tests", "what a failed assertion says does not leave the tests")
     known = border.GENERATOR_METHODS if isinstance(target, (types.GeneratorType, types.AsyncGeneratorType)) else ()
     if type(name) is not str or name not in border.SPECIALS and name not in known or type(arguments) is not tuple:
         proxies.refuse("protocol_violation", f"{name!r} is not passed on")
@@ -130,7 +152,13 @@ def _special(number, name, arguments):
 def _call(number, arguments, keywords):
     if type(arguments) is not tuple or type(keywords) is not dict:
         proxies.refuse("protocol_violation", "arguments that are none")
-    return _object(number)(*arguments, **keywords)
+    target = _object(number)
+    if isinstance(getattr(target, "__self__", None), asyncio.Future):
+        # A task that is cancelled asserts nothing any more.
+        steers = any(isinstance(each, border.STEERING) or isinstance(each, type) and issubclass(each, border.STEERING) for each in arguments)
+        if target.__name__ == "cancel" or steers:
+            proxies.signal("cancelled_a_task_of_the_tests")
+    return target(*arguments, **keywords)
 
 
 def _spawn(number, whole):
@@ -164,6 +192,8 @@ async def _awaited(awaitable):
 def _settled(number, task):
     candidate = proxies.state.candidate
     error = asyncio.CancelledError() if task.cancelled() else task.exception()
+    if error is not None:
+        proxies.note_failed_assertion(error)
     candidate.settled.append((number, error is None, task.result() if error is None else error))
     candidate.wake(candidate.waiting)
 
@@ -256,12 +286,18 @@ class Names(dict):
 
     def __init__(self, candidate):
         self.candidate = candidate
+        self.asked = set()
 
     def __missing__(self, name):
         try:
-            return self.candidate.fetch(name)
+            value = self.candidate.fetch(name)
         except AttributeError:
             raise KeyError(name) from None
+        self.asked.add(name)
+        if len(self.asked) > 1:
+            # One of them may decide about the other.
+            proxies.signal("several_names")
+        return value
 
 
 BUILTINS = frozenset(vars(builtins))
@@ -286,6 +322,7 @@ class Candidate:
         self.copies = []  # dicts of the candidate's that the tests have copies of, by name
         self.used = {}  # by code, the names in it
         self.carried = set()  # builtins that are replaced on both sides
+        self.mocks = {}  # by name, mocks that the tests have put into the snippet
         self.own_interpreter = None  # what the tests ask of their own interpreter, and can't be told
         self.module = ProxyModule(module)
         self.roots = {module, *modules}
@@ -347,7 +384,10 @@ class Candidate:
         except (KeyError, AttributeError):
             raise AttributeError(f"module {self.module.__name__!r} has no attribute {name!r}") from None
         if (name in sys.stdlib_module_names or name in border.ALIASES) and type(value) is not types.ModuleType:
-            proxies.signal("library_name_by_candidate")
+            if not isinstance(value, type) or type(value) is proxies.Mirror:
+                proxies.signal("library_name_by_candidate")
+        if name in self.mocks and value is not self.mocks[name]:
+            proxies.refuse("altered_the_tests", f"the candidate has replaced the mock {name!r}")
         if type(value) is dict:
             self.copies.append(value)
         return found(value, (None, name))
@@ -364,7 +404,7 @@ class Candidate:
         """Which builtin's name means the snippet's function: the one name of the snippet that all these tests use.
 
         Only where nothing of the snippet can be reached otherwise, lest the snippet decide what the tests compare."""
-        names = set().union(*map(self.names_in, codes)) if codes else set()
+        names = set().union(*map(self.names_in, codes), *map(words_of, codes)) if codes else set()
         ours = names & self.names
         if len(ours) == 1 and ours <= BUILTINS and not names & _REACHING and all(ours & self.names_in(code) for code in codes):
             (self.entry_point,) = ours
@@ -448,12 +488,22 @@ class Candidate:
         finally:
             # Somebody else must see now how long there is to wait.
             self.wake(self.waiting)
+        if proxies.state.failed is not None:
+            proxies.note_swallowed(succeeded)
+        meant = getattr(handle, "_proofbox_ends_loop", False)
         if succeeded:
+            if meant:
+                proxies.note_item(handle, True)
+                proxies.forgive(handle._proofbox_thrown)
+            elif type(value) in proxies.SIZED:
+                proxies.note_empty(value)
             return value
         if cancelled and isinstance(value, asyncio.CancelledError):
             raise cancelled
         # What `__anext__` gives may end a loop; nothing else does.
-        meant = getattr(handle, "_proofbox_ends_loop", False)
+        if meant and isinstance(value, StopAsyncIteration):
+            proxies.note_item(handle, False)
+            proxies.forgive(handle._proofbox_thrown)
         raise border.at_border(value, ("special", task, "__anext__") if meant else None)
 
     def _pause(self, task, wait):
@@ -487,6 +537,10 @@ class Candidate:
         root = name.partition(".")[0]
         if root not in self.roots or root in sys.stdlib_module_names or packages.is_known(root):
             return None
+        parent = sys.modules.get(name.rpartition(".")[0])
+        if parent is not None and type(parent) is not ProxyModule and parent.__spec__ is not None:
+            # Within a package of the tests (one that was made up for the candidate's module has no spec).
+            return None
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec):
@@ -516,7 +570,9 @@ _OF_ONE_INTERPRETER = (
     "tracemalloc", "random.getstate", "get_state(", "gc.get_", "sys.settrace", "sys.setprofile", "getcontext(",
     "setcontext(", "sys.modules[", "sys.modules.pop", ", sys.path)", " in sys.path",
 )  # fmt: skip
-_CONTAINERS = frozenset({list, tuple, dict, set, frozenset, str, bytes})
+# Requests that alternate with others, and those whose answer is an object's.
+_OF_TASKS = frozenset({"turn", "spawn", "cancel"})
+_OF_OBJECTS = frozenset({"call", "get", "index", "special", "global"})
 _LOOKED_AT = (*_OF_ONE_INTERPRETER, *(word for words in _WATCHED.values() for word in words), "builtins")
 # By these a function can be reached without its name.
 _REACHING = frozenset({"getattr", "globals", "vars", "locals", "eval", "exec", "__import__", "import_module", "modules", "__dict__", "solution"})
@@ -529,9 +585,27 @@ def names_of(code):
             names |= names_of(constant)
         elif type(constant) is str and constant.isidentifier():
             names.add(constant)
+        elif type(constant) is str and not _EXECUTING.isdisjoint(code.co_names):
+            names.update(_WORD.findall(constant))
     return names
 
 
+def words_of(code):
+    """Words of the texts in the code: by them a function can be found (`attrgetter("core.solve")`)."""
+    words = set()
+    for constant in code.co_consts:
+        if type(constant) is types.CodeType:
+            words |= words_of(constant)
+        elif type(constant) is str and len(constant) <= _LONGEST_PATH:
+            words.update(_WORD.findall(constant))
+    return words
+
+
+_WORD = re.compile(r"[^\W\d]\w*")
+_LONGEST_PATH = 200
+# By these, text becomes code, or names are bound that the code does not show.
+_EXECUTING = frozenset({"exec", "eval", "compile"})
+_BINDING = frozenset({"globals", "vars", "locals", "setattr", "__dict__"})
 _STORE_NAME = opcode.opmap["STORE_NAME"]
 _STORE_GLOBAL = opcode.opmap["STORE_GLOBAL"]
 _EXTENDED = opcode.opmap["EXTENDED_ARG"]
@@ -546,18 +620,40 @@ def stored_names(code):
             extended = argument if octets[at] == _EXTENDED else 0
             if octets[at] in (_STORE_NAME, _STORE_GLOBAL) and argument < len(code.co_names):
                 stored.add(code.co_names[argument])
+    stored |= _bound_by_name(code)
     for constant in code.co_consts:
-        if type(constant) is types.CodeType and constant.co_flags & 0x2:
+        if type(constant) is types.CodeType:
             stored |= _global_names(constant)
     return stored
 
 
-def _global_names(code):
-    """Names that a function binds with `global`."""
+def _bound_by_name(code):
+    """Names that `globals()["name"] = …`, `globals().update(name=…)` or `exec("name = …")` may bind."""
+    if _BINDING.isdisjoint(code.co_names) and _EXECUTING.isdisjoint(code.co_names):
+        return set()
     stored = set()
-    if _STORE_GLOBAL in code.co_code:
-        pairs = zip(code.co_code[::2], code.co_code[1::2])
-        stored = {code.co_names[at] for operation, at in pairs if operation == _STORE_GLOBAL and at < len(code.co_names)}
+    for constant in code.co_consts:
+        if type(constant) is tuple:
+            stored.update(each for each in constant if type(each) is str)
+        elif type(constant) is str and constant.isidentifier():
+            stored.add(constant)
+        elif type(constant) is str and not _EXECUTING.isdisjoint(code.co_names):
+            stored.update(name for name, _ in _ASSIGNED.findall(constant))
+    return stored
+
+
+_ASSIGNED = re.compile(r"([^\W\d]\w*)\s*(:?=)(?!=)")
+
+
+def _global_names(code):
+    """Names that a function or class binds with `global`."""
+    stored, octets, extended = _bound_by_name(code), code.co_code, 0
+    if _STORE_GLOBAL in octets:
+        for at in range(0, len(octets), 2):
+            argument = extended << 8 | octets[at + 1]
+            extended = argument if octets[at] == _EXTENDED else 0
+            if octets[at] == _STORE_GLOBAL and argument < len(code.co_names):
+                stored.add(code.co_names[argument])
     for constant in code.co_consts:
         if type(constant) is types.CodeType:
             stored |= _global_names(constant)
@@ -634,12 +730,16 @@ class ProxyModule(types.ModuleType):
         if name.startswith("__") or isinstance(value, ProxyModule):
             types.ModuleType.__setattr__(self, name, value)
         elif self._proofbox_number is None:
+            proxies.state.candidate.mocks.pop(name, None)
             ask("set_global", name, value)
+            if isinstance(value, mock.NonCallableMock):
+                proxies.state.candidate.mocks[name] = value
         else:
             ask("set", self._proofbox_number, name, value)
 
     def __delattr__(self, name):
         if self._proofbox_number is None:
+            proxies.state.candidate.mocks.pop(name, None)
             ask("delete_global", name)
         else:
             ask("del", self._proofbox_number, name)
@@ -665,9 +765,13 @@ def ask(*request):
     try:
         value = bridge.converse(request)
         kind = type(value)
+        if state.failed is not None and request[0] not in _OF_TASKS:
+            proxies.note_swallowed(True)
+        if kind in proxies.SIZED and request[0] in _OF_OBJECTS and not (request[0] == "get" and request[2][:2] == "__"):
+            proxies.note_empty(value)
         if request[0] == "call" and type(kind) is not proxies.Mirror:
             state.values += 1
-            if kind in _CONTAINERS and not value:
+            if kind in proxies.TEXTS and not value:
                 # A loop over it checks nothing.
                 state.signals["empty_result"] = True
         elif candidate.waiting and request[0] not in ("turn", "spawn", "cancel"):
@@ -691,6 +795,8 @@ def ask(*request):
     except border.STEERING as error:
         raise border.at_border(error, request) from None
     finally:
+        if state.failed is not None and request[0] not in _OF_TASKS:
+            proxies.note_swallowed(False)
         for number, name, own in state.streams:
             stream = getattr(sys, name)
             if stream is not own:

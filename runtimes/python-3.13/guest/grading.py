@@ -44,6 +44,9 @@ def is_candidates(candidate, name, value):
     """Whether what the tests call by this name is the snippet's own, imported: then it is no test of the grader's."""
     if type(value).__module__.startswith("_proofbox"):
         return True
+    if type(value) is proxies.Mirror or type(type(value)) is proxies.Mirror:
+        # What a decorator of the snippet has made of a test was found under no name.
+        return proxies.name_of(value) == name
     namespace = candidate.namespace()
     return type(namespace) is dict and name in namespace and namespace[name] is value
 

@@ -14,6 +14,7 @@ import collections
 import dataclasses
 import importlib
 import inspect
+import itertools
 import sys
 import types
 
@@ -29,7 +30,8 @@ class State:
     __slots__ = (
         "grader", "objects", "numbers", "proxies", "mirrors", "homes", "described", "generation", "signals", "named", "paths",
         "ask", "perform", "nonsense", "refresh", "check_may_leave", "inexpressible", "candidate", "streams", "noted", "namespace",
-        "runner", "altered", "finished", "tracked", "pending", "dirty", "violation", "before_reply", "values", "handles",
+        "runner", "altered", "finished", "tracked", "pending", "dirty", "violation", "before_reply", "values", "handles", "failed",
+        "on_mocks",
     )  # fmt: skip
 
     def __init__(self):
@@ -43,6 +45,8 @@ class State:
         self.values = self.handles = 0  # results that crossed as values; requests that the candidate's objects answered
         self.namespace = self.runner = self.candidate = self.refresh = self.check_may_leave = self.inexpressible = None
         self.before_reply = self.finished = None
+        self.failed = None  # an assertion that failed in a call by the candidate, which has not told yet what it makes of it
+        self.on_mocks = {}  # ids of handles that the candidate has set on mocks
         self.clear()
 
     def clear(self):
@@ -132,6 +136,47 @@ def refuse(name, message):
     if state.violation is None:
         state.violation = Refused(f"{message} (grading: isolated)")
     raise TypeError(f"{message} (grading: isolated)")
+
+
+def _tells(error):
+    """Whether an exception says that a test has failed."""
+    if isinstance(error, BaseExceptionGroup):
+        return any(map(_tells, error.exceptions))
+    return isinstance(error, border.TELLING)
+
+
+def note_failed_assertion(error):
+    """An assertion of the tests has failed in a function that the candidate called, and goes to it."""
+    if _tells(error):
+        state.failed = error
+
+
+def note_swallowed(succeeded):
+    """The request has an answer in which such an assertion failed: it should be an exception."""
+    if succeeded:
+        signal("suppressed_assertion")
+    state.failed = None
+
+
+# What a loop passes over if it is empty.
+SIZED = frozenset({
+    list, tuple, dict, set, frozenset, bytearray, range, memoryview, collections.deque, collections.Counter, collections.OrderedDict,
+    collections.defaultdict, types.MappingProxyType, type({}.keys()), type({}.values()), type({}.items()),
+})  # fmt: skip
+TEXTS = frozenset({str, bytes})
+# How deep, and how many items of each container, are looked at.
+_EMPTY_DEPTH, _EMPTY_ITEMS = 2, 64
+
+
+def note_empty(value, depth=_EMPTY_DEPTH):
+    """An empty container, or one that holds such: a loop over it checks nothing."""
+    if not value:
+        signal("empty_result")
+    elif depth and type(value) in (list, tuple, dict):
+        items = value.values() if type(value) is dict else value
+        for item in itertools.islice(items, _EMPTY_ITEMS):
+            if type(item) in SIZED:
+                note_empty(item, depth - 1)
 
 
 def note_reuse(sent):
@@ -476,10 +521,14 @@ def _restore_exception(payload):
 
 
 def _unicode_error(cls, args):
+    base = next(base for base in cls.__mro__ if type(base) is not Mirror)
+    error = cls.__new__(cls, *args)
     try:
-        return cls(*args)
+        # Unlike others, these say nothing until they are initialised.
+        base.__init__(error, *args)
     except TypeError:
         return UnicodeError()
+    return error
 
 
 def _restore_class(payload):
@@ -540,6 +589,18 @@ def number_at_home(proxy):
     return number
 
 
+def name_of(handle):
+    """The name by which the tests have found a handle in the candidate's module, or None."""
+    if type(handle) is Mirror:
+        path = state.paths.get(handle)
+    else:
+        try:
+            path = object.__getattribute__(handle, "_proofbox_path")
+        except AttributeError:
+            path = None
+    return path[1] if path else None
+
+
 class Mirror(type):
     """The class of mirrors."""
 
@@ -558,6 +619,7 @@ class Mirror(type):
 
     def __getattr__(cls, name):
         _check_readable(name)
+        _check_no_record(cls, name)
         value = state.ask("get", number_at_home(cls), name)
         if name == "__dataclass_fields__":
             # `dataclasses` knows fields by marks that are objects of its own.
@@ -585,8 +647,11 @@ class Mirror(type):
     def __contains__(cls, item):
         if not state.grader or _is_remote(item):
             return bool(_checked("__bool__", state.ask("special", number_at_home(cls), "__contains__", (item,))))
-        # The class's own word, about a value of the tests: its members are looked at instead.
-        return any(item is member or item == member for member in cls)
+        # The class's own word, about a value of the tests: its members are looked at instead, of an Enum their values, too.
+        if any(item is member or item == member for member in cls):
+            return True
+        members = getattr(cls, "__members__", None)
+        return type(members) in (dict, types.MappingProxyType) and any(item == member.value for member in members.values())
 
     def __dir__(cls):
         return state.ask("dir", number_at_home(cls))
@@ -599,6 +664,8 @@ def _check_readable(name):
         if name in border.READABLE and name not in border.METADATA:
             raise AttributeError(name)
         return
+    if name in border.MOCK_ASSERTIONS:
+        refuse("altered_the_tests", f"{name} of an object that is no mock of the tests")
     if name[:1] == "_":
         if name[:2] == "__":
             if name not in border.READABLE:
@@ -608,6 +675,12 @@ def _check_readable(name):
     elif border.asked_by(2) == "package":
         # numpy and its like would ask the object for what they compare it by.
         raise AttributeError(name)
+
+
+def _check_no_record(handle, name):
+    """An object that the candidate has put where a mock was does not say how it was called."""
+    if state.on_mocks and id(handle) in state.on_mocks and name.startswith(border.MOCK_RECORDS):
+        refuse("altered_the_tests", f"{name} of an object that the candidate has put in the place of a mock")
 
 
 def _field(name):
@@ -744,7 +817,8 @@ def _by_index(self):
             yield special(self, "__getitem__", index)
             index += 1
     except IndexError:
-        return
+        if state.grader and not index:
+            signal("empty_result")
 
 
 def _may_forgive(error):
@@ -862,8 +936,17 @@ def _next(self):
 def _anext(self):
     item = special(self, "__anext__")
     if _is_remote(item):
-        object.__setattr__(item, "_proofbox_ends_loop", True)
+        object.__setattr__(item, "_proofbox_ends_loop", (self,))
     return item
+
+
+def note_item(handle, given):
+    """What became of the awaitable of an asynchronous iterator's item: one that gives none at all checks nothing."""
+    (source,) = handle._proofbox_ends_loop
+    if given:
+        object.__setattr__(source, "_proofbox_given", True)
+    elif not source._proofbox_given:
+        signal("empty_result")
 
 
 def _await(self):
@@ -892,12 +975,38 @@ def _close(self):
     _driver(self).close()
 
 
+def _thrown(args):
+    """The exception that is thrown into a generator."""
+    error = next((each for each in args if isinstance(each, BaseException)), None)
+    if error is None and args and isinstance(args[0], type) and issubclass(args[0], BaseException):
+        error = args[0](*args[1:2])
+    return error
+
+
+def forgive(error):
+    """A generator of the candidate's has caught what the tests threw into it, as `contextlib.contextmanager` does."""
+    if error is None or isinstance(error, border.STEERING):
+        return
+    if _tells(error) or isinstance(error, SystemExit):
+        signal("suppressed_assertion")
+        raise error
+    signal("suppressed_exception")
+
+
 def _of_generator(name):
     def method(self, *args):
         state.handles += 1
-        result = state.ask("special", number_at_home(self), name, args)
-        if name == "asend" and _is_remote(result):
-            object.__setattr__(result, "_proofbox_ends_loop", True)
+        thrown = _thrown(args) if name in ("throw", "athrow") and state.grader else None
+        try:
+            result = state.ask("special", number_at_home(self), name, args)
+        except StopIteration:
+            forgive(thrown)
+            raise
+        if name in ("asend", "athrow") and _is_remote(result):
+            object.__setattr__(result, "_proofbox_ends_loop", (self,))
+            object.__setattr__(result, "_proofbox_thrown", thrown)
+        else:
+            forgive(thrown)
         return result
 
     method.__name__ = name
@@ -910,6 +1019,7 @@ def _getattr(self, name):
     if name == "__dataclass_fields__":
         return getattr(type(self), name)
     _check_readable(name)
+    _check_no_record(self, name)
     return state.ask("get", number_at_home(self), name)
 
 
@@ -963,6 +1073,11 @@ def _signature(self):
     return inspect.Signature(made)
 
 
+def _bound(self, instance, owner=None):
+    """A function of the other side as an attribute of a class of this one is a method, as any function."""
+    return self if instance is None else types.MethodType(self, instance)
+
+
 class _Forward:
     """A method of the builtin base that the object has itself: the candidate's word, which counts for classes that the
     tests name. Of others it is the builtin's own, on their plain content."""
@@ -994,6 +1109,7 @@ for _name, _method in _METHODS.items():
 _COMMON = {
     "__getattr__": _getattr, "__setattr__": _setattr, "__delattr__": _delattr, "__dir__": _dir,
     "__class__": property(_class), "_proofbox_tainted": False, "_proofbox_ends_loop": False, "_proofbox_given": False,
+    "_proofbox_thrown": None,
     "__reduce_ex__": lambda self, protocol: _refuse_copy(),
 }  # fmt: skip
 
@@ -1009,6 +1125,12 @@ def _branches(bases):
         mro = [cls for cls in base.__mro__ if type(cls) is not Mirror and cls not in (object, Exception, BaseException)]
         found.update(cls for cls in mro if isinstance(cls, type) and issubclass(cls, BaseException) and cls.__base__ in (Exception, BaseException))
     return found - {BaseExceptionGroup}
+
+
+def _kinds(bases):
+    """The exceptions of the library that a class derives from and of which none derives from another."""
+    found = {cls for base in bases for cls in base.__mro__ if type(cls) is not Mirror and isinstance(cls, type) and issubclass(cls, BaseException)}
+    return {cls for cls in found if not any(cls is not other and issubclass(other, cls) for other in found)}
 
 
 def _make_mirror(qualname, module, bases, specials, own, overridden, real=None):
@@ -1031,7 +1153,9 @@ def _make_mirror(qualname, module, bases, specials, own, overridden, real=None):
         elif base in CONTAINERS:
             mirrored.append(base)
             container = base
-    if exception and state.grader and len(_branches(mirrored)) > border.MAX_EXCEPTION_BRANCHES:
+    if exception and state.grader and (
+        len(_branches(mirrored)) > border.MAX_EXCEPTION_BRANCHES or len(_kinds(mirrored)) > border.MAX_EXCEPTION_KINDS
+    ):
         # It would match whatever is expected.
         signal("raises_by_multiple_bases")
         mirrored = [Exception]
@@ -1048,7 +1172,8 @@ def _make_mirror(qualname, module, bases, specials, own, overridden, real=None):
         namespace["__dict__"] = property(lambda self: _getattr(self, "__dict__"))
     if value_base is not None:
         # Text of it, and what the user's class adds; the value itself is plain.
-        namespace |= {name: _METHODS[name] for name in own if name in OWN_OF_VALUES or name in ARITHMETIC}
+        namespace |= {name: _METHODS[name] for name in own if name in OWN_OF_VALUES}
+        namespace |= {name: _of_value(value_base, name) for name in own if name in ARITHMETIC}
         namespace |= _overridden(value_base, overridden)
         namespace |= _value_equal(value_base)
     elif container is not None:
@@ -1056,7 +1181,7 @@ def _make_mirror(qualname, module, bases, specials, own, overridden, real=None):
     elif not exception:
         namespace |= border.NEVER
         namespace |= {name: _METHODS[name] for name in specials if name in _METHODS}
-        if "__getitem__" in specials and "__len__" in specials:
+        if "__getitem__" in specials and (state.grader or "__len__" in specials):
             namespace["__iter__"] = _iterated
         namespace["__eq__"], namespace["__ne__"] = _equal, _not_equal
         namespace.setdefault("__hash__", _hash_by_identity)
@@ -1064,6 +1189,8 @@ def _make_mirror(qualname, module, bases, specials, own, overridden, real=None):
             namespace["__hash__"] = None
         if real is not None and module == "builtins" and qualname in ("coroutine", "async_generator_asend", "async_generator_athrow", "anext_awaitable"):
             namespace |= {"send": _send, "throw": _throw, "close": _close}
+        elif real is types.FunctionType:
+            namespace["__get__"] = _bound
         elif real in (types.GeneratorType, types.AsyncGeneratorType):
             namespace |= {name: _of_generator(name) for name in border.GENERATOR_METHODS if hasattr(real, name)}
     try:
@@ -1087,6 +1214,8 @@ def _container_methods(base, specials, own, overridden):
         return namespace
     namespace = {name: _of_named(base, name) for name in own if name != "__array__" and name not in OWN_OF_CONTAINERS}
     namespace |= {name: _METHODS[name] for name in own if name in OWN_OF_CONTAINERS}
+    if "__getitem__" in own:
+        namespace["__getitem__"] = _item_of(base)
     namespace |= _overridden(base, overridden)
     namespace |= {name: _changed_here(base, name) for name in MUTATORS if hasattr(base, name)}
     if base is collections.defaultdict:
@@ -1094,6 +1223,35 @@ def _container_methods(base, specials, own, overridden):
     namespace["__eq__"], namespace["__ne__"] = _content_equal(base), _not_equal
     namespace["__hash__"] = None
     return namespace
+
+
+def _item_of(base):
+    """`handle[key]` of a container whose class has its own `__getitem__`: what the content has, unless the tests name the
+    class. Of a dict without the key it is asked, as `__missing__` would be."""
+    of_base = base.__getitem__
+
+    def __getitem__(self, key):
+        if _named(self) or issubclass(base, dict) and not dict.__contains__(self, key):
+            if not _named(self):
+                signal("membership_by_candidate")
+            return special(self, "__getitem__", key)
+        return of_base(self, key)
+
+    return __getitem__
+
+
+def _of_value(base, name):
+    """An operator that a builtin value's subclass has itself: with plain data it is the base's own, unless the tests name
+    the class."""
+    own, of_base = _METHODS[name], getattr(base, name, None)
+
+    def method(self, other, *rest):
+        if of_base is None or not state.grader or _is_remote(other) or _named(self):
+            return own(self, other, *rest)
+        return of_base(self, other, *rest)
+
+    method.__name__ = name
+    return method
 
 
 def _of_named(base, name):

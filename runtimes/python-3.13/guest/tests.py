@@ -70,6 +70,8 @@ class Cases:
         self.failures = 0
         self.planned = False
         self.candidate = None  # in an interpreter of its own
+        self.charged = False  # whether a case has failed for the candidate's end
+        self.charge_next = None
 
     def plan(self, names):
         """Tells the host which cases there are, once: some plans know it from the start, some when tests are loaded."""
@@ -77,8 +79,12 @@ class Cases:
             self.planned = True
             _proofbox.post(("plan", names))
 
+    def charge(self, candidate):
+        """Lets the next case fail if the candidate has ended where no case was open, whatever the tests have caught."""
+        self.charge_next = candidate.gone()
+
     def begin(self, index):
-        self.open = index
+        self.open, self.charged = index, False
         _proofbox.post(("case_begin", index))
 
     def skip(self, reason):
@@ -93,7 +99,9 @@ class Cases:
         if self.candidate:
             # The candidate's end counts for more than what the test makes of it; so does what the border has refused.
             objection = self.candidate.objection()
-            error = self.candidate.gone() or error or objection
+            gone = self.candidate.gone() or self.charge_next
+            self.charged, self.charge_next = gone is not None, None
+            error = gone or error or objection
         for stream in (sys.stdout, sys.stderr):
             try:
                 stream.flush()
@@ -124,6 +132,7 @@ class Asserts:
             namespace = candidate.namespace(setup or NO_CODE)
             if setup:
                 exec(setup, namespace)
+                cases.charge(candidate)
         except BaseException as error:
             _proofbox.post(("error", report.describe(error)))
             return
@@ -159,6 +168,9 @@ class Checks:
 
     def begin(self, index):
         if self.candidate.gone():
+            # After a case that has failed for it, or between two.
+            if not self.cases.charged:
+                self.cases.charge(self.candidate)
             self.candidate.fresh()
         self.cases.begin(index)
 
@@ -203,6 +215,9 @@ class CheckFunction:
             exec(call, namespace)
             if cases.open is not None:
                 cases.end()
+            elif candidate.gone() and not cases.charged:
+                # After the last case.
+                raise candidate.gone()
         except BaseException as error:
             if cases.open is not None:
                 cases.end(error)
