@@ -164,16 +164,16 @@ fn id_of(created: &Reply) -> Result<String, AttackFailure> {
 pub struct AttackCounts {
     pub right: u64,
     pub wrong: u64,
-    /// Not made: busy, over quota.
+    /// Attacks that were not made: busy, over quota.
     pub refused: u64,
     pub unanswered: u64,
     /// Words that right and refused requests ended with.
     pub ends: BTreeMap<String, u64>,
 }
 
-/// Attacks, counted.
+/// Counts and times of attacks.
 pub struct AttackTally {
-    /// Of whole attacks, right or wrong.
+    /// Time that whole attacks took, right or wrong.
     pub latency: Latencies,
     pub by_kind: BTreeMap<Kind, AttackCounts>,
     /// Names of attacks that ended, rightly or not.

@@ -17,7 +17,7 @@ const WALL_SECONDS: f64 = 2.0;
 /// Seconds by which a run may exceed its `wall_seconds`: the two that a call of a session has to heed its interrupt, and
 /// a turn.
 const OVERTIME_SECONDS: f64 = 2.5;
-/// Sessions of an attack that was broken off end by themselves.
+/// Time after which sessions of an attack that was broken off end by themselves.
 const TTL_SECONDS: u32 = 600;
 /// Codes of 429 and 503 that any client may hear, each with `Retry-After`.
 const REFUSALS: [&str; 6] =
@@ -46,7 +46,7 @@ pub enum Kind {
     Streams,
     /// Request bodies.
     Bodies,
-    /// Disk and memory that sessions, checkpoints and jobs take.
+    /// Sessions, checkpoints and jobs that take disk and memory.
     Storage,
 }
 
@@ -64,11 +64,11 @@ impl Kind {
     }
 }
 
-/// One attack: steps that are taken in turn.
+/// Attack on the service: steps that are taken in turn.
 pub struct Attack {
     pub name: String,
     pub kind: Kind,
-    /// Created before the first step, and deleted after the last.
+    /// Session or job that is created before the first step, and deleted after the last.
     pub resource: Option<Resource>,
     pub steps: Vec<Step>,
 }
@@ -165,21 +165,21 @@ impl Request {
 /// Ways in which a request may end.
 #[derive(Clone)]
 pub enum Ends {
-    /// With one of these words: the `stderr_class` of a result, the `code` of a refusal, `done` for any other success. A
-    /// result has `output` in what it wrote.
+    /// Words of the ends: the `stderr_class` of a result, the `code` of a refusal, `done` for any other success. A result
+    /// has `output` in what it wrote.
     With { words: &'static [&'static str], output: &'static str },
-    /// As its case says.
+    /// Outcomes that its case allows.
     Case(Arc<Want>),
 }
 
 /// An answer, held against the ways in which its request may end.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// One of them; its word.
+    /// Allowed end, with its word.
     Right(String),
     /// Refusal that any client may hear, with its code: the attack was not made.
     Refused(String),
-    /// Anything else, in words with untrusted text escaped.
+    /// Reason for which the end is not allowed, with untrusted text escaped.
     Wrong(String),
 }
 
@@ -224,6 +224,7 @@ impl Ends {
         Self::of(&[DONE])
     }
 
+    /// Holds an answer against the ways in which its request may end.
     pub fn check(&self, reply: &Reply) -> Verdict {
         if reply.status.is_success() {
             return match self {
@@ -299,7 +300,7 @@ fn bytes_of(body: &Json) -> Bytes {
     body.to_string().into()
 }
 
-/// All attacks but the programs of `hostile.jsonl`.
+/// Makes the attacks other than the programs of `hostile.jsonl`.
 pub fn all() -> Vec<Attack> {
     let mut attacks = Vec::new();
     attacks.extend(host_calls());
@@ -310,7 +311,7 @@ pub fn all() -> Vec<Attack> {
     attacks
 }
 
-/// What the programs below begin with.
+/// Beginning of the programs below.
 const IMPORTS: &str = "import os, time\nfrom collections import deque\nfrom itertools import cycle, repeat\n";
 
 /// Name, ends, text in the output, and program.

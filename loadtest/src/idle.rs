@@ -8,11 +8,11 @@ use serde_json::{Value as Json, json};
 
 use crate::connection::Connection;
 
-/// Several, as each is in one worker of the service.
+/// Sessions that are opened: several, as each is in one worker of the service.
 const SESSIONS: u64 = 4;
 /// Value of the variable in the checkpoint.
 const SAVED: u64 = 1000;
-/// A request that is told to come again does so this often at most.
+/// Tries of a request that is told to come again.
 const MAX_TRIES: usize = 20;
 
 /// Sessions, each with a variable, and a checkpoint of another.
