@@ -87,6 +87,7 @@ def prepare():
 
 
 _started = False
+_making_image = True
 
 
 def start(env, seed):
@@ -435,6 +436,12 @@ def _answer_about_the_user():
     tempfile._get_default_tempdir = get_default_tempdir
 
 
+def _keep_mode(inode, mode):
+    """Not while the image is made: each run gives the numbers of its inodes anew."""
+    if not _making_image:
+        _proofbox.set_mode(inode, mode)
+
+
 def _answer_about_files():
     """Permission bits, which are kept in the guest (modes.c); and pipes within the process (pipe.c)."""
     stat, access, make_directory, open_file = os.stat, os.access, os.mkdir, os.open
@@ -442,22 +449,22 @@ def _answer_about_files():
     def mkdir(path, mode=0o777, *, dir_fd=None):
         make_directory(path, dir_fd=dir_fd)
         if mode & ~_UMASK != 0o755:
-            _proofbox.set_mode(stat(path, dir_fd=dir_fd).st_ino, mode & ~_UMASK)
+            _keep_mode(stat(path, dir_fd=dir_fd).st_ino, mode & ~_UMASK)
 
     def open(path, flags, mode=0o777, *, dir_fd=None):
         creates = flags & os.O_CREAT and not access(path, os.F_OK, dir_fd=dir_fd)
         fd = open_file(path, flags, mode, dir_fd=dir_fd)
         if creates:
-            _proofbox.set_mode(os.fstat(fd).st_ino, mode & ~_UMASK)
+            _keep_mode(os.fstat(fd).st_ino, mode & ~_UMASK)
         return fd
 
     def chmod(path, mode, *, dir_fd=None, follow_symlinks=True):
         if not follow_symlinks:
             raise NotImplementedError("chmod: follow_symlinks unavailable on this platform")
-        _proofbox.set_mode(stat(path, dir_fd=dir_fd).st_ino, mode)
+        _keep_mode(stat(path, dir_fd=dir_fd).st_ino, mode)
 
     def fchmod(fd, mode):
-        _proofbox.set_mode(os.fstat(fd).st_ino, mode)
+        _keep_mode(os.fstat(fd).st_ino, mode)
 
     def permitted(path, mode, *, dir_fd=None, effective_ids=False, follow_symlinks=True):
         if not access(path, os.F_OK, dir_fd=dir_fd, follow_symlinks=follow_symlinks):
