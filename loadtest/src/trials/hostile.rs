@@ -219,7 +219,7 @@ fn chosen_attacks(trial: &TrialArguments, only: &str) -> anyhow::Result<Vec<Atta
 fn names_of_untried(attacks: &[Attack], tally: &AttackTally) -> String {
     let names: Vec<&str> =
         attacks.iter().map(|attack| attack.name.as_str()).filter(|name| !tally.made.contains(*name)).collect();
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    if names.is_empty() { "none".to_owned() } else { format!("{}: {}", names.len(), names.join(", ")) }
 }
 
 async fn worker_restarts(trial: &TrialArguments) -> Option<f64> {
