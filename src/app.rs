@@ -9,20 +9,20 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 
 use crate::config::{Config, KEYS_FILE, Keyless, MetricsAccess, Traces};
-use crate::domain::hardening::Hardened;
 use crate::http::{self, ConnectionBounds, KeylessRequests};
 use crate::metrics::Metrics;
-use crate::policy::Policies;
-use crate::runtime::image::{Image, ImageError};
-use crate::runtime::images::Images;
 use crate::sandbox::Sandbox;
 use crate::service::{
     Admission, AdmissionSettings, CallbackSecret, CallbackSettings, JobSettings, Keys, Parts, Receipts, Service,
     SessionSettings,
 };
-use crate::store::{DiskReserve, Store, StoreError};
 use crate::telemetry::{Collector, Telemetry};
-use crate::worker::{WorkerPool, WorkerSettings};
+use proofbox_policy::Policies;
+use proofbox_runtime::image::{Image, ImageError};
+use proofbox_runtime::images::Images;
+use proofbox_store::{DiskReserve, Store, StoreError};
+use proofbox_types::hardening::Hardened;
+use proofbox_worker::{WorkerPool, WorkerSettings};
 
 /// The whole of proofbox, ready to serve.
 pub struct App {
@@ -72,7 +72,7 @@ impl App {
             memory_bytes: policies.most_memory_bytes(),
             hardening: config.hardening,
         };
-        let workers = WorkerPool::start(settings, Arc::clone(&metrics));
+        let workers = WorkerPool::start(settings, Arc::<Metrics>::clone(&metrics));
         workers.wait_ready().await.context("starting the workers")?;
         let admission = Admission::new(AdmissionSettings {
             places: config.workers * config.slots as usize,

@@ -7,12 +7,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::builder::PossibleValue;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 
-use crate::domain::hardening::Hardening;
-use crate::runtime::image::ImageSource;
+use proofbox_runtime::image::ImageSource;
+use proofbox_types::hardening::Hardening;
 
 /// The file of keys, in the data directory.
 pub const KEYS_FILE: &str = "keys.sqlite3";
@@ -70,7 +70,7 @@ pub struct SandboxSettings {
     #[arg(long, global = true, env = "PROOFBOX_POLICIES_DIR", value_name = "DIR")]
     pub policies_dir: Option<PathBuf>,
     /// Privileges that processes drop when they have started: what the kernel has (best-effort), all or no start (require), nothing (off) [default: best-effort]
-    #[arg(long, global = true, env = "PROOFBOX_HARDENING", value_name = "MODE", hide_possible_values = true)]
+    #[arg(long, global = true, env = "PROOFBOX_HARDENING", value_name = "MODE", hide_possible_values = true, value_parser = hardening())]
     pub hardening: Option<Hardening>,
 }
 
@@ -243,18 +243,10 @@ pub struct Config {
     pub traces: Traces,
 }
 
-impl ValueEnum for Hardening {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self::BestEffort, Self::Require, Self::Off]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(match self {
-            Self::BestEffort => "best-effort",
-            Self::Require => "require",
-            Self::Off => "off",
-        }))
-    }
+/// Parses a level of hardening, and knows which there are.
+fn hardening() -> impl TypedValueParser<Value = Hardening> {
+    let names = Hardening::ALL.iter().map(|level| level.word());
+    PossibleValuesParser::new(names).map(|name| Hardening::parse(&name).expect("clap lets only these through"))
 }
 
 /// A setting that can't be used; the process does not start.

@@ -7,9 +7,10 @@ use prometheus::{
     TextEncoder,
 };
 
-use crate::domain::figures;
-use crate::domain::hardening::Hardened;
-use crate::domain::verdict::FailureClass;
+use proofbox_types::figures;
+use proofbox_types::hardening::Hardened;
+use proofbox_types::verdict::FailureClass;
+use proofbox_worker::PoolObserver;
 
 /// Seconds: from a fresh interpreter's half a millisecond to the longest wall limit.
 const DURATIONS: [f64; 18] = [
@@ -252,6 +253,20 @@ impl Metrics {
     /// The text format of Prometheus, version 0.0.4.
     pub fn render(&self) -> String {
         TextEncoder::new().encode_to_string(&self.registry.gather()).unwrap_or_default()
+    }
+}
+
+impl PoolObserver for Metrics {
+    fn run_repeated(&self) {
+        self.runs_repeated.inc();
+    }
+
+    fn worker_replaced(&self) {
+        self.worker_restarts.inc();
+    }
+
+    fn worker_hardened(&self, hardened: &Hardened) {
+        self.set_hardening("worker", hardened);
     }
 }
 

@@ -31,7 +31,7 @@ fn rust_files() -> Vec<PathBuf> {
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
-    for folder in ["src", "loadtest/src"] {
+    for folder in ["src", "crates", "loadtest/src"] {
         walk(&root.join(folder), &mut found);
     }
     found.sort();

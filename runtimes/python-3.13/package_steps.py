@@ -1,4 +1,4 @@
-"""Python packages in one file, which every sandbox sees as its site-packages (src/runtime/packages.rs): compiled, without
+"""Python packages in one file, which every sandbox sees as its site-packages (crates/runtime/src/packages.rs): compiled, without
 their sources and tests. Beside them lie the sources of what is frozen into the image, for tracebacks and `inspect`."""
 
 import json

@@ -11,10 +11,10 @@ use zeroize::Zeroizing;
 
 use super::out;
 use crate::config::{Config, KEYS_FILE};
-use crate::domain::ids::KeyId;
-use crate::policy::Policies;
 use crate::service::Secret;
-use crate::store::{KeyFile, KeyRow};
+use proofbox_policy::Policies;
+use proofbox_store::{KeyFile, KeyRow};
+use proofbox_types::ids::KeyId;
 
 /// Longest name of a key, in bytes.
 const MAX_NAME: usize = 64;

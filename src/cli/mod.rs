@@ -16,7 +16,6 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::config::{Config, ConfigError, RuntimeSettings, SandboxSettings, ServerSettings};
-use crate::worker;
 
 /// Exit code for errors of our own, apart from those of snippets (as `timeout` and `env` have it).
 const OWN_ERROR: u8 = 125;
@@ -107,6 +106,6 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Policy(command) => policy::policy(&command),
         Command::Verify(arguments) => verify::verify(&arguments),
         Command::Runtime(command) => runtime::runtime(&command, &settings(ServerSettings::default())?),
-        Command::Worker => worker::process::main().map(|()| ExitCode::SUCCESS),
+        Command::Worker => proofbox_worker::process::main().map(|()| ExitCode::SUCCESS),
     }
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::policy::{Action, Policies};
+use proofbox_policy::{Action, Policies};
 
 /// Actions on policy packs.
 #[derive(Subcommand)]

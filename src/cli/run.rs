@@ -11,14 +11,14 @@ use clap::{Args, ValueEnum};
 use super::out;
 use crate::app::App;
 use crate::config::{self, Config};
-use crate::domain::caller::{Caller, Urgency};
-use crate::domain::grant::AskedLimits;
-use crate::domain::harmless::harmless;
-use crate::domain::run::{Program, PythonTests, TestFiles};
-use crate::domain::submission::{Grading, Submission, Tests};
-use crate::domain::verdict::{CaseStatus, Status};
 use crate::http::answer_of;
 use crate::service::Executed;
+use proofbox_types::caller::{Caller, Urgency};
+use proofbox_types::grant::AskedLimits;
+use proofbox_types::harmless::harmless;
+use proofbox_types::run::{Program, PythonTests, TestFiles};
+use proofbox_types::submission::{Grading, Submission, Tests};
+use proofbox_types::verdict::{CaseStatus, Status};
 
 /// Snippet to run, with its tests and limits.
 #[derive(Args)]

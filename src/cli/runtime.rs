@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use crate::config::Config;
-use crate::runtime::image::Image;
-use crate::runtime::images::{Images, Unusable};
+use proofbox_runtime::image::Image;
+use proofbox_runtime::images::{Images, Unusable};
 
 #[derive(Subcommand)]
 pub enum RuntimeCommand {

@@ -9,9 +9,9 @@ use serde_json::json;
 
 use super::run::read;
 use crate::config::{self, Config};
-use crate::domain::caller::Caller;
-use crate::domain::harmless::harmless;
-use crate::policy::{Action, Decision, Policies, ScanReport, Source, contains_code};
+use proofbox_policy::{Action, Decision, Policies, ScanReport, Source, contains_code};
+use proofbox_types::caller::Caller;
+use proofbox_types::harmless::harmless;
 
 /// Files to scan, and the form of the report.
 #[derive(Args)]

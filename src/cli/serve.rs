@@ -10,10 +10,10 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::app::App;
 use crate::config::{Config, Traces};
-use crate::jail::{self, Needs};
-use crate::runtime::image::Image;
-use crate::runtime::images::{Images, Unusable};
 use crate::telemetry::logs;
+use proofbox_runtime::image::Image;
+use proofbox_runtime::images::{Images, Unusable};
+use proofbox_worker::jail::{self, Needs};
 
 /// Serves until SIGINT or SIGTERM. SIGHUP has the policies read again.
 pub fn serve(config: &Config) -> anyhow::Result<ExitCode> {

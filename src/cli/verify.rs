@@ -11,8 +11,8 @@ use ed25519_dalek::VerifyingKey;
 use ed25519_dalek::pkcs8::DecodePublicKey;
 use serde_json::Value as Json;
 
-use crate::domain::harmless::harmless_line;
-use crate::grader::receipt::{Receipt, public_key, sha256};
+use proofbox_grading::receipt::{Receipt, public_key, sha256};
+use proofbox_types::harmless::harmless_line;
 
 /// Receipt to verify, and what to compare it with.
 #[derive(Args)]

@@ -11,9 +11,9 @@ use super::connections::Peer;
 use super::error::ApiError;
 use super::{KeylessRequests, Shared};
 use crate::config::MetricsAccess;
-use crate::domain::caller::Caller;
 use crate::service::{Busy, OverQuota, Recognised};
 use crate::telemetry;
+use proofbox_types::caller::Caller;
 
 /// Reason why a request is not served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -21,8 +21,8 @@ use tokio::time::{Instant, timeout};
 
 use super::Shared;
 use super::error::ApiError;
-use crate::domain::caller::Caller;
-use crate::memory::{Account, Budget, Full, JsonCost, Lease, TooManyValues, count_values};
+use proofbox_memory::{Account, Budget, Full, JsonCost, Lease, TooManyValues, count_values};
+use proofbox_types::caller::Caller;
 
 /// Size up to which bodies are parsed at once, in bytes: that takes at most a millisecond or two.
 const SMALL: usize = 64 << 10;

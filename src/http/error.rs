@@ -8,11 +8,11 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use super::access::Denied;
-use crate::domain::session::FileTrouble;
-use crate::memory::{Full, TooManyValues};
-use crate::policy::Refusal;
 use crate::sandbox::AskError;
 use crate::service::{Busy, ExecuteError, JobError, OverQuota, SessionError, StatsError};
+use proofbox_memory::{Full, TooManyValues};
+use proofbox_policy::Refusal;
+use proofbox_types::session::FileTrouble;
 
 /// An error of the service itself, as the client sees it: a stable code, a sentence, and the field it is about.
 #[derive(Debug)]

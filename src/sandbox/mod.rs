@@ -7,10 +7,10 @@ use std::sync::atomic::AtomicU64;
 
 pub use session::{AskError, AskEvent, Kept, KeptError};
 
-use crate::domain::grant::Grant;
-use crate::domain::run::{Outcome, Program};
-pub use crate::runtime::files::FilesError;
-use crate::worker::{WorkerError, WorkerPool};
+use proofbox_types::grant::Grant;
+use proofbox_types::run::{Outcome, Program};
+pub use proofbox_vfs::FilesError;
+use proofbox_worker::{WorkerError, WorkerPool};
 
 /// Failure of the sandbox itself; the program is not to blame and is not graded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,7 +29,7 @@ impl SandboxError {
 /// # Errors
 /// Returns an error that a client can correct, with the field that it is in.
 pub fn check_files(program: &Program, grant: &Grant) -> Result<(), (&'static str, FilesError)> {
-    crate::runtime::check_files(program, grant.limits())
+    proofbox_runtime::check_files(program, grant.limits())
 }
 
 /// Interpreters for whoever holds a grant.

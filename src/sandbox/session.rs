@@ -3,14 +3,14 @@
 use std::sync::atomic::Ordering;
 
 use super::Sandbox;
-use crate::domain::grant::Limits;
-use crate::domain::session::{
+use proofbox_memory::Sender;
+use proofbox_types::grant::Limits;
+use proofbox_types::session::{
     Cell, CellLimits, CellOutcome, Command, ContextNumber, FileAnswer, FileAsk, Footprint, Opening,
 };
-use crate::memory::Sender;
-use crate::worker::ask::{Answer, Ask, CommandNumber, SessionNumber};
-pub use crate::worker::ask::{AskError, AskEvent};
-use crate::worker::{Asked, Home, WorkerError};
+use proofbox_worker::ask::{Answer, Ask, CommandNumber, SessionNumber};
+pub use proofbox_worker::ask::{AskError, AskEvent};
+use proofbox_worker::{Asked, Home, WorkerError};
 
 /// A session that lives in a worker. It ends with the worker, or by [`Sandbox::close`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -14,8 +14,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::domain::caller::{Caller, Urgency};
-use crate::domain::ids::KeyId;
+use proofbox_types::caller::{Caller, Urgency};
+use proofbox_types::ids::KeyId;
 
 /// Refusal of a submission: the queue is full, or would take too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -339,7 +339,7 @@ impl Drop for Waiting<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::caller::Key;
+    use proofbox_types::caller::Key;
 
     fn admission(places: usize, most_queued: usize) -> Arc<Admission> {
         let patience = Duration::from_secs(5);

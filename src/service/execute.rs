@@ -7,24 +7,24 @@ use futures_util::future::try_join_all;
 
 use super::admission::Place as RunPlace;
 use super::{Asking, Busy, KeyError, OverQuota, Service};
-use crate::domain::caller::Caller;
-use crate::domain::canary::Canary;
-use crate::domain::grant::{Grant, Limits};
-use crate::domain::ids::ExecutionId;
-use crate::domain::run::{Attempt, Captured, ErrorReport, File, GraderOutcome, Outcome, Program, PythonTests};
-use crate::domain::submission::{Compare, Complexity, Grading, StdinCase, Submission, Tests};
-use crate::domain::value::Value;
-use crate::domain::verdict::{Basis, FailureClass, Integrity, IntegrityLevel, Status, Verdict};
-use crate::grader::canaries::{CanaryFound, Finder, Place};
-use crate::grader::complexity::{self, ComplexityReport};
-use crate::grader::fallback::TestText;
-use crate::grader::lint::LintReport;
-use crate::grader::receipt::Receipt;
-use crate::grader::{self, Planned};
-use crate::policy::{Pack, Refusal, ScanReport};
-use crate::runtime::image::Image;
 use crate::sandbox::{self, FilesError, SandboxError};
-use crate::{syntax, telemetry};
+use crate::telemetry;
+use proofbox_grading::Planned;
+use proofbox_grading::canaries::{CanaryFound, Finder, Place};
+use proofbox_grading::complexity::{self, ComplexityReport};
+use proofbox_grading::fallback::TestText;
+use proofbox_grading::lint::LintReport;
+use proofbox_grading::receipt::Receipt;
+use proofbox_policy::{Pack, Refusal, ScanReport};
+use proofbox_runtime::image::Image;
+use proofbox_types::caller::Caller;
+use proofbox_types::canary::Canary;
+use proofbox_types::grant::{Grant, Limits};
+use proofbox_types::ids::ExecutionId;
+use proofbox_types::run::{Attempt, Captured, ErrorReport, File, GraderOutcome, Outcome, Program, PythonTests};
+use proofbox_types::submission::{Compare, Complexity, Grading, StdinCase, Submission, Tests};
+use proofbox_types::value::Value;
+use proofbox_types::verdict::{Basis, FailureClass, Integrity, IntegrityLevel, Status, Verdict};
 
 /// A submission that was not carried out.
 #[derive(Debug, thiserror::Error)]
@@ -215,7 +215,7 @@ impl Service {
             None => self
                 .run_one(asking, program, grant)
                 .await
-                .map(|(outcome, queue)| (grader::run_only(&outcome), vec![outcome], queue)),
+                .map(|(outcome, queue)| (proofbox_grading::run_only(&outcome), vec![outcome], queue)),
         };
         match done {
             Ok((verdict, outcomes, queue)) => {
@@ -308,9 +308,9 @@ impl Service {
             .iter()
             .zip(&outcomes)
             .enumerate()
-            .map(|(index, (case, outcome))| grader::stdin_case(index, case, compare, outcome))
+            .map(|(index, (case, outcome))| proofbox_grading::stdin_case(index, case, compare, outcome))
             .collect();
-        Ok((grader::stdin_stdout(results, &outcomes), outcomes, queue))
+        Ok((proofbox_grading::stdin_stdout(results, &outcomes), outcomes, queue))
     }
 
     /// The image that a client asks for, by name or hash; the default one, where it asks for none.
@@ -353,7 +353,7 @@ impl Service {
     pub(super) fn count(&self, caller: &Caller, outcome: &Outcome, queue: Duration) {
         self.keys.use_fuel(caller.owner(), outcome.usage.fuel);
         let metrics = Arc::clone(&self.metrics);
-        let class = grader::run_only(outcome).class;
+        let class = proofbox_grading::run_only(outcome).class;
         metrics.runs.with_label_values(&[class.word()]).inc();
         metrics.queue_seconds.observe(queue.as_secs_f64());
         metrics.start_seconds.observe(outcome.usage.start.as_secs_f64());
@@ -413,10 +413,10 @@ impl From<SandboxError> for Failure {
 /// Grades; on a thread that may take its time where values are compared.
 async fn graded(outcome: Outcome, planned: &Arc<Planned>) -> (Verdict, Outcome) {
     if planned.expected.is_empty() {
-        return (grader::python(&outcome, planned), outcome);
+        return (proofbox_grading::python(&outcome, planned), outcome);
     }
     let planned = Arc::clone(planned);
-    let grading = tokio::task::spawn_blocking(move || (grader::python(&outcome, &planned), outcome));
+    let grading = tokio::task::spawn_blocking(move || (proofbox_grading::python(&outcome, &planned), outcome));
     grading.await.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))
 }
 
@@ -424,7 +424,7 @@ async fn graded(outcome: Outcome, planned: &Arc<Planned>) -> (Verdict, Outcome) 
 /// does not.
 async fn allows_in_process(program: &Program, notes: &[String]) -> bool {
     let (text, notes) = (TestText::of(program), notes.to_vec());
-    syntax::on_large_stack(move || text.accounts_for(&notes)).await.unwrap_or(false)
+    proofbox_syntax::on_large_stack(move || text.accounts_for(&notes)).await.unwrap_or(false)
 }
 
 /// Searches all output for canaries, on a thread that may block.

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use super::execute::{Cost, executed};
 use super::{Asking, ExecuteError, Executed, Service};
-use crate::domain::caller::Caller;
-use crate::domain::failure;
-use crate::domain::grant::Grant;
-use crate::domain::ids::ExecutionId;
-use crate::domain::run::{Attempt, AttemptKind, End, ErrorReport, Program};
-use crate::domain::submission::Submission;
-use crate::domain::verdict::{Basis, FailureClass, Integrity, IntegrityLevel, Status, Verdict};
-use crate::policy::{Action, BoundaryRule, Decision, GateFailed, Pack, Refusal, Scanned, Source};
 use crate::telemetry;
+use proofbox_policy::{Action, BoundaryRule, Decision, GateFailed, Pack, Refusal, Scanned, Source};
+use proofbox_types::caller::Caller;
+use proofbox_types::failure;
+use proofbox_types::grant::Grant;
+use proofbox_types::ids::ExecutionId;
+use proofbox_types::run::{Attempt, AttemptKind, End, ErrorReport, Program};
+use proofbox_types::submission::Submission;
+use proofbox_types::verdict::{Basis, FailureClass, Integrity, IntegrityLevel, Status, Verdict};
 
 /// Compiles what comes on standard input, and runs nothing of it.
 const COMPILE: &str = "import sys\ncompile(sys.stdin.buffer.read(), 'solution.py', 'exec', dont_inherit=True)\n";

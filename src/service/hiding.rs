@@ -6,10 +6,10 @@
 use std::time::Duration;
 
 use super::Executed;
-use crate::domain::failure;
-use crate::domain::run::{Captured, End, Usage};
-use crate::domain::verdict::{CaseResult, CaseStatus, FailureClass, Status};
-use crate::grader::complexity::ComplexityReport;
+use proofbox_grading::complexity::ComplexityReport;
+use proofbox_types::failure;
+use proofbox_types::run::{Captured, End, Usage};
+use proofbox_types::verdict::{CaseResult, CaseStatus, FailureClass, Status};
 
 /// Smallest figures that are reported; smaller ones are rounded up to them.
 const MIN_FUEL: u64 = 1 << 24;
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn growth_is_told_without_its_points() {
-        use crate::grader::complexity::ComplexityPoint;
+        use proofbox_grading::complexity::ComplexityPoint;
         let report = ComplexityReport {
             points: vec![ComplexityPoint { n: 1, fuel: 17 }],
             exponent: Some(1.987),

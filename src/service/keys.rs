@@ -13,9 +13,9 @@ use sha2::{Digest as _, Sha256};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::Service;
-use crate::domain::caller::{Caller, Key};
-use crate::domain::ids::KeyId;
-use crate::store::{KeyFile, KeyRow, StoreError};
+use proofbox_store::{KeyFile, KeyRow, StoreError};
+use proofbox_types::caller::{Caller, Key};
+use proofbox_types::ids::KeyId;
 
 /// Bytes of a secret.
 const SECRET_BYTES: usize = 20;

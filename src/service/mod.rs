@@ -35,16 +35,16 @@ pub use session::{
 pub use stats::{StatsAsked, StatsError, StatsFound, StatsGroup};
 pub use suite::{Failed, Finished, SuiteItem};
 
-use crate::domain::caller::{Caller, Urgency};
-use crate::domain::hardening::Hardened;
-use crate::grader::lint::Linter;
-use crate::memory::Budget;
 use crate::metrics::{Metrics, gauged};
-use crate::policy::{PackError, Policies};
-use crate::runtime::images::Images;
 use crate::sandbox::Sandbox;
-use crate::store::Store;
 use crate::telemetry::logs;
+use proofbox_grading::lint::Linter;
+use proofbox_memory::Budget;
+use proofbox_policy::{PackError, Policies};
+use proofbox_runtime::images::Images;
+use proofbox_store::Store;
+use proofbox_types::caller::{Caller, Urgency};
+use proofbox_types::hardening::Hardened;
 
 /// Snippets that are linted at once: it takes a millisecond or so, beside a run.
 const LINTING_THREADS: usize = 2;

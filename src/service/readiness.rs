@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
 use super::Service;
-use crate::domain::caller::Caller;
-use crate::domain::run::{End, Program};
+use proofbox_types::caller::Caller;
+use proofbox_types::run::{End, Program};
 
 /// Age up to which a result is reported again. Orchestrators ask every few seconds, and so never see an older one.
 const MAX_AGE: Duration = Duration::from_secs(1);

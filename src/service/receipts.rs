@@ -14,9 +14,9 @@ use tokio::sync::OnceCell;
 use zeroize::Zeroizing;
 
 use super::Executed;
-use crate::domain::canonical_json::canonical;
-use crate::domain::submission::Submission;
-use crate::grader::receipt::{Receipt, sha256};
+use proofbox_grading::receipt::{Receipt, sha256};
+use proofbox_types::canonical_json::canonical;
+use proofbox_types::submission::Submission;
 
 /// The key can't be had.
 #[derive(Debug, thiserror::Error)]

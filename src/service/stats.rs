@@ -13,11 +13,11 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{Executed, Failed, Finished, Service};
-use crate::domain::caller::Caller;
-use crate::domain::figures::Figures;
-use crate::domain::ids::KeyId;
-use crate::domain::verdict::Status;
-use crate::store::{Recorded, StatBounds, StoreError};
+use proofbox_store::{Recorded, StatBounds, StoreError};
+use proofbox_types::caller::Caller;
+use proofbox_types::figures::Figures;
+use proofbox_types::ids::KeyId;
+use proofbox_types::verdict::Status;
 
 /// Value that stands for the others of a label that has too many.
 pub const OTHER: &str = "(other)";
@@ -73,7 +73,7 @@ impl Tallied {
     }
 }
 
-/// Returns the index of a status in [`crate::domain::figures::OUTCOMES`].
+/// Returns the index of a status in [`proofbox_types::figures::OUTCOMES`].
 fn index_of(status: Status) -> usize {
     match status {
         Status::Passed => 0,
@@ -85,7 +85,7 @@ fn index_of(status: Status) -> usize {
     }
 }
 
-/// Returns the index of an item's outcome in [`crate::domain::figures::OUTCOMES`].
+/// Returns the index of an item's outcome in [`proofbox_types::figures::OUTCOMES`].
 pub(super) fn outcome_of(finished: &Finished) -> usize {
     match &finished.executed {
         Ok(executed) => index_of(executed.verdict.status),

@@ -5,13 +5,13 @@ use super::gate::judge_attempts;
 use super::observed::observed;
 use super::receipts::Subject;
 use super::{Asking, ExecuteError, Executed, Service};
-use crate::domain::caller::{Caller, Urgency};
-use crate::domain::grant::Grant;
-use crate::domain::submission::Submission;
-use crate::domain::verdict::{Status, Verdict};
-use crate::grader::canaries;
-use crate::policy::Decision;
 use crate::telemetry::{About, Execution};
+use proofbox_grading::canaries;
+use proofbox_policy::Decision;
+use proofbox_types::caller::{Caller, Urgency};
+use proofbox_types::grant::Grant;
+use proofbox_types::submission::Submission;
+use proofbox_types::verdict::{Status, Verdict};
 
 impl Service {
     /// Scans, admits, runs and grades one submission, and lints it and signs a receipt where that is asked for.

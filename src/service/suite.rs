@@ -7,9 +7,9 @@ use futures_util::{FutureExt, Stream, stream};
 use tokio::task::JoinSet;
 
 use super::{ExecuteError, Executed, Service};
-use crate::domain::caller::{Caller, Urgency};
-use crate::domain::submission::Submission;
 use crate::telemetry;
+use proofbox_types::caller::{Caller, Urgency};
+use proofbox_types::submission::Submission;
 
 /// Submission of a suite.
 #[derive(Clone, Debug)]

@@ -11,9 +11,9 @@ use opentelemetry::trace::{Event, SpanBuilder, SpanRef, Status, TraceContextExt}
 use opentelemetry::{Context, KeyValue};
 
 use super::request::{Scope, traced, within};
-use crate::domain::ids::{ExecutionId, SessionId};
-use crate::domain::run::{Outcome, Usage};
-use crate::domain::verdict::{CaseResult, FailureClass, Status as Word, Verdict};
+use proofbox_types::ids::{ExecutionId, SessionId};
+use proofbox_types::run::{Outcome, Usage};
+use proofbox_types::verdict::{CaseResult, FailureClass, Status as Word, Verdict};
 
 /// Labels that a span has, and how long their names and values may be, in bytes.
 const LABELS: usize = 16;

@@ -4,7 +4,7 @@ use std::io::Error;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use proofbox::domain::hardening::Layer;
+use proofbox_types::hardening::Layer;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 use serde_json::{Value, json};
 

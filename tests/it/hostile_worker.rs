@@ -4,12 +4,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use proofbox::domain::hardening::Hardening;
-use proofbox::domain::run::{End, Outcome, Usage};
 use proofbox::metrics::Metrics;
-use proofbox::runtime::image::Image;
-use proofbox::worker::ask::{Answer, Ask};
-use proofbox::worker::{Asked, WorkerError, WorkerPool, WorkerSettings};
+use proofbox_runtime::image::Image;
+use proofbox_types::hardening::Hardening;
+use proofbox_types::run::{End, Outcome, Usage};
+use proofbox_worker::ask::{Answer, Ask};
+use proofbox_worker::{Asked, WorkerError, WorkerPool, WorkerSettings};
 
 use crate::harness::{Server, proofbox};
 use crate::process;
@@ -67,7 +67,7 @@ fn hostile(script: &str) -> Hostile {
         memory_bytes: 1 << 28,
         hardening: Hardening::Off,
     };
-    Hostile { pool: WorkerPool::start(settings, Arc::clone(&metrics)), metrics, _directory: directory }
+    Hostile { pool: WorkerPool::start(settings, Arc::<Metrics>::clone(&metrics)), metrics, _directory: directory }
 }
 
 impl Hostile {

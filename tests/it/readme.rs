@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use proofbox::domain::verdict::FailureClass;
+use proofbox_types::verdict::FailureClass;
 use serde_json::{Value, json};
 
 use crate::harness::Server;
@@ -40,7 +40,8 @@ const EXAMPLES: [(&str, usize); 11] = [
 ];
 
 /// Folders whose files pages name.
-const FOLDERS: [&str; 8] = ["src/", "tests/", "runtimes/", "clients/", "loadtest/", "policies/", "docs/", ".ci/"];
+const FOLDERS: [&str; 9] =
+    ["src/", "crates/", "tests/", "runtimes/", "clients/", "loadtest/", "policies/", "docs/", ".ci/"];
 
 /// Largest number of lines of the README: it is the front door, and everything else is in docs.
 const MAX_README_LINES: usize = 200;

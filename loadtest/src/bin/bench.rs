@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use clap::{Parser, Subcommand};
 use proofbox::config::{Config, RuntimeSettings, SandboxSettings, ServerSettings};
-use proofbox::domain::grant::Limits;
-use proofbox::domain::run::{End, Outcome, Program, PythonTests};
-use proofbox::runtime::Interpreters;
-use proofbox::runtime::image::Image;
+use proofbox_runtime::Interpreters;
+use proofbox_runtime::image::Image;
+use proofbox_types::grant::Limits;
+use proofbox_types::run::{End, Outcome, Program, PythonTests};
 
 /// Benchmarks of the runtime without HTTP
 #[derive(Parser)]

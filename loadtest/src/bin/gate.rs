@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use clap::{Parser, Subcommand};
-use proofbox::domain::caller::Caller;
-use proofbox::policy::{Gate, Policies, Source};
-use proofbox::syntax::LARGE_STACK_BYTES;
+use proofbox_policy::{Gate, Policies, Source};
+use proofbox_syntax::LARGE_STACK_BYTES;
+use proofbox_types::caller::Caller;
 use serde_json::Value;
 
 /// The policy gate alone

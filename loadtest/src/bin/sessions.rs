@@ -9,12 +9,12 @@ use anyhow::ensure;
 use clap::Parser;
 use futures_util::future::BoxFuture;
 use proofbox::config::{Config, RuntimeSettings, SandboxSettings, ServerSettings};
-use proofbox::domain::grant::Limits;
-use proofbox::domain::run::ResultWanted;
-use proofbox::domain::session::{Cell, CellLimits, DEFAULT_CONTEXT, Opening};
-use proofbox::runtime::Interpreters;
-use proofbox::runtime::image::Image;
-use proofbox::runtime::session::{CellOutlet, CellScript, Commander, Premises, Session};
+use proofbox_runtime::Interpreters;
+use proofbox_runtime::image::Image;
+use proofbox_runtime::session::{CellOutlet, CellScript, Commander, Premises, Session};
+use proofbox_types::grant::Limits;
+use proofbox_types::run::ResultWanted;
+use proofbox_types::session::{Cell, CellLimits, DEFAULT_CONTEXT, Opening};
 use tokio_util::sync::CancellationToken;
 
 /// Benchmarks of sessions without HTTP

@@ -14,10 +14,10 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::Parser;
 use proofbox::config::{Config, RuntimeSettings, SandboxSettings, ServerSettings};
-use proofbox::domain::grant::Limits;
-use proofbox::domain::run::{Program, PythonTests, TestFiles};
-use proofbox::runtime::Interpreters;
-use proofbox::runtime::image::Image;
+use proofbox_runtime::Interpreters;
+use proofbox_runtime::image::Image;
+use proofbox_types::grant::Limits;
+use proofbox_types::run::{Program, PythonTests, TestFiles};
 use serde_json::Value as Json;
 
 /// How long guests keep a worker's thread

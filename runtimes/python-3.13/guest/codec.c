@@ -18,7 +18,7 @@
  *
  * Tuples, lists, sets, dicts, bytearrays and `x` values are numbered in the order in which they begin; `r` names
  * those numbers. Only exact types count: an instance of a subclass goes through `reduce`. The host's
- * half is src/domain/value.rs, and takes nothing in here on trust. */
+ * half is crates/types/src/value.rs, and takes nothing in here on trust. */
 #define PY_SSIZE_T_CLEAN
 #include "codec.h"
 #include "check.h"
@@ -49,7 +49,7 @@ typedef struct {
     int depth;
 } Writer;
 
-/* The host's own bound (src/domain/value.rs). */
+/* The host's own bound (crates/types/src/value.rs). */
 #define MAX_DEPTH 200
 
 static int write_value(Writer *w, PyObject *o);
@@ -506,7 +506,7 @@ PyObject *codec_decode(const unsigned char *data, size_t length) {
     return o;
 }
 
-/* The host refuses longer messages too (src/runtime/bridge.rs, report.rs); this only spares the work. */
+/* The host refuses longer messages too (crates/runtime/src/bridge.rs, report.rs); this only spares the work. */
 #define MESSAGE_LIMIT ((size_t)8 << 20)
 /* What is told to the host and made of nothing that must be reduced: what a cell shows may be as long as its output. */
 #define TOLD_LIMIT ((size_t)17 << 20)

@@ -5,7 +5,7 @@ import pkgutil
 import sys
 import types
 
-# The layer of packages that are imported from files (src/runtime/packages.rs); all of them are described in it.
+# The layer of packages that are imported from files (crates/runtime/src/packages.rs); all of them are described in it.
 DIRECTORY = "/lib/python3.13/site-packages"
 # The sources of what is frozen into the image: its name is no module's, so that no import finds it.
 SOURCES = DIRECTORY + "/library-sources/"

@@ -1,6 +1,6 @@
 """Carries out one request in a fresh interpreter (or, in a session, the next one).
 
-The host hands over a dict (src/runtime/guest.rs); what happens is told to it by messages, as it happens, so that
+The host hands over a dict (crates/runtime/src/guest.rs); what happens is told to it by messages, as it happens, so that
 nothing is lost when the guest is stopped:
 
     ("plan", [names])                    the cases that will be run

@@ -1,7 +1,7 @@
 """What the codec (codec.c) does with a value that is not of a plain builtin type.
 
 `reduce(value)` gives `(name, payload)` for the types that cross whole, with a payload of plain values, and
-`(None, (type, repr))` for everything else. The host's half is src/domain/value.rs."""
+`(None, (type, repr))` for everything else. The host's half is crates/types/src/value.rs."""
 
 import collections
 import datetime

@@ -7,7 +7,7 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use crate::grader::report::{Report, median};
+use proofbox_grading::report::{Report, median};
 
 /// The file that `--json` writes, as far as a comparison needs it.
 #[derive(Deserialize)]

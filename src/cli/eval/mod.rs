@@ -18,10 +18,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value as Json, json};
 
 use crate::config::Config;
-use crate::grader::page::{Page, page, row};
-use crate::grader::report::{Report, Sample, report};
 use crate::http::sample_of;
 use changes::{Baseline, Changes};
+use proofbox_grading::page::{Page, page, row};
+use proofbox_grading::report::{Report, Sample, report};
 use require::Requirement;
 use server::Server;
 use suite::Suite;

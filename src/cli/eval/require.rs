@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::changes::Changes;
-use crate::grader::report::{Report, Spread};
+use proofbox_grading::report::{Report, Spread};
 
 /// Name, description, and accessor of a field.
 type Field = (&'static str, &'static str, fn(&Report, Option<&Changes>) -> Option<f64>);

@@ -6,8 +6,8 @@ use serde_json::Value as Json;
 
 use super::Results;
 use super::changes::Changes;
-use crate::domain::harmless::harmless_line;
-use crate::grader::report::{Report, percent};
+use proofbox_grading::report::{Report, percent};
+use proofbox_types::harmless::harmless_line;
 
 /// Items that are listed; files have all.
 const MAX_LISTED: usize = 20;

@@ -6,8 +6,8 @@ use sha2::{Digest, Sha256};
 use super::error::E2bError;
 use super::signature::{self, Access};
 use super::{E2b, secrets_equal};
-use crate::domain::ids::SessionId;
 use crate::service::{SessionInfo, SessionState};
+use proofbox_types::ids::SessionId;
 
 /// The port of files, processes and health.
 pub const ENVD: u16 = 49983;

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use super::error::{E2bError, Kind};
 use super::{E2b, HOME, body};
-use crate::domain::session::{ContextNumber, EntryKind, FileAnswer, FileAsk};
 use crate::sandbox::AskError;
 use crate::service::{SessionError, SessionInfo};
+use proofbox_types::session::{ContextNumber, EntryKind, FileAnswer, FileAsk};
 
 #[derive(Deserialize)]
 struct ContextRequest {

@@ -8,12 +8,12 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use crate::domain::session::FileTrouble;
 use crate::http::access::Denied;
 use crate::http::body::BodyError;
-use crate::policy::Refusal;
 use crate::sandbox::AskError;
 use crate::service::{ExecuteError, OverQuota, SessionError};
+use proofbox_policy::Refusal;
+use proofbox_types::session::FileTrouble;
 
 /// Kind of error, which determines the status code and Connect's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

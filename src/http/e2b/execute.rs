@@ -16,13 +16,12 @@ use serde_json::{Value as Json, json};
 
 use super::error::{E2bError, Kind};
 use super::{E2b, ascii, body, contexts, time};
-use crate::domain::grant::AskedLimits;
-use crate::domain::ids::SessionId;
-use crate::domain::session::{CellEvent, DEFAULT_CONTEXT, Display, Raised};
-use crate::domain::verdict::Status;
-use crate::memory;
 use crate::sandbox::AskEvent;
 use crate::service::{CellAsked, CellExecuted, Service, SessionError, SessionEvent, SessionEvents, overflow_note};
+use proofbox_types::grant::AskedLimits;
+use proofbox_types::ids::SessionId;
+use proofbox_types::session::{CellEvent, DEFAULT_CONTEXT, Display, Raised};
+use proofbox_types::verdict::Status;
 
 /// A stream that is silent for so long says that it is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
@@ -119,7 +118,7 @@ impl Telling {
         service: Arc<Service>,
         sandbox: SessionId,
         asked: CellAsked,
-        (sender, events): (memory::Sender<AskEvent>, SessionEvents),
+        (sender, events): (proofbox_memory::Sender<AskEvent>, SessionEvents),
     ) -> Self {
         let serving = Arc::clone(&service);
         let call = Box::pin(async move { serving.call_session(sandbox, asked, Some(sender)).await });
@@ -169,9 +168,9 @@ impl Telling {
     fn event(&mut self, event: SessionEvent) {
         let output = |kind: &str, text| json!({"type": kind, "text": text, "timestamp": time(jiff::Timestamp::now())});
         let event = match event {
-            memory::Next::Piece(event) => event,
+            proofbox_memory::Next::Piece(event) => event,
             // Clients know no event for it.
-            memory::Next::Overflow(bytes) => CellEvent::Stderr(overflow_note(bytes)),
+            proofbox_memory::Next::Overflow(bytes) => CellEvent::Stderr(overflow_note(bytes)),
         };
         match event {
             CellEvent::Began(number) => self.begin(number),

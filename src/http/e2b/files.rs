@@ -18,12 +18,12 @@ use super::filesystem::place;
 use super::memory::Metadata;
 use super::signature::{Access, Operation};
 
-use crate::domain::ids::SessionId;
-use crate::domain::run::File;
-use crate::domain::session::{Entry, FileAnswer, FileAsk};
 use crate::http::body::BodyReader;
 use crate::http::range::ByteRange;
 use crate::service::SessionInfo;
+use proofbox_types::ids::SessionId;
+use proofbox_types::run::File;
+use proofbox_types::session::{Entry, FileAnswer, FileAsk};
 
 /// A download comes in pieces of this size.
 const PIECE: u64 = 1 << 20;

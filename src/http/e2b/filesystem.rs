@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::error::{E2bError, Kind};
 use super::{E2b, HOME, connect, time, watches};
-use crate::domain::ids::SessionId;
-use crate::domain::session::{Entry, EntryKind, FileAnswer, FileAsk, FileTrouble};
 use crate::sandbox::AskError;
 use crate::service::SessionError;
+use proofbox_types::ids::SessionId;
+use proofbox_types::session::{Entry, EntryKind, FileAnswer, FileAsk, FileTrouble};
 
 /// Deepest listing of a directory.
 const DEEPEST: u32 = 256;

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::watches::Watches;
-use crate::domain::ids::SessionId;
 use crate::service::Service;
+use proofbox_types::ids::SessionId;
 
 /// Keys of requests that are remembered, and how long.
 const MAX_KEYS: usize = 4096;

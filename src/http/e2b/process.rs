@@ -18,12 +18,12 @@ use super::connect::{self, Messages};
 use super::error::{E2bError, Kind};
 use super::filesystem::place;
 use super::{E2b, control};
-use crate::domain::ids::SessionId;
-use crate::domain::session::{Command, EntryKind, FileAnswer, FileAsk};
-use crate::memory::Next;
 use crate::service::{
     CommandEnd, CommandEvent, CommandEvents, RunningCommand, Service, SessionError, SessionInfo, overflow_note,
 };
+use proofbox_memory::Next;
+use proofbox_types::ids::SessionId;
+use proofbox_types::session::{Command, EntryKind, FileAnswer, FileAsk};
 
 /// Program that clients start: every command is a script for it.
 const SHELL: &str = "/bin/bash";
@@ -390,7 +390,7 @@ async fn send_signal(e2b: &E2b, id: SessionId, request: Request) -> Result<Value
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::Budget;
+    use proofbox_memory::Budget;
 
     fn command(cmd: &str, args: &[&str]) -> (String, Vec<String>) {
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();

@@ -17,9 +17,9 @@ use super::connect::{self, Messages};
 use super::error::{E2bError, Kind};
 use super::filesystem::place;
 
-use crate::domain::ids::SessionId;
-use crate::domain::session::{Change, ChangeKind, Entry, EntryKind, FileAnswer, FileAsk};
 use crate::service::{Watch, WatchEvent};
+use proofbox_types::ids::SessionId;
+use proofbox_types::session::{Change, ChangeKind, Entry, EntryKind, FileAnswer, FileAsk};
 
 /// Watches of one sandbox that are fetched.
 const MAX_WATCHES: usize = 64;

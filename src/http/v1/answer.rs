@@ -9,17 +9,17 @@ use serde_json::{Value as Json, json};
 use utoipa::ToSchema;
 
 use super::request::Base64Content;
-use crate::domain::grant::Limits;
-use crate::domain::run::{Attempt, ErrorReport, GraderOutcome};
-use crate::domain::session::Raised;
-use crate::domain::verdict::CaseResult;
-use crate::grader::canaries::CanaryFound;
-use crate::grader::complexity::ComplexityReport;
-use crate::grader::lint::LintReport;
-use crate::grader::receipt::Receipt;
-use crate::policy::ScanReport;
-use crate::runtime::image::Image;
 use crate::service::Executed;
+use proofbox_grading::canaries::CanaryFound;
+use proofbox_grading::complexity::ComplexityReport;
+use proofbox_grading::lint::LintReport;
+use proofbox_grading::receipt::Receipt;
+use proofbox_policy::ScanReport;
+use proofbox_runtime::image::Image;
+use proofbox_types::grant::Limits;
+use proofbox_types::run::{Attempt, ErrorReport, GraderOutcome};
+use proofbox_types::session::Raised;
+use proofbox_types::verdict::CaseResult;
 
 /// The answer to `POST /v1/execute`.
 #[derive(Debug, Serialize, ToSchema)]
@@ -335,14 +335,14 @@ fn grader_answer(grader: GraderOutcome) -> GraderAnswer {
 }
 
 fn error_answer(error: ErrorReport) -> ErrorAnswer {
-    let frame = |frame: crate::domain::run::Frame| FrameAnswer {
+    let frame = |frame: proofbox_types::run::Frame| FrameAnswer {
         file: frame.file,
         line: frame.line,
         function: frame.function,
         source: frame.source,
     };
     ErrorAnswer {
-        fingerprint: crate::grader::fingerprint(&error),
+        fingerprint: proofbox_grading::fingerprint(&error),
         class: error.class.word(),
         type_name: error.type_name,
         message: error.message,

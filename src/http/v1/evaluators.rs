@@ -4,7 +4,7 @@ use axum::Json;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::grader::preset::PRESETS;
+use proofbox_grading::preset::PRESETS;
 
 /// The evaluators that a request can name.
 #[derive(Debug, Serialize, ToSchema)]
@@ -25,7 +25,7 @@ struct PresetAnswer {
 /// The evaluators that a request can name.
 #[utoipa::path(get, path = "/v1/evaluators/presets", responses((status = 200, body = Presets)))]
 pub async fn presets() -> Json<Presets> {
-    let answer = |preset: &crate::grader::preset::Preset| PresetAnswer {
+    let answer = |preset: &proofbox_grading::preset::Preset| PresetAnswer {
         name: preset.name,
         description: preset.description(),
         source: preset.source,

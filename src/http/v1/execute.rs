@@ -5,11 +5,11 @@ use axum::{Extension, Json};
 
 use super::answer::{Answer, ErrorBody, answer_of};
 use super::request::{ExecuteRequest, submission_of};
-use crate::domain::caller::{Caller, Urgency};
 use crate::http::Shared;
 use crate::http::access::Room;
 use crate::http::error::ApiError;
 use crate::http::extract::read_json;
+use proofbox_types::caller::{Caller, Urgency};
 
 /// Runs a snippet, and grades it when there are tests.
 #[utoipa::path(

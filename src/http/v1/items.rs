@@ -4,14 +4,14 @@ use serde_json::{Map, Value as Json, json};
 
 use super::answer::answer_of;
 use super::request::{ExecuteRequest, submission_of};
-use crate::domain::caller::Caller;
-use crate::domain::verdict::{FailureClass, Status};
-use crate::grader::report::{Ending, Sample};
 use crate::http::body::BodyError;
 use crate::http::error::ApiError;
 use crate::http::extract::parse_part;
-use crate::memory::{JsonCost, MAX_VALUES, count_values};
 use crate::service::{Failed, Finished, Service, SuiteItem};
+use proofbox_grading::report::{Ending, Sample};
+use proofbox_memory::{JsonCost, MAX_VALUES, count_values};
+use proofbox_types::caller::Caller;
+use proofbox_types::verdict::{FailureClass, Status};
 
 /// Maximum size of all copies of the defaults, in bytes: they are copied into every item.
 const MAX_COPIED_BYTES: usize = 256 << 20;

@@ -8,9 +8,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::answer::LimitsInForce;
-use crate::domain::submission::Grading;
 use crate::http::Shared;
-use crate::policy::{Action, Aggregation, BoundaryRule, Imports, Pack, Scanner};
+use proofbox_policy::{Action, Aggregation, BoundaryRule, Imports, Pack, Scanner};
+use proofbox_types::submission::Grading;
 
 /// Policy pack with its limits and rules.
 #[derive(Serialize, ToSchema)]
@@ -67,7 +67,7 @@ pub async fn policies(State(shared): State<Shared>) -> Json<Vec<Policy>> {
 
 fn policy((name, pack): (&str, &Pack)) -> Policy {
     let gate = &pack.gate;
-    let names = |names: &[crate::policy::NamePattern]| names.iter().map(|name| name.text().to_owned()).collect();
+    let names = |names: &[proofbox_policy::NamePattern]| names.iter().map(|name| name.text().to_owned()).collect();
     let imports = match &gate.imports {
         _ if gate.rules[&Scanner::Imports].action == Action::Off => None,
         Imports::Allow(modules) => Some(ImportRule { list: "allow", modules: names(modules) }),

@@ -9,15 +9,15 @@ use serde_json::Value as Json;
 use utoipa::ToSchema;
 
 use super::tests::tests_of;
-use crate::domain::canary::Canary;
-use crate::domain::canonical_json::canonical;
-use crate::domain::grant::AskedLimits;
-use crate::domain::run::{Deterministic, File, Program, PythonTests, ReportUse, ResultWanted, TESTS_DIRECTORY};
-use crate::domain::submission::{Complexity, Grading, ReceiptAsked, Submission, Tests};
-use crate::grader::receipt::sha256;
 use crate::http::error::ApiError;
 use crate::http::extract::Object;
 use crate::service::code_of_completion;
+use proofbox_grading::receipt::sha256;
+use proofbox_types::canary::Canary;
+use proofbox_types::canonical_json::canonical;
+use proofbox_types::grant::AskedLimits;
+use proofbox_types::run::{Deterministic, File, Program, PythonTests, ReportUse, ResultWanted, TESTS_DIRECTORY};
+use proofbox_types::submission::{Complexity, Grading, ReceiptAsked, Submission, Tests};
 
 /// Body of `POST /v1/execute`.
 #[derive(Debug, Deserialize, ToSchema)]

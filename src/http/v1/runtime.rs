@@ -8,9 +8,9 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::hardening::{Hardened, LayerState};
 use crate::http::Shared;
-use crate::runtime::image::Image;
+use proofbox_runtime::image::Image;
+use proofbox_types::hardening::{Hardened, LayerState};
 
 /// Runtime that snippets run in.
 #[derive(Serialize, ToSchema)]

@@ -7,12 +7,12 @@ use utoipa::ToSchema;
 
 use super::answer::ErrorBody;
 use super::request::default_policy;
-use crate::domain::caller::Caller;
 use crate::http::Shared;
 use crate::http::error::ApiError;
 use crate::http::extract::JsonBody;
-use crate::policy::{ScanReport, contains_code};
 use crate::service::code_of_completion;
+use proofbox_policy::{ScanReport, contains_code};
+use proofbox_types::caller::Caller;
 
 /// Snippet to scan, and the policy.
 #[derive(Debug, Deserialize, ToSchema)]

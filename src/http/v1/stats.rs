@@ -10,12 +10,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::answer::ErrorBody;
-use crate::domain::caller::Caller;
-use crate::domain::figures::{Histogram, OUTCOMES};
 use crate::http::Shared;
 use crate::http::error::ApiError;
 use crate::http::query::Query;
 use crate::service::{StatsAsked, StatsGroup};
+use proofbox_types::caller::Caller;
+use proofbox_types::figures::{Histogram, OUTCOMES};
 
 /// Time that the answer covers where the client gives none, in minutes.
 const WINDOW: i64 = 7 * 24 * 60;

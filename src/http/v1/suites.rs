@@ -19,17 +19,17 @@ use super::answer::{Answer, ErrorBody};
 use super::items::{defaults_of, item_of, line_of, parsed_item, sample_of};
 use super::jobs::{Asked, JobAnswer, accept};
 use super::request::ExecuteRequest;
-use crate::domain::caller::Caller;
-use crate::domain::ids::JobId;
-use crate::grader::report::{Report, Sample, report};
 use crate::http::Shared;
 use crate::http::body::{BodyError, WholeBody};
 use crate::http::error::ApiError;
 use crate::http::extract::{parse, parse_part, text_of};
 use crate::http::query::Query;
-use crate::memory::JsonCost;
 use crate::service::{Finished, Service, SuiteItem};
-use crate::store::JobItem;
+use proofbox_grading::report::{Report, Sample, report};
+use proofbox_memory::JsonCost;
+use proofbox_store::JobItem;
+use proofbox_types::caller::Caller;
+use proofbox_types::ids::JobId;
 
 /// Maximum number of items: more would take too much memory before anything runs.
 const MAX_ITEMS: usize = 100_000;

@@ -7,13 +7,13 @@ use serde_json::Value as Json;
 use utoipa::ToSchema;
 
 use super::request::{FileContent, file_of};
-use crate::domain::run::{Call, Evaluator, File, PythonTests, TestFiles};
-use crate::domain::submission::{Compare, Expected, StdinCase, Tests};
-use crate::domain::value::Value;
-use crate::grader::preset;
-use crate::grader::values::parse_value;
 use crate::http::error::ApiError;
 use crate::http::extract::{Object, parse_part};
+use proofbox_grading::preset;
+use proofbox_grading::values::parse_value;
+use proofbox_types::run::{Call, Evaluator, File, PythonTests, TestFiles};
+use proofbox_types::submission::{Compare, Expected, StdinCase, Tests};
+use proofbox_types::value::Value;
 
 /// Tests that grade the snippet. Described here, read by `tests_of`.
 #[derive(ToSchema)]

@@ -7,10 +7,10 @@ use tokio::sync::watch;
 use super::live::Progress;
 use super::runner::broken;
 use super::{JobError, JobInfo, MAX_UNFINISHED, now};
-use crate::domain::caller::Caller;
-use crate::domain::ids::JobId;
 use crate::service::Service;
-use crate::store::{Accepted, Cancelled, JobFilter, JobItem, JobPhase, JobResult, JobRow, NewJob, Store};
+use proofbox_store::{Accepted, Cancelled, JobFilter, JobItem, JobPhase, JobResult, JobRow, NewJob, Store};
+use proofbox_types::caller::Caller;
+use proofbox_types::ids::JobId;
 
 /// A job that a client wants.
 #[derive(Debug)]

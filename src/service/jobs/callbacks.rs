@@ -17,9 +17,9 @@ use url::Url;
 use zeroize::Zeroizing;
 
 use super::now;
-use crate::domain::ids::JobId;
 use crate::service::Service;
-use crate::store::{Callback, CallbackPhase, DueCallback, Store};
+use proofbox_store::{Callback, CallbackPhase, DueCallback, Store};
+use proofbox_types::ids::JobId;
 
 /// Callbacks that are tried at once.
 const AT_ONCE: usize = 16;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::ids::{JobId, KeyId};
+use proofbox_types::ids::{JobId, KeyId};
 
 /// Jobs that are run at once, and of each owner; the others wait. Most only wait for permits for their items.
 const RUNNING: usize = 1024;

@@ -22,11 +22,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::{Finished, Service, SuiteItem};
-use crate::domain::caller::Caller;
-use crate::domain::figures::OUTCOME_COUNT;
-use crate::domain::ids::JobId;
-use crate::memory::Budget;
-use crate::store::{Callback, JobBounds, JobItem, JobPhase, JobRow, StoreError};
+use proofbox_memory::Budget;
+use proofbox_store::{Callback, JobBounds, JobItem, JobPhase, JobRow, StoreError};
+use proofbox_types::caller::Caller;
+use proofbox_types::figures::OUTCOME_COUNT;
+use proofbox_types::ids::JobId;
 
 pub use asked::{JobAccepted, JobAsked, JobLine, JobsAsked};
 pub use callbacks::{CallbackRefused, CallbackSecret, CallbackSettings, SecretError};

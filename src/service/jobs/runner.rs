@@ -8,13 +8,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::live::{LiveJob, Progress, Turn};
 use super::{JobError, Jobs, now};
-use crate::domain::figures::OUTCOMES;
-use crate::domain::run::ErrorReport;
-use crate::domain::verdict::Status;
-use crate::memory::{JsonCost, MAX_VALUES, count_values};
 use crate::service::stats::{Tallied, outcome_of};
 use crate::service::{ExecuteError, Failed, Finished, Service};
-use crate::store::{JobItem, JobPhase, Kept, NewResult, OpenItem, StoreError, UnfinishedJob};
+use proofbox_memory::{JsonCost, MAX_VALUES, count_values};
+use proofbox_store::{JobItem, JobPhase, Kept, NewResult, OpenItem, StoreError, UnfinishedJob};
+use proofbox_types::figures::OUTCOMES;
+use proofbox_types::run::ErrorReport;
+use proofbox_types::verdict::Status;
 
 /// Items that are read from the store at once.
 const PAGE: usize = 32;
@@ -325,7 +325,7 @@ impl Service {
     async fn cancel_for(&self, job: &LiveJob, reason: &str) -> Result<(), StoreError> {
         let Some(store) = &self.store else { return Ok(()) };
         job.progress.send_modify(|progress| progress.has_ended = true);
-        if store.cancel_job(job.id.uuid(), reason.to_owned(), now()).await? == crate::store::Cancelled::Now {
+        if store.cancel_job(job.id.uuid(), reason.to_owned(), now()).await? == proofbox_store::Cancelled::Now {
             self.metrics.jobs.with_label_values(&["cancelled"]).inc();
             self.jobs.ended.notify_one();
         }

@@ -7,22 +7,21 @@ use std::time::{Duration, Instant};
 
 use super::room::Need;
 use super::{Session, SessionError};
-use crate::domain::caller::Urgency;
-use crate::domain::grant::AskedLimits;
-use crate::domain::ids::{ExecutionId, SessionId};
-use crate::domain::run::{Program, ResultWanted};
-use crate::domain::session::{Cell, CellEvent, CellLimits, CellOutcome, ContextNumber, Display, Footprint, Raised};
-use crate::domain::submission::Submission;
-use crate::domain::verdict::Status;
-use crate::grader;
-use crate::memory::{Next, Receiver, Sender, queue};
-use crate::policy::{Decision, Refusal};
 use crate::sandbox::{AskError, AskEvent, KeptError};
 use crate::service::execute::executed;
 use crate::service::gate::judge_attempts;
 use crate::service::observed::observed;
 use crate::service::{Asking, Busy, ExecuteError, Executed, Service};
 use crate::telemetry::{self, About, Execution};
+use proofbox_memory::{Next, Receiver, Sender, queue};
+use proofbox_policy::{Decision, Refusal};
+use proofbox_types::caller::Urgency;
+use proofbox_types::grant::AskedLimits;
+use proofbox_types::ids::{ExecutionId, SessionId};
+use proofbox_types::run::{Program, ResultWanted};
+use proofbox_types::session::{Cell, CellEvent, CellLimits, CellOutcome, ContextNumber, Display, Footprint, Raised};
+use proofbox_types::submission::Submission;
+use proofbox_types::verdict::Status;
 
 /// Calls of one session that are served or wait.
 const MAX_WAITING: u32 = 64;
@@ -189,7 +188,7 @@ impl Service {
         let queue = waited + outcome.outcome.usage.waiting;
         self.count(&caller, &outcome.outcome, queue);
         telemetry::ran(arrived, &outcome.outcome);
-        let mut verdict = grader::run_only(&outcome.outcome);
+        let mut verdict = proofbox_grading::run_only(&outcome.outcome);
         // What somebody asked for is no limit that was met.
         if outcome.interrupted
             && outcome.lost
@@ -306,7 +305,7 @@ impl Service {
 }
 
 /// Returns the limits of a call: as asked, within the policy; where the call is silent, those of the session.
-fn granted(session: &Session, pack: &crate::domain::grant::Limits, asked: &AskedLimits) -> CellLimits {
+fn granted(session: &Session, pack: &proofbox_types::grant::Limits, asked: &AskedLimits) -> CellLimits {
     let own = session.grant.limits();
     CellLimits {
         fuel: if asked.fuel.is_some() { pack.fuel } else { own.fuel },

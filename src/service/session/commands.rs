@@ -9,12 +9,12 @@ use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
 use super::{Session, SessionError};
-use crate::domain::ids::SessionId;
-use crate::domain::session::{CellLimits, Command};
-use crate::memory::{Account, Next, Piece, Receiver, Sender, queue};
 use crate::sandbox::{AskError, AskEvent};
 use crate::service::{ExecuteError, Service};
 use crate::telemetry;
+use proofbox_memory::{Account, Next, Piece, Receiver, Sender, queue};
+use proofbox_types::ids::SessionId;
+use proofbox_types::session::{CellLimits, Command};
 
 /// Number of a command in its session.
 pub type CommandNumber = u32;
@@ -306,7 +306,7 @@ impl Service {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::Budget;
+    use proofbox_memory::Budget;
 
     #[test]
     fn who_listens_hears_what_happens_from_then_on_and_always_the_end() {

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 
 use super::room::Need;
 use super::{OnExpiry, Place, Session, SessionError, after};
-use crate::domain::ids::SessionId;
 use crate::service::Service;
+use proofbox_types::ids::SessionId;
 
 /// Time for which a session lives on that could not be paused at its end.
 const PAUSE_AGAIN: Duration = Duration::from_secs(10);

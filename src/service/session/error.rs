@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::policy::Refusal;
 use crate::sandbox::{AskError, KeptError};
 use crate::service::{Busy, ExecuteError};
+use proofbox_policy::Refusal;
 
 /// Reason why a request about a session fails.
 #[derive(Debug, thiserror::Error)]

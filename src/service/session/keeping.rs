@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 
 use super::room::Need;
 use super::{Place, Session, SessionAsked, SessionError, SessionInfo, remembered};
-use crate::domain::caller::Caller;
-use crate::domain::grant::{AskedLimits, Limits};
-use crate::domain::ids::{CheckpointId, KeyId, SessionId};
-use crate::domain::session::Footprint;
-use crate::policy::Refusal;
-use crate::runtime::image::Image;
 use crate::sandbox::{AskError, Kept, KeptError};
 use crate::service::{ExecuteError, Service};
-use crate::store::{
+use proofbox_policy::Refusal;
+use proofbox_runtime::image::Image;
+use proofbox_store::{
     Bounds, CheckpointFilter, CheckpointKind, CheckpointRow, Quota, Store, StoreError, StoredCheckpoint,
 };
+use proofbox_types::caller::Caller;
+use proofbox_types::grant::{AskedLimits, Limits};
+use proofbox_types::ids::{CheckpointId, KeyId, SessionId};
+use proofbox_types::session::Footprint;
 
 /// Memory of a session in a worker beside its pages, in bytes: tables, stacks, its slot in the pool.
 const OVERHEAD: u64 = 96 << 10;

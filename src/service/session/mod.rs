@@ -33,20 +33,20 @@ use tokio_util::sync::CancellationToken;
 use zeroize::Zeroizing;
 
 use super::{ExecuteError, Service};
-use crate::domain::caller::Caller;
-use crate::domain::grant::{AskedLimits, Grant, Limits};
-use crate::domain::ids::{CheckpointId, KeyId, SessionId};
-use crate::domain::run::File;
-use crate::domain::session::{ContextNumber, Footprint, Opening};
-use crate::domain::token::Token;
-use crate::policy::Refusal;
-use crate::runtime::image::Image;
 use crate::sandbox::Kept;
 use crate::telemetry;
 pub use call::{CellAsked, CellExecuted, SessionEvent, SessionEvents};
 pub use commands::{CommandEnd, CommandEvent, CommandEvents, RunningCommand, overflow_note};
 pub use error::SessionError;
 pub use keeping::CheckpointInfo;
+use proofbox_policy::Refusal;
+use proofbox_runtime::image::Image;
+use proofbox_types::caller::Caller;
+use proofbox_types::grant::{AskedLimits, Grant, Limits};
+use proofbox_types::ids::{CheckpointId, KeyId, SessionId};
+use proofbox_types::run::File;
+use proofbox_types::session::{ContextNumber, Footprint, Opening};
+use proofbox_types::token::Token;
 pub use watch::{Watch, WatchEvent};
 
 /// Lifetime of a session where the client gives none.

@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
 use super::{Nature, OnExpiry, Place, Session, SessionError, Times};
-use crate::domain::grant::{AskedLimits, Limits};
-use crate::domain::ids::{CheckpointId, KeyId, SessionId};
-use crate::domain::session::Footprint;
-use crate::domain::token::Token;
 use crate::service::Service;
-use crate::store::{SessionRow, Store};
+use proofbox_store::{SessionRow, Store};
+use proofbox_types::grant::{AskedLimits, Limits};
+use proofbox_types::ids::{CheckpointId, KeyId, SessionId};
+use proofbox_types::session::Footprint;
+use proofbox_types::token::Token;
 
 /// Sessions that are read from the store at once, when the service starts.
 const AT_ONCE: usize = 500;

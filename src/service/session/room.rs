@@ -12,8 +12,8 @@ use futures_util::future::join_all;
 use uuid::Uuid;
 
 use super::{Place, Session, SessionError};
-use crate::domain::ids::KeyId;
 use crate::service::Service;
+use proofbox_types::ids::KeyId;
 
 /// Percentage of the budget down to which room is made: each time for more than one session.
 const DOWN_TO: u64 = 90;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use tokio::sync::OwnedRwLockReadGuard;
 
 use super::{Place, Session, SessionError};
-use crate::domain::ids::SessionId;
-use crate::domain::session::{FileAnswer, FileAsk};
-use crate::policy::Refusal;
 use crate::sandbox::{Kept, KeptError};
 use crate::service::Service;
+use proofbox_policy::Refusal;
+use proofbox_types::ids::SessionId;
+use proofbox_types::session::{FileAnswer, FileAsk};
 
 /// A session that is used: meanwhile nobody moves it.
 pub(super) struct InUse<'a> {

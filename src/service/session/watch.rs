@@ -5,11 +5,11 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Session, SessionError};
-use crate::domain::ids::SessionId;
-use crate::domain::session::Change;
-use crate::memory::{Next, queue};
 use crate::sandbox::AskEvent;
 use crate::service::Service;
+use proofbox_memory::{Next, queue};
+use proofbox_types::ids::SessionId;
+use proofbox_types::session::Change;
 
 /// Messages that wait for their reader. Further changes wait in the session's tree, which bounds them.
 const PIECES: usize = 1;

@@ -7,17 +7,17 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use futures_util::future::BoxFuture;
 use proofbox::config::{Config, RuntimeSettings, SandboxSettings, ServerSettings};
-use proofbox::domain::grant::Limits;
-use proofbox::domain::session::{Cell, CellLimits, DEFAULT_CONTEXT, Opening};
-use proofbox::domain::value::Value;
 use proofbox::http::hostile as http;
-use proofbox::policy::Pack;
-use proofbox::runtime::files::{FilesQuota, SharedTree, Tree};
-use proofbox::runtime::image::Image;
-use proofbox::runtime::session::{CellOutlet, CellScript, Commander, Premises, Session};
-use proofbox::runtime::{Interpreters, hostile as runtime};
-use proofbox::shell::{self, Host, PythonStart, Reader, Script, Writer};
-use proofbox::worker::hostile as worker;
+use proofbox_policy::Pack;
+use proofbox_runtime::image::Image;
+use proofbox_runtime::session::{CellOutlet, CellScript, Commander, Premises, Session};
+use proofbox_runtime::{Interpreters, hostile as runtime};
+use proofbox_shell::{Host, PythonStart, Reader, Script, Writer};
+use proofbox_types::grant::Limits;
+use proofbox_types::session::{Cell, CellLimits, DEFAULT_CONTEXT, Opening};
+use proofbox_types::value::Value;
+use proofbox_vfs::{FilesQuota, SharedTree, Tree};
+use proofbox_worker::hostile as worker;
 use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
@@ -435,7 +435,7 @@ fn script() -> anyhow::Result<Set> {
             stderr: sink(),
         };
         // A script may go on for ever, and must let others have their turn.
-        let run = async { tokio::time::timeout(Duration::from_secs(2), shell::run(&host, script)).await };
+        let run = async { tokio::time::timeout(Duration::from_secs(2), proofbox_shell::run(&host, script)).await };
         runtime.block_on(run).is_ok()
     };
     let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/../src/shell/tests");

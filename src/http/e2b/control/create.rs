@@ -12,10 +12,10 @@ use serde_json::Value;
 use super::super::error::{E2bError, Kind};
 use super::super::{E2b, body};
 use super::{check_env, check_size, domain, lifetime, sandbox_json};
-use crate::domain::caller::Caller;
-use crate::domain::grant::{AskedLimits, Ceiling};
-use crate::domain::ids::CheckpointId;
 use crate::service::{OnExpiry, SessionAsked, SessionError, SessionInfo};
+use proofbox_types::caller::Caller;
+use proofbox_types::grant::{AskedLimits, Ceiling};
+use proofbox_types::ids::CheckpointId;
 
 /// Lifetime of a sandbox where the client gives none, in seconds.
 const DEFAULT_TIMEOUT: u64 = 300;

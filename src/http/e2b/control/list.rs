@@ -13,8 +13,8 @@ use super::super::E2b;
 use super::super::body::parameter;
 use super::super::error::{E2bError, Kind};
 use super::listed_json;
-use crate::domain::caller::Caller;
 use crate::service::{SessionInfo, SessionState};
+use proofbox_types::caller::Caller;
 
 /// Maximum number of sandboxes on one page, and the number where the client gives none.
 pub const PAGE: usize = 100;

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use super::super::body::parameter;
 use super::super::error::E2bError;
 use super::super::{E2b, time};
-use crate::domain::caller::Caller;
 use crate::service::{SessionInfo, SessionState};
+use proofbox_types::caller::Caller;
 
 /// Sandboxes in one question.
 const MAX_COUNT: usize = 100;

@@ -23,9 +23,9 @@ use serde_json::{Value, json};
 use super::address::traffic_token;
 use super::error::{E2bError, Kind};
 use super::{E2b, ENVD_VERSION, body, time};
-use crate::domain::caller::Caller;
-use crate::domain::ids::SessionId;
 use crate::service::{OnExpiry, SessionInfo, SessionState};
+use proofbox_types::caller::Caller;
+use proofbox_types::ids::SessionId;
 
 /// The longest that a sandbox may live from any call that sets its end, as in E2B's cloud.
 const MAX_LENGTH: Duration = Duration::from_secs(24 * 3600);

@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::super::error::{E2bError, Kind};
 use super::super::{E2b, body};
 use super::{domain, lifetime, sandbox_json};
-use crate::domain::caller::Caller;
 use crate::service::SessionError;
+use proofbox_types::caller::Caller;
 
 #[derive(Deserialize)]
 struct PauseRequest {

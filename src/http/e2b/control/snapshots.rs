@@ -12,9 +12,9 @@ use super::super::error::{E2bError, Kind};
 use super::super::{E2b, body};
 use super::list::{page_of, with_next};
 use super::{domain, lifetime, sandbox_json};
-use crate::domain::caller::Caller;
-use crate::domain::ids::{CheckpointId, SessionId};
 use crate::service::CheckpointInfo;
+use proofbox_types::caller::Caller;
+use proofbox_types::ids::{CheckpointId, SessionId};
 
 /// Longest name of a snapshot, in bytes.
 const MAX_NAME: usize = 200;

@@ -25,15 +25,15 @@ use utoipa::ToSchema;
 use super::answer::ErrorBody;
 use super::items::item_of;
 use super::request::ExecuteRequest;
-use crate::domain::caller::Caller;
-use crate::domain::ids::JobId;
 use crate::http::Shared;
 use crate::http::body::WholeBody;
 use crate::http::error::ApiError;
 use crate::http::extract::{check_json, parse, text_of};
 use crate::http::query::Query;
 use crate::service::{JobAsked, JobInfo, JobsAsked, Service};
-use crate::store::{JobItem, JobPhase};
+use proofbox_store::{JobItem, JobPhase};
+use proofbox_types::caller::Caller;
+use proofbox_types::ids::JobId;
 
 pub use wire::Wire;
 use wire::{About, document_of};

@@ -15,13 +15,13 @@ use super::super::answer::ErrorBody;
 use super::super::items::sample_of;
 use super::job_id;
 use super::wire::About;
-use crate::domain::caller::Caller;
-use crate::grader::page::{Page, page, row};
-use crate::grader::report::{Report, Sample, report as report_on};
 use crate::http::Shared;
 use crate::http::error::ApiError;
 use crate::http::query::{Query, wants_html};
 use crate::service::{JobInfo, JobLine, Service};
+use proofbox_grading::page::{Page, page, row};
+use proofbox_grading::report::{Report, Sample, report as report_on};
+use proofbox_types::caller::Caller;
 
 /// Results that are read from the store at once.
 const PAGE: usize = 256;
@@ -103,7 +103,7 @@ async fn read(service: &Service, info: &JobInfo, html: bool) -> Result<Read, Api
             Vec::new()
         };
         let add = move || {
-            let parse = |item: crate::store::JobItem| serde_json::from_slice(&item.request).unwrap_or_default();
+            let parse = |item: proofbox_store::JobItem| serde_json::from_slice(&item.request).unwrap_or_default();
             let asked: HashMap<u32, Map<String, Value>> =
                 items.into_iter().map(|(number, item)| (number, parse(item))).collect();
             lines.iter().for_each(|line| read.add(line, &asked, html));

@@ -13,12 +13,12 @@ use tokio::sync::watch;
 use super::super::answer::ErrorBody;
 use super::super::suites::SuiteLine;
 use super::job_id;
-use crate::domain::caller::Caller;
-use crate::domain::ids::JobId;
 use crate::http::Shared;
 use crate::http::error::ApiError;
 use crate::http::query::Query;
 use crate::service::{JobError, Progress, Service};
+use proofbox_types::caller::Caller;
+use proofbox_types::ids::JobId;
 
 /// Results that are read from the store at once.
 const PAGE: usize = 256;

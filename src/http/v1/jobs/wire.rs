@@ -7,13 +7,13 @@ use serde_json::{Map, Value as Json, json};
 
 use super::super::items::{item_of, line_of};
 use super::{CallbackAnswer, JobAnswer};
-use crate::domain::caller::Caller;
-use crate::domain::figures::OUTCOMES;
 use crate::http::body::BodyError;
 use crate::http::error::ApiError;
-use crate::memory::count_values;
 use crate::service::{Finished, JobInfo, JobState, JobWire, Service, SuiteItem};
-use crate::store::{Callback, CallbackPhase, JobItem};
+use proofbox_memory::count_values;
+use proofbox_store::{Callback, CallbackPhase, JobItem};
+use proofbox_types::caller::Caller;
+use proofbox_types::figures::OUTCOMES;
 
 /// Description of a job, as stored.
 #[derive(Debug, Default, Serialize, Deserialize)]

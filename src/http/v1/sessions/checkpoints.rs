@@ -8,11 +8,11 @@ use utoipa::ToSchema;
 
 use super::super::answer::ErrorBody;
 use super::{SessionAnswer, checkpoint_id, duration, own_session, session_answer, time};
-use crate::domain::caller::Caller;
 use crate::http::Shared;
 use crate::http::error::ApiError;
 use crate::http::extract::JsonBody;
 use crate::service::CheckpointInfo;
+use proofbox_types::caller::Caller;
 
 /// Longest name of a checkpoint, in bytes.
 const MAX_NAME: usize = 200;
@@ -128,7 +128,7 @@ pub async fn remove(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<StatusCode, ApiError> {
-    let id = crate::domain::ids::CheckpointId::parse(&id).ok_or_else(ApiError::no_checkpoint)?;
+    let id = proofbox_types::ids::CheckpointId::parse(&id).ok_or_else(ApiError::no_checkpoint)?;
     shared.service.delete_checkpoint(&caller, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

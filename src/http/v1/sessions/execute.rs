@@ -18,16 +18,15 @@ use utoipa::ToSchema;
 use super::super::answer::{Answer, ErrorBody, answer_of, raised_answer};
 use super::super::request::{LimitsRequest, ResultRequest, ResultWord, checked_env};
 use super::own_session;
-use crate::domain::caller::Caller;
-use crate::domain::ids::SessionId;
-use crate::domain::run::ResultWanted;
-use crate::domain::session::{CellEvent, DEFAULT_CONTEXT, Display};
 use crate::http::Shared;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Object};
-use crate::memory;
 use crate::sandbox::AskEvent;
 use crate::service::{CellAsked, CellExecuted, Service, SessionEvents, code_of_completion};
+use proofbox_types::caller::Caller;
+use proofbox_types::ids::SessionId;
+use proofbox_types::run::ResultWanted;
+use proofbox_types::session::{CellEvent, DEFAULT_CONTEXT, Display};
 
 /// Silence after which a stream sends a keep-alive message.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(5);
@@ -225,7 +224,7 @@ fn told(
     service: Arc<Service>,
     id: SessionId,
     asked: CellAsked,
-    (sender, events): (memory::Sender<AskEvent>, SessionEvents),
+    (sender, events): (proofbox_memory::Sender<AskEvent>, SessionEvents),
     labels: BTreeMap<String, String>,
     form: Form,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> {
@@ -265,8 +264,10 @@ fn told(
 fn pieces(events: SessionEvents, form: Form) -> impl Stream<Item = Bytes> {
     stream::unfold(events, move |mut events| async move {
         let event = match events.recv().await? {
-            memory::Next::Piece(event) => event,
-            memory::Next::Overflow(bytes) => return Some((form.piece("overflow", json!({"bytes": bytes})), events)),
+            proofbox_memory::Next::Piece(event) => event,
+            proofbox_memory::Next::Overflow(bytes) => {
+                return Some((form.piece("overflow", json!({"bytes": bytes})), events));
+            }
         };
         let piece = match event {
             CellEvent::Began(number) => form.piece("begin", json!({"execution_count": number})),

@@ -16,16 +16,16 @@ use utoipa::{IntoParams, ToSchema};
 use super::super::answer::ErrorBody;
 use super::execute::KEEP_ALIVE;
 use super::own_session;
-use crate::domain::caller::Caller;
-use crate::domain::ids::SessionId;
-use crate::domain::run::{File, TESTS_DIRECTORY};
-use crate::domain::session::{Entry, FileAnswer, FileAsk};
 use crate::http::Shared;
 use crate::http::body::WholeBody;
 use crate::http::error::ApiError;
 use crate::http::extract::JsonBody;
 use crate::http::range::ByteRange;
 use crate::service::{Watch, WatchEvent};
+use proofbox_types::caller::Caller;
+use proofbox_types::ids::SessionId;
+use proofbox_types::run::{File, TESTS_DIRECTORY};
+use proofbox_types::session::{Entry, FileAnswer, FileAsk};
 
 /// Levels of directories that one list shows.
 const DEEPEST: u32 = 64;

@@ -21,13 +21,13 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::answer::{ErrorBody, LimitsInForce, RuntimeAnswer};
 use super::request::{FileContent, LimitsRequest, candidates_file, checked_env};
-use crate::domain::caller::Caller;
-use crate::domain::ids::{CheckpointId, SessionId};
-use crate::domain::session::DEFAULT_CONTEXT;
 use crate::http::Shared;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Object, read_json};
 use crate::service::{SessionAsked, SessionInfo, SessionState};
+use proofbox_types::caller::Caller;
+use proofbox_types::ids::{CheckpointId, SessionId};
+use proofbox_types::session::DEFAULT_CONTEXT;
 
 /// The routes of sessions.
 pub fn routes() -> Router<Shared> {

@@ -1,0 +1,330 @@
+//! Two guests, one conversation: the candidate in one, the tests in the other (`grading: isolated`).
+//!
+//! One of them speaks at a time. A request is answered by a reply, and until then the one who is asked may ask in turn
+//! (`runtimes/*/guest/bridge.py`). The host carries the messages without looking into them, and holds both to the
+//! order: a guest that speaks out of turn is stopped. What the candidate has cost and printed is kept here, so that it
+//! can be told case by case while both are alive.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::Poll;
+use std::time::Duration;
+
+use proofbox_types::grant::Limits;
+use proofbox_types::run::{ErrorReport, Usage};
+use proofbox_types::value::Value;
+use proofbox_vfs::Output;
+
+/// Calls within calls, from one guest to the other and back. Python's own recursion limits come before, in honest code.
+const DEPTH: usize = 200;
+/// The longest message: what the guest's codec makes at most.
+const MESSAGE_BYTES: usize = 8 << 20;
+/// Bytes kept of what a candidate prints while it is asked something, for tests that look at it.
+const PRINTED_BYTES: usize = 1 << 20;
+/// Bytes kept of what a candidate prints in a case.
+const CASE_BYTES: usize = 4 << 10;
+
+/// Limits that one submission may meet before the rest of its cases is not run: each costs as much as a whole run.
+const LIMITED: usize = 3;
+
+/// Kinds of messages, as bridge.py has them.
+const READY: i32 = 0;
+const REQUEST: i32 = 1;
+const REPLY: i32 = 2;
+const GONE: i32 = 3;
+
+/// Party to a conversation between two guests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The code under test.
+    Candidate,
+    /// Interpreter of the tests.
+    Grader,
+}
+
+/// Protocol violation: the guest sent a message out of turn, so it is not the program that was started.
+#[derive(Debug, thiserror::Error)]
+#[error("the guest spoke out of turn")]
+pub struct OutOfTurn;
+
+/// The host ends this interpreter: it is no longer needed.
+#[derive(Debug, thiserror::Error)]
+#[error("no longer needed")]
+pub struct Dismissed;
+
+/// Cost of a candidate so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Spent {
+    /// Fuel: instructions executed, in units of wasmtime.
+    pub fuel: u64,
+    /// CPU time and sleep.
+    pub execution: Duration,
+    /// The largest linear memory, in bytes.
+    pub peak_memory_bytes: u64,
+}
+
+impl Spent {
+    fn and(self, more: Self) -> Self {
+        Self {
+            fuel: self.fuel + more.fuel,
+            execution: self.execution + more.execution,
+            peak_memory_bytes: self.peak_memory_bytes.max(more.peak_memory_bytes),
+        }
+    }
+}
+
+/// Endpoint of one guest in a conversation.
+#[derive(Clone, Debug)]
+pub struct Seat {
+    side: Side,
+    conversation: Arc<Mutex<Conversation>>,
+}
+
+#[derive(Debug)]
+struct Conversation {
+    turn: Side,
+    /// Message for the side whose turn it is.
+    message: Option<(i32, Vec<u8>)>,
+    /// Guests that wait for a reply, the innermost last.
+    asking: Vec<Side>,
+    /// True when the candidate has said that it is ready.
+    ready: bool,
+    candidate: Presence,
+    /// Cost of interpreters of the candidate that are gone, and of the present one up to its last message.
+    before: Spent,
+    present: Spent,
+    printed: [Vec<u8>; 2],
+    case_printed: Vec<u8>,
+    /// The present interpreter of the candidate is to end.
+    dismissed: bool,
+    /// Interpreters of the candidate that a limit has ended.
+    limited: usize,
+    /// The candidate could not be imported: another try would end the same.
+    hopeless: bool,
+    /// Fuel and execution time that all interpreters of the candidate together may use.
+    budget: (u64, Duration),
+}
+
+/// Presence of the candidate in a conversation.
+#[derive(Debug)]
+enum Presence {
+    /// The candidate can be asked.
+    Here,
+    /// The candidate has ended; requests to it get this message.
+    Gone(Vec<u8>),
+    /// A fresh interpreter is to be started when it is next asked.
+    Wanted,
+}
+
+/// Returns both endpoints of a new conversation; the candidate begins. The limits apply to all its interpreters
+/// together.
+pub fn seats(limits: &Limits) -> (Seat, Seat) {
+    let conversation = Arc::new(Mutex::new(Conversation {
+        turn: Side::Candidate,
+        message: None,
+        asking: Vec::new(),
+        ready: false,
+        candidate: Presence::Here,
+        before: Spent::default(),
+        present: Spent::default(),
+        printed: [Vec::new(), Vec::new()],
+        case_printed: Vec::new(),
+        dismissed: false,
+        limited: 0,
+        hopeless: false,
+        budget: (limits.fuel, limits.wall),
+    }));
+    (Seat { side: Side::Candidate, conversation: Arc::clone(&conversation) }, Seat { side: Side::Grader, conversation })
+}
+
+impl Seat {
+    fn lock(&self) -> MutexGuard<'_, Conversation> {
+        self.conversation.lock().expect("no holder panics")
+    }
+
+    /// Returns the side whose turn it is.
+    pub fn turn(&self) -> Side {
+        self.lock().turn
+    }
+
+    /// Returns the side that this endpoint belongs to.
+    pub fn side(&self) -> Side {
+        self.side
+    }
+
+    /// Sends a message. `spent` is the cost of this guest so far.
+    ///
+    /// # Errors
+    /// Returns an error when it is not this guest's turn to say that.
+    pub fn say(&self, kind: i32, message: &[u8], spent: Spent) -> Result<(), OutOfTurn> {
+        let mut talk = self.lock();
+        if talk.turn != self.side || message.len() > MESSAGE_BYTES {
+            return Err(OutOfTurn);
+        }
+        if self.side == Side::Candidate {
+            talk.present = spent;
+        }
+        match (kind, self.side) {
+            (READY, Side::Candidate) if !talk.ready => {
+                talk.ready = true;
+                // A fresh interpreter that was wanted for a request takes it up now.
+                if talk.message.is_none() {
+                    talk.turn = Side::Grader;
+                }
+                return Ok(());
+            }
+            (REQUEST, side) if talk.asking.len() < DEPTH => {
+                if side == Side::Grader {
+                    if talk.asking.is_empty() {
+                        talk.printed.iter_mut().for_each(Vec::clear);
+                    }
+                    if let Presence::Gone(how) = &talk.candidate {
+                        talk.message = Some((GONE, how.clone()));
+                        return Ok(());
+                    }
+                }
+                talk.asking.push(side);
+            }
+            (REPLY, side) if talk.asking.last().is_some_and(|asking| *asking != side) => {
+                talk.asking.pop();
+            }
+            _ => return Err(OutOfTurn),
+        }
+        talk.message = Some((kind, message.to_vec()));
+        talk.turn = if self.side == Side::Grader { Side::Candidate } else { Side::Grader };
+        Ok(())
+    }
+
+    /// Waits for what is said to this guest: its kind and length.
+    ///
+    /// # Errors
+    /// Returns [`Dismissed`] when this guest is to end.
+    pub fn hear(&self) -> impl Future<Output = Result<(i32, usize), Dismissed>> + Send + use<> {
+        let seat = self.clone();
+        // The driver polls whose turn it is, so there is nobody to be woken.
+        std::future::poll_fn(move |_| {
+            let talk = seat.lock();
+            if seat.side == Side::Candidate && talk.dismissed {
+                return Poll::Ready(Err(Dismissed));
+            }
+            match &talk.message {
+                Some((kind, message)) if talk.turn == seat.side => Poll::Ready(Ok((*kind, message.len()))),
+                _ => Poll::Pending,
+            }
+        })
+    }
+
+    /// Takes what was heard, if it has that length.
+    pub fn take(&self, length: usize) -> Option<Vec<u8>> {
+        let mut talk = self.lock();
+        if talk.turn != self.side || talk.message.as_ref().is_none_or(|(_, message)| message.len() != length) {
+            return None;
+        }
+        talk.message.take().map(|(_, message)| message)
+    }
+
+    /// The tests ask for a fresh interpreter for the candidate. There is none when it could not be imported, when its
+    /// fuel or time is used up, or when limits have ended so many that more would only cost.
+    pub fn renew(&self) -> bool {
+        let mut talk = self.lock();
+        let (fuel, time) = talk.budget;
+        let spent = talk.before.and(talk.present);
+        let used_up = spent.fuel >= fuel || spent.execution >= time;
+        if self.side != Side::Grader || talk.turn != Side::Grader || talk.hopeless || used_up || talk.limited >= LIMITED
+        {
+            return false;
+        }
+        talk.asking.clear();
+        talk.message = None;
+        talk.candidate = Presence::Wanted;
+        true
+    }
+
+    /// Returns whether a fresh interpreter is wanted.
+    pub fn wants_fresh(&self) -> bool {
+        matches!(self.lock().candidate, Presence::Wanted)
+    }
+
+    /// A fresh interpreter has been started.
+    pub fn started(&self) {
+        let mut talk = self.lock();
+        talk.ready = false;
+        talk.dismissed = false;
+        talk.candidate = Presence::Here;
+    }
+
+    /// The present interpreter of the candidate is to end: it hears so when it is next polled.
+    pub fn dismiss(&self) {
+        self.lock().dismissed = true;
+    }
+
+    /// An interpreter of the candidate has ended: whoever asks it hears how.
+    pub fn ended(&self, usage: &Usage, error: &ErrorReport, limited: bool) {
+        let mut talk = self.lock();
+        let spent = Spent { fuel: usage.fuel, execution: usage.execution, peak_memory_bytes: usage.peak_memory_bytes };
+        talk.before = talk.before.and(spent);
+        talk.present = Spent::default();
+        if talk.dismissed {
+            return;
+        }
+        let mut how = Vec::new();
+        let text = |text: &str| Value::str(text);
+        Value::Tuple(vec![text(error.class.word()), text(&error.type_name), text(&error.message)]).encode(&mut how);
+        talk.limited += usize::from(limited);
+        talk.hopeless |= !talk.ready;
+        talk.message = (!talk.asking.is_empty()).then(|| (GONE, how.clone()));
+        talk.asking.clear();
+        talk.candidate = Presence::Gone(how);
+        talk.turn = Side::Grader;
+    }
+
+    /// The limits of a further interpreter of the candidate: what the others have left.
+    pub fn left(&self, limits: &Limits) -> Limits {
+        let spent = self.spent();
+        Limits {
+            fuel: limits.fuel.saturating_sub(spent.fuel),
+            wall: limits.wall.saturating_sub(spent.execution),
+            ..*limits
+        }
+    }
+
+    /// Returns the cost of the candidate, over all its interpreters.
+    pub fn spent(&self) -> Spent {
+        let talk = self.lock();
+        talk.before.and(talk.present)
+    }
+
+    /// The candidate has written something.
+    pub fn printed(&self, output: Output, bytes: &[u8]) {
+        if self.side != Side::Candidate {
+            return;
+        }
+        let mut talk = self.lock();
+        let keep = |kept: &mut Vec<u8>, most: usize| {
+            let room = most - kept.len().min(most);
+            kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        };
+        match output {
+            Output::Stdout => {
+                keep(&mut talk.printed[0], PRINTED_BYTES);
+                keep(&mut talk.case_printed, CASE_BYTES);
+            }
+            Output::Stderr => keep(&mut talk.printed[1], PRINTED_BYTES),
+        }
+    }
+
+    /// Returns the bytes that the candidate wrote to stream 1 or 2 since it was last asked something; clears them when
+    /// `take`.
+    pub fn written(&self, stream: i32, take: bool) -> Vec<u8> {
+        let mut talk = self.lock();
+        let index = usize::from(stream == 2);
+        if self.side != Side::Grader {
+            return Vec::new();
+        }
+        if take { std::mem::take(&mut talk.printed[index]) } else { talk.printed[index].clone() }
+    }
+
+    /// Takes the output that the candidate printed since the last call: of a case, its beginning.
+    pub fn case_output(&self) -> String {
+        String::from_utf8_lossy(&std::mem::take(&mut self.lock().case_printed)).into_owned()
+    }
+}

@@ -1,0 +1,344 @@
+//! Packages that are imported from files: one file beside the image has them all, and every sandbox sees them as a
+//! read-only directory.
+//!
+//! ```text
+//! length of the index, 8 bytes, little endian
+//! index, JSON: {"sympy/__init__.pyc": [position, length], ...}
+//! contents, to which positions refer
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::path::Path;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use bytes::Bytes;
+use memmap2::Mmap;
+use sha2::{Digest, Sha256};
+
+use super::guest::{Interpreters, block_on, generous};
+use super::recipe;
+use proofbox_types::grant::Limits;
+use proofbox_types::run::{End, File as RunFile, Program, ResultWanted};
+use proofbox_types::value::Value;
+use proofbox_vfs::{Base, Layer};
+
+/// Directory in which sandboxes see packages.
+const DIRECTORY: &str = "/lib/python3.13/site-packages";
+/// The directory of theirs that is read-only.
+const MOUNT: &str = "/lib";
+
+/// The file's name, beside what it belongs to.
+pub(super) const FILE: &str = "packages.bin";
+
+/// Modules compiled in one run.
+const COMPILED_AT_ONCE: usize = 256;
+
+/// Paths of files, with their contents.
+pub(super) type Files = Vec<(String, Bytes)>;
+
+/// Returns the files that sandboxes start from with the packages in that file.
+///
+/// # Errors
+/// Returns an error when it can't be read, or is not such a file.
+pub(super) fn base(file: Option<&Path>) -> wasmtime::Result<Base> {
+    let Some(file) = file else { return Ok(Base::bare()) };
+    let damaged = |what: String| damaged(file, &what);
+    // With the directories above it, so that nothing can be put there, either.
+    let below = DIRECTORY.strip_prefix(MOUNT).and_then(|below| below.strip_prefix('/')).expect("it lies there");
+    let files = read(file)?.into_iter().map(|(path, content)| (format!("{below}/{path}"), content));
+    let layer = Layer::new(files, 0).map_err(|error| damaged(error.to_string()))?;
+    Base::with_layers([(MOUNT.to_owned(), layer)]).map_err(|error| damaged(error.to_string()))
+}
+
+/// Returns the same as `base` without a package, for those who only look whether files can be put beside them.
+pub(super) fn empty() -> &'static Base {
+    static EMPTY: LazyLock<Base> = LazyLock::new(|| {
+        let layer = Layer::new(Files::new(), 0).expect("nothing contradicts nothing");
+        Base::with_layers([(MOUNT.to_owned(), layer)]).expect("its place is free")
+    });
+    &EMPTY
+}
+
+fn damaged(file: &Path, what: &str) -> wasmtime::Error {
+    wasmtime::Error::msg(format!("the packages {} are damaged: {what}", file.display()))
+}
+
+/// Returns the files in a packages file; their content stays on disk, and is read where it is used.
+///
+/// # Errors
+/// Returns an error when it can't be read, or is not such a file.
+pub(super) fn read(file: &Path) -> wasmtime::Result<Files> {
+    let unread = |error| wasmtime::Error::msg(format!("reading the packages {}: {error}", file.display()));
+    let open = File::open(file).map_err(unread)?;
+    // SAFETY: nobody writes to the file while it is mapped. It lies in the user's own cache directory, where `write_whole`
+    // makes such files under another name: an image that is made anew leaves this one as it was
+    // (`packages_that_are_made_anew_leave_those_in_use_alone`).
+    let content = unsafe { Mmap::map(&open) }.map_err(unread)?;
+    parsed(&Bytes::from_owner(content)).map_err(|what| damaged(file, what))
+}
+
+fn parsed(content: &Bytes) -> Result<Files, &'static str> {
+    let (length, rest) = content.split_first_chunk::<8>().ok_or("it is too short")?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).ok().filter(|length| *length <= rest.len());
+    let length = length.ok_or("its index is longer than the file")?;
+    let index: BTreeMap<String, (usize, usize)> =
+        serde_json::from_slice(&rest[..length]).map_err(|_| "its index can't be read")?;
+    let contents = content.slice(8 + length..);
+    let file = |(path, (position, length)): (String, (usize, usize))| {
+        let end = position.checked_add(length).filter(|end| *end <= contents.len());
+        Ok((path, contents.slice(position..end.ok_or("a file in it ends beyond it")?)))
+    };
+    index.into_iter().map(file).collect()
+}
+
+/// Returns the bytes of a packages file with these files.
+pub(super) fn written(files: Files) -> Vec<u8> {
+    let mut position = 0;
+    let files: BTreeMap<String, Bytes> = files.into_iter().collect();
+    let place = |(path, content): (&String, &Bytes)| {
+        let place = (path.clone(), (position, content.len()));
+        position += content.len();
+        place
+    };
+    let index: BTreeMap<String, (usize, usize)> = files.iter().map(place).collect();
+    let index = serde_json::to_vec(&index).expect("plain data");
+    let mut written = (index.len() as u64).to_le_bytes().to_vec();
+    written.extend_from_slice(&index);
+    written.extend(files.values().flatten());
+    written
+}
+
+/// The packages of `base` with `own` ones over them: what has the name of one of those is gone, whole.
+pub(super) fn over(base: Files, own: Files) -> Files {
+    let taken: BTreeSet<String> = own.iter().map(|(path, _)| claim(path)).collect();
+    base.into_iter().filter(|(path, _)| !taken.contains(&claim(path))).chain(own).collect()
+}
+
+/// Returns the name that only one package may claim: a module at the top, by its name, or the description of a project.
+fn claim(path: &str) -> String {
+    let top = path.split('/').next().unwrap_or(path);
+    match top.strip_suffix(".dist-info").and_then(|described| described.rsplit_once('-')) {
+        Some((project, _)) => format!("project {}", project.to_lowercase().replace(['-', '.'], "_")),
+        None => top.trim_end_matches(".pyc").to_owned(),
+    }
+}
+
+/// Names of the modules at the top.
+pub(super) fn top_level(files: &Files) -> Vec<String> {
+    let name = |path: &str| {
+        let module = path.strip_suffix(".pyc")?;
+        let name = module.strip_suffix("/__init__").unwrap_or(module);
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        (!name.starts_with('_') && name.bytes().all(plain)).then(|| name.to_owned())
+    };
+    files.iter().filter_map(|(path, _)| name(path)).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// Compiles modules with this interpreter, in place of their sources. A source that is not Python of this version (a
+/// template, a module for another one) is left out: nothing can import it.
+///
+/// # Errors
+/// Returns an error when the interpreter fails.
+pub(super) fn compiled(interpreters: &Interpreters, files: Files) -> wasmtime::Result<Files> {
+    const CODE: &str = "\
+import importlib._bootstrap_external, importlib.util, os, sys
+os.mkdir('compiled')
+for number, shown in enumerate(sys.argv[1:]):
+    with open(f'sources/{number}', 'rb') as file:
+        source = file.read()
+    try:
+        code = compile(source, shown, 'exec', dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError):
+        continue
+    with open(f'compiled/{number}', 'wb') as file:
+        file.write(importlib._bootstrap_external._code_to_hash_pyc(code, importlib.util.source_hash(source), False))
+";
+    let (sources, mut others): (Files, Files) = files.into_iter().partition(|(path, _)| path.ends_with(".py"));
+    let count = sources.len();
+    let limits = Limits { files_bytes: 1 << 30, files_count: 4 * COMPILED_AT_ONCE as u64, ..generous() };
+    for (group, sources) in sources.chunks(COMPILED_AT_ONCE).enumerate() {
+        eprintln!("Compiling modules: {} of {count}", group * COMPILED_AT_ONCE + sources.len());
+        let files = sources.iter().enumerate();
+        let program = Program {
+            code: CODE.to_owned(),
+            args: sources.iter().map(|(path, _)| format!("{DIRECTORY}/{path}")).collect(),
+            files: files
+                .map(|(number, (_, source))| RunFile { path: format!("sources/{number}"), content: source.to_vec() })
+                .collect(),
+            fetch_files: vec!["compiled/*".to_owned()],
+            ..Program::default()
+        };
+        let outcome = block_on(interpreters.run(program, &limits)).map_err(wasmtime::Error::from)?;
+        if outcome.end != End::Exited(0) {
+            let said = outcome.stderr.text();
+            return Err(wasmtime::Error::msg(format!("it ended with {:?}: {said}", outcome.end)));
+        }
+        for RunFile { path, content } in outcome.files {
+            let number: Option<usize> = path.rsplit('/').next().and_then(|number| number.parse().ok());
+            let source = number.and_then(|number| sources.get(number));
+            let (source, _) = source.ok_or_else(|| wasmtime::Error::msg("a file that nobody asked for"))?;
+            others.push((format!("{source}c"), Bytes::from(content)));
+        }
+    }
+    Ok(others)
+}
+
+/// Contents that an image turned out to have.
+pub(super) struct Tried {
+    /// Packages of the image, with their versions.
+    pub packages: BTreeMap<String, String>,
+    /// Modules that can't be imported, and why.
+    pub failing: Vec<(String, String)>,
+}
+
+/// The packages that this image has, and which of these modules can't be imported.
+///
+/// # Errors
+/// Returns an error when it can't be asked.
+pub(super) fn tried(interpreters: &Interpreters, modules: &[String]) -> Result<Tried, String> {
+    let (_, packages) = importable(interpreters)?;
+    let mut failing = Vec::new();
+    for module in modules {
+        // Each in a fresh interpreter: what one does is no matter of the next one's.
+        let program = Program {
+            code: "import sys\n__import__(sys.argv[1])\n".to_owned(),
+            args: vec![module.clone()],
+            ..Program::default()
+        };
+        let limits = Limits { wall: Duration::from_secs(60), ..generous() };
+        let outcome = block_on(interpreters.run(program, &limits)).map_err(|error| error.to_string())?;
+        if outcome.end != End::Exited(0) {
+            let said = outcome.stderr.text();
+            let said = said.lines().last().map_or_else(|| format!("{:?}", outcome.end), str::to_owned);
+            failing.push((module.clone(), said));
+        }
+    }
+    Ok(Tried { packages, failing })
+}
+
+/// `sha256:…` of a list of packages.
+pub(super) fn hash_of(packages: &BTreeMap<String, String>) -> String {
+    format!("sha256:{}", recipe::hex(&Sha256::digest(format!("{packages:?}"))))
+}
+
+/// Names of the standard library's modules that this image can import, and the packages in it with their versions.
+pub(super) fn importable(interpreters: &Interpreters) -> Result<(Vec<String>, BTreeMap<String, String>), String> {
+    const CODE: &str = "\
+import sys
+def present(name):
+    try:
+        __import__(name)
+        return True
+    except Exception:
+        return False
+try:
+    from _proofbox_packages import installed
+except ImportError:
+    installed = dict
+modules = sorted(name for name in sys.stdlib_module_names if not name.startswith('_') and present(name))
+modules, [f'{name} {version}' for name, version in installed().items()]
+";
+    let program = Program { code: CODE.to_owned(), result: Some(ResultWanted::LastExpression), ..Program::default() };
+    let outcome = block_on(interpreters.run(program, &generous())).map_err(|error| error.to_string())?;
+    let texts = |value: &Value| match value {
+        Value::List(texts) => Some(
+            texts
+                .iter()
+                .filter_map(|text| if let Value::Str(text) = text { Some(text.clone()) } else { None })
+                .collect(),
+        ),
+        _ => None,
+    };
+    let found: Option<(Vec<String>, Vec<String>)> = match &outcome.report.result {
+        Some(Value::Tuple(parts)) if parts.len() == 2 => texts(&parts[0]).zip(texts(&parts[1])),
+        _ => None,
+    };
+    let (modules, packages) =
+        found.ok_or_else(|| format!("it ended with {:?}: {}", outcome.end, outcome.stderr.text()))?;
+    let versions = packages.iter().filter_map(|package| package.split_once(' '));
+    Ok((modules, versions.map(|(name, version)| (name.to_owned(), version.to_owned())).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn archive(index: &str, contents: &[u8]) -> Bytes {
+        let mut bytes = (index.len() as u64).to_le_bytes().to_vec();
+        bytes.extend_from_slice(index.as_bytes());
+        bytes.extend_from_slice(contents);
+        Bytes::from(bytes)
+    }
+
+    #[test]
+    fn files_are_where_the_index_says() {
+        let files = parsed(&archive(r#"{"a/b.py": [2, 3], "c": [0, 2]}"#, b"xyabc")).expect("whole");
+        let shown: Vec<_> = files.iter().map(|(path, content)| (path.as_str(), &content[..])).collect();
+        assert_eq!(shown, [("a/b.py", &b"abc"[..]), ("c", &b"xy"[..])]);
+    }
+
+    #[test]
+    fn what_is_damaged_is_refused() {
+        let whole = archive(r#"{"a": [0, 3]}"#, b"abc");
+        for length in 0..whole.len() {
+            assert!(parsed(&whole.slice(..length)).is_err(), "{length} of {} bytes", whole.len());
+        }
+        for index in ["[]", r#"{"a": [18446744073709551615, 2]}"#, r#"{"a": [1, 3]}"#, r#"{"a": [-1, 1]}"#] {
+            assert!(parsed(&archive(index, b"abc")).is_err(), "{index}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let files = vec![("b/c".to_owned(), Bytes::from_static(b"xy")), ("a".to_owned(), Bytes::new())];
+        let again = parsed(&Bytes::from(written(files))).expect("whole");
+        assert_eq!(again, [("a".to_owned(), Bytes::new()), ("b/c".to_owned(), Bytes::from_static(b"xy"))]);
+    }
+
+    #[test]
+    fn a_package_of_ones_own_takes_the_place_of_another_whole() {
+        let files = |paths: &[&str], content: &'static [u8]| -> Files {
+            paths.iter().map(|path| ((*path).to_owned(), Bytes::from_static(content))).collect()
+        };
+        let base = [
+            "attr/__init__.pyc",
+            "attr/old.pyc",
+            "attrs-1.dist-info/METADATA",
+            "six.pyc",
+            "Typing.Ext-1.0.dist-info/METADATA",
+        ];
+        let own =
+            ["attr/__init__.pyc", "attrs-2.dist-info/METADATA", "six/__init__.pyc", "typing_ext-2.dist-info/METADATA"];
+        let all = over(files(&base, b"base"), files(&own, b"own"));
+        assert_eq!(all, files(&own, b"own"));
+        let beside = over(files(&base, b"base"), files(&["attr2.pyc", "si/x.pyc"], b"own"));
+        assert_eq!(beside.len(), base.len() + 2);
+    }
+
+    #[test]
+    fn modules_at_the_top_are_those_that_can_be_imported() {
+        let paths =
+            ["a/__init__.pyc", "a/b.pyc", "c.pyc", "d/data.json", "_e.pyc", "f-1.dist-info/METADATA", "g/h.pyc"];
+        let files: Files = paths.iter().map(|path| ((*path).to_owned(), Bytes::new())).collect();
+        assert_eq!(top_level(&files), ["a", "c"]);
+    }
+
+    #[test]
+    fn packages_that_are_made_anew_leave_those_in_use_alone() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join(FILE);
+        let file = |content: &'static [u8]| written(vec![("a".to_owned(), Bytes::from_static(content))]);
+        crate::image::write_whole(&path, &file(b"one")).expect("room");
+        let one = read(&path).expect("whole");
+        crate::image::write_whole(&path, &file(b"")).expect("room");
+        assert_eq!((&one[0].1[..], &read(&path).expect("whole")[0].1[..]), (&b"one"[..], &b""[..]));
+    }
+
+    #[test]
+    fn an_image_without_packages_has_none() {
+        assert!(base(None).is_ok());
+        assert!(base(Some(Path::new("/nonexistent"))).is_err());
+    }
+}

@@ -1,0 +1,206 @@
+//! Runs the recipe (`runtimes/python-3.13`), which is carried inside this binary, and shows how far it is.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use include_dir::{Dir, DirEntry, include_dir};
+use indicatif::{ProgressBar, ProgressStyle};
+use sha2::{Digest, Sha256};
+
+static RECIPE: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../runtimes/python-3.13");
+
+/// The recipe did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum RecipeError {
+    /// A file or process of proofbox could not be had.
+    #[error("building the Python runtime: {what}: {source}")]
+    Io {
+        /// Operation that was attempted.
+        what: String,
+        /// Cause of the failure.
+        source: std::io::Error,
+    },
+    /// Packages can't be put into an image.
+    #[error("{reason}")]
+    Packages {
+        /// Reason, with the packages concerned.
+        reason: String,
+    },
+    /// The recipe says what went wrong.
+    #[error("building the Python runtime failed: {reason}\n  The log is {}; what is done is kept: run the same command again to go on.", log.display())]
+    Failed {
+        /// Error message of the recipe.
+        reason: String,
+        /// Output of all its commands.
+        log: PathBuf,
+    },
+}
+
+/// Identifies everything that the reactor is built from.
+pub fn hash() -> String {
+    let mut files = Vec::new();
+    collect(&RECIPE, &mut files);
+    files.sort_unstable_by_key(|(path, _)| *path);
+    let mut hash = Sha256::new();
+    for (path, content) in files {
+        hash.update(path.as_os_str().as_encoded_bytes());
+        hash.update([0]);
+        hash.update((content.len() as u64).to_le_bytes());
+        hash.update(content);
+    }
+    hex(&hash.finalize())
+}
+
+/// Returns bytes as lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn collect(dir: &'static Dir<'static>, files: &mut Vec<(&'static Path, &'static [u8])>) {
+    for entry in dir.entries() {
+        match entry {
+            // Left by Python beside the sources; not part of the recipe.
+            DirEntry::Dir(dir) if dir.path().ends_with("__pycache__") => {}
+            DirEntry::Dir(dir) => collect(dir, files),
+            DirEntry::File(file) => files.push((file.path(), file.contents())),
+        }
+    }
+}
+
+/// The value of `key` in the recipe's `runtime.toml`, below `[python]`.
+pub fn python_version() -> String {
+    let text = RECIPE.get_file("runtime.toml").and_then(|file| file.contents_utf8()).unwrap_or_default();
+    let table: toml::Table = text.parse().unwrap_or_default();
+    table
+        .get("python")
+        .and_then(|python| python.get("version"))
+        .and_then(|version| version.as_str())
+        .unwrap_or("3.13")
+        .to_owned()
+}
+
+/// Builds the reactor at `reactor`, working below `work`, with archives from `sources` where they are there.
+///
+/// # Errors
+/// Returns an error when a prerequisite is missing or a step fails; finished steps are kept.
+pub fn build(reactor: &Path, work: &Path, sources: Option<&Path>) -> Result<(), RecipeError> {
+    let mut arguments = vec![OsStr::new("--out"), reactor.as_os_str(), OsStr::new("--work"), work.as_os_str()];
+    if let Some(sources) = sources {
+        arguments.extend([OsStr::new("--sources"), sources.as_os_str()]);
+    }
+    let reason = run("build.py", &arguments, work)?;
+    if reason.is_none() && reactor.is_file() {
+        return Ok(());
+    }
+    let reason = reason.unwrap_or_else(|| "build.py made no reactor".to_owned());
+    Err(RecipeError::Failed { reason, log: work.join("build.log") })
+}
+
+/// Puts packages into the file `out`, as sources: those that `wanted` names (requirements files, wheels, directories of
+/// wheels) and what they need beyond those that are `included` in the image.
+///
+/// # Errors
+/// Returns an error when one can't be had, or has native code.
+pub fn collect_packages(
+    out: &Path,
+    work: &Path,
+    included: &BTreeMap<String, String>,
+    wanted: &[PathBuf],
+) -> Result<(), RecipeError> {
+    let included: Vec<String> =
+        included.iter().map(|(name, version)| format!("--included={name}=={version}")).collect();
+    let mut arguments = vec![OsStr::new("--out"), out.as_os_str(), OsStr::new("--work"), work.as_os_str()];
+    arguments.extend(included.iter().map(OsStr::new));
+    arguments.push(OsStr::new("--"));
+    arguments.extend(wanted.iter().map(|path| path.as_os_str()));
+    match run("add_packages.py", &arguments, work)? {
+        None => Ok(()),
+        Some(reason) => Err(RecipeError::Packages { reason }),
+    }
+}
+
+/// Runs a program of the recipe, showing how far it is; why it failed, if it did.
+fn run(program: &str, arguments: &[&OsStr], work: &Path) -> Result<Option<String>, RecipeError> {
+    let io = |what: &str| {
+        let what = what.to_owned();
+        move |source| RecipeError::Io { what, source }
+    };
+    let recipe = work.join("recipe");
+    std::fs::create_dir_all(&recipe).map_err(io("making the work directory"))?;
+    let mut files = Vec::new();
+    collect(&RECIPE, &mut files);
+    for (path, content) in files {
+        let target = recipe.join(path);
+        if let Some(parent) = target.parent() {
+            std::fs::create_dir_all(parent).map_err(io("unpacking the recipe"))?;
+        }
+        // A file that is the same keeps its time of change, by which steps know that they are done.
+        if std::fs::read(&target).ok().as_deref() != Some(content) {
+            std::fs::write(&target, content).map_err(io("unpacking the recipe"))?;
+        }
+    }
+    let mut command = Command::new("python3");
+    command.arg("-B").arg(recipe.join(program)).args(arguments);
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(io("starting python3 (is it installed?)"))?;
+    let stdout = child.stdout.take().expect("it was asked to be piped");
+    let mut progress = Progress::start();
+    let mut reason = None;
+    for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+        match line.split_once(' ') {
+            Some(("@step", rest)) => progress.step(rest),
+            Some(("@error", rest)) => reason = Some(rest.to_owned()),
+            _ => {}
+        }
+    }
+    let status = child.wait().map_err(io("waiting for the recipe"))?;
+    progress.finish();
+    Ok(reason.or_else(|| (!status.success()).then(|| format!("{program} ended with {status}"))))
+}
+
+/// A bar on a terminal, a line a step elsewhere.
+struct Progress {
+    bar: Option<ProgressBar>,
+    started: Instant,
+}
+
+impl Progress {
+    fn start() -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new(1);
+            let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed_precise} {msg}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar.enable_steady_tick(Duration::from_millis(250));
+            bar
+        });
+        Self { bar, started: Instant::now() }
+    }
+
+    /// `I/N SECONDS TEXT`
+    fn step(&mut self, step: &str) {
+        let mut parts = step.splitn(3, ' ');
+        let (Some(place), Some(seconds), Some(text)) = (parts.next(), parts.next(), parts.next()) else { return };
+        let (index, count) = place.split_once('/').unwrap_or((place, place));
+        match &self.bar {
+            Some(bar) => {
+                bar.set_length(count.parse().unwrap_or(1));
+                bar.set_position(index.parse().unwrap_or(0));
+                bar.set_message(format!("{text} (about {seconds} s)"));
+            }
+            None => eprintln!("[{:4} s] {place} {text} (about {seconds} s)", self.started.elapsed().as_secs()),
+        }
+    }
+
+    fn finish(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

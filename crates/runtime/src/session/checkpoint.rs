@@ -1,0 +1,358 @@
+//! Checkpoints: a session as bytes. Between calls no frame of WebAssembly is on a stack, so the memories of its
+//! interpreters and its files are all there is of it (DESIGN, decision 3).
+//!
+//! Of a memory only the pages are kept that differ from the image, each XORed with the image's, which leaves mostly
+//! zeros; all is compressed (zstd). The bytes come back from a store: they are parsed as hostile, and what they make
+//! runs in the sandbox like any guest. Whether they are what was written is for whoever keeps them to know.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
+use wasmtime::{Memory, Store};
+
+use super::interpreter::Interpreter;
+use super::pagemap::{PAGE, pagemap};
+use super::program::{Commander, Premises};
+use super::{CONTEXTS, Context, Session, SessionError};
+use crate::clock::Clock;
+use crate::guest::{Interpreters, RunError, by_engine, quota};
+use crate::state::State;
+use proofbox_types::grant::Limits;
+use proofbox_types::session::ContextNumber;
+use proofbox_vfs::{DamagedFiles, Descriptors, FilesQuota, SandboxFiles, fork_sandbox, save_sandbox};
+
+/// Version of the format: the first byte of a checkpoint.
+const FORMAT: u8 = 1;
+/// zstd's level: the next ones take longer, and gain a tenth.
+const LEVEL: i32 = 1;
+/// Number of pages looked at between two yields.
+const PAGES_AT_ONCE: usize = 2048;
+
+/// A checkpoint that can't be made or loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    /// The bytes are not what was once written.
+    #[error("the checkpoint is damaged: {0}")]
+    Damaged(&'static str),
+    /// The checkpoint's files are damaged.
+    #[error("the files of the checkpoint are damaged: {0}")]
+    Files(#[from] DamagedFiles),
+    /// The checkpoint holds more than the limits of the session allow.
+    #[error("the checkpoint needs {needed} bytes of memory; the session may have {allowed}")]
+    TooLarge {
+        /// Memory that the checkpoint needs, in bytes.
+        needed: u64,
+        /// Memory that the limits allow, in bytes.
+        allowed: u64,
+    },
+    /// The kernel does not tell which pages changed, or the compressor failed.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    env: Vec<(String, String)>,
+    files: SandboxFiles,
+    contexts: Vec<SavedContext>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SavedContext {
+    number: ContextNumber,
+    cwd: Option<String>,
+    calls: u64,
+    interpreter: Option<SavedInterpreter>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SavedInterpreter {
+    memory_bytes: u64,
+    stack_pointer: i32,
+    uptime: Duration,
+    /// Numbers of pages, in order.
+    pages: Vec<u32>,
+    /// Contents of these pages, XORed with the image's.
+    #[serde(with = "serde_bytes")]
+    contents: Vec<u8>,
+}
+
+/// An interpreter that nobody runs: the image as it is.
+pub struct Pristine {
+    store: Mutex<Store<State>>,
+    memory: Memory,
+}
+
+impl Interpreters {
+    /// Does what needs files, so that nothing will need them later: a worker gives them up.
+    ///
+    /// # Errors
+    /// Returns an error when the image can't be started from.
+    pub async fn open_all(&self) -> Result<(), RunError> {
+        self.pristine().await?;
+        self.learn_pages().await?;
+        // Without /proc there are no checkpoints; runs need none.
+        let _ = pagemap();
+        Ok(())
+    }
+
+    async fn pristine(&self) -> Result<&Pristine, RunError> {
+        let make = async || {
+            let tree = Arc::new(Mutex::new(self.base(None)?.tree(FilesQuota { bytes: 0, count: 0 }, 0)));
+            let state = State::kept(u64::MAX, Descriptors::new(tree), Clock::real());
+            let (mut store, instance) = self.instantiate(state, 1).await?;
+            let memory = instance.get_memory(&mut store, "memory");
+            let memory = memory.ok_or_else(|| wasmtime::Error::msg("the image has no memory"));
+            Ok(Pristine { store: Mutex::new(store), memory: memory.map_err(by_engine("reading the image"))? })
+        };
+        self.pristine.get_or_try_init(make).await
+    }
+}
+
+/// Page of zeros: the image beyond its end.
+static ZEROS: [u8; PAGE] = [0; PAGE];
+
+fn page_of(memory: &[u8], page: usize) -> &[u8] {
+    memory.get(page * PAGE..(page + 1) * PAGE).unwrap_or(&ZEROS)
+}
+
+fn xor(into: &mut [u8], with: &[u8]) {
+    for (byte, other) in into.iter_mut().zip(with) {
+        *byte ^= other;
+    }
+}
+
+type Held = OwnedMutexGuard<Option<Interpreter>>;
+
+impl Session {
+    /// Waits until all contexts are at rest, and keeps them so.
+    async fn hold(&self) -> Vec<(ContextNumber, Arc<Context>, Held)> {
+        let contexts: Vec<_> = self.contexts().iter().map(|(number, context)| (*number, Arc::clone(context))).collect();
+        let mut held = Vec::with_capacity(contexts.len());
+        for (number, context) in contexts {
+            let guard = Arc::clone(&context.interpreter).lock_owned().await;
+            held.push((number, context, guard));
+        }
+        held
+    }
+
+    /// The session as bytes, when its calls have ended.
+    ///
+    /// # Errors
+    /// Returns an error when the kernel does not tell which pages changed.
+    pub async fn save(&self) -> Result<Vec<u8>, SessionError> {
+        let pristine = self.premises.interpreters.pristine().await?;
+        let mut held = self.hold().await;
+        let mut contexts = Vec::with_capacity(held.len());
+        for (number, context, interpreter) in &mut held {
+            let interpreter = match interpreter.as_mut() {
+                Some(interpreter) => Some(saved(interpreter, pristine).await?),
+                None => None,
+            };
+            let calls = context.calls.load(Ordering::Relaxed);
+            contexts.push(SavedContext { number: *number, cwd: context.cwd.clone(), calls, interpreter });
+        }
+        let tables: Vec<&Descriptors> =
+            held.iter().filter_map(|(_, _, interpreter)| interpreter.as_ref().map(Interpreter::descriptors)).collect();
+        let files = save_sandbox(&self.premises.tree, &tables);
+        let saved = Saved { env: self.premises.env.to_vec(), files, contexts };
+        drop(held);
+        let compress = move || {
+            let plain = postcard::to_stdvec(&saved).expect("plain data");
+            let mut bytes = vec![FORMAT];
+            bytes.extend_from_slice(&(plain.len() as u64).to_le_bytes());
+            zstd::stream::copy_encode(plain.as_slice(), &mut bytes, LEVEL).map(|()| bytes)
+        };
+        let bytes = apart(compress).await;
+        Ok(bytes.map_err(CheckpointError::Io)?)
+    }
+
+    /// A session from the bytes that [`Self::save`] has made of one in that image, by another process perhaps, under
+    /// these limits.
+    ///
+    /// # Errors
+    /// Returns an error when the bytes are damaged, or hold more than the limits allow.
+    pub async fn load(
+        interpreters: Arc<Interpreters>,
+        commander: Arc<dyn Commander>,
+        bytes: Vec<u8>,
+        image: Option<&str>,
+        limits: Limits,
+    ) -> Result<Self, SessionError> {
+        // No honest session is larger: every context's memory, and files.
+        let most = (limits.memory_bytes + (1 << 20)) * CONTEXTS as u64 + 2 * limits.files_bytes + (64 << 20);
+        let Saved { env, files, contexts } = apart(move || parsed(&bytes, most)).await?;
+        if contexts.len() > CONTEXTS {
+            return Err(CheckpointError::Damaged("too many contexts").into());
+        }
+        let (allowed, asked) = (quota(&limits), files.quota());
+        if asked.bytes > allowed.bytes {
+            return Err(CheckpointError::TooLarge { needed: asked.bytes, allowed: allowed.bytes }.into());
+        }
+        let (tree, tables) = files.load(interpreters.base(image)?).map_err(CheckpointError::Files)?;
+        let mut tables = tables.into_iter();
+        let pristine = interpreters.pristine().await?;
+        let mut restored = BTreeMap::new();
+        for SavedContext { number, cwd, calls, interpreter } in contexts {
+            let interpreter = match interpreter {
+                None => None,
+                Some(saved) => {
+                    let descriptors =
+                        tables.next().ok_or(CheckpointError::Damaged("a table of descriptors is missing"))?;
+                    Some(resumed(&interpreters, pristine, saved, descriptors, &limits).await?)
+                }
+            };
+            restored.insert(number, Arc::new(Context::with(cwd, calls, interpreter)));
+        }
+        let premises = Premises::new(interpreters, tree, limits, env.into());
+        Ok(Self { premises, commander, contexts: Mutex::new(restored) })
+    }
+
+    /// A second session in the state of this one, when its calls have ended.
+    ///
+    /// # Errors
+    /// Returns an error when there is no interpreter to be had.
+    pub async fn fork(&self) -> Result<Self, SessionError> {
+        let held = self.hold().await;
+        let tables: Vec<&Descriptors> =
+            held.iter().filter_map(|(_, _, interpreter)| interpreter.as_ref().map(Interpreter::descriptors)).collect();
+        let (tree, copies) = fork_sandbox(&self.premises.tree, &tables);
+        let mut copies = copies.into_iter();
+        let mut contexts = BTreeMap::new();
+        for (number, context, mut interpreter) in held {
+            let interpreter = match interpreter.as_mut() {
+                None => None,
+                Some(original) => {
+                    let descriptors = copies.next().expect("one for each interpreter");
+                    Some(original.copy(&self.premises.interpreters, descriptors, &self.premises.limits).await?)
+                }
+            };
+            let calls = context.calls.load(Ordering::Relaxed);
+            contexts.insert(number, Arc::new(Context::with(context.cwd.clone(), calls, interpreter)));
+        }
+        let premises = self.premises.of_fork(tree);
+        Ok(Self { premises, commander: Arc::clone(&self.commander), contexts: Mutex::new(contexts) })
+    }
+}
+
+impl Context {
+    pub(super) fn with(cwd: Option<String>, calls: u64, interpreter: Option<Interpreter>) -> Self {
+        Self {
+            cwd,
+            calls: AtomicU64::new(calls),
+            interrupt: Arc::default(),
+            busy: AtomicBool::new(false),
+            interpreter: Arc::new(AsyncMutex::new(interpreter)),
+        }
+    }
+}
+
+impl Interpreter {
+    /// A fresh interpreter in the state of this one.
+    async fn copy(
+        &mut self,
+        interpreters: &Interpreters,
+        descriptors: Descriptors,
+        limits: &Limits,
+    ) -> Result<Self, SessionError> {
+        let mut copy = Self::new(interpreters, limits.memory_bytes, descriptors, self.uptime()).await?;
+        let stack_pointer = self.stack_pointer();
+        let ranges = self.own_pages().map_err(CheckpointError::Io)?;
+        let memory = self.memory.data(&self.store);
+        let pages = ranges.into_iter().map(|range| (range.start, &memory[range.start * PAGE..range.end * PAGE]));
+        copy.resume(memory.len(), stack_pointer, pages).await?;
+        copy.started = self.started;
+        Ok(copy)
+    }
+}
+
+/// Does long work where guests do not wait for it.
+async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    tokio::task::spawn_blocking(work).await.expect("it does not panic, and nobody aborts it")
+}
+
+async fn saved(interpreter: &mut Interpreter, pristine: &Pristine) -> Result<SavedInterpreter, SessionError> {
+    let stack_pointer = interpreter.stack_pointer();
+    let ranges = interpreter.own_pages().map_err(CheckpointError::Io)?;
+    let (mut pages, mut contents) = (Vec::new(), Vec::new());
+    let all: Vec<usize> = ranges.into_iter().flatten().collect();
+    for some in all.chunks(PAGES_AT_ONCE) {
+        {
+            let image = pristine.store.lock().expect("no holder panics");
+            let (memory, image) = (interpreter.memory.data(&interpreter.store), pristine.memory.data(&*image));
+            for &page in some {
+                let (own, original) = (page_of(memory, page), page_of(image, page));
+                if own != original {
+                    pages.push(page as u32);
+                    let start = contents.len();
+                    contents.extend_from_slice(own);
+                    xor(&mut contents[start..], original);
+                }
+            }
+        }
+        if all.len() > PAGES_AT_ONCE {
+            tokio::task::yield_now().await;
+        }
+    }
+    Ok(SavedInterpreter {
+        memory_bytes: interpreter.memory.data_size(&interpreter.store) as u64,
+        stack_pointer,
+        uptime: interpreter.uptime(),
+        pages,
+        contents,
+    })
+}
+
+fn parsed(bytes: &[u8], most: u64) -> Result<Saved, CheckpointError> {
+    let (&[format, ref length @ ..], packed) =
+        bytes.split_first_chunk::<9>().ok_or(CheckpointError::Damaged("it is cut short"))?;
+    if format != FORMAT {
+        return Err(CheckpointError::Damaged("it has another format"));
+    }
+    let length = u64::from_le_bytes(length.map(|byte| byte));
+    if length > most {
+        return Err(CheckpointError::TooLarge { needed: length, allowed: most });
+    }
+    let length = usize::try_from(length).map_err(|_| CheckpointError::Damaged("its length is no length"))?;
+    let plain = zstd::bulk::decompress(packed, length).map_err(|_| CheckpointError::Damaged("it can't be unpacked"))?;
+    postcard::from_bytes(&plain).map_err(|_| CheckpointError::Damaged("its parts make no sense"))
+}
+
+async fn resumed(
+    interpreters: &Interpreters,
+    pristine: &Pristine,
+    mut saved: SavedInterpreter,
+    descriptors: Descriptors,
+    limits: &Limits,
+) -> Result<Interpreter, SessionError> {
+    let SavedInterpreter { memory_bytes, stack_pointer, uptime, ref pages, ref mut contents } = saved;
+    let damaged = |what| SessionError::from(CheckpointError::Damaged(what));
+    if memory_bytes > limits.memory_bytes {
+        return Err(CheckpointError::TooLarge { needed: memory_bytes, allowed: limits.memory_bytes }.into());
+    }
+    if memory_bytes % 65_536 != 0 || memory_bytes < interpreters.initial_memory_bytes() {
+        return Err(damaged("its memory has no possible size"));
+    }
+    if contents.len() != pages.len() * PAGE
+        || pages.last().is_some_and(|last| (u64::from(*last) + 1) * PAGE as u64 > memory_bytes)
+        || !pages.is_sorted_by(|one, next| one < next)
+    {
+        return Err(damaged("its pages are not in order"));
+    }
+    {
+        let image = pristine.store.lock().expect("no holder panics");
+        let image = pristine.memory.data(&*image);
+        for (page, contents) in pages.iter().zip(contents.chunks_exact_mut(PAGE)) {
+            xor(contents, page_of(image, *page as usize));
+        }
+    }
+    let mut interpreter = Interpreter::new(interpreters, limits.memory_bytes, descriptors, uptime).await?;
+    let pages = pages.iter().map(|page| *page as usize).zip(contents.chunks_exact(PAGE));
+    let memory_bytes = usize::try_from(memory_bytes).map_err(|_| damaged("its memory has no possible size"))?;
+    interpreter.resume(memory_bytes, stack_pointer, pages).await?;
+    Ok(interpreter)
+}

@@ -1,0 +1,92 @@
+//! A session's files, as they are asked for from outside.
+
+use super::{Session, SessionError};
+use crate::guest::now;
+use proofbox_types::session::{Entry, EntryKind, FileAnswer, FileAsk, FileRefused, FileTrouble};
+use proofbox_vfs::{Fault, FileEntry, FileKind, FilesError, Tree, lock};
+
+impl Session {
+    /// Does something with its files.
+    ///
+    /// # Errors
+    /// Returns an error that a client can correct.
+    pub fn files(&self, ask: FileAsk) -> Result<FileAnswer, SessionError> {
+        Ok(carry_out(&mut lock(&self.premises.tree), ask)?)
+    }
+}
+
+fn carry_out(tree: &mut Tree, ask: FileAsk) -> Result<FileAnswer, FilesError> {
+    let now = now();
+    let entry = |tree: &Tree, path: &str, new| Ok(FileAnswer::Entry(entry_of(tree.stat(path)?), new));
+    match ask {
+        FileAsk::Stat { path } => entry(tree, &path, false),
+        FileAsk::List { path, depth } => {
+            let found = tree.list(&path, depth as usize)?;
+            Ok(FileAnswer::Entries(found.into_iter().map(entry_of).collect()))
+        }
+        FileAsk::Read { path, offset, length } => {
+            let bytes = tree.read_range(&path, offset, length)?;
+            let whole = tree.length_of(&path)?;
+            Ok(FileAnswer::Bytes(bytes.to_vec(), whole))
+        }
+        FileAsk::Write(file) => {
+            let new = tree.stat(&file.path).is_err();
+            tree.write_file(&file.path, &file.content, now)?;
+            entry(tree, &file.path, new)
+        }
+        FileAsk::MakeDirectory { path } => {
+            tree.make_directory(&path, now)?;
+            entry(tree, &path, true)
+        }
+        FileAsk::Move { from, to } => {
+            tree.rename(&from, &to, now)?;
+            entry(tree, &to, true)
+        }
+        FileAsk::Remove { path, recursive } => {
+            let full = || {
+                Ok::<_, FilesError>(tree.stat(&path)?.kind == FileKind::Directory && !tree.list(&path, 1)?.is_empty())
+            };
+            if !recursive && full()? {
+                let fault = Fault::NotEmpty;
+                return Err(FilesError::Refused { attempted: "remove", path, fault });
+            }
+            tree.remove(&path, now)?;
+            Ok(FileAnswer::Removed)
+        }
+    }
+}
+
+/// Converts an entry to the type that every layer shares.
+pub fn entry_of(entry: FileEntry) -> Entry {
+    let kind = match entry.kind {
+        FileKind::File => EntryKind::File,
+        FileKind::Directory => EntryKind::Directory,
+        FileKind::Link => EntryKind::Link,
+        FileKind::Device => EntryKind::Device,
+    };
+    let FileEntry { path, name, size, modified, link_target, .. } = entry;
+    Entry { path, name, kind, size, modified, link_target }
+}
+
+/// Converts an error to the type that every layer shares.
+pub fn file_refused(error: &FilesError) -> FileRefused {
+    let trouble = match error {
+        FilesError::BadPath { .. } | FilesError::BadPattern { .. } => FileTrouble::BadPath,
+        FilesError::TooLarge { .. } => FileTrouble::NoSpace,
+        FilesError::TooManyWatches { .. } => FileTrouble::Other,
+        FilesError::Refused { fault, .. } => match fault {
+            Fault::NotFound => FileTrouble::NotFound,
+            Fault::NotADirectory => FileTrouble::NotADirectory,
+            Fault::IsADirectory => FileTrouble::IsADirectory,
+            Fault::Exists => FileTrouble::Exists,
+            Fault::NotEmpty => FileTrouble::NotEmpty,
+            Fault::NoSpace { .. } | Fault::TooManyEntries { .. } => FileTrouble::NoSpace,
+            Fault::ReadOnly | Fault::Protected => FileTrouble::ReadOnly,
+            Fault::NameTooLong | Fault::TooDeep | Fault::Escapes | Fault::NoName | Fault::LinkLoop => {
+                FileTrouble::BadPath
+            }
+            Fault::IntoItself | Fault::WrongKind | Fault::DirectoryLink | Fault::CrossLayer => FileTrouble::Other,
+        },
+    };
+    FileRefused { trouble, message: error.to_string() }
+}

@@ -1,0 +1,404 @@
+//! Persistent interpreter: it serves one call after another, and none of them ends it unless it must.
+//!
+//! A limit that is met interrupts the guest, as Ctrl-C would, and its namespace lives on. Only a guest that does not
+//! heed that within [`GRACE`] is stopped for good.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::sync::OwnedSemaphorePermit;
+use wasmtime::{Global, Instance, Memory, Store, TypedFunc, Val};
+
+use super::cell::{CellReporter, error_of};
+use super::interrupt::{Interrupt, Places, Reason, Window};
+use super::output::{Sink, Told};
+use super::pagemap;
+use super::program::{Commander, Premises};
+use crate::clock::Clock;
+use crate::guest::{
+    self, Interpreters, LiveCount, RUNNER_FAILED, RunError, YIELD_INTERVAL, by_engine, take_pending_output,
+};
+use crate::host_work::HostWork;
+use crate::metered::{Core, Stopwatch, Times, metered};
+use crate::refusals;
+use crate::state::{State, Streams};
+use crate::uses::Uses;
+use proofbox_types::run::{End, Limit, LimitHit, Outcome, Report, Usage};
+use proofbox_types::session::{CellLimits, CellOutcome, Raised};
+use proofbox_vfs::{Attempts, Descriptors, Refusals, lock};
+
+/// CPU time and sleep that a guest has to heed an interrupt.
+pub const GRACE: Duration = Duration::from_secs(2);
+/// Fuel that a guest has to heed an interrupt.
+const GRACE_FUEL: u64 = 60_000_000_000;
+
+/// The host's side of the call under way.
+pub struct Serving {
+    pub(crate) reporter: CellReporter,
+    pub(crate) interrupt: Arc<Interrupt>,
+    pub(crate) limits: CellLimits,
+    pub(crate) premises: Premises,
+    pub(crate) commander: Arc<dyn Commander>,
+    /// Result of a command, until the guest takes it.
+    pub(crate) reply: Option<Vec<u8>>,
+    /// CPU time and sleep after which it is interrupted.
+    wall: Duration,
+}
+
+impl Serving {
+    /// Returns how long the guest may sleep now: to its limit; after an interrupt, as long as it has to heed that.
+    pub(crate) fn longest_sleep(&self, execution: Duration) -> Duration {
+        match self.interrupt.reason() {
+            Some(_) => GRACE,
+            None => self.wall.saturating_sub(execution),
+        }
+    }
+}
+
+/// Context of a call, beside its request.
+pub struct CallWith<'a> {
+    /// Interrupt of the call.
+    pub interrupt: &'a Arc<Interrupt>,
+    /// Receiver of the call's events.
+    pub sink: Option<Sink>,
+    /// Premises that its commands run in.
+    pub premises: Premises,
+    /// Runner of its commands.
+    pub commander: Arc<dyn Commander>,
+}
+
+/// Persistent interpreter of a session.
+pub struct Interpreter {
+    pub(super) store: Store<State>,
+    instance: Instance,
+    pub(super) memory: Memory,
+    pub(super) stack_pointer: Global,
+    buffer: TypedFunc<u32, u32>,
+    run: TypedFunc<u32, i32>,
+    places: Places,
+    core: Core,
+    /// True when the first request has been carried out: the interpreter has its environment and working directory.
+    pub(super) started: bool,
+    _live: LiveCount,
+    /// Permit of a persistent interpreter.
+    _place: OwnedSemaphorePermit,
+}
+
+impl Interpreter {
+    /// A fresh one. Its monotonic clock goes on from `uptime`.
+    ///
+    /// # Errors
+    /// Returns an error when the pool has none.
+    pub async fn new(
+        interpreters: &Interpreters,
+        memory_bytes: u64,
+        descriptors: Descriptors,
+        uptime: Duration,
+    ) -> Result<Self, RunError> {
+        let place = interpreters.place_for_kept()?;
+        let live = interpreters.count_live();
+        let clock = Clock::real_since(uptime);
+        let state = State::kept(memory_bytes, descriptors, clock);
+        let (mut store, instance) = interpreters.instantiate(state, GRACE_FUEL).await?;
+        let missing =
+            || RunError::Engine { what: "making an interpreter", reason: "the image lacks an export".to_owned() };
+        let memory = instance.get_memory(&mut store, "memory").ok_or_else(missing)?;
+        let stack_pointer = instance.get_global(&mut store, "__stack_pointer").ok_or_else(missing)?;
+        let buffer =
+            instance.get_typed_func(&mut store, "proofbox_buffer").map_err(by_engine("making an interpreter"))?;
+        let run = instance.get_typed_func(&mut store, "proofbox_run").map_err(by_engine("making an interpreter"))?;
+        let places = instance
+            .get_typed_func::<(), u32>(&mut store, "proofbox_interrupt_places")
+            .map_err(by_engine("making an interpreter"))?;
+        let address = places.call_async(&mut store, ()).await.map_err(by_engine("asking an interpreter"))?;
+        let places = Places::read(memory.data(&store), address).ok_or_else(missing)?;
+        let size = memory.data_size(&store);
+        store.data_mut().memory = Some(memory);
+        store.data_mut().limiter.started_with(size);
+        Ok(Self {
+            store,
+            instance,
+            memory,
+            stack_pointer,
+            buffer,
+            run,
+            places,
+            core: interpreters.core.clone(),
+            started: false,
+            _live: live,
+            _place: place,
+        })
+    }
+
+    /// Carries out one request. Not to be dropped before its end: interrupt it instead.
+    pub async fn call(&mut self, request: &[u8], limits: &CellLimits, with: CallWith<'_>) -> CellOutcome {
+        let CallWith { interrupt, sink, premises, commander } = with;
+        let told = sink.map(|sink| Arc::new(Told::new(sink, limits.output_bytes)));
+        let granted = limits.fuel.saturating_add(GRACE_FUEL);
+        let stopwatch = Arc::new(Stopwatch::default());
+        let state = self.store.data_mut();
+        state.stopwatch = Arc::clone(&stopwatch);
+        state.fuel = granted;
+        state.streams = Streams::new(Vec::new(), limits.output_bytes);
+        state.streams.told = told.clone();
+        state.attempts = Attempts::default();
+        state.uses = Uses::default();
+        state.host_work = HostWork::default();
+        state.limiter.forget_refusals();
+        state.serving = Some(Serving {
+            reporter: CellReporter::default(),
+            interrupt: Arc::clone(interrupt),
+            limits: *limits,
+            premises,
+            commander,
+            reply: None,
+            wall: limits.wall,
+        });
+        let interval = YIELD_INTERVAL.min(limits.fuel.max(1));
+        let fuelled = self.store.set_fuel(granted).and_then(|()| self.store.fuel_async_yield_interval(Some(interval)));
+
+        let watch = Watch {
+            window: Window::new(self.memory.data_ptr(&self.store), self.memory.data_size(&self.store)),
+            places: self.places,
+            interrupt: Arc::clone(interrupt),
+            told: told.clone(),
+            stopwatch: Arc::clone(&stopwatch),
+            wall: limits.wall,
+            fuel: limits.fuel,
+            interval,
+        };
+        let (store, memory, buffer, run) = (&mut self.store, self.memory, &self.buffer, &self.run);
+        let call = async move {
+            fuelled?;
+            let length = u32::try_from(request.len())?;
+            let address = buffer.call_async(&mut *store, length).await?;
+            if address == 0 {
+                return Ok(RUNNER_FAILED);
+            }
+            memory.write(&mut *store, address as usize, request)?;
+            run.call_async(&mut *store, length).await
+        };
+        let (returned, times) = metered(watch.over(call), stopwatch, limits.wall + 2 * GRACE, &self.core).await;
+        // `None` twice over: by the clock, or because it did not heed the interrupt.
+        let returned = returned.flatten();
+
+        let reason = interrupt.reason();
+        let lost = match &returned {
+            Some(Ok(RUNNER_FAILED)) => reason.is_none() && !self.store.data().limiter.refused(),
+            Some(Ok(_)) => false,
+            _ => true,
+        };
+        if lost {
+            take_pending_output(&mut self.store, self.instance).await;
+        } else if reason.is_some() {
+            self.places.clear(self.memory.data_mut(&mut self.store));
+        }
+        if let Some(told) = told {
+            told.finish();
+        }
+        self.started = true;
+        let fuel = granted - self.store.get_fuel().unwrap_or(0).min(granted);
+        self.outcome(returned, times, fuel, limits, reason, lost)
+    }
+
+    fn outcome(
+        &mut self,
+        returned: Option<wasmtime::Result<i32>>,
+        times: Times,
+        fuel: u64,
+        limits: &CellLimits,
+        reason: Option<Reason>,
+        lost: bool,
+    ) -> CellOutcome {
+        let state = self.store.data_mut();
+        state.streams.told = None;
+        let Some(Serving { reporter, .. }) = state.serving.take() else {
+            unreachable!("it was put there by the caller")
+        };
+        let finished = matches!(returned, Some(Ok(0)));
+        let limited = |limit, allowed| End::Limited(LimitHit { limit, allowed });
+        let end = match reason {
+            // It met the limit, even where it took the interrupt for something to clean up after, and went on.
+            Some(Reason::Fuel) => limited(Limit::Fuel, limits.fuel),
+            Some(Reason::Wall) => limited(Limit::Wall, u64::try_from(limits.wall.as_millis()).unwrap_or(u64::MAX)),
+            // What it said itself of how it ended is more than that it was interrupted.
+            Some(Reason::Asked) if !lost => End::Exited(i32::from(!finished)),
+            _ => guest::end(returned, state, &limits_of(limits, state.limiter.limit())),
+        };
+        let usage = Usage {
+            fuel: fuel.min(limits.fuel),
+            cpu: times.cpu,
+            execution: times.execution(),
+            waiting: times.waiting,
+            start: Duration::ZERO,
+            peak_memory_bytes: state.limiter.peak() as u64,
+            memory_refused: state.limiter.refused(),
+        };
+        let streams = std::mem::replace(&mut state.streams, Streams::new(Vec::new(), 0));
+        let attempts = std::mem::take(&mut state.attempts);
+        let mut report = Report {
+            compiled: Some(reporter.raised.as_ref().is_none_or(|raised| raised.name != "SyntaxError")),
+            result: reporter.result,
+            error: reporter.raised.as_ref().map(error_of),
+            odd_messages: reporter.odd_messages,
+            error_paths: if reporter.paths.is_empty() { Vec::new() } else { vec![(None, reporter.paths)] },
+            ..Report::default()
+        };
+        {
+            let tree = lock(state.descriptors.tree());
+            refusals::judge(&mut report, &Refusals::new(&tree, attempts.list(), attempts.dropped()));
+        }
+        let raised = reporter.raised.map(|raised| Raised {
+            // As it was judged.
+            class: report.error.as_ref().map_or(raised.class, |error| error.class),
+            ..raised
+        });
+        let outcome = Outcome {
+            end,
+            report,
+            stdout: streams.stdout.finish(),
+            stderr: streams.stderr.finish(),
+            usage,
+            attempts: attempts.list().to_vec(),
+            attempts_dropped: attempts.dropped(),
+            grader: None,
+            files: Vec::new(),
+            files_error: None,
+        };
+        CellOutcome {
+            outcome,
+            number: 0,
+            displays: reporter.displays,
+            raised,
+            interrupted: reason == Some(Reason::Asked) && !finished,
+            lost,
+        }
+    }
+
+    /// Pages of its memory that are its own, not shared with other interpreters: at least those that it has changed.
+    ///
+    /// # Errors
+    /// Returns an error when the kernel does not tell.
+    pub fn own_pages(&self) -> std::io::Result<Vec<std::ops::Range<usize>>> {
+        pagemap::own_pages(self.memory.data_ptr(&self.store), self.memory.data_size(&self.store))
+    }
+
+    /// Returns how long the monotonic clock has run.
+    pub fn uptime(&self) -> Duration {
+        self.store.data().clock.uptime()
+    }
+
+    /// Returns the open files of the interpreter.
+    pub fn descriptors(&self) -> &Descriptors {
+        &self.store.data().descriptors
+    }
+
+    /// The stack pointer, as it is between calls.
+    pub fn stack_pointer(&mut self) -> i32 {
+        self.stack_pointer.get(&mut self.store).i32().unwrap_or(0)
+    }
+
+    /// Puts the state of another interpreter of the same image into this fresh one: its size of memory and pages.
+    ///
+    /// # Errors
+    /// Returns an error when there is no room for it.
+    pub async fn resume<'a>(
+        &mut self,
+        memory_bytes: usize,
+        stack_pointer: i32,
+        pages: impl Iterator<Item = (usize, &'a [u8])>,
+    ) -> Result<(), RunError> {
+        let size = self.memory.data_size(&self.store);
+        let wasm_pages = (memory_bytes.saturating_sub(size) as u64).div_ceil(65_536);
+        if wasm_pages > 0 {
+            let grown = self.memory.grow_async(&mut self.store, wasm_pages).await;
+            grown.map_err(by_engine("growing the memory of a restored interpreter"))?;
+        }
+        let memory = self.memory.data_mut(&mut self.store);
+        for (page, bytes) in pages {
+            let start = page * pagemap::PAGE;
+            let place = memory.get_mut(start..start + bytes.len());
+            place
+                .ok_or_else(|| RunError::Engine {
+                    what: "restoring",
+                    reason: "a page lies outside the memory".to_owned(),
+                })?
+                .copy_from_slice(bytes);
+        }
+        self.stack_pointer
+            .set(&mut self.store, Val::I32(stack_pointer))
+            .map_err(by_engine("restoring the stack pointer"))?;
+        self.started = true;
+        Ok(())
+    }
+}
+
+fn limits_of(limits: &CellLimits, memory_bytes: u64) -> proofbox_types::grant::Limits {
+    proofbox_types::grant::Limits {
+        fuel: limits.fuel,
+        wall: limits.wall,
+        memory_bytes,
+        output_bytes: limits.output_bytes,
+        files_bytes: 0,
+        files_count: 0,
+    }
+}
+
+/// Watch over a call, from time slice to time slice of its guest.
+struct Watch {
+    window: Window,
+    places: Places,
+    interrupt: Arc<Interrupt>,
+    told: Option<Arc<Told>>,
+    stopwatch: Arc<Stopwatch>,
+    wall: Duration,
+    /// Fuel after which it is interrupted.
+    fuel: u64,
+    /// Fuel between two yields of compiled code.
+    interval: u64,
+}
+
+impl Watch {
+    /// Drives the call to its end; `None` when the guest did not heed an interrupt.
+    async fn over<F: Future>(self, call: F) -> Option<F::Output> {
+        let mut call = pin!(call);
+        let mut used: u64 = 0;
+        let mut tripped_at: Option<Duration> = None;
+        std::future::poll_fn(|context| {
+            let execution = self.stopwatch.execution();
+            if self.interrupt.reason().is_some() {
+                match tripped_at {
+                    None => {
+                        // SAFETY: the call is suspended, or has not begun: we are about to poll it, on this thread. It
+                        // borrows the interpreter, so its memory is there; the pool never moves it.
+                        unsafe { self.window.trip(&self.places) };
+                        tripped_at = Some(execution);
+                    }
+                    Some(then) if execution.saturating_sub(then) >= GRACE => return Poll::Ready(None),
+                    Some(_) => {}
+                }
+            }
+            if let Poll::Ready(returned) = call.as_mut().poll(context) {
+                return Poll::Ready(Some(returned));
+            }
+            let rests = self.stopwatch.rests();
+            if let Some(told) = &self.told {
+                told.flush_if_due(rests);
+            }
+            if !rests {
+                used = self.stopwatch.take_noted_fuel().unwrap_or(used.saturating_add(self.interval));
+                if used >= self.fuel {
+                    self.interrupt.ask(Reason::Fuel);
+                }
+            }
+            if self.stopwatch.execution() >= self.wall {
+                self.interrupt.ask(Reason::Wall);
+            }
+            Poll::Pending
+        })
+        .await
+    }
+}

@@ -1,0 +1,197 @@
+//! Host state of one guest: its clocks, streams, files, reports and limits.
+
+use std::sync::Arc;
+
+use wasmtime::{Caller, Memory};
+use wasmtime_wasi::WasiCtxBuilder;
+use wasmtime_wasi::p1::WasiP1Ctx;
+
+use super::bridge::Seat;
+use super::capture::Capture;
+use super::clock::Clock;
+use super::entropy::Entropy;
+use super::host_work::HostWork;
+use super::limiter::MemoryLimiter;
+use super::metered::Stopwatch;
+use super::report::Reporter;
+use super::session::{Pipes, Serving, Told, Underway};
+use super::uses::Uses;
+use proofbox_vfs::{Attempts, Descriptors, Errno, Output, Stdio};
+
+/// Multiple of the captured bytes beyond which a program that writes more is stopped: it fills nothing, but never ends
+/// either.
+const FLOOD_FACTOR: u64 = 64;
+
+/// The host's side of one guest.
+pub struct State {
+    pub(super) wasi: WasiP1Ctx,
+    pub(super) memory: Option<Memory>,
+    pub(super) limiter: MemoryLimiter,
+    pub(super) clock: Clock,
+    pub(super) stopwatch: Arc<Stopwatch>,
+    pub(super) fuel: u64,
+    pub(super) streams: Streams,
+    pub(super) descriptors: Descriptors,
+    pub(super) attempts: Attempts,
+    pub(super) reporter: Reporter,
+    pub(super) uses: Uses,
+    pub(super) host_work: HostWork,
+    pub(super) entropy: Entropy,
+    /// Endpoint in a conversation with another guest.
+    pub(super) seat: Option<Seat>,
+    /// The call that it serves now, in a session.
+    pub(super) serving: Option<Serving>,
+}
+
+/// Standard input, output and error.
+pub struct Streams {
+    pub(super) stdin: Vec<u8>,
+    pub(super) stdin_at: usize,
+    pub(super) stdout: Capture,
+    pub(super) stderr: Capture,
+    pub(super) seat: Option<Seat>,
+    /// Receiver of output as it comes.
+    pub(super) told: Option<Arc<Told>>,
+    /// Pipes that the streams are connected to, when they lead elsewhere.
+    pub(super) pipes: Option<Pipes>,
+    pub(super) underway: Underway,
+    flood: u64,
+}
+
+/// The guest wrote far more than is kept.
+#[derive(Debug, thiserror::Error)]
+#[error("output flood: more than {0} bytes were written")]
+pub struct OutputFlood(pub u64);
+
+impl Streams {
+    /// Reads `stdin`, keeps `limit` bytes of each output.
+    pub fn new(stdin: Vec<u8>, limit: u64) -> Self {
+        Self {
+            stdin,
+            stdin_at: 0,
+            stdout: Capture::new(limit),
+            stderr: Capture::new(limit),
+            seat: None,
+            told: None,
+            pipes: None,
+            underway: Underway::default(),
+            flood: limit.max(64 << 10).saturating_mul(FLOOD_FACTOR),
+        }
+    }
+
+    /// Checks that the guest has not written so much that it must be stopped.
+    pub fn flooded(&self) -> Result<(), OutputFlood> {
+        let written = self.stdout.total().saturating_add(self.stderr.total());
+        if written > self.flood { Err(OutputFlood(self.flood)) } else { Ok(()) }
+    }
+}
+
+impl Streams {
+    /// Waits for input, where there is none yet.
+    pub(super) async fn fill(&mut self) {
+        const AT_ONCE: usize = 64 << 10;
+        if let Some(pipes) = &mut self.pipes
+            && self.underway.read.is_empty()
+            && !self.underway.ended
+        {
+            let mut bytes = vec![0; AT_ONCE];
+            let count = pipes.stdin.read(&mut bytes).await;
+            bytes.truncate(count);
+            self.underway.ended = count == 0;
+            self.underway.read = bytes;
+        }
+    }
+
+    /// Passes on what was written; an output that nobody reads is broken from then on.
+    pub(super) async fn drain(&mut self) {
+        let Some(pipes) = &self.pipes else { return };
+        for (output, bytes) in self.underway.written.drain(..) {
+            let (index, outlet) = match output {
+                Output::Stdout => (0, &pipes.stdout),
+                Output::Stderr => (1, &pipes.stderr),
+            };
+            if !self.underway.broken[index] {
+                self.underway.broken[index] = !outlet.write(&bytes).await;
+            }
+        }
+    }
+}
+
+impl Stdio for Streams {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Errno> {
+        if self.pipes.is_some() {
+            let length = self.underway.read.len().min(buffer.len());
+            buffer[..length].copy_from_slice(&self.underway.read[..length]);
+            self.underway.read.drain(..length);
+            return Ok(length);
+        }
+        let rest = &self.stdin[self.stdin_at..];
+        let length = rest.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&rest[..length]);
+        self.stdin_at += length;
+        Ok(length)
+    }
+
+    fn write(&mut self, output: Output, bytes: &[u8]) -> Result<usize, Errno> {
+        if self.pipes.is_some() {
+            if self.underway.broken[usize::from(output == Output::Stderr)] {
+                return Err(Errno::Pipe);
+            }
+            self.underway.written.push((output, bytes.to_vec()));
+            return Ok(bytes.len());
+        }
+        match output {
+            Output::Stdout => self.stdout.write(bytes),
+            Output::Stderr => self.stderr.write(bytes),
+        }
+        if let Some(seat) = &self.seat {
+            seat.printed(output, bytes);
+        }
+        if let Some(told) = &self.told {
+            told.write(output, bytes);
+        }
+        Ok(bytes.len())
+    }
+}
+
+impl State {
+    /// Makes the state of a persistent interpreter.
+    pub(super) fn kept(memory_bytes: u64, descriptors: Descriptors, clock: Clock) -> Self {
+        Self {
+            wasi: wasi(),
+            memory: None,
+            limiter: MemoryLimiter::new(memory_bytes),
+            clock,
+            stopwatch: Arc::new(Stopwatch::default()),
+            fuel: 0,
+            streams: Streams::new(Vec::new(), 0),
+            descriptors,
+            attempts: Attempts::default(),
+            reporter: Reporter::default(),
+            uses: Uses::default(),
+            host_work: HostWork::default(),
+            entropy: Entropy::new(None),
+            seat: None,
+            serving: None,
+        }
+    }
+
+    /// The guest's memory and the rest of its state, to be used together.
+    pub(super) fn split<'a>(caller: &'a mut Caller<'_, State>) -> wasmtime::Result<(&'a mut [u8], &'a mut State)> {
+        let memory = match caller.data().memory {
+            Some(memory) => memory,
+            // While the image is made nobody has looked the memory up yet.
+            None => caller
+                .get_export("memory")
+                .and_then(wasmtime::Extern::into_memory)
+                .ok_or_else(|| wasmtime::Error::msg("the guest has no memory"))?,
+        };
+        caller.data_mut().memory = Some(memory);
+        Ok(memory.data_and_store_mut(caller))
+    }
+}
+
+/// Preview 1 for a guest without arguments, environment, directories or network.
+pub fn wasi() -> WasiP1Ctx {
+    WasiCtxBuilder::new().build_p1()
+}

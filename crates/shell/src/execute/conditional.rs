@@ -1,0 +1,183 @@
+//! `[[ … ]]`, and the tests that it shares with `test`.
+
+use crate::programs;
+use crate::regular::{Regular, posix};
+use crate::state::{Shell, Stop};
+use crate::syntax::Test;
+use futures_util::future::BoxFuture;
+use proofbox_vfs::{FileKind, lock};
+use std::cmp::Ordering;
+
+/// An operator that compares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Comparison {
+    /// Of numbers: which outcomes hold.
+    Numbers(&'static [Ordering]),
+    /// Comparison of texts; the orderings are those that make it true.
+    Texts(&'static [Ordering]),
+    NewerThan,
+    OlderThan,
+    SameFile,
+}
+
+impl Comparison {
+    pub(crate) fn of(operator: &str) -> Option<Self> {
+        use Ordering::{Equal, Greater, Less};
+        Some(match operator {
+            "-eq" => Self::Numbers(&[Equal]),
+            "-ne" => Self::Numbers(&[Less, Greater]),
+            "-lt" => Self::Numbers(&[Less]),
+            "-le" => Self::Numbers(&[Less, Equal]),
+            "-gt" => Self::Numbers(&[Greater]),
+            "-ge" => Self::Numbers(&[Greater, Equal]),
+            "=" | "==" => Self::Texts(&[Equal]),
+            "!=" => Self::Texts(&[Less, Greater]),
+            "<" => Self::Texts(&[Less]),
+            ">" => Self::Texts(&[Greater]),
+            "-nt" => Self::NewerThan,
+            "-ot" => Self::OlderThan,
+            "-ef" => Self::SameFile,
+            _ => return None,
+        })
+    }
+}
+
+/// Returns whether a test of one file or text holds; `None` for a letter that is no such test.
+pub(crate) fn file_test(shell: &Shell, operator: &str, operand: &str) -> Option<bool> {
+    let path = shell.path(operand);
+    let tree = lock(&shell.shared.tree);
+    let followed = || match operand {
+        "" => None,
+        _ => tree.stat_followed(&path).ok(),
+    };
+    let is = |kind| followed().is_some_and(|entry| entry.kind == kind);
+    // Programs have no files, and can be run by their paths.
+    if matches!(operator, "-e" | "-a" | "-f" | "-r" | "-s" | "-x")
+        && programs::is_program(&path)
+        && followed().is_none()
+    {
+        return Some(true);
+    }
+    Some(match operator {
+        "-z" => operand.is_empty(),
+        "-n" => !operand.is_empty(),
+        "-e" | "-a" | "-r" => followed().is_some(),
+        "-f" => is(FileKind::File),
+        "-d" => is(FileKind::Directory),
+        "-c" => is(FileKind::Device),
+        "-s" => followed().is_some_and(|entry| entry.size > 0),
+        "-w" => followed().is_some_and(|entry| !entry.read_only),
+        // There are no modes: directories can be entered, scripts be run by their shell.
+        "-x" => is(FileKind::Directory),
+        "-h" | "-L" => !operand.is_empty() && tree.stat(&path).is_ok_and(|entry| entry.kind == FileKind::Link),
+        "-O" | "-G" => followed().is_some(),
+        "-b" | "-p" | "-S" | "-u" | "-g" | "-k" | "-t" | "-N" => false,
+        "-v" => shell.variables.get(operand).is_some_and(|variable| variable.value.is_some()),
+        "-o" => match operand {
+            "errexit" => shell.options.exit_on_error,
+            "nounset" => shell.options.unset_is_error,
+            "pipefail" => shell.options.pipe_fail,
+            "xtrace" => shell.options.trace,
+            _ => false,
+        },
+        _ => return None,
+    })
+}
+
+impl Shell {
+    pub(super) fn run_test<'a>(&'a mut self, test: &'a Test) -> BoxFuture<'a, Result<bool, Stop>> {
+        Box::pin(async move {
+            self.step(1).await?;
+            match test {
+                Test::Word(word) => Ok(!self.expand_text(word).await?.is_empty()),
+                Test::Not(test) => Ok(!self.run_test(test).await?),
+                Test::And(left, right) => Ok(self.run_test(left).await? && self.run_test(right).await?),
+                Test::Or(left, right) => Ok(self.run_test(left).await? || self.run_test(right).await?),
+                Test::Unary(operator, operand) => {
+                    let operand = self.expand_text(operand).await?;
+                    Ok(file_test(self, operator, &operand).unwrap_or(false))
+                }
+                Test::Binary(left, operator, right) => {
+                    let left = self.expand_text(left).await?;
+                    match operator.as_str() {
+                        "=" | "==" | "!=" => {
+                            let pattern = self.expand_pattern(right).await?;
+                            Ok(self.matches(&left, &pattern).await? == (operator != "!="))
+                        }
+                        "=~" => {
+                            let pattern = self.expand_pattern(right).await?;
+                            self.matches_expression(&left, &pattern).await
+                        }
+                        operator => {
+                            let right = self.expand_text(right).await?;
+                            self.compare(&left, operator, &right, true).await
+                        }
+                    }
+                }
+            }
+        })
+    }
+
+    /// `=~`: sets `BASH_REMATCH`.
+    async fn matches_expression(&mut self, text: &str, pattern: &str) -> Result<bool, Stop> {
+        let regular = match Regular::new(&posix(pattern, true), false) {
+            Ok(regular) if regular.takes(text.len()) => regular,
+            Ok(_) | Err(_) => return Err(Stop::Failed(2)),
+        };
+        self.step(regular.steps(text.len())).await?;
+        let groups = match regular.captures_at(text.as_bytes(), 0) {
+            Some(captures) => {
+                let text = |group: Option<regex::bytes::Match<'_>>| {
+                    group.map_or(String::new(), |group| String::from_utf8_lossy(group.as_bytes()).into_owned())
+                };
+                captures.iter().map(text).collect()
+            }
+            None => Vec::new(),
+        };
+        let matched = !groups.is_empty();
+        self.assign_list("BASH_REMATCH", groups, false).await?;
+        Ok(matched)
+    }
+
+    /// Compares two operands. `Failed`: one is no number, and that has been told.
+    pub(crate) async fn compare(
+        &mut self,
+        left: &str,
+        operator: &str,
+        right: &str,
+        expressions: bool,
+    ) -> Result<bool, Stop> {
+        let Some(comparison) = Comparison::of(operator) else {
+            let who = if expressions { "" } else { "test" };
+            self.complain(who, &format!("{operator}: binary operator expected")).await;
+            return Err(Stop::Failed(2));
+        };
+        let modified = |shell: &Self, path: &str| {
+            lock(&shell.shared.tree).stat_followed(&shell.path(path)).ok().map(|entry| entry.modified)
+        };
+        let real = |shell: &Self, path: &str| lock(&shell.shared.tree).real_path(&shell.path(path)).ok();
+        Ok(match comparison {
+            Comparison::Texts(outcomes) => outcomes.contains(&left.cmp(right)),
+            Comparison::NewerThan => modified(self, left) > modified(self, right),
+            Comparison::OlderThan => modified(self, left) < modified(self, right),
+            Comparison::SameFile => real(self, left).is_some() && real(self, left) == real(self, right),
+            Comparison::Numbers(outcomes) => {
+                let (left, right) = match expressions {
+                    true => (self.arithmetic_text(left).await?, self.arithmetic_text(right).await?),
+                    false => (self.integer(left).await?, self.integer(right).await?),
+                };
+                outcomes.contains(&left.cmp(&right))
+            }
+        })
+    }
+
+    async fn integer(&mut self, text: &str) -> Result<i64, Stop> {
+        match text.trim().trim_start_matches('+').parse() {
+            Ok(number) => Ok(number),
+            Err(_) => {
+                self.complain("[", &format!("{text}: integer expression expected")).await;
+                Err(Stop::Failed(2))
+            }
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Running what has been parsed.
+
+mod assign;
+mod beside;
+mod compound;
+mod conditional;
+mod jobs;
+mod redirect;
+mod simple;
+mod substitute;
+
+use super::bounds::{MAX_LEVELS, STEPS_OF_SUBSHELL, Use};
+use super::state::{Done, Shared, Shell, Stop};
+use super::streams::pipe;
+use super::syntax::{Chain, Command, Joint, Kind, List, Parser, Pipeline, Trouble};
+use super::{Host, PIPE_BYTES, Script};
+use futures_util::future::{BoxFuture, join_all};
+use proofbox_vfs::SharedTree;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+pub(super) use conditional::{Comparison, file_test};
+
+/// Runs a script; see [`run`](super::run).
+pub(super) async fn run(host: &dyn Host, mut script: Script) -> i32 {
+    let (beside, asked) = tokio::sync::mpsc::unbounded_channel();
+    let now = host.now();
+    let time = Arc::new(AtomicU64::new(now));
+    let shared = Arc::new(Shared {
+        tree: SharedTree::clone(host.tree()),
+        used: Arc::<Use>::default(),
+        beside,
+        next_job: AtomicU32::new(2),
+        job_ended: tokio::sync::Notify::new(),
+        started: now,
+        time: Arc::clone(&time),
+    });
+    let text = std::mem::take(&mut script.text);
+    let mut shell = Shell::new(shared, script);
+    let main = async move {
+        let done = shell.run_text(&text, "-c").await;
+        shell.ended(done).await
+    };
+    beside::drive(host, time, main, asked).await
+}
+
+impl Shell {
+    /// The exit code of a shell that has come to its end.
+    pub(super) fn code_of(&self, done: Done) -> i32 {
+        match done {
+            Ok(code) | Err(Stop::Exit(code) | Stop::Return(code) | Stop::Failed(code)) => code & 255,
+            Err(Stop::Break(_) | Stop::Continue(_)) => 0,
+            Err(Stop::Spent) => 137,
+            Err(Stop::Broken) => 141,
+        }
+    }
+
+    /// The exit code of a shell that has come to its end, after what it left to do then.
+    pub(super) async fn ended(&mut self, done: Done) -> i32 {
+        let code = self.code_of(done);
+        let Some(action) = self.at_exit.take() else { return code };
+        self.status = code;
+        match self.run_text(&action, "exit trap").await {
+            Err(Stop::Exit(code)) => code,
+            Ok(_) | Err(_) => code,
+        }
+    }
+
+    /// Runs a text, a line at a time. `from`: what bash calls it when it can't be read.
+    pub(super) fn run_text<'a>(&'a mut self, text: &'a str, from: &'a str) -> BoxFuture<'a, Done> {
+        Box::pin(async move {
+            let mut parser = match Parser::new(text) {
+                Ok(parser) => parser,
+                Err(trouble) => return self.tell(trouble, from).await,
+            };
+            let mut status = 0;
+            let mut weight = 0;
+            let before = self.tree_held.take();
+            loop {
+                let list = match parser.next_line() {
+                    Ok(Some(list)) => list,
+                    Ok(None) => break,
+                    Err(trouble) => {
+                        status = self.tell(trouble, from).await?;
+                        break;
+                    }
+                };
+                let Some(held) = self.shared.used.hold(parser.weight() - weight) else {
+                    return Err(self.too_large("script").await);
+                };
+                weight = parser.weight();
+                self.tree_held = Some(Arc::new(held));
+                status = self.run_list(&list).await?;
+            }
+            self.tree_held = before;
+            Ok(status)
+        })
+    }
+
+    async fn tell(&mut self, trouble: Trouble, from: &str) -> Done {
+        let Trouble { line, message, shown } = trouble;
+        let mut text = format!("bash: {from}: line {line}: {message}\n");
+        if let Some(shown) = shown {
+            text.push_str(&format!("bash: {from}: line {line}: `{shown}'\n"));
+        }
+        // There is nobody else to tell.
+        let _ = self.streams.stderr.write(text.as_bytes()).await;
+        self.status = 2;
+        Ok(2)
+    }
+
+    /// A copy for a subshell; none deeper than the stack allows.
+    pub(super) async fn subshell(&self) -> Result<Shell, Stop> {
+        self.step(STEPS_OF_SUBSHELL).await?;
+        let mut shell = self.clone();
+        shell.level += 1;
+        shell.loops = 0;
+        shell.in_subshell = true;
+        shell.own_jobs = Arc::default();
+        shell.at_exit = None;
+        match shell.level > MAX_LEVELS {
+            true => {
+                self.complain("", "subshells are nested too deeply").await;
+                Err(Stop::Exit(1))
+            }
+            false => Ok(shell),
+        }
+    }
+
+    /// Runs commands one after the other.
+    pub(super) fn run_list<'a>(&'a mut self, list: &'a List) -> BoxFuture<'a, Done> {
+        Box::pin(async move {
+            let mut status = 0;
+            for item in list {
+                self.step(1).await?;
+                status = match item.background {
+                    true => self.start_job(Arc::clone(&item.chain)).await?,
+                    false => self.run_chain(&item.chain).await?,
+                };
+                self.status = status;
+            }
+            Ok(status)
+        })
+    }
+
+    /// Runs a list like [`Shell::run_list`], where a failure does not end the script.
+    pub(super) async fn run_condition(&mut self, list: &List) -> Done {
+        self.unchecked += 1;
+        let done = self.run_list(list).await;
+        self.unchecked -= 1;
+        done
+    }
+
+    pub(super) async fn run_chain(&mut self, chain: &Chain) -> Done {
+        let last = chain.rest.len();
+        let mut status = self.run_pipeline(&chain.first, last == 0).await?;
+        for (at, (joint, pipeline)) in chain.rest.iter().enumerate() {
+            self.status = status;
+            let goes_on = match joint {
+                Joint::And => status == 0,
+                Joint::Or => status != 0,
+            };
+            if goes_on {
+                status = self.run_pipeline(pipeline, at + 1 == last).await?;
+            }
+        }
+        Ok(status)
+    }
+
+    async fn run_pipeline(&mut self, pipeline: &Pipeline, last: bool) -> Done {
+        let unchecked = pipeline.negated || !last;
+        self.unchecked += usize::from(unchecked);
+        let started = self.now();
+        let done = match pipeline.commands.as_slice() {
+            [command] => self.run_command(command).await,
+            commands => self.run_piped(commands).await,
+        };
+        self.unchecked -= usize::from(unchecked);
+        let status = done?;
+        if pipeline.timed {
+            let seconds = (self.now().saturating_sub(started)) as f64 / 1e9;
+            let text = format!("\nreal\t0m{seconds:.3}s\nuser\t0m0.000s\nsys\t0m0.000s\n");
+            self.write(&self.streams.stderr, "time", text.as_bytes()).await?;
+        }
+        self.status = status;
+        let checked = match pipeline.commands.as_slice() {
+            [command] => !matches!(
+                command.kind,
+                Kind::Group(_)
+                    | Kind::If { .. }
+                    | Kind::While { .. }
+                    | Kind::For { .. }
+                    | Kind::CountingFor { .. }
+                    | Kind::Case { .. }
+            ),
+            _ => true,
+        };
+        if status != 0 && self.options.exit_on_error && self.unchecked == 0 && !unchecked && checked {
+            return Err(Stop::Exit(status));
+        }
+        Ok(if pipeline.negated { i32::from(status == 0) } else { status })
+    }
+
+    /// Runs commands at once, each reading what the one before it writes.
+    async fn run_piped(&mut self, commands: &[Command]) -> Done {
+        let mut stages = Vec::with_capacity(commands.len());
+        let mut input = None;
+        for (at, command) in commands.iter().enumerate() {
+            let Some(process) = self.shared.used.process() else {
+                self.complain("", "fork: retry: Resource temporarily unavailable").await;
+                return Err(Stop::Exit(254));
+            };
+            let mut shell = self.subshell().await?;
+            if let Some(input) = input.take() {
+                shell.streams.stdin = input;
+            }
+            if at + 1 < commands.len() {
+                let (writer, reader) = pipe(PIPE_BYTES);
+                shell.streams.stdout = writer;
+                input = Some(reader);
+            }
+            stages.push(async move {
+                let _process = process;
+                let done = shell.run_command(command).await;
+                match done {
+                    Err(Stop::Spent) => Err(Stop::Spent),
+                    done => Ok(shell.code_of(done)),
+                }
+            });
+        }
+        let mut status = 0;
+        for done in join_all(stages).await {
+            let code = done?;
+            if code != 0 || !self.options.pipe_fail {
+                status = code;
+            }
+        }
+        Ok(status)
+    }
+
+    /// Runs one command with its redirections.
+    pub(super) fn run_command<'a>(&'a mut self, command: &'a Command) -> BoxFuture<'a, Done> {
+        Box::pin(async move {
+            self.line = command.line;
+            if let Kind::Simple { assignments, words } = &command.kind {
+                return self.run_simple(assignments, words, &command.redirections).await;
+            }
+            if command.redirections.is_empty() {
+                return self.run_compound(&command.kind).await;
+            }
+            let before = self.streams.clone();
+            let done = match self.redirect(&command.redirections).await {
+                Ok(()) => self.run_compound(&command.kind).await,
+                Err(Stop::Failed(code)) => Ok(code),
+                Err(stop) => Err(stop),
+            };
+            self.streams = before;
+            done
+        })
+    }
+}

@@ -1,0 +1,187 @@
+//! Redirections, and opening what a path names.
+
+use crate::state::{Shell, Stop, Stream, reason};
+use crate::streams::{Reader, Writer};
+use crate::syntax::{Redirection, Target, Word};
+use futures_util::future::BoxFuture;
+use proofbox_vfs::{FileUse, OpenFile};
+use std::sync::Arc;
+
+/// Highest descriptor that can be redirected.
+const MAX_DESCRIPTOR: u32 = 255;
+
+impl Shell {
+    /// Carries out redirections, in their order. `Failed`: one could not be, and that has been told.
+    pub(crate) fn redirect<'a>(&'a mut self, redirections: &'a [Redirection]) -> BoxFuture<'a, Result<(), Stop>> {
+        Box::pin(async move {
+            for redirection in redirections {
+                self.redirect_one(redirection).await?;
+            }
+            Ok(())
+        })
+    }
+
+    async fn redirect_one(&mut self, redirection: &Redirection) -> Result<(), Stop> {
+        let from = |default| redirection.descriptor.unwrap_or(default);
+        match &redirection.to {
+            Target::Read(word) => {
+                let path = self.target(word).await?;
+                let reader = self.open_to_read(&path).await?;
+                self.put_stream(from(0), Stream::Read(reader)).await
+            }
+            Target::Write(word) | Target::ReadWrite(word) | Target::Append(word) => {
+                let path = self.target(word).await?;
+                let how = match redirection.to {
+                    Target::Write(_) => FileUse::Replace,
+                    _ => FileUse::Extend,
+                };
+                let appends = matches!(redirection.to, Target::Append(_));
+                let writer = self.open_to_write(&path, how, appends).await?;
+                self.put_stream(from(1), Stream::Write(writer)).await
+            }
+            Target::Both(word) | Target::BothAppend(word) => {
+                let path = self.target(word).await?;
+                let appends = matches!(redirection.to, Target::BothAppend(_));
+                let how = if appends { FileUse::Extend } else { FileUse::Replace };
+                let writer = self.open_to_write(&path, how, appends).await?;
+                self.streams.stdout = writer.clone();
+                self.streams.stderr = writer;
+                Ok(())
+            }
+            Target::Same(word) => {
+                let target = self.target(word).await?;
+                let default = if redirection.reads { 0 } else { 1 };
+                self.duplicate(from(default), &target).await
+            }
+            Target::Here(body) => {
+                let text = match body.get() {
+                    Some(word) => self.expand_text(word).await?,
+                    None => String::new(),
+                };
+                self.put_stream(from(0), Stream::Read(Reader::from_bytes(text))).await
+            }
+            Target::HereString(word) => {
+                let mut text = self.expand_text(word).await?;
+                text.push('\n');
+                self.put_stream(from(0), Stream::Read(Reader::from_bytes(text))).await
+            }
+        }
+    }
+
+    async fn target(&mut self, word: &Word) -> Result<String, Stop> {
+        let mut words = self.expand_words(std::slice::from_ref(word)).await?;
+        match (words.pop(), words.is_empty()) {
+            (Some(word), true) => Ok(word),
+            (last, _) => {
+                self.complain("", &format!("{}: ambiguous redirect", last.unwrap_or_default())).await;
+                Err(Stop::Failed(1))
+            }
+        }
+    }
+
+    /// The stream that a path of `/dev` names.
+    fn device(&self, path: &str) -> Option<Option<Stream>> {
+        let number = match path {
+            "/dev/stdin" => 0,
+            "/dev/stdout" => 1,
+            "/dev/stderr" => 2,
+            path => path.strip_prefix("/dev/fd/")?.parse().ok()?,
+        };
+        Some(self.stream(number))
+    }
+
+    fn stream(&self, number: u32) -> Option<Stream> {
+        match number {
+            0 => Some(Stream::Read(self.streams.stdin.clone())),
+            1 => Some(Stream::Write(self.streams.stdout.clone())),
+            2 => Some(Stream::Write(self.streams.stderr.clone())),
+            number => self.streams.more.get(&number).cloned(),
+        }
+    }
+
+    async fn put_stream(&mut self, number: u32, stream: Stream) -> Result<(), Stop> {
+        match (number, stream) {
+            (0, Stream::Read(reader)) => self.streams.stdin = reader,
+            (1, Stream::Write(writer)) => self.streams.stdout = writer,
+            (2, Stream::Write(writer)) => self.streams.stderr = writer,
+            (3..=MAX_DESCRIPTOR, stream) => {
+                self.streams.more.insert(number, stream);
+            }
+            (0..=2, Stream::Read(_) | Stream::Write(_)) | (_, _) => {
+                self.complain("", &format!("{number}: Bad file descriptor")).await;
+                return Err(Stop::Failed(1));
+            }
+        }
+        Ok(())
+    }
+
+    async fn duplicate(&mut self, number: u32, target: &str) -> Result<(), Stop> {
+        if target == "-" {
+            match number {
+                0 => self.streams.stdin = Reader::empty(),
+                1 => self.streams.stdout = Writer::closed(),
+                2 => self.streams.stderr = Writer::closed(),
+                number => {
+                    self.streams.more.remove(&number);
+                }
+            }
+            return Ok(());
+        }
+        match target.parse().ok().and_then(|target| self.stream(target)) {
+            Some(stream) => self.put_stream(number, stream).await,
+            None => {
+                self.complain("", &format!("{target}: Bad file descriptor")).await;
+                Err(Stop::Failed(1))
+            }
+        }
+    }
+
+    /// Opens a file to read, as a redirection does.
+    async fn open_to_read(&mut self, path: &str) -> Result<Reader, Stop> {
+        match self.reader_of(path) {
+            Ok(reader) => Ok(reader),
+            Err(why) => {
+                self.complain("", &format!("{path}: {why}")).await;
+                Err(Stop::Failed(1))
+            }
+        }
+    }
+
+    async fn open_to_write(&mut self, path: &str, how: FileUse, appends: bool) -> Result<Writer, Stop> {
+        match self.writer_of(path, how, appends) {
+            Ok(writer) => Ok(writer),
+            Err(why) => {
+                self.complain("", &format!("{path}: {why}")).await;
+                Err(Stop::Failed(1))
+            }
+        }
+    }
+
+    /// Opens a file or device for reading. The error is the reason, as bash reports it.
+    pub(crate) fn reader_of(&self, path: &str) -> Result<Reader, &'static str> {
+        match self.device(path) {
+            Some(Some(Stream::Read(reader))) => return Ok(reader),
+            Some(_) => return Err("No such device or address"),
+            None if path.is_empty() => return Err("No such file or directory"),
+            None => {}
+        }
+        let file = OpenFile::open(&self.shared.tree, &self.path(path), FileUse::Read, self.now());
+        file.map(Reader::from_file).map_err(|error| reason(&error))
+    }
+
+    /// Opens a file or device for writing. The error is the reason, as bash reports it.
+    pub(crate) fn writer_of(&self, path: &str, how: FileUse, appends: bool) -> Result<Writer, &'static str> {
+        match self.device(path) {
+            Some(Some(Stream::Write(writer))) => return Ok(writer),
+            Some(_) => return Err("No such device or address"),
+            None if path.is_empty() => return Err("No such file or directory"),
+            None => {}
+        }
+        let file = OpenFile::open(&self.shared.tree, &self.path(path), how, self.now());
+        let offset = (!appends).then_some(0);
+        match file {
+            Ok(file) => Ok(Writer::to_file(file, offset, Arc::clone(&self.shared.time))),
+            Err(error) => Err(reason(&error)),
+        }
+    }
+}

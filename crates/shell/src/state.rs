@@ -1,0 +1,389 @@
+//! A shell's state: variables, functions, options, where it stands, what it reads and writes. A subshell is a copy.
+
+use super::bounds::{Held, Pace, Use};
+use super::streams::{NotWritten, Reader, Writer};
+use super::syntax::Command;
+use super::{PythonStart, Script};
+use futures_util::future::{AbortHandle, AbortRegistration, BoxFuture};
+use proofbox_vfs::{Fault, FilesError, HOME, SharedTree};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::oneshot;
+
+/// Reason why a command ends early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// `break`, out of so many loops.
+    Break(usize),
+    /// `continue`, of so many loops.
+    Continue(usize),
+    /// Return from a function or script, `return`, with its exit code.
+    Return(i32),
+    /// `exit`, and what ends a shell.
+    Exit(i32),
+    /// The script has used all it may.
+    Spent,
+    /// The reader of what is written is gone.
+    Broken,
+    /// Failure of a command with this code; the error has been reported.
+    Failed(i32),
+}
+
+/// A command's exit code, or what ended it.
+pub(super) type Done = Result<i32, Stop>;
+
+/// The value of a variable.
+#[derive(Debug, Clone)]
+pub(super) enum Value {
+    Text(Arc<str>),
+    List(Arc<BTreeMap<u64, Arc<str>>>),
+}
+
+/// A variable; copies in subshells share what it holds.
+#[derive(Debug, Clone)]
+pub(super) struct Variable {
+    /// None: it has attributes, but no value.
+    pub(super) value: Option<Value>,
+    pub(super) exported: bool,
+    pub(super) read_only: bool,
+    /// Memory of the value, held until the last copy is gone.
+    pub(super) _held: Option<Arc<Held>>,
+}
+
+/// A function, and what its tree takes.
+#[derive(Clone)]
+pub(super) struct Function {
+    pub(super) body: Arc<Command>,
+    pub(super) _held: Option<Arc<Held>>,
+}
+
+/// Options that `set` changes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Options {
+    pub(super) exit_on_error: bool,
+    pub(super) unset_is_error: bool,
+    pub(super) trace: bool,
+    pub(super) pipe_fail: bool,
+    pub(super) no_glob: bool,
+    pub(super) no_clobber: bool,
+    pub(super) null_glob: bool,
+}
+
+/// Open streams, by descriptor.
+#[derive(Clone)]
+pub(super) struct Streams {
+    pub(super) stdin: Reader,
+    pub(super) stdout: Writer,
+    pub(super) stderr: Writer,
+    /// Descriptors from 3 on.
+    pub(super) more: BTreeMap<u32, Stream>,
+}
+
+/// A descriptor from 3 on.
+#[derive(Clone)]
+pub(super) enum Stream {
+    Read(Reader),
+    Write(Writer),
+}
+
+/// Background job of the shell.
+pub(super) struct Job {
+    pub(super) id: u32,
+    pub(super) ended: Arc<AtomicI32>,
+    pub(super) abort: AbortHandle,
+}
+
+/// No exit code yet.
+pub(super) const RUNNING: i32 = -1;
+
+/// Work that runs beside a script, or that its host is asked for: see `execute::beside`.
+pub(super) enum Beside {
+    Job(BoxFuture<'static, ()>),
+    Python { start: PythonStart, ended: oneshot::Sender<i32>, registration: AbortRegistration },
+    Packages(oneshot::Sender<String>),
+}
+
+/// State that every shell of one script shares.
+pub(super) struct Shared {
+    pub(super) tree: SharedTree,
+    pub(super) used: Arc<Use>,
+    /// Takes what runs beside the script to where it runs.
+    pub(super) beside: UnboundedSender<Beside>,
+    pub(super) next_job: AtomicU32,
+    pub(super) job_ended: tokio::sync::Notify,
+    /// Start time of the script, in nanoseconds since 1970.
+    pub(super) started: u64,
+    /// The host's time as of this turn, ns since 1970.
+    pub(super) time: Arc<AtomicU64>,
+}
+
+/// Shell with its variables, functions and streams.
+#[derive(Clone)]
+pub(super) struct Shell {
+    pub(super) shared: Arc<Shared>,
+    pub(super) variables: Arc<BTreeMap<String, Variable>>,
+    pub(super) functions: Arc<BTreeMap<String, Function>>,
+    pub(super) positional: Arc<Vec<String>>,
+    pub(super) name: String,
+    pub(super) cwd: String,
+    pub(super) options: Options,
+    pub(super) streams: Streams,
+    pub(super) status: i32,
+    /// Exit code of the last command substitution within this command.
+    pub(super) substituted: Option<i32>,
+    pub(super) line: usize,
+    /// Functions, subshells and substitutions around it.
+    pub(super) level: usize,
+    pub(super) loops: usize,
+    pub(super) in_subshell: bool,
+    /// Functions and sourced files around it.
+    pub(super) calls: usize,
+    /// Number of enclosing conditions, where `set -e` does not count.
+    pub(super) unchecked: usize,
+    /// Variables that `local` hid, one map for each function around it.
+    pub(super) hidden: Vec<BTreeMap<String, Option<Variable>>>,
+    pub(super) own_jobs: Arc<Mutex<Vec<Job>>>,
+    pub(super) last_job: Option<u32>,
+    /// Memory of the tree of the script that is being read.
+    pub(super) tree_held: Option<Arc<Held>>,
+    pub(super) random: u64,
+    /// Offset of `getopts` within a word.
+    pub(super) option_offset: usize,
+    /// Commands of `trap … EXIT`.
+    pub(super) at_exit: Option<Arc<str>>,
+}
+
+impl Shell {
+    pub(super) fn new(shared: Arc<Shared>, script: Script) -> Self {
+        let mut arguments = script.args.into_iter();
+        let name = arguments.next().unwrap_or_else(|| "bash".to_owned());
+        let cwd = if script.cwd.is_empty() { HOME.to_owned() } else { absolute("/", &script.cwd) };
+        let random = shared.started | 1;
+        let mut shell = Self {
+            shared,
+            variables: Arc::default(),
+            functions: Arc::default(),
+            positional: Arc::new(arguments.collect()),
+            name,
+            cwd,
+            options: Options::default(),
+            streams: Streams {
+                stdin: script.stdin,
+                stdout: script.stdout,
+                stderr: script.stderr,
+                more: BTreeMap::new(),
+            },
+            status: 0,
+            substituted: None,
+            line: 1,
+            level: 0,
+            loops: 0,
+            in_subshell: false,
+            calls: 0,
+            unchecked: 0,
+            hidden: Vec::new(),
+            own_jobs: Arc::default(),
+            last_job: None,
+            tree_held: None,
+            random,
+            option_offset: 0,
+            at_exit: None,
+        };
+        let defaults = [
+            ("HOME", HOME),
+            ("USER", "user"),
+            ("LOGNAME", "user"),
+            ("SHELL", "/bin/bash"),
+            ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+            ("LANG", "C.UTF-8"),
+            ("SHLVL", "1"),
+        ];
+        let defaults = defaults.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
+        for (name, value) in defaults.chain(script.env) {
+            shell.set_environment(name, value);
+        }
+        shell.set_environment("PWD".to_owned(), shell.cwd.clone());
+        shell
+    }
+
+    fn set_environment(&mut self, name: String, value: String) {
+        let variable =
+            Variable { value: Some(Value::Text(value.into())), exported: true, read_only: false, _held: None };
+        Arc::make_mut(&mut self.variables).insert(name, variable);
+    }
+
+    pub(super) fn now(&self) -> u64 {
+        self.shared.time.load(Ordering::Relaxed)
+    }
+
+    /// The text of a variable; of an array, that of its first element.
+    pub(super) fn text_of(&self, name: &str) -> Option<Arc<str>> {
+        match self.variables.get(name)?.value.as_ref()? {
+            Value::Text(text) => Some(Arc::clone(text)),
+            Value::List(list) => list.get(&0).cloned(),
+        }
+    }
+
+    /// Changes a variable. Err: why it cannot be.
+    pub(super) fn set_value(&mut self, name: &str, value: Value) -> Result<(), String> {
+        let known = self.variables.get(name);
+        if known.is_some_and(|variable| variable.read_only) {
+            return Err(format!("{name}: readonly variable"));
+        }
+        let exported = known.is_some_and(|variable| variable.exported);
+        let bytes = match &value {
+            Value::Text(text) => text.len(),
+            Value::List(list) => list.values().map(|text| text.len() + 64).sum(),
+        };
+        let Some(held) = self.shared.used.hold(bytes + name.len() + 200) else {
+            return Err(format!("{name}: cannot allocate memory"));
+        };
+        let variable = Variable { value: Some(value), exported, read_only: false, _held: Some(Arc::new(held)) };
+        Arc::make_mut(&mut self.variables).insert(name.to_owned(), variable);
+        Ok(())
+    }
+
+    pub(super) fn set_text(&mut self, name: &str, text: &str) -> Result<(), String> {
+        // An array keeps its other elements.
+        if let Some(Value::List(list)) = self.variables.get(name).and_then(|variable| variable.value.clone()) {
+            let mut list = list;
+            Arc::make_mut(&mut list).insert(0, Arc::from(text));
+            return self.set_value(name, Value::List(list));
+        }
+        self.set_value(name, Value::Text(Arc::from(text)))
+    }
+
+    /// The variables that programs get.
+    pub(super) fn environment(&self) -> Vec<(String, String)> {
+        let exported = self.variables.iter().filter(|(_, variable)| variable.exported);
+        let texts = exported.filter_map(|(name, variable)| match variable.value.as_ref()? {
+            Value::Text(text) => Some((name.clone(), text.to_string())),
+            Value::List(_) => None,
+        });
+        texts.collect()
+    }
+
+    /// A path as the shell means it: from where it stands, without `.` and `..`.
+    pub(super) fn path(&self, path: &str) -> String {
+        absolute(&self.cwd, path)
+    }
+
+    /// Counts steps of work, and ends the script when there are too many.
+    pub(super) async fn step(&self, count: u64) -> Result<(), Stop> {
+        if self.shared.used.step(count).await {
+            return Ok(());
+        }
+        if self.shared.used.tell() {
+            let text = format!("bash: the script was ended: more than {} steps\n", super::bounds::MAX_STEPS);
+            // It ends whether or not anybody hears why.
+            let _ = self.streams.stderr.write(text.as_bytes()).await;
+        }
+        Err(Stop::Spent)
+    }
+
+    /// Counts the work that was measured since `pace` began or was last counted, when that took a turn's time.
+    pub(super) async fn count_paced(&self, pace: &mut Pace) -> Result<(), Stop> {
+        if let Some(steps) = pace.due_steps() {
+            self.step(steps).await?;
+            *pace = Pace::new();
+        }
+        Ok(())
+    }
+
+    /// Writes to standard output.
+    pub(super) async fn out(&self, who: &str, bytes: &[u8]) -> Result<(), Stop> {
+        self.write(&self.streams.stdout, who, bytes).await
+    }
+
+    /// Writes to a stream; what a command does when it cannot, is to end.
+    pub(super) async fn write(&self, writer: &Writer, who: &str, bytes: &[u8]) -> Result<(), Stop> {
+        self.step(1 + bytes.len() as u64 / 4096).await?;
+        match writer.write(bytes).await {
+            Ok(()) => Ok(()),
+            Err(NotWritten::Broken) => Err(Stop::Broken),
+            Err(NotWritten::Closed) => Err(self.fails(who, "write error: Bad file descriptor").await),
+            Err(NotWritten::Refused(fault)) => Err(self.fails(who, &format!("write error: {}", describe(fault))).await),
+        }
+    }
+
+    /// Says on standard error what is wrong, as a program does.
+    pub(super) async fn complain(&self, who: &str, what: &str) {
+        let who = match who {
+            "" => format!("bash: line {}", self.line),
+            // What is built into bash says so.
+            name if super::programs::is_builtin(name) => format!("bash: line {}: {name}", self.line),
+            name => name.to_owned(),
+        };
+        // What has run out is noticed at the next step.
+        self.shared.used.step(1).await;
+        // There is nobody else to tell.
+        let _ = self.streams.stderr.write(format!("{who}: {what}\n").as_bytes()).await;
+    }
+
+    /// Says on standard error just this.
+    pub(super) async fn say(&self, text: &str) {
+        // There is nobody else to tell.
+        let _ = self.streams.stderr.write(text.as_bytes()).await;
+    }
+
+    /// Says what is wrong; the program ends with 1.
+    pub(super) async fn fails(&self, who: &str, what: &str) -> Stop {
+        self.complain(who, what).await;
+        Stop::Failed(1)
+    }
+}
+
+/// Resolves a path against `cwd` into an absolute one, by its text alone.
+pub(super) fn absolute(cwd: &str, path: &str) -> String {
+    let start = if path.starts_with('/') { "" } else { cwd };
+    let mut plain = String::with_capacity(start.len() + path.len() + 1);
+    for name in start.split('/').chain(path.split('/')) {
+        match name {
+            "" | "." => {}
+            ".." => plain.truncate(plain.rfind('/').unwrap_or(0)),
+            name => {
+                plain.push('/');
+                plain.push_str(name);
+            }
+        }
+    }
+    if plain.is_empty() {
+        plain.push('/');
+    }
+    plain
+}
+
+/// Returns the message of C's library for a fault.
+pub(super) fn describe(fault: Fault) -> &'static str {
+    match fault {
+        Fault::NotFound => "No such file or directory",
+        Fault::NotADirectory => "Not a directory",
+        Fault::IsADirectory => "Is a directory",
+        Fault::Exists => "File exists",
+        Fault::NotEmpty => "Directory not empty",
+        Fault::ReadOnly => "Read-only file system",
+        Fault::Protected => "Permission denied",
+        Fault::NoSpace { .. } => "No space left on device",
+        Fault::TooManyEntries { .. } => "Disk quota exceeded",
+        Fault::LinkLoop => "Too many levels of symbolic links",
+        Fault::NameTooLong | Fault::TooDeep => "File name too long",
+        Fault::IntoItself | Fault::WrongKind => "Invalid argument",
+        Fault::Escapes => "Operation not permitted",
+        Fault::NoName => "Device or resource busy",
+        Fault::DirectoryLink => "Operation not permitted",
+        Fault::CrossLayer => "Invalid cross-device link",
+    }
+}
+
+/// Returns the message of C's library for an error of the tree.
+pub(super) fn reason(error: &FilesError) -> &'static str {
+    match error {
+        FilesError::Refused { fault, .. } => describe(*fault),
+        FilesError::BadPath { .. } => "No such file or directory",
+        FilesError::BadPattern { .. } => "Invalid argument",
+        FilesError::TooLarge { .. } => "File too large",
+        FilesError::TooManyWatches { .. } => "No space left on device",
+    }
+}

@@ -1,0 +1,127 @@
+//! Input of a command.
+
+use super::pipe::ReadEnd;
+use bytes::Bytes;
+use proofbox_vfs::OpenFile;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bytes to read. Clones share one place in them, as descriptors that were duplicated do.
+#[derive(Clone)]
+pub struct Reader(Source);
+
+#[derive(Clone)]
+enum Source {
+    Closed,
+    Bytes(Arc<Mutex<Bytes>>),
+    Pipe(ReadEnd),
+    File(Arc<(OpenFile, Mutex<u64>)>),
+}
+
+/// Result of reading a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Line {
+    /// A line with what ends it.
+    Whole,
+    /// The rest, which nothing ended.
+    Rest,
+    /// End of the input; nothing is left.
+    End,
+    /// Line that is too long to be read.
+    TooLong,
+}
+
+impl Reader {
+    /// Makes a reader of nothing.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self(Source::Closed)
+    }
+
+    /// Makes a reader of these bytes.
+    #[must_use]
+    pub fn from_bytes(bytes: impl Into<Bytes>) -> Self {
+        Self(Source::Bytes(Arc::new(Mutex::new(bytes.into()))))
+    }
+
+    /// A file of the tree, from its start.
+    #[must_use]
+    pub fn from_file(file: OpenFile) -> Self {
+        Self(Source::File(Arc::new((file, Mutex::new(0)))))
+    }
+
+    /// Returns whether the input is a file, whose size is known.
+    pub(crate) fn is_file(&self) -> bool {
+        matches!(self.0, Source::File(_))
+    }
+
+    pub(super) fn pipe(end: ReadEnd) -> Self {
+        Self(Source::Pipe(end))
+    }
+
+    /// Reads what is there, at most as much as `out` holds; waits for the first byte. 0: the end.
+    pub async fn read(&mut self, out: &mut [u8]) -> usize {
+        let mut bytes = Vec::new();
+        let taken = self.read_into(&mut bytes, out.len(), None).await;
+        out[..taken].copy_from_slice(&bytes);
+        taken
+    }
+
+    /// Appends what is there to `out`, at most `most` bytes, through the first `stop` if one is given. 0: the end.
+    pub(crate) async fn read_into(&mut self, out: &mut Vec<u8>, most: usize, stop: Option<u8>) -> usize {
+        let through = |bytes: &[u8]| {
+            let most = most.min(bytes.len());
+            let found = stop.and_then(|stop| bytes[..most].iter().position(|byte| *byte == stop));
+            found.map_or(most, |at| at + 1)
+        };
+        match &self.0 {
+            Source::Closed => 0,
+            Source::Bytes(left) => {
+                let mut left = lock(left);
+                let taken = through(&left);
+                out.extend_from_slice(&left.split_to(taken));
+                taken
+            }
+            Source::Pipe(end) => poll_fn(|context| end.poll_read(context, out, most, stop)).await,
+            Source::File(file) => {
+                let (file, offset) = &**file;
+                let mut offset = lock(offset);
+                let before = out.len();
+                out.resize(before + most.min(BLOCK), 0);
+                let read = file.read_at(*offset, &mut out[before..]).unwrap_or(0);
+                let taken = through(&out[before..before + read]);
+                out.truncate(before + taken);
+                *offset += taken as u64;
+                taken
+            }
+        }
+    }
+
+    /// Appends one line with its end to `line`.
+    pub(crate) async fn read_line(&mut self, line: &mut Vec<u8>, end: u8, most: usize) -> Line {
+        let start = line.len();
+        loop {
+            let read = self.read_into(line, BLOCK, Some(end)).await;
+            match read {
+                0 if line.len() == start => return Line::End,
+                0 => return Line::Rest,
+                _ if line.last() == Some(&end) => return Line::Whole,
+                _ if line.len() - start > most => return Line::TooLong,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Number of bytes read at a time.
+const BLOCK: usize = 16 << 10;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Reader")
+    }
+}

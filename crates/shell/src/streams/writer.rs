@@ -1,0 +1,131 @@
+//! Output of a command.
+
+use super::pipe::WriteEnd;
+use proofbox_vfs::{Fault, OpenFile};
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Error of a writer to which nothing more can be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("nobody reads what is written")]
+pub struct Broken;
+
+/// Reason why bytes were not written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotWritten {
+    /// Pipe that nobody reads any more.
+    Broken,
+    /// Descriptor that was closed by `>&-`.
+    Closed,
+    /// Refusal of the tree, with its reason.
+    Refused(Fault),
+}
+
+/// A function that takes bytes.
+type Sink = Arc<dyn Fn(&[u8]) + Send + Sync>;
+
+/// Destination of bytes. Clones write to the same place; it is closed when the last is dropped.
+#[derive(Clone)]
+pub struct Writer(Goal);
+
+#[derive(Clone)]
+enum Goal {
+    Null,
+    Closed,
+    Pipe(WriteEnd),
+    Sink(Sink),
+    File(Arc<FileGoal>),
+}
+
+struct FileGoal {
+    file: OpenFile,
+    /// Offset of the next bytes; `None` for the end of the file.
+    offset: Mutex<Option<u64>>,
+    /// The time, ns since 1970, as the shell last looked at it.
+    time: Arc<AtomicU64>,
+}
+
+impl Writer {
+    /// Takes all and keeps nothing.
+    #[must_use]
+    pub fn null() -> Self {
+        Self(Goal::Null)
+    }
+
+    /// Gives all to a function, which must not wait.
+    #[must_use]
+    pub fn sink(sink: Sink) -> Self {
+        Self(Goal::Sink(sink))
+    }
+
+    /// A file of the tree: from `offset` on, or always at its end. `time`: ns since 1970, kept by who gives it.
+    #[must_use]
+    pub fn to_file(file: OpenFile, offset: Option<u64>, time: Arc<AtomicU64>) -> Self {
+        Self(Goal::File(Arc::new(FileGoal { file, offset: Mutex::new(offset), time })))
+    }
+
+    pub(crate) fn closed() -> Self {
+        Self(Goal::Closed)
+    }
+
+    pub(super) fn pipe(end: WriteEnd) -> Self {
+        Self(Goal::Pipe(end))
+    }
+
+    /// Writes all of it.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error when nobody reads any more, or the file takes no more.
+    pub async fn write_all(&self, bytes: &[u8]) -> Result<(), Broken> {
+        self.write(bytes).await.map_err(|_| Broken)
+    }
+
+    /// Writes all of it, and says why it could not.
+    pub(crate) async fn write(&self, mut bytes: &[u8]) -> Result<(), NotWritten> {
+        match &self.0 {
+            Goal::Null => Ok(()),
+            Goal::Closed => Err(NotWritten::Closed),
+            Goal::Sink(sink) => {
+                if !bytes.is_empty() {
+                    sink(bytes);
+                }
+                Ok(())
+            }
+            Goal::Pipe(end) => {
+                while !bytes.is_empty() {
+                    let written = poll_fn(|context| end.poll_write(context, bytes)).await;
+                    bytes = &bytes[written.map_err(|_| NotWritten::Broken)?..];
+                }
+                Ok(())
+            }
+            Goal::File(goal) => goal.write(bytes).map_err(NotWritten::Refused),
+        }
+    }
+}
+
+impl FileGoal {
+    fn write(&self, mut bytes: &[u8]) -> Result<(), Fault> {
+        let mut offset = self.offset.lock().unwrap_or_else(PoisonError::into_inner);
+        while !bytes.is_empty() {
+            let now = self.time.load(Ordering::Relaxed);
+            let written = match offset.as_mut() {
+                Some(offset) => {
+                    let written = self.file.write_at(*offset, bytes, now)?;
+                    *offset += written as u64;
+                    written
+                }
+                None => self.file.append(bytes, now)?,
+            };
+            bytes = &bytes[written..];
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Writer {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Writer")
+    }
+}

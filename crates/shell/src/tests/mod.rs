@@ -1,0 +1,110 @@
+//! The shell as a whole: what scripts say, against the real bash and by itself.
+
+mod behaviour;
+mod bounds;
+mod oracle;
+
+use super::{Host, PythonStart, Reader, Script, Writer, run};
+use futures_util::future::BoxFuture;
+use proofbox_vfs::{FilesQuota, SharedTree, Tree, lock};
+use std::sync::{Arc, Mutex};
+
+/// A host whose `python3` is a few lines of Rust.
+pub(super) struct Fake {
+    tree: SharedTree,
+}
+
+impl Fake {
+    pub(super) fn new() -> Self {
+        Self::with_quota(FilesQuota { bytes: 64 << 20, count: 10_000 })
+    }
+
+    pub(super) fn with_quota(quota: FilesQuota) -> Self {
+        Self { tree: Arc::new(Mutex::new(Tree::new(quota, 1_700_000_000_000_000_000))) }
+    }
+
+    /// Puts a file in the tree.
+    pub(super) fn put(&self, path: &str, text: &str) {
+        lock(&self.tree).write_file(path, text.as_bytes(), 1_700_000_000_000_000_000).expect("room");
+    }
+}
+
+impl Host for Fake {
+    fn tree(&self) -> &SharedTree {
+        &self.tree
+    }
+
+    fn now(&self) -> u64 {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        since.map_or(0, |since| since.as_nanos() as u64)
+    }
+
+    /// `args`: shows what it was started with; `upper`: its input in capitals; `forever`: never ends; a number: ends with it.
+    fn python<'a>(&'a self, mut start: PythonStart) -> BoxFuture<'a, i32> {
+        Box::pin(async move {
+            match start.args.last().map(String::as_str) {
+                Some("upper") => {
+                    let mut block = [0; 1000];
+                    loop {
+                        let read = start.stdin.read(&mut block).await;
+                        if read == 0 {
+                            return 0;
+                        }
+                        if start.stdout.write_all(&block[..read].to_ascii_uppercase()).await.is_err() {
+                            return 120;
+                        }
+                    }
+                }
+                Some("forever") => std::future::pending().await,
+                Some(number) if number.parse::<i32>().is_ok() => number.parse().unwrap_or(0),
+                _ => {
+                    let variable = start.env.iter().find(|(name, _)| name == "VALUE").map(|(_, value)| value.clone());
+                    let text = format!("{:?} {} {variable:?}\n", start.args, start.cwd);
+                    let written = start.stdout.write_all(text.as_bytes()).await;
+                    let told = start.stderr.write_all(b"e\n").await;
+                    i32::from(written.is_err() || told.is_err())
+                }
+            }
+        })
+    }
+}
+
+/// Output of a script, and its exit code.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Ran {
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+    pub(super) code: i32,
+}
+
+pub(super) fn sink() -> (Writer, Arc<Mutex<Vec<u8>>>) {
+    let bytes = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&bytes);
+    let writer = Writer::sink(Arc::new(move |more: &[u8]| kept.lock().expect("not poisoned").extend_from_slice(more)));
+    (writer, bytes)
+}
+
+/// Runs a script, with what it reads.
+pub(super) async fn ran(host: &Fake, text: &str, input: &str) -> Ran {
+    let (stdout, out) = sink();
+    let (stderr, err) = sink();
+    let script = Script {
+        text: text.to_owned(),
+        args: Vec::new(),
+        cwd: "/home/user".to_owned(),
+        env: vec![("LC_ALL".to_owned(), "C.UTF-8".to_owned())],
+        stdin: Reader::from_bytes(input.to_owned()),
+        stdout,
+        stderr,
+    };
+    let code = run(host, script).await;
+    let text = |bytes: &Mutex<Vec<u8>>| String::from_utf8_lossy(&bytes.lock().expect("not poisoned")).into_owned();
+    Ran { stdout: text(&out), stderr: text(&err), code }
+}
+
+/// Runs a script in files of its own; its output, its errors, its code.
+pub(super) fn shown(text: &str) -> (String, String, i32) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    let ran = runtime.block_on(ran(&Fake::new(), text, ""));
+    (ran.stdout, ran.stderr, ran.code)
+}

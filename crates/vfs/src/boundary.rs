@@ -1,0 +1,330 @@
+//! The record of what a guest tried to reach, and which file operations belong in it.
+
+use super::errno::Errno;
+use super::inodes::ROOT;
+use super::path::{HOME, TEMPORARY, is_within};
+use super::tree::Tree;
+use super::walk::LastLink;
+use proofbox_types::run::{Attempt, AttemptKind};
+use serde::{Deserialize, Serialize};
+
+/// Maximum number of different attempts in the list; what a guest does more of is only counted.
+pub const MAX_ATTEMPTS: usize = 128;
+/// Bytes kept of a target.
+pub const MAX_TARGET: usize = 256;
+/// Bytes kept of an operation's name.
+const MAX_OPERATION: usize = 64;
+
+/// Attempts of one run: at most [`MAX_ATTEMPTS`] different things, in the order they were first tried.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Attempts {
+    attempts: Vec<Attempt>,
+    dropped: u64,
+}
+
+impl Attempts {
+    /// Notes one attempt. Once the list is full, those not in it are only counted, but a refused one still takes the
+    /// place of an allowed one: a thousand files of its own must not hide what a program tried to reach.
+    pub fn record(&mut self, kind: AttemptKind, operation: &str, target: &str, allowed: bool) {
+        let operation = cut(operation, MAX_OPERATION);
+        let target = cut(target, MAX_TARGET);
+        let known = self.attempts.iter_mut().find(|known| {
+            known.kind == kind && known.allowed == allowed && known.target == target && known.operation == operation
+        });
+        if let Some(known) = known {
+            known.count = known.count.saturating_add(1);
+        } else if self.attempts.len() < MAX_ATTEMPTS || (!allowed && self.drop_allowed()) {
+            self.attempts.push(Attempt {
+                kind,
+                operation: operation.to_owned(),
+                target: target.to_owned(),
+                allowed,
+                count: 1,
+            });
+        } else {
+            self.dropped = self.dropped.saturating_add(1);
+        }
+    }
+
+    /// Makes room by dropping the last attempt that was allowed, if there is one.
+    fn drop_allowed(&mut self) -> bool {
+        match self.attempts.iter().rposition(|attempt| attempt.allowed) {
+            Some(position) => {
+                let count = self.attempts.remove(position).count;
+                self.dropped = self.dropped.saturating_add(count);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The attempts, in the order they were first made.
+    #[must_use]
+    pub fn list(&self) -> &[Attempt] {
+        &self.attempts
+    }
+
+    /// Returns the number of attempts that are missing because the list was full.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Notes a file operation, if it belongs in the record.
+    pub(super) fn record_file(&mut self, area: Area, act: Act, target: &str, result: Result<(), Errno>) {
+        if let Some(allowed) = verdict(area, act.weight(), result.is_ok()) {
+            self.record(AttemptKind::File, act.name(), target, allowed);
+        }
+    }
+}
+
+/// Refused attempts of a record.
+pub struct Refusals<'a> {
+    tree: &'a Tree,
+    attempts: &'a [Attempt],
+    dropped: u64,
+}
+
+impl<'a> Refusals<'a> {
+    /// Takes the refusals among `attempts`, of which `dropped` more are not listed.
+    pub fn new(tree: &'a Tree, attempts: &'a [Attempt], dropped: u64) -> Self {
+        Self { tree, attempts, dropped }
+    }
+
+    /// Returns whether refusals may be missing. A refusal takes the place of what was allowed, so long as there is any.
+    fn are_dropped(&self) -> bool {
+        let is_use = |attempt: &Attempt| matches!(attempt.kind, AttemptKind::Time | AttemptKind::Entropy);
+        self.dropped > 0 && self.attempts.iter().all(|attempt| !attempt.allowed || is_use(attempt))
+    }
+
+    /// Returns whether a refused attempt would have reached beyond the sandbox. True of a record full of refusals,
+    /// which can't rule that out.
+    pub fn of_reaching_out(&self) -> bool {
+        let reaches_out = |kind| matches!(kind, AttemptKind::Network | AttemptKind::Process);
+        self.are_dropped() || self.attempts.iter().any(|attempt| !attempt.allowed && reaches_out(attempt.kind))
+    }
+
+    /// Returns whether a refused operation was on what the absolute `path` leads to, links followed as they are now.
+    pub fn on_path(&self, path: &str) -> bool {
+        let target = match path.trim_start_matches('/') {
+            "" => "/".to_owned(),
+            relative => match self.tree.walk(ROOT, relative, LastLink::Follow) {
+                Ok(reached) => self.tree.reached_path(&reached),
+                Err(stuck) => stuck.target,
+            },
+        };
+        let outside = || Area::of(&target, self.tree.mounts.iter().map(|mount| &*mount.path)) == Area::Outside;
+        let kept = cut(&target, MAX_TARGET);
+        let listed =
+            |attempt: &Attempt| attempt.kind == AttemptKind::File && !attempt.allowed && attempt.target == kept;
+        self.attempts.iter().any(listed) || self.are_dropped() && outside()
+    }
+}
+
+/// `text` up to the last whole character that fits.
+fn cut(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+/// Part of the tree that a path is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Area {
+    /// The working directory and `/tmp`: the program's own.
+    Own,
+    /// A read-only layer: imports look around here.
+    Layer,
+    /// Paths of neither kind: a program that keeps to itself has no business here.
+    Outside,
+}
+
+impl Area {
+    /// The area an absolute plain path is in; `layers` are the paths layers are mounted at.
+    pub(super) fn of<'a>(path: &str, layers: impl IntoIterator<Item = &'a str>) -> Self {
+        if is_within(path, HOME) || is_within(path, TEMPORARY) {
+            return Area::Own;
+        }
+        match layers.into_iter().any(|layer| is_within(path, layer)) {
+            true => Area::Layer,
+            false => Area::Outside,
+        }
+    }
+}
+
+/// A file operation as the record names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Act {
+    Stat,
+    ReadLink,
+    Open,
+    OpenToWrite,
+    OpenDirectory,
+    Create,
+    MakeDirectory,
+    Link,
+    Symlink,
+    Delete,
+    RemoveDirectory,
+    Rename,
+    SetTimes,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Weight {
+    /// Queries without reading, such as `stat`.
+    Look,
+    /// Lists the entries of a directory.
+    List,
+    /// Gets at the content of a file.
+    Open,
+    /// Changes files, names or times.
+    Change,
+}
+
+impl Act {
+    fn name(self) -> &'static str {
+        match self {
+            Act::Stat => "stat",
+            Act::ReadLink => "readlink",
+            Act::Open | Act::OpenToWrite | Act::OpenDirectory => "open",
+            Act::Create => "create",
+            Act::MakeDirectory => "mkdir",
+            Act::Link => "link",
+            Act::Symlink => "symlink",
+            Act::Delete => "delete",
+            Act::RemoveDirectory => "rmdir",
+            Act::Rename => "rename",
+            Act::SetTimes => "utime",
+        }
+    }
+
+    fn weight(self) -> Weight {
+        match self {
+            Act::Stat | Act::ReadLink => Weight::Look,
+            Act::OpenDirectory => Weight::List,
+            Act::Open => Weight::Open,
+            Act::OpenToWrite
+            | Act::Create
+            | Act::MakeDirectory
+            | Act::Link
+            | Act::Symlink
+            | Act::Delete
+            | Act::RemoveDirectory
+            | Act::Rename
+            | Act::SetTimes => Weight::Change,
+        }
+    }
+}
+
+/// Decides whether an operation is recorded, and as allowed or refused. Operations that imports do all the time are
+/// not: looking for modules in the program's own directories and in layers.
+fn verdict(area: Area, weight: Weight, done: bool) -> Option<bool> {
+    match (area, weight) {
+        (Area::Own, Weight::Look | Weight::List) => None,
+        (Area::Own, Weight::Open | Weight::Change) => done.then_some(true),
+        (Area::Layer, Weight::Look | Weight::List | Weight::Open) => None,
+        (Area::Outside, Weight::Look) => (!done).then_some(false),
+        (Area::Layer, Weight::Change) | (Area::Outside, Weight::List | Weight::Open | Weight::Change) => Some(done),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_attempt_again_is_counted_not_listed_again() {
+        let mut attempts = Attempts::default();
+        for _ in 0..3 {
+            attempts.record(AttemptKind::Network, "connect", "example.com:80", false);
+        }
+        attempts.record(AttemptKind::Network, "connect", "example.com:80", true);
+        let counts: Vec<u64> = attempts.list().iter().map(|attempt| attempt.count).collect();
+        assert_eq!(counts, [3, 1]);
+    }
+
+    #[test]
+    fn a_million_different_attempts_keep_the_first_128_and_count_the_rest() {
+        let mut attempts = Attempts::default();
+        for number in 0..1_000 {
+            attempts.record(AttemptKind::File, "open", &format!("/etc/{number}"), false);
+        }
+        attempts.record(AttemptKind::File, "open", "/etc/0", false);
+        assert_eq!(attempts.list().len(), 128);
+        assert_eq!((attempts.list()[0].count, attempts.dropped()), (2, 872));
+    }
+
+    #[test]
+    fn what_was_refused_is_not_hidden_by_what_was_allowed() {
+        let mut attempts = Attempts::default();
+        for number in 0..500 {
+            attempts.record(AttemptKind::File, "create", &format!("/tmp/{number}"), true);
+        }
+        attempts.record(AttemptKind::File, "open", "/etc/shadow", false);
+        let last = &attempts.list()[127];
+        assert_eq!((&*last.target, attempts.list().len()), ("/etc/shadow", 128));
+        assert_eq!(attempts.dropped(), 500 + 1 - 128);
+    }
+
+    #[test]
+    fn a_long_target_is_cut_between_characters() {
+        let mut attempts = Attempts::default();
+        attempts.record(AttemptKind::File, "open", &"€".repeat(100), false);
+        assert_eq!(attempts.list()[0].target, "€".repeat(85));
+    }
+
+    #[test]
+    fn a_record_full_of_refusals_may_have_dropped_one_and_another_has_not() {
+        let tree = super::super::base::Base::bare().tree(super::super::FilesQuota { bytes: 0, count: 0 }, 0);
+        let refused_of = |allowed: usize, refused: usize| {
+            let mut attempts = Attempts::default();
+            (0..allowed).for_each(|n| attempts.record(AttemptKind::File, "create", &format!("/tmp/{n}"), true));
+            (0..refused).for_each(|n| attempts.record(AttemptKind::File, "open", &format!("/etc/{n}"), false));
+            let refusals = Refusals::new(&tree, attempts.list(), attempts.dropped());
+            let on = |path| refusals.on_path(path);
+            (refusals.of_reaching_out(), on("/etc/0"), on("/etc/other"), on("/home/user/other"))
+        };
+        assert_eq!(refused_of(200, 1), (false, true, false, false));
+        assert_eq!(refused_of(200, 200), (true, true, true, false));
+    }
+
+    #[test]
+    fn an_attempt_reads_as_the_contract_says() {
+        let area = Area::of("/etc/passwd", ["/usr/lib"]);
+        let mut attempts = Attempts::default();
+        attempts.record_file(area, Act::Open, "/etc/passwd", Err(Errno::NoEnt));
+        let attempt = &attempts.list()[0];
+        assert_eq!(
+            (attempt.kind, &*attempt.operation, &*attempt.target, attempt.allowed, attempt.count),
+            (AttemptKind::File, "open", "/etc/passwd", false, 1)
+        );
+    }
+
+    #[test]
+    fn in_its_own_directories_only_opens_and_changes_that_happen_are_recorded() {
+        let own = |act: Act, done| verdict(Area::of("/tmp/x", []), act.weight(), done);
+        assert_eq!(own(Act::Create, true), Some(true));
+        assert_eq!(own(Act::Open, true), Some(true));
+        assert_eq!(own(Act::Open, false), None);
+        assert_eq!(own(Act::Stat, false), None);
+        assert_eq!(own(Act::OpenDirectory, true), None);
+    }
+
+    #[test]
+    fn outside_everything_but_a_successful_look_is_recorded() {
+        let outside = |act: Act, done| verdict(Area::of("/etc/x", []), act.weight(), done);
+        assert_eq!(outside(Act::Stat, false), Some(false));
+        assert_eq!(outside(Act::Stat, true), None);
+        assert_eq!(outside(Act::OpenDirectory, true), Some(true));
+        assert_eq!(outside(Act::Create, true), Some(true));
+        assert_eq!(outside(Act::Delete, false), Some(false));
+    }
+
+    #[test]
+    fn in_a_layer_only_attempts_to_change_it_are_recorded() {
+        let layer = |act: Act, done| verdict(Area::of("/usr/lib/x", ["/usr/lib"]), act.weight(), done);
+        assert_eq!(layer(Act::Open, true), None);
+        assert_eq!(layer(Act::Stat, false), None);
+        assert_eq!(layer(Act::Create, false), Some(false));
+        assert_eq!(layer(Act::OpenToWrite, false), Some(false));
+    }
+}

@@ -1,0 +1,263 @@
+//! Commands of sessions: the shell over a session's files, and what it starts.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+
+use super::ask::{AskError, AskEvent, CommandNumber, SessionNumber};
+use super::sessions::Events;
+use proofbox_memory::Piece;
+use proofbox_runtime::COMMAND_SLOTS;
+use proofbox_runtime::session::{CellOutlet, CellScript, Commander, Input, Outlet, Pipes, Premises, Program, now};
+use proofbox_shell::{Broken, Host, PIPE_BYTES, PythonStart, Reader, Script, Writer, pipe};
+use proofbox_types::session::{CellLimits, Command};
+use proofbox_vfs::{Output, SharedTree, absolute_path};
+
+/// Time to wait for an interpreter for a command: those of one pipeline may wait for each other.
+const NO_SLOT: Duration = Duration::from_secs(10);
+/// The directory that all start in.
+const HOME: &str = "/home/user";
+
+/// Names a command of this worker.
+type Name = (SessionNumber, CommandNumber);
+
+/// The commands of one worker.
+#[derive(Clone)]
+pub struct Commands {
+    /// Interpreters that commands may have at once.
+    free: Arc<Semaphore>,
+    /// Standard input of each running command that takes any.
+    inputs: Arc<Mutex<HashMap<Name, Writer>>>,
+}
+
+impl Commands {
+    /// Makes an empty set of commands.
+    pub fn new() -> Self {
+        Self { free: Arc::new(Semaphore::new(COMMAND_SLOTS as usize)), inputs: Arc::default() }
+    }
+
+    fn inputs(&self) -> MutexGuard<'_, HashMap<Name, Writer>> {
+        self.inputs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a command to its end; its exit code. Dropping the future kills it.
+    pub async fn run_as(
+        &self,
+        name: Name,
+        premises: Premises,
+        command: Command,
+        limits: CellLimits,
+        events: Events,
+    ) -> i32 {
+        let Command { script, args, cwd, env, stdin } = command;
+        let reader = if stdin {
+            let (writer, reader) = pipe(PIPE_BYTES);
+            self.inputs().insert(name, writer);
+            reader
+        } else {
+            Reader::empty()
+        };
+        let _open = Open { commands: self, name };
+        let written = Arc::new(Written::default());
+        let out = |tell: fn(Vec<u8>) -> AskEvent| {
+            let (written, left) = (Arc::clone(&written), Mutex::new(limits.output_bytes));
+            Writer::sink(Arc::new(move |bytes: &[u8]| {
+                // What nobody can hold is not told; the command goes on.
+                let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
+                let taken = bytes.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                *left -= taken as u64;
+                if taken > 0 {
+                    written.push(tell(bytes[..taken].to_vec()));
+                }
+            }))
+        };
+        let mut all = premises.env().to_vec();
+        all.extend(env);
+        let script = Script {
+            text: script,
+            args,
+            cwd: cwd.and_then(|cwd| absolute_path(HOME, &cwd).ok()).unwrap_or_else(|| HOME.to_owned()),
+            env: all,
+            stdin: reader,
+            stdout: out(AskEvent::Stdout),
+            stderr: out(AskEvent::Stderr),
+        };
+        let run = async {
+            // As `timeout` says it.
+            tokio::time::timeout(limits.wall, self.shell(premises, script, limits)).await.unwrap_or(124)
+        };
+        let code = tokio::select! {
+            code = run => code,
+            never = written.tell(&events) => match never {},
+        };
+        written.flush(&events);
+        code
+    }
+
+    async fn shell(&self, premises: Premises, script: Script, limits: CellLimits) -> i32 {
+        let host = Sandboxed { premises, free: Arc::clone(&self.free), limits, spent: AtomicU64::new(0) };
+        proofbox_shell::run(&host, script).await
+    }
+
+    /// Gives a command input; none: there will be no more.
+    ///
+    /// # Errors
+    /// Returns an error when there is no such command, or it takes none.
+    pub async fn input(&self, name: Name, bytes: Option<Vec<u8>>) -> Result<(), AskError> {
+        let Some(bytes) = bytes else {
+            return self.inputs().remove(&name).map(drop).ok_or(AskError::NoCommand(name.1));
+        };
+        let writer = self.inputs().get(&name).cloned().ok_or(AskError::NoCommand(name.1))?;
+        // What nobody reads any more is lost, as with a pipe.
+        let _: Result<(), Broken> = writer.write_all(&bytes).await;
+        Ok(())
+    }
+}
+
+/// Shortest time between two pieces of a command's output.
+const TOLD_EVERY: Duration = Duration::from_millis(5);
+
+/// Output of a command that is not reported yet: at most what its limits allow.
+#[derive(Default)]
+struct Written {
+    pieces: Mutex<Vec<AskEvent>>,
+    more: Notify,
+}
+
+impl Written {
+    fn pieces(&self) -> MutexGuard<'_, Vec<AskEvent>> {
+        self.pieces.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes output. A byte at a time would cost a hundred times its length, here and in the front process.
+    fn push(&self, piece: AskEvent) {
+        let mut pieces = self.pieces();
+        let piece = match pieces.last_mut() {
+            Some(last) => last.join(piece),
+            None => Some(piece),
+        };
+        pieces.extend(piece);
+        drop(pieces);
+        self.more.notify_one();
+    }
+
+    fn flush(&self, events: &Events) {
+        let pieces = std::mem::take(&mut *self.pieces());
+        pieces.into_iter().for_each(|piece| events(piece));
+    }
+
+    /// Reports output as it comes.
+    async fn tell(&self, events: &Events) -> Infallible {
+        loop {
+            self.more.notified().await;
+            self.flush(events);
+            tokio::time::sleep(TOLD_EVERY).await;
+        }
+    }
+}
+
+/// Closes a command's input at its end.
+struct Open<'a> {
+    commands: &'a Commands,
+    name: Name,
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.commands.inputs().remove(&self.name);
+    }
+}
+
+impl Commander for Commands {
+    fn run<'a>(
+        &'a self,
+        premises: Premises,
+        script: CellScript,
+        limits: CellLimits,
+        out: CellOutlet,
+    ) -> BoxFuture<'a, i32> {
+        let writer = |output: Output| {
+            let out = Arc::clone(&out);
+            Writer::sink(Arc::new(move |bytes: &[u8]| out(output, bytes)))
+        };
+        let (stdout, stderr) = (writer(Output::Stdout), writer(Output::Stderr));
+        let CellScript { text, cwd, env } = script;
+        let script = Script { text, args: Vec::new(), cwd, env, stdin: Reader::empty(), stdout, stderr };
+        // How long it may take, the call sees to.
+        Box::pin(self.shell(premises, script, limits))
+    }
+}
+
+/// A session as the shell has it.
+struct Sandboxed {
+    premises: Premises,
+    free: Arc<Semaphore>,
+    limits: CellLimits,
+    /// Fuel of the script's interpreters so far.
+    spent: AtomicU64,
+}
+
+impl Sandboxed {
+    /// Acquires permits for one interpreter: of the session first, so that one session keeps no other waiting.
+    async fn place(&self) -> Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)> {
+        let places = async {
+            let own = Arc::clone(self.premises.command_places()).acquire_owned().await.ok()?;
+            Some((own, Arc::clone(&self.free).acquire_owned().await.ok()?))
+        };
+        tokio::time::timeout(NO_SLOT, places).await.ok().flatten()
+    }
+}
+
+impl Host for Sandboxed {
+    fn tree(&self) -> &SharedTree {
+        self.premises.tree()
+    }
+
+    fn now(&self) -> u64 {
+        now()
+    }
+
+    fn python<'a>(&'a self, start: PythonStart) -> BoxFuture<'a, i32> {
+        Box::pin(async move {
+            let PythonStart { args, env, cwd, stdin, stdout, stderr } = start;
+            let Some(_place) = self.place().await else {
+                let _ = stderr.write_all(b"bash: fork: retry: Resource temporarily unavailable\n").await;
+                return 254;
+            };
+            let said = stderr.clone();
+            let pipes =
+                Pipes { stdin: Box::new(From(stdin)), stdout: Arc::new(Into(stdout)), stderr: Arc::new(Into(stderr)) };
+            match self.premises.python(Program { args, env, cwd, pipes }, &self.limits, &self.spent).await {
+                Ok(code) => code,
+                Err(error) => {
+                    tracing::warn!(%error, "a command had no interpreter");
+                    let _ = said.write_all(b"python3: cannot start: Resource temporarily unavailable\n").await;
+                    126
+                }
+            }
+        })
+    }
+}
+
+/// A reader of the shell's, as a program's input.
+struct From(Reader);
+
+impl Input for From {
+    fn read<'a>(&'a mut self, out: &'a mut [u8]) -> BoxFuture<'a, usize> {
+        Box::pin(self.0.read(out))
+    }
+}
+
+/// A writer of the shell's, as a program's output.
+struct Into(Writer);
+
+impl Outlet for Into {
+    fn write<'a>(&'a self, bytes: &'a [u8]) -> BoxFuture<'a, bool> {
+        Box::pin(async move { self.0.write_all(bytes).await.is_ok() })
+    }
+}

@@ -1,0 +1,611 @@
+//! Starts workers, gives them runs, and replaces those that die or hang.
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use tokio::net::UnixStream;
+use tokio::process::{Child, Command};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio_util::codec::{FramedRead, FramedWrite};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::ask::{Answer, Ask, AskError, AskEvent, SessionNumber};
+use super::last_words::pass_on;
+use super::protocol::{FromWorker, RunId, ToWorker, decode, encode, framing};
+use super::turns::{Turn, Turns};
+use proofbox_memory::Sender;
+use proofbox_runtime::image::Image;
+use proofbox_types::grant::Grant;
+use proofbox_types::hardening::{Hardened, Hardening};
+use proofbox_types::run::{End, Limit, LimitHit, Outcome, Program, Usage};
+
+/// Unanswered pings after which a worker counts as hung: guests yield every millisecond. Pings are counted, not
+/// seconds: where the front process itself had no core, no worker has left any unanswered.
+const UNANSWERED: u32 = 7;
+const PING_EVERY: Duration = Duration::from_secs(2);
+/// Maximum number of workers that one run is given, where those before it died during another run's time slice. Nothing
+/// of a run can be observed before it ends.
+const WORKERS_A_RUN: u32 = 3;
+/// Loading the image and reserving the pool's address space takes a fraction of this.
+const START: Duration = Duration::from_secs(30);
+/// Time that a run waits for a worker when all are being replaced.
+const NO_WORKER: Duration = Duration::from_secs(10);
+/// Time to wait for the standard error of an ended worker.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+const IMPOSSIBLE: &str = "it tells of a run what no run can come to";
+/// Minimum time between two attempts to start a worker that fails at once.
+const RETRY: Duration = Duration::from_millis(200);
+
+/// Settings that workers are started with.
+#[derive(Clone, Debug)]
+pub struct WorkerSettings {
+    /// The binary that has the `worker` command: this one.
+    pub binary: PathBuf,
+    /// Images that guests are made from.
+    pub images: Vec<Image>,
+    /// Number of worker processes.
+    pub count: usize,
+    /// Runs at once in each.
+    pub slots: u32,
+    /// Interpreters of sessions at once in each.
+    pub session_slots: u32,
+    /// The largest linear memory of any guest.
+    pub memory_bytes: u64,
+    /// Hardening of workers, applied before the first guest.
+    pub hardening: Hardening,
+}
+
+/// Readiness of the workers.
+#[derive(Debug, Default)]
+struct Readiness {
+    /// Workers that are ready.
+    count: usize,
+    /// Reason of the last worker that failed at its start.
+    unfit: Option<String>,
+    /// Layers that are in force in the worker that became ready last.
+    hardened: Hardened,
+}
+
+/// Failure of the sandbox itself, not of the program.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WorkerError {
+    /// The worker ended while the run was in it, during another's time slice.
+    #[error("the worker process ended while it ran this")]
+    Lost,
+    /// The worker ended, or fell silent, during the run's own time slice. The run is not repeated automatically.
+    #[error("the worker process ended at this run's turn")]
+    Blamed,
+    /// No worker could be started.
+    #[error("no worker process is available")]
+    Unavailable,
+    /// A worker can't be one.
+    #[error("no worker process can be started: {0}")]
+    Unfit(String),
+    /// The worker could not run it.
+    #[error("the worker failed: {0}")]
+    Failed(String),
+}
+
+/// Receiver of the result of what is under way in a worker.
+enum Waiting {
+    /// Receiver of a run's outcome, with its wall limit.
+    Run { answer: oneshot::Sender<Result<Outcome, WorkerError>>, wall: Duration },
+    /// Receiver of a session's response, and of its events.
+    Ask { answer: oneshot::Sender<Result<Answer, Asked>>, events: Option<Sender<AskEvent>> },
+}
+
+impl Waiting {
+    /// Reports that the worker is gone. `turn` is how long the time slice of this one had lasted, if it had the core.
+    fn lose(self, turn: Option<Duration>) {
+        let error = if turn.is_some() { WorkerError::Blamed } else { WorkerError::Lost };
+        match self {
+            // The receivers may have gone this moment; then nobody is interested.
+            Self::Run { answer, wall } => {
+                // Whatever kept it there, it ran for longer than it may.
+                let result = turn.filter(|turn| *turn >= wall).map(|turn| timed_out(wall, turn)).ok_or(error);
+                drop(answer.send(result));
+            }
+            Self::Ask { answer, .. } => drop(answer.send(Err(error.into()))),
+        }
+    }
+}
+
+/// Makes the outcome of a run that met its wall limit in a time slice that it never ended.
+fn timed_out(wall: Duration, turn: Duration) -> Outcome {
+    let allowed = u64::try_from(wall.as_millis()).unwrap_or(u64::MAX);
+    let usage = Usage { cpu: turn, execution: turn, ..Usage::default() };
+    Outcome::of_end(End::Limited(LimitHit { limit: Limit::Wall, allowed }), usage)
+}
+
+/// Error of a request to a session.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Asked {
+    /// The session refused the request.
+    #[error(transparent)]
+    Refused(#[from] AskError),
+    /// Failure of the worker.
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
+}
+
+/// Slot of the pool for a worker process, whichever fills it now.
+struct Place {
+    link: Mutex<Option<Link>>,
+    process: AtomicU32,
+    live: AtomicU32,
+    /// Sessions placed there since the worker last reported how many interpreters are alive.
+    sessions: AtomicU32,
+}
+
+/// Location of a session: a worker process, for as long as that lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Home {
+    place: usize,
+    process: u32,
+}
+
+/// The way to a worker that is ready.
+struct Link {
+    frames: mpsc::UnboundedSender<ToWorker>,
+    waiting: HashMap<RunId, Waiting>,
+    /// Counts the processes that have filled the slot: sessions end with theirs.
+    process: u32,
+}
+
+/// Counts what happens to the workers of a pool.
+pub trait PoolObserver: Send + Sync {
+    /// A run is repeated, because its worker ended during another's time slice.
+    fn run_repeated(&self);
+    /// A worker has ended, and another is started in its place.
+    fn worker_replaced(&self);
+    /// A worker has started, with these layers of hardening in force.
+    fn worker_hardened(&self, hardened: &Hardened);
+}
+
+/// The workers of one service.
+pub struct WorkerPool {
+    places: Arc<Vec<Place>>,
+    changed: Arc<Notify>,
+    next: AtomicU64,
+    observer: Arc<dyn PoolObserver>,
+    /// Ends the supervisors, and with them the workers, when it is dropped.
+    _supervisors: JoinSet<()>,
+    ready: watch::Receiver<Readiness>,
+}
+
+impl WorkerPool {
+    /// Starts the workers; they become ready in their own time.
+    pub fn start(settings: WorkerSettings, observer: Arc<dyn PoolObserver>) -> Self {
+        let place = || Place {
+            link: Mutex::new(None),
+            process: AtomicU32::new(0),
+            live: AtomicU32::new(0),
+            sessions: AtomicU32::new(0),
+        };
+        let places: Arc<Vec<Place>> = Arc::new(std::iter::repeat_with(place).take(settings.count).collect());
+        let changed = Arc::new(Notify::new());
+        let (announce, ready) = watch::channel(Readiness::default());
+        let announce = Arc::new(announce);
+        let settings = Arc::new(settings);
+        let mut supervisors = JoinSet::new();
+        for index in 0..settings.count {
+            let supervisor = Supervisor {
+                index,
+                settings: Arc::clone(&settings),
+                places: Arc::clone(&places),
+                changed: Arc::clone(&changed),
+                ready: Arc::clone(&announce),
+                observer: Arc::clone(&observer),
+            };
+            supervisors.spawn(supervisor.keep());
+        }
+        Self { places, changed, next: AtomicU64::new(0), observer, _supervisors: supervisors, ready }
+    }
+
+    /// Waits until the first worker is ready.
+    ///
+    /// # Errors
+    /// Returns an error when none has become ready in the time that a start may take.
+    pub async fn wait_ready(&self) -> Result<(), WorkerError> {
+        let mut ready = self.ready.clone();
+        match timeout(START, ready.wait_for(|ready| ready.count > 0 || ready.unfit.is_some())).await {
+            Ok(Ok(ready)) if ready.count > 0 => Ok(()),
+            Ok(Ok(ready)) => Err(WorkerError::Unfit(ready.unfit.clone().unwrap_or_default())),
+            _ => Err(WorkerError::Unavailable),
+        }
+    }
+
+    /// Returns the layers that are in force in the workers.
+    pub fn hardened(&self) -> Hardened {
+        self.ready.borrow().hardened.clone()
+    }
+
+    /// Process ids of the workers that are ready.
+    pub fn processes(&self) -> Vec<u32> {
+        self.places.iter().map(|place| place.process.load(Ordering::Relaxed)).filter(|id| *id != 0).collect()
+    }
+
+    /// Returns the number of interpreters alive in all workers, as they last reported.
+    pub fn live(&self) -> u32 {
+        self.places.iter().map(|place| place.live.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Runs a program in the worker that has the least to do, and in another one where that died during another run's
+    /// time slice. Dropping the future stops the guest.
+    ///
+    /// # Errors
+    /// Returns an error when we fail; see [`WorkerError`].
+    pub async fn run(&self, program: Program, grant: &Grant) -> Result<Outcome, WorkerError> {
+        let program = Arc::new(program);
+        for _ in 1..WORKERS_A_RUN {
+            match self.run_once(&program, grant).await {
+                Err(WorkerError::Lost) => self.observer.run_repeated(),
+                result => return result,
+            }
+        }
+        self.run_once(&program, grant).await
+    }
+
+    async fn run_once(&self, program: &Arc<Program>, grant: &Grant) -> Result<Outcome, WorkerError> {
+        let (answer, answered) = oneshot::channel();
+        let (place, id) =
+            timeout(NO_WORKER, self.send(program, grant, answer)).await.map_err(|_| WorkerError::Unavailable)?;
+        let cancel = CancelOnDrop { place, id };
+        let result = answered.await.unwrap_or(Err(WorkerError::Lost));
+        std::mem::forget(cancel);
+        result
+    }
+
+    /// A worker for a new session: the one that has the least to do, and of these the one with the fewest interpreters.
+    ///
+    /// # Errors
+    /// Returns an error when there is none.
+    pub async fn place(&self) -> Result<Home, WorkerError> {
+        timeout(NO_WORKER, async {
+            loop {
+                let changed = self.changed.notified();
+                let ready = self.places.iter().enumerate().filter_map(|(index, place)| {
+                    let link = place.link.lock().expect("no holder panics");
+                    let link = link.as_ref()?;
+                    let live = place.live.load(Ordering::Relaxed) + place.sessions.load(Ordering::Relaxed);
+                    Some((link.waiting.len(), live, Home { place: index, process: link.process }))
+                });
+                if let Some((.., home)) = ready.min_by_key(|(waiting, live, _)| (*waiting, *live)) {
+                    self.places[home.place].sessions.fetch_add(1, Ordering::Relaxed);
+                    return home;
+                }
+                changed.await;
+            }
+        })
+        .await
+        .map_err(|_| WorkerError::Unavailable)
+    }
+
+    /// Asks a session something. Dropping the future cancels it; `events` hears what happens meanwhile.
+    ///
+    /// # Errors
+    /// Returns an error when the session refuses, or its worker is gone.
+    pub async fn ask(
+        &self,
+        home: Home,
+        session: SessionNumber,
+        ask: Ask,
+        events: Option<Sender<AskEvent>>,
+    ) -> Result<Answer, Asked> {
+        // A watch tells more only when what it has told was taken.
+        let reader = events.clone().filter(|_| matches!(ask, Ask::Watch { .. }));
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let (answer, mut answered) = oneshot::channel();
+        let place = self.places.get(home.place).ok_or(WorkerError::Lost)?;
+        {
+            let mut link = place.link.lock().expect("no holder panics");
+            let link = link.as_mut().filter(|link| link.process == home.process).ok_or(WorkerError::Lost)?;
+            link.waiting.insert(id, Waiting::Ask { answer, events });
+            let _ = link.frames.send(ToWorker::Ask { id, session, ask });
+        }
+        let cancel = CancelOnDrop { place, id };
+        let result = loop {
+            let taken = async {
+                match &reader {
+                    Some(reader) => reader.taken().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                result = &mut answered => break result.unwrap_or(Err(WorkerError::Lost.into())),
+                () = taken => {
+                    if let Some(link) = place.link.lock().expect("no holder panics").as_ref() {
+                        let _ = link.frames.send(ToWorker::More { id });
+                    }
+                }
+            }
+        };
+        std::mem::forget(cancel);
+        result
+    }
+
+    async fn send(
+        &self,
+        program: &Arc<Program>,
+        grant: &Grant,
+        answer: oneshot::Sender<Result<Outcome, WorkerError>>,
+    ) -> (&Place, RunId) {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        loop {
+            // Registered before looking, so that no change is missed in between.
+            let changed = self.changed.notified();
+            let least = self.places.iter().filter_map(|place| {
+                Some((place.link.lock().expect("no holder panics").as_ref()?.waiting.len(), place))
+            });
+            if let Some((_, place)) = least.min_by_key(|(waiting, _)| *waiting)
+                && let Some(link) = place.link.lock().expect("no holder panics").as_mut()
+            {
+                link.waiting.insert(id, Waiting::Run { answer, wall: grant.limits().wall });
+                // A worker that is going has its waiting runs ended by its supervisor, this one among them.
+                let _ = link.frames.send(ToWorker::Run { id, program: Arc::clone(program), limits: *grant.limits() });
+                return (place, id);
+            }
+            changed.await;
+        }
+    }
+}
+
+/// Tells the worker that nobody waits any more.
+struct CancelOnDrop<'a> {
+    place: &'a Place,
+    id: RunId,
+}
+
+impl Drop for CancelOnDrop<'_> {
+    fn drop(&mut self) {
+        if let Some(link) = self.place.link.lock().expect("no holder panics").as_mut()
+            && link.waiting.remove(&self.id).is_some()
+        {
+            let _ = link.frames.send(ToWorker::Cancel { id: self.id });
+        }
+    }
+}
+
+/// Supervisor of one slot, which it keeps filled.
+struct Supervisor {
+    index: usize,
+    settings: Arc<WorkerSettings>,
+    places: Arc<Vec<Place>>,
+    changed: Arc<Notify>,
+    ready: Arc<watch::Sender<Readiness>>,
+    observer: Arc<dyn PoolObserver>,
+}
+
+impl Supervisor {
+    fn place(&self) -> &Place {
+        &self.places[self.index]
+    }
+
+    async fn keep(self) {
+        loop {
+            let started = Instant::now();
+            match self.one_worker().await {
+                Ok(status) => tracing::warn!(worker = self.index, %status, "a worker ended; starting another"),
+                Err(error) => tracing::error!(worker = self.index, %error, "a worker failed; starting another"),
+            }
+            self.observer.worker_replaced();
+            if started.elapsed() < RETRY {
+                tokio::time::sleep(RETRY).await;
+            }
+        }
+    }
+
+    /// Runs one worker process from start to end.
+    async fn one_worker(&self) -> anyhow::Result<ExitStatus> {
+        let (ours, theirs) = StdUnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        let (turns, page) = Turns::create()?;
+        let mut child = Command::new(&self.settings.binary)
+            .arg0("proofbox")
+            .arg("worker")
+            .env_clear()
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::from(page))
+            .stderr(Stdio::piped())
+            // A signal to our process group (Ctrl-C) is for us: we drain, and end the workers when they are done.
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()?;
+        let said = child.stderr.take().map(|stderr| AbortOnDropHandle::new(tokio::spawn(pass_on(self.index, stderr))));
+        let mut watch = Watch::new(turns);
+        let served = self.serve(UnixStream::from_std(ours)?, &child, &mut watch).await;
+        // Whose turn it is, it can't tell any more when it has ended.
+        let blamed = watch.blamed();
+        self.unlink(blamed);
+        let status = end(&mut child).await?;
+        if let Some(said) = said {
+            let _ = timeout(LAST_WORDS, said).await;
+        }
+        served.map(|()| status)
+    }
+
+    /// Talks to a worker until it is gone or silent.
+    async fn serve(&self, socket: UnixStream, child: &Child, watch: &mut Watch) -> anyhow::Result<()> {
+        let (read, write) = socket.into_split();
+        let mut incoming = FramedRead::new(read, framing());
+        let mut outgoing = FramedWrite::new(write, framing());
+        let settings = &self.settings;
+        let start = ToWorker::Start {
+            images: settings.images.clone(),
+            slots: settings.slots,
+            session_slots: settings.session_slots,
+            memory_bytes: settings.memory_bytes,
+            hardening: settings.hardening,
+        };
+        outgoing.send(encode(&start)).await?;
+        let Some(first) = timeout(START, incoming.next()).await? else { return Ok(()) };
+        let hardened = match decode(&first?)? {
+            FromWorker::Ready { hardened } => hardened,
+            FromWorker::Unfit { reason } => {
+                self.ready.send_modify(|ready| ready.unfit = Some(reason.clone()));
+                anyhow::bail!("it can't start: {reason}");
+            }
+            _ => anyhow::bail!("the worker's first frame is not Ready"),
+        };
+        self.observer.worker_hardened(&hardened);
+
+        let (frames, mut queue) = mpsc::unbounded_channel();
+        let ping = frames.clone();
+        let process = child.id().unwrap_or(0);
+        *self.place().link.lock().expect("no holder panics") = Some(Link { frames, waiting: HashMap::new(), process });
+        self.place().process.store(process, Ordering::Relaxed);
+        self.ready.send_modify(|ready| {
+            ready.count += 1;
+            if ready.hardened != hardened {
+                tracing::info!(%hardened, "what workers have given up");
+                ready.hardened = hardened;
+            }
+        });
+        self.changed.notify_waiters();
+
+        let write = async {
+            while let Some(frame) = queue.recv().await {
+                outgoing.send(encode(&frame)).await?;
+            }
+            anyhow::Ok(())
+        };
+        let read = async {
+            let mut pings = interval(PING_EVERY);
+            pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            loop {
+                tokio::select! {
+                    // What it has said is heard before it is judged.
+                    biased;
+                    frame = incoming.next() => {
+                        let Some(frame) = frame else { return anyhow::Ok(()) };
+                        watch.heard();
+                        self.answer(decode(&frame?)?)?;
+                    }
+                    _ = pings.tick() => {
+                        watch.pinged()?;
+                        let _ = ping.send(ToWorker::Ping);
+                    }
+                }
+            }
+        };
+        tokio::select! {
+            ended = read => ended,
+            ended = write => ended,
+        }
+    }
+
+    /// Passes on what a worker says. It may have been taken over: what nobody waits for is dropped.
+    fn answer(&self, message: FromWorker) -> anyhow::Result<()> {
+        match message {
+            FromWorker::Ready { .. } | FromWorker::Unfit { .. } => anyhow::bail!("it starts twice"),
+            FromWorker::Pong { live } => {
+                self.place().live.store(live, Ordering::Relaxed);
+                self.place().sessions.store(0, Ordering::Relaxed);
+            }
+            // The receivers may have gone this moment; then nobody is interested.
+            FromWorker::Done { id, result } => {
+                if let Ok(outcome) = &result {
+                    anyhow::ensure!(outcome.is_possible(), IMPOSSIBLE);
+                }
+                if let Some(Waiting::Run { answer, .. }) = self.no_longer_waiting(id) {
+                    let _ = answer.send(result.map(|outcome| *outcome).map_err(WorkerError::Failed));
+                }
+            }
+            FromWorker::Answered { id, result } => {
+                if let Ok(Answer::Called(called, _)) = &result {
+                    anyhow::ensure!(called.outcome.is_possible(), IMPOSSIBLE);
+                }
+                if let Ok(Answer::Exited { fuel, .. }) = &result {
+                    anyhow::ensure!(*fuel < Usage::MAX_FUEL, IMPOSSIBLE);
+                }
+                if let Some(Waiting::Ask { answer, .. }) = self.no_longer_waiting(id) {
+                    let _ = answer.send(result.map_err(Asked::Refused));
+                }
+            }
+            FromWorker::Event { id, event } => {
+                let link = self.place().link.lock().expect("no holder panics");
+                if let Some(Waiting::Ask { events: Some(events), .. }) =
+                    link.as_ref().and_then(|link| link.waiting.get(&id))
+                {
+                    // It never waits: others share the socket.
+                    let _ = events.send(event);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn no_longer_waiting(&self, id: RunId) -> Option<Waiting> {
+        self.place().link.lock().expect("no holder panics").as_mut()?.waiting.remove(&id)
+    }
+
+    /// Takes the worker out of the pool. Its runs are lost; `blamed` names the one that had the time slice.
+    fn unlink(&self, blamed: Option<(RunId, Duration)>) {
+        let place = self.place();
+        let link = place.link.lock().expect("no holder panics").take();
+        place.process.store(0, Ordering::Relaxed);
+        place.live.store(0, Ordering::Relaxed);
+        let Some(link) = link else { return };
+        self.ready.send_modify(|ready| ready.count -= 1);
+        for (id, waiting) in link.waiting {
+            waiting.lose(blamed.filter(|(blamed, _)| *blamed == id).map(|(_, turn)| turn));
+        }
+    }
+}
+
+/// Watch over a worker: whether it keeps answering.
+struct Watch {
+    turns: Turns,
+    unanswered: u32,
+    /// Time slice that was seen at a ping, and since when.
+    turn: Option<(Turn, Instant)>,
+}
+
+impl Watch {
+    fn new(turns: Turns) -> Self {
+        Self { turns, unanswered: 0, turn: None }
+    }
+
+    fn heard(&mut self) {
+        self.unanswered = 0;
+    }
+
+    /// Counts one more ping that is to be sent.
+    ///
+    /// # Errors
+    /// Returns an error when it has left too many unanswered.
+    fn pinged(&mut self) -> anyhow::Result<()> {
+        anyhow::ensure!(self.unanswered < UNANSWERED, "it has left {UNANSWERED} pings unanswered");
+        self.unanswered += 1;
+        self.see_turn();
+        Ok(())
+    }
+
+    fn see_turn(&mut self) {
+        let current = self.turns.current();
+        let since = self.turn.filter(|(turn, _)| Some(*turn) == current).map_or_else(Instant::now, |(_, since)| since);
+        self.turn = current.map(|turn| (turn, since));
+    }
+
+    /// Returns the run in whose time slice the worker ended or fell silent, and how long that took at least.
+    fn blamed(&mut self) -> Option<(RunId, Duration)> {
+        self.see_turn();
+        self.turn.map(|(turn, since)| (turn.holder, since.elapsed()))
+    }
+}
+
+async fn end(child: &mut Child) -> std::io::Result<ExitStatus> {
+    // It is gone already, or hangs: there is nothing to wait for.
+    child.start_kill()?;
+    child.wait().await
+}

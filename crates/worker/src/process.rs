@@ -1,0 +1,217 @@
+//! Worker process: the loop of its one thread, on which guests run in time slices.
+
+use std::collections::HashMap;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Barrier, Mutex};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use futures_util::{FutureExt, SinkExt, StreamExt};
+use tokio::net::UnixStream;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::AbortHandle;
+use tokio_util::codec::{FramedRead, FramedWrite};
+use tokio_util::sync::CancellationToken;
+
+use super::ask::AskError;
+use super::protocol::{FromWorker, RunId, ToWorker, decode, encode, framing};
+use super::sessions::{Listener, Room, Sessions};
+use super::turns::Turns;
+use crate::jail;
+use proofbox_runtime::Interpreters;
+use proofbox_runtime::image::Image;
+use proofbox_types::hardening::{Hardened, Hardening};
+
+/// Way to end what is under way.
+enum Stop {
+    /// Stops the task by dropping it.
+    Abort(AbortHandle),
+    /// Notifies the task: a persistent interpreter must come to an end itself. The room is that of the events which the
+    /// front process takes.
+    Tell(CancellationToken, Room),
+}
+
+/// Threads for what takes long, beside the one for guests: all there will ever be.
+const THREADS_APART: usize = 2;
+
+type Running = Arc<Mutex<HashMap<RunId, Stop>>>;
+
+/// Serves the front process on standard input, which is a Unix socket, until that is closed.
+///
+/// # Errors
+/// Returns an error when the image can't be loaded or the socket breaks.
+pub fn main() -> anyhow::Result<()> {
+    jail::begin_life();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(THREADS_APART)
+        // No other can take the place of one that ends.
+        .thread_keep_alive(Duration::from_secs(u64::from(u32::MAX)))
+        // A turn of a guest takes about a millisecond, so between turns there is always time to look at the socket.
+        .event_interval(1)
+        .build()?;
+    runtime.block_on(serve())
+}
+
+/// Does what takes rights, then gives them up: no guest has run yet.
+async fn prepared(interpreters: Interpreters, hardening: Hardening) -> anyhow::Result<(Arc<Interpreters>, Hardened)> {
+    interpreters.open_all().await?;
+    let half = jail::begin_worker(hardening)?;
+    // Each waits for the others, so that there is one thread for each.
+    let barrier = Arc::new(Barrier::new(THREADS_APART));
+    let threads = std::iter::repeat_with(|| {
+        let barrier = Arc::clone(&barrier);
+        tokio::task::spawn_blocking(move || {
+            barrier.wait();
+        })
+    });
+    futures_util::future::try_join_all(threads.take(THREADS_APART).collect::<Vec<_>>()).await?;
+    Ok((Arc::new(interpreters), half.finish_worker()?))
+}
+
+/// Checks that all files are still what they were. Compiled code is the same for all images.
+fn verified(images: &[Image]) -> anyhow::Result<()> {
+    let (default, others) = images.split_first().context("there is no image")?;
+    default.verify().with_context(|| format!("the compiled image {}", default.compiled.display()))?;
+    for image in others {
+        image.verify_packages().with_context(|| format!("the image {}", image.image_hash))?;
+    }
+    Ok(())
+}
+
+/// The output of a future; Err when it panicked: whoever waits for it must hear of that. What it said is on standard
+/// error.
+async fn catch_panic<T>(future: impl Future<Output = T>) -> Result<T, String> {
+    // What the future had is dropped with it; what it shares with others has locks, which tell of a panic.
+    let caught = AssertUnwindSafe(future).catch_unwind().await;
+    caught.map_err(|_| "a task of the worker panicked".to_owned())
+}
+
+async fn serve() -> anyhow::Result<()> {
+    let descriptor = std::io::stdin().as_fd().try_clone_to_owned()?;
+    let turns = Turns::open(std::io::stdout().as_fd().try_clone_to_owned()?)
+        .context("standard output is not the front process's page of turns")?;
+    let socket = StdUnixStream::from(descriptor);
+    socket.set_nonblocking(true).context("standard input is not the front process's socket")?;
+    let (read, write) = UnixStream::from_std(socket)?.into_split();
+    let mut incoming = FramedRead::new(read, framing());
+    let mut outgoing = FramedWrite::new(write, framing());
+
+    let first = incoming.next().await.context("the front process said nothing")??;
+    let ToWorker::Start { images, slots, session_slots, memory_bytes, hardening } = decode(&first)? else {
+        anyhow::bail!("the first frame must be Start")
+    };
+    let loaded = verified(&images).and_then(|()| {
+        Interpreters::pooled(&images, slots, session_slots, memory_bytes)
+            .map_err(|error| anyhow::anyhow!("loading the image: {error:#}"))
+    });
+    let prepared = match loaded {
+        Ok(interpreters) => prepared(interpreters, hardening).await,
+        Err(error) => Err(error),
+    };
+    let (interpreters, hardened) = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            outgoing.send(encode(&FromWorker::Unfit { reason: format!("{error:#}") })).await?;
+            return Err(error);
+        }
+    };
+
+    let (answers, mut queue) = mpsc::unbounded_channel::<FromWorker>();
+    let writer = tokio::spawn(async move {
+        while let Some(answer) = queue.recv().await {
+            if outgoing.send(encode(&answer)).await.is_err() {
+                return;
+            }
+        }
+    });
+    answers.send(FromWorker::Ready { hardened })?;
+    let running = Running::default();
+    // The front process spreads runs evenly; when a worker is missing, those that are left get more than they hold.
+    let free = Arc::new(Semaphore::new(slots as usize));
+    let sessions = Sessions::new(Arc::clone(&interpreters));
+    while let Some(frame) = incoming.next().await {
+        match decode(&frame?)? {
+            ToWorker::Start { .. } => anyhow::bail!("started twice"),
+            ToWorker::Ping => {
+                answers.send(FromWorker::Pong { live: u32::try_from(interpreters.live()).unwrap_or(u32::MAX) })?
+            }
+            ToWorker::Cancel { id } => match running.lock().expect("no holder panics").remove(&id) {
+                Some(Stop::Abort(task)) => task.abort(),
+                Some(Stop::Tell(cancelled, _)) => cancelled.cancel(),
+                None => {}
+            },
+            ToWorker::More { id } => {
+                if let Some(Stop::Tell(_, room)) = running.lock().expect("no holder panics").get(&id) {
+                    room.add_permits(1);
+                }
+            }
+            ToWorker::Ask { id, session, ask } => {
+                let (sessions, answers, done, turns) =
+                    (sessions.clone(), answers.clone(), Arc::clone(&running), turns.clone());
+                let cancelled = CancellationToken::new();
+                let events = {
+                    let answers = answers.clone();
+                    Arc::new(move |event| drop(answers.send(FromWorker::Event { id, event })))
+                };
+                let room = Room::new(Semaphore::new(0));
+                let stop = Stop::Tell(cancelled.clone(), Arc::clone(&room));
+                running.lock().expect("no holder panics").insert(id, stop);
+                tokio::spawn(async move {
+                    let answer = turns.during(id, sessions.answer(session, ask, Listener { events, room }, cancelled));
+                    let result = catch_panic(answer).await.unwrap_or_else(|panic| Err(AskError::Failed(panic)));
+                    done.lock().expect("no holder panics").remove(&id);
+                    let _ = answers.send(FromWorker::Answered { id, result });
+                });
+            }
+            ToWorker::Run { id, program, limits } => {
+                let (interpreters, answers, done, free, turns) = (
+                    Arc::clone(&interpreters),
+                    answers.clone(),
+                    Arc::clone(&running),
+                    Arc::clone(&free),
+                    turns.clone(),
+                );
+                // Held while the task is entered, so that it can't be done before it is.
+                let mut entered = running.lock().expect("no holder panics");
+                let task = tokio::spawn(async move {
+                    let arrived = Instant::now();
+                    // Tests of their own interpreter need a second one.
+                    let slot = free.acquire_many(if program.isolated { 2 } else { 1 }).await;
+                    let waited = arrived.elapsed();
+                    let run = interpreters.run(Arc::unwrap_or_clone(program), &limits);
+                    let run = turns.during(id, async { run.await.map_err(|error| error.to_string()) });
+                    let mut result = catch_panic(run).await.and_then(|result| result.map(Box::new));
+                    drop(slot);
+                    if let Ok(outcome) = &mut result {
+                        outcome.usage.waiting += waited;
+                    }
+                    done.lock().expect("no holder panics").remove(&id);
+                    // The writer is gone only when the front process is, and then so are we.
+                    let _ = answers.send(FromWorker::Done { id, result });
+                });
+                entered.insert(id, Stop::Abort(task.abort_handle()));
+            }
+        }
+    }
+    // Nobody is left to answer to: what runs is of no use to anybody.
+    writer.abort();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_an_answer() {
+        assert_eq!(catch_panic(async { 3 }).await, Ok(3));
+        let panics = async {
+            tokio::task::yield_now().await;
+            panic!("on purpose")
+        };
+        assert!(catch_panic::<()>(panics).await.is_err());
+    }
+}

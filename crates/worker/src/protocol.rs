@@ -1,0 +1,127 @@
+//! Frames between the front process and its workers: a 4-byte length, then postcard.
+
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tokio_util::bytes::Bytes;
+use tokio_util::codec::LengthDelimitedCodec;
+
+use super::ask::{Answer, Ask, AskError, AskEvent, SessionNumber};
+use proofbox_runtime::image::Image;
+use proofbox_types::grant::Limits;
+use proofbox_types::hardening::{Hardened, Hardening};
+use proofbox_types::run::{Outcome, Program};
+
+/// The longest frame: files and outputs of one run, at the largest limits that a policy may give.
+const FRAME_BYTES: usize = 1 << 30;
+
+/// Names a run among those of one worker.
+pub type RunId = u64;
+
+/// Message from the front process to a worker.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum ToWorker {
+    /// Starts the worker: the first message, sent once.
+    Start {
+        /// Images to run guests from, the default one first.
+        images: Vec<Image>,
+        /// Maximum number of runs at once.
+        slots: u32,
+        /// Interpreters of sessions at once.
+        session_slots: u32,
+        /// The largest linear memory of any guest.
+        memory_bytes: u64,
+        /// Hardening of the worker, applied before the first guest.
+        hardening: Hardening,
+    },
+    /// Runs a program in a fresh interpreter.
+    Run {
+        /// Id of the run in the answer.
+        id: RunId,
+        /// Program of the run, with its files.
+        program: Arc<Program>,
+        /// Limits of the run.
+        limits: Limits,
+    },
+    /// Sends a request to a session.
+    Ask {
+        /// Id of the request in the answer.
+        id: RunId,
+        /// Number of the session.
+        session: SessionNumber,
+        /// Request to the session.
+        ask: Ask,
+    },
+    /// Cancels a run or request that nobody waits for any more.
+    Cancel {
+        /// Id of the run or request.
+        id: RunId,
+    },
+    /// Asks for a `Pong` in answer.
+    Ping,
+    /// Allows one more event of a request.
+    More {
+        /// Id of the request.
+        id: RunId,
+    },
+}
+
+/// Message from a worker to the front process.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum FromWorker {
+    /// Guests can be run.
+    Ready {
+        /// Layers that are in force in the worker.
+        hardened: Hardened,
+    },
+    /// No guest can be run.
+    Unfit {
+        /// Reason for which no guest can be run.
+        reason: String,
+    },
+    /// A run has ended.
+    Done {
+        /// Id of the run.
+        id: RunId,
+        /// Outcome of the run; `Err` when the worker failed.
+        result: Result<Box<Outcome>, String>,
+    },
+    /// Event of a request to a session.
+    Event {
+        /// Id of the request.
+        id: RunId,
+        /// Event to pass on.
+        event: AskEvent,
+    },
+    /// A request has been answered.
+    Answered {
+        /// Id of the request.
+        id: RunId,
+        /// Response of the session, or its error.
+        result: Result<Answer, AskError>,
+    },
+    /// Answer to a ping.
+    Pong {
+        /// Interpreters alive in it.
+        live: u32,
+    },
+}
+
+/// The framing of both directions.
+pub fn framing() -> LengthDelimitedCodec {
+    LengthDelimitedCodec::builder().max_frame_length(FRAME_BYTES).new_codec()
+}
+
+/// Encodes a message as the content of a frame.
+pub fn encode<T: Serialize>(message: &T) -> Bytes {
+    postcard::to_stdvec(message).expect("messages are plain data").into()
+}
+
+/// Decodes the message in one frame.
+///
+/// # Errors
+/// Returns an error when the bytes are no such message: the other side is not what we took it for.
+pub fn decode<T: DeserializeOwned>(frame: &[u8]) -> std::io::Result<T> {
+    postcard::from_bytes(frame).map_err(std::io::Error::other)
+}
