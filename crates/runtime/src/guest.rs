@@ -18,10 +18,10 @@ use super::image::Image;
 use super::limiter::MemoryLimiter;
 use super::metered::{Core, Stopwatch, Times, metered};
 use super::packages;
+use super::page_reset::Resident;
 use super::preview1;
 use super::refusals;
 use super::report::Reporter;
-use super::resident::Resident;
 use super::session::{Pristine, pagemap};
 use super::state::{OutputFlood, State, Streams, wasi};
 use super::uses::Uses;
@@ -224,12 +224,12 @@ impl Interpreters {
     }
 
     /// Writes what is there to the pages that are to stay.
-    fn fill(&self, store: &mut Store<State>, instance: wasmtime::Instance) {
+    fn pre_dirty(&self, store: &mut Store<State>, instance: wasmtime::Instance) {
         let (Some(resident), Some(memory)) = (self.resident.get(), instance.get_memory(&mut *store, "memory")) else {
             return;
         };
         let memory = memory.data_mut(store);
-        for page in &resident.filled {
+        for page in &resident.predirtied_pages {
             if let Some(byte) = memory.get_mut(page * pagemap::PAGE) {
                 *byte = std::hint::black_box(*byte);
             }
@@ -286,7 +286,7 @@ impl Interpreters {
         let state = state(program, limits, tree, role);
         let stopwatch = Arc::clone(&state.stopwatch);
         let (mut store, instance) = self.instantiate(state, limits.fuel).await?;
-        self.fill(&mut store, instance);
+        self.pre_dirty(&mut store, instance);
         let start = began.elapsed();
 
         let (returned, times) = metered(call(&mut store, instance, &request), stopwatch, limits.wall, &self.core).await;

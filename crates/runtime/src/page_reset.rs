@@ -25,15 +25,15 @@ pub(super) struct Resident {
     /// Written to by every run, or filled; in order, apart from each other.
     kept: Vec<Range<usize>>,
     /// Pages in gaps, written to at the start of a run.
-    pub filled: Vec<usize>,
+    pub predirtied_pages: Vec<usize>,
 }
 
 impl Resident {
     /// Computes the pages of a machine on which every run writes to `written`.
     pub fn of(written: &[Range<usize>]) -> Self {
-        let filled = gaps(written);
+        let predirtied_pages = gaps(written);
         let mut kept: Vec<Range<usize>> =
-            written.iter().cloned().chain(filled.iter().map(|page| *page..page + 1)).collect();
+            written.iter().cloned().chain(predirtied_pages.iter().map(|page| *page..page + 1)).collect();
         kept.sort_by_key(|range| range.start);
         kept.dedup_by(|next, last| {
             let joins = next.start <= last.end;
@@ -42,7 +42,7 @@ impl Resident {
             }
             joins
         });
-        Self { kept, filled }
+        Self { kept, predirtied_pages }
     }
 
     /// Releases all other pages that a guest has written to. Its memory is then the image's but for the resident pages:
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn all_but_what_every_run_writes_to_is_given_back() {
-        let resident = Resident { kept: vec![2..4, 10..12], filled: Vec::new() };
+        let resident = Resident { kept: vec![2..4, 10..12], predirtied_pages: Vec::new() };
         assert!(resident.others(&[2..4, 11..12], 20).is_empty());
         assert_eq!(resident.others(&[0..3, 6..7, 8..9, 11..13], 20), [0..2, 6..10, 12..20]);
         assert_eq!(resident.others(&[3..5, 7..11], 20), [Range { start: 4, end: 10 }]);
@@ -126,7 +126,7 @@ mod tests {
         let resident = Resident::of(&written);
         assert_eq!(resident.kept.len(), REGIONS);
         let pages = |ranges: &[Range<usize>]| ranges.iter().map(ExactSizeIterator::len).sum::<usize>();
-        assert_eq!(pages(&resident.kept), pages(&written) + resident.filled.len());
+        assert_eq!(pages(&resident.kept), pages(&written) + resident.predirtied_pages.len());
     }
 
     #[test]
