@@ -245,7 +245,7 @@ pub struct Config {
 
 /// Parses a level of hardening, and knows which there are.
 fn hardening() -> impl TypedValueParser<Value = Hardening> {
-    let names = Hardening::ALL.iter().map(|level| level.word());
+    let names = Hardening::ALL.iter().map(|level| level.as_str());
     PossibleValuesParser::new(names).map(|name| Hardening::parse(&name).expect("clap lets only these through"))
 }
 

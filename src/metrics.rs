@@ -7,9 +7,9 @@ use prometheus::{
     TextEncoder,
 };
 
-use proofbox_types::figures;
 use proofbox_types::hardening::Hardened;
-use proofbox_types::verdict::FailureClass;
+use proofbox_types::histogram;
+use proofbox_types::status::FailureClass;
 use proofbox_worker::PoolObserver;
 
 /// Seconds: from a fresh interpreter's half a millisecond to the longest wall limit.
@@ -221,13 +221,13 @@ impl Metrics {
             (&self.refused, &REASONS),
             (&self.spans, &OUTCOMES),
             (&self.jobs, &["accepted", "finished", "cancelled"]),
-            (&self.job_items, &figures::OUTCOMES[..figures::OUTCOME_COUNT - 1]),
+            (&self.job_items, &histogram::OUTCOMES[..histogram::OUTCOME_COUNT - 1]),
             (&self.callbacks, &["delivered", "failed", "given_up"]),
         ];
         for (counters, labels) in counters {
             labels.iter().for_each(|label| drop(counters.with_label_values(&[label])));
         }
-        FailureClass::ALL.iter().for_each(|class| drop(self.runs.with_label_values(&[class.word()])));
+        FailureClass::ALL.iter().for_each(|class| drop(self.runs.with_label_values(&[class.as_str()])));
         CLASSES.iter().for_each(|class| drop(self.queue_length_by_class.with_label_values(&[class])));
         PLACES.iter().for_each(|place| drop(self.sessions.with_label_values(&[place])));
     }

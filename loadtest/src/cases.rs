@@ -31,7 +31,7 @@ pub enum Grading {
 
 impl Grading {
     /// Returns the word of the wire.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::InProcess => "in_process",
             Self::Isolated => "isolated",
@@ -139,7 +139,7 @@ fn request_of(case: &Case, choice: Choice) -> anyhow::Result<Option<ExecuteReque
     if case.native.ms > choice.most_native.as_secs_f64() * 1e3 {
         return Ok(None);
     }
-    let (code, grading) = (&case.code, choice.grading.word());
+    let (code, grading) = (&case.code, choice.grading.as_str());
     let body = match case.kind.as_str() {
         "asserts" => {
             json!({"code": code, "tests": {"kind": "asserts", "asserts": case.tests, "setup": case.setup}, "grading": grading})

@@ -69,7 +69,7 @@ pub fn request_of_snippet(snippet: Snippet, grading: Grading) -> anyhow::Result<
         Snippet::Print => ("print", json!({"code": PRINT}), Expected::Prints(PRINTED)),
         Snippet::Function => (
             "function",
-            json!({"code": FUNCTION, "tests": {"kind": "asserts", "asserts": ASSERTS}, "grading": grading.word()}),
+            json!({"code": FUNCTION, "tests": {"kind": "asserts", "asserts": ASSERTS}, "grading": grading.as_str()}),
             Expected::Grades { passed: ASSERTS.len() as u64, total: ASSERTS.len() as u64 },
         ),
     };

@@ -35,7 +35,7 @@ pub fn policy(command: &PolicyCommand) -> anyhow::Result<ExitCode> {
                     .capabilities
                     .iter()
                     .filter(|(_, (action, _))| *action == Action::Block)
-                    .map(|(capability, _)| capability.word())
+                    .map(|(capability, _)| capability.as_str())
                     .collect();
                 let blocks = if blocks.is_empty() { "no capability".to_owned() } else { blocks.join(", ") };
                 println!("{}: sound; blocks {blocks}", path.display());

@@ -15,10 +15,10 @@ use crate::http::answer_of;
 use crate::service::Executed;
 use proofbox_types::caller::{Caller, Urgency};
 use proofbox_types::grant::AskedLimits;
-use proofbox_types::harmless::harmless;
-use proofbox_types::run::{Program, PythonTests, TestFiles};
+use proofbox_types::program::{Program, PythonTests, TestFiles};
+use proofbox_types::sanitize::sanitize;
+use proofbox_types::status::{CaseStatus, Status};
 use proofbox_types::submission::{Grading, Submission, Tests};
-use proofbox_types::verdict::{CaseStatus, Status};
 
 /// Snippet to run, with its tests and limits.
 #[derive(Args)]
@@ -211,13 +211,13 @@ fn script_of(source: String, kind: Kind, entry_point: Option<&str>, code: &str) 
 fn print(executed: &Executed) {
     let colours = config::colours();
     let paint = |text: &str, colour: u8| if colours { format!("\x1b[{colour}m{text}\x1b[0m") } else { text.to_owned() };
-    out(&harmless(&executed.stdout.text()));
-    note(&harmless(&executed.stderr.text()));
+    out(&sanitize(&executed.stdout.text()));
+    note(&sanitize(&executed.stderr.text()));
     let verdict = &executed.verdict;
     for case in &verdict.cases {
         let colour = if case.status == CaseStatus::Passed { 32 } else { 31 };
-        let message = case.message.as_deref().map(|message| format!("  {}", harmless(message))).unwrap_or_default();
-        eprintln!("{} {}{message}", paint(case.status.word(), colour), harmless(&case.name));
+        let message = case.message.as_deref().map(|message| format!("  {}", sanitize(message))).unwrap_or_default();
+        eprintln!("{} {}{message}", paint(case.status.as_str(), colour), sanitize(&case.name));
     }
     if verdict.cases.is_empty() && verdict.status == Status::Ok {
         return;
@@ -228,10 +228,10 @@ fn print(executed: &Executed) {
     } else {
         format!(", {} of {} passed", verdict.passed(), verdict.cases.len())
     };
-    let class = if verdict.class.word() == "none" { String::new() } else { format!(", {}", verdict.class.word()) };
+    let class = if verdict.class.as_str() == "none" { String::new() } else { format!(", {}", verdict.class.as_str()) };
     eprintln!(
         "{}{tests}{class}, fuel {}, {:.1} ms",
-        paint(verdict.status.word(), colour),
+        paint(verdict.status.as_str(), colour),
         executed.cost.fuel,
         executed.cost.execution.as_secs_f64() * 1e3
     );
@@ -240,7 +240,7 @@ fn print(executed: &Executed) {
         && (error.type_name.is_empty() || executed.stderr.total_bytes == 0)
         && !error.message.is_empty()
     {
-        eprintln!("{}", harmless(&error.message));
+        eprintln!("{}", sanitize(&error.message));
     }
 }
 

@@ -11,7 +11,7 @@ use super::run::read;
 use crate::config::{self, Config};
 use proofbox_policy::{Action, Decision, Policies, ScanReport, Source, contains_code};
 use proofbox_types::caller::Caller;
-use proofbox_types::harmless::harmless;
+use proofbox_types::sanitize::sanitize;
 
 /// Files to scan, and the form of the report.
 #[derive(Args)]
@@ -67,9 +67,9 @@ fn told(path: &Path, report: &ScanReport, quiet: bool) -> String {
     for finding in report.findings.iter().filter(|finding| !quiet || finding.action == Action::Block) {
         let colour = if finding.action == Action::Block { 31 } else { 33 };
         let (line, column) = (finding.line, finding.column + 1);
-        let action = paint(finding.action.word(), colour);
-        let (scanner, rule) = (finding.scanner.word(), &finding.rule);
-        let (reason, excerpt) = (harmless(&finding.reason), harmless(&finding.excerpt));
+        let action = paint(finding.action.as_str(), colour);
+        let (scanner, rule) = (finding.scanner.as_str(), &finding.rule);
+        let (reason, excerpt) = (sanitize(&finding.reason), sanitize(&finding.excerpt));
         text += &format!("{}:{line}:{column}: {action} [{scanner}/{rule}] {reason}\n", path.display());
         if !excerpt.is_empty() {
             text += &format!("    {excerpt}\n");
@@ -82,7 +82,7 @@ fn told(path: &Path, report: &ScanReport, quiet: bool) -> String {
         text += &format!("{}: it does not parse; what can be made of it was scanned\n", path.display());
     }
     if report.decision == Decision::Block {
-        let by: Vec<&str> = report.blocked_by.iter().map(|scanner| scanner.word()).collect();
+        let by: Vec<&str> = report.blocked_by.iter().map(|scanner| scanner.as_str()).collect();
         text += &format!("{}: {} by {}\n", path.display(), paint("blocked", 31), by.join(", "));
     }
     text

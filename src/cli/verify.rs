@@ -12,7 +12,7 @@ use ed25519_dalek::pkcs8::DecodePublicKey;
 use serde_json::Value as Json;
 
 use proofbox_grading::receipt::{Receipt, public_key, sha256};
-use proofbox_types::harmless::harmless_line;
+use proofbox_types::sanitize::sanitize_line;
 
 /// Receipt to verify, and what to compare it with.
 #[derive(Args)]
@@ -56,7 +56,7 @@ fn key_of(text: &str) -> anyhow::Result<VerifyingKey> {
     }
     let path = Path::new(text);
     if !path.exists() {
-        bail!("--key {}: neither 32 bytes in base64 nor a file", harmless_line(text, 80));
+        bail!("--key {}: neither 32 bytes in base64 nor a file", sanitize_line(text, 80));
     }
     let content = String::from_utf8_lossy(&read(path)?).into_owned();
     let of_answer = || {
@@ -83,8 +83,8 @@ fn check(bytes: &[u8], expected: Option<&VerifyingKey>, code: Option<&[u8]>) -> 
         ));
     }
     let field = |name: &str| match receipt.payload.get(name) {
-        Some(Json::String(text)) => harmless_line(text, 200),
-        Some(value) => harmless_line(&value.to_string(), 200),
+        Some(Json::String(text)) => sanitize_line(text, 200),
+        Some(value) => sanitize_line(&value.to_string(), 200),
         None => "-".to_owned(),
     };
     if let Some(code) = code {
@@ -151,7 +151,7 @@ fn receipt_of(bytes: &[u8]) -> Result<Receipt, String> {
         }
     }
     serde_json::from_value(value)
-        .map_err(|error| format!("it is no receipt: {}", harmless_line(&error.to_string(), 200)))
+        .map_err(|error| format!("it is no receipt: {}", sanitize_line(&error.to_string(), 200)))
 }
 
 #[cfg(test)]

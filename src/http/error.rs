@@ -305,7 +305,7 @@ impl From<SessionError> for ApiError {
                     | FileTrouble::BadPath
                     | FileTrouble::Other => StatusCode::UNPROCESSABLE_ENTITY,
                 };
-                new(status, refused.trouble.word()).field("path")
+                new(status, refused.trouble.as_str()).field("path")
             }
             SessionError::Refused(AskError::Checkpoint(_)) => {
                 new(StatusCode::CONFLICT, "checkpoint_unusable").field("checkpoint")

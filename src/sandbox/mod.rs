@@ -8,7 +8,8 @@ use std::sync::atomic::AtomicU64;
 pub use session::{AskError, AskEvent, Kept, KeptError};
 
 use proofbox_types::grant::Grant;
-use proofbox_types::run::{Outcome, Program};
+use proofbox_types::outcome::Outcome;
+use proofbox_types::program::Program;
 pub use proofbox_vfs::FilesError;
 use proofbox_worker::{WorkerError, WorkerPool};
 

@@ -21,10 +21,12 @@ use proofbox_types::caller::Caller;
 use proofbox_types::canary::Canary;
 use proofbox_types::grant::{Grant, Limits};
 use proofbox_types::ids::ExecutionId;
-use proofbox_types::run::{Attempt, Captured, ErrorReport, File, GraderOutcome, Outcome, Program, PythonTests};
+use proofbox_types::outcome::{Attempt, Captured, ErrorReport, GraderOutcome, Outcome};
+use proofbox_types::program::{File, Program, PythonTests};
+use proofbox_types::status::{FailureClass, IntegrityLevel, Status};
 use proofbox_types::submission::{Compare, Complexity, Grading, StdinCase, Submission, Tests};
 use proofbox_types::value::Value;
-use proofbox_types::verdict::{Basis, FailureClass, Integrity, IntegrityLevel, Status, Verdict};
+use proofbox_types::verdict::{Basis, Integrity, Verdict};
 
 /// A submission that was not carried out.
 #[derive(Debug, thiserror::Error)]
@@ -226,7 +228,7 @@ impl Service {
             Err(Failure::Busy(busy)) => Err(busy.into()),
             Err(Failure::Sandbox(error)) => {
                 tracing::error!(%id, %error, "a run could not be carried out");
-                self.metrics.runs.with_label_values(&[FailureClass::InfrastructureError.word()]).inc();
+                self.metrics.runs.with_label_values(&[FailureClass::InfrastructureError.as_str()]).inc();
                 let verdict = infrastructure_error(planned, error.to_string());
                 let executed = executed(id, verdict, Vec::new(), Duration::ZERO, grant, policy, image);
                 Ok(Executed { is_blamed: error.blames_program(), ..executed })
@@ -354,7 +356,7 @@ impl Service {
         self.keys.use_fuel(caller.owner(), outcome.usage.fuel);
         let metrics = Arc::clone(&self.metrics);
         let class = proofbox_grading::run_only(outcome).class;
-        metrics.runs.with_label_values(&[class.word()]).inc();
+        metrics.runs.with_label_values(&[class.as_str()]).inc();
         metrics.queue_seconds.observe(queue.as_secs_f64());
         metrics.start_seconds.observe(outcome.usage.start.as_secs_f64());
         metrics.run_seconds.observe(outcome.usage.execution.as_secs_f64());

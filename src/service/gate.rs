@@ -11,9 +11,11 @@ use proofbox_types::caller::Caller;
 use proofbox_types::failure;
 use proofbox_types::grant::Grant;
 use proofbox_types::ids::ExecutionId;
-use proofbox_types::run::{Attempt, AttemptKind, End, ErrorReport, Program};
+use proofbox_types::outcome::{Attempt, AttemptKind, End, ErrorReport};
+use proofbox_types::program::Program;
+use proofbox_types::status::{FailureClass, IntegrityLevel, Status};
 use proofbox_types::submission::Submission;
-use proofbox_types::verdict::{Basis, FailureClass, Integrity, IntegrityLevel, Status, Verdict};
+use proofbox_types::verdict::{Basis, Integrity, Verdict};
 
 /// Compiles what comes on standard input, and runs nothing of it.
 const COMPILE: &str = "import sys\ncompile(sys.stdin.buffer.read(), 'solution.py', 'exec', dont_inherit=True)\n";
@@ -103,30 +105,30 @@ impl Service {
     fn count_scan(&self, scanned: &Scanned) {
         let report = &scanned.report;
         let metrics = Arc::clone(&self.metrics);
-        metrics.scans.with_label_values(&[report.name.as_str(), report.decision.word()]).inc();
+        metrics.scans.with_label_values(&[report.name.as_str(), report.decision.as_str()]).inc();
         metrics.scan_seconds.observe(report.scan_seconds);
         let blocks = report.decision == Decision::Block;
         let blocking = || report.findings.iter().filter(|finding| blocks && finding.action == Action::Block);
         telemetry::scanned(
             Duration::from_secs_f64(report.scan_seconds.max(0.0)),
             &report.name,
-            report.decision.word(),
-            blocking().map(|finding| (finding.scanner.word(), finding.rule.as_str(), finding.action.word())),
+            report.decision.as_str(),
+            blocking().map(|finding| (finding.scanner.as_str(), finding.rule.as_str(), finding.action.as_str())),
         );
         if blocks {
             for finding in blocking() {
                 let rule = finding.rule.as_str();
-                metrics.policy_blocks.with_label_values(&[finding.scanner.word(), rule]).inc();
+                metrics.policy_blocks.with_label_values(&[finding.scanner.as_str(), rule]).inc();
             }
             let rules: Vec<&str> = blocking().map(|finding| finding.rule.as_str()).collect();
-            let scanners: Vec<&str> = report.blocked_by.iter().map(|scanner| scanner.word()).collect();
+            let scanners: Vec<&str> = report.blocked_by.iter().map(|scanner| scanner.as_str()).collect();
             tracing::info!(policy = %report.name, blocked_by = ?scanners, ?rules, "the policy blocked a snippet");
         }
     }
 
     /// Makes the result of a submission that the gate blocks.
     pub(super) fn blocked(&self, submission: &Submission, grant: &Grant, scanned: Scanned) -> Executed {
-        self.metrics.runs.with_label_values(&[FailureClass::PolicyBlocked.word()]).inc();
+        self.metrics.runs.with_label_values(&[FailureClass::PolicyBlocked.as_str()]).inc();
         let reasons: Vec<&str> = scanned
             .report
             .findings

@@ -8,8 +8,9 @@ use std::time::Duration;
 use super::Executed;
 use proofbox_grading::complexity::ComplexityReport;
 use proofbox_types::failure;
-use proofbox_types::run::{Captured, End, Usage};
-use proofbox_types::verdict::{CaseResult, CaseStatus, FailureClass, Status};
+use proofbox_types::outcome::{Captured, End, Usage};
+use proofbox_types::status::{CaseStatus, FailureClass, Status};
+use proofbox_types::verdict::CaseResult;
 
 /// Smallest figures that are reported; smaller ones are rounded up to them.
 const MIN_FUEL: u64 = 1 << 24;

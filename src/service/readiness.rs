@@ -6,7 +6,8 @@ use tokio::sync::Mutex;
 
 use super::Service;
 use proofbox_types::caller::Caller;
-use proofbox_types::run::{End, Program};
+use proofbox_types::outcome::End;
+use proofbox_types::program::Program;
 
 /// Age up to which a result is reported again. Orchestrators ask every few seconds, and so never see an older one.
 const MAX_AGE: Duration = Duration::from_secs(1);

@@ -157,9 +157,9 @@ impl Subject {
                 "output_bytes": limits.output_bytes, "files_bytes": limits.files_bytes,
                 "files_count": limits.files_count,
             },
-            "status": verdict.status.word(), "exit_code": verdict.exit_code, "stderr_class": verdict.class.word(),
+            "status": verdict.status.as_str(), "exit_code": verdict.exit_code, "stderr_class": verdict.class.as_str(),
             "tests_passed": verdict.passed(), "tests_total": verdict.total(), "fuel_used": cost.fuel,
-            "integrity": verdict.integrity.level.word(),
+            "integrity": verdict.integrity.level.as_str(),
         });
         let Json::Object(fields) = fields else { unreachable!("it is written as an object") };
         payload.extend(fields);

@@ -15,9 +15,9 @@ use uuid::Uuid;
 use super::{Executed, Failed, Finished, Service};
 use proofbox_store::{Recorded, StatBounds, StoreError};
 use proofbox_types::caller::Caller;
-use proofbox_types::figures::Figures;
+use proofbox_types::histogram::Figures;
 use proofbox_types::ids::KeyId;
-use proofbox_types::verdict::Status;
+use proofbox_types::status::Status;
 
 /// Value that stands for the others of a label that has too many.
 pub const OTHER: &str = "(other)";
@@ -57,7 +57,7 @@ impl Tallied {
             Status::Blocked => u64::from(total > 0),
             Status::Ok | Status::Error | Status::InfrastructureError => 0,
         };
-        figures.classes.insert(verdict.class.word().to_owned(), 1);
+        figures.classes.insert(verdict.class.as_str().to_owned(), 1);
         match verdict.status {
             Status::Blocked => figures.tests_total = total,
             Status::InfrastructureError => {}
@@ -73,7 +73,7 @@ impl Tallied {
     }
 }
 
-/// Returns the index of a status in [`proofbox_types::figures::OUTCOMES`].
+/// Returns the index of a status in [`proofbox_types::histogram::OUTCOMES`].
 fn index_of(status: Status) -> usize {
     match status {
         Status::Passed => 0,
@@ -85,7 +85,7 @@ fn index_of(status: Status) -> usize {
     }
 }
 
-/// Returns the index of an item's outcome in [`proofbox_types::figures::OUTCOMES`].
+/// Returns the index of an item's outcome in [`proofbox_types::histogram::OUTCOMES`].
 pub(super) fn outcome_of(finished: &Finished) -> usize {
     match &finished.executed {
         Ok(executed) => index_of(executed.verdict.status),

@@ -10,8 +10,9 @@ use proofbox_grading::canaries;
 use proofbox_policy::Decision;
 use proofbox_types::caller::{Caller, Urgency};
 use proofbox_types::grant::Grant;
+use proofbox_types::status::Status;
 use proofbox_types::submission::Submission;
-use proofbox_types::verdict::{Status, Verdict};
+use proofbox_types::verdict::Verdict;
 
 impl Service {
     /// Scans, admits, runs and grades one submission, and lints it and signs a receipt where that is asked for.

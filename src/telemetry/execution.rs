@@ -12,8 +12,9 @@ use opentelemetry::{Context, KeyValue};
 
 use super::request::{Scope, traced, within};
 use proofbox_types::ids::{ExecutionId, SessionId};
-use proofbox_types::run::{Outcome, Usage};
-use proofbox_types::verdict::{CaseResult, FailureClass, Status as Word, Verdict};
+use proofbox_types::outcome::{Outcome, Usage};
+use proofbox_types::status::{FailureClass, Status as Word};
+use proofbox_types::verdict::{CaseResult, Verdict};
 
 /// Labels that a span has, and how long their names and values may be, in bytes.
 const LABELS: usize = 16;
@@ -112,10 +113,10 @@ impl Execution {
         let span = self.context.span();
         span.set_attribute(KeyValue::new("gen_ai.tool.call.id", self.call.unwrap_or_else(|| id.to_string())));
         span.set_attribute(KeyValue::new("proofbox.execution.id", id.to_string()));
-        span.set_attribute(KeyValue::new("proofbox.status", verdict.status.word()));
-        span.set_attribute(KeyValue::new("proofbox.stderr_class", verdict.class.word()));
+        span.set_attribute(KeyValue::new("proofbox.status", verdict.status.as_str()));
+        span.set_attribute(KeyValue::new("proofbox.stderr_class", verdict.class.as_str()));
         span.set_attribute(KeyValue::new("proofbox.exit_code", i64::from(verdict.exit_code)));
-        span.set_attribute(KeyValue::new("proofbox.integrity.level", verdict.integrity.level.word()));
+        span.set_attribute(KeyValue::new("proofbox.integrity.level", verdict.integrity.level.as_str()));
         span.set_attribute(number("proofbox.tests_passed", verdict.passed() as u64));
         span.set_attribute(number("proofbox.tests_total", verdict.total() as u64));
         span.set_attribute(number("proofbox.fuel_used", fuel));
@@ -123,7 +124,7 @@ impl Execution {
         match verdict.status {
             // Tests that fail are what they are there for: the tool has done its work.
             Word::Passed | Word::Ok | Word::Failed => {}
-            Word::Error | Word::Blocked | Word::InfrastructureError => fail(&span, verdict.class.word()),
+            Word::Error | Word::Blocked | Word::InfrastructureError => fail(&span, verdict.class.as_str()),
         }
         span.end();
     }
@@ -250,12 +251,12 @@ pub fn graded(verdict: &Verdict) {
 /// Describes a case by its index, not by its name: that may be a line of the tests.
 fn describe(span: &SpanRef<'_>, index: usize, case: &CaseResult) {
     span.set_attribute(number("proofbox.case.index", index as u64));
-    span.set_attribute(KeyValue::new("proofbox.case.status", case.status.word()));
-    span.set_attribute(KeyValue::new("proofbox.stderr_class", case.class.word()));
+    span.set_attribute(KeyValue::new("proofbox.case.status", case.status.as_str()));
+    span.set_attribute(KeyValue::new("proofbox.stderr_class", case.class.as_str()));
     span.set_attribute(number("proofbox.fuel_used", case.fuel_used));
     span.set_attribute(number("proofbox.peak_memory_bytes", case.peak_memory_bytes));
     if case.class != FailureClass::None {
-        span.set_attribute(KeyValue::new("error.type", case.class.word()));
+        span.set_attribute(KeyValue::new("error.type", case.class.as_str()));
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use proofbox::metrics::Metrics;
 use proofbox_runtime::image::Image;
 use proofbox_types::hardening::Hardening;
-use proofbox_types::run::{End, Outcome, Usage};
+use proofbox_types::outcome::{End, Outcome, Usage};
 use proofbox_worker::ask::{Answer, Ask};
 use proofbox_worker::{Asked, WorkerError, WorkerPool, WorkerSettings};
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use proofbox_types::verdict::FailureClass;
+use proofbox_types::status::FailureClass;
 use serde_json::{Value, json};
 
 use crate::harness::Server;
@@ -160,7 +160,7 @@ async fn the_limits_table_has_every_limit_with_its_range() {
 fn every_class_of_failure_is_listed() {
     let shown: BTreeSet<String> =
         table(&document("docs/reference/failure-classes.md"), "## Classes", "stderr_class").into_keys().collect();
-    let expected: BTreeSet<String> = FailureClass::ALL.iter().map(|class| class.word().to_owned()).collect();
+    let expected: BTreeSet<String> = FailureClass::ALL.iter().map(|class| class.as_str().to_owned()).collect();
     assert_eq!(shown, expected);
 }
 

@@ -14,7 +14,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use proofbox_types::canary::Canary;
-use proofbox_types::run::{Attempt, Captured, ErrorReport, Outcome};
+use proofbox_types::outcome::{Attempt, Captured, ErrorReport, Outcome};
 use proofbox_types::value::Value;
 use proofbox_types::verdict::Verdict;
 

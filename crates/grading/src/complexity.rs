@@ -3,8 +3,8 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use proofbox_types::run::Outcome;
-use proofbox_types::verdict::CaseStatus;
+use proofbox_types::outcome::Outcome;
+use proofbox_types::status::CaseStatus;
 
 /// Result of a measurement of complexity.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]

@@ -12,7 +12,7 @@ use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
 use ruff_python_stdlib::builtins::is_python_builtin;
 use ruff_python_stdlib::sys::is_known_standard_library;
 
-use proofbox_types::run::{File, Program, PythonTests};
+use proofbox_types::program::{File, Program, PythonTests};
 
 /// Maximum size of all test sources that are analysed, in bytes; beyond it there is no fallback.
 const MAX_BYTES: usize = 4 << 20;

@@ -19,8 +19,9 @@ mod stdin_stdout;
 pub mod values;
 
 use proofbox_types::failure;
-use proofbox_types::run::{End, ErrorReport, Outcome};
-use proofbox_types::verdict::{Basis, FailureClass, Integrity, IntegrityLevel, Status, Verdict};
+use proofbox_types::outcome::{End, ErrorReport, Outcome};
+use proofbox_types::status::{FailureClass, IntegrityLevel, Status};
+use proofbox_types::verdict::{Basis, Integrity, Verdict};
 
 pub use python::{Planned, grade as python};
 pub use stdin_stdout::{case as stdin_case, grade as stdin_stdout};
@@ -69,7 +70,7 @@ pub fn fingerprint(error: &ErrorReport) -> String {
     }
     let place = error.traceback.last();
     let mut hash = Sha256::new();
-    for part in [error.class.word(), &error.type_name, &words] {
+    for part in [error.class.as_str(), &error.type_name, &words] {
         hash.update(part.as_bytes());
         hash.update([0]);
     }

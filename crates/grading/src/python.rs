@@ -6,12 +6,11 @@ use std::time::Duration;
 use super::compiled;
 use super::values::{self, Budget};
 use proofbox_types::failure;
-use proofbox_types::run::{End, ErrorReport, Outcome};
+use proofbox_types::outcome::{End, ErrorReport, Outcome};
+use proofbox_types::status::{CaseStatus, FailureClass, IntegrityLevel, Status};
 use proofbox_types::submission::Expected;
 use proofbox_types::value::Value;
-use proofbox_types::verdict::{
-    Basis, CaseResult, CaseStatus, FailureClass, Integrity, IntegrityLevel, Status, Verdict,
-};
+use proofbox_types::verdict::{Basis, CaseResult, Integrity, Verdict};
 
 /// Host's knowledge of the cases before they run.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use proofbox_types::verdict::{FailureClass, Status};
+use proofbox_types::status::{FailureClass, Status};
 
 /// Ending of a suite's item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,7 +178,7 @@ fn count(report: &mut Report, sample: &Sample) {
         report.tests_total += sample.tests_total;
     }
     if let Some(class) = sample.class {
-        *report.by_class.entry(class.word().to_owned()).or_default() += 1;
+        *report.by_class.entry(class.as_str().to_owned()).or_default() += 1;
     }
     for (label, value) in &sample.labels {
         let share = report.by_label.entry(label.clone()).or_default().entry(value.clone()).or_default();

@@ -3,11 +3,10 @@
 use super::compare;
 use super::python::message;
 use proofbox_types::failure;
-use proofbox_types::run::Outcome;
+use proofbox_types::outcome::Outcome;
+use proofbox_types::status::{CaseStatus, FailureClass, IntegrityLevel, Status};
 use proofbox_types::submission::{Compare, StdinCase};
-use proofbox_types::verdict::{
-    Basis, CaseResult, CaseStatus, FailureClass, Integrity, IntegrityLevel, Status, Verdict,
-};
+use proofbox_types::verdict::{Basis, CaseResult, Integrity, Verdict};
 
 /// The result of one case.
 pub fn case(index: usize, case: &StdinCase, compare: Compare, outcome: &Outcome) -> CaseResult {

@@ -15,7 +15,7 @@ use super::scan::patterns::{PatternRule, Patterns};
 use super::scan::urls::Urls;
 use super::scan::{Capability, Scanner};
 use proofbox_types::grant::{Ceiling, Limits};
-use proofbox_types::run::AttemptKind;
+use proofbox_types::outcome::AttemptKind;
 use proofbox_types::submission::Grading;
 
 /// A pack can't be used; the process does not start.
@@ -434,7 +434,7 @@ fn gate(name: &str, scanners: ScannersFile, aggregation: &AggregationFile) -> Re
     let ScannersFile { imports, calls, capabilities, secrets, malicious_url, invisible_characters, injection, regex } =
         scanners;
     let rules = |scanner: Scanner, action: Action, threshold: f64, weight: f64| {
-        let field = |key: &str| format!("scanners.{}.{key}", scanner.word());
+        let field = |key: &str| format!("scanners.{}.{key}", scanner.as_str());
         if !(0.0..=1.0).contains(&threshold) {
             return Err((field("threshold"), "a confidence lies between 0 and 1".to_owned()));
         }
@@ -470,7 +470,7 @@ fn gate(name: &str, scanners: ScannersFile, aggregation: &AggregationFile) -> Re
         (Capability::GraderTampering, c.grader_tampering),
     ];
     if let Some((capability, _)) = words.iter().find(|(_, file)| file.action == Action::Redact) {
-        let field = format!("scanners.capabilities.{}.action", capability.word());
+        let field = format!("scanners.capabilities.{}.action", capability.as_str());
         return Err((field, "only texts can be redacted: take flag or block".to_owned()));
     }
     let capabilities = words.into_iter().map(|(word, file)| (word, (file.action, file.reason))).collect();

@@ -10,7 +10,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use proofbox_types::grant::Limits;
-use proofbox_types::run::{ErrorReport, Usage};
+use proofbox_types::outcome::{ErrorReport, Usage};
 use proofbox_types::value::Value;
 use proofbox_vfs::Output;
 
@@ -268,7 +268,7 @@ impl Seat {
         }
         let mut how = Vec::new();
         let text = |text: &str| Value::str(text);
-        Value::Tuple(vec![text(error.class.word()), text(&error.type_name), text(&error.message)]).encode(&mut how);
+        Value::Tuple(vec![text(error.class.as_str()), text(&error.type_name), text(&error.message)]).encode(&mut how);
         talk.limited += usize::from(limited);
         talk.hopeless |= !talk.ready;
         talk.message = (!talk.asking.is_empty()).then(|| (GONE, how.clone()));

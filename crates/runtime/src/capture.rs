@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use proofbox_types::run::Captured;
+use proofbox_types::outcome::Captured;
 
 /// Keeps the first and the last bytes of a stream, `limit` in all.
 #[derive(Debug)]

@@ -9,7 +9,8 @@ use super::refusals;
 use crate::capture::Capture;
 use proofbox_types::failure;
 use proofbox_types::grant::Limits;
-use proofbox_types::run::{Attempt, Captured, End, GraderOutcome, LimitHit, Outcome, Program, Usage};
+use proofbox_types::outcome::{Attempt, Captured, End, GraderOutcome, LimitHit, Outcome, Usage};
+use proofbox_types::program::Program;
 use proofbox_vfs::{Refusals, SharedTree, Tree, lock};
 
 /// Runs a candidate and its tests. Both have the limits for themselves; all interpreters of the candidate share theirs.

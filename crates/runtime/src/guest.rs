@@ -26,9 +26,9 @@ use super::session::{Pristine, pagemap};
 use super::state::{OutputFlood, State, Streams, wasi};
 use super::uses::Uses;
 use proofbox_types::grant::Limits;
-use proofbox_types::run::{
-    Call, Deterministic, End, File, Limit, LimitHit, Outcome, Program, PythonTests, ResultWanted, TESTS_DIRECTORY,
-    TestFiles, Usage,
+use proofbox_types::outcome::{End, Limit, LimitHit, Outcome, Usage};
+use proofbox_types::program::{
+    Call, Deterministic, File, Program, PythonTests, ResultWanted, TESTS_DIRECTORY, TestFiles,
 };
 use proofbox_types::value::Value;
 use proofbox_vfs::{

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::bridge::{self, Spent};
 use super::report::Reporter;
 use proofbox_types::grant::Limits;
-use proofbox_types::run::Report;
+use proofbox_types::outcome::Report;
 
 /// Messages of one guest, in order.
 pub fn report<'a>(messages: impl IntoIterator<Item = &'a [u8]>) -> Report {

@@ -1,8 +1,8 @@
 //! The only layer that names wasmtime: makes the image, and runs one program in one fresh interpreter.
 //!
 //! - [`image::Image`] finds, verifies, or makes the image;
-//! - [`Interpreters`] instantiates it and runs a [`Program`](proofbox_types::run::Program) to its
-//!   [`Outcome`](proofbox_types::run::Outcome).
+//! - [`Interpreters`] instantiates it and runs a [`Program`](proofbox_types::program::Program) to its
+//!   [`Outcome`](proofbox_types::outcome::Outcome).
 
 mod bridge;
 mod bridge_calls;

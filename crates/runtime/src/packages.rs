@@ -20,7 +20,8 @@ use sha2::{Digest, Sha256};
 use super::guest::{Interpreters, block_on, generous};
 use super::recipe;
 use proofbox_types::grant::Limits;
-use proofbox_types::run::{End, File as RunFile, Program, ResultWanted};
+use proofbox_types::outcome::End;
+use proofbox_types::program::{File as RunFile, Program, ResultWanted};
 use proofbox_types::value::Value;
 use proofbox_vfs::{Base, Layer};
 

@@ -5,8 +5,8 @@
 
 use std::collections::HashMap;
 
-use proofbox_types::run::Report;
-use proofbox_types::verdict::FailureClass;
+use proofbox_types::outcome::Report;
+use proofbox_types::status::FailureClass;
 use proofbox_vfs::Refusals;
 
 /// Different paths that are looked up for one report: a guest can name as many as it has cases.

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::bridge::Spent;
-use proofbox_types::run::{AttemptKind, CaseReport, ErrorReport, Frame, Report, ReportedBasis};
+use proofbox_types::outcome::{AttemptKind, CaseReport, ErrorReport, Frame, Report, ReportedBasis};
+use proofbox_types::status::{CaseStatus, FailureClass};
 use proofbox_types::value::Value;
-use proofbox_types::verdict::{CaseStatus, FailureClass};
 
 /// Bytes of messages that one run may send: a value of the longest that the guest's codec makes, and the rest beside
 /// it.

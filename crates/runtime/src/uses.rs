@@ -1,7 +1,8 @@
 //! Counts of a snippet's use of time and entropy, taken where the host serves them.
 
 use super::clock::REALTIME;
-use proofbox_types::run::{Attempt, AttemptKind, ReportUse};
+use proofbox_types::outcome::{Attempt, AttemptKind};
+use proofbox_types::program::ReportUse;
 
 /// Names of preview 1's clocks, by number from [`REALTIME`]; all others are counted together.
 const CLOCKS: [&str; 5] = ["realtime", "monotonic", "process_cputime", "thread_cputime", "other"];

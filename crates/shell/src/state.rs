@@ -313,7 +313,7 @@ impl Shell {
         let who = match who {
             "" => format!("bash: line {}", self.line),
             // What is built into bash says so.
-            name if super::programs::is_builtin(name) => format!("bash: line {}: {name}", self.line),
+            name if super::programs::names::is_builtin(name) => format!("bash: line {}: {name}", self.line),
             name => name.to_owned(),
         };
         // What has run out is noticed at the next step.

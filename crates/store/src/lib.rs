@@ -30,7 +30,7 @@ pub use disk::DiskReserve;
 pub use error::StoreError;
 pub use jobs::{
     Accepted, Callback, CallbackPhase, Cancelled, DueCallback, JobBounds, JobFilter, JobItem, JobPhase, JobResult,
-    JobRow, JobUsage, Kept, NewJob, NewResult, OpenItem, PrunedJobs, UnfinishedJob,
+    JobRow, JobUsage, NewJob, NewResult, OpenItem, PrunedJobs, ResultEffect, UnfinishedJob,
 };
 pub use keys::{KeyFile, KeyRow};
 pub use prune::{Bounds, Displaced, Pruned, StoreUsage};

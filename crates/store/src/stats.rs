@@ -3,7 +3,7 @@
 use super::Store;
 use super::error::StoreError;
 use super::seal::Seal;
-use proofbox_types::figures::Figures;
+use proofbox_types::histogram::Figures;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use std::ops::RangeInclusive;
 use uuid::Uuid;

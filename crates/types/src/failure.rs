@@ -1,7 +1,7 @@
 //! From how a guest ended to the class of its failure.
 
-use super::run::{End, ErrorReport, Limit, LimitHit, Outcome};
-use super::verdict::FailureClass;
+use super::outcome::{End, ErrorReport, Limit, LimitHit, Outcome};
+use super::status::FailureClass;
 
 /// Failure of a run, if it failed.
 #[derive(Debug)]

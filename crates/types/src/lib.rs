@@ -1,16 +1,18 @@
-//! The vocabulary that every floor shares. Depends on nothing of ours and does no I/O.
+//! The vocabulary that every layer shares. Depends on nothing of ours and does no I/O.
 
 pub mod caller;
 pub mod canary;
 pub mod canonical_json;
 pub mod failure;
-pub mod figures;
 pub mod grant;
 pub mod hardening;
-pub mod harmless;
+pub mod histogram;
 pub mod ids;
-pub mod run;
+pub mod outcome;
+pub mod program;
+pub mod sanitize;
 pub mod session;
+pub mod status;
 pub mod submission;
 pub mod token;
 pub mod value;

@@ -8,8 +8,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::grant::Limits;
-use super::run::{File, Frame, Outcome, ResultWanted};
-use super::verdict::FailureClass;
+use super::outcome::{Frame, Outcome};
+use super::program::{File, ResultWanted};
+use super::status::FailureClass;
 use crate::wire_enum;
 
 /// Names a context among those of its session.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::canary::Canary;
 use super::grant::AskedLimits;
-use super::run::{File, Program, PythonTests};
+use super::program::{File, Program, PythonTests};
 use super::value::Value;
 
 /// Submission that is parsed and not yet admitted.

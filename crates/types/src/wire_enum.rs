@@ -1,6 +1,6 @@
 //! Closed lists of words, the same on the wire, in metrics and in logs.
 
-/// An enum with a word for each variant.
+/// Declares an enum with a word for each variant.
 #[macro_export]
 macro_rules! wire_enum {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:tt,)* }) => {
@@ -13,11 +13,11 @@ macro_rules! wire_enum {
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
             /// Returns the word of the variant on the wire, in metrics and in logs.
-            pub fn word(self) -> &'static str {
+            pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word,)* }
             }
 
-            /// The one of this word.
+            /// Parses the word of a variant.
             pub fn parse(word: &str) -> Option<Self> {
                 match word { $($word => Some(Self::$variant),)* _ => None }
             }

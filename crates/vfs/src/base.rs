@@ -3,6 +3,7 @@
 use super::error::{Fault, FilesError};
 use super::inodes::{Directory, Inodes, Kind, Place};
 use super::layer::{LAYER_ROOT, Layer};
+use super::mount::Mount;
 use super::path::{HostPath, MAX_DEPTH};
 use super::tree::{FilesQuota, Tree};
 use std::sync::{Arc, LazyLock};
@@ -12,15 +13,6 @@ use std::sync::{Arc, LazyLock};
 pub struct Base {
     pub(super) inodes: Arc<Inodes>,
     pub(super) mounts: Arc<[Mount]>,
-}
-
-/// A layer and where it is seen.
-pub(super) struct Mount {
-    pub(super) layer: Arc<Layer>,
-    /// Absolute path of the mount.
-    pub(super) path: String,
-    /// The directory that shows the layer's root as an entry.
-    pub(super) parent: u32,
 }
 
 impl Base {
@@ -58,6 +50,14 @@ impl Base {
     #[must_use]
     pub fn tree(&self, quota: FilesQuota, now: u64) -> Tree {
         Tree::start(Arc::clone(&self.inodes), Arc::clone(&self.mounts), quota, now)
+    }
+}
+
+impl Tree {
+    /// A tree without layers; see [`Base::tree`].
+    #[must_use]
+    pub fn new(quota: FilesQuota, now: u64) -> Self {
+        Base::bare().tree(quota, now)
     }
 }
 

@@ -5,7 +5,7 @@ use super::inodes::ROOT;
 use super::path::{HOME, TEMPORARY, is_within};
 use super::tree::Tree;
 use super::walk::LastLink;
-use proofbox_types::run::{Attempt, AttemptKind};
+use proofbox_types::outcome::{Attempt, AttemptKind};
 use serde::{Deserialize, Serialize};
 
 /// Maximum number of different attempts in the list; what a guest does more of is only counted.

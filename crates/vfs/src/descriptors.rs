@@ -2,6 +2,7 @@
 
 use super::boundary::Attempts;
 use super::errno::Errno;
+use super::guest_memory::Part;
 use super::inodes::{Place, ROOT};
 use super::records::{DescriptorFlags, FileType, Rights};
 use super::stdio::{Output, Stdio};
@@ -27,20 +28,6 @@ pub struct Call<'a> {
     pub now: u64,
     /// The part of a read's or write's bytes that is moved.
     pub part: Part,
-}
-
-/// A part of the bytes of a read or write.
-#[derive(Debug, Clone, Copy)]
-pub struct Part {
-    /// Number of bytes before it.
-    pub skip: u32,
-    /// Maximum length, in bytes.
-    pub limit: u32,
-}
-
-impl Part {
-    /// Part that covers all bytes.
-    pub const WHOLE: Self = Self { skip: 0, limit: u32::MAX };
 }
 
 /// The descriptors of one interpreter over the tree of its sandbox: 0, 1 and 2 are the caller's, 3 is `/`, the rest are

@@ -1,7 +1,6 @@
 //! Errors of files: a [`Fault`] inside the tree, a [`FilesError`] for the service, an [`Errno`] for the guest.
 
 use super::errno::Errno;
-use super::path::PathFault;
 
 /// Reason for which the tree refused an operation. A fault does not name the path; [`FilesError`] adds that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -97,6 +96,26 @@ impl From<Fault> for Errno {
     fn from(fault: Fault) -> Self {
         fault.errno()
     }
+}
+
+/// Fault of a path that is found before the tree is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PathFault {
+    /// The path is empty.
+    #[error("the path is empty")]
+    Empty,
+    /// The path holds a NUL byte.
+    #[error("the path holds a NUL byte")]
+    Nul,
+    /// `..` leads above the root.
+    #[error("the path climbs above the root")]
+    AboveRoot,
+    /// The path is longer than [`MAX_PATH`](super::path::MAX_PATH).
+    #[error("the path is longer than 4096 bytes")]
+    TooLong,
+    /// A name in the path is longer than [`MAX_NAME`](super::path::MAX_NAME).
+    #[error("a name in the path is longer than 255 bytes")]
+    NameTooLong,
 }
 
 /// A file request of the service that could not be met. Paths are shown escaped: they come from clients and guests.

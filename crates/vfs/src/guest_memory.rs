@@ -1,6 +1,5 @@
 //! The guest's memory as the host reads and writes it: every address comes from the guest, so every access is checked.
 
-use super::descriptors::Part;
 use super::errno::Errno;
 use super::path::MAX_PATH;
 use std::ops::Range;
@@ -12,6 +11,20 @@ const BUFFER_RECORD: u32 = 8;
 
 /// The guest's linear memory during one call.
 pub(super) struct GuestMemory<'a>(&'a mut [u8]);
+
+/// A part of the bytes of a read or write.
+#[derive(Debug, Clone, Copy)]
+pub struct Part {
+    /// Number of bytes before it.
+    pub skip: u32,
+    /// Maximum length, in bytes.
+    pub limit: u32,
+}
+
+impl Part {
+    /// Part that covers all bytes.
+    pub const WHOLE: Self = Self { skip: 0, limit: u32::MAX };
+}
 
 /// The buffers of a scattered read or write: where their records are. Checked as a whole when made, and each again when
 /// used, as a read may change the records themselves.

@@ -1,7 +1,8 @@
 //! A read-only layer: files every sandbox sees and none can change, such as installed packages.
 
 use super::error::Fault;
-use super::path::{MAX_DEPTH, MAX_NAME, PathFault};
+use super::error::PathFault;
+use super::path::{MAX_DEPTH, MAX_NAME};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::sync::Arc;

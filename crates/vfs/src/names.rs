@@ -6,7 +6,7 @@ use super::inodes::{Directory, Inode, Kind, Place, Times, later};
 use super::path::{MAX_DEPTH, MAX_PATH};
 use super::tree::Tree;
 use super::walk::Reached;
-use super::watch::ChangeKind;
+use super::watches::ChangeKind;
 use std::sync::Arc;
 
 /// A name in a directory of the tree's own: where an entry may be made or removed.

@@ -1,6 +1,6 @@
 //! Paths: what a name may be, and how a path is made absolute and plain.
 
-use super::error::FilesError;
+use super::error::{FilesError, PathFault};
 
 /// Directory in which a sandbox's program starts and relative paths of the service begin.
 pub const HOME: &str = "/home/user";
@@ -14,26 +14,6 @@ pub const MAX_PATH: usize = 4096;
 /// Directories inside each other, the root not counted. Keeps every climb and every rebuilt path short; a path of the
 /// longest length could otherwise hold 2048 of them, and renames could stack more.
 pub const MAX_DEPTH: usize = 128;
-
-/// Fault of a path that is found before the tree is looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum PathFault {
-    /// The path is empty.
-    #[error("the path is empty")]
-    Empty,
-    /// The path holds a NUL byte.
-    #[error("the path holds a NUL byte")]
-    Nul,
-    /// `..` leads above the root.
-    #[error("the path climbs above the root")]
-    AboveRoot,
-    /// The path is longer than [`MAX_PATH`].
-    #[error("the path is longer than 4096 bytes")]
-    TooLong,
-    /// A name in the path is longer than [`MAX_NAME`].
-    #[error("a name in the path is longer than 255 bytes")]
-    NameTooLong,
-}
 
 /// An absolute path without `.`, `..` or doubled slashes: what a request of the service is parsed into.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,13 +2,13 @@
 //!
 //! Finding a place by path is in `walk`, changing names in `names`, the service's requests in `requests`.
 
-use super::base::{Base, Mount};
 use super::content::Content;
 use super::error::Fault;
 use super::inodes::{Inode, Inodes, Kind, Place, ROOT, Times, UNSET};
 use super::layer::LAYER_ROOT;
+use super::mount::Mount;
 use super::path::MAX_DEPTH;
-use super::watch::{ChangeKind, Watches};
+use super::watches::{ChangeKind, Watches};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -76,7 +76,7 @@ const DIRECTORY_SIZE: u64 = 4096;
 /// Inode numbers of layer `n` start at `n + 1` times this, far above those of the tree's own.
 const LAYER_NUMBERS: u64 = 1 << 40;
 
-/// The files of one sandbox. Made by [`Base::tree`]; copied by [`Tree::fork`].
+/// The files of one sandbox. Made by [`Base::tree`](super::base::Base::tree); copied by [`Tree::fork`].
 pub struct Tree {
     pub(super) inodes: Arc<Inodes>,
     pub(super) mounts: Arc<[Mount]>,
@@ -96,7 +96,7 @@ pub enum View {
     /// The whole tree, tests included.
     #[default]
     Whole,
-    /// The tree without [`TESTS_DIRECTORY`](proofbox_types::run::TESTS_DIRECTORY): to the candidate it does not exist.
+    /// The tree without [`TESTS_DIRECTORY`](proofbox_types::program::TESTS_DIRECTORY): to the candidate it does not exist.
     WithoutTests,
 }
 
@@ -108,12 +108,6 @@ impl std::fmt::Debug for Tree {
 }
 
 impl Tree {
-    /// A tree without layers; see [`Base::tree`].
-    #[must_use]
-    pub fn new(quota: FilesQuota, now: u64) -> Self {
-        Base::bare().tree(quota, now)
-    }
-
     pub(super) fn start(inodes: Arc<Inodes>, mounts: Arc<[Mount]>, quota: FilesQuota, now: u64) -> Self {
         Self {
             inodes,

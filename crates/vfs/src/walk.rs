@@ -4,7 +4,7 @@ use super::error::Fault;
 use super::inodes::{PARENT_POSITION, Place, ROOT, SELF_POSITION};
 use super::path::{MAX_NAME, plain};
 use super::tree::{FileKind, Tree, View};
-use proofbox_types::run::TESTS_DIRECTORY;
+use proofbox_types::program::TESTS_DIRECTORY;
 
 /// Symbolic links followed for one path, as on Linux.
 const MAX_LINKS: u32 = 40;

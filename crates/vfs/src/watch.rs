@@ -5,130 +5,18 @@
 
 use super::error::{Fault, FilesError};
 use super::inodes::{Inodes, Place};
-use super::path::{HostPath, MAX_DEPTH};
+use super::path::HostPath;
 use super::requests::refused;
 use super::tree::Tree;
 use super::walk::LastLink;
-use std::collections::{BTreeMap, BTreeSet};
+use super::watches::{ChangeKind, Changes, MAX_WATCHES, Watch, WatchDepth, WatchId};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
-/// Watches one sandbox may have.
-pub const MAX_WATCHES: usize = 64;
-/// Changes that wait for one watcher.
-pub const MAX_CHANGES: usize = 4096;
-/// Bytes of all their paths.
-const MAX_CHANGES_BYTES: usize = 1 << 20;
 /// Maximum number of names of one file that a write to it is reported under. Guests can give a file as many as their
 /// quota allows.
-const MAX_NAMES_TOLD: usize = 16;
-
-/// Id of a watch in a tree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct WatchId(u64);
-
-/// Depth to which a watch reports changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WatchDepth {
-    /// The directory's own entries.
-    Entries,
-    /// Entries at any depth below the directory, also in directories made later.
-    All,
-}
-
-/// Kind of a change to an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ChangeKind {
-    /// The entry is new, or something was moved to it.
-    Create,
-    /// The entry's content changed.
-    Write,
-    /// The entry was removed.
-    Remove,
-    /// The entry was moved away; its new name is reported as a [`ChangeKind::Create`] if the watch covers that too.
-    Rename,
-    /// The entry's times were set.
-    Attributes,
-}
-
-/// A change in a watched directory.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
-    /// Kind of the change.
-    pub kind: ChangeKind,
-    /// Path of the entry, relative to the watched directory; empty for the directory itself.
-    pub path: String,
-}
-
-/// Changes since the last time a watcher asked.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Changes {
-    /// Changes in the order they happened; several writes in a row to one file are one.
-    pub changes: Vec<Change>,
-    /// True when more changes happened after these than could be held.
-    pub overflowed: bool,
-    /// The watched directory has been removed: nothing more will come.
-    pub ended: bool,
-}
-
-/// The watches of a tree.
-#[derive(Default)]
-pub(super) struct Watches {
-    by_id: BTreeMap<WatchId, Watch>,
-    next: u64,
-    /// Names under which files are found: inode, directory, name. Held only while somebody watches.
-    names: BTreeSet<(u32, u32, Arc<str>)>,
-}
-
-struct Watch {
-    directory: Place,
-    depth: WatchDepth,
-    waiting: Changes,
-    waiting_bytes: usize,
-    wake: Arc<Notify>,
-}
-
-impl Watch {
-    fn tell(&mut self, kind: ChangeKind, path: String) {
-        let first = self.waiting == Changes::default();
-        let change = Change { kind, path };
-        if kind == ChangeKind::Write && self.waiting.changes.last() == Some(&change) {
-            return;
-        }
-        self.waiting_bytes += change.path.len();
-        if self.is_full() {
-            self.waiting.overflowed = true;
-        } else {
-            self.waiting.changes.push(change);
-        }
-        if first {
-            self.wake.notify_one();
-        }
-    }
-
-    fn is_full(&self) -> bool {
-        self.waiting.overflowed || self.waiting.changes.len() >= MAX_CHANGES || self.waiting_bytes > MAX_CHANGES_BYTES
-    }
-
-    /// The path of an entry as this watch names it, if it sees it.
-    fn path(&self, inodes: &Inodes, parent: u32, name: &str) -> Option<String> {
-        let mut names = vec![name];
-        let mut here = parent;
-        for _ in 0..=MAX_DEPTH {
-            if self.directory == Place::Own(here) {
-                names.reverse();
-                return Some(names.join("/"));
-            }
-            let directory = inodes.directory(here)?;
-            if self.depth == WatchDepth::Entries || directory.parent == here {
-                return None;
-            }
-            names.push(&directory.name);
-            here = directory.parent;
-        }
-        None
-    }
-}
+const MAX_REPORTED_NAMES: usize = 16;
 
 impl Tree {
     /// Watches a directory. `wake` is notified when something waits after nothing did.
@@ -206,7 +94,7 @@ impl Tree {
                 .names
                 .range((index, 0, Arc::from(""))..)
                 .take_while(|(of, _, _)| *of == index)
-                .take(MAX_NAMES_TOLD)
+                .take(MAX_REPORTED_NAMES)
                 .map(|(_, parent, name)| (*parent, Arc::clone(name)))
                 .collect(),
         };
@@ -281,7 +169,7 @@ fn file_names(inodes: &Inodes) -> BTreeSet<(u32, u32, Arc<str>)> {
 mod tests {
     use super::super::test_guest::{Guest, QUOTA, Random, fault};
     use super::super::test_nonsense::{fill_with_small_numbers, odd_call};
-    use super::super::{Base, FilesQuota, lock};
+    use super::super::{Base, Change, FilesQuota, MAX_CHANGES, lock};
     use super::*;
 
     fn watch(guest: &Guest, path: &str, depth: WatchDepth) -> WatchId {

@@ -6,7 +6,7 @@ use tokio_util::codec::Decoder;
 use super::protocol::{FromWorker, decode, encode, framing};
 use crate::ask::{Answer, AskError, AskEvent};
 use proofbox_types::hardening::{Hardened, Layer, LayerState};
-use proofbox_types::run::Outcome;
+use proofbox_types::outcome::Outcome;
 
 /// Decodes everything that a worker sends; returns how many frames were valid messages.
 pub fn frames(bytes: &[u8]) -> usize {

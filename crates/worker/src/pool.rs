@@ -26,7 +26,8 @@ use proofbox_memory::Sender;
 use proofbox_runtime::image::Image;
 use proofbox_types::grant::Grant;
 use proofbox_types::hardening::{Hardened, Hardening};
-use proofbox_types::run::{End, Limit, LimitHit, Outcome, Program, Usage};
+use proofbox_types::outcome::{End, Limit, LimitHit, Outcome, Usage};
+use proofbox_types::program::Program;
 
 /// Unanswered pings after which a worker counts as hung: guests yield every millisecond. Pings are counted, not
 /// seconds: where the front process itself had no core, no worker has left any unanswered.

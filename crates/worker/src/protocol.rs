@@ -11,7 +11,8 @@ use super::ask::{Answer, Ask, AskError, AskEvent, SessionNumber};
 use proofbox_runtime::image::Image;
 use proofbox_types::grant::Limits;
 use proofbox_types::hardening::{Hardened, Hardening};
-use proofbox_types::run::{Outcome, Program};
+use proofbox_types::outcome::Outcome;
+use proofbox_types::program::Program;
 
 /// The longest frame: files and outputs of one run, at the largest limits that a policy may give.
 const FRAME_BYTES: usize = 1 << 30;

@@ -13,7 +13,8 @@ use proofbox::config::{Config, RuntimeSettings, SandboxSettings, ServerSettings}
 use proofbox_runtime::Interpreters;
 use proofbox_runtime::image::Image;
 use proofbox_types::grant::Limits;
-use proofbox_types::run::{End, Outcome, Program, PythonTests};
+use proofbox_types::outcome::{End, Outcome};
+use proofbox_types::program::{Program, PythonTests};
 
 /// Benchmarks of the runtime without HTTP
 #[derive(Parser)]

@@ -13,7 +13,7 @@ use proofbox_runtime::Interpreters;
 use proofbox_runtime::image::Image;
 use proofbox_runtime::session::{CellOutlet, CellScript, Commander, Premises, Session};
 use proofbox_types::grant::Limits;
-use proofbox_types::run::ResultWanted;
+use proofbox_types::program::ResultWanted;
 use proofbox_types::session::{Cell, CellLimits, DEFAULT_CONTEXT, Opening};
 use tokio_util::sync::CancellationToken;
 

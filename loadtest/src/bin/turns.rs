@@ -17,7 +17,7 @@ use proofbox::config::{Config, RuntimeSettings, SandboxSettings, ServerSettings}
 use proofbox_runtime::Interpreters;
 use proofbox_runtime::image::Image;
 use proofbox_types::grant::Limits;
-use proofbox_types::run::{Program, PythonTests, TestFiles};
+use proofbox_types::program::{Program, PythonTests, TestFiles};
 use serde_json::Value as Json;
 
 /// How long guests keep a worker's thread

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use super::Results;
 use super::changes::Changes;
 use proofbox_grading::report::{Report, percent};
-use proofbox_types::harmless::harmless_line;
+use proofbox_types::sanitize::sanitize_line;
 
 /// Items that are listed; files have all.
 const MAX_LISTED: usize = 20;
@@ -22,7 +22,7 @@ pub fn print(results: &Results<'_>) {
 }
 
 fn text(results: &Results<'_>) -> String {
-    let mut lines = vec![harmless_line(&results.suite.title, 200), String::new()];
+    let mut lines = vec![sanitize_line(&results.suite.title, 200), String::new()];
     figures(results.report, &mut lines);
     by_label(results.report, &mut lines);
     not_passed(results.answers, &mut lines);
@@ -39,7 +39,7 @@ fn text(results: &Results<'_>) -> String {
         }
     }
     for warning in &results.suite.warnings {
-        lines.push(format!("\nNote: {}", harmless_line(warning, 300)));
+        lines.push(format!("\nNote: {}", sanitize_line(warning, 300)));
     }
     let forgeable = results.answers.iter().filter(|answer| answer["integrity"]["level"] == "in_process").count();
     if forgeable > 0 {
@@ -93,10 +93,10 @@ fn figures(report: &Report, lines: &mut Vec<String>) {
 
 fn by_label(report: &Report, lines: &mut Vec<String>) {
     for (label, values) in report.by_label.iter().filter(|(_, values)| values.len() > 1) {
-        lines.push(format!("\nby {}", harmless_line(label, 40)));
+        lines.push(format!("\nby {}", sanitize_line(label, 40)));
         for (value, share) in values.iter().take(MAX_VALUES) {
             let rate = share.pass_rate.map_or_else(|| "-".to_owned(), percent);
-            lines.push(format!("  {:30} {rate:>8}   {} of {}", harmless_line(value, 30), share.passed, share.graded));
+            lines.push(format!("  {:30} {rate:>8}   {} of {}", sanitize_line(value, 30), share.passed, share.graded));
         }
         if values.len() > MAX_VALUES {
             lines.push(format!("  and {} more", values.len() - MAX_VALUES));
@@ -118,9 +118,9 @@ fn not_passed(answers: &[Json], lines: &mut Vec<String>) {
             format!("{}/{}", answer["tests_passed"].as_u64().unwrap_or(0), answer["tests_total"].as_u64().unwrap_or(0));
         lines.push(format!(
             "  {:28} {:20} {tests:>7}  {}",
-            harmless_line(text("id"), 28),
-            harmless_line(class, 20),
-            harmless_line(&reason(answer), 80)
+            sanitize_line(text("id"), 28),
+            sanitize_line(class, 20),
+            sanitize_line(&reason(answer), 80)
         ));
     }
     if wrong.len() > MAX_LISTED {
@@ -161,7 +161,7 @@ fn since(changes: &Changes, lines: &mut Vec<String>) {
 }
 
 fn listed(ids: &[String]) -> String {
-    let shown: Vec<String> = ids.iter().take(MAX_LISTED).map(|id| harmless_line(id, 60)).collect();
+    let shown: Vec<String> = ids.iter().take(MAX_LISTED).map(|id| sanitize_line(id, 60)).collect();
     match ids.len() {
         0 => "none".to_owned(),
         count if count > MAX_LISTED => format!("{count}: {}, …", shown.join(", ")),

@@ -21,7 +21,7 @@ use crate::service::{CellAsked, CellExecuted, Service, SessionError, SessionEven
 use proofbox_types::grant::AskedLimits;
 use proofbox_types::ids::SessionId;
 use proofbox_types::session::{CellEvent, DEFAULT_CONTEXT, Display, Raised};
-use proofbox_types::verdict::Status;
+use proofbox_types::status::Status;
 
 /// A stream that is silent for so long says that it is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
@@ -254,11 +254,11 @@ fn error_of(executed: &CellExecuted, raised: Option<Raised>) -> Option<Json> {
     let error = verdict.error.as_ref().filter(|_| verdict.status != Status::Ok);
     match (raised, error) {
         (Some(raised), Some(error)) if error.type_name.is_empty() => {
-            Some(told(&camel(error.class.word()), &error.message, &raised.traceback))
+            Some(told(&camel(error.class.as_str()), &error.message, &raised.traceback))
         }
         (Some(raised), _) => Some(told(&raised.name, &raised.value, &raised.traceback)),
         (None, Some(error)) => {
-            let name = if error.type_name.is_empty() { camel(error.class.word()) } else { error.type_name.clone() };
+            let name = if error.type_name.is_empty() { camel(error.class.as_str()) } else { error.type_name.clone() };
             Some(told(&name, &error.message, &error.message))
         }
         (None, None) => None,

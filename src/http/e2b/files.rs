@@ -22,7 +22,7 @@ use crate::http::body::BodyReader;
 use crate::http::range::ByteRange;
 use crate::service::SessionInfo;
 use proofbox_types::ids::SessionId;
-use proofbox_types::run::File;
+use proofbox_types::program::File;
 use proofbox_types::session::{Entry, FileAnswer, FileAsk};
 
 /// A download comes in pieces of this size.

@@ -17,7 +17,7 @@ use proofbox_grading::receipt::Receipt;
 use proofbox_policy::ScanReport;
 use proofbox_runtime::image::Image;
 use proofbox_types::grant::Limits;
-use proofbox_types::run::{Attempt, ErrorReport, GraderOutcome};
+use proofbox_types::outcome::{Attempt, ErrorReport, GraderOutcome};
 use proofbox_types::session::Raised;
 use proofbox_types::verdict::CaseResult;
 
@@ -269,9 +269,9 @@ pub fn answer_of(executed: Executed, labels: BTreeMap<String, String>) -> Answer
     let passed = verdict.passed();
     Answer {
         id: id.to_string(),
-        status: verdict.status.word(),
+        status: verdict.status.as_str(),
         exit_code: verdict.exit_code,
-        stderr_class: verdict.class.word(),
+        stderr_class: verdict.class.as_str(),
         tests_passed: passed,
         tests_total: verdict.total(),
         execution_seconds: cost.execution.as_secs_f64(),
@@ -296,7 +296,7 @@ pub fn answer_of(executed: Executed, labels: BTreeMap<String, String>) -> Answer
             canaries,
         },
         integrity: IntegrityAnswer {
-            level: verdict.integrity.level.word(),
+            level: verdict.integrity.level.as_str(),
             planned: verdict.integrity.planned,
             reported: verdict.integrity.reported,
             signals: verdict.integrity.signals,
@@ -335,7 +335,7 @@ fn grader_answer(grader: GraderOutcome) -> GraderAnswer {
 }
 
 fn error_answer(error: ErrorReport) -> ErrorAnswer {
-    let frame = |frame: proofbox_types::run::Frame| FrameAnswer {
+    let frame = |frame: proofbox_types::outcome::Frame| FrameAnswer {
         file: frame.file,
         line: frame.line,
         function: frame.function,
@@ -343,7 +343,7 @@ fn error_answer(error: ErrorReport) -> ErrorAnswer {
     };
     ErrorAnswer {
         fingerprint: proofbox_grading::fingerprint(&error),
-        class: error.class.word(),
+        class: error.class.as_str(),
         type_name: error.type_name,
         message: error.message,
         line: error.line,
@@ -362,10 +362,10 @@ pub fn raised_answer(raised: Raised) -> ErrorAnswer {
 fn case_answer(case: CaseResult) -> CaseAnswer {
     CaseAnswer {
         name: case.name,
-        status: case.status.word(),
+        status: case.status.as_str(),
         execution_seconds: case.execution.as_secs_f64(),
         fuel_used: case.fuel_used,
-        stderr_class: case.class.word(),
+        stderr_class: case.class.as_str(),
         message: case.message,
         peak_memory_bytes: case.peak_memory_bytes,
         stdout: case.stdout,

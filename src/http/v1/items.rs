@@ -11,7 +11,7 @@ use crate::service::{Failed, Finished, Service, SuiteItem};
 use proofbox_grading::report::{Ending, Sample};
 use proofbox_memory::{JsonCost, MAX_VALUES, count_values};
 use proofbox_types::caller::Caller;
-use proofbox_types::verdict::{FailureClass, Status};
+use proofbox_types::status::{FailureClass, Status};
 
 /// Maximum size of all copies of the defaults, in bytes: they are copied into every item.
 const MAX_COPIED_BYTES: usize = 256 << 20;
@@ -132,7 +132,7 @@ pub(super) fn line_of(finished: Finished) -> Json {
         Err(failed) => {
             let (status, error) = match failed {
                 Failed::Refused(error) => ("refused", ApiError::from(error)),
-                Failed::Panicked => (Status::InfrastructureError.word(), ApiError::internal()),
+                Failed::Panicked => (Status::InfrastructureError.as_str(), ApiError::internal()),
             };
             line.insert("status".to_owned(), json!(status));
             line.insert("tests_passed".to_owned(), json!(0));

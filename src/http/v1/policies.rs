@@ -94,7 +94,7 @@ fn policy((name, pack): (&str, &Pack)) -> Policy {
         capabilities: gate
             .capabilities
             .iter()
-            .map(|(word, (action, reason))| (word.word(), CapabilityRule { action: *action, reason: reason.clone() }))
+            .map(|(word, (action, reason))| (word.as_str(), CapabilityRule { action: *action, reason: reason.clone() }))
             .collect(),
         scanners: gate
             .rules
@@ -105,7 +105,7 @@ fn policy((name, pack): (&str, &Pack)) -> Policy {
                     _ => None,
                 };
                 let action = action.unwrap_or(rules.action);
-                (scanner.word(), ScannerRule { action, threshold: rules.threshold })
+                (scanner.as_str(), ScannerRule { action, threshold: rules.threshold })
             })
             .collect(),
         imports,
@@ -117,7 +117,7 @@ fn policy((name, pack): (&str, &Pack)) -> Policy {
                     BoundaryRule::Report => "report",
                     BoundaryRule::Fail => "fail",
                 };
-                (kind.word(), rule)
+                (kind.as_str(), rule)
             })
             .collect(),
     }

@@ -16,7 +16,7 @@ use proofbox_grading::receipt::sha256;
 use proofbox_types::canary::Canary;
 use proofbox_types::canonical_json::canonical;
 use proofbox_types::grant::AskedLimits;
-use proofbox_types::run::{Deterministic, File, Program, PythonTests, ReportUse, ResultWanted, TESTS_DIRECTORY};
+use proofbox_types::program::{Deterministic, File, Program, PythonTests, ReportUse, ResultWanted, TESTS_DIRECTORY};
 use proofbox_types::submission::{Complexity, Grading, ReceiptAsked, Submission, Tests};
 
 /// Body of `POST /v1/execute`.

@@ -15,7 +15,7 @@ use crate::http::error::ApiError;
 use crate::http::query::Query;
 use crate::service::{StatsAsked, StatsGroup};
 use proofbox_types::caller::Caller;
-use proofbox_types::figures::{Histogram, OUTCOMES};
+use proofbox_types::histogram::{Histogram, OUTCOMES};
 
 /// Time that the answer covers where the client gives none, in minutes.
 const WINDOW: i64 = 7 * 24 * 60;

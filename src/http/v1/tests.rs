@@ -11,7 +11,7 @@ use crate::http::error::ApiError;
 use crate::http::extract::{Object, parse_part};
 use proofbox_grading::preset;
 use proofbox_grading::values::parse_value;
-use proofbox_types::run::{Call, Evaluator, File, PythonTests, TestFiles};
+use proofbox_types::program::{Call, Evaluator, File, PythonTests, TestFiles};
 use proofbox_types::submission::{Compare, Expected, StdinCase, Tests};
 use proofbox_types::value::Value;
 

@@ -25,7 +25,7 @@ use super::{Finished, Service, SuiteItem};
 use proofbox_memory::Budget;
 use proofbox_store::{Callback, JobBounds, JobItem, JobPhase, JobRow, StoreError};
 use proofbox_types::caller::Caller;
-use proofbox_types::figures::OUTCOME_COUNT;
+use proofbox_types::histogram::OUTCOME_COUNT;
 use proofbox_types::ids::JobId;
 
 pub use asked::{JobAccepted, JobAsked, JobLine, JobsAsked};
@@ -92,7 +92,7 @@ pub enum JobState {
 
 impl JobState {
     /// Returns the word for the state.
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             Self::Queued => "queued",
             Self::Running { .. } => "running",

@@ -11,10 +11,10 @@ use super::{JobError, Jobs, now};
 use crate::service::stats::{Tallied, outcome_of};
 use crate::service::{ExecuteError, Failed, Finished, Service};
 use proofbox_memory::{JsonCost, MAX_VALUES, count_values};
-use proofbox_store::{JobItem, JobPhase, Kept, NewResult, OpenItem, StoreError, UnfinishedJob};
-use proofbox_types::figures::OUTCOMES;
-use proofbox_types::run::ErrorReport;
-use proofbox_types::verdict::Status;
+use proofbox_store::{JobItem, JobPhase, NewResult, OpenItem, ResultEffect, StoreError, UnfinishedJob};
+use proofbox_types::histogram::OUTCOMES;
+use proofbox_types::outcome::ErrorReport;
+use proofbox_types::status::Status;
 
 /// Items that are read from the store at once.
 const PAGE: usize = 32;
@@ -221,7 +221,7 @@ impl Service {
             };
             let bounds = self.jobs.bounds(self.keys.disk_bytes(shared.job.owner));
             match store.put_result(result, bounds, now()).await {
-                Ok(Kept::Written(row)) => {
+                Ok(ResultEffect::Written(row)) => {
                     self.metrics.job_items.with_label_values(&[OUTCOMES[outcome]]).inc();
                     let has_ended = row.phase == JobPhase::Finished;
                     if has_ended {
@@ -231,12 +231,12 @@ impl Service {
                     shared.job.progress.send_replace(Progress { done: row.done(), has_ended });
                     return;
                 }
-                Ok(Kept::HadOne) => return,
-                Ok(Kept::NotWanted) => {
+                Ok(ResultEffect::Duplicate) => return,
+                Ok(ResultEffect::NotWanted) => {
                     shared.job.progress.send_modify(|progress| progress.has_ended = true);
                     return;
                 }
-                Ok(Kept::NoRoom) => {
+                Ok(ResultEffect::NoRoom) => {
                     tracing::warn!(job = %shared.job.id, "a job is ended: there is no room for its results");
                     self.metrics.jobs.with_label_values(&["cancelled"]).inc();
                     self.jobs.ended.notify_one();

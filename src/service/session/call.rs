@@ -18,10 +18,10 @@ use proofbox_policy::{Decision, Refusal};
 use proofbox_types::caller::Urgency;
 use proofbox_types::grant::AskedLimits;
 use proofbox_types::ids::{ExecutionId, SessionId};
-use proofbox_types::run::{Program, ResultWanted};
+use proofbox_types::program::{Program, ResultWanted};
 use proofbox_types::session::{Cell, CellEvent, CellLimits, CellOutcome, ContextNumber, Display, Footprint, Raised};
+use proofbox_types::status::Status;
 use proofbox_types::submission::Submission;
-use proofbox_types::verdict::Status;
 
 /// Calls of one session that are served or wait.
 const MAX_WAITING: u32 = 64;

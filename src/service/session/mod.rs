@@ -44,7 +44,7 @@ use proofbox_runtime::image::Image;
 use proofbox_types::caller::Caller;
 use proofbox_types::grant::{AskedLimits, Grant, Limits};
 use proofbox_types::ids::{CheckpointId, KeyId, SessionId};
-use proofbox_types::run::File;
+use proofbox_types::program::File;
 use proofbox_types::session::{ContextNumber, Footprint, Opening};
 use proofbox_types::token::Token;
 pub use watch::{Watch, WatchEvent};

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
 use super::report::{Report, percent};
-use proofbox_types::harmless::harmless;
+use proofbox_types::sanitize::sanitize;
 
 const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
@@ -64,7 +64,7 @@ pub fn page(shown: &Page<'_>) -> String {
          <script>{SCRIPT}</script>\n</body>\n</html>\n",
         style_hash = hash(STYLE),
         script_hash = hash(SCRIPT),
-        title = escaped(&harmless(shown.title)),
+        title = escaped(&sanitize(shown.title)),
         passed = report.passed,
         graded = report.graded,
         data = embedded(data),
@@ -112,7 +112,7 @@ fn shortened(text: &str, longest: usize) -> String {
 
 /// JSON that a script element can hold: a `<` could end the element, or begin a comment in it.
 fn embedded(mut data: Json) -> String {
-    make_harmless(&mut data);
+    sanitize_texts(&mut data);
     let mut out = String::new();
     for c in data.to_string().chars() {
         match c {
@@ -123,16 +123,16 @@ fn embedded(mut data: Json) -> String {
     out
 }
 
-fn make_harmless(data: &mut Json) {
+fn sanitize_texts(data: &mut Json) {
     match data {
-        Json::String(text) => *text = harmless(text),
-        Json::Array(items) => items.iter_mut().for_each(make_harmless),
+        Json::String(text) => *text = sanitize(text),
+        Json::Array(items) => items.iter_mut().for_each(sanitize_texts),
         Json::Object(fields) => {
             *fields = std::mem::take(fields)
                 .into_iter()
                 .map(|(key, mut value)| {
-                    make_harmless(&mut value);
-                    (harmless(&key), value)
+                    sanitize_texts(&mut value);
+                    (sanitize(&key), value)
                 })
                 .collect();
         }

@@ -161,7 +161,7 @@ impl<'g> Scan<'g> {
         let reason = if why.is_empty() { reason.to_owned() } else { format!("{reason}; {why}") };
         self.push(Raw {
             scanner: Scanner::Capabilities,
-            category: one.capability.word().to_owned(),
+            category: one.capability.as_str().to_owned(),
             rule: one.rule.to_owned(),
             capability: Some(one.capability),
             action: Some(action),
@@ -183,7 +183,7 @@ impl<'g> Scan<'g> {
     /// Records the findings of the syntax tree.
     fn tree(&mut self, file: usize, reading: &Reading) {
         for one in &reading.uses {
-            let reason = format!("{}: {}", one.capability.word(), describe(one.rule, &one.name));
+            let reason = format!("{}: {}", one.capability.as_str(), describe(one.rule, &one.name));
             if matches!(one.capability, Capability::GraderTampering | Capability::Introspection)
                 && one.confidence >= SIGN
                 && let Some(sign) = sign(one.rule, &one.name)

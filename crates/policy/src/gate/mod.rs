@@ -168,7 +168,7 @@ impl Gate {
         let report = &mut scanned.report;
         report.findings.push(Finding {
             scanner: Scanner::Capabilities,
-            category: capability.word().to_owned(),
+            category: capability.as_str().to_owned(),
             rule: "unreadable".to_owned(),
             capability: Some(capability),
             action,

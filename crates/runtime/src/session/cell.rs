@@ -1,10 +1,10 @@
 //! Reports of a session's interpreter on one call (`guest/session.py` lists the messages), parsed as hostile.
 
 use crate::report::{Told, ToldAttempt, frame, line, optional, text};
-use proofbox_types::run::{ErrorReport, Frame};
+use proofbox_types::outcome::{ErrorReport, Frame};
 use proofbox_types::session::{CellEvent, Display, Raised};
+use proofbox_types::status::FailureClass;
 use proofbox_types::value::Value;
-use proofbox_types::verdict::FailureClass;
 
 /// Bytes of messages that one call may send.
 const BYTES: usize = 64 << 20;

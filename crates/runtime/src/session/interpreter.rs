@@ -26,7 +26,7 @@ use crate::metered::{Core, Stopwatch, Times, metered};
 use crate::refusals;
 use crate::state::{State, Streams};
 use crate::uses::Uses;
-use proofbox_types::run::{End, Limit, LimitHit, Outcome, Report, Usage};
+use proofbox_types::outcome::{End, Limit, LimitHit, Outcome, Report, Usage};
 use proofbox_types::session::{CellLimits, CellOutcome, Raised};
 use proofbox_vfs::{Attempts, Descriptors, Refusals, lock};
 

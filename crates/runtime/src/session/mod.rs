@@ -31,7 +31,7 @@ use interrupt::Interrupt;
 pub use interrupt::Reason;
 pub use output::{Sink, Told};
 pub use program::{CellOutlet, CellScript, Commander, Input, Outlet, Pipes, Premises, Program, Underway};
-use proofbox_types::run::{File, ResultWanted};
+use proofbox_types::program::{File, ResultWanted};
 use proofbox_types::session::{
     Cell, CellEvent, CellLimits, CellOutcome, ContextNumber, DEFAULT_CONTEXT, Footprint, Opening,
 };

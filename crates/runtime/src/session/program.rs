@@ -14,7 +14,7 @@ use crate::guest::{self, Interpreters, RunError, take_pending_output};
 use crate::metered::metered;
 use crate::state::State;
 use proofbox_types::grant::Limits;
-use proofbox_types::run::{End, Limit, LimitHit};
+use proofbox_types::outcome::{End, Limit, LimitHit};
 use proofbox_types::session::CellLimits;
 use proofbox_types::value::Value;
 use proofbox_vfs::{Descriptors, Output, SharedTree};

@@ -53,7 +53,7 @@ pub(crate) fn file_test(shell: &Shell, operator: &str, operand: &str) -> Option<
     let is = |kind| followed().is_some_and(|entry| entry.kind == kind);
     // Programs have no files, and can be run by their paths.
     if matches!(operator, "-e" | "-a" | "-f" | "-r" | "-s" | "-x")
-        && programs::is_program(&path)
+        && programs::names::is_program(&path)
         && followed().is_none()
     {
         return Some(true);

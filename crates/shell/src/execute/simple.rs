@@ -52,7 +52,9 @@ impl Shell {
             match done {
                 Err(Stop::Failed(code)) => Ok(code),
                 // What is built in ends with its shell.
-                Err(Stop::Broken) if !programs::is_builtin(&name) && !self.functions.contains_key(&name) => Ok(141),
+                Err(Stop::Broken) if !programs::names::is_builtin(&name) && !self.functions.contains_key(&name) => {
+                    Ok(141)
+                }
                 done => done,
             }
         })

@@ -150,10 +150,10 @@ pub(super) async fn which(shell: &mut Shell, who: &str, arguments: &[String]) ->
     for name in arguments.iter().filter(|argument| !argument.starts_with('-')) {
         let path = format!("/usr/bin/{name}");
         let function = shell.functions.contains_key(name);
-        let builtin = super::is_builtin(name);
+        let builtin = super::names::is_builtin(name);
         let keyword =
             ["if", "for", "while", "until", "case", "function", "time", "[[", "{", "!"].contains(&name.as_str());
-        let known = super::is_known(name);
+        let known = super::names::is_known(name);
         let text = match who {
             "which" => known.then_some(path),
             "type" if kind => match () {

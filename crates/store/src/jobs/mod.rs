@@ -1,6 +1,6 @@
 //! Jobs: what was asked, item by item, and what became of each.
 //!
-//! `rows` reads and writes the job's own row, `items` what is to be run and the results, `callbacks` whom to tell at
+//! `rows` reads and writes the job's own row, `items` what is to be run, `results` what became of it, `callbacks` whom to tell at
 //! the end, `retention` what goes when it is old or too much.
 //!
 //! A result is written once, in one transaction with the job's tally; with the last one the job is finished. So after
@@ -8,15 +8,19 @@
 
 mod callbacks;
 mod items;
+mod phase;
+mod results;
 mod retention;
 mod rows;
 #[cfg(test)]
 mod tests;
 
 pub use callbacks::{Callback, CallbackPhase, DueCallback};
-pub use items::{JobItem, JobResult, Kept, NewResult, OpenItem};
+pub use items::{JobItem, OpenItem};
+pub use phase::JobPhase;
+pub use results::{JobResult, NewResult, ResultEffect};
 pub use retention::{JobBounds, JobUsage, PrunedJobs};
-pub use rows::{Accepted, Cancelled, JobFilter, JobPhase, JobRow, NewJob, UnfinishedJob};
+pub use rows::{Accepted, Cancelled, JobFilter, JobRow, NewJob, UnfinishedJob};
 
 use super::Store;
 use super::error::StoreError;
@@ -146,13 +150,13 @@ impl Store {
     /// # Errors
     ///
     /// Returns an error for a job that is damaged, a disk that is full, or a file that cannot be written.
-    pub async fn put_result(&self, result: NewResult, bounds: JobBounds, now: i64) -> Result<Kept, StoreError> {
+    pub async fn put_result(&self, result: NewResult, bounds: JobBounds, now: i64) -> Result<ResultEffect, StoreError> {
         let pack = move || Ok::<_, StoreError>(NewResult { line: compressed(&result.line)?, ..result });
         let result = tokio::task::spawn_blocking(pack).await.map_err(|_| StoreError::Closed)??;
         let disk = Arc::clone(&self.disk);
         let write = move |connection: &rusqlite::Connection| {
-            let kept = items::put_result(connection, &disk, &result, bounds, now)?;
-            if matches!(kept, Kept::Written(_)) {
+            let kept = results::put_result(connection, &disk, &result, bounds, now)?;
+            if matches!(kept, ResultEffect::Written(_)) {
                 stats::record(connection, &result.recorded)?;
             }
             Ok(kept)
@@ -167,7 +171,7 @@ impl Store {
     ///
     /// Returns an error for a file that cannot be read.
     pub async fn job_results(&self, job: Uuid, after: u32, limit: usize) -> Result<Vec<JobResult>, StoreError> {
-        self.readers.read(move |connection| items::results(connection, job, after, limit)).await
+        self.readers.read(move |connection| results::results(connection, job, after, limit)).await
     }
 
     /// Callbacks whose time has come, the first first.

@@ -2,7 +2,7 @@
 
 use super::super::error::StoreError;
 use super::super::room::{self, PAGE, Page, Position, Quota, Removable};
-use super::rows::JobPhase;
+use super::phase::JobPhase;
 use rusqlite::{Connection, params};
 use std::time::Duration;
 use uuid::Uuid;

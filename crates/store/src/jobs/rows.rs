@@ -4,49 +4,16 @@ use super::super::disk::Disk;
 use super::super::error::StoreError;
 use super::super::seal::Seal;
 use super::callbacks::{self, Callback};
+use super::phase::JobPhase;
 use super::retention::{self, JobBounds};
 use super::{JobItem, compressed, compressor, decompressed, failed, items};
-use proofbox_types::figures::OUTCOME_COUNT;
+use proofbox_types::histogram::OUTCOME_COUNT;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 /// Approximate size of a row beside its payload, in bytes.
 pub(super) const ROW_BYTES: u64 = 128;
-
-/// State of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum JobPhase {
-    /// No item has been run.
-    Queued,
-    /// At least one item has been run, or will be as soon as the service continues.
-    Running,
-    /// Every item has its result.
-    Finished,
-    /// The job was ended before it finished.
-    Cancelled,
-}
-
-impl JobPhase {
-    pub(super) fn number(self) -> i64 {
-        match self {
-            JobPhase::Queued => 0,
-            JobPhase::Running => 1,
-            JobPhase::Finished => 2,
-            JobPhase::Cancelled => 3,
-        }
-    }
-
-    fn from_number(number: i64) -> Option<Self> {
-        match number {
-            0 => Some(JobPhase::Queued),
-            1 => Some(JobPhase::Running),
-            2 => Some(JobPhase::Finished),
-            3 => Some(JobPhase::Cancelled),
-            _ => None,
-        }
-    }
-}
 
 /// A job as it is put into the store.
 #[derive(Debug, Clone)]
@@ -92,7 +59,7 @@ pub struct JobRow {
     pub about: Vec<u8>,
     /// Number of items in the job.
     pub items: u32,
-    /// Items by how they ended, in the order of [`proofbox_types::figures::OUTCOMES`].
+    /// Items by how they ended, in the order of [`proofbox_types::histogram::OUTCOMES`].
     pub tally: [u32; OUTCOME_COUNT],
     /// Size in the store, in bytes.
     pub bytes: u64,

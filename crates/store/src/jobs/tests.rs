@@ -3,7 +3,7 @@
 use super::super::DiskReserve;
 use super::super::stats::Recorded;
 use super::*;
-use proofbox_types::figures::Figures;
+use proofbox_types::histogram::Figures;
 use std::time::Duration;
 
 const BOUNDS: JobBounds = JobBounds { age: Duration::from_secs(60), bytes: 1 << 30, owner_bytes: None, unfinished: 3 };
@@ -34,11 +34,11 @@ fn job(number: u128, items: usize) -> NewJob {
     }
 }
 
-async fn put(store: &Store, job: u128, item: u32, line: &str) -> Kept {
+async fn put(store: &Store, job: u128, item: u32, line: &str) -> ResultEffect {
     put_within(store, BOUNDS, job, item, line).await
 }
 
-async fn put_within(store: &Store, bounds: JobBounds, job: u128, item: u32, line: &str) -> Kept {
+async fn put_within(store: &Store, bounds: JobBounds, job: u128, item: u32, line: &str) -> ResultEffect {
     let recorded = Recorded { owner: None, minute: 7, labels: "{}".to_owned(), figures: one_run() };
     let line = line.as_bytes().to_vec();
     let result = NewResult { job: Uuid::from_u128(job), item, line, outcome: 0, recorded: vec![recorded] };
@@ -55,13 +55,13 @@ fn one_run() -> Figures {
 async fn a_result_is_written_once_and_the_last_one_finishes_the_job() {
     let Fresh { store, .. } = &fresh().await;
     assert_eq!(store.accept_job(job(1, 2), BOUNDS).await, Ok(Accepted::New));
-    assert_eq!(put(store, 1, 0, "too early").await, Kept::NotWanted);
+    assert_eq!(put(store, 1, 0, "too early").await, ResultEffect::NotWanted);
     store.start_job(Uuid::from_u128(1), 50).await.expect("written");
-    assert!(matches!(put(store, 1, 1, "first").await, Kept::Written(row) if row.phase == JobPhase::Running));
-    assert_eq!(put(store, 1, 1, "second").await, Kept::HadOne);
+    assert!(matches!(put(store, 1, 1, "first").await, ResultEffect::Written(row) if row.phase == JobPhase::Running));
+    assert_eq!(put(store, 1, 1, "second").await, ResultEffect::Duplicate);
     let open = store.open_items(Uuid::from_u128(1), None, 10).await.expect("read");
     assert_eq!(open.iter().map(|item| item.number).collect::<Vec<_>>(), [0]);
-    assert!(matches!(put(store, 1, 0, "last").await, Kept::Written(row) if row.phase == JobPhase::Finished));
+    assert!(matches!(put(store, 1, 0, "last").await, ResultEffect::Written(row) if row.phase == JobPhase::Finished));
     let row = store.find_job(Uuid::from_u128(1)).await.expect("read").expect("it is there");
     assert_eq!((row.started_at, row.ended_at, row.done(), row.tally[0]), (Some(50), Some(100), 2, 2));
     let lines = store.job_results(Uuid::from_u128(1), 0, 10).await.expect("read");
@@ -96,7 +96,7 @@ async fn nothing_is_written_to_a_job_that_was_cancelled() {
     put(store, 1, 0, "done").await;
     let cancel = async || store.cancel_job(Uuid::from_u128(1), "enough".to_owned(), 60).await;
     assert_eq!((cancel().await, cancel().await), (Ok(Cancelled::Now), Ok(Cancelled::HadEnded)));
-    assert_eq!(put(store, 1, 1, "too late").await, Kept::NotWanted);
+    assert_eq!(put(store, 1, 1, "too late").await, ResultEffect::NotWanted);
     let row = store.find_job(Uuid::from_u128(1)).await.expect("read").expect("it is there");
     assert_eq!((row.phase, row.reason.as_deref(), row.done()), (JobPhase::Cancelled, Some("enough"), 1));
     assert_eq!(store.unfinished_jobs().await, Ok(Vec::new()));
@@ -146,7 +146,7 @@ async fn run_of(store: &Store, owner: u128, number: u128, bounds: JobBounds) -> 
     let accepted = store.accept_job(one, bounds).await.expect("written");
     if accepted == Accepted::New {
         store.start_job(Uuid::from_u128(number), 50).await.expect("written");
-        assert!(matches!(put_within(store, bounds, number, 0, "done").await, Kept::Written(_)));
+        assert!(matches!(put_within(store, bounds, number, 0, "done").await, ResultEffect::Written(_)));
     }
     accepted
 }
@@ -184,10 +184,10 @@ async fn a_job_whose_results_find_no_room_ends_and_keeps_what_it_has() {
     store.start_job(Uuid::from_u128(2), 50).await.expect("written");
     let bytes = store.job_usage().await.expect("read").bytes;
     let bounds = JobBounds { bytes: bytes + 300, ..BOUNDS };
-    assert!(matches!(put_within(store, bounds, 2, 0, "first").await, Kept::Written(_)));
-    assert!(matches!(put_within(store, bounds, 2, 1, "second").await, Kept::Written(_)));
-    assert_eq!(put_within(store, bounds, 2, 2, "third").await, Kept::NoRoom);
-    assert_eq!(put_within(store, bounds, 2, 3, "fourth").await, Kept::NotWanted);
+    assert!(matches!(put_within(store, bounds, 2, 0, "first").await, ResultEffect::Written(_)));
+    assert!(matches!(put_within(store, bounds, 2, 1, "second").await, ResultEffect::Written(_)));
+    assert_eq!(put_within(store, bounds, 2, 2, "third").await, ResultEffect::NoRoom);
+    assert_eq!(put_within(store, bounds, 2, 3, "fourth").await, ResultEffect::NotWanted);
     let row = store.find_job(Uuid::from_u128(2)).await.expect("read").expect("it is there");
     assert_eq!((row.phase, row.done()), (JobPhase::Cancelled, 2));
     assert!(row.reason.is_some_and(|reason| reason.contains("room")));

@@ -73,7 +73,7 @@ pub async fn report(
     let read = read(&shared.service, &info, html).await?;
     let report = report_on(&read.samples, &About::of(&info).k);
     if !html {
-        let (state, done) = (info.state.word(), u32::try_from(read.samples.len()).unwrap_or(u32::MAX));
+        let (state, done) = (info.state.as_str(), u32::try_from(read.samples.len()).unwrap_or(u32::MAX));
         return Ok(Json(JobReport { id: info.id.to_string(), state, items: info.items, done, report }).into_response());
     }
     let text =
@@ -137,7 +137,7 @@ fn html_of(info: &JobInfo, read: Read, report: &Report) -> String {
     let done = read.samples.len();
     let mut warnings = Vec::new();
     if done < info.items as usize {
-        warnings.push(format!("The job is {}: {done} of {} items are done.", info.state.word(), info.items));
+        warnings.push(format!("The job is {}: {done} of {} items are done.", info.state.as_str(), info.items));
     }
     if read.rows.len() < done {
         let shown = read.rows.len();

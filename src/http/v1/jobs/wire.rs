@@ -13,7 +13,7 @@ use crate::service::{Finished, JobInfo, JobState, JobWire, Service, SuiteItem};
 use proofbox_memory::count_values;
 use proofbox_store::{Callback, CallbackPhase, JobItem};
 use proofbox_types::caller::Caller;
-use proofbox_types::figures::OUTCOMES;
+use proofbox_types::histogram::OUTCOMES;
 
 /// Description of a job, as stored.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -82,7 +82,7 @@ pub(super) fn document_of(info: &JobInfo) -> JobAnswer {
     JobAnswer {
         id: info.id.to_string(),
         kind: About::of(info).kind,
-        state: info.state.word(),
+        state: info.state.as_str(),
         reason,
         created_at: time(info.created),
         started_at: started.map(time),

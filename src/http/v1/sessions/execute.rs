@@ -25,7 +25,7 @@ use crate::sandbox::AskEvent;
 use crate::service::{CellAsked, CellExecuted, Service, SessionEvents, code_of_completion};
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::SessionId;
-use proofbox_types::run::ResultWanted;
+use proofbox_types::program::ResultWanted;
 use proofbox_types::session::{CellEvent, DEFAULT_CONTEXT, Display};
 
 /// Silence after which a stream sends a keep-alive message.

@@ -24,7 +24,7 @@ use crate::http::range::ByteRange;
 use crate::service::{Watch, WatchEvent};
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::SessionId;
-use proofbox_types::run::{File, TESTS_DIRECTORY};
+use proofbox_types::program::{File, TESTS_DIRECTORY};
 use proofbox_types::session::{Entry, FileAnswer, FileAsk};
 
 /// Levels of directories that one list shows.
@@ -52,7 +52,7 @@ impl From<Entry> for EntryAnswer {
         Self {
             path: entry.path,
             name: entry.name,
-            kind: entry.kind.word(),
+            kind: entry.kind.as_str(),
             size: entry.size,
             modified_at: super::time(modified),
             link_target: entry.link_target,
@@ -293,7 +293,7 @@ fn changes(watch: Watch) -> impl Stream<Item = Result<Bytes, Infallible>> {
     stream::unfold(watch, |mut watch| async move {
         let line = match tokio::time::timeout(KEEP_ALIVE, watch.next()).await {
             Ok(event) => match event? {
-                WatchEvent::Change(change) => json!({"type": change.kind.word(), "path": change.path}),
+                WatchEvent::Change(change) => json!({"type": change.kind.as_str(), "path": change.path}),
                 WatchEvent::Overflow => {
                     json!({"type": "overflow", "message": "changes are left out here: they were read too slowly; look anew"})
                 }

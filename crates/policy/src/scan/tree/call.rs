@@ -5,39 +5,13 @@ use std::rc::Rc;
 use ruff_python_ast::{Expr, ExprCall, Parameters, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange};
 
+use super::arguments::{Arguments, borrowed};
 use super::eval::name_of;
-use super::known::{Keywords, Known};
-use super::library::borrowed;
+use super::known::Known;
 use super::{Frame, Reader, fold, shapes};
 
 /// Calls in calls that are evaluated.
 const DEEPEST_CALL: usize = 4;
-
-/// The arguments of a call.
-#[derive(Default)]
-pub struct Arguments<'a> {
-    /// Positional arguments of the call.
-    pub args: Vec<Known<'a>>,
-    /// Keyword arguments of the call.
-    pub keywords: Keywords<'a>,
-}
-
-impl<'a> Arguments<'a> {
-    /// Makes arguments that are positional only.
-    pub fn of(args: Vec<Known<'a>>) -> Self {
-        Self { args, keywords: Vec::new() }
-    }
-
-    /// The argument at that place or of that name.
-    pub fn get(&self, index: usize, name: &str) -> Option<&Known<'a>> {
-        self.args.get(index).or_else(|| self.keyword(name))
-    }
-
-    /// The keyword argument of that name.
-    pub fn keyword(&self, name: &str) -> Option<&Known<'a>> {
-        self.keywords.iter().find(|(known, _)| **known == *name).map(|(_, value)| value)
-    }
-}
 
 impl<'a> Reader<'a> {
     /// A call in the source.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use ruff_text_size::TextRange;
 
-use super::call::Arguments;
+use super::arguments::{Arguments, borrowed};
 use super::eval::own_names;
 use super::known::Known;
 use super::{Reader, fold, shapes};
@@ -500,9 +500,4 @@ impl<'a> Reader<'a> {
         }
         Known::sequence(made)
     }
-}
-
-/// Keyword arguments, as folding takes them.
-pub fn borrowed<'k, 'a>(keywords: &'k [(Rc<str>, Known<'a>)]) -> Vec<(&'k str, Known<'a>)> {
-    keywords.iter().map(|(name, value)| (&**name, value.clone())).collect()
 }

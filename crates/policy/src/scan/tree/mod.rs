@@ -6,6 +6,7 @@
 //! budget; without it everything is still read once. It is an approximation that errs both ways: what comes from outside
 //! can't be known, and no verdict of the sandbox rests on it.
 
+mod arguments;
 mod call;
 mod eval;
 mod fold;

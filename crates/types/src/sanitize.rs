@@ -2,7 +2,7 @@
 
 /// Control characters but newline and tab, in the notation of `cat -v`'s caret or as `\x9b`; what turns the direction of
 /// writing around, as `\u{202e}`.
-pub fn harmless(text: &str) -> String {
+pub fn sanitize(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -23,9 +23,9 @@ pub fn harmless(text: &str) -> String {
 }
 
 /// The same on one line, and no longer than `longest` characters.
-pub fn harmless_line(text: &str, longest: usize) -> String {
+pub fn sanitize_line(text: &str, longest: usize) -> String {
     let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut shown: String = harmless(&line).chars().take(longest + 1).collect();
+    let mut shown: String = sanitize(&line).chars().take(longest + 1).collect();
     if shown.chars().count() > longest {
         shown.pop();
         shown.pop();
@@ -40,12 +40,12 @@ mod tests {
 
     #[test]
     fn nothing_of_it_is_obeyed() {
-        assert_eq!(harmless("a\x1b[2J\r\x7f\u{9b}\u{202e}\n\tb"), "a^[[2J^M^?\\x9b\\u{202e}\n\tb");
+        assert_eq!(sanitize("a\x1b[2J\r\x7f\u{9b}\u{202e}\n\tb"), "a^[[2J^M^?\\x9b\\u{202e}\n\tb");
     }
 
     #[test]
     fn a_line_is_one_and_short() {
-        assert_eq!(harmless_line("a\nb\t\x1bc", 9), "a b ^[c");
-        assert_eq!(harmless_line("abcdef", 4), "abc…");
+        assert_eq!(sanitize_line("a\nb\t\x1bc", 9), "a b ^[c");
+        assert_eq!(sanitize_line("abcdef", 4), "abc…");
     }
 }
