@@ -10,7 +10,7 @@ use super::{Asking, Busy, KeyError, OverQuota, Service};
 use crate::sandbox::{self, FilesError, SandboxError};
 use crate::telemetry;
 use proofbox_grading::Planned;
-use proofbox_grading::canaries::{CanaryFound, Finder, Place};
+use proofbox_grading::canaries::{CanaryFound, Finder, OutputField};
 use proofbox_grading::complexity::{self, ComplexityReport};
 use proofbox_grading::fallback::TestText;
 use proofbox_grading::lint::LintReport;
@@ -174,7 +174,7 @@ impl Service {
             }
         };
         let found = match (&report.error, Finder::new(&submission.canaries)) {
-            (Some(error), Some(finder)) => finder.find_in(Place::Complexity, error),
+            (Some(error), Some(finder)) => finder.find_in(OutputField::Complexity, error),
             _ => Vec::new(),
         };
         Ok((report, found))

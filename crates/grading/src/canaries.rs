@@ -36,7 +36,7 @@ pub struct CanaryFound {
 pub struct Sighting {
     /// Part of the answer that contains the canary.
     #[serde(rename = "where")]
-    pub place: Place,
+    pub field: OutputField,
     /// Encoding of the canary there.
     pub encoding: Encoding,
 }
@@ -44,7 +44,9 @@ pub struct Sighting {
 /// Parts of an answer that a program writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+// The name of the component in the OpenAPI document stays.
+#[schema(as = Place)]
+pub enum OutputField {
     /// Standard output of the snippet; of all runs of `stdin_stdout`.
     Stdout,
     /// Standard error of the snippet; of all runs of `stdin_stdout`.
@@ -168,23 +170,23 @@ impl Finder {
         if let Some(error) = &verdict.error {
             search.error(error);
         }
-        search.place(Place::Cases, |scan| {
+        search.search_field(OutputField::Cases, |scan| {
             for case in &verdict.cases {
                 scan.part(case.name.as_bytes());
                 scan.part(case.stdout.as_bytes());
                 scan.part(case.message.as_deref().unwrap_or_default().as_bytes());
             }
         });
-        search.place(Place::Integrity, |scan| {
+        search.search_field(OutputField::Integrity, |scan| {
             verdict.integrity.signals.iter().for_each(|signal| scan.part(signal.as_bytes()));
         });
         search.finish()
     }
 
-    /// Searches one text from one place of the answer.
-    pub fn find_in(&self, place: Place, text: &str) -> Vec<CanaryFound> {
+    /// Searches one text from one field of the answer.
+    pub fn find_in(&self, field: OutputField, text: &str) -> Vec<CanaryFound> {
         let mut search = Search::new(self);
-        search.place(place, |scan| scan.part(text.as_bytes()));
+        search.search_field(field, |scan| scan.part(text.as_bytes()));
         search.finish()
     }
 }
@@ -255,29 +257,29 @@ impl<'a> Search<'a> {
     }
 
     fn outcome(&mut self, outcome: &Outcome) {
-        self.captured(Place::Stdout, &outcome.stdout);
-        self.captured(Place::Stderr, &outcome.stderr);
+        self.captured(OutputField::Stdout, &outcome.stdout);
+        self.captured(OutputField::Stderr, &outcome.stderr);
         if let Some(value) = &outcome.report.result {
-            self.place(Place::Result, |scan| scan.value(value));
+            self.search_field(OutputField::Result, |scan| scan.value(value));
         }
         if let Some(error) = &outcome.report.error {
             self.error(error);
         }
         if let Some(value) = &outcome.report.evaluation {
-            self.place(Place::Evaluation, |scan| scan.value(value));
+            self.search_field(OutputField::Evaluation, |scan| scan.value(value));
         }
         if let Some(grader) = &outcome.grader {
-            self.captured(Place::Grader, &grader.stdout);
-            self.captured(Place::Grader, &grader.stderr);
+            self.captured(OutputField::Grader, &grader.stdout);
+            self.captured(OutputField::Grader, &grader.stderr);
         }
-        self.place(Place::Files, |scan| {
+        self.search_field(OutputField::Files, |scan| {
             for file in &outcome.files {
                 scan.part(file.path.as_bytes());
                 scan.part(&file.content);
             }
             scan.part(outcome.files_error.as_deref().unwrap_or_default().as_bytes());
         });
-        self.place(Place::Boundary, |scan| {
+        self.search_field(OutputField::Boundary, |scan| {
             for Attempt { operation, target, .. } in &outcome.attempts {
                 scan.part(operation.as_bytes());
                 scan.part(target.as_bytes());
@@ -285,8 +287,8 @@ impl<'a> Search<'a> {
         });
     }
 
-    fn captured(&mut self, place: Place, captured: &Captured) {
-        self.place(place, |scan| {
+    fn captured(&mut self, field: OutputField, captured: &Captured) {
+        self.search_field(field, |scan| {
             scan.bytes(&captured.head);
             if captured.truncated() {
                 scan.part(b"");
@@ -296,7 +298,7 @@ impl<'a> Search<'a> {
     }
 
     fn error(&mut self, error: &ErrorReport) {
-        self.place(Place::Error, |scan| {
+        self.search_field(OutputField::Error, |scan| {
             scan.part(error.type_name.as_bytes());
             scan.part(error.message.as_bytes());
             for frame in &error.traceback {
@@ -307,8 +309,8 @@ impl<'a> Search<'a> {
         });
     }
 
-    /// Scans one place, and notes what is there.
-    fn place(&mut self, place: Place, feed: impl FnOnce(&mut Scan<'_>)) {
+    /// Scans one field, and notes what is there.
+    fn search_field(&mut self, field: OutputField, feed: impl FnOnce(&mut Scan<'_>)) {
         let mut scan = Scan::new(self.finder);
         feed(&mut scan);
         let encodings = scan.finish();
@@ -316,7 +318,7 @@ impl<'a> Search<'a> {
             let plain = encodings.contains(&Encoding::Plain);
             // What is there plainly is there in the other readings, too.
             let told = encodings.into_iter().filter(|encoding| !(plain && readings_of_plain(*encoding)));
-            found.extend(told.map(|encoding| Sighting { place, encoding }));
+            found.extend(told.map(|encoding| Sighting { field, encoding }));
         }
     }
 }
@@ -328,7 +330,7 @@ fn readings_of_plain(encoding: Encoding) -> bool {
     }
 }
 
-/// Pass over the text of one place, in all readings at once.
+/// Pass over the text of one field, in all readings at once.
 struct Scan<'a> {
     finder: &'a Finder,
     raw: Track,
@@ -477,7 +479,7 @@ mod tests {
     fn found_of(canaries: &[&str], text: &str) -> Vec<(usize, Vec<Encoding>)> {
         let canaries: Vec<Canary> =
             canaries.iter().map(|text| Canary::new((*text).to_owned()).expect("long enough")).collect();
-        let found = Finder::new(&canaries).expect("there are some").find_in(Place::Stdout, text);
+        let found = Finder::new(&canaries).expect("there are some").find_in(OutputField::Stdout, text);
         found.into_iter().map(|one| (one.index, one.found.iter().map(|found| found.encoding).collect())).collect()
     }
 
@@ -563,8 +565,8 @@ mod tests {
         )]);
         let finder = Finder::new(&[Canary::new(SECRET.to_owned()).expect("long enough")]).expect("there is one");
         let mut search = Search::new(&finder);
-        search.place(Place::Result, |scan| scan.value(&value));
-        let sighting = Sighting { place: Place::Result, encoding: Encoding::Plain };
+        search.search_field(OutputField::Result, |scan| scan.value(&value));
+        let sighting = Sighting { field: OutputField::Result, encoding: Encoding::Plain };
         assert_eq!(search.finish(), [CanaryFound { index: 0, found: vec![sighting] }]);
     }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 const MAX_EXCERPT: usize = 120;
 
 /// Locator of positions in a source, in the units of people: lines, columns, characters.
-pub struct Places<'a> {
+pub struct SourceLocator<'a> {
     source: &'a str,
     ascii: bool,
     /// Byte at which each line begins; made when it is first asked for.
@@ -16,8 +16,8 @@ pub struct Places<'a> {
     masked: Vec<Range<usize>>,
 }
 
-/// A range, told to people.
-pub struct Place {
+/// Range of a source in the units of people.
+pub struct SourceLocation {
     /// Line number, counted from 1.
     pub line: usize,
     /// Column in characters, counted from 0.
@@ -30,25 +30,25 @@ pub struct Place {
     pub excerpt: String,
 }
 
-impl<'a> Places<'a> {
+impl<'a> SourceLocator<'a> {
     /// Prepares the locator for a source.
     pub fn new(source: &'a str) -> Self {
         Self { source, ascii: source.is_ascii(), lines: Vec::new(), characters: Vec::new(), masked: Vec::new() }
     }
 
-    /// From now on this is not quoted.
+    /// Masks a range in all excerpts from now on.
     pub fn mask(&mut self, range: Range<usize>) {
         self.masked.push(range);
     }
 
-    /// A range of bytes, told.
-    pub fn place(&mut self, range: Range<usize>) -> Place {
+    /// Locates a range of bytes.
+    pub fn locate(&mut self, range: Range<usize>) -> SourceLocation {
         if self.lines.is_empty() {
             self.index();
         }
         let line = self.lines.partition_point(|start| *start <= range.start).max(1) - 1;
         let line_start = self.lines[line];
-        Place {
+        SourceLocation {
             line: line + 1,
             column: self.count(line_start..range.start),
             start: self.characters_before(range.start),

@@ -8,12 +8,12 @@ use std::time::Duration;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
 
-use super::gate::{Aggregation, Gate, Imports, ScannerRules};
+use super::engine::{Aggregation, Gate, Imports, ScannerRules};
 use super::names::{NamePattern, NamePatternError};
 use super::report::Action;
-use super::scan::patterns::{PatternRule, Patterns};
-use super::scan::urls::Urls;
-use super::scan::{Capability, Scanner};
+use super::scanners::patterns::{PatternRule, Patterns};
+use super::scanners::urls::Urls;
+use super::scanners::{Capability, Scanner};
 use proofbox_types::grant::{Ceiling, Limits};
 use proofbox_types::outcome::AttemptKind;
 use proofbox_types::submission::Grading;

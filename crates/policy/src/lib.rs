@@ -5,16 +5,17 @@
 //! about or refuse, and not what contains a program: that is the sandbox.
 
 mod admit;
+mod analyzer;
+mod engine;
 mod excerpt;
 mod file;
-mod gate;
 mod names;
 mod report;
-mod scan;
+mod scanners;
 
 pub use admit::{Policies, Refusal};
+pub use engine::{Aggregation, Gate, GateFailed, Imports, Scanned, ScannerRules, Source, contains_code};
 pub use file::{BoundaryRule, Defaults, FileRules, Pack, PackError, RequestLimits};
-pub use gate::{Aggregation, Gate, GateFailed, Imports, Scanned, ScannerRules, Source, contains_code};
 pub use names::{NamePattern, NamePatternError};
 pub use report::{Action, Decision, Finding, ScanReport, ScannerReport};
-pub use scan::{Capability, Scanner};
+pub use scanners::{Capability, Scanner};

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::scan::{Capability, Scanner};
+use super::scanners::{Capability, Scanner};
 use proofbox_types::wire_enum;
 
 wire_enum! {

@@ -1,7 +1,7 @@
 //! Files that fresh sandboxes start from: the initial directories and the read-only layers.
 
 use super::error::{Fault, FilesError};
-use super::inodes::{Directory, Inodes, Kind, Place};
+use super::inodes::{Directory, Inodes, Kind, NodeId};
 use super::layer::{LAYER_ROOT, Layer};
 use super::mount::Mount;
 use super::path::{HostPath, MAX_DEPTH};
@@ -79,8 +79,8 @@ fn insert_mount(inodes: &mut Inodes, path: &HostPath, mount: u16) -> Result<u32,
             return Err(Fault::TooDeep);
         }
         here = match inodes.directory(here).and_then(|here| here.get(name)) {
-            Some(Place::Own(index)) => index,
-            Some(Place::Layer { .. }) => return Err(Fault::ReadOnly),
+            Some(NodeId::Own(index)) => index,
+            Some(NodeId::Layer { .. }) => return Err(Fault::ReadOnly),
             None => {
                 let directory = Directory::new(here, Arc::from(name));
                 inodes.add_fixed(here, name, Kind::Directory(directory))
@@ -91,7 +91,7 @@ fn insert_mount(inodes: &mut Inodes, path: &HostPath, mount: u16) -> Result<u32,
     if name == "." || parent.get(name).is_some() {
         return Err(Fault::Exists);
     }
-    let root = Place::Layer { mount, node: LAYER_ROOT };
+    let root = NodeId::Layer { mount, node: LAYER_ROOT };
     parent.insert(Arc::from(name), root);
     parent.subdirectories += 1;
     Ok(here)

@@ -3,7 +3,7 @@
 use super::boundary::Attempts;
 use super::errno::Errno;
 use super::guest_memory::Part;
-use super::inodes::{Place, ROOT};
+use super::inodes::{NodeId, ROOT};
 use super::records::{DescriptorFlags, FileType, Rights};
 use super::stdio::{Output, Stdio};
 use super::tree::{SharedTree, Tree, View, lock};
@@ -57,11 +57,11 @@ pub(super) enum What {
     Output(Output),
     /// A file or device, and where its next read or write is.
     File {
-        place: Place,
+        node_id: NodeId,
         offset: u64,
     },
     Directory {
-        place: Place,
+        node_id: NodeId,
     },
     /// `/` as descriptor 3. The guest's C library finds every path through it, so it stays where it is.
     Preopen,
@@ -77,10 +77,10 @@ impl Open {
         }
     }
 
-    /// Returns the place the tree must keep while this is open.
-    pub(super) fn held(&self) -> Option<Place> {
+    /// Returns the node the tree must keep while this is open.
+    pub(super) fn held(&self) -> Option<NodeId> {
         match self.what {
-            What::File { place, .. } | What::Directory { place } => Some(place),
+            What::File { node_id, .. } | What::Directory { node_id } => Some(node_id),
             What::Stdin | What::Output(_) | What::Preopen => None,
         }
     }
@@ -96,7 +96,7 @@ impl Open {
     pub(super) fn file_type(&self, tree: &Tree) -> FileType {
         match self.what {
             What::Stdin | What::Output(_) => FileType::Unknown,
-            What::File { place, .. } => tree.kind(place).into(),
+            What::File { node_id, .. } => tree.kind(node_id).into(),
             What::Directory { .. } | What::Preopen => FileType::Directory,
         }
     }
@@ -170,16 +170,16 @@ impl Descriptors {
         }
     }
 
-    /// Returns the place of a directory descriptor that holds `rights`.
-    pub(super) fn directory(&self, fd: u32, rights: Rights) -> Result<Place, Errno> {
+    /// Returns the node of a directory descriptor that holds `rights`.
+    pub(super) fn directory(&self, fd: u32, rights: Rights) -> Result<NodeId, Errno> {
         let open = self.get(fd)?;
-        let place = match open.what {
-            What::Directory { place } => place,
+        let node_id = match open.what {
+            What::Directory { node_id } => node_id,
             What::Preopen => ROOT,
             What::Stdin | What::Output(_) | What::File { .. } => return Err(Errno::NotDir),
         };
         open.need(rights)?;
-        Ok(place)
+        Ok(node_id)
     }
 
     /// The number the next descriptor gets: the lowest free one.
@@ -237,13 +237,13 @@ impl Descriptors {
 
     fn take(&mut self, fd: u32) -> Result<(), Errno> {
         let open = self.table.get_mut(fd as usize).and_then(Option::take).ok_or(Errno::BadF)?;
-        if let Some(place) = open.held() {
-            lock(&self.tree).closed(place);
+        if let Some(node_id) = open.held() {
+            lock(&self.tree).closed(node_id);
         }
         Ok(())
     }
 
-    pub(super) fn held(&self) -> impl Iterator<Item = Place> {
+    pub(super) fn held(&self) -> impl Iterator<Item = NodeId> {
         self.table.iter().flatten().filter_map(Open::held)
     }
 }
@@ -252,20 +252,20 @@ impl Drop for Descriptors {
     fn drop(&mut self) {
         if self.held().next().is_some() {
             let mut tree = lock(&self.tree);
-            for place in self.held() {
-                tree.closed(place);
+            for node_id in self.held() {
+                tree.closed(node_id);
             }
         }
     }
 }
 
-/// The tree's own inodes among `places`, with how often each occurs.
-pub(super) fn count_opens(places: impl Iterator<Item = Place>) -> BTreeMap<u32, u32> {
+/// The tree's own inodes among `node_ids`, with how often each occurs.
+pub(super) fn count_opens(node_ids: impl Iterator<Item = NodeId>) -> BTreeMap<u32, u32> {
     let mut opens = BTreeMap::new();
-    for place in places {
-        match place {
-            Place::Own(index) => *opens.entry(index).or_insert(0) += 1,
-            Place::Layer { .. } => {}
+    for node_id in node_ids {
+        match node_id {
+            NodeId::Own(index) => *opens.entry(index).or_insert(0) += 1,
+            NodeId::Layer { .. } => {}
         }
     }
     opens

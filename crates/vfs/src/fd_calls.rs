@@ -3,14 +3,14 @@
 use super::descriptors::{Call, Descriptors, Open, PREOPEN_NAME, What};
 use super::errno::Errno;
 use super::guest_memory::GuestMemory;
-use super::inodes::{Place, ROOT};
+use super::inodes::{NodeId, ROOT};
 use super::records::{self, DescriptorFlags, Rights};
 use super::tree::lock_for;
 
-/// Returns the place behind a descriptor; none for standard input and output.
-fn place(open: &Open) -> Option<Place> {
+/// Returns the node behind a descriptor; none for standard input and output.
+fn node_id(open: &Open) -> Option<NodeId> {
     match open.what {
-        What::File { place, .. } | What::Directory { place } => Some(place),
+        What::File { node_id, .. } | What::Directory { node_id } => Some(node_id),
         What::Preopen => Some(ROOT),
         What::Stdin | What::Output(_) => None,
     }
@@ -75,9 +75,9 @@ impl Descriptors {
         let open = self.get(fd)?;
         open.need(Rights::STAT)?;
         let mut memory = GuestMemory::new(call.memory);
-        match place(open) {
-            Some(place) => {
-                let attributes = lock_for(&self.tree, self.view).attributes(place)?;
+        match node_id(open) {
+            Some(node_id) => {
+                let attributes = lock_for(&self.tree, self.view).attributes(node_id)?;
                 records::write_filestat(&mut memory, filestat, &attributes)
             }
             None => records::write_stdio_filestat(&mut memory, filestat),
@@ -98,10 +98,10 @@ impl Descriptors {
         flags: u32,
     ) -> Result<(), Errno> {
         let open = self.get(fd)?;
-        let place = place(open).ok_or(Errno::Inval)?;
+        let node_id = node_id(open).ok_or(Errno::Inval)?;
         open.need(Rights::SET_TIMES)?;
         let (accessed, modified) = records::times_to_set(accessed, modified, flags, call.now)?;
-        lock_for(&self.tree, self.view).set_times(place, accessed, modified, call.now)?;
+        lock_for(&self.tree, self.view).set_times(node_id, accessed, modified, call.now)?;
         Ok(())
     }
 

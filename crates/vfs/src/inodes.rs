@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// `/`, in every tree.
-pub(super) const ROOT: Place = Place::Own(0);
+pub(super) const ROOT: NodeId = NodeId::Own(0);
 
 /// Readdir positions of `.` and `..`; entries have those above.
 pub(super) const SELF_POSITION: u64 = 1;
@@ -18,7 +18,7 @@ pub(super) const UNSET: u64 = u64::MAX;
 
 /// Location of a file or directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub(super) enum Place {
+pub(super) enum NodeId {
     /// An inode of the tree itself.
     Own(u32),
     /// A node of the layer mounted as number `mount`.
@@ -100,7 +100,7 @@ pub(super) struct Directory {
 #[derive(Clone, Copy)]
 struct Entry {
     position: u64,
-    place: Place,
+    node_id: NodeId,
 }
 
 impl Directory {
@@ -120,13 +120,13 @@ impl Directory {
         parent: u32,
         name: Arc<str>,
         next_position: u64,
-        entries: impl IntoIterator<Item = (u64, Arc<str>, Place)>,
+        entries: impl IntoIterator<Item = (u64, Arc<str>, NodeId)>,
     ) -> Option<Self> {
         let mut directory = Self { next_position, ..Self::new(parent, name) };
-        for (position, name, place) in entries {
+        for (position, name, node_id) in entries {
             let known = PARENT_POSITION < position && position < next_position;
             let again = directory.order.insert(position, Arc::clone(&name)).is_some()
-                || directory.names.insert(name, Entry { position, place }).is_some();
+                || directory.names.insert(name, Entry { position, node_id }).is_some();
             if !known || again {
                 return None;
             }
@@ -134,8 +134,8 @@ impl Directory {
         Some(directory)
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<Place> {
-        Some(self.names.get(name)?.place)
+    pub(super) fn get(&self, name: &str) -> Option<NodeId> {
+        Some(self.names.get(name)?.node_id)
     }
 
     /// The position the next entry gets.
@@ -148,28 +148,28 @@ impl Directory {
     }
 
     /// Adds an entry; the caller has made sure the name is free.
-    pub(super) fn insert(&mut self, name: Arc<str>, place: Place) {
+    pub(super) fn insert(&mut self, name: Arc<str>, node_id: NodeId) {
         let position = self.next_position;
         self.next_position += 1;
         self.order.insert(position, Arc::clone(&name));
-        self.names.insert(name, Entry { position, place });
+        self.names.insert(name, Entry { position, node_id });
     }
 
-    pub(super) fn remove(&mut self, name: &str) -> Option<Place> {
+    pub(super) fn remove(&mut self, name: &str) -> Option<NodeId> {
         let entry = self.names.remove(name)?;
         self.order.remove(&entry.position);
-        Some(entry.place)
+        Some(entry.node_id)
     }
 
     /// Takes every entry out.
-    pub(super) fn clear(&mut self) -> Vec<Place> {
+    pub(super) fn clear(&mut self) -> Vec<NodeId> {
         self.order.clear();
         self.subdirectories = 0;
-        std::mem::take(&mut self.names).into_values().map(|entry| entry.place).collect()
+        std::mem::take(&mut self.names).into_values().map(|entry| entry.node_id).collect()
     }
 
     /// Entries made after `position`, oldest first, each with its own position.
-    pub(super) fn after(&self, position: u64) -> impl Iterator<Item = (u64, &str, Place)> {
+    pub(super) fn after(&self, position: u64) -> impl Iterator<Item = (u64, &str, NodeId)> {
         use std::ops::Bound::{Excluded, Unbounded};
         self.order
             .range((Excluded(position), Unbounded))
@@ -177,12 +177,12 @@ impl Directory {
     }
 
     /// Every entry with its position, in the order they were made in.
-    pub(super) fn entries(&self) -> impl Iterator<Item = (u64, Arc<str>, Place)> {
+    pub(super) fn entries(&self) -> impl Iterator<Item = (u64, Arc<str>, NodeId)> {
         self.order.iter().filter_map(|(position, name)| Some((*position, Arc::clone(name), self.get(name)?)))
     }
 
-    pub(super) fn places(&self) -> impl Iterator<Item = Place> {
-        self.names.values().map(|entry| entry.place)
+    pub(super) fn node_ids(&self) -> impl Iterator<Item = NodeId> {
+        self.names.values().map(|entry| entry.node_id)
     }
 }
 
@@ -216,7 +216,7 @@ impl Inodes {
         if !name.is_empty()
             && let Some(parent) = self.directory_mut(parent)
         {
-            parent.insert(Arc::from(name), Place::Own(index));
+            parent.insert(Arc::from(name), NodeId::Own(index));
             parent.subdirectories += u32::from(directory);
         }
         index

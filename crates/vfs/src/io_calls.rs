@@ -3,7 +3,7 @@
 use super::descriptors::{Call, Descriptors, Open, What};
 use super::errno::Errno;
 use super::guest_memory::{Buffers, GuestMemory};
-use super::inodes::Place;
+use super::inodes::NodeId;
 use super::records::Rights;
 use super::tree::{Tree, lock};
 
@@ -11,9 +11,9 @@ use super::tree::{Tree, lock};
 const MAX_OFFSET: u64 = i64::MAX as u64;
 
 /// The file a descriptor reads or writes, and its position.
-fn file(open: &mut Open) -> Result<(Place, &mut u64), Errno> {
+fn file(open: &mut Open) -> Result<(NodeId, &mut u64), Errno> {
     match &mut open.what {
-        What::File { place, offset } => Ok((*place, offset)),
+        What::File { node_id, offset } => Ok((*node_id, offset)),
         What::Stdin | What::Output(_) => Err(Errno::SPipe),
         What::Directory { .. } | What::Preopen => Err(Errno::BadF),
     }
@@ -64,7 +64,7 @@ impl Descriptors {
     /// Returns `ENOSPC` past the quota, `EINVAL` for nothing, `EFBIG`, `EBADF`, `ESPIPE`.
     pub fn fd_allocate(&mut self, call: &mut Call<'_>, fd: u32, offset: u64, length: u64) -> Result<(), Errno> {
         let (open, tree) = self.get_mut(fd)?;
-        let (place, _) = file(open)?;
+        let (node_id, _) = file(open)?;
         need_writing(open)?;
         open.need(Rights::ALLOCATE)?;
         if length == 0 {
@@ -72,8 +72,8 @@ impl Descriptors {
         }
         let end = offset.checked_add(length).ok_or(Errno::FBig)?;
         let mut tree = lock(tree);
-        if end > tree.length(place) {
-            tree.resize(place, end, call.now)?;
+        if end > tree.length(node_id) {
+            tree.resize(node_id, end, call.now)?;
         }
         Ok(())
     }
@@ -103,14 +103,14 @@ impl Descriptors {
     /// Returns `ENOSPC` past the quota, `EINVAL` for a file not open for writing or standard input and output, `EBADF`.
     pub fn fd_filestat_set_size(&mut self, call: &mut Call<'_>, fd: u32, size: u64) -> Result<(), Errno> {
         let (open, tree) = self.get_mut(fd)?;
-        let (place, _) = file(open).map_err(|errno| match errno {
+        let (node_id, _) = file(open).map_err(|errno| match errno {
             Errno::SPipe => Errno::Inval,
             other => other,
         })?;
         if !open.rights.contains(Rights::WRITE.with(Rights::SET_SIZE)) {
             return Err(Errno::Inval);
         }
-        lock(tree).resize(place, size, call.now)?;
+        lock(tree).resize(node_id, size, call.now)?;
         Ok(())
     }
 
@@ -128,13 +128,13 @@ impl Descriptors {
         let buffers = memory.buffers(buffers, count)?.part(call.part);
         let done = match &mut open.what {
             What::Stdin => memory.scatter(buffers, |buffer, _| call.stdio.read(buffer))?,
-            What::File { place, offset } => {
+            What::File { node_id, offset } => {
                 let mut tree = lock(tree);
-                let (place, start) = (*place, *offset);
+                let (node_id, start) = (*node_id, *offset);
                 let done = memory
-                    .scatter(buffers, |buffer, done| Ok(tree.read(place, start.saturating_add(done), buffer)?))?;
+                    .scatter(buffers, |buffer, done| Ok(tree.read(node_id, start.saturating_add(done), buffer)?))?;
                 *offset = start.saturating_add(u64::from(done));
-                tree.mark_read(place, call.now);
+                tree.mark_read(node_id, call.now);
                 done
             }
             What::Output(_) => return Err(Errno::BadF),
@@ -159,15 +159,15 @@ impl Descriptors {
     ) -> Result<(), Errno> {
         let (open, tree) = self.get_mut(fd)?;
         need_reading(open)?;
-        let (place, _) = file(open)?;
+        let (node_id, _) = file(open)?;
         let mut memory = GuestMemory::new(call.memory);
         memory.check(read, 4)?;
         let buffers = memory.buffers(buffers, count)?.part(call.part);
         let offset = checked_offset(offset)?;
         let mut tree = lock(tree);
         let done =
-            memory.scatter(buffers, |buffer, done| Ok(tree.read(place, offset.saturating_add(done), buffer)?))?;
-        tree.mark_read(place, call.now);
+            memory.scatter(buffers, |buffer, done| Ok(tree.read(node_id, offset.saturating_add(done), buffer)?))?;
+        tree.mark_read(node_id, call.now);
         memory.write_u32(read, done)
     }
 
@@ -193,10 +193,10 @@ impl Descriptors {
         let appends = open.flags.append();
         let done = match &mut open.what {
             What::Output(output) => memory.gather(buffers, |bytes, _| call.stdio.write(*output, bytes))?,
-            What::File { place, offset } => {
+            What::File { node_id, offset } => {
                 let mut tree = lock(tree);
-                let start = if appends { tree.length(*place) } else { *offset };
-                let done = gather_into(&mut tree, *place, start, &memory, buffers, call.now)?;
+                let start = if appends { tree.length(*node_id) } else { *offset };
+                let done = gather_into(&mut tree, *node_id, start, &memory, buffers, call.now)?;
                 *offset = start.saturating_add(u64::from(done));
                 done
             }
@@ -221,13 +221,13 @@ impl Descriptors {
     ) -> Result<(), Errno> {
         let (open, tree) = self.get_mut(fd)?;
         need_writing(open)?;
-        let (place, _) = file(open)?;
+        let (node_id, _) = file(open)?;
         let mut memory = GuestMemory::new(call.memory);
         memory.check(written, 4)?;
         let buffers = memory.buffers(buffers, count)?.part(call.part);
         let offset = checked_offset(offset)?;
         let mut tree = lock(tree);
-        let done = gather_into(&mut tree, place, offset, &memory, buffers, call.now)?;
+        let done = gather_into(&mut tree, node_id, offset, &memory, buffers, call.now)?;
         memory.write_u32(written, done)
     }
 
@@ -248,7 +248,7 @@ impl Descriptors {
     ) -> Result<(), Errno> {
         let (open, tree) = self.get_mut(fd)?;
         let rights = open.rights;
-        let (place, current) = file(open)?;
+        let (node_id, current) = file(open)?;
         if !rights.contains(Rights::SEEK) {
             return Err(Errno::NotCapable);
         }
@@ -257,7 +257,7 @@ impl Descriptors {
         let origin = match whence {
             0 => 0,
             1 => *current,
-            2 => lock(tree).length(place),
+            2 => lock(tree).length(node_id),
             _ => return Err(Errno::Inval),
         };
         let moved = origin.checked_add_signed(offset).ok_or(Errno::Inval)?;
@@ -283,13 +283,13 @@ impl Descriptors {
 
 fn gather_into(
     tree: &mut Tree,
-    place: Place,
+    node_id: NodeId,
     start: u64,
     memory: &GuestMemory<'_>,
     buffers: Buffers,
     now: u64,
 ) -> Result<u32, Errno> {
-    memory.gather(buffers, |bytes, done| Ok(tree.write(place, start.saturating_add(done), bytes, now)?))
+    memory.gather(buffers, |bytes, done| Ok(tree.write(node_id, start.saturating_add(done), bytes, now)?))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use super::base::Base;
 use super::content::Content;
 use super::descriptors::{Descriptors, MAX_DESCRIPTORS, Open, What, count_opens};
-use super::inodes::{Directory, Inode, Inodes, Kind, Place};
+use super::inodes::{Directory, Inode, Inodes, Kind, NodeId};
 use super::layer::LAYER_ROOT;
 use super::path::{MAX_DEPTH, MAX_NAME, check_link_text};
 use super::records::{DescriptorFlags, Rights};
@@ -144,7 +144,7 @@ impl SandboxFiles {
             return wrong(OVER_QUOTA);
         }
         let entries = self.inodes.iter().flatten().flat_map(|inode| entries(&inode.kind));
-        if entries.filter(|entry| matches!(entry.place, Place::Layer { .. })).count() != here {
+        if entries.filter(|entry| matches!(entry.node_id, NodeId::Layer { .. })).count() != here {
             return wrong("a read-only layer is not where it belongs");
         }
         Ok(())
@@ -195,12 +195,12 @@ impl SandboxFiles {
         if next_position > MAX_NUMBER {
             return Err("its positions are out of range");
         }
-        let kept = entries.iter().map(|entry| (entry.position, Arc::clone(&entry.name), entry.place));
+        let kept = entries.iter().map(|entry| (entry.position, Arc::clone(&entry.name), entry.node_id));
         let mut directory = Directory::from_entries(parent, name, next_position, kept)
             .ok_or("two entries have one name or position, or a position is out of range")?;
-        let below = entries.iter().filter(|entry| match entry.place {
-            Place::Own(index) => self.saved_kind(index).is_some_and(is_directory),
-            Place::Layer { .. } => true,
+        let below = entries.iter().filter(|entry| match entry.node_id {
+            NodeId::Own(index) => self.saved_kind(index).is_some_and(is_directory),
+            NodeId::Layer { .. } => true,
         });
         directory.subdirectories = u32::try_from(below.count()).map_err(|_| "too many entries")?;
         Ok(directory)
@@ -230,10 +230,10 @@ impl SandboxFiles {
             What::Stdin => stdio(Rights::READ),
             What::Output(Output::Stdout | Output::Stderr) => stdio(Rights::WRITE),
             What::File { offset, .. } if *offset > MAX_OFFSET => return Err("its position is out of range"),
-            What::File { place, .. } if self.is_open_as(*place, base, FileOrDirectory::File) => {
+            What::File { node_id, .. } if self.is_open_as(*node_id, base, FileOrDirectory::File) => {
                 (Rights::FILE, Rights::ALL)
             }
-            What::Directory { place } if self.is_open_as(*place, base, FileOrDirectory::Directory) => {
+            What::Directory { node_id } if self.is_open_as(*node_id, base, FileOrDirectory::Directory) => {
                 (Rights::DIRECTORY, Rights::ALL)
             }
             What::File { .. } | What::Directory { .. } => return Err("what it has open is not there"),
@@ -249,14 +249,14 @@ impl SandboxFiles {
         Ok(Open { what: saved.what.clone(), flags, rights, inheriting })
     }
 
-    fn is_open_as(&self, place: Place, base: &Base, wanted: FileOrDirectory) -> bool {
-        let found = match place {
-            Place::Own(index) => match self.saved_kind(index) {
+    fn is_open_as(&self, node_id: NodeId, base: &Base, wanted: FileOrDirectory) -> bool {
+        let found = match node_id {
+            NodeId::Own(index) => match self.saved_kind(index) {
                 Some(SavedKind::Directory { .. } | SavedKind::RemovedDirectory { .. }) => FileOrDirectory::Directory,
                 Some(SavedKind::File { .. } | SavedKind::Null) => FileOrDirectory::File,
                 Some(SavedKind::Link(_)) | None => return false,
             },
-            Place::Layer { mount, node } => match base.mounts.get(usize::from(mount)) {
+            NodeId::Layer { mount, node } => match base.mounts.get(usize::from(mount)) {
                 Some(mount) if mount.layer.is_directory(node) => FileOrDirectory::Directory,
                 Some(mount) if mount.layer.has(node) => FileOrDirectory::File,
                 Some(_) | None => return false,
@@ -288,11 +288,11 @@ impl Leads {
                 if !is_name(&entry.name) {
                     return Err(wrong("an entry has a name that cannot be"));
                 }
-                let to = match entry.place {
-                    Place::Own(to) if to > 0 => to as usize,
-                    Place::Own(_) => return Err(wrong("an entry leads back to the root")),
-                    Place::Layer { node: LAYER_ROOT, .. } => continue,
-                    Place::Layer { .. } => return Err(wrong("an entry leads into a layer")),
+                let to = match entry.node_id {
+                    NodeId::Own(to) if to > 0 => to as usize,
+                    NodeId::Own(_) => return Err(wrong("an entry leads back to the root")),
+                    NodeId::Layer { node: LAYER_ROOT, .. } => continue,
+                    NodeId::Layer { .. } => return Err(wrong("an entry leads into a layer")),
                 };
                 match inodes.get(to) {
                     Some(Some(_)) => {}
@@ -341,7 +341,7 @@ fn check_own(inodes: &Inodes, base: &Base) -> Result<(), DamagedFiles> {
         }
         match (inodes.directory(index as u32), base.inodes.directory(index as u32)) {
             (Some(here), Some(initial)) => {
-                if initial.entries().any(|(_, name, place)| here.get(&name) != Some(place)) {
+                if initial.entries().any(|(_, name, node_id)| here.get(&name) != Some(node_id)) {
                     return Err(wrong("an entry of the sandbox's own is missing"));
                 }
             }
@@ -363,10 +363,10 @@ fn check_reachable(inodes: &Inodes) -> Result<(), DamagedFiles> {
             .into_iter()
             .filter_map(|index| inodes.directory(index))
             .filter(|directory| directory.subdirectories > 0)
-            .flat_map(Directory::places)
-            .filter_map(|place| match place {
-                Place::Own(index) => inodes.directory(index).map(|_| index),
-                Place::Layer { .. } => None,
+            .flat_map(Directory::node_ids)
+            .filter_map(|node_id| match node_id {
+                NodeId::Own(index) => inodes.directory(index).map(|_| index),
+                NodeId::Layer { .. } => None,
             })
             .collect();
     }

@@ -2,7 +2,7 @@
 
 use super::content::Content;
 use super::error::Fault;
-use super::inodes::{Directory, Inode, Kind, Place, Times, later};
+use super::inodes::{Directory, Inode, Kind, NodeId, Times, later};
 use super::path::{MAX_DEPTH, MAX_PATH};
 use super::tree::Tree;
 use super::walk::Reached;
@@ -34,26 +34,26 @@ impl Tree {
 
     /// The existing entry a path leads to, if the program may take it away.
     pub(super) fn taken_name(&self, reached: &Reached<'_>) -> Result<Named, Fault> {
-        let (parent, name, place) = match reached {
-            Reached::Entry { parent, name, place } => (*parent, *name, *place),
+        let (parent, name, node_id) = match reached {
+            Reached::Entry { parent, name, node_id } => (*parent, *name, *node_id),
             Reached::Missing { .. } => return Err(Fault::NotFound),
             Reached::Itself { .. } => return Err(Fault::NoName),
         };
         let at = self.own_name(parent, name)?;
-        match place {
-            Place::Own(index) => Ok(Named { at, index }),
-            Place::Layer { .. } => Err(Fault::ReadOnly),
+        match node_id {
+            NodeId::Own(index) => Ok(Named { at, index }),
+            NodeId::Layer { .. } => Err(Fault::ReadOnly),
         }
     }
 
-    fn own_name(&self, parent: Place, name: &str) -> Result<Name, Fault> {
+    fn own_name(&self, parent: NodeId, name: &str) -> Result<Name, Fault> {
         // What is made there would be the tests' own to those who see it.
         if self.hides(parent, name) {
             return Err(Fault::Protected);
         }
         let index = match parent {
-            Place::Own(index) => index,
-            Place::Layer { .. } => return Err(Fault::ReadOnly),
+            NodeId::Own(index) => index,
+            NodeId::Layer { .. } => return Err(Fault::ReadOnly),
         };
         let alive = self.inodes.get(index).is_some_and(|inode| inode.names > 0);
         if !alive {
@@ -62,12 +62,12 @@ impl Tree {
         Ok(Name { parent: index, name: Arc::from(name) })
     }
 
-    pub(super) fn make_file(&mut self, at: Name, now: u64) -> Result<Place, Fault> {
+    pub(super) fn make_file(&mut self, at: Name, now: u64) -> Result<NodeId, Fault> {
         self.take_entry()?;
         Ok(self.attach_new(at, Kind::File(Content::default()), now))
     }
 
-    pub(super) fn make_directory_at(&mut self, at: Name, now: u64) -> Result<Place, Fault> {
+    pub(super) fn make_directory_at(&mut self, at: Name, now: u64) -> Result<NodeId, Fault> {
         if self.depth(at.parent) >= MAX_DEPTH {
             return Err(Fault::TooDeep);
         }
@@ -76,7 +76,7 @@ impl Tree {
         Ok(self.attach_new(at, Kind::Directory(directory), now))
     }
 
-    pub(super) fn make_link(&mut self, at: Name, text: &str, now: u64) -> Result<Place, Fault> {
+    pub(super) fn make_link(&mut self, at: Name, text: &str, now: u64) -> Result<NodeId, Fault> {
         if text.is_empty() {
             return Err(Fault::NotFound);
         }
@@ -90,10 +90,10 @@ impl Tree {
     }
 
     /// Gives an existing file one more name.
-    pub(super) fn add_name(&mut self, at: Name, place: Place, now: u64) -> Result<(), Fault> {
-        let index = match place {
-            Place::Own(index) => index,
-            Place::Layer { .. } => return Err(Fault::CrossLayer),
+    pub(super) fn add_name(&mut self, at: Name, node_id: NodeId, now: u64) -> Result<(), Fault> {
+        let index = match node_id {
+            NodeId::Own(index) => index,
+            NodeId::Layer { .. } => return Err(Fault::CrossLayer),
         };
         let inode = self.inodes.get(index).ok_or(Fault::NotFound)?;
         match inode.kind {
@@ -112,7 +112,7 @@ impl Tree {
 
     /// Removes a name that leads to anything but a directory.
     pub(super) fn remove_file(&mut self, named: &Named, now: u64) -> Result<(), Fault> {
-        if self.is_directory(Place::Own(named.index)) {
+        if self.is_directory(NodeId::Own(named.index)) {
             return Err(Fault::IsADirectory);
         }
         self.check_unfixed(named.index)?;
@@ -142,9 +142,9 @@ impl Tree {
         let mut doomed = vec![named.index];
         while let Some(index) = doomed.pop() {
             if let Some(directory) = self.table().directory_mut(index) {
-                doomed.extend(directory.clear().into_iter().filter_map(|place| match place {
-                    Place::Own(index) => Some(index),
-                    Place::Layer { .. } => None,
+                doomed.extend(directory.clear().into_iter().filter_map(|node_id| match node_id {
+                    NodeId::Own(index) => Some(index),
+                    NodeId::Layer { .. } => None,
                 }));
             }
             self.drop_name(index, now);
@@ -166,7 +166,7 @@ impl Tree {
     /// Gives an entry another name, replacing what had it.
     pub(super) fn rename_entry(&mut self, from: &Named, to: Destination, now: u64) -> Result<(), Fault> {
         self.check_unfixed(from.index)?;
-        let moves_directory = self.is_directory(Place::Own(from.index));
+        let moves_directory = self.is_directory(NodeId::Own(from.index));
         let at = match &to {
             Destination::Taken(taken) if taken.index == from.index => return Ok(()),
             Destination::Taken(taken) => {
@@ -235,10 +235,10 @@ impl Tree {
     }
 
     /// Directories from the root down to this one, the root not counted.
-    pub(super) fn depth_of(&self, directory: Place) -> usize {
+    pub(super) fn depth_of(&self, directory: NodeId) -> usize {
         match directory {
-            Place::Own(index) => self.depth(index),
-            Place::Layer { .. } => 0,
+            NodeId::Own(index) => self.depth(index),
+            NodeId::Layer { .. } => 0,
         }
     }
 
@@ -263,10 +263,10 @@ impl Tree {
                 .into_iter()
                 .filter_map(|index| self.inodes.directory(index))
                 .filter(|directory| directory.subdirectories > 0)
-                .flat_map(Directory::places)
-                .filter_map(|place| match place {
-                    Place::Own(index) => self.inodes.directory(index).map(|_| index),
-                    Place::Layer { .. } => None,
+                .flat_map(Directory::node_ids)
+                .filter_map(|node_id| match node_id {
+                    NodeId::Own(index) => self.inodes.directory(index).map(|_| index),
+                    NodeId::Layer { .. } => None,
                 })
                 .collect();
         }
@@ -281,19 +281,19 @@ impl Tree {
         }
     }
 
-    fn attach_new(&mut self, at: Name, kind: Kind, now: u64) -> Place {
+    fn attach_new(&mut self, at: Name, kind: Kind, now: u64) -> NodeId {
         let index = self.table().add(Inode { number: 0, names: 1, fixed: false, times: Times::all(now), kind });
         self.attach(at, index, now);
-        Place::Own(index)
+        NodeId::Own(index)
     }
 
     /// Makes the entry, and tells who watches.
     fn attach(&mut self, at: Name, index: u32, now: u64) {
         self.note_name(index, at.parent, &at.name);
         self.tell(ChangeKind::Create, at.parent, &at.name);
-        let is_directory = self.is_directory(Place::Own(index));
+        let is_directory = self.is_directory(NodeId::Own(index));
         if let Some(parent) = self.changed_directory(at.parent, now) {
-            parent.insert(at.name, Place::Own(index));
+            parent.insert(at.name, NodeId::Own(index));
             parent.subdirectories += u32::from(is_directory);
         }
     }
@@ -311,7 +311,7 @@ impl Tree {
             return;
         };
         let removed = parent.remove(&at.name);
-        if removed.is_some_and(|place| self.is_directory(place))
+        if removed.is_some_and(|node_id| self.is_directory(node_id))
             && let Some(parent) = self.table().directory_mut(at.parent)
         {
             parent.subdirectories = parent.subdirectories.saturating_sub(1);
@@ -319,7 +319,7 @@ impl Tree {
     }
 
     fn changed_directory(&mut self, index: u32, now: u64) -> Option<&mut Directory> {
-        let before = self.attributes(Place::Own(index)).ok()?.times.modified;
+        let before = self.attributes(NodeId::Own(index)).ok()?.times.modified;
         let inode = self.table().get_mut(index)?;
         inode.times.modified = later(before, now);
         inode.times.changed = now;

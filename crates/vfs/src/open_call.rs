@@ -5,7 +5,7 @@ use super::descriptors::{Call, Descriptors, Open, What};
 use super::errno::Errno;
 use super::error::Fault;
 use super::guest_memory::GuestMemory;
-use super::inodes::Place;
+use super::inodes::NodeId;
 use super::names::Name;
 use super::path_calls::{PathAt, last_link, note, plan};
 use super::records::{DescriptorFlags, OpenFlags, Rights};
@@ -38,8 +38,8 @@ struct How {
 
 /// Plan for opening a file.
 enum Opening {
-    Existing(Place),
-    Emptied(Place),
+    Existing(NodeId),
+    Emptied(NodeId),
     Created(Name),
 }
 
@@ -50,33 +50,33 @@ impl How {
 
     fn decide(&self, tree: &Tree, reached: &Reached<'_>) -> Result<Opening, Fault> {
         match reached {
-            Reached::Entry { place, .. } | Reached::Itself { place } => self.decide_existing(tree, *place),
+            Reached::Entry { node_id, .. } | Reached::Itself { node_id } => self.decide_existing(tree, *node_id),
             Reached::Missing { .. } if !self.flags.create => Err(Fault::NotFound),
             Reached::Missing { slash: true, .. } => Err(Fault::IsADirectory),
             Reached::Missing { slash: false, .. } => Ok(Opening::Created(tree.free_name(reached)?)),
         }
     }
 
-    fn decide_existing(&self, tree: &Tree, place: Place) -> Result<Opening, Fault> {
+    fn decide_existing(&self, tree: &Tree, node_id: NodeId) -> Result<Opening, Fault> {
         let writes = self.writes();
         if self.flags.create && self.flags.exclusive {
             return Err(Fault::Exists);
         }
-        match tree.kind(place) {
+        match tree.kind(node_id) {
             FileKind::Link if self.flags.directory => Err(Fault::NotADirectory),
             FileKind::Link => Err(Fault::LinkLoop),
             FileKind::Directory if writes || self.flags.create => Err(Fault::IsADirectory),
             FileKind::File | FileKind::Device if self.flags.directory => Err(Fault::NotADirectory),
-            FileKind::File if writes && matches!(place, Place::Layer { .. }) => Err(Fault::ReadOnly),
-            FileKind::File if self.flags.truncate => Ok(Opening::Emptied(place)),
-            FileKind::Directory | FileKind::File | FileKind::Device => Ok(Opening::Existing(place)),
+            FileKind::File if writes && matches!(node_id, NodeId::Layer { .. }) => Err(Fault::ReadOnly),
+            FileKind::File if self.flags.truncate => Ok(Opening::Emptied(node_id)),
+            FileKind::Directory | FileKind::File | FileKind::Device => Ok(Opening::Existing(node_id)),
         }
     }
 
-    fn carry_out(&self, tree: &mut Tree, opening: Opening, now: u64) -> Result<Place, Fault> {
+    fn carry_out(&self, tree: &mut Tree, opening: Opening, now: u64) -> Result<NodeId, Fault> {
         match opening {
-            Opening::Existing(place) => Ok(place),
-            Opening::Emptied(place) => tree.resize(place, 0, now).map(|()| place),
+            Opening::Existing(node_id) => Ok(node_id),
+            Opening::Emptied(node_id) => tree.resize(node_id, 0, now).map(|()| node_id),
             Opening::Created(name) => tree.make_file(name, now),
         }
     }
@@ -110,17 +110,17 @@ impl Descriptors {
                 how.decide(tree, reached)
             });
             let found = planned.and_then(|planned| how.carry_out(tree, planned, call.now));
-            if found.is_ok_and(|place| tree.is_directory(place)) {
+            if found.is_ok_and(|node_id| tree.is_directory(node_id)) {
                 act = Act::OpenDirectory;
             }
-            let place = note(call.attempts, tree, act, &target, found)?;
+            let node_id = note(call.attempts, tree, act, &target, found)?;
             // Noted while the tree is still held: another interpreter may remove the file right after.
-            tree.opened(place);
-            (place, tree.is_directory(place))
+            tree.opened(node_id);
+            (node_id, tree.is_directory(node_id))
         };
         let (what, mask) = match found {
-            (place, true) => (What::Directory { place }, Rights::DIRECTORY),
-            (place, false) => (What::File { place, offset: 0 }, Rights::FILE),
+            (node_id, true) => (What::Directory { node_id }, Rights::DIRECTORY),
+            (node_id, false) => (What::File { node_id, offset: 0 }, Rights::FILE),
         };
         self.install(
             fd,

@@ -2,7 +2,7 @@
 //! shell, which works on a tree without a guest's descriptors.
 
 use super::error::{Fault, FilesError};
-use super::inodes::{Place, ROOT};
+use super::inodes::{NodeId, ROOT};
 use super::path::HostPath;
 use super::requests::FileEntry;
 use super::tree::{SharedTree, Tree, lock};
@@ -23,7 +23,7 @@ pub enum FileUse {
 #[derive(Debug)]
 pub struct OpenFile {
     tree: SharedTree,
-    place: Place,
+    node_id: NodeId,
 }
 
 impl OpenFile {
@@ -36,10 +36,10 @@ impl OpenFile {
     pub fn open(tree: &SharedTree, path: &str, how: FileUse, now: u64) -> Result<Self, FilesError> {
         let path = HostPath::parse("open", path)?;
         let mut held = lock(tree);
-        let place = held.open_at(&path, how, now).map_err(|fault| refused("open", &path, fault))?;
-        held.opened(place);
+        let node_id = held.open_at(&path, how, now).map_err(|fault| refused("open", &path, fault))?;
+        held.opened(node_id);
         drop(held);
-        Ok(Self { tree: SharedTree::clone(tree), place })
+        Ok(Self { tree: SharedTree::clone(tree), node_id })
     }
 
     /// Copies bytes from `offset` on into `out`; returns how many there were.
@@ -48,7 +48,7 @@ impl OpenFile {
     ///
     /// Returns an error when the tree refuses.
     pub fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<usize, Fault> {
-        lock(&self.tree).read(self.place, offset, out)
+        lock(&self.tree).read(self.node_id, offset, out)
     }
 
     /// Writes bytes at `offset`; returns how many fitted.
@@ -57,7 +57,7 @@ impl OpenFile {
     ///
     /// Returns an error when not one byte fits, or the file lies in a read-only layer.
     pub fn write_at(&self, offset: u64, bytes: &[u8], now: u64) -> Result<usize, Fault> {
-        lock(&self.tree).write(self.place, offset, bytes, now)
+        lock(&self.tree).write(self.node_id, offset, bytes, now)
     }
 
     /// Writes bytes at the end of the file; returns how many fitted.
@@ -67,42 +67,42 @@ impl OpenFile {
     /// Returns the errors of [`OpenFile::write_at`].
     pub fn append(&self, bytes: &[u8], now: u64) -> Result<usize, Fault> {
         let mut tree = lock(&self.tree);
-        let end = tree.length(self.place);
-        tree.write(self.place, end, bytes, now)
+        let end = tree.length(self.node_id);
+        tree.write(self.node_id, end, bytes, now)
     }
 }
 
 impl Drop for OpenFile {
     fn drop(&mut self) {
-        lock(&self.tree).closed(self.place);
+        lock(&self.tree).closed(self.node_id);
     }
 }
 
 impl Tree {
-    fn open_at(&mut self, path: &HostPath, how: FileUse, now: u64) -> Result<Place, Fault> {
+    fn open_at(&mut self, path: &HostPath, how: FileUse, now: u64) -> Result<NodeId, Fault> {
         let reached = self.walk(ROOT, path.relative_to_root(), LastLink::Follow).map_err(|stuck| stuck.fault)?;
-        let place = match (reached, how) {
-            (Reached::Entry { place, .. } | Reached::Itself { place }, _) => place,
+        let node_id = match (reached, how) {
+            (Reached::Entry { node_id, .. } | Reached::Itself { node_id }, _) => node_id,
             (Reached::Missing { .. }, FileUse::Read) => return Err(Fault::NotFound),
             (Reached::Missing { .. }, FileUse::Replace | FileUse::Extend) => {
                 let name = self.free_name(&reached)?;
                 self.make_file(name, now)?
             }
         };
-        if self.is_directory(place) {
+        if self.is_directory(node_id) {
             return Err(Fault::IsADirectory);
         }
-        match (place, how) {
-            (_, FileUse::Read) | (Place::Own(_), FileUse::Extend) => {}
-            (Place::Own(_), FileUse::Replace) => self.resize(place, 0, now)?,
-            (Place::Layer { .. }, FileUse::Replace | FileUse::Extend) => return Err(Fault::ReadOnly),
+        match (node_id, how) {
+            (_, FileUse::Read) | (NodeId::Own(_), FileUse::Extend) => {}
+            (NodeId::Own(_), FileUse::Replace) => self.resize(node_id, 0, now)?,
+            (NodeId::Layer { .. }, FileUse::Replace | FileUse::Extend) => return Err(Fault::ReadOnly),
         }
-        Ok(place)
+        Ok(node_id)
     }
 
-    fn followed(&self, path: &HostPath) -> Result<Place, Fault> {
+    fn followed(&self, path: &HostPath) -> Result<NodeId, Fault> {
         match self.walk(ROOT, path.relative_to_root(), LastLink::Follow).map_err(|stuck| stuck.fault)? {
-            Reached::Entry { place, .. } | Reached::Itself { place } => Ok(place),
+            Reached::Entry { node_id, .. } | Reached::Itself { node_id } => Ok(node_id),
             Reached::Missing { .. } => Err(Fault::NotFound),
         }
     }
@@ -114,8 +114,8 @@ impl Tree {
     /// Returns an error for a bad path, or a missing entry.
     pub fn stat_followed(&self, path: &str) -> Result<FileEntry, FilesError> {
         let path = HostPath::parse("look at", path)?;
-        let place = self.followed(&path).map_err(|fault| refused("look at", &path, fault))?;
-        self.entry(path.as_str().to_owned(), place).map_err(|fault| refused("look at", &path, fault))
+        let node_id = self.followed(&path).map_err(|fault| refused("look at", &path, fault))?;
+        self.entry(path.as_str().to_owned(), node_id).map_err(|fault| refused("look at", &path, fault))
     }
 
     /// The path without symbolic links of what is there.
@@ -127,7 +127,7 @@ impl Tree {
         let path = HostPath::parse("look at", path)?;
         match self.walk(ROOT, path.relative_to_root(), LastLink::Follow) {
             Ok(Reached::Missing { .. }) => Err(refused("look at", &path, Fault::NotFound)),
-            Ok(Reached::Entry { place, .. }) if self.is_directory(place) => Ok(self.path_of(place)),
+            Ok(Reached::Entry { node_id, .. }) if self.is_directory(node_id) => Ok(self.path_of(node_id)),
             Ok(reached) => Ok(self.reached_path(&reached)),
             Err(stuck) => Err(refused("look at", &path, stuck.fault)),
         }
@@ -157,11 +157,11 @@ impl Tree {
     pub fn make_hard_link(&mut self, path: &str, existing: &str, now: u64) -> Result<(), FilesError> {
         let existing = HostPath::parse("link", existing)?;
         let path = HostPath::parse("make link", path)?;
-        let place = self.followed(&existing).map_err(|fault| refused("link", &existing, fault))?;
+        let node_id = self.followed(&existing).map_err(|fault| refused("link", &existing, fault))?;
         let reached = self.walk(ROOT, path.relative_to_root(), LastLink::Never).map_err(|stuck| stuck.fault);
         reached
             .and_then(|reached| self.free_name(&reached))
-            .and_then(|name| self.add_name(name, place, now))
+            .and_then(|name| self.add_name(name, node_id, now))
             .map_err(|fault| refused("make link", &path, fault))
     }
 
@@ -179,7 +179,7 @@ impl Tree {
     ) -> Result<(), FilesError> {
         let path = HostPath::parse("touch", path)?;
         self.followed(&path)
-            .and_then(|place| self.set_times(place, accessed, modified, now))
+            .and_then(|node_id| self.set_times(node_id, accessed, modified, now))
             .map_err(|fault| refused("touch", &path, fault))
     }
 }

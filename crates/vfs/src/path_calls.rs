@@ -6,7 +6,7 @@ use super::descriptors::{Call, Descriptors};
 use super::errno::Errno;
 use super::error::Fault;
 use super::guest_memory::GuestMemory;
-use super::inodes::Place;
+use super::inodes::NodeId;
 use super::names::Name;
 use super::records::{self, Rights};
 use super::tree::{Tree, lock_for};
@@ -34,7 +34,7 @@ pub(super) fn last_link(lookup_flags: u32) -> Result<LastLink, Errno> {
 /// Follows a path and says what to do there; with the absolute path, for the record.
 pub(super) fn plan<T>(
     tree: &Tree,
-    base: Place,
+    base: NodeId,
     path: &str,
     last: LastLink,
     decide: impl FnOnce(&Reached<'_>) -> Result<T, Fault>,
@@ -98,8 +98,8 @@ impl Descriptors {
         let tree = &*lock_for(&self.tree, self.view);
         let (target, fault) = match tree.walk(base, path, last) {
             // A look that finds something is never recorded, so its path is not even put together.
-            Ok(Reached::Entry { place, .. } | Reached::Itself { place }) => {
-                let attributes = tree.attributes(place)?;
+            Ok(Reached::Entry { node_id, .. } | Reached::Itself { node_id }) => {
+                let attributes = tree.attributes(node_id)?;
                 return records::write_filestat(&mut memory, filestat, &attributes);
             }
             Ok(reached @ Reached::Missing { .. }) => (tree.reached_path(&reached), Fault::NotFound),
@@ -127,8 +127,8 @@ impl Descriptors {
         let memory = GuestMemory::new(call.memory);
         let path = memory.path(at.address, at.length)?;
         let tree = &mut *lock_for(&self.tree, self.view);
-        let (target, planned) = plan(tree, base, path, last, |reached| reached.place());
-        let set = planned.and_then(|place| tree.set_times(place, accessed, modified, call.now));
+        let (target, planned) = plan(tree, base, path, last, |reached| reached.node_id());
+        let set = planned.and_then(|node_id| tree.set_times(node_id, accessed, modified, call.now));
         note(call.attempts, tree, Act::SetTimes, &target, set)
     }
 
@@ -152,9 +152,9 @@ impl Descriptors {
         let old_path = memory.path(old.address, old.length)?;
         let new_path = memory.path(new.address, new.length)?;
         let tree = &mut *lock_for(&self.tree, self.view);
-        let (old_target, source) = plan(tree, old_base, old_path, last, |reached| reached.place());
+        let (old_target, source) = plan(tree, old_base, old_path, last, |reached| reached.node_id());
         let (new_target, name) = plan(tree, new_base, new_path, LastLink::Never, |reached| file_name(tree, reached));
-        let linked = source.and_then(|place| tree.add_name(name?, place, call.now));
+        let linked = source.and_then(|node_id| tree.add_name(name?, node_id, call.now));
         let noted = note(call.attempts, tree, Act::Link, &old_target, linked);
         noted.and(note(call.attempts, tree, Act::Link, &new_target, linked))
     }
@@ -179,8 +179,8 @@ impl Descriptors {
         let path = memory.path(at.address, at.length)?;
         let tree = &*lock_for(&self.tree, self.view);
         let (target, text) = plan(tree, base, path, LastLink::Keep, |reached| {
-            let place = reached.place()?;
-            tree.link_text(place).ok_or(Fault::WrongKind)
+            let node_id = reached.node_id()?;
+            tree.link_text(node_id).ok_or(Fault::WrongKind)
         });
         // That something is there, only no link, is what every program resolving a path wants to know.
         let looked = match text {
@@ -225,8 +225,9 @@ impl Descriptors {
         let new_path = memory.path(new.address, new.length)?;
         let tree = &mut *lock_for(&self.tree, self.view);
         let (old_target, source) = plan(tree, old_base, old_path, LastLink::Never, |reached| tree.taken_name(reached));
-        let (new_target, place) = plan(tree, new_base, new_path, LastLink::Never, |reached| tree.destination(reached));
-        let renamed = source.and_then(|named| tree.rename_entry(&named, place?, call.now));
+        let (new_target, node_id) =
+            plan(tree, new_base, new_path, LastLink::Never, |reached| tree.destination(reached));
+        let renamed = source.and_then(|named| tree.rename_entry(&named, node_id?, call.now));
         let noted = note(call.attempts, tree, Act::Rename, &old_target, renamed);
         noted.and(note(call.attempts, tree, Act::Rename, &new_target, renamed))
     }

@@ -1,7 +1,7 @@
 //! Fetching the files whose paths match patterns.
 
 use super::error::FilesError;
-use super::inodes::{Place, ROOT};
+use super::inodes::{NodeId, ROOT};
 use super::path::{HOME, HostPath};
 use super::tree::{FileKind, Tree};
 use super::walk::{LastLink, Reached};
@@ -22,15 +22,15 @@ impl Tree {
         let mut matching = Vec::new();
         let mut open = vec![("/".to_owned(), ROOT)];
         while let Some((above, directory)) = open.pop() {
-            for (path, place) in self.children_of(&above, directory) {
-                match (place, self.kind(place)) {
-                    (Place::Layer { .. }, _) | (Place::Own(_), FileKind::Device) => {}
-                    (Place::Own(_), FileKind::Directory) => open.push((path, place)),
-                    (Place::Own(_), FileKind::File | FileKind::Link) => {
+            for (path, node_id) in self.children_of(&above, directory) {
+                match (node_id, self.kind(node_id)) {
+                    (NodeId::Layer { .. }, _) | (NodeId::Own(_), FileKind::Device) => {}
+                    (NodeId::Own(_), FileKind::Directory) => open.push((path, node_id)),
+                    (NodeId::Own(_), FileKind::File | FileKind::Link) => {
                         if wanted.is_match(&path)
-                            && let Some(place) = self.regular_file(&path)
+                            && let Some(node_id) = self.regular_file(&path)
                         {
-                            matching.push((path, place));
+                            matching.push((path, node_id));
                         }
                     }
                 }
@@ -39,11 +39,11 @@ impl Tree {
         matching.sort_by(|(one, _), (other, _)| one.cmp(other));
         let mut left = maximum_bytes;
         let mut files = Vec::with_capacity(matching.len());
-        for (path, place) in matching {
+        for (path, node_id) in matching {
             left = left
-                .checked_sub(self.length(place))
+                .checked_sub(self.length(node_id))
                 .ok_or_else(|| FilesError::TooLarge { path: path.clone(), allowed: maximum_bytes })?;
-            let bytes = self.content_of(place, 0, u64::MAX).map_err(|fault| FilesError::Refused {
+            let bytes = self.content_of(node_id, 0, u64::MAX).map_err(|fault| FilesError::Refused {
                 attempted: "read",
                 path: path.clone(),
                 fault,
@@ -53,9 +53,9 @@ impl Tree {
         Ok(files)
     }
 
-    fn regular_file(&self, path: &str) -> Option<Place> {
+    fn regular_file(&self, path: &str) -> Option<NodeId> {
         match self.walk(ROOT, &path[1..], LastLink::Follow) {
-            Ok(Reached::Entry { place, .. }) if self.kind(place) == FileKind::File => Some(place),
+            Ok(Reached::Entry { node_id, .. }) if self.kind(node_id) == FileKind::File => Some(node_id),
             Ok(Reached::Entry { .. } | Reached::Missing { .. } | Reached::Itself { .. }) | Err(_) => None,
         }
     }
@@ -113,16 +113,16 @@ mod tests {
     fn a_file_with_many_names_cannot_make_the_caller_hold_more_than_it_wants() {
         let mut tree = Tree::new(QUOTA, 1);
         tree.write_file("f0", &[1; 100], 2).expect("room");
-        let place = tree.walk(ROOT, "home/user/f0", LastLink::Keep).map(|r| match r {
-            Reached::Entry { place, .. } => place,
+        let node_id = tree.walk(ROOT, "home/user/f0", LastLink::Keep).map(|r| match r {
+            Reached::Entry { node_id, .. } => node_id,
             other => panic!("{other:?}"),
         });
-        let place = place.expect("there");
+        let node_id = node_id.expect("there");
         for number in 1..5 {
             let path = format!("home/user/f{number}");
             let reached = tree.walk(ROOT, &path, LastLink::Keep).expect("free");
             let name = tree.free_name(&reached).expect("free");
-            tree.add_name(name, place, 3).expect("room");
+            tree.add_name(name, node_id, 3).expect("room");
         }
         let refused = tree.glob(&["f*"], 450).map_err(|error| error.to_string());
         assert_eq!(

@@ -2,7 +2,7 @@
 //! Fetching by pattern is in `patterns`, open files are in `open_file`.
 
 use super::error::{Fault, FilesError};
-use super::inodes::{Place, ROOT};
+use super::inodes::{NodeId, ROOT};
 use super::path::{HostPath, MAX_DEPTH, is_within};
 use super::tree::{FileKind, Tree};
 use super::walk::{LastLink, Reached};
@@ -45,26 +45,26 @@ impl Tree {
 
     fn write_at(&mut self, path: &HostPath, bytes: &[u8], now: u64) -> Result<(), Fault> {
         let existing = match self.reach(path, LastLink::Follow) {
-            Ok(Reached::Entry { place, .. } | Reached::Itself { place }) => Some(place),
+            Ok(Reached::Entry { node_id, .. } | Reached::Itself { node_id }) => Some(node_id),
             Ok(Reached::Missing { .. }) | Err(Fault::NotFound) => None,
             Err(fault) => return Err(fault),
         };
         let old = match existing {
-            Some(place) if self.is_directory(place) => return Err(Fault::IsADirectory),
-            Some(place) => self.length(place),
+            Some(node_id) if self.is_directory(node_id) => return Err(Fault::IsADirectory),
+            Some(node_id) => self.length(node_id),
             None => 0,
         };
         self.check_bytes((bytes.len() as u64).saturating_sub(old))?;
-        let place = match existing {
-            Some(place) => place,
+        let node_id = match existing {
+            Some(node_id) => node_id,
             None => {
                 self.make_parents(path, 1, now)?;
                 let name = self.free_name(&self.reach(path, LastLink::Follow)?)?;
                 self.make_file(name, now)?
             }
         };
-        self.resize(place, 0, now)?;
-        self.write(place, 0, bytes, now)?;
+        self.resize(node_id, 0, now)?;
+        self.write(node_id, 0, bytes, now)?;
         Ok(())
     }
 
@@ -82,8 +82,8 @@ impl Tree {
                     missing += 1;
                     depth = self.depth_of(parent);
                 }
-                Ok(Reached::Entry { place, .. } | Reached::Itself { place }) => {
-                    if !self.is_directory(place) {
+                Ok(Reached::Entry { node_id, .. } | Reached::Itself { node_id }) => {
+                    if !self.is_directory(node_id) {
                         return Err(Fault::NotADirectory);
                     }
                 }
@@ -128,25 +128,25 @@ impl Tree {
     pub fn read_range(&self, path: &str, offset: u64, length: u64) -> Result<Bytes, FilesError> {
         let path = HostPath::parse("read", path)?;
         self.find(&path, LastLink::Follow)
-            .and_then(|place| self.content_of(place, offset, length))
+            .and_then(|node_id| self.content_of(node_id, offset, length))
             .map_err(|fault| refused("read", &path, fault))
     }
 
-    pub(super) fn content_of(&self, place: Place, offset: u64, length: u64) -> Result<Bytes, Fault> {
-        if self.is_directory(place) {
+    pub(super) fn content_of(&self, node_id: NodeId, offset: u64, length: u64) -> Result<Bytes, Fault> {
+        if self.is_directory(node_id) {
             return Err(Fault::IsADirectory);
         }
-        let size = self.length(place);
+        let size = self.length(node_id);
         let start = offset.min(size);
         let taken = (size - start).min(length) as usize;
-        match place {
-            Place::Layer { mount, node } => {
+        match node_id {
+            NodeId::Layer { mount, node } => {
                 let start = start as usize;
                 Ok(self.layer_bytes(mount, node)?.slice(start..start + taken))
             }
-            Place::Own(_) => {
+            NodeId::Own(_) => {
                 let mut bytes = vec![0; taken];
-                self.read(place, start, &mut bytes)?;
+                self.read(node_id, start, &mut bytes)?;
                 Ok(Bytes::from(bytes))
             }
         }
@@ -159,8 +159,8 @@ impl Tree {
     /// Returns the errors of [`Tree::read_file`].
     pub fn length_of(&self, path: &str) -> Result<u64, FilesError> {
         let path = HostPath::parse("read", path)?;
-        let place = self.find(&path, LastLink::Follow).map_err(|fault| refused("read", &path, fault))?;
-        Ok(self.length(place))
+        let node_id = self.find(&path, LastLink::Follow).map_err(|fault| refused("read", &path, fault))?;
+        Ok(self.length(node_id))
     }
 
     /// Returns the entry at a path. Symbolic links are not followed at its end.
@@ -171,7 +171,7 @@ impl Tree {
     pub fn stat(&self, path: &str) -> Result<FileEntry, FilesError> {
         let path = HostPath::parse("look at", path)?;
         self.find(&path, LastLink::Keep)
-            .and_then(|place| self.entry(path.as_str().to_owned(), place))
+            .and_then(|node_id| self.entry(path.as_str().to_owned(), node_id))
             .map_err(|fault| refused("look at", &path, fault))
     }
 
@@ -197,11 +197,11 @@ impl Tree {
             if level > depth {
                 continue;
             }
-            for (path, place) in self.children_of(&above, directory) {
-                if self.is_directory(place) {
-                    open.push((path.clone(), place, level + 1));
+            for (path, node_id) in self.children_of(&above, directory) {
+                if self.is_directory(node_id) {
+                    open.push((path.clone(), node_id, level + 1));
                 }
-                found.push(self.entry(path, place)?);
+                found.push(self.entry(path, node_id)?);
             }
         }
         found.sort_by(|one, other| one.path.cmp(&other.path));
@@ -260,15 +260,15 @@ impl Tree {
     pub(super) fn children_of<'a>(
         &'a self,
         above: &str,
-        directory: Place,
-    ) -> impl Iterator<Item = (String, Place)> + use<'a> {
+        directory: NodeId,
+    ) -> impl Iterator<Item = (String, NodeId)> + use<'a> {
         let prefix = if above == "/" { "/".to_owned() } else { format!("{above}/") };
         self.listed_after(directory, super::inodes::PARENT_POSITION)
-            .map(move |listed| (format!("{prefix}{}", listed.name), listed.place))
+            .map(move |listed| (format!("{prefix}{}", listed.name), listed.node_id))
     }
 
-    pub(super) fn entry(&self, path: String, place: Place) -> Result<FileEntry, Fault> {
-        let stat = self.attributes(place)?;
+    pub(super) fn entry(&self, path: String, node_id: NodeId) -> Result<FileEntry, Fault> {
+        let stat = self.attributes(node_id)?;
         Ok(FileEntry {
             name: path.rsplit('/').next().unwrap_or_default().to_owned(),
             path,
@@ -277,10 +277,10 @@ impl Tree {
             accessed: stat.times.accessed,
             modified: stat.times.modified,
             changed: stat.times.changed,
-            link_target: self.link_text(place).map(|text| text.to_string()),
-            read_only: match place {
-                Place::Own(_) => false,
-                Place::Layer { .. } => true,
+            link_target: self.link_text(node_id).map(|text| text.to_string()),
+            read_only: match node_id {
+                NodeId::Own(_) => false,
+                NodeId::Layer { .. } => true,
             },
         })
     }
@@ -289,8 +289,8 @@ impl Tree {
         self.walk(ROOT, path.relative_to_root(), last).map_err(|stuck| stuck.fault)
     }
 
-    pub(super) fn find(&self, path: &HostPath, last: LastLink) -> Result<Place, Fault> {
-        self.reach(path, last)?.place()
+    pub(super) fn find(&self, path: &HostPath, last: LastLink) -> Result<NodeId, Fault> {
+        self.reach(path, last)?.node_id()
     }
 }
 

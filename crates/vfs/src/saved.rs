@@ -2,7 +2,7 @@
 
 use super::content::Content;
 use super::descriptors::{Descriptors, Open, What, count_opens};
-use super::inodes::{Directory, Inode, Inodes, Kind, Place, Times};
+use super::inodes::{Directory, Inode, Inodes, Kind, NodeId, Times};
 use super::tree::{FilesQuota, SharedTree, View, lock};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ pub(super) enum SavedKind {
 pub(super) struct SavedEntry {
     pub(super) position: u64,
     pub(super) name: Arc<str>,
-    pub(super) place: Place,
+    pub(super) node_id: NodeId,
 }
 
 /// The descriptors of one interpreter.
@@ -148,7 +148,7 @@ fn is_kept(inode: &Inode, opens: &BTreeMap<u32, u32>, index: u32) -> bool {
 }
 
 fn saved_entries(directory: &Directory) -> Vec<SavedEntry> {
-    let saved = |(position, name, place)| SavedEntry { position, name, place };
+    let saved = |(position, name, node_id)| SavedEntry { position, name, node_id };
     directory.entries().map(saved).collect()
 }
 

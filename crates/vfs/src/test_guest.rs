@@ -1,6 +1,6 @@
 //! A guest for tests: puts arguments into memory the way a C library does, and reads the results back.
 
-use super::inodes::Place;
+use super::inodes::NodeId;
 use super::records::Rights;
 use super::{
     Attempts, Base, Call, Descriptors, Errno, Fault, FilesError, FilesQuota, OpenHow, Output, Part, PathAt, SharedTree,
@@ -381,7 +381,7 @@ pub(super) fn audit(guest: &Guest) {
     }
     assert_eq!((tree.usage().bytes, tree.usage().count), (bytes, count), "{directories}");
     assert!(bytes <= tree.quota().bytes && count <= tree.quota().count);
-    for entry in tree.listed_after(Place::Own(0), 0) {
+    for entry in tree.listed_after(NodeId::Own(0), 0) {
         assert_ne!(entry.number, 0);
     }
 }

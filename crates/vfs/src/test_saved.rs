@@ -1,7 +1,7 @@
 //! Sandboxes that are saved and loaded: they go on as before, and whatever is damaged makes no sandbox.
 
 use super::descriptors::What;
-use super::inodes::Place;
+use super::inodes::NodeId;
 use super::saved::{Page, SavedEntry, SavedKind, SavedOpen};
 use super::test_guest::{Guest, QUOTA, Random, audit};
 use super::test_nonsense::{fill_with_small_numbers, odd_call};
@@ -48,9 +48,9 @@ fn check_links(guest: &Guest) {
     let mut names: BTreeMap<u32, u32> = BTreeMap::from([(0, 1)]);
     for (index, directory) in (0..tree.inodes.len() as u32).filter_map(|i| Some((i, tree.inodes.directory(i)?))) {
         let mut below = 0;
-        for (_, name, place) in directory.entries() {
-            below += u32::from(tree.is_directory(place));
-            if let Place::Own(to) = place {
+        for (_, name, node_id) in directory.entries() {
+            below += u32::from(tree.is_directory(node_id));
+            if let NodeId::Own(to) = node_id {
                 *names.entry(to).or_insert(0) += 1;
                 if let Some(to) = tree.inodes.directory(to) {
                     assert_eq!((to.parent, &to.name), (index, &name));
@@ -333,8 +333,8 @@ fn made_up_fields_make_no_sandbox_or_one_that_works() {
 fn index_of(guest: &Guest, path: &str) -> usize {
     let tree = lock(guest.descriptors.tree());
     let find = |parent: u32, name: &str| match tree.inodes.directory(parent)?.get(name)? {
-        Place::Own(index) => Some(index),
-        Place::Layer { .. } => None,
+        NodeId::Own(index) => Some(index),
+        NodeId::Layer { .. } => None,
     };
     path.split('/').try_fold(0, find).expect("there") as usize
 }
@@ -373,8 +373,11 @@ const TMP: usize = 3;
 #[test]
 fn directories_that_make_no_tree_are_refused() {
     assert_eq!(damaged(|_, _| {}), "loaded");
-    let entry =
-        |name: &str, position, to: usize| SavedEntry { position, name: Arc::from(name), place: Place::Own(to as u32) };
+    let entry = |name: &str, position, to: usize| SavedEntry {
+        position,
+        name: Arc::from(name),
+        node_id: NodeId::Own(to as u32),
+    };
     let circle = damaged(|files, [a, b, _]| {
         let moved = entries(files, TMP).remove(0);
         entries(files, b).push(SavedEntry { position: 3, ..moved });
@@ -455,15 +458,16 @@ fn numbers_and_descriptors_that_cannot_be_are_refused() {
     };
     assert_eq!(descriptor(rights), wrong(4, "it has rights that it cannot have"));
     let gone = |table: &mut Vec<Option<SavedOpen>>| {
-        table[4].as_mut().expect("the file").what = What::File { place: Place::Own(77), offset: 0 };
+        table[4].as_mut().expect("the file").what = What::File { node_id: NodeId::Own(77), offset: 0 };
     };
     assert_eq!(descriptor(gone), wrong(4, "what it has open is not there"));
     let directory = |table: &mut Vec<Option<SavedOpen>>| {
-        table[4].as_mut().expect("the file").what = What::File { place: Place::Own(3), offset: 0 };
+        table[4].as_mut().expect("the file").what = What::File { node_id: NodeId::Own(3), offset: 0 };
     };
     assert_eq!(descriptor(directory), wrong(4, "what it has open is not there"));
     let layer = |table: &mut Vec<Option<SavedOpen>>| {
-        table[4].as_mut().expect("the file").what = What::File { place: Place::Layer { mount: 0, node: 1 }, offset: 0 };
+        table[4].as_mut().expect("the file").what =
+            What::File { node_id: NodeId::Layer { mount: 0, node: 1 }, offset: 0 };
     };
     assert_eq!(descriptor(layer), wrong(4, "what it has open is not there"));
 }

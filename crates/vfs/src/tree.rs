@@ -1,10 +1,10 @@
-//! The tree of one sandbox: what is in it, how much of its quota it uses, reading and writing what is known by place.
+//! The tree of one sandbox: what is in it, how much of its quota it uses, reading and writing what is known by node.
 //!
-//! Finding a place by path is in `walk`, changing names in `names`, the service's requests in `requests`.
+//! Finding a node by path is in `walk`, changing names in `names`, the service's requests in `requests`.
 
 use super::content::Content;
 use super::error::Fault;
-use super::inodes::{Inode, Inodes, Kind, Place, ROOT, Times, UNSET};
+use super::inodes::{Inode, Inodes, Kind, NodeId, ROOT, Times, UNSET};
 use super::layer::LAYER_ROOT;
 use super::mount::Mount;
 use super::path::MAX_DEPTH;
@@ -170,19 +170,19 @@ impl Tree {
         self.usage
     }
 
-    /// Notes that a descriptor holds `place`.
-    pub(super) fn opened(&mut self, place: Place) {
-        match place {
-            Place::Own(index) => *self.opens.entry(index).or_insert(0) += 1,
-            Place::Layer { .. } => {}
+    /// Notes that a descriptor holds `node_id`.
+    pub(super) fn opened(&mut self, node_id: NodeId) {
+        match node_id {
+            NodeId::Own(index) => *self.opens.entry(index).or_insert(0) += 1,
+            NodeId::Layer { .. } => {}
         }
     }
 
-    /// Notes that a descriptor let go of `place`.
-    pub(super) fn closed(&mut self, place: Place) {
-        let index = match place {
-            Place::Own(index) => index,
-            Place::Layer { .. } => return,
+    /// Notes that a descriptor let go of `node_id`.
+    pub(super) fn closed(&mut self, node_id: NodeId) {
+        let index = match node_id {
+            NodeId::Own(index) => index,
+            NodeId::Layer { .. } => return,
         };
         match self.opens.get_mut(&index) {
             Some(count) if *count > 1 => *count -= 1,
@@ -253,44 +253,44 @@ impl Tree {
         self.mounts.get(usize::from(mount))
     }
 
-    pub(super) fn kind(&self, place: Place) -> FileKind {
-        match place {
-            Place::Own(index) => match self.inodes.get(index).map(|inode| &inode.kind) {
+    pub(super) fn kind(&self, node_id: NodeId) -> FileKind {
+        match node_id {
+            NodeId::Own(index) => match self.inodes.get(index).map(|inode| &inode.kind) {
                 Some(Kind::Directory(_)) => FileKind::Directory,
                 Some(Kind::File(_)) | None => FileKind::File,
                 Some(Kind::Link(_)) => FileKind::Link,
                 Some(Kind::Null) => FileKind::Device,
             },
-            Place::Layer { mount, node } => match self.layer(mount) {
+            NodeId::Layer { mount, node } => match self.layer(mount) {
                 Some(mount) if mount.layer.is_directory(node) => FileKind::Directory,
                 Some(_) | None => FileKind::File,
             },
         }
     }
 
-    pub(super) fn is_directory(&self, place: Place) -> bool {
-        self.kind(place) == FileKind::Directory
+    pub(super) fn is_directory(&self, node_id: NodeId) -> bool {
+        self.kind(node_id) == FileKind::Directory
     }
 
     /// The text of a symbolic link; none for anything else.
-    pub(super) fn link_text(&self, place: Place) -> Option<&Arc<str>> {
-        match place {
-            Place::Own(index) => match &self.inodes.get(index)?.kind {
+    pub(super) fn link_text(&self, node_id: NodeId) -> Option<&Arc<str>> {
+        match node_id {
+            NodeId::Own(index) => match &self.inodes.get(index)?.kind {
                 Kind::Link(text) => Some(text),
                 Kind::Directory(_) | Kind::File(_) | Kind::Null => None,
             },
-            Place::Layer { .. } => None,
+            NodeId::Layer { .. } => None,
         }
     }
 
-    pub(super) fn attributes(&self, place: Place) -> Result<Attributes, Fault> {
-        match place {
-            Place::Own(index) => {
+    pub(super) fn attributes(&self, node_id: NodeId) -> Result<Attributes, Fault> {
+        match node_id {
+            NodeId::Own(index) => {
                 let inode = self.inodes.get(index).ok_or(Fault::NotFound)?;
                 let born = |time| if time == UNSET { self.born } else { time };
                 Ok(Attributes {
                     number: inode.number,
-                    kind: self.kind(place),
+                    kind: self.kind(node_id),
                     links: links(inode),
                     size: match &inode.kind {
                         Kind::Directory(_) => DIRECTORY_SIZE,
@@ -303,15 +303,15 @@ impl Tree {
                     },
                 })
             }
-            Place::Layer { mount, node } => {
+            NodeId::Layer { mount, node } => {
                 let layer = &self.layer(mount).ok_or(Fault::NotFound)?.layer;
                 let (links, size) = match layer.bytes(node) {
                     Some(bytes) => (1, bytes.len() as u64),
                     None => (2 + layer.subdirectories(node), DIRECTORY_SIZE),
                 };
                 Ok(Attributes {
-                    number: self.number(place),
-                    kind: self.kind(place),
+                    number: self.number(node_id),
+                    kind: self.kind(node_id),
                     links,
                     size,
                     times: Times::all(layer.modified()),
@@ -321,30 +321,30 @@ impl Tree {
     }
 
     /// The inode number programs see.
-    pub(super) fn number(&self, place: Place) -> u64 {
-        match place {
-            Place::Own(index) => self.inodes.get(index).map_or(0, |inode| inode.number),
-            Place::Layer { mount, node } => (u64::from(mount) + 1) * LAYER_NUMBERS + u64::from(node) + 1,
+    pub(super) fn number(&self, node_id: NodeId) -> u64 {
+        match node_id {
+            NodeId::Own(index) => self.inodes.get(index).map_or(0, |inode| inode.number),
+            NodeId::Layer { mount, node } => (u64::from(mount) + 1) * LAYER_NUMBERS + u64::from(node) + 1,
         }
     }
 
     /// The directory above a directory; the root is its own.
-    pub(super) fn parent(&self, directory: Place) -> Place {
+    pub(super) fn parent(&self, directory: NodeId) -> NodeId {
         match directory {
-            Place::Own(index) => match self.inodes.directory(index) {
-                Some(directory) => Place::Own(directory.parent),
+            NodeId::Own(index) => match self.inodes.directory(index) {
+                Some(directory) => NodeId::Own(directory.parent),
                 None => ROOT,
             },
-            Place::Layer { mount, node } => match self.layer(mount) {
-                Some(mounted) if node == LAYER_ROOT => Place::Own(mounted.parent),
-                Some(mounted) => Place::Layer { mount, node: mounted.layer.parent(node) },
+            NodeId::Layer { mount, node } => match self.layer(mount) {
+                Some(mounted) if node == LAYER_ROOT => NodeId::Own(mounted.parent),
+                Some(mounted) => NodeId::Layer { mount, node: mounted.layer.parent(node) },
                 None => ROOT,
             },
         }
     }
 
     /// The absolute path of a directory. A removed one has the name it last had, at the root.
-    pub(super) fn path_of(&self, directory: Place) -> String {
+    pub(super) fn path_of(&self, directory: NodeId) -> String {
         let mut names: Vec<&str> = Vec::new();
         let mut prefix = "";
         let mut here = directory;
@@ -352,11 +352,11 @@ impl Tree {
         for _ in 0..2 * MAX_DEPTH {
             match here {
                 ROOT => break,
-                Place::Own(index) => match self.inodes.directory(index) {
+                NodeId::Own(index) => match self.inodes.directory(index) {
                     Some(directory) => names.push(&directory.name),
                     None => break,
                 },
-                Place::Layer { mount, node } => match self.layer(mount) {
+                NodeId::Layer { mount, node } => match self.layer(mount) {
                     Some(mounted) if node == LAYER_ROOT => {
                         prefix = &mounted.path;
                         break;
@@ -379,15 +379,15 @@ impl Tree {
     }
 
     /// Copies bytes of a file from `offset` on into `out`; returns how many there were.
-    pub(super) fn read(&self, place: Place, offset: u64, out: &mut [u8]) -> Result<usize, Fault> {
-        match place {
-            Place::Own(index) => match &self.inodes.get(index).ok_or(Fault::NotFound)?.kind {
+    pub(super) fn read(&self, node_id: NodeId, offset: u64, out: &mut [u8]) -> Result<usize, Fault> {
+        match node_id {
+            NodeId::Own(index) => match &self.inodes.get(index).ok_or(Fault::NotFound)?.kind {
                 Kind::File(content) => Ok(content.read(offset, out)),
                 Kind::Null => Ok(0),
                 Kind::Directory(_) => Err(Fault::IsADirectory),
                 Kind::Link(_) => Err(Fault::WrongKind),
             },
-            Place::Layer { mount, node } => {
+            NodeId::Layer { mount, node } => {
                 let bytes = self.layer_bytes(mount, node)?;
                 let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
                 let taken = out.len().min(bytes.len() - start);
@@ -404,10 +404,10 @@ impl Tree {
 
     /// Moves a file's access time to `now` the way Linux does by default: only if it was not read since it last
     /// changed.
-    pub(super) fn mark_read(&mut self, place: Place, now: u64) {
-        let index = match place {
-            Place::Own(index) => index,
-            Place::Layer { .. } => return,
+    pub(super) fn mark_read(&mut self, node_id: NodeId, now: u64) {
+        let index = match node_id {
+            NodeId::Own(index) => index,
+            NodeId::Layer { .. } => return,
         };
         let stale = self.inodes.get(index).is_some_and(|inode| {
             let times = inode.times;
@@ -425,8 +425,8 @@ impl Tree {
     /// # Errors
     ///
     /// Returns `NoSpace` if not one byte fits: also for an offset so far out that the hole before it does not fit.
-    pub(super) fn write(&mut self, place: Place, offset: u64, bytes: &[u8], now: u64) -> Result<usize, Fault> {
-        let (index, length) = match self.writable(place)? {
+    pub(super) fn write(&mut self, node_id: NodeId, offset: u64, bytes: &[u8], now: u64) -> Result<usize, Fault> {
+        let (index, length) = match self.writable(node_id)? {
             Writable::File(index, length) => (index, length),
             Writable::Null => return Ok(bytes.len()),
         };
@@ -449,8 +449,8 @@ impl Tree {
     }
 
     /// Cuts a file or lengthens it with zeros.
-    pub(super) fn resize(&mut self, place: Place, length: u64, now: u64) -> Result<(), Fault> {
-        let (index, old) = match self.writable(place)? {
+    pub(super) fn resize(&mut self, node_id: NodeId, length: u64, now: u64) -> Result<(), Fault> {
+        let (index, old) = match self.writable(node_id)? {
             Writable::File(index, length) => (index, length),
             Writable::Null => return Ok(()),
         };
@@ -475,36 +475,36 @@ impl Tree {
     }
 
     /// A file's length; zero for a device.
-    pub(super) fn length(&self, place: Place) -> u64 {
-        match place {
-            Place::Own(index) => self.inodes.get(index).map_or(0, |inode| inode.kind.bytes()),
-            Place::Layer { mount, node } => self.layer_bytes(mount, node).map_or(0, |bytes| bytes.len() as u64),
+    pub(super) fn length(&self, node_id: NodeId) -> u64 {
+        match node_id {
+            NodeId::Own(index) => self.inodes.get(index).map_or(0, |inode| inode.kind.bytes()),
+            NodeId::Layer { mount, node } => self.layer_bytes(mount, node).map_or(0, |bytes| bytes.len() as u64),
         }
     }
 
-    fn writable(&self, place: Place) -> Result<Writable, Fault> {
-        match place {
-            Place::Own(index) => match &self.inodes.get(index).ok_or(Fault::NotFound)?.kind {
+    fn writable(&self, node_id: NodeId) -> Result<Writable, Fault> {
+        match node_id {
+            NodeId::Own(index) => match &self.inodes.get(index).ok_or(Fault::NotFound)?.kind {
                 Kind::File(content) => Ok(Writable::File(index, content.length())),
                 Kind::Null => Ok(Writable::Null),
                 Kind::Directory(_) => Err(Fault::IsADirectory),
                 Kind::Link(_) => Err(Fault::WrongKind),
             },
-            Place::Layer { .. } => Err(Fault::ReadOnly),
+            NodeId::Layer { .. } => Err(Fault::ReadOnly),
         }
     }
 
     /// Sets the access and modification times that are given; nanoseconds since 1970.
     pub(super) fn set_times(
         &mut self,
-        place: Place,
+        node_id: NodeId,
         accessed: Option<u64>,
         modified: Option<u64>,
         now: u64,
     ) -> Result<(), Fault> {
-        let index = match place {
-            Place::Own(index) => index,
-            Place::Layer { .. } => return Err(Fault::ReadOnly),
+        let index = match node_id {
+            NodeId::Own(index) => index,
+            NodeId::Layer { .. } => return Err(Fault::ReadOnly),
         };
         let inode = self.table().get_mut(index).ok_or(Fault::NotFound)?;
         let times = &mut inode.times;

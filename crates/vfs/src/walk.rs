@@ -1,7 +1,7 @@
-//! Finding a place by its path: names, `.` and `..`, symbolic links, and the directory a path may not leave.
+//! Finding a node by its path: names, `.` and `..`, symbolic links, and the directory a path may not leave.
 
 use super::error::Fault;
-use super::inodes::{PARENT_POSITION, Place, ROOT, SELF_POSITION};
+use super::inodes::{NodeId, PARENT_POSITION, ROOT, SELF_POSITION};
 use super::path::{MAX_NAME, plain};
 use super::tree::{FileKind, Tree, View};
 use proofbox_types::program::TESTS_DIRECTORY;
@@ -27,23 +27,23 @@ pub(super) enum LastLink {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reached<'a> {
     /// An existing entry, by the name it has in its directory.
-    Entry { parent: Place, name: &'a str, place: Place },
+    Entry { parent: NodeId, name: &'a str, node_id: NodeId },
     /// A name its directory does not have.
     Missing {
-        parent: Place,
+        parent: NodeId,
         name: &'a str,
         /// The path asks for a directory.
         slash: bool,
     },
     /// A directory the path calls `.` or `..`.
-    Itself { place: Place },
+    Itself { node_id: NodeId },
 }
 
 impl Reached<'_> {
-    /// Returns the place of an existing file or directory.
-    pub(super) fn place(&self) -> Result<Place, Fault> {
+    /// Returns the node of an existing file or directory.
+    pub(super) fn node_id(&self) -> Result<NodeId, Fault> {
         match self {
-            Reached::Entry { place, .. } | Reached::Itself { place } => Ok(*place),
+            Reached::Entry { node_id, .. } | Reached::Itself { node_id } => Ok(*node_id),
             Reached::Missing { .. } => Err(Fault::NotFound),
         }
     }
@@ -64,7 +64,7 @@ pub(super) struct Listed<'a> {
     pub(super) number: u64,
     pub(super) kind: FileKind,
     pub(super) name: &'a str,
-    pub(super) place: Place,
+    pub(super) node_id: NodeId,
 }
 
 /// Remaining text of a path, and of the paths whose links were followed to get here.
@@ -108,7 +108,7 @@ impl<'a> Rest<'a> {
 
 impl Tree {
     /// Follows `path`, which is relative, not empty, and may not leave `base`. Climbing above the root stays there.
-    pub(super) fn walk<'a>(&'a self, base: Place, path: &'a str, last: LastLink) -> Result<Reached<'a>, Stuck> {
+    pub(super) fn walk<'a>(&'a self, base: NodeId, path: &'a str, last: LastLink) -> Result<Reached<'a>, Stuck> {
         let mut rest = Rest { now: path, later: Vec::new() };
         let mut here = base;
         let mut links = 0;
@@ -125,7 +125,7 @@ impl Tree {
                 ".." => here = self.parent(here),
                 _ if name.len() > MAX_NAME => return Err(stuck(Fault::NameTooLong)),
                 _ => {
-                    let Some(place) = self.child(here, name) else {
+                    let Some(node_id) = self.child(here, name) else {
                         if !at_end {
                             return Err(stuck(Fault::NotFound));
                         }
@@ -136,7 +136,7 @@ impl Tree {
                         LastLink::Keep => !at_end || wants_directory,
                         LastLink::Never => !at_end,
                     };
-                    if follow && let Some(text) = self.link_text(place) {
+                    if follow && let Some(text) = self.link_text(node_id) {
                         links += 1;
                         if links > MAX_LINKS {
                             return Err(stuck(Fault::LinkLoop));
@@ -154,24 +154,24 @@ impl Tree {
                         }
                         continue;
                     }
-                    let directory = self.is_directory(place);
+                    let directory = self.is_directory(node_id);
                     if !directory && (!at_end || wants_directory) {
                         return Err(stuck(Fault::NotADirectory));
                     }
                     if at_end {
-                        return Ok(Reached::Entry { parent: here, name, place });
+                        return Ok(Reached::Entry { parent: here, name, node_id });
                     }
-                    here = place;
+                    here = node_id;
                 }
             }
             if !rest.refill() {
-                return Ok(Reached::Itself { place: here });
+                return Ok(Reached::Itself { node_id: here });
             }
         }
         Err(self.stuck(Fault::LinkLoop, here, ".", &rest))
     }
 
-    fn stuck(&self, fault: Fault, here: Place, name: &str, rest: &Rest<'_>) -> Stuck {
+    fn stuck(&self, fault: Fault, here: NodeId, name: &str, rest: &Rest<'_>) -> Stuck {
         let mut target = self.path_of(here);
         for part in [name, rest.now].into_iter().chain(rest.later.iter().rev().copied()) {
             target.push('/');
@@ -181,7 +181,7 @@ impl Tree {
     }
 
     /// The absolute path of an entry.
-    pub(super) fn entry_path(&self, parent: Place, name: &str) -> String {
+    pub(super) fn entry_path(&self, parent: NodeId, name: &str) -> String {
         let mut path = self.path_of(parent);
         if parent != ROOT {
             path.push('/');
@@ -196,41 +196,41 @@ impl Tree {
             Reached::Entry { parent, name, .. } | Reached::Missing { parent, name, .. } => {
                 self.entry_path(*parent, name)
             }
-            Reached::Itself { place } => self.path_of(*place),
+            Reached::Itself { node_id } => self.path_of(*node_id),
         }
     }
 
-    fn child(&self, directory: Place, name: &str) -> Option<Place> {
+    fn child(&self, directory: NodeId, name: &str) -> Option<NodeId> {
         if self.hides(directory, name) {
             return None;
         }
         match directory {
-            Place::Own(index) => self.inodes.directory(index)?.get(name),
-            Place::Layer { mount, node } => {
+            NodeId::Own(index) => self.inodes.directory(index)?.get(name),
+            NodeId::Layer { mount, node } => {
                 let node = self.layer(mount)?.layer.child(node, name)?;
-                Some(Place::Layer { mount, node })
+                Some(NodeId::Layer { mount, node })
             }
         }
     }
 
     /// Returns whether that entry is hidden from the view that is set now.
-    pub(super) fn hides(&self, directory: Place, name: &str) -> bool {
+    pub(super) fn hides(&self, directory: NodeId, name: &str) -> bool {
         self.view == View::WithoutTests && directory == ROOT && name == TESTS_DIRECTORY
     }
 
     /// The entries of a directory after `position`; zero is the start, with `.` and `..`.
-    pub(super) fn listed_after(&self, directory: Place, position: u64) -> impl Iterator<Item = Listed<'_>> {
+    pub(super) fn listed_after(&self, directory: NodeId, position: u64) -> impl Iterator<Item = Listed<'_>> {
         let dots = [(SELF_POSITION, ".", directory), (PARENT_POSITION, "..", self.parent(directory))];
         let entries = self.entries_after(directory, position).filter(move |(_, name, _)| !self.hides(directory, name));
-        dots.into_iter().filter(move |(dot, _, _)| *dot > position).chain(entries).map(|(position, name, place)| {
-            Listed { position, number: self.number(place), kind: self.kind(place), name, place }
+        dots.into_iter().filter(move |(dot, _, _)| *dot > position).chain(entries).map(|(position, name, node_id)| {
+            Listed { position, number: self.number(node_id), kind: self.kind(node_id), name, node_id }
         })
     }
 
-    fn entries_after(&self, directory: Place, position: u64) -> impl Iterator<Item = (u64, &str, Place)> {
+    fn entries_after(&self, directory: NodeId, position: u64) -> impl Iterator<Item = (u64, &str, NodeId)> {
         let (own, layer) = match directory {
-            Place::Own(index) => (self.inodes.directory(index), None),
-            Place::Layer { mount, node } => (None, self.layer(mount).map(|at| (mount, &at.layer, node))),
+            NodeId::Own(index) => (self.inodes.directory(index), None),
+            NodeId::Layer { mount, node } => (None, self.layer(mount).map(|at| (mount, &at.layer, node))),
         };
         let own = own.into_iter().flat_map(move |own| own.after(position));
         let layer = layer.into_iter().flat_map(move |(mount, layer, node)| {
@@ -241,7 +241,7 @@ impl Tree {
                 .children(node)
                 .zip(first..)
                 .skip(usize::try_from(skipped).unwrap_or(usize::MAX))
-                .map(move |((name, node), position)| (position, name, Place::Layer { mount, node }))
+                .map(move |((name, node), position)| (position, name, NodeId::Layer { mount, node }))
         });
         own.chain(layer)
     }

@@ -4,7 +4,7 @@
 //! only that it has missed something.
 
 use super::error::{Fault, FilesError};
-use super::inodes::{Inodes, Place};
+use super::inodes::{Inodes, NodeId};
 use super::path::HostPath;
 use super::requests::refused;
 use super::tree::Tree;
@@ -28,8 +28,8 @@ impl Tree {
         let path = HostPath::parse("watch", path)?;
         let directory = self
             .find(&path, LastLink::Follow)
-            .and_then(|place| match self.is_directory(place) {
-                true => Ok(place),
+            .and_then(|node_id| match self.is_directory(node_id) {
+                true => Ok(node_id),
                 false => Err(Fault::NotADirectory),
             })
             .map_err(|fault| refused("watch", &path, fault))?;
@@ -126,8 +126,8 @@ impl Tree {
         let mut open = vec![directory];
         while let Some(parent) = open.pop() {
             let entries = self.inodes.directory(parent).into_iter().flat_map(super::inodes::Directory::entries);
-            for (_, name, place) in entries {
-                if let Place::Own(index) = place {
+            for (_, name, node_id) in entries {
+                if let NodeId::Own(index) = node_id {
                     open.extend(self.inodes.directory(index).map(|_| index));
                     doomed.push((parent, name, index));
                 }
@@ -141,7 +141,7 @@ impl Tree {
 
     /// Ends the watches on a directory that has lost its name.
     pub(super) fn end_watches(&mut self, index: u32) {
-        for watch in self.watches.by_id.values_mut().filter(|watch| watch.directory == Place::Own(index)) {
+        for watch in self.watches.by_id.values_mut().filter(|watch| watch.directory == NodeId::Own(index)) {
             watch.tell(ChangeKind::Remove, String::new());
             watch.waiting.ended = true;
             // Another may get its number; the root cannot be told from inside a layer.
@@ -150,17 +150,17 @@ impl Tree {
     }
 }
 
-/// Place in which the watch of a removed directory looks: no file has it.
-const NOWHERE: Place = Place::Layer { mount: u16::MAX, node: u32::MAX };
+/// NodeId in which the watch of a removed directory looks: no file has it.
+const NOWHERE: NodeId = NodeId::Layer { mount: u16::MAX, node: u32::MAX };
 
 /// The names of all files.
 fn file_names(inodes: &Inodes) -> BTreeSet<(u32, u32, Arc<str>)> {
     let directories = (0..inodes.len() as u32).filter_map(|index| Some((index, inodes.directory(index)?)));
     let entries = directories.flat_map(|(parent, directory)| directory.entries().map(move |entry| (parent, entry)));
     entries
-        .filter_map(|(parent, (_, name, place))| match place {
-            Place::Own(index) if inodes.directory(index).is_none() => Some((index, parent, name)),
-            Place::Own(_) | Place::Layer { .. } => None,
+        .filter_map(|(parent, (_, name, node_id))| match node_id {
+            NodeId::Own(index) if inodes.directory(index).is_none() => Some((index, parent, name)),
+            NodeId::Own(_) | NodeId::Layer { .. } => None,
         })
         .collect()
 }

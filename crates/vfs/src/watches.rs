@@ -1,6 +1,6 @@
 //! Watches of a tree, and the changes that wait for their watchers.
 
-use super::inodes::{Inodes, Place};
+use super::inodes::{Inodes, NodeId};
 use super::path::MAX_DEPTH;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -71,7 +71,7 @@ pub(super) struct Watches {
 }
 
 pub(super) struct Watch {
-    pub(super) directory: Place,
+    pub(super) directory: NodeId,
     pub(super) depth: WatchDepth,
     pub(super) waiting: Changes,
     pub(super) waiting_bytes: usize,
@@ -105,7 +105,7 @@ impl Watch {
         let mut names = vec![name];
         let mut here = parent;
         for _ in 0..=MAX_DEPTH {
-            if self.directory == Place::Own(here) {
+            if self.directory == NodeId::Own(here) {
                 names.reverse();
                 return Some(names.join("/"));
             }
