@@ -12,6 +12,7 @@ use clap::{Args, ValueEnum};
 use serde::Deserialize;
 
 use proofbox_runtime::image::ImageSource;
+use proofbox_runtime::packaged;
 use proofbox_types::hardening::Hardening;
 
 /// The file of keys, in the data directory.
@@ -24,7 +25,7 @@ pub struct RuntimeSettings {
     /// Directory for images and builds [default: `proofbox` in the user's cache directory]
     #[arg(long, global = true, env = "PROOFBOX_CACHE_DIR", value_name = "DIR")]
     pub cache_dir: Option<PathBuf>,
-    /// A ready image.wasm to use instead of building one
+    /// A ready image.wasm to use instead of building one, or an image.wasm.zst; without it that is used which was installed with the program
     #[arg(long, global = true, env = "PROOFBOX_IMAGE", value_name = "FILE")]
     pub image: Option<PathBuf>,
     /// Directory with the runtime's source archives, for building without package clients
@@ -308,7 +309,7 @@ impl Config {
         let config = Self {
             image: ImageSource {
                 cache,
-                prebuilt: runtime.image.or(file.runtime.image),
+                prebuilt: runtime.image.or(file.runtime.image).or_else(packaged::find),
                 sources: runtime.sources_dir.or(file.runtime.sources_dir),
                 spare: data_dir.as_ref().map(|directory| directory.join("cache")),
             },

@@ -4,6 +4,7 @@
 //! <cache>/runtimes/<recipe hash>/   manifest.json   what is there, with its hashes
 //!                                   image.wasm      initialised interpreter, portable
 //!                                   <hash>.cwasm    compiled for this wasmtime and this CPU
+//!                                   verified        note of the last start's check (`verified.rs`)
 //! <cache>/build/                    work directory of the recipe
 //! <data>/cache/                     the same, for an image whose cache can't be written: a container's
 //! ```
@@ -22,15 +23,17 @@ use sha2::{Digest, Sha256};
 
 use super::engine;
 use super::guest::{self, Interpreters};
+use super::packaged;
 use super::packages;
 use super::recipe::{self, RecipeError};
+use super::verified;
 
 /// Source of an image, and the directory it is cached in.
 #[derive(Clone, Debug)]
 pub struct ImageSource {
     /// Root of the cache.
     pub cache: PathBuf,
-    /// A ready `image.wasm` instead of the recipe's.
+    /// A ready `image.wasm` instead of the recipe's, or one that is packed (`packaged.rs`).
     pub prebuilt: Option<PathBuf>,
     /// A directory with the recipe's source archives.
     pub sources: Option<PathBuf>,
@@ -140,7 +143,7 @@ impl Image {
     fn found(source: &ImageSource) -> Option<Self> {
         let text = fs::read(directory(source).ok()?.join("manifest.json")).ok()?;
         let image: Self = serde_json::from_slice(&text).ok()?;
-        let fits = image.compiled_for == compatibility().ok()? && image.verify().is_ok();
+        let fits = image.compiled_for == compatibility().ok()? && image.verify_and_note().is_ok();
         fits.then_some(image)
     }
 
@@ -155,15 +158,48 @@ impl Image {
         }
     }
 
-    /// Checks that the compiled module and the packages are unchanged: it is machine code, and disks err.
+    /// Checks that the compiled module and the packages are unchanged: it is machine code, and disks err. Takes the word
+    /// of a process that found them so a moment ago.
     ///
     /// # Errors
     /// Returns an error when it can't be read, or is another.
     pub fn verify(&self) -> std::io::Result<()> {
-        if hash_file(&self.compiled)? == self.compiled_hash {
-            return self.verify_packages();
+        match verified::identify(self.files()) {
+            Some(identity) if verified::is_noted(&self.note_path(), &identity) => Ok(()),
+            _ => self.verify_content(),
+        }
+    }
+
+    /// Checks the content of both files, and notes that for the processes that this one starts.
+    fn verify_and_note(&self) -> std::io::Result<()> {
+        let identity = verified::identify(self.files());
+        self.verify_content()?;
+        if let Some(identity) = identity {
+            verified::note(&self.note_path(), &identity);
+        }
+        Ok(())
+    }
+
+    fn verify_content(&self) -> std::io::Result<()> {
+        let (packages, compiled) = std::thread::scope(|scope| {
+            let packages = scope.spawn(|| self.verify_packages());
+            let compiled = hash_file(&self.compiled);
+            (packages.join().expect("it does not panic"), compiled)
+        });
+        if compiled? == self.compiled_hash {
+            return packages;
         }
         Err(std::io::Error::other("it is damaged: start the service again, and it is made anew"))
+    }
+
+    /// Path of the note that the files were verified.
+    pub fn note_path(&self) -> PathBuf {
+        self.compiled.with_file_name("verified")
+    }
+
+    fn files(&self) -> impl Iterator<Item = (&Path, &str)> {
+        let packages = self.packages_file.as_deref().zip(self.packages_file_hash.as_deref());
+        std::iter::once((self.compiled.as_path(), self.compiled_hash.as_str())).chain(packages)
     }
 
     /// Checks that the packages are unchanged.
@@ -221,7 +257,7 @@ pub(super) fn is_read_only(error: &std::io::Error) -> bool {
 /// Returns the directory of an image: named by its recipe, or by the content of the file that is given.
 fn directory(source: &ImageSource) -> Result<PathBuf, ImageError> {
     let name = match &source.prebuilt {
-        Some(path) => format!("prebuilt-{}", hash_file(path).map_err(io("reading the image", path))?),
+        Some(path) => format!("prebuilt-{}", packaged::content_hash(path).map_err(io("reading the image", path))?),
         None => recipe::hash(),
     };
     Ok(source.cache.join("runtimes").join(name))
@@ -262,7 +298,7 @@ const PACKAGES_SECTION: &str = "proofbox.packages";
 
 /// The image in that file; or that of the reactor in it, with the packages that lie beside it.
 fn given(path: &Path) -> Result<Vec<u8>, ImageError> {
-    let module = fs::read(path).map_err(io("reading the image", path))?;
+    let module = packaged::read(path).map_err(io("reading the image", path))?;
     if !exports(&module, "wizer-initialize") {
         return Ok(module);
     }

@@ -18,6 +18,7 @@ pub mod image;
 pub mod images;
 mod limiter;
 mod metered;
+pub mod packaged;
 mod packages;
 mod page_reset;
 mod preview1;
@@ -28,5 +29,6 @@ pub mod session;
 mod snapshot;
 mod state;
 mod uses;
+mod verified;
 
 pub use guest::{COMMAND_SLOTS, Interpreters, RunError, check_files};
