@@ -135,7 +135,9 @@ def compile_numpy(build, folder):
     shutil.copytree(folder / "tree/numpy", python / "numpy", ignore=lambda _, names: [name for name in names if not keeps(name)])
     # A package without a file of its own, of which numpy.testing imports a module.
     (python / "numpy/_core/tests/__init__.py").touch()
-    shutil.copy(folder / "build/numpy/__config__.py", python / "numpy")
+    # It names the compilers with their paths, which differ between machines: the image must not.
+    config = (folder / "build/numpy/__config__.py").read_text().replace(str(build.work), "/build")
+    (python / "numpy/__config__.py").write_text(config)
 
 
 def keeps(name):

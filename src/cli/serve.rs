@@ -90,8 +90,6 @@ fn needs(config: &Config, images: &Images) -> Needs {
     // For the workers that it starts: a cache that was moved has its compiled image where it was.
     let connect = config.traces != Traces::Off || !config.callback_hosts.is_empty();
     let mut needs = Needs { read: vec![images.default().compiled.clone()], connect, ..Needs::default() };
-    // None if the cache can't be written.
-    needs.read.extend(Some(images.default().note_path()).filter(|note| note.exists()));
     needs.read.extend(images.all().filter_map(|image| image.packages_file.clone()));
     needs.read.extend(config.policies_dir.clone());
     needs.read.extend(config.callback_secret_file.clone());

@@ -217,8 +217,8 @@ impl Interpreters {
             let (mut store, instance) = self.instantiate(state, limits.fuel).await?;
             call(&mut store, instance, &request).await.map_err(by_engine("running a first program"))?;
             let Some(memory) = store.data().memory else { return Ok(Resident::default()) };
-            let pages = pagemap::own_pages(memory.data_ptr(&store), memory.data_size(&store));
-            Ok::<_, RunError>(pages.map(|pages| Resident::of(&pages)).unwrap_or_default())
+            let mapped = pagemap::mapped_pages(memory.data_ptr(&store), memory.data_size(&store));
+            Ok::<_, RunError>(mapped.map(|mapped| Resident::of(&mapped)).unwrap_or_default())
         };
         self.resident.get_or_try_init(learn).await.map(drop)
     }

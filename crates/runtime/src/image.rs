@@ -4,7 +4,6 @@
 //! <cache>/runtimes/<recipe hash>/   manifest.json   what is there, with its hashes
 //!                                   image.wasm      initialised interpreter, portable
 //!                                   <hash>.cwasm    compiled for this wasmtime and this CPU
-//!                                   verified        note of the last start's check (`verified.rs`)
 //! <cache>/build/                    work directory of the recipe
 //! <data>/cache/                     the same, for an image whose cache can't be written: a container's
 //! ```
@@ -16,7 +15,9 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::hash::{Hash, Hasher};
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -26,7 +27,6 @@ use super::guest::{self, Interpreters};
 use super::packaged;
 use super::packages;
 use super::recipe::{self, RecipeError};
-use super::verified;
 
 /// Source of an image, and the directory it is cached in.
 #[derive(Clone, Debug)]
@@ -82,6 +82,53 @@ pub struct Image {
     pub image_bytes: u64,
     /// Size of the linear memory that every interpreter starts with, in bytes.
     pub initial_memory_bytes: u64,
+    /// State of the files when they were verified, for workers.
+    #[serde(default)]
+    pub(super) verified: Verified,
+}
+
+/// State of an image's files at a time when their content was what it has to be.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Verified {
+    compiled: Option<Stamp>,
+    packages: Option<Stamp>,
+}
+
+/// Identity and last change of a file. The kernel sets the time of change at each write, and lets nobody set it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    /// Time of the last change, in seconds and nanoseconds.
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    /// Age of a change, in seconds, below which the next one may have the same time.
+    const MIN_AGE: i64 = 2;
+
+    /// Returns the stamp of a file; none for a file that was changed a moment ago.
+    fn of(path: &Path) -> Option<Self> {
+        let file = fs::metadata(path).ok()?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+        let settled = i64::try_from(now.as_secs()).ok()?.checked_sub(file.ctime())? >= Self::MIN_AGE;
+        settled.then(|| Self {
+            device: file.dev(),
+            inode: file.ino(),
+            bytes: file.len(),
+            changed: (file.ctime(), file.ctime_nsec()),
+        })
+    }
+}
+
+/// Checks that a file has that hash, or is unchanged since it was seen to have it; returns its stamp.
+fn verify_file(path: &Path, hash: &str, before: Option<Stamp>) -> std::io::Result<Option<Stamp>> {
+    let stamp = Stamp::of(path);
+    if (stamp.is_some() && stamp == before) || hash_file(path)? == hash {
+        return Ok(stamp);
+    }
+    Err(std::io::Error::other(format!("{} is damaged: make it again", path.display())))
 }
 
 /// Error of finding, building or loading an image.
@@ -142,8 +189,9 @@ impl Image {
 
     fn found(source: &ImageSource) -> Option<Self> {
         let text = fs::read(directory(source).ok()?.join("manifest.json")).ok()?;
-        let image: Self = serde_json::from_slice(&text).ok()?;
-        let fits = image.compiled_for == compatibility().ok()? && image.verify_and_note().is_ok();
+        // Nobody but this process has verified anything.
+        let mut image = Self { verified: Verified::default(), ..serde_json::from_slice(&text).ok()? };
+        let fits = image.compiled_for == compatibility().ok()? && image.verify().is_ok();
         fits.then_some(image)
     }
 
@@ -158,59 +206,38 @@ impl Image {
         }
     }
 
-    /// Checks that the compiled module and the packages are unchanged: it is machine code, and disks err. Takes the word
-    /// of a process that found them so a moment ago.
+    /// Checks that the compiled module and the packages are what was made: it is machine code, and disks err. Files that
+    /// are unchanged since this image was last verified, here or in the process that sent it, are not read again.
     ///
     /// # Errors
     /// Returns an error when it can't be read, or is another.
-    pub fn verify(&self) -> std::io::Result<()> {
-        match verified::identify(self.files()) {
-            Some(identity) if verified::is_noted(&self.note_path(), &identity) => Ok(()),
-            _ => self.verify_content(),
-        }
-    }
-
-    /// Checks the content of both files, and notes that for the processes that this one starts.
-    fn verify_and_note(&self) -> std::io::Result<()> {
-        let identity = verified::identify(self.files());
-        self.verify_content()?;
-        if let Some(identity) = identity {
-            verified::note(&self.note_path(), &identity);
-        }
+    pub fn verify(&mut self) -> std::io::Result<()> {
+        let Self { compiled, compiled_hash, verified, .. } = &*self;
+        let before = verified.compiled;
+        let (module, packages) = std::thread::scope(|scope| {
+            let packages = scope.spawn(|| self.verified_packages());
+            let module = verify_file(compiled, compiled_hash, before);
+            (module, packages.join().unwrap_or_else(|_| Err(std::io::Error::other("hashing the packages panicked"))))
+        });
+        self.verified = Verified { compiled: module?, packages: packages? };
         Ok(())
     }
 
-    fn verify_content(&self) -> std::io::Result<()> {
-        let (packages, compiled) = std::thread::scope(|scope| {
-            let packages = scope.spawn(|| self.verify_packages());
-            let compiled = hash_file(&self.compiled);
-            (packages.join().expect("it does not panic"), compiled)
-        });
-        if compiled? == self.compiled_hash {
-            return packages;
-        }
-        Err(std::io::Error::other("it is damaged: start the service again, and it is made anew"))
-    }
-
-    /// Path of the note that the files were verified.
-    pub fn note_path(&self) -> PathBuf {
-        self.compiled.with_file_name("verified")
-    }
-
-    fn files(&self) -> impl Iterator<Item = (&Path, &str)> {
-        let packages = self.packages_file.as_deref().zip(self.packages_file_hash.as_deref());
-        std::iter::once((self.compiled.as_path(), self.compiled_hash.as_str())).chain(packages)
-    }
-
-    /// Checks that the packages are unchanged.
+    /// Checks that the packages are what was made, like [`Image::verify`].
     ///
     /// # Errors
     /// Returns an error when they can't be read, or are others.
-    pub fn verify_packages(&self) -> std::io::Result<()> {
-        if self.packages_file.as_deref().map(hash_file).transpose()? == self.packages_file_hash {
-            return Ok(());
+    pub fn verify_packages(&mut self) -> std::io::Result<()> {
+        self.verified.packages = self.verified_packages()?;
+        Ok(())
+    }
+
+    fn verified_packages(&self) -> std::io::Result<Option<Stamp>> {
+        match (&self.packages_file, &self.packages_file_hash) {
+            (Some(file), Some(hash)) => verify_file(file, hash, self.verified.packages),
+            (None, None) => Ok(None),
+            _ => Err(std::io::Error::other("the manifest contradicts itself: make it again")),
         }
-        Err(std::io::Error::other("its packages are damaged: make it again"))
     }
 
     /// Makes the image, from as much as is there.
@@ -353,6 +380,7 @@ fn compile(directory: &Path, module: &[u8]) -> Result<Image, ImageError> {
         compiled_for,
         image_bytes: module.len() as u64,
         initial_memory_bytes: 0,
+        verified: Verified::default(),
     };
     let interpreters = Interpreters::for_building(&image).map_err(by_engine("loading the image"))?;
     image.initial_memory_bytes = interpreters.initial_memory_bytes();
@@ -428,6 +456,27 @@ fn section<'a>(module: &'a [u8], name: &str) -> Option<&'a [u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_was_changed_is_hashed_again() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("module");
+        fs::write(&path, "good").expect("room for it");
+        let hash = hash_file(&path).expect("a file");
+        assert_eq!(verify_file(&path, &hash, None).expect("good"), None, "it may be changed within the same instant");
+        let age = std::time::Duration::from_secs(Stamp::MIN_AGE as u64 + 1);
+        std::thread::sleep(age);
+        let stamp = verify_file(&path, &hash, None).expect("good");
+        assert!(stamp.is_some());
+        // It is not read: another hash would be right as well.
+        assert_eq!(verify_file(&path, "another hash", stamp).expect("unchanged"), stamp);
+        fs::write(&path, "evil").expect("room for it");
+        let times = fs::FileTimes::new().set_modified(UNIX_EPOCH);
+        File::options().write(true).open(&path).and_then(|file| file.set_times(times)).expect("our file");
+        assert!(verify_file(&path, &hash, stamp).is_err(), "a moment later");
+        std::thread::sleep(age);
+        assert!(verify_file(&path, &hash, stamp).is_err(), "later");
+    }
 
     #[test]
     fn sections_of_any_length_are_found_again() {

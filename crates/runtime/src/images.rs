@@ -131,7 +131,7 @@ impl Image {
         if manifest.base != self.image_hash {
             return Err("it was made for another interpreter: make it again".to_owned());
         }
-        let image = self.with_packages(manifest, directory.join(packages::FILE));
+        let mut image = self.with_packages(manifest, directory.join(packages::FILE));
         image.verify_packages().map_err(|error| error.to_string())?;
         Ok(image)
     }

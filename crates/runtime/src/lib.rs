@@ -29,6 +29,5 @@ pub mod session;
 mod snapshot;
 mod state;
 mod uses;
-mod verified;
 
 pub use guest::{COMMAND_SLOTS, Interpreters, RunError, check_files};

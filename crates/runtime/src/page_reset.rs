@@ -9,10 +9,13 @@
 //! A page that was written to once is one of those that are named ever after, for as long as it stays. What only some
 //! runs write to is therefore given back at their end ([`Resident::give_back`]): else a slot ages, as the pages of all
 //! programs that it ever had are copied at each reset, and take the places of those that every run needs.
+//!
+//! Pages that are only read age a slot, too: the kernel looks at each that is mapped whenever it is asked, and programs
+//! map more and more of the image. Where they have become many more than a first program left, all are given back.
 
 use std::ops::Range;
 
-use super::session::pagemap;
+use super::session::pagemap::{self, Mapped};
 
 /// Regions that all runs may have in common.
 const REGIONS: usize = 16;
@@ -26,11 +29,14 @@ pub(super) struct Resident {
     kept: Vec<Range<usize>>,
     /// Pages in gaps, written to at the start of a run.
     pub predirtied_pages: Vec<usize>,
+    /// Number of the image's pages that may be mapped before they are given back.
+    max_shared: usize,
 }
 
 impl Resident {
-    /// Computes the pages of a machine on which every run writes to `written`.
-    pub fn of(written: &[Range<usize>]) -> Self {
+    /// Computes the pages of a machine on which a short run leaves these mapped.
+    pub fn of(mapped: &Mapped) -> Self {
+        let written = &mapped.own[..];
         let predirtied_pages = gaps(written);
         let mut kept: Vec<Range<usize>> =
             written.iter().cloned().chain(predirtied_pages.iter().map(|page| *page..page + 1)).collect();
@@ -42,14 +48,19 @@ impl Resident {
             }
             joins
         });
-        Self { kept, predirtied_pages }
+        Self { kept, predirtied_pages, max_shared: mapped.shared + mapped.shared / 2 }
     }
 
-    /// Releases all other pages that a guest has written to. Its memory is then the image's but for the resident pages:
-    /// the guest must not go on.
+    /// Releases all other pages that a guest has written to, and those that it has read where they are many. Its memory
+    /// is then the image's but for the resident pages: the guest must not go on.
     pub fn give_back(&self, memory: &mut [u8]) {
-        let Ok(own) = pagemap::own_pages(memory.as_ptr(), memory.len()) else { return };
-        for Range { start, end } in self.others(&own, memory.len() / pagemap::PAGE) {
+        let Ok(mapped) = pagemap::mapped_pages(memory.as_ptr(), memory.len()) else { return };
+        let pages = memory.len() / pagemap::PAGE;
+        let others = match mapped.shared > self.max_shared {
+            true => self.others(std::slice::from_ref(&(0..pages)), pages),
+            false => self.others(&mapped.own, pages),
+        };
+        for Range { start, end } in others {
             let pages = &mut memory[start * pagemap::PAGE..end * pagemap::PAGE];
             // SAFETY: the range lies in `memory`, which is borrowed mutably, and starts at a page, as linear memories do.
             // It is a private mapping of the image, and of nothing beyond that: afterwards it reads as that, which are
@@ -110,7 +121,7 @@ mod tests {
 
     #[test]
     fn all_but_what_every_run_writes_to_is_given_back() {
-        let resident = Resident { kept: vec![2..4, 10..12], predirtied_pages: Vec::new() };
+        let resident = Resident { kept: vec![2..4, 10..12], ..Resident::default() };
         assert!(resident.others(&[2..4, 11..12], 20).is_empty());
         assert_eq!(resident.others(&[0..3, 6..7, 8..9, 11..13], 20), [0..2, 6..10, 12..20]);
         assert_eq!(resident.others(&[3..5, 7..11], 20), [Range { start: 4, end: 10 }]);
@@ -123,10 +134,29 @@ mod tests {
         let mut lengths = vec![1000; REGIONS - 1];
         lengths.insert(3, 2);
         let written = regions(lengths);
-        let resident = Resident::of(&written);
+        let resident = Resident::of(&Mapped { own: written.clone(), shared: 0 });
         assert_eq!(resident.kept.len(), REGIONS);
         let pages = |ranges: &[Range<usize>]| ranges.iter().map(ExactSizeIterator::len).sum::<usize>();
         assert_eq!(pages(&resident.kept), pages(&written) + resident.predirtied_pages.len());
+    }
+
+    #[test]
+    fn pages_that_were_read_are_given_back_where_they_are_many() {
+        const PAGES: usize = 2000;
+        let (_file, base) = crate::session::pagemap::tests::mapped(PAGES);
+        // SAFETY: the mapping is that long, it is leaked, and nothing else knows of it.
+        let memory = unsafe { std::slice::from_raw_parts_mut(base, PAGES * pagemap::PAGE) };
+        let shared =
+            |memory: &[u8]| pagemap::mapped_pages(memory.as_ptr(), memory.len()).expect("the kernel tells").shared;
+        memory[10 * pagemap::PAGE] = 1;
+        let resident = Resident::of(&Mapped { own: vec![Range { start: 10, end: 11 }], shared: PAGES });
+        let read = |memory: &[u8]| memory.iter().step_by(pagemap::PAGE).map(|byte| u64::from(*byte)).sum::<u64>();
+        let before = read(memory);
+        resident.give_back(memory);
+        assert_eq!(shared(memory), PAGES - 1, "there are not too many yet");
+        Resident { max_shared: PAGES / 2, ..resident }.give_back(memory);
+        assert_eq!(shared(memory), 0);
+        assert_eq!(read(memory), before, "what every run writes to stays");
     }
 
     #[test]

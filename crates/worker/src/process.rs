@@ -72,9 +72,9 @@ async fn prepared(interpreters: Interpreters, hardening: Hardening) -> anyhow::R
 }
 
 /// Checks that all files are still what they were. Compiled code is the same for all images.
-fn verified(images: &[Image]) -> anyhow::Result<()> {
-    let (default, others) = images.split_first().context("there is no image")?;
-    default.verify().with_context(|| format!("the compiled image {}", default.compiled.display()))?;
+fn verify(images: &mut [Image]) -> anyhow::Result<()> {
+    let (default, others) = images.split_first_mut().context("there is no image")?;
+    default.verify().context("the compiled image")?;
     for image in others {
         image.verify_packages().with_context(|| format!("the image {}", image.image_hash))?;
     }
@@ -100,10 +100,10 @@ async fn serve() -> anyhow::Result<()> {
     let mut outgoing = FramedWrite::new(write, framing());
 
     let first = incoming.next().await.context("the front process said nothing")??;
-    let ToWorker::Start { images, slots, session_slots, memory_bytes, hardening } = decode(&first)? else {
+    let ToWorker::Start { mut images, slots, session_slots, memory_bytes, hardening } = decode(&first)? else {
         anyhow::bail!("the first frame must be Start")
     };
-    let loaded = verified(&images).and_then(|()| {
+    let loaded = verify(&mut images).and_then(|()| {
         Interpreters::pooled(&images, slots, session_slots, memory_bytes)
             .map_err(|error| anyhow::anyhow!("loading the image: {error:#}"))
     });

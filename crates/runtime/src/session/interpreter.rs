@@ -283,7 +283,8 @@ impl Interpreter {
     /// # Errors
     /// Returns an error when the kernel does not tell.
     pub fn own_pages(&self) -> std::io::Result<Vec<std::ops::Range<usize>>> {
-        pagemap::own_pages(self.memory.data_ptr(&self.store), self.memory.data_size(&self.store))
+        let mapped = pagemap::mapped_pages(self.memory.data_ptr(&self.store), self.memory.data_size(&self.store))?;
+        Ok(mapped.own)
     }
 
     /// Returns how long the monotonic clock has run.

@@ -48,11 +48,20 @@ const IS_ZERO_PAGE: u64 = 1 << 5;
 /// Regions asked for at once.
 const REGIONS: usize = 512;
 
-/// The pages of its own in `bytes` bytes at `base`, as ranges of page numbers counted from there.
+/// Pages of a guest's memory that are mapped.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Mapped {
+    /// The guest's own, as ranges of page numbers.
+    pub own: Vec<Range<usize>>,
+    /// Number of those that are the image's.
+    pub shared: usize,
+}
+
+/// Returns which pages of the `bytes` bytes at `base` are mapped, with page numbers counted from there.
 ///
 /// # Errors
 /// Returns an error when the kernel does not tell: there is no `/proc`.
-pub fn own_pages(base: *const u8, bytes: usize) -> io::Result<Vec<Range<usize>>> {
+pub fn mapped_pages(base: *const u8, bytes: usize) -> io::Result<Mapped> {
     let pagemap = pagemap()?;
     match scan(pagemap, base as u64, bytes as u64) {
         // Before Linux 6.7.
@@ -78,8 +87,8 @@ pub fn pagemap() -> io::Result<&'static File> {
     }
 }
 
-fn scan(pagemap: &File, base: u64, bytes: u64) -> io::Result<Vec<Range<usize>>> {
-    let mut found: Vec<Range<usize>> = Vec::new();
+fn scan(pagemap: &File, base: u64, bytes: u64) -> io::Result<Mapped> {
+    let mut found = Mapped::default();
     let mut regions = [Region::default(); REGIONS];
     let mut start = base;
     let end = base + bytes;
@@ -90,10 +99,8 @@ fn scan(pagemap: &File, base: u64, bytes: u64) -> io::Result<Vec<Range<usize>>> 
             end,
             regions: regions.as_mut_ptr() as u64,
             regions_length: REGIONS as u64,
-            inverted: IS_FILE | IS_ZERO_PAGE,
-            all_of: IS_FILE | IS_ZERO_PAGE,
             any_of: IS_PRESENT | IS_SWAPPED,
-            returned: IS_PRESENT,
+            returned: IS_FILE | IS_ZERO_PAGE,
             ..Scan::default()
         };
         // SAFETY: `asked` has the layout that the kernel defines for this call, and outlives it; `regions` has room for
@@ -101,7 +108,12 @@ fn scan(pagemap: &File, base: u64, bytes: u64) -> io::Result<Vec<Range<usize>>> 
         let count = unsafe { libc::ioctl(pagemap.as_raw_fd(), PAGEMAP_SCAN, &raw mut asked) };
         let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
         for region in &regions[..count.min(REGIONS)] {
-            add(&mut found, page(region.start - base)..page(region.end - base));
+            let pages = page(region.start - base)..page(region.end - base);
+            match region.categories {
+                0 => add(&mut found.own, pages),
+                categories if categories & IS_FILE != 0 => found.shared += pages.len(),
+                _ => {}
+            }
         }
         // It must come forward, whatever the kernel says.
         start = if count < REGIONS && asked.walk_end < end { end } else { asked.walk_end.max(start + PAGE as u64) };
@@ -110,12 +122,12 @@ fn scan(pagemap: &File, base: u64, bytes: u64) -> io::Result<Vec<Range<usize>>> 
 }
 
 /// Returns the same from the list of pages, that every kernel has.
-fn read(pagemap: &File, base: u64, bytes: usize) -> io::Result<Vec<Range<usize>>> {
+fn read(pagemap: &File, base: u64, bytes: usize) -> io::Result<Mapped> {
     const PRESENT: u64 = 1 << 63;
     const SWAPPED: u64 = 1 << 62;
     const FILE: u64 = 1 << 61;
     let pages = bytes / PAGE;
-    let mut found = Vec::new();
+    let mut found = Mapped::default();
     let mut entries = vec![0u8; 8 * pages.min(8192)];
     let mut first = 0;
     while first < pages {
@@ -124,8 +136,11 @@ fn read(pagemap: &File, base: u64, bytes: usize) -> io::Result<Vec<Range<usize>>
         pagemap.read_exact_at(entries, (base / PAGE as u64 + first as u64) * 8)?;
         for (index, entry) in entries.chunks_exact(8).enumerate() {
             let entry = u64::from_le_bytes(std::array::from_fn(|byte| entry[byte]));
-            if entry & (PRESENT | SWAPPED) != 0 && entry & FILE == 0 {
-                add(&mut found, first + index..first + index + 1);
+            if entry & (PRESENT | SWAPPED) != 0 {
+                match entry & FILE {
+                    0 => add(&mut found.own, first + index..first + index + 1),
+                    _ => found.shared += 1,
+                }
             }
         }
         first += count;
@@ -145,11 +160,11 @@ fn add(found: &mut Vec<Range<usize>>, range: Range<usize>) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    /// A private mapping of a file of `pages` pages, with the file.
-    fn mapped(pages: usize) -> (File, *mut u8) {
+    /// Maps a file of `pages` pages privately; returns it with the file.
+    pub(crate) fn mapped(pages: usize) -> (File, *mut u8) {
         let file = tempfile::tempfile().expect("a temporary file");
         file.write_all_at(&vec![7; pages * PAGE], 0).expect("room for it");
         // SAFETY: a new mapping, wherever the kernel likes; it is leaked.
@@ -173,7 +188,8 @@ mod tests {
             // SAFETY: inside the mapping.
             unsafe { base.add(page * PAGE).read_volatile() };
         }
-        assert_eq!(own_pages(base, 2000 * PAGE).expect("the kernel tells"), expected);
+        let expected = Mapped { own: expected, shared: 1250 };
+        assert_eq!(mapped_pages(base, 2000 * PAGE).expect("the kernel tells"), expected);
         let pagemap = File::open("/proc/self/pagemap").expect("there is /proc");
         assert_eq!(read(&pagemap, base as u64, 2000 * PAGE).expect("the kernel tells"), expected);
     }
