@@ -6,6 +6,7 @@
 //! one: dropping it ends them all. What a script may use is bounded in `bounds` and `syntax`.
 
 mod bounds;
+mod builtins;
 mod escapes;
 mod execute;
 mod expand;

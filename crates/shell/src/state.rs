@@ -5,7 +5,7 @@ use super::streams::{NotWritten, Reader, Writer};
 use super::syntax::Command;
 use super::{PythonStart, Script};
 use futures_util::future::{AbortHandle, AbortRegistration, BoxFuture};
-use proofbox_vfs::{Fault, FilesError, HOME, SharedTree};
+use proofbox_vfs::{Fault, FileEntry, FileKind, FilesError, HOME, SharedTree, lock};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -99,7 +99,7 @@ pub(super) struct Job {
 pub(super) const RUNNING: i32 = -1;
 
 /// Work that runs beside a script, or that its host is asked for: see `execute::beside`.
-pub(super) enum Beside {
+pub(super) enum BackgroundTask {
     Job(BoxFuture<'static, ()>),
     Python { start: PythonStart, ended: oneshot::Sender<i32>, registration: AbortRegistration },
     Packages(oneshot::Sender<String>),
@@ -110,7 +110,7 @@ pub(super) struct Shared {
     pub(super) tree: SharedTree,
     pub(super) used: Arc<Use>,
     /// Takes what runs beside the script to where it runs.
-    pub(super) beside: UnboundedSender<Beside>,
+    pub(super) beside: UnboundedSender<BackgroundTask>,
     pub(super) next_job: AtomicU32,
     pub(super) job_ended: tokio::sync::Notify,
     /// Start time of the script, in nanoseconds since 1970.
@@ -309,7 +309,7 @@ impl Shell {
     }
 
     /// Says on standard error what is wrong, as a program does.
-    pub(super) async fn complain(&self, who: &str, what: &str) {
+    pub(super) async fn error(&self, who: &str, what: &str) {
         let who = match who {
             "" => format!("bash: line {}", self.line),
             // What is built into bash says so.
@@ -330,7 +330,7 @@ impl Shell {
 
     /// Says what is wrong; the program ends with 1.
     pub(super) async fn fails(&self, who: &str, what: &str) -> Stop {
-        self.complain(who, what).await;
+        self.error(who, what).await;
         Stop::Failed(1)
     }
 }
@@ -385,5 +385,33 @@ pub(super) fn reason(error: &FilesError) -> &'static str {
         FilesError::BadPattern { .. } => "Invalid argument",
         FilesError::TooLarge { .. } => "File too large",
         FilesError::TooManyWatches { .. } => "No space left on device",
+    }
+}
+
+impl Shell {
+    /// Goes one level deeper within this shell; the caller comes back up.
+    pub(super) async fn deeper(&mut self) -> Result<(), Stop> {
+        if self.level >= super::bounds::MAX_LEVELS {
+            self.error("", "scripts are nested too deeply").await;
+            return Err(Stop::Exit(1));
+        }
+        self.level += 1;
+        Ok(())
+    }
+
+    /// Returns the entry at a path, with links followed or not.
+    pub(super) fn look(&self, path: &str, follow: bool) -> Result<FileEntry, FilesError> {
+        let tree = lock(&self.shared.tree);
+        match (path, follow) {
+            ("", _) => tree.stat(""),
+            (path, true) => tree.stat_followed(&self.path(path)),
+            // A slash at the end asks for what the link leads to.
+            (path, false) if path.ends_with('/') => tree.stat_followed(&self.path(path)),
+            (path, false) => tree.stat(&self.path(path)),
+        }
+    }
+
+    pub(super) fn is_directory(&self, path: &str) -> bool {
+        self.look(path, true).is_ok_and(|entry| entry.kind == FileKind::Directory)
     }
 }

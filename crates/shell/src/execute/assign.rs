@@ -36,7 +36,7 @@ impl Shell {
                     return self.assign_text(name, &text).await;
                 };
                 let Some(index) = self.index_of(name, index).await? else {
-                    self.complain("", &format!("{name}: bad array subscript")).await;
+                    self.error("", &format!("{name}: bad array subscript")).await;
                     return Err(Stop::Exit(1));
                 };
                 let mut list = self.list_of(name);
@@ -87,7 +87,7 @@ impl Shell {
         match set {
             Ok(()) => Ok(()),
             Err(why) => {
-                self.complain("", &why).await;
+                self.error("", &why).await;
                 Err(Stop::Exit(1))
             }
         }

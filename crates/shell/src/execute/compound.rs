@@ -11,7 +11,7 @@ impl Shell {
             Kind::Simple { assignments, words } => self.run_simple(assignments, words, &[]).await,
             Kind::Subshell(list) => {
                 let Some(_process) = self.shared.used.process() else {
-                    self.complain("", "fork: retry: Resource temporarily unavailable").await;
+                    self.error("", "fork: retry: Resource temporarily unavailable").await;
                     return Err(Stop::Exit(254));
                 };
                 let mut shell = self.subshell().await?;

@@ -149,7 +149,7 @@ impl Shell {
     ) -> Result<bool, Stop> {
         let Some(comparison) = Comparison::of(operator) else {
             let who = if expressions { "" } else { "test" };
-            self.complain(who, &format!("{operator}: binary operator expected")).await;
+            self.error(who, &format!("{operator}: binary operator expected")).await;
             return Err(Stop::Failed(2));
         };
         let modified = |shell: &Self, path: &str| {
@@ -175,7 +175,7 @@ impl Shell {
         match text.trim().trim_start_matches('+').parse() {
             Ok(number) => Ok(number),
             Err(_) => {
-                self.complain("[", &format!("{text}: integer expression expected")).await;
+                self.error("[", &format!("{text}: integer expression expected")).await;
                 Err(Stop::Failed(2))
             }
         }

@@ -1,6 +1,6 @@
 //! Background jobs: futures beside that of the script.
 
-use crate::state::{Beside, Done, Job, RUNNING, Shell, Stop};
+use crate::state::{BackgroundTask, Done, Job, RUNNING, Shell, Stop};
 use crate::streams::Reader;
 use crate::syntax::Chain;
 use futures_util::future::{AbortHandle, Abortable};
@@ -21,7 +21,7 @@ impl Shell {
     /// Starts what stands before `&`.
     pub(super) async fn start_job(&mut self, chain: Arc<Chain>) -> Done {
         let Some(process) = self.shared.used.process() else {
-            self.complain("", "fork: retry: Resource temporarily unavailable").await;
+            self.error("", "fork: retry: Resource temporarily unavailable").await;
             return Err(Stop::Exit(254));
         };
         let mut shell = self.subshell().await?;
@@ -51,7 +51,7 @@ impl Shell {
         drop(jobs);
         self.last_job = Some(id);
         // The receiver lives as long as the script.
-        let _ = self.shared.beside.send(Beside::Job(job));
+        let _ = self.shared.beside.send(BackgroundTask::Job(job));
         Ok(0)
     }
 

@@ -1,9 +1,9 @@
 //! Running what has been parsed.
 
 mod assign;
-mod beside;
 mod compound;
 mod conditional;
+mod executor;
 mod jobs;
 mod redirect;
 mod simple;
@@ -12,7 +12,7 @@ mod substitute;
 use super::bounds::{MAX_LEVELS, STEPS_OF_SUBSHELL, Use};
 use super::state::{Done, Shared, Shell, Stop};
 use super::streams::pipe;
-use super::syntax::{Chain, Command, Joint, Kind, List, Parser, Pipeline, Trouble};
+use super::syntax::{Chain, Command, Kind, List, ListOp, Parser, Pipeline, SyntaxError};
 use super::{Host, PIPE_BYTES, Script};
 use futures_util::future::{BoxFuture, join_all};
 use proofbox_vfs::SharedTree;
@@ -41,7 +41,7 @@ pub(super) async fn run(host: &dyn Host, mut script: Script) -> i32 {
         let done = shell.run_text(&text, "-c").await;
         shell.ended(done).await
     };
-    beside::drive(host, time, main, asked).await
+    executor::drive(host, time, main, asked).await
 }
 
 impl Shell {
@@ -71,7 +71,7 @@ impl Shell {
         Box::pin(async move {
             let mut parser = match Parser::new(text) {
                 Ok(parser) => parser,
-                Err(trouble) => return self.tell(trouble, from).await,
+                Err(error) => return self.tell(error, from).await,
             };
             let mut status = 0;
             let mut weight = 0;
@@ -80,8 +80,8 @@ impl Shell {
                 let list = match parser.next_line() {
                     Ok(Some(list)) => list,
                     Ok(None) => break,
-                    Err(trouble) => {
-                        status = self.tell(trouble, from).await?;
+                    Err(error) => {
+                        status = self.tell(error, from).await?;
                         break;
                     }
                 };
@@ -97,8 +97,8 @@ impl Shell {
         })
     }
 
-    async fn tell(&mut self, trouble: Trouble, from: &str) -> Done {
-        let Trouble { line, message, shown } = trouble;
+    async fn tell(&mut self, error: SyntaxError, from: &str) -> Done {
+        let SyntaxError { line, message, shown } = error;
         let mut text = format!("bash: {from}: line {line}: {message}\n");
         if let Some(shown) = shown {
             text.push_str(&format!("bash: {from}: line {line}: `{shown}'\n"));
@@ -120,7 +120,7 @@ impl Shell {
         shell.at_exit = None;
         match shell.level > MAX_LEVELS {
             true => {
-                self.complain("", "subshells are nested too deeply").await;
+                self.error("", "subshells are nested too deeply").await;
                 Err(Stop::Exit(1))
             }
             false => Ok(shell),
@@ -157,8 +157,8 @@ impl Shell {
         for (at, (joint, pipeline)) in chain.rest.iter().enumerate() {
             self.status = status;
             let goes_on = match joint {
-                Joint::And => status == 0,
-                Joint::Or => status != 0,
+                ListOp::And => status == 0,
+                ListOp::Or => status != 0,
             };
             if goes_on {
                 status = self.run_pipeline(pipeline, at + 1 == last).await?;
@@ -207,7 +207,7 @@ impl Shell {
         let mut input = None;
         for (at, command) in commands.iter().enumerate() {
             let Some(process) = self.shared.used.process() else {
-                self.complain("", "fork: retry: Resource temporarily unavailable").await;
+                self.error("", "fork: retry: Resource temporarily unavailable").await;
                 return Err(Stop::Exit(254));
             };
             let mut shell = self.subshell().await?;

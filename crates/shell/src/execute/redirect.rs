@@ -73,7 +73,7 @@ impl Shell {
         match (words.pop(), words.is_empty()) {
             (Some(word), true) => Ok(word),
             (last, _) => {
-                self.complain("", &format!("{}: ambiguous redirect", last.unwrap_or_default())).await;
+                self.error("", &format!("{}: ambiguous redirect", last.unwrap_or_default())).await;
                 Err(Stop::Failed(1))
             }
         }
@@ -108,7 +108,7 @@ impl Shell {
                 self.streams.more.insert(number, stream);
             }
             (0..=2, Stream::Read(_) | Stream::Write(_)) | (_, _) => {
-                self.complain("", &format!("{number}: Bad file descriptor")).await;
+                self.error("", &format!("{number}: Bad file descriptor")).await;
                 return Err(Stop::Failed(1));
             }
         }
@@ -130,7 +130,7 @@ impl Shell {
         match target.parse().ok().and_then(|target| self.stream(target)) {
             Some(stream) => self.put_stream(number, stream).await,
             None => {
-                self.complain("", &format!("{target}: Bad file descriptor")).await;
+                self.error("", &format!("{target}: Bad file descriptor")).await;
                 Err(Stop::Failed(1))
             }
         }
@@ -141,7 +141,7 @@ impl Shell {
         match self.reader_of(path) {
             Ok(reader) => Ok(reader),
             Err(why) => {
-                self.complain("", &format!("{path}: {why}")).await;
+                self.error("", &format!("{path}: {why}")).await;
                 Err(Stop::Failed(1))
             }
         }
@@ -151,7 +151,7 @@ impl Shell {
         match self.writer_of(path, how, appends) {
             Ok(writer) => Ok(writer),
             Err(why) => {
-                self.complain("", &format!("{path}: {why}")).await;
+                self.error("", &format!("{path}: {why}")).await;
                 Err(Stop::Failed(1))
             }
         }

@@ -26,7 +26,7 @@ impl Shell {
             }
             let bytes = arguments.iter().map(|argument| argument.len() + 32).sum();
             let Some(_held) = self.shared.used.hold(bytes) else {
-                self.complain("", &format!("{}: Argument list too long", arguments[0])).await;
+                self.error("", &format!("{}: Argument list too long", arguments[0])).await;
                 return Ok(126);
             };
             let name = arguments.remove(0);
@@ -116,7 +116,7 @@ impl Shell {
     async fn call_function(&mut self, name: &str, function: Function, arguments: &[String]) -> Done {
         if self.level >= MAX_LEVELS {
             let what = format!("{name}: maximum function nesting level exceeded ({MAX_LEVELS})");
-            self.complain("", &what).await;
+            self.error("", &what).await;
             return Err(Stop::Exit(1));
         }
         let positional = std::mem::replace(&mut self.positional, Arc::new(arguments.to_vec()));

@@ -24,7 +24,7 @@ impl Shell {
             };
         }
         let Some(process) = self.shared.used.process() else {
-            self.complain("", "fork: retry: Resource temporarily unavailable").await;
+            self.error("", "fork: retry: Resource temporarily unavailable").await;
             return Err(Stop::Exit(254));
         };
         let mut shell = self.subshell().await?;

@@ -162,9 +162,9 @@ impl Shell {
         self.step(evaluated as u64 / 64).await?;
         match value {
             Ok(value) => Ok(value),
-            Err(trouble) => {
+            Err(error) => {
                 let shown: String = text.trim().chars().take(200).collect();
-                self.complain("", &format!("{shown}: {trouble}")).await;
+                self.error("", &format!("{shown}: {error}")).await;
                 Err(Stop::Exit(1))
             }
         }
@@ -176,7 +176,7 @@ impl Shell {
     }
 
     pub(super) async fn too_large(&self, what: &str) -> Stop {
-        self.complain("", &format!("{what}: the result is too large")).await;
+        self.error("", &format!("{what}: the result is too large")).await;
         Stop::Exit(1)
     }
 }

@@ -160,7 +160,7 @@ impl Shell {
                         let text = self.expand_text(word).await?;
                         let Name::Variable(name) = &parameter.name else {
                             let label = Self::label(parameter);
-                            self.complain("", &format!("${label}: cannot assign in this way")).await;
+                            self.error("", &format!("${label}: cannot assign in this way")).await;
                             return Err(Stop::Exit(1));
                         };
                         self.assign_text(name, &text).await?;
@@ -173,7 +173,7 @@ impl Shell {
                             let why = if *colon { "parameter null or not set" } else { "parameter not set" };
                             message = why.to_owned();
                         }
-                        self.complain("", &format!("{}: {message}", Self::label(parameter))).await;
+                        self.error("", &format!("{}: {message}", Self::label(parameter))).await;
                         return Err(Stop::Exit(if self.in_subshell { 1 } else { 127 }));
                     }
                     (_, _) => return self.expand_pieces(&word.0, quoted, fields).await,
@@ -182,7 +182,7 @@ impl Shell {
                     return Ok(());
                 }
             } else if matches!(found, Found::Unset) && self.options.unset_is_error {
-                self.complain("", &format!("{}: unbound variable", Self::label(parameter))).await;
+                self.error("", &format!("{}: unbound variable", Self::label(parameter))).await;
                 return Err(Stop::Exit(if self.in_subshell { 1 } else { 127 }));
             }
             match &parameter.form {

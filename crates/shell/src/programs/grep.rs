@@ -97,7 +97,7 @@ pub(super) async fn grep(shell: &mut Shell, who: &str, arguments: &[String]) -> 
     let regular = match Regular::new(&joined, given.has('i')) {
         Ok(regular) => regular,
         Err(why) => {
-            shell.complain("grep", &why).await;
+            shell.error("grep", &why).await;
             return Ok(2);
         }
     };
@@ -188,7 +188,7 @@ impl Search {
     async fn fail(&mut self, shell: &Shell, what: &str) {
         self.failed = true;
         if !self.given.has('s') {
-            shell.complain("grep", what).await;
+            shell.error("grep", what).await;
         }
     }
 

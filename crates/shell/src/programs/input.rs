@@ -24,7 +24,7 @@ pub(super) async fn open(shell: &Shell, who: &str, operand: &str) -> Option<Read
                 "sed" => format!("can't read {operand}: {why}"),
                 _ => format!("{operand}: {why}"),
             };
-            shell.complain(who, &what).await;
+            shell.error(who, &what).await;
             None
         }
     }
@@ -113,6 +113,6 @@ pub(super) fn or_input(mut operands: Vec<String>) -> Vec<String> {
 
 /// Says what is wrong with a program's options; it ends with `code`.
 pub(super) async fn usage(shell: &Shell, who: &str, why: &str, code: i32) -> Stop {
-    shell.complain(who, &format!("{why}\nTry '{who} --help' for more information.")).await;
+    shell.error(who, &format!("{why}\nTry '{who} --help' for more information.")).await;
     Stop::Failed(code)
 }

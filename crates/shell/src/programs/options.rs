@@ -2,37 +2,37 @@
 
 /// Options and operands of a program.
 #[derive(Debug, Default)]
-pub(super) struct Given {
+pub(crate) struct Given {
     /// Options in their order, each with its value if it takes one.
-    pub(super) options: Vec<(char, String)>,
+    pub(crate) options: Vec<(char, String)>,
     /// Operands of the program, in order.
-    pub(super) operands: Vec<String>,
+    pub(crate) operands: Vec<String>,
 }
 
 impl Given {
-    pub(super) fn has(&self, letter: char) -> bool {
+    pub(crate) fn has(&self, letter: char) -> bool {
         self.options.iter().any(|(given, _)| *given == letter)
     }
 
     /// Returns the last of the given options among these letters.
-    pub(super) fn last_of(&self, letters: &str) -> Option<char> {
+    pub(crate) fn last_of(&self, letters: &str) -> Option<char> {
         self.options.iter().rev().map(|(given, _)| *given).find(|given| letters.contains(*given))
     }
 
     /// The value of an option, the last one given.
-    pub(super) fn value(&self, letter: char) -> Option<&str> {
+    pub(crate) fn value(&self, letter: char) -> Option<&str> {
         self.options.iter().rev().find(|(given, _)| *given == letter).map(|(_, value)| value.as_str())
     }
 
     /// Returns the values of an option, in order.
-    pub(super) fn values(&self, letter: char) -> Vec<&str> {
+    pub(crate) fn values(&self, letter: char) -> Vec<&str> {
         self.options.iter().filter(|(given, _)| *given == letter).map(|(_, value)| value.as_str()).collect()
     }
 }
 
 /// Position in which options may stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(crate) enum Order {
     /// Options among the operands too.
     Any,
     /// Before the first operand only.
@@ -41,7 +41,7 @@ pub(super) enum Order {
 
 /// Reads options. `letters`: those known, each with a colon after it if it takes a value. `long`: names of two dashes
 /// and the letters they stand for. Err: what is wrong, as `getopt` says it.
-pub(super) fn read(arguments: &[String], letters: &str, long: &[(&str, char)], order: Order) -> Result<Given, String> {
+pub(crate) fn read(arguments: &[String], letters: &str, long: &[(&str, char)], order: Order) -> Result<Given, String> {
     let mut given = Given::default();
     let takes_value = |letter: char| {
         let at = letters.find(letter)?;

@@ -8,7 +8,7 @@ pub(super) async fn python(shell: &mut Shell, _who: &str, arguments: &[String]) 
         && module == "-m"
         && pip == "pip"
     {
-        return super::small::packages(shell, rest).await;
+        return super::pip::pip(shell, rest).await;
     }
     start(shell, arguments.to_vec()).await
 }

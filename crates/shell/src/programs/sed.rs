@@ -310,7 +310,7 @@ pub(super) async fn sed(shell: &mut Shell, arguments: &[String]) -> Done {
         }
     } else if !given.has('e') {
         if operands.is_empty() {
-            shell.complain("sed", "no script given").await;
+            shell.error("sed", "no script given").await;
             return Ok(1);
         }
         text = operands.remove(0);

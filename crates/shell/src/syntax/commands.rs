@@ -1,8 +1,8 @@
 //! Lists, pipelines, simple commands, redirections and here-documents.
 
-use super::reader::{Parser, Pending, Trouble};
+use super::reader::{Parser, Pending, SyntaxError};
 use super::tree::{
-    Assigned, Assignment, Chain, Command, Item, Joint, Kind, List, Piece, Pipeline, Redirection, Target, Word,
+    Assigned, Assignment, Chain, Command, Item, Kind, List, ListOp, Piece, Pipeline, Redirection, Target, Word,
 };
 use std::sync::{Arc, OnceLock};
 
@@ -11,7 +11,7 @@ const CLOSING: [&str; 8] = ["then", "else", "elif", "fi", "do", "done", "esac", 
 
 impl Parser {
     /// Parses the list before the end of a line.
-    pub(super) fn list_of_line(&mut self) -> Result<List, Trouble> {
+    pub(super) fn list_of_line(&mut self) -> Result<List, SyntaxError> {
         let mut list = List::new();
         loop {
             let (item, separated) = self.item()?;
@@ -24,7 +24,7 @@ impl Parser {
     }
 
     /// Commands up to a word or sign that closes them; at least one.
-    pub(super) fn list(&mut self) -> Result<List, Trouble> {
+    pub(super) fn list(&mut self) -> Result<List, SyntaxError> {
         let mut list = List::new();
         loop {
             self.skip_newlines()?;
@@ -62,7 +62,7 @@ impl Parser {
     }
 
     /// Takes a reserved word.
-    pub(super) fn keyword(&mut self, word: &str) -> Result<(), Trouble> {
+    pub(super) fn keyword(&mut self, word: &str) -> Result<(), SyntaxError> {
         self.skip_newlines()?;
         match self.reserved() == Some(word) {
             true => {
@@ -83,15 +83,15 @@ impl Parser {
     }
 
     /// Parses an item, and returns whether a separator came after it.
-    fn item(&mut self) -> Result<(Item, bool), Trouble> {
+    fn item(&mut self) -> Result<(Item, bool), SyntaxError> {
         self.count()?;
         let first = self.pipeline()?;
         let mut rest = Vec::new();
         loop {
             self.skip_blanks();
             let joint = match () {
-                () if self.take("&&") => Joint::And,
-                () if self.take("||") => Joint::Or,
+                () if self.take("&&") => ListOp::And,
+                () if self.take("||") => ListOp::Or,
                 () => break,
             };
             self.skip_newlines()?;
@@ -105,7 +105,7 @@ impl Parser {
         Ok((Item { chain: Arc::new(Chain { first, rest }), background }, ends))
     }
 
-    fn pipeline(&mut self) -> Result<Pipeline, Trouble> {
+    fn pipeline(&mut self) -> Result<Pipeline, SyntaxError> {
         let (mut negated, mut timed) = (false, false);
         self.skip_blanks();
         if self.takes_keyword("time") {
@@ -135,7 +135,7 @@ impl Parser {
         }
     }
 
-    fn command(&mut self) -> Result<Command, Trouble> {
+    fn command(&mut self) -> Result<Command, SyntaxError> {
         self.count()?;
         self.skip_blanks();
         let line = self.line;
@@ -193,7 +193,7 @@ impl Parser {
         words: &[Word],
         assignments: &[Assignment],
         redirections: &[Redirection],
-    ) -> Result<Option<Kind>, Trouble> {
+    ) -> Result<Option<Kind>, SyntaxError> {
         let ([word], [], []) = (words, assignments, redirections) else { return Ok(None) };
         let Some(name) = word.plain().map(str::to_owned) else { return Ok(None) };
         self.at += 1;
@@ -204,7 +204,7 @@ impl Parser {
         self.function(name).map(Some)
     }
 
-    pub(super) fn function(&mut self, name: String) -> Result<Kind, Trouble> {
+    pub(super) fn function(&mut self, name: String) -> Result<Kind, SyntaxError> {
         self.skip_newlines()?;
         let body = self.deeper(Self::command)?;
         if matches!(body.kind, Kind::Simple { .. } | Kind::Function { .. }) {
@@ -214,7 +214,7 @@ impl Parser {
     }
 
     /// `name=…`, where one stands here.
-    fn assignment(&mut self, as_argument: bool) -> Result<Option<Assignment>, Trouble> {
+    fn assignment(&mut self, as_argument: bool) -> Result<Option<Assignment>, SyntaxError> {
         let rest = self.rest();
         let length = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
         let name = &rest[..length];
@@ -267,7 +267,7 @@ impl Parser {
     }
 
     /// A redirection, where one stands here.
-    pub(super) fn redirection(&mut self) -> Result<Option<Redirection>, Trouble> {
+    pub(super) fn redirection(&mut self) -> Result<Option<Redirection>, SyntaxError> {
         let rest = self.rest();
         let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
         let followed = rest[digits..].starts_with(['<', '>']);
@@ -311,7 +311,7 @@ impl Parser {
         Ok(Some(Redirection { descriptor, reads: operator.starts_with('<'), to }))
     }
 
-    fn here_document(&mut self, strip_tabs: bool) -> Result<Arc<OnceLock<Word>>, Trouble> {
+    fn here_document(&mut self, strip_tabs: bool) -> Result<Arc<OnceLock<Word>>, SyntaxError> {
         self.skip_blanks();
         let start = self.at;
         let word = self.word()?;
@@ -327,7 +327,7 @@ impl Parser {
     }
 
     /// Reads the bodies that were announced on the line that just ended. One that the text's end cuts off ends there.
-    pub(super) fn read_pending(&mut self) -> Result<(), Trouble> {
+    pub(super) fn read_pending(&mut self) -> Result<(), SyntaxError> {
         for pending in std::mem::take(&mut self.pending) {
             let mut body = String::new();
             let first = self.line;

@@ -1,11 +1,11 @@
 //! Compound commands: groups, loops, choices, functions.
 
-use super::reader::{Parser, Trouble};
+use super::reader::{Parser, SyntaxError};
 use super::tree::{Arm, Kind, List, Then, Word};
 
 impl Parser {
     /// A compound command, where one begins here.
-    pub(super) fn compound(&mut self) -> Result<Option<Kind>, Trouble> {
+    pub(super) fn compound(&mut self) -> Result<Option<Kind>, SyntaxError> {
         if self.looking_at("((")
             && let Some(expression) = self.arithmetic_body(2)?
         {
@@ -29,7 +29,7 @@ impl Parser {
         self.deeper(read).map(Some)
     }
 
-    fn subshell(&mut self) -> Result<Kind, Trouble> {
+    fn subshell(&mut self) -> Result<Kind, SyntaxError> {
         let line = self.line;
         self.at += 1;
         let list = self.list()?;
@@ -37,7 +37,7 @@ impl Parser {
         Ok(Kind::Subshell(list))
     }
 
-    pub(super) fn close(&mut self, line: usize, closing: char) -> Result<(), Trouble> {
+    pub(super) fn close(&mut self, line: usize, closing: char) -> Result<(), SyntaxError> {
         self.skip_newlines()?;
         match self.peek() {
             Some(c) if c == closing => {
@@ -50,14 +50,14 @@ impl Parser {
         }
     }
 
-    fn group(&mut self) -> Result<Kind, Trouble> {
+    fn group(&mut self) -> Result<Kind, SyntaxError> {
         self.keyword("{")?;
         let list = self.list()?;
         self.keyword("}")?;
         Ok(Kind::Group(list))
     }
 
-    fn choice(&mut self) -> Result<Kind, Trouble> {
+    fn choice(&mut self) -> Result<Kind, SyntaxError> {
         self.keyword("if")?;
         let mut branches = Vec::new();
         loop {
@@ -77,7 +77,7 @@ impl Parser {
         Ok(Kind::If { branches, otherwise })
     }
 
-    fn repetition(&mut self) -> Result<Kind, Trouble> {
+    fn repetition(&mut self) -> Result<Kind, SyntaxError> {
         let until = self.takes_keyword("until");
         if !until {
             self.keyword("while")?;
@@ -87,14 +87,14 @@ impl Parser {
         Ok(Kind::While { until, condition, body })
     }
 
-    fn do_group(&mut self) -> Result<List, Trouble> {
+    fn do_group(&mut self) -> Result<List, SyntaxError> {
         self.keyword("do")?;
         let body = self.list()?;
         self.keyword("done")?;
         Ok(body)
     }
 
-    fn iteration(&mut self) -> Result<Kind, Trouble> {
+    fn iteration(&mut self) -> Result<Kind, SyntaxError> {
         self.keyword("for")?;
         self.skip_blanks();
         if self.looking_at("((") {
@@ -118,14 +118,14 @@ impl Parser {
         Ok(Kind::For { name, words, body })
     }
 
-    fn braced(&mut self) -> Result<List, Trouble> {
+    fn braced(&mut self) -> Result<List, SyntaxError> {
         self.keyword("{")?;
         let list = self.list()?;
         self.keyword("}")?;
         Ok(list)
     }
 
-    fn words_of_line(&mut self) -> Result<Vec<Word>, Trouble> {
+    fn words_of_line(&mut self) -> Result<Vec<Word>, SyntaxError> {
         let mut words = Vec::new();
         loop {
             self.skip_blanks();
@@ -138,7 +138,7 @@ impl Parser {
     }
 
     /// `for ((start; condition; step))`
-    fn counting(&mut self) -> Result<Kind, Trouble> {
+    fn counting(&mut self) -> Result<Kind, SyntaxError> {
         let line = self.line;
         self.at += 2;
         let mut parts = Vec::new();
@@ -165,7 +165,7 @@ impl Parser {
     }
 
     /// A name where one must stand.
-    fn name(&mut self) -> Result<String, Trouble> {
+    fn name(&mut self) -> Result<String, SyntaxError> {
         let rest = self.rest();
         let length = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
         let name = rest[..length].to_owned();
@@ -176,7 +176,7 @@ impl Parser {
         Ok(name)
     }
 
-    fn case(&mut self) -> Result<Kind, Trouble> {
+    fn case(&mut self) -> Result<Kind, SyntaxError> {
         self.keyword("case")?;
         self.skip_blanks();
         let word = self.word()?;
@@ -191,7 +191,7 @@ impl Parser {
         }
     }
 
-    fn arm(&mut self) -> Result<Arm, Trouble> {
+    fn arm(&mut self) -> Result<Arm, SyntaxError> {
         self.count()?;
         self.take("(");
         let mut patterns = Vec::new();
@@ -226,7 +226,7 @@ impl Parser {
     }
 
     /// Parses `function name`.
-    fn named_function(&mut self) -> Result<Kind, Trouble> {
+    fn named_function(&mut self) -> Result<Kind, SyntaxError> {
         self.keyword("function")?;
         self.skip_blanks();
         let word = self.word()?;

@@ -1,12 +1,12 @@
 //! Conditional commands, `[[ … ]]`.
 
-use super::reader::{Parser, Trouble};
+use super::reader::{Parser, SyntaxError};
 use super::tree::{Kind, Piece, Test, Word};
 
 const UNARY: &str = "abcdefghknoprstuvwxzGLNOSR";
 
 impl Parser {
-    pub(super) fn conditional(&mut self) -> Result<Kind, Trouble> {
+    pub(super) fn conditional(&mut self) -> Result<Kind, SyntaxError> {
         self.keyword("[[")?;
         let test = self.any_of()?;
         self.skip_newlines()?;
@@ -16,7 +16,7 @@ impl Parser {
         }
     }
 
-    fn any_of(&mut self) -> Result<Test, Trouble> {
+    fn any_of(&mut self) -> Result<Test, SyntaxError> {
         let mut test = self.all_of()?;
         let mut joined = 0;
         loop {
@@ -30,7 +30,7 @@ impl Parser {
         }
     }
 
-    fn all_of(&mut self) -> Result<Test, Trouble> {
+    fn all_of(&mut self) -> Result<Test, SyntaxError> {
         let mut test = self.one()?;
         let mut joined = 0;
         loop {
@@ -45,13 +45,13 @@ impl Parser {
     }
 
     /// Counts a joined test, which makes the tree one deeper.
-    fn one_more(&mut self) -> Result<usize, Trouble> {
+    fn one_more(&mut self) -> Result<usize, SyntaxError> {
         self.deeper(|_| Ok(()))?;
         self.depth += 1;
         Ok(1)
     }
 
-    fn one(&mut self) -> Result<Test, Trouble> {
+    fn one(&mut self) -> Result<Test, SyntaxError> {
         self.count()?;
         self.skip_newlines()?;
         if self.takes_keyword("!") {
@@ -85,7 +85,7 @@ impl Parser {
         Ok(Test::Binary(left, operator, right))
     }
 
-    fn operand(&mut self) -> Result<Word, Trouble> {
+    fn operand(&mut self) -> Result<Word, SyntaxError> {
         match self.peek() {
             None | Some('\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>') => Err(self.unexpected()),
             Some(_) => self.word(),
@@ -108,7 +108,7 @@ impl Parser {
     }
 
     /// The right side of `=~`: ends at a blank outside brackets and parentheses.
-    fn regular_expression(&mut self) -> Result<Word, Trouble> {
+    fn regular_expression(&mut self) -> Result<Word, SyntaxError> {
         let mut pieces = Vec::new();
         let mut open = 0_usize;
         loop {

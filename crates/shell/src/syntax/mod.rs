@@ -13,7 +13,7 @@ mod reader;
 mod tree;
 mod words;
 
-pub(super) use reader::{Parser, Trouble};
+pub(super) use reader::{Parser, SyntaxError};
 pub(super) use tree::*;
 
 /// Commands and expansions inside each other. Each level takes some KiB of the stack, here and where it is run.

@@ -1,12 +1,12 @@
 //! Expansions of the form `${…}`.
 
-use super::reader::{Parser, Trouble};
+use super::reader::{Parser, SyntaxError};
 use super::tree::{Anchor, Form, Index, Name, Parameter, Piece, Word};
 use std::sync::Arc;
 
 impl Parser {
     /// Parses the parameter after `${`, and the brace that closes it.
-    pub(super) fn braced_parameter(&mut self, line: usize) -> Result<Piece, Trouble> {
+    pub(super) fn braced_parameter(&mut self, line: usize) -> Result<Piece, SyntaxError> {
         let start = self.at - 2;
         let parameter = self.parameter(line, start)?;
         match self.peek() {
@@ -19,13 +19,13 @@ impl Parser {
         }
     }
 
-    fn bad_substitution(&self, start: usize) -> Trouble {
+    fn bad_substitution(&self, start: usize) -> SyntaxError {
         let from_start = self.slice(start, self.at).chars().chain(self.rest().chars());
         let text: String = from_start.take_while(|c| !matches!(c, '\n' | '}')).take(80).collect();
         self.refuse(format!("{text}}}: bad substitution"))
     }
 
-    fn parameter(&mut self, line: usize, start: usize) -> Result<Parameter, Trouble> {
+    fn parameter(&mut self, line: usize, start: usize) -> Result<Parameter, SyntaxError> {
         if self.peek() == Some('#') && !matches!(self.peek_second(), Some('}' | ':' | '%' | '#' | '=' | '+') | None) {
             self.at += 1;
             let name = self.parameter_name(start)?;
@@ -49,7 +49,7 @@ impl Parser {
         Ok(Parameter { name, index, form })
     }
 
-    fn parameter_name(&mut self, start: usize) -> Result<Name, Trouble> {
+    fn parameter_name(&mut self, start: usize) -> Result<Name, SyntaxError> {
         let rest = self.rest();
         let length = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
         let text = &rest[..length];
@@ -71,7 +71,7 @@ impl Parser {
         Ok(name)
     }
 
-    fn index(&mut self) -> Result<Option<Index>, Trouble> {
+    fn index(&mut self) -> Result<Option<Index>, SyntaxError> {
         if self.peek() != Some('[') {
             return Ok(None);
         }
@@ -88,7 +88,7 @@ impl Parser {
         Ok(Some(index))
     }
 
-    fn form(&mut self, line: usize, start: usize) -> Result<Form, Trouble> {
+    fn form(&mut self, line: usize, start: usize) -> Result<Form, SyntaxError> {
         let Some(c) = self.peek() else { return Err(self.unclosed(line, '}')) };
         let second = self.peek_second();
         match (c, second) {
@@ -145,7 +145,7 @@ impl Parser {
     }
 
     /// The word after `:-` and the like.
-    fn inner_word(&mut self) -> Result<Word, Trouble> {
+    fn inner_word(&mut self) -> Result<Word, SyntaxError> {
         match self.within_quotes {
             true => self.quoted_word(),
             false => self.word_until(&['}']),

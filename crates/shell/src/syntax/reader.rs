@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 /// Reason why a text is not a valid script.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Trouble {
+pub(crate) struct SyntaxError {
     pub(crate) line: usize,
     /// Message in bash's words, without the line.
     pub(crate) message: String,
@@ -36,12 +36,12 @@ pub(crate) struct Parser {
 
 impl Parser {
     /// A parser at the start of `text`.
-    pub(crate) fn new(text: &str) -> Result<Self, Trouble> {
+    pub(crate) fn new(text: &str) -> Result<Self, SyntaxError> {
         Self::within(text, 1, 0)
     }
 
     /// A parser for a text within another: its first line, and how deep it lies.
-    pub(super) fn within(text: &str, line: usize, depth: usize) -> Result<Self, Trouble> {
+    pub(super) fn within(text: &str, line: usize, depth: usize) -> Result<Self, SyntaxError> {
         let parser =
             Self { text: Arc::from(text), at: 0, line, depth, nodes: 0, pending: Vec::new(), within_quotes: false };
         if text.len() > MAX_SCRIPT {
@@ -54,7 +54,7 @@ impl Parser {
     }
 
     /// The commands of the next line, which may go on over several; none at the end.
-    pub(crate) fn next_line(&mut self) -> Result<Option<List>, Trouble> {
+    pub(crate) fn next_line(&mut self) -> Result<Option<List>, SyntaxError> {
         loop {
             self.skip_blanks();
             match self.peek() {
@@ -128,13 +128,13 @@ impl Parser {
     }
 
     /// Takes a newline, and the here-documents that wait for it.
-    pub(super) fn newline(&mut self) -> Result<(), Trouble> {
+    pub(super) fn newline(&mut self) -> Result<(), SyntaxError> {
         self.next();
         self.read_pending()
     }
 
     /// Newlines, blanks and comments.
-    pub(super) fn skip_newlines(&mut self) -> Result<(), Trouble> {
+    pub(super) fn skip_newlines(&mut self) -> Result<(), SyntaxError> {
         loop {
             self.skip_blanks();
             if self.peek() != Some('\n') {
@@ -145,7 +145,7 @@ impl Parser {
     }
 
     /// Counts a part of the tree.
-    pub(super) fn count(&mut self) -> Result<(), Trouble> {
+    pub(super) fn count(&mut self) -> Result<(), SyntaxError> {
         self.nodes += 1;
         match self.nodes > MAX_NODES {
             true => Err(self.refuse(format!("the script has more than {MAX_NODES} parts"))),
@@ -157,8 +157,8 @@ impl Parser {
     pub(super) fn quoted<T>(
         &mut self,
         quoted: bool,
-        read: impl FnOnce(&mut Self) -> Result<T, Trouble>,
-    ) -> Result<T, Trouble> {
+        read: impl FnOnce(&mut Self) -> Result<T, SyntaxError>,
+    ) -> Result<T, SyntaxError> {
         let before = std::mem::replace(&mut self.within_quotes, quoted);
         let found = read(self);
         self.within_quotes = before;
@@ -166,7 +166,10 @@ impl Parser {
     }
 
     /// Reads what lies one level deeper.
-    pub(super) fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Trouble>) -> Result<T, Trouble> {
+    pub(super) fn deeper<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, SyntaxError>,
+    ) -> Result<T, SyntaxError> {
         if self.depth >= MAX_NESTING {
             return Err(self.refuse(format!("commands are nested more than {MAX_NESTING} deep")));
         }
@@ -176,22 +179,22 @@ impl Parser {
         found
     }
 
-    pub(super) fn refuse(&self, message: String) -> Trouble {
-        Trouble { line: self.line, message, shown: None }
+    pub(super) fn refuse(&self, message: String) -> SyntaxError {
+        SyntaxError { line: self.line, message, shown: None }
     }
 
     /// The text ends where something must be closed.
-    pub(super) fn unclosed(&self, line: usize, closing: char) -> Trouble {
+    pub(super) fn unclosed(&self, line: usize, closing: char) -> SyntaxError {
         let message = format!("unexpected EOF while looking for matching `{closing}'");
-        Trouble { line, message, shown: None }
+        SyntaxError { line, message, shown: None }
     }
 
     /// Makes the error for a token that can't stand at this position.
-    pub(super) fn unexpected(&self) -> Trouble {
+    pub(super) fn unexpected(&self) -> SyntaxError {
         let token = match self.peek() {
             None => {
                 let line = self.line + usize::from(!self.text.ends_with('\n'));
-                return Trouble { line, message: "syntax error: unexpected end of file".to_owned(), shown: None };
+                return SyntaxError { line, message: "syntax error: unexpected end of file".to_owned(), shown: None };
             }
             Some('\n') => "newline".to_owned(),
             Some(_) => match self.operator() {
@@ -205,7 +208,7 @@ impl Parser {
         let start = self.text[..self.at].rfind('\n').map_or(0, |newline| newline + 1);
         let shown = self.text[start..].lines().next().unwrap_or("").chars().take(1000).collect();
         let message = format!("syntax error near unexpected token `{token}'");
-        Trouble { line: self.line, message, shown: Some(shown) }
+        SyntaxError { line: self.line, message, shown: Some(shown) }
     }
 
     /// The operator that stands here.

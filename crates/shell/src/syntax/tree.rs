@@ -17,12 +17,12 @@ pub(crate) struct Item {
 #[derive(Debug)]
 pub(crate) struct Chain {
     pub(crate) first: Pipeline,
-    pub(crate) rest: Vec<(Joint, Pipeline)>,
+    pub(crate) rest: Vec<(ListOp, Pipeline)>,
 }
 
 /// Operator between two pipelines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Joint {
+pub(crate) enum ListOp {
     And,
     Or,
 }

@@ -1,6 +1,6 @@
 //! Words: quotes, substitutions, arithmetic.
 
-use super::reader::{Parser, Trouble};
+use super::reader::{Parser, SyntaxError};
 use super::tree::{Form, List, Name, Parameter, Piece, Word};
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ const METACHARACTERS: [char; 10] = [' ', '\t', '\n', '\r', ';', '&', '|', '<', '
 
 impl Parser {
     /// A word; something must stand here.
-    pub(super) fn word(&mut self) -> Result<Word, Trouble> {
+    pub(super) fn word(&mut self) -> Result<Word, SyntaxError> {
         let start = self.at;
         let word = self.word_or_nothing()?;
         match self.at == start {
@@ -19,7 +19,7 @@ impl Parser {
     }
 
     /// A word, or nothing.
-    pub(super) fn word_or_nothing(&mut self) -> Result<Word, Trouble> {
+    pub(super) fn word_or_nothing(&mut self) -> Result<Word, SyntaxError> {
         self.count()?;
         let mut pieces = Vec::new();
         let mut plain = String::new();
@@ -34,11 +34,11 @@ impl Parser {
     }
 
     /// A word that goes on up to one of `ends`, blanks included.
-    pub(super) fn word_until(&mut self, ends: &[char]) -> Result<Word, Trouble> {
+    pub(super) fn word_until(&mut self, ends: &[char]) -> Result<Word, SyntaxError> {
         self.quoted(false, |parser| parser.open_word(ends))
     }
 
-    fn open_word(&mut self, ends: &[char]) -> Result<Word, Trouble> {
+    fn open_word(&mut self, ends: &[char]) -> Result<Word, SyntaxError> {
         self.count()?;
         let line = self.line;
         let mut pieces = Vec::new();
@@ -55,7 +55,7 @@ impl Parser {
     }
 
     /// Parses the piece that begins with `c`, outside double quotes.
-    fn word_piece(&mut self, c: char, plain: &mut String, pieces: &mut Vec<Piece>) -> Result<(), Trouble> {
+    fn word_piece(&mut self, c: char, plain: &mut String, pieces: &mut Vec<Piece>) -> Result<(), SyntaxError> {
         match c {
             '\\' => {
                 self.next();
@@ -98,7 +98,7 @@ impl Parser {
         Ok(())
     }
 
-    fn single_quoted(&mut self) -> Result<String, Trouble> {
+    fn single_quoted(&mut self) -> Result<String, SyntaxError> {
         let line = self.line;
         self.at += 1;
         let Some(length) = self.rest().find('\'') else { return Err(self.unclosed(line, '\'')) };
@@ -109,7 +109,7 @@ impl Parser {
     }
 
     /// Parses `$'…'`, and returns the text.
-    fn escaped_text(&mut self) -> Result<String, Trouble> {
+    fn escaped_text(&mut self) -> Result<String, SyntaxError> {
         let line = self.line;
         self.at += 1;
         let mut raw = String::new();
@@ -128,7 +128,7 @@ impl Parser {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    fn double_quoted(&mut self) -> Result<Vec<Piece>, Trouble> {
+    fn double_quoted(&mut self) -> Result<Vec<Piece>, SyntaxError> {
         let line = self.line;
         self.at += 1;
         let pieces = self.deeper(|parser| parser.quoted(true, |parser| parser.quoted_text(Some('"'), line)))?;
@@ -137,13 +137,13 @@ impl Parser {
     }
 
     /// The body of a here-document.
-    pub(super) fn here_text(&mut self) -> Result<Vec<Piece>, Trouble> {
+    pub(super) fn here_text(&mut self) -> Result<Vec<Piece>, SyntaxError> {
         let line = self.line;
         self.quoted(true, |parser| parser.quoted_text(None, line))
     }
 
     /// Text in which only `$`, `` ` `` and `\` mean something, up to `end`.
-    fn quoted_text(&mut self, end: Option<char>, line: usize) -> Result<Vec<Piece>, Trouble> {
+    fn quoted_text(&mut self, end: Option<char>, line: usize) -> Result<Vec<Piece>, SyntaxError> {
         let mut pieces = Vec::new();
         let mut text = String::new();
         loop {
@@ -197,14 +197,14 @@ impl Parser {
     }
 
     /// The word of `${name:-word}` within double quotes.
-    pub(super) fn quoted_word(&mut self) -> Result<Word, Trouble> {
+    pub(super) fn quoted_word(&mut self) -> Result<Word, SyntaxError> {
         let line = self.line;
         self.count()?;
         Ok(Word(vec![Piece::Double(self.quoted_text(Some('}'), line)?)]))
     }
 
     /// Parses an expansion, which begins with `$` or a backquote; `None` for a `$` that is just that, which is taken.
-    pub(super) fn expansion(&mut self) -> Result<Option<Piece>, Trouble> {
+    pub(super) fn expansion(&mut self) -> Result<Option<Piece>, SyntaxError> {
         self.count()?;
         let line = self.line;
         if self.peek() == Some('`') {
@@ -258,7 +258,7 @@ impl Parser {
         }
     }
 
-    fn commands_within(&mut self) -> Result<List, Trouble> {
+    fn commands_within(&mut self) -> Result<List, SyntaxError> {
         self.skip_newlines()?;
         match self.peek() {
             Some(')') => Ok(List::new()),
@@ -266,7 +266,7 @@ impl Parser {
         }
     }
 
-    fn backquoted(&mut self) -> Result<Piece, Trouble> {
+    fn backquoted(&mut self) -> Result<Piece, SyntaxError> {
         let line = self.line;
         self.at += 1;
         let mut text = String::new();
@@ -298,7 +298,7 @@ impl Parser {
 
     /// Parses the body of `((…))`; `None` when two parentheses do not close it, and then it is a subshell in
     /// parentheses.
-    pub(super) fn arithmetic_body(&mut self, opening: usize) -> Result<Option<Vec<Piece>>, Trouble> {
+    pub(super) fn arithmetic_body(&mut self, opening: usize) -> Result<Option<Vec<Piece>>, SyntaxError> {
         let Some(length) = closing_pair(&self.rest()[opening..]) else { return Ok(None) };
         let end = self.at + opening + length;
         let line = self.line;
@@ -308,7 +308,7 @@ impl Parser {
         Ok(Some(pieces))
     }
 
-    fn arithmetic_text(&mut self, end: usize, line: usize) -> Result<Vec<Piece>, Trouble> {
+    fn arithmetic_text(&mut self, end: usize, line: usize) -> Result<Vec<Piece>, SyntaxError> {
         let mut pieces = Vec::new();
         while self.at < end {
             self.arithmetic_piece(&mut pieces)?;
@@ -320,7 +320,7 @@ impl Parser {
     }
 
     /// An expression up to one of `ends` outside parentheses.
-    pub(super) fn arithmetic_until(&mut self, ends: &[char], line: usize) -> Result<Vec<Piece>, Trouble> {
+    pub(super) fn arithmetic_until(&mut self, ends: &[char], line: usize) -> Result<Vec<Piece>, SyntaxError> {
         let mut pieces = Vec::new();
         let mut open = 0_usize;
         loop {
@@ -335,7 +335,7 @@ impl Parser {
         }
     }
 
-    fn arithmetic_piece(&mut self, pieces: &mut Vec<Piece>) -> Result<(), Trouble> {
+    fn arithmetic_piece(&mut self, pieces: &mut Vec<Piece>) -> Result<(), SyntaxError> {
         let mut text = String::new();
         match self.peek() {
             Some('$' | '`') => match self.expansion()? {

@@ -89,11 +89,11 @@ impl Packer {
                 }
             };
             if self.own.as_ref() == Some(&path) {
-                shell.complain("tar", &format!("{name}: file is the archive; not dumped")).await;
+                shell.error("tar", &format!("{name}: file is the archive; not dumped")).await;
                 continue;
             }
             if name.starts_with('/') && !std::mem::replace(&mut self.removes_slash, true) {
-                shell.complain("tar", "Removing leading `/' from member names").await;
+                shell.error("tar", "Removing leading `/' from member names").await;
             }
             self.add_entry(shell, &name, &path, &entry).await?;
             if entry.kind != FileKind::Directory {
@@ -129,7 +129,7 @@ impl Packer {
                 Kind::SymbolicLink
             }
             FileKind::Device => {
-                shell.complain("tar", &format!("{name}: Unknown file type; file ignored")).await;
+                shell.error("tar", &format!("{name}: Unknown file type; file ignored")).await;
                 return Ok(());
             }
             FileKind::File => {
@@ -196,6 +196,6 @@ impl Packer {
 
     async fn fail(&mut self, shell: &Shell, what: &str) {
         self.failed = true;
-        shell.complain("tar", what).await;
+        shell.error("tar", what).await;
     }
 }

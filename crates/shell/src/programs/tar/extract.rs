@@ -250,7 +250,7 @@ impl Unpacker {
             return self.source.skip(shell, whole).await;
         }
         if name.starts_with('/') && !std::mem::replace(&mut self.removes_slash, true) {
-            shell.complain("tar", "Removing leading `/' from member names").await;
+            shell.error("tar", "Removing leading `/' from member names").await;
         }
         if name.split('/').any(|part| part == "..") {
             self.fail(shell, &format!("{name}: Member name contains '..'")).await;
@@ -352,7 +352,7 @@ impl Unpacker {
 
     async fn fail(&mut self, shell: &Shell, what: &str) {
         self.failed = true;
-        shell.complain("tar", what).await;
+        shell.error("tar", what).await;
     }
 }
 
@@ -386,7 +386,7 @@ fn described(header: &Header, name: &str) -> String {
         _ => ("-rw-r--r--", ""),
     };
     let target = if link.is_empty() { Cow::Borrowed("") } else { String::from_utf8_lossy(&header.target) };
-    let time = crate::programs::dates::zoned(header.modified.saturating_mul(1_000_000_000));
+    let time = crate::programs::date::zoned(header.modified.saturating_mul(1_000_000_000));
     let date = jiff::fmt::strtime::format("%Y-%m-%d %H:%M", &time).unwrap_or_default();
     format!("{mode} user/user {:9} {date} {name}{link}{target}\n", header.size)
 }

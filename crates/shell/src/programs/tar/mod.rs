@@ -89,7 +89,7 @@ pub(super) async fn tar(shell: &mut Shell, arguments: &[String]) -> Done {
         _ => extract::extract(shell, &given, &archive, &directory, &excluded).await?,
     };
     if failed {
-        shell.complain("tar", "Exiting with failure status due to previous errors").await;
+        shell.error("tar", "Exiting with failure status due to previous errors").await;
     }
     Ok(if failed { FAILURE } else { 0 })
 }
@@ -113,8 +113,8 @@ fn dashed(arguments: &[String]) -> Vec<String> {
 
 /// Says why it can't go on.
 async fn gives_up(shell: &Shell, what: &str) -> Stop {
-    shell.complain("tar", what).await;
-    shell.complain("tar", "Error is not recoverable: exiting now").await;
+    shell.error("tar", what).await;
+    shell.error("tar", "Error is not recoverable: exiting now").await;
     Stop::Failed(FAILURE)
 }
 

@@ -1,46 +1,13 @@
-//! Programs `echo` and `printf`.
+//! Builtin `printf`.
 
 use crate::bounds::MAX_TEXT;
 use crate::escapes::{Kind, unescape};
 use crate::state::{Done, Shell};
 
-pub(super) async fn echo(shell: &mut Shell, arguments: &[String]) -> Done {
-    let (mut newline, mut escapes) = (true, false);
-    let mut words = arguments;
-    while let Some((first, rest)) = words.split_first() {
-        let Some(flags) = first.strip_prefix('-').filter(|flags| !flags.is_empty()) else { break };
-        if !flags.chars().all(|flag| "neE".contains(flag)) {
-            break;
-        }
-        for flag in flags.chars() {
-            match flag {
-                'n' => newline = false,
-                'e' => escapes = true,
-                _ => escapes = false,
-            }
-        }
-        words = rest;
-    }
-    let mut text = words.join(" ");
-    if escapes {
-        let (mut bytes, ended) = unescape(&text, Kind::Echo);
-        if newline && !ended {
-            bytes.push(b'\n');
-        }
-        shell.out("echo", &bytes).await?;
-        return Ok(0);
-    }
-    if newline {
-        text.push('\n');
-    }
-    shell.out("echo", text.as_bytes()).await?;
-    Ok(0)
-}
-
 /// Longest text that one conversion may be padded to, and most digits of a number: what `format!` takes.
 const MAX_WIDTH: usize = u16::MAX as usize;
 
-pub(super) async fn printf(shell: &mut Shell, arguments: &[String]) -> Done {
+pub(crate) async fn printf(shell: &mut Shell, arguments: &[String]) -> Done {
     let (variable, rest) = match arguments {
         [flag, name, rest @ ..] if flag == "-v" => (Some(name), rest),
         [flag, rest @ ..] if flag == "--" => (None, rest),
@@ -67,7 +34,7 @@ pub(super) async fn printf(shell: &mut Shell, arguments: &[String]) -> Done {
         }
         text.clear();
         for bad in values.bad.drain(..) {
-            shell.complain("printf", &bad).await;
+            shell.error("printf", &bad).await;
             failed = true;
         }
         if !goes_on || values.rest.is_empty() || !values.used {

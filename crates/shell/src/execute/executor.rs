@@ -1,6 +1,6 @@
 //! Work that runs beside a script within the same future: background jobs, and the host's interpreters.
 
-use crate::state::{Beside, Shell};
+use crate::state::{BackgroundTask, Shell};
 use crate::{Host, PythonStart};
 use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable, BoxFuture};
@@ -18,7 +18,7 @@ pub(super) async fn drive(
     host: &dyn Host,
     time: Arc<AtomicU64>,
     main: impl Future<Output = i32>,
-    mut asked: UnboundedReceiver<Beside>,
+    mut asked: UnboundedReceiver<BackgroundTask>,
 ) -> i32 {
     let mut main = pin!(main);
     let mut running: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
@@ -27,14 +27,14 @@ pub(super) async fn drive(
         time.store(host.now(), Ordering::Relaxed);
         while let Poll::Ready(Some(beside)) = asked.poll_recv(context) {
             match beside {
-                Beside::Job(job) => running.push(job),
-                Beside::Python { start, ended, registration } => running.push(Box::pin(async move {
+                BackgroundTask::Job(job) => running.push(job),
+                BackgroundTask::Python { start, ended, registration } => running.push(Box::pin(async move {
                     if let Ok(code) = Abortable::new(host.python(start), registration).await {
                         // The one who waited may be gone.
                         let _ = ended.send(code);
                     }
                 })),
-                Beside::Packages(answer) => {
+                BackgroundTask::Packages(answer) => {
                     let _ = answer.send(host.packages());
                 }
             }
@@ -74,14 +74,14 @@ impl Shell {
         let (ended, code) = oneshot::channel();
         let _ends = Ends(handle);
         // Who takes it lives as long as the script.
-        let _ = self.shared.beside.send(Beside::Python { start, ended, registration });
+        let _ = self.shared.beside.send(BackgroundTask::Python { start, ended, registration });
         code.await.unwrap_or(1)
     }
 
     /// Returns the host's text on the packages that exist instead of those of the network.
     pub(crate) async fn packages(&self) -> String {
         let (answer, text) = oneshot::channel();
-        let _ = self.shared.beside.send(Beside::Packages(answer));
+        let _ = self.shared.beside.send(BackgroundTask::Packages(answer));
         text.await.unwrap_or_default()
     }
 }

@@ -22,7 +22,7 @@ fn declared(argument: &str) -> Declared<'_> {
 }
 
 /// `export`, `readonly`, `local`, `declare`, `typeset`.
-pub(super) async fn declare(shell: &mut Shell, who: &str, arguments: &[String]) -> Done {
+pub(crate) async fn declare(shell: &mut Shell, who: &str, arguments: &[String]) -> Done {
     let (mut exported, mut read_only, mut array) = (None, false, false);
     exported = exported.or((who == "export").then_some(true));
     read_only |= who == "readonly";
@@ -40,7 +40,7 @@ pub(super) async fn declare(shell: &mut Shell, who: &str, arguments: &[String]) 
                         'a' => array = true,
                         'p' | 'g' | 'i' | 'f' | 'F' => {}
                         flag => {
-                            shell.complain(who, &format!("-{flag}: not supported")).await;
+                            shell.error(who, &format!("-{flag}: not supported")).await;
                             return Ok(2);
                         }
                     }
@@ -58,7 +58,7 @@ pub(super) async fn declare(shell: &mut Shell, who: &str, arguments: &[String]) 
     for argument in names {
         let Declared { name, append, value } = declared(argument);
         if !is_name(name) {
-            shell.complain(who, &format!("`{argument}': not a valid identifier")).await;
+            shell.error(who, &format!("`{argument}': not a valid identifier")).await;
             status = 1;
             continue;
         }
@@ -129,12 +129,12 @@ async fn list(shell: &mut Shell, who: &str, exported: bool, read_only: bool) -> 
     Ok(0)
 }
 
-pub(super) async fn unset(shell: &mut Shell, arguments: &[String]) -> Done {
+pub(crate) async fn unset(shell: &mut Shell, arguments: &[String]) -> Done {
     let mut status = 0;
     let functions = arguments.first().is_some_and(|flag| flag == "-f");
     for name in arguments.iter().filter(|argument| !argument.starts_with('-')) {
         if shell.variables.get(name).is_some_and(|variable| variable.read_only) {
-            shell.complain("unset", &format!("{name}: cannot unset: readonly variable")).await;
+            shell.error("unset", &format!("{name}: cannot unset: readonly variable")).await;
             status = 1;
             continue;
         }
@@ -158,7 +158,7 @@ pub(super) async fn unset(shell: &mut Shell, arguments: &[String]) -> Done {
     Ok(status)
 }
 
-pub(super) async fn options(shell: &mut Shell, arguments: &[String]) -> Done {
+pub(crate) async fn options(shell: &mut Shell, arguments: &[String]) -> Done {
     if arguments.is_empty() {
         let mut text = String::new();
         for (name, variable) in shell.variables.iter() {
@@ -202,13 +202,13 @@ pub(super) async fn options(shell: &mut Shell, arguments: &[String]) -> Done {
                         "noclobber" => options.no_clobber = on,
                         "posix" | "errtrace" | "functrace" | "allexport" | "braceexpand" | "monitor" | "verbose" => {}
                         name => {
-                            shell.complain("set", &format!("{name}: invalid option name")).await;
+                            shell.error("set", &format!("{name}: invalid option name")).await;
                             return Ok(2);
                         }
                     }
                 }
                 flag => {
-                    shell.complain("set", &format!("-{flag}: invalid option")).await;
+                    shell.error("set", &format!("-{flag}: invalid option")).await;
                     return Ok(2);
                 }
             }
@@ -220,7 +220,7 @@ pub(super) async fn options(shell: &mut Shell, arguments: &[String]) -> Done {
     Ok(0)
 }
 
-pub(super) async fn shopt(shell: &mut Shell, arguments: &[String]) -> Done {
+pub(crate) async fn shopt(shell: &mut Shell, arguments: &[String]) -> Done {
     let on = arguments.first().is_some_and(|flag| flag == "-s");
     if arguments.iter().any(|name| name == "nullglob") {
         shell.options.null_glob = on;
@@ -228,7 +228,7 @@ pub(super) async fn shopt(shell: &mut Shell, arguments: &[String]) -> Done {
     Ok(0)
 }
 
-pub(super) async fn shift(shell: &mut Shell, arguments: &[String]) -> Done {
+pub(crate) async fn shift(shell: &mut Shell, arguments: &[String]) -> Done {
     let count = match arguments.first().map(|text| text.parse::<usize>()) {
         None => 1,
         Some(Ok(count)) => count,
@@ -243,7 +243,7 @@ pub(super) async fn shift(shell: &mut Shell, arguments: &[String]) -> Done {
     Ok(0)
 }
 
-pub(super) async fn let_(shell: &mut Shell, arguments: &[String]) -> Done {
+pub(crate) async fn let_(shell: &mut Shell, arguments: &[String]) -> Done {
     if arguments.is_empty() {
         return Err(shell.fails("let", "expression expected").await);
     }
@@ -255,9 +255,9 @@ pub(super) async fn let_(shell: &mut Shell, arguments: &[String]) -> Done {
 }
 
 /// Runs `getopts`, which parses options.
-pub(super) async fn get_options(shell: &mut Shell, arguments: &[String]) -> Done {
+pub(crate) async fn getopts(shell: &mut Shell, arguments: &[String]) -> Done {
     let [letters, name, rest @ ..] = arguments else {
-        shell.complain("getopts", "usage: getopts optstring name [arg ...]").await;
+        shell.error("getopts", "usage: getopts optstring name [arg ...]").await;
         return Ok(2);
     };
     let words: Vec<String> = if rest.is_empty() { shell.positional.to_vec() } else { rest.to_vec() };
@@ -283,7 +283,7 @@ pub(super) async fn get_options(shell: &mut Shell, arguments: &[String]) -> Done
             found = "?".to_owned();
             match silent {
                 true => value = Some(letter.to_string()),
-                false => shell.complain("", &format!("illegal option -- {letter}")).await,
+                false => shell.error("", &format!("illegal option -- {letter}")).await,
             }
         }
         (Some(_), true) if !attached.is_empty() => value = Some(attached.clone()),
@@ -294,7 +294,7 @@ pub(super) async fn get_options(shell: &mut Shell, arguments: &[String]) -> Done
                 found = if silent { ":" } else { "?" }.to_owned();
                 match silent {
                     true => value = Some(letter.to_string()),
-                    false => shell.complain("", &format!("option requires an argument -- {letter}")).await,
+                    false => shell.error("", &format!("option requires an argument -- {letter}")).await,
                 }
             }
         }

@@ -7,11 +7,11 @@ use futures_util::future::BoxFuture;
 /// Parentheses and `!` within each other.
 const MAX_NESTING: usize = 20;
 
-pub(super) async fn test(shell: &mut Shell, who: &str, arguments: &[String]) -> Done {
+pub(crate) async fn test(shell: &mut Shell, who: &str, arguments: &[String]) -> Done {
     let words = match (who, arguments.split_last()) {
         ("[", Some((last, words))) if last == "]" => words,
         ("[", _) => {
-            shell.complain("[", "missing `]'").await;
+            shell.error("[", "missing `]'").await;
             return Ok(2);
         }
         _ => arguments,
@@ -31,7 +31,7 @@ async fn holds(shell: &mut Shell, who: &str, words: &[String]) -> Result<bool, S
         [operator, word] => match file_test(shell, operator, word) {
             Some(holds) => Ok(holds),
             None => {
-                shell.complain(who, &format!("{operator}: unary operator expected")).await;
+                shell.error(who, &format!("{operator}: unary operator expected")).await;
                 Err(Stop::Failed(2))
             }
         },
@@ -48,7 +48,7 @@ async fn holds(shell: &mut Shell, who: &str, words: &[String]) -> Result<bool, S
                         3 => format!("{}: binary operator expected", words[1]),
                         _ => "too many arguments".to_owned(),
                     };
-                    shell.complain(who, &what).await;
+                    shell.error(who, &what).await;
                     Err(Stop::Failed(2))
                 }
             }
@@ -97,7 +97,7 @@ fn one<'a>(
 ) -> BoxFuture<'a, Result<bool, Stop>> {
     Box::pin(async move {
         if depth > MAX_NESTING {
-            shell.complain(who, "too many arguments").await;
+            shell.error(who, "too many arguments").await;
             return Err(Stop::Failed(2));
         }
         if let Some(operator) = reader.peek(1)
@@ -114,7 +114,7 @@ fn one<'a>(
         if reader.take("(") {
             let holds = any(shell, who, reader, depth + 1).await?;
             if !reader.take(")") {
-                shell.complain(who, "`)' expected").await;
+                shell.error(who, "`)' expected").await;
                 return Err(Stop::Failed(2));
             }
             return Ok(holds);
@@ -133,7 +133,7 @@ fn one<'a>(
                 Ok(holds)
             }
             None => {
-                shell.complain(who, "argument expected").await;
+                shell.error(who, "argument expected").await;
                 Err(Stop::Failed(2))
             }
         }

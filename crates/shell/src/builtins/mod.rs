@@ -1,0 +1,10 @@
+//! Builtins of the shell, by what they do.
+
+pub(super) mod cd;
+pub(super) mod control;
+pub(super) mod echo;
+pub(super) mod jobs;
+pub(super) mod printf;
+pub(super) mod read;
+pub(super) mod test;
+pub(super) mod variables;

@@ -1,0 +1,222 @@
+//! Programs `cp` and `mv`.
+
+use super::destination::join_last_name;
+use super::input::usage;
+use super::options::{Order, read};
+use crate::PIPE_BYTES;
+use crate::state::{Done, Shell, Stop, reason};
+use proofbox_vfs::{Fault, FileKind, FileUse, FilesError, lock};
+
+/// Runs `cp` or `mv`.
+pub(super) async fn cp_or_mv(shell: &mut Shell, who: &'static str, arguments: &[String]) -> Done {
+    let long = [
+        ("recursive", 'r'),
+        ("archive", 'a'),
+        ("force", 'f'),
+        ("verbose", 'v'),
+        ("no-clobber", 'n'),
+        ("target-directory", 't'),
+        ("no-target-directory", 'T'),
+        ("update", 'u'),
+        ("parents", 'p'),
+    ];
+    let given = match read(arguments, "rRafvnpt:TuiLPdlsH", &long, Order::Any) {
+        Ok(given) => given,
+        Err(why) => return Err(usage(shell, who, &why, 1).await),
+    };
+    let mut operands = given.operands.clone();
+    let into = match given.value('t') {
+        Some(directory) => directory.to_owned(),
+        None => match operands.len() {
+            0 => return Err(usage(shell, who, "missing file operand", 1).await),
+            1 => {
+                let why = format!("missing destination file operand after '{}'", operands[0]);
+                return Err(usage(shell, who, &why, 1).await);
+            }
+            _ => operands.pop().unwrap_or_default(),
+        },
+    };
+    let directory = shell.is_directory(&into) && !given.has('T');
+    if operands.len() > 1 && !directory {
+        return Err(shell
+            .fails(
+                who,
+                &format!(
+                    "target '{into}': {}",
+                    match shell.look(&into, true) {
+                        Ok(_) => "Not a directory",
+                        Err(_) => "No such file or directory",
+                    }
+                ),
+            )
+            .await);
+    }
+    let recursive = given.has('r') || given.has('R') || given.has('a');
+    let mut status = 0;
+    for from in &operands {
+        shell.step(1).await?;
+        let to = if directory { join_last_name(&into, from) } else { into.clone() };
+        if given.has('n') && shell.look(&to, false).is_ok() {
+            continue;
+        }
+        let done = match who {
+            "cp" => copy(shell, from, &to, recursive, given.has('a') || given.has('p')).await,
+            _ => move_one(shell, from, &to),
+        };
+        match done {
+            Ok(()) if given.has('v') => {
+                let verb = if who == "mv" { "renamed " } else { "" };
+                shell.out(who, format!("{verb}'{from}' -> '{to}'\n").as_bytes()).await?;
+            }
+            Ok(()) => {}
+            Err(Refusal::Said(what)) => {
+                shell.error(who, &what).await;
+                status = 1;
+            }
+            Err(Refusal::Stop(stop)) => return Err(stop),
+        }
+    }
+    Ok(status)
+}
+
+/// Reason why something was not copied or moved.
+enum Refusal {
+    Said(String),
+    Stop(Stop),
+}
+
+fn move_one(shell: &Shell, from: &str, to: &str) -> Result<(), Refusal> {
+    let said = |what: String| Err(Refusal::Said(what));
+    let entry = match shell.look(from, false) {
+        Ok(entry) => entry,
+        Err(error) => return said(format!("cannot stat '{from}': {}", reason(&error))),
+    };
+    let target = shell.look(to, false);
+    let (source, destination) = (shell.path(from), shell.path(to));
+    if source == destination {
+        return said(format!("'{from}' and '{to}' are the same file"));
+    }
+    match &target {
+        Ok(there) if there.kind == FileKind::Directory && entry.kind != FileKind::Directory => {
+            return said(format!("cannot overwrite directory '{to}' with non-directory"));
+        }
+        Ok(there) if there.kind != FileKind::Directory && entry.kind == FileKind::Directory => {
+            return said(format!("cannot overwrite non-directory '{to}' with directory '{from}'"));
+        }
+        Err(_) if !shell.is_directory(&crate::state::absolute(&destination, "..")) => {
+            let why = match shell.look(&crate::state::absolute(&destination, ".."), true) {
+                Ok(_) => "Not a directory",
+                Err(_) => "No such file or directory",
+            };
+            return said(format!("cannot move '{from}' to '{to}': {why}"));
+        }
+        Err(_) if to.ends_with('/') && entry.kind != FileKind::Directory => {
+            return said(format!("cannot move '{from}' to '{to}': Not a directory"));
+        }
+        Ok(_) | Err(_) => {}
+    }
+    match lock(&shell.shared.tree).rename(&source, &destination, shell.now()) {
+        Ok(()) => Ok(()),
+        Err(FilesError::Refused { fault: Fault::IntoItself, .. }) => {
+            said(format!("cannot move '{from}' to a subdirectory of itself, '{to}'"))
+        }
+        Err(error) => said(format!("cannot move '{from}' to '{to}': {}", reason(&error))),
+    }
+}
+
+/// Copies a file, or a directory with all it holds.
+async fn copy(shell: &Shell, from: &str, to: &str, recursive: bool, keeps: bool) -> Result<(), Refusal> {
+    let said = |what: String| Err(Refusal::Said(what));
+    let mut waiting = vec![(from.to_owned(), to.to_owned())];
+    let start = shell.path(from);
+    let end = shell.path(to);
+    let into_itself = end.starts_with(&format!("{}/", start.trim_end_matches('/')));
+    while let Some((from, to)) = waiting.pop() {
+        shell.step(1).await.map_err(Refusal::Stop)?;
+        let entry = match shell.look(&from, !recursive) {
+            Ok(entry) => entry,
+            Err(error) => return said(format!("cannot stat '{from}': {}", reason(&error))),
+        };
+        let (source, destination) = (shell.path(&from), shell.path(&to));
+        let now = shell.now();
+        let there = shell.look(&to, true);
+        match entry.kind {
+            FileKind::Directory if !recursive => {
+                return said(format!("-r not specified; omitting directory '{from}'"));
+            }
+            FileKind::Directory if into_itself => {
+                return said(format!("cannot copy a directory, '{from}', into itself, '{to}'"));
+            }
+            FileKind::Directory => {
+                match there {
+                    Ok(there) if there.kind == FileKind::Directory => {}
+                    Ok(_) => return said(format!("cannot overwrite non-directory '{to}' with directory '{from}'")),
+                    Err(_) => {
+                        let parent = crate::state::absolute(&destination, "..");
+                        let made = match shell.is_directory(&parent) {
+                            true => lock(&shell.shared.tree).make_directory(&destination, now),
+                            false => lock(&shell.shared.tree).stat_followed(&parent).map(drop),
+                        };
+                        if let Err(error) = made {
+                            return said(format!("cannot create directory '{to}': {}", reason(&error)));
+                        }
+                    }
+                }
+                let entries = lock(&shell.shared.tree).list(&source, 1).unwrap_or_default();
+                for entry in entries.into_iter().rev() {
+                    waiting.push((join_last_name(&from, &entry.name), join_last_name(&to, &entry.name)));
+                }
+            }
+            FileKind::Link => {
+                let text = entry.link_target.unwrap_or_default();
+                if shell.look(&to, false).is_ok_and(|there| there.kind != FileKind::Directory) {
+                    // Making the link says if it is still there.
+                    let _ = lock(&shell.shared.tree).remove(&destination, now);
+                }
+                let made = lock(&shell.shared.tree).make_symbolic_link(&destination, &text, now);
+                if let Err(error) = made {
+                    return said(format!("cannot create symbolic link '{to}': {}", reason(&error)));
+                }
+            }
+            FileKind::File | FileKind::Device => {
+                let real = |path: &str| lock(&shell.shared.tree).real_path(path).ok();
+                if real(&source).is_some() && real(&source) == real(&destination) {
+                    return said(format!("'{from}' and '{to}' are the same file"));
+                }
+                if there.is_ok_and(|there| there.kind == FileKind::Directory) {
+                    return said(format!("cannot overwrite directory '{to}' with non-directory '{from}'"));
+                }
+                if to.ends_with('/') {
+                    return said(format!("cannot create regular file '{to}': Not a directory"));
+                }
+                copy_file(shell, &from, &to).await?;
+                if keeps {
+                    // A copy with other times is a copy all the same.
+                    let _ = lock(&shell.shared.tree).set_file_times(&destination, None, Some(entry.modified), now);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn copy_file(shell: &Shell, from: &str, to: &str) -> Result<(), Refusal> {
+    let mut reader =
+        shell.reader_of(from).map_err(|why| Refusal::Said(format!("cannot open '{from}' for reading: {why}")))?;
+    let writer = shell
+        .writer_of(to, FileUse::Replace, false)
+        .map_err(|why| Refusal::Said(format!("cannot create regular file '{to}': {why}")))?;
+    let mut bytes = Vec::new();
+    while reader.read_into(&mut bytes, PIPE_BYTES, None).await > 0 {
+        shell.step(1 + bytes.len() as u64 / 4096).await.map_err(Refusal::Stop)?;
+        match writer.write(&bytes).await {
+            Ok(()) => bytes.clear(),
+            Err(crate::streams::NotWritten::Refused(fault)) => {
+                let why = crate::state::describe(fault);
+                return Err(Refusal::Said(format!("error writing '{to}': {why}")));
+            }
+            Err(_) => return Err(Refusal::Stop(Stop::Broken)),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! Program `stat`.
+
+use super::date::zoned;
+use super::input::usage;
+use super::metadata::{blocks, mode};
+use super::options::{Order, read};
+use crate::state::{Done, Shell, reason};
+use proofbox_vfs::FileKind;
+
+pub(super) async fn stat(shell: &mut Shell, arguments: &[String]) -> Done {
+    let long = [("format", 'c'), ("printf", 'P'), ("dereference", 'L')];
+    let given = match read(arguments, "c:P:Lft", &long, Order::Any) {
+        Ok(given) => given,
+        Err(why) => return Err(usage(shell, "stat", &why, 1).await),
+    };
+    if given.operands.is_empty() {
+        return Err(usage(shell, "stat", "missing operand", 1).await);
+    }
+    let mut status = 0;
+    for name in &given.operands {
+        shell.step(1).await?;
+        let entry = match shell.look(name, given.has('L')) {
+            Ok(entry) => entry,
+            Err(error) => {
+                shell.error("stat", &format!("cannot statx '{name}': {}", reason(&error))).await;
+                status = 1;
+                continue;
+            }
+        };
+        let kind = match entry.kind {
+            FileKind::File if entry.size == 0 => "regular empty file",
+            FileKind::File => "regular file",
+            FileKind::Directory => "directory",
+            FileKind::Link => "symbolic link",
+            FileKind::Device => "character special file",
+        };
+        let octal = match entry.kind {
+            FileKind::Directory => "755",
+            FileKind::Link => "777",
+            FileKind::Device => "666",
+            FileKind::File => "644",
+        };
+        let day = |time| jiff::fmt::strtime::format("%Y-%m-%d %H:%M:%S.%N +0000", &zoned(time)).unwrap_or_default();
+        let text = match given.value('c').or(given.value('P')) {
+            Some(format) => {
+                let mut text = String::new();
+                let mut letters = format.chars();
+                while let Some(c) = letters.next() {
+                    match (c, if c == '%' { letters.next() } else { None }) {
+                        ('%', Some('s')) => text.push_str(&entry.size.to_string()),
+                        ('%', Some('n')) => text.push_str(name),
+                        ('%', Some('N')) => text.push_str(&format!("'{name}'")),
+                        ('%', Some('F')) => text.push_str(kind),
+                        ('%', Some('a')) => text.push_str(octal),
+                        ('%', Some('A')) => text.push_str(mode(&entry)),
+                        ('%', Some('U' | 'G')) => text.push_str("user"),
+                        ('%', Some('u' | 'g')) => text.push_str("1000"),
+                        ('%', Some('Y')) => text.push_str(&(entry.modified / 1_000_000_000).to_string()),
+                        ('%', Some('X')) => text.push_str(&(entry.accessed / 1_000_000_000).to_string()),
+                        ('%', Some('Z')) => text.push_str(&(entry.changed / 1_000_000_000).to_string()),
+                        ('%', Some('y')) => text.push_str(&day(entry.modified)),
+                        ('%', Some('x')) => text.push_str(&day(entry.accessed)),
+                        ('%', Some('z')) => text.push_str(&day(entry.changed)),
+                        ('%', Some('b')) => text.push_str(&(blocks(&entry) * 2).to_string()),
+                        ('%', Some('B')) => text.push_str("512"),
+                        ('%', Some('h')) => text.push('1'),
+                        ('%', Some('%') | None) => text.push('%'),
+                        ('%', Some(other)) => text.extend(['?', other]),
+                        (c, _) => text.push(c),
+                    }
+                }
+                match given.has('P') {
+                    true => String::from_utf8_lossy(&crate::escapes::unescape(&text, crate::escapes::Kind::Format).0)
+                        .into_owned(),
+                    false => format!("{text}\n"),
+                }
+            }
+            None => format!(
+                "  File: {name}{}\n  Size: {:<10}\tBlocks: {:<10} IO Block: 4096   {kind}\nAccess: (0{octal}/{})  Uid: ( 1000/    user)   Gid: ( 1000/    user)\nAccess: {}\nModify: {}\nChange: {}\n",
+                entry.link_target.as_ref().map(|target| format!(" -> {target}")).unwrap_or_default(),
+                entry.size,
+                blocks(&entry) * 2,
+                mode(&entry),
+                day(entry.accessed),
+                day(entry.modified),
+                day(entry.changed)
+            ),
+        };
+        shell.out("stat", text.as_bytes()).await?;
+    }
+    Ok(status)
+}

@@ -1,0 +1,44 @@
+//! Program `which`, and the builtin `type`.
+
+use crate::state::{Done, Shell};
+
+/// Runs `which`, `type`, `command -v` or `hash`.
+pub(super) async fn which(shell: &mut Shell, who: &str, arguments: &[String]) -> Done {
+    let mut status = 0;
+    let kind = arguments.iter().any(|flag| flag == "-t");
+    for name in arguments.iter().filter(|argument| !argument.starts_with('-')) {
+        let path = format!("/usr/bin/{name}");
+        let function = shell.functions.contains_key(name);
+        let builtin = super::names::is_builtin(name);
+        let keyword =
+            ["if", "for", "while", "until", "case", "function", "time", "[[", "{", "!"].contains(&name.as_str());
+        let known = super::names::is_known(name);
+        let text = match who {
+            "which" => known.then_some(path),
+            "type" if kind => match () {
+                () if function => Some("function".to_owned()),
+                () if keyword => Some("keyword".to_owned()),
+                () if builtin => Some("builtin".to_owned()),
+                () => known.then(|| "file".to_owned()),
+            },
+            "type" => match () {
+                () if function => Some(format!("{name} is a function")),
+                () if keyword => Some(format!("{name} is a shell keyword")),
+                () if builtin => Some(format!("{name} is a shell builtin")),
+                () => known.then(|| format!("{name} is {path}")),
+            },
+            _ if function || builtin || keyword => Some(name.clone()),
+            _ => known.then_some(path),
+        };
+        match text {
+            Some(text) => shell.out(who, format!("{text}\n").as_bytes()).await?,
+            None => {
+                if who == "type" && !kind {
+                    shell.error("type", &format!("{name}: not found")).await;
+                }
+                status = 1;
+            }
+        }
+    }
+    Ok(status)
+}
