@@ -226,7 +226,7 @@ fn print(executed: &Executed) {
     let tests = if verdict.cases.is_empty() {
         String::new()
     } else {
-        format!(", {} of {} passed", verdict.passed(), verdict.cases.len())
+        format!(", {} of {} passed", verdict.count_passed(), verdict.cases.len())
     };
     let class = if verdict.class.as_str() == "none" { String::new() } else { format!(", {}", verdict.class.as_str()) };
     eprintln!(

@@ -282,7 +282,7 @@ impl BodyReader {
         let account = self.account(&self.memory.0.budgets.small);
         self.memory.grow(TEXT, &account, cost.parsing()).await.map_err(BodyError::from)?;
         let parsed = read(&bytes);
-        self.memory.shrink(TEXT, cost.parsed());
+        self.memory.shrink(TEXT, cost.parsed_bytes());
         parsed
     }
 

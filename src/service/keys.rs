@@ -201,7 +201,7 @@ impl Keys {
     pub fn open(path: PathBuf) -> Result<Self, StoreError> {
         let file = KeyFile::open(&path)?;
         let day = today();
-        let fuel = file.fuel_of(day)?.into_iter().map(|(id, fuel)| (KeyId::from(id), fuel)).collect();
+        let fuel = file.fuel_by_key(day)?.into_iter().map(|(id, fuel)| (KeyId::from(id), fuel)).collect();
         let used = Used { day, fuel, unsaved: HashMap::new() };
         let table = Table::of(file.list()?, &Table::default());
         Ok(Self { path: Some(path), table: RwLock::new(Arc::new(table)), used: Mutex::new(used) })

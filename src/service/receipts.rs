@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 
 use super::Executed;
 use proofbox_grading::receipt::{Receipt, sha256};
-use proofbox_types::canonical_json::canonical;
+use proofbox_types::canonical_json::to_canonical_json;
 use proofbox_types::submission::Submission;
 
 /// The key can't be had.
@@ -136,7 +136,7 @@ impl Subject {
         let program = &submission.program;
         let files: Map<String, Json> =
             program.files.iter().map(|file| (file.path.clone(), json!(sha256(&file.content)))).collect();
-        let files = (!files.is_empty()).then(|| sha256(canonical(&Json::Object(files)).as_bytes()));
+        let files = (!files.is_empty()).then(|| sha256(to_canonical_json(&Json::Object(files)).as_bytes()));
         let fields = json!({
             "code_sha256": sha256(program.code.as_bytes()), "tests_sha256": tests_sha256, "files_sha256": files,
         });
@@ -158,7 +158,7 @@ impl Subject {
                 "files_count": limits.files_count,
             },
             "status": verdict.status.as_str(), "exit_code": verdict.exit_code, "stderr_class": verdict.class.as_str(),
-            "tests_passed": verdict.passed(), "tests_total": verdict.total(), "fuel_used": cost.fuel,
+            "tests_passed": verdict.count_passed(), "tests_total": verdict.total(), "fuel_used": cost.fuel,
             "integrity": verdict.integrity.level.as_str(),
         });
         let Json::Object(fields) = fields else { unreachable!("it is written as an object") };

@@ -62,7 +62,7 @@ impl Tallied {
             Status::Blocked => figures.tests_total = total,
             Status::InfrastructureError => {}
             Status::Passed | Status::Failed | Status::Ok | Status::Error => {
-                (figures.tests_passed, figures.tests_total) = (verdict.passed() as u64, total);
+                (figures.tests_passed, figures.tests_total) = (verdict.count_passed() as u64, total);
                 let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
                 figures.fuel.count(executed.cost.fuel);
                 figures.execution.count(micros(executed.cost.execution));

@@ -117,7 +117,7 @@ impl Execution {
         span.set_attribute(KeyValue::new("proofbox.stderr_class", verdict.class.as_str()));
         span.set_attribute(KeyValue::new("proofbox.exit_code", i64::from(verdict.exit_code)));
         span.set_attribute(KeyValue::new("proofbox.integrity.level", verdict.integrity.level.as_str()));
-        span.set_attribute(number("proofbox.tests_passed", verdict.passed() as u64));
+        span.set_attribute(number("proofbox.tests_passed", verdict.count_passed() as u64));
         span.set_attribute(number("proofbox.tests_total", verdict.total() as u64));
         span.set_attribute(number("proofbox.fuel_used", fuel));
         span.set_attribute(number("proofbox.peak_memory_bytes", peak_memory_bytes));

@@ -290,7 +290,7 @@ impl<'a> Search<'a> {
     fn captured(&mut self, field: OutputField, captured: &Captured) {
         self.search_field(field, |scan| {
             scan.bytes(&captured.head);
-            if captured.truncated() {
+            if captured.is_truncated() {
                 scan.part(b"");
             }
             scan.part(&captured.tail);

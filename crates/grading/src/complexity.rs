@@ -27,7 +27,8 @@ pub struct ComplexityPoint {
     pub fuel: u64,
 }
 
-/// Reads the measurement from a run's cases: of each two the first is the passing of the arguments, the second the call.
+/// Reads the measurement from a run's cases: of each two the first is the passing of the arguments, the second the
+/// call.
 pub fn report(outcome: &Outcome, sizes: &[u64]) -> ComplexityReport {
     let mut points = Vec::new();
     let mut error = outcome.report.error.as_ref().map(super::python::message);

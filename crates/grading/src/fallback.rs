@@ -1,8 +1,9 @@
-//! Decides whether `grading: auto` may grade in process: by what the tests' own text says, never by what a candidate did.
+//! Decides whether `grading: auto` may grade in process: by what the tests' own text says, never by what a candidate
+//! did.
 //!
-//! The tests' interpreter notes what can't be had apart from the candidate. A note counts only if the tests' text has the
-//! construct that the note is about, so a candidate can't bring a note about. Names are followed through imports and plain
-//! assignments; what the text does not tell is taken to be the candidate's.
+//! The tests' interpreter notes what can't be had apart from the candidate. A note counts only if the tests' text has
+//! the construct that the note is about, so a candidate can't bring a note about. Names are followed through imports
+//! and plain assignments; what the text does not tell is taken to be the candidate's.
 
 use std::collections::{BTreeMap, BTreeSet};
 

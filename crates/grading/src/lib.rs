@@ -28,7 +28,7 @@ pub use stdin_stdout::{case as stdin_case, grade as stdin_stdout};
 
 /// The verdict on a snippet that was only run.
 pub fn run_only(outcome: &Outcome) -> Verdict {
-    let failure = failure::of(outcome);
+    let failure = failure::classify(outcome);
     let class = failure.class;
     Verdict {
         status: if class == FailureClass::None { Status::Ok } else { Status::Error },

@@ -1,10 +1,10 @@
 //! Linting of a snippet by Ruff's default rules. The snippet is hostile: it is read, never run, and bounded in size,
 //! depth and time.
 //!
-//! Ruff walks the syntax tree recursively, and a stack that overflows ends the process. So a snippet that nests too deep
-//! is refused before the walk: roughly by its tokens before it is parsed (Ruff's parser takes more memory for more depth),
-//! then exactly by its tree, texts that could be annotations included. The walk has a thread with a stack that is far
-//! larger than so much depth needs.
+//! Ruff walks the syntax tree recursively, and a stack that overflows ends the process. So a snippet that nests too
+//! deep is refused before the walk: roughly by its tokens before it is parsed (Ruff's parser takes more memory for more
+//! depth), then exactly by its tree, texts that could be annotations included. The walk has a thread with a stack that
+//! is far larger than so much depth needs.
 
 use std::panic::AssertUnwindSafe;
 use std::path::Path;

@@ -70,8 +70,8 @@ impl Number {
         }
     }
 
-    /// Compares as NumPy's `allclose` does, with `self` what is expected. An infinity, and an int too large for a float,
-    /// is close to nothing but itself.
+    /// Compares as NumPy's `allclose` does, with `self` what is expected. An infinity, and an int too large for a
+    /// float, is close to nothing but itself.
     pub fn is_close(&self, got: &Self, Tolerance { rtol, atol }: Tolerance) -> bool {
         if self.equals(got) {
             return true;

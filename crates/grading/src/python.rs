@@ -26,10 +26,10 @@ pub struct Planned {
 pub fn grade(outcome: &Outcome, known: &Planned) -> Verdict {
     let report = &outcome.report;
     let planned = known.cases.unwrap_or(report.plan.len());
-    let whole = failure::of(outcome);
+    let whole = failure::classify(outcome);
     // The tests' own interpreter, where they have one: what stops it fails them, whoever is to blame.
     let runner_end = outcome.grader.as_ref().map_or(&outcome.end, |grader| &grader.end);
-    let broken = outcome.grader.as_ref().and_then(|grader| failure::stopped(&grader.end));
+    let broken = outcome.grader.as_ref().and_then(|grader| failure::stop_error(&grader.end));
     let mut cases: Vec<CaseResult> =
         (0..planned).map(|index| not_run(report.plan.get(index).cloned().unwrap_or_default())).collect();
     let mut first: Option<ErrorReport> = None;
@@ -59,7 +59,7 @@ pub fn grade(outcome: &Outcome, known: &Planned) -> Verdict {
                 continue;
             }
             (_, Some(error)) => error.clone(),
-            (_, None) => failure::stopped(runner_end).unwrap_or_else(|| failure::exited(runner_end)),
+            (_, None) => failure::stop_error(runner_end).unwrap_or_else(|| failure::exit_error(runner_end)),
         };
         case.class = error.class;
         case.message = Some(message(&error));
@@ -96,7 +96,7 @@ pub fn grade(outcome: &Outcome, known: &Planned) -> Verdict {
     let error = if passed {
         None
     } else {
-        Some(first.or(whole.error).or(broken).unwrap_or_else(|| failure::exited(runner_end)))
+        Some(first.or(whole.error).or(broken).unwrap_or_else(|| failure::exit_error(runner_end)))
     };
     let class = error.as_ref().map_or(FailureClass::None, |error| error.class);
     Verdict {

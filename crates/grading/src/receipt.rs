@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
-use proofbox_types::canonical_json::canonical;
+use proofbox_types::canonical_json::to_canonical_json;
 
 /// In every payload: a signature of something else is no receipt.
 pub const KIND: &str = "proofbox.receipt.v1";
@@ -56,7 +56,7 @@ impl Receipt {
     pub fn sign(mut payload: Map<String, Json>, key: &SigningKey) -> Self {
         payload.insert("kind".to_owned(), KIND.into());
         let payload = Json::Object(payload);
-        let signature = key.sign(canonical(&payload).as_bytes());
+        let signature = key.sign(to_canonical_json(&payload).as_bytes());
         let Json::Object(payload) = payload else { unreachable!("it was made one line above") };
         Self {
             version: 1,
@@ -81,7 +81,7 @@ impl Receipt {
         let key = public_key(&self.public_key).ok_or(Invalid::Key)?;
         let signature = BASE64.decode(&self.signature).ok().and_then(|bytes| Signature::from_slice(&bytes).ok());
         let signature = signature.ok_or(Invalid::Signature)?;
-        let signed = canonical(&Json::Object(self.payload.clone()));
+        let signed = to_canonical_json(&Json::Object(self.payload.clone()));
         key.verify_strict(signed.as_bytes(), &signature).map_err(|_| Invalid::Forged)?;
         Ok(key)
     }

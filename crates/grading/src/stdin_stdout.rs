@@ -10,10 +10,10 @@ use proofbox_types::verdict::{Basis, CaseResult, Integrity, Verdict};
 
 /// The result of one case.
 pub fn case(index: usize, case: &StdinCase, compare: Compare, outcome: &Outcome) -> CaseResult {
-    let failed = failure::of(outcome);
+    let failed = failure::classify(outcome);
     let (status, class, message) = if failed.class != FailureClass::None {
         (CaseStatus::Error, failed.class, failed.error.as_ref().map(message))
-    } else if outcome.stdout.truncated() {
+    } else if outcome.stdout.is_truncated() {
         let words = "more output than is kept (limits.output_bytes): it can't be compared";
         (CaseStatus::Failed, FailureClass::OutputLimit, Some(words.to_owned()))
     } else {
@@ -58,7 +58,7 @@ pub fn grade(cases: Vec<CaseResult>, outcomes: &[Outcome]) -> Verdict {
         status: if passed { Status::Passed } else { Status::Failed },
         exit_code: failed.map_or(i32::from(!passed), |outcome| failure::exit_code(&outcome.end, class)),
         class,
-        error: failed.and_then(|outcome| failure::of(outcome).error),
+        error: failed.and_then(|outcome| failure::classify(outcome).error),
         compiled: outcomes.iter().all(|outcome| outcome.report.compiled.is_some() || super::compiled(outcome))
             && !matches!(class, FailureClass::SyntaxError),
         cases,

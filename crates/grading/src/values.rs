@@ -3,10 +3,10 @@
 //! Both values are data on the host: nothing of the candidate's has a say. Still they are hostile in size and shape:
 //! containers may be shared or hold themselves, so the work, the depth and the words about it are bounded.
 //!
-//! Python's rules: `1 == 1.0 == True`, ints and floats compare exactly, `set == frozenset`, `bytes == bytearray`, a dict
-//! equals a `Counter`, `OrderedDict` or `defaultdict` of the same items. Three are ours: NaN equals NaN; an expected
-//! `list`, which is how JSON writes any sequence, equals a tuple too (an expected `tuple` only a tuple); and a richer
-//! value (`Decimal`, `datetime`, …) equals only its own type with equal parts, so that `Decimal("1.10")` is not
+//! Python's rules: `1 == 1.0 == True`, ints and floats compare exactly, `set == frozenset`, `bytes == bytearray`, a
+//! dict equals a `Counter`, `OrderedDict` or `defaultdict` of the same items. Three are ours: NaN equals NaN; an
+//! expected `list`, which is how JSON writes any sequence, equals a tuple too (an expected `tuple` only a tuple); and a
+//! richer value (`Decimal`, `datetime`, …) equals only its own type with equal parts, so that `Decimal("1.10")` is not
 //! `Decimal("1.1")`. What could not cross equals nothing.
 
 use std::borrow::Cow;

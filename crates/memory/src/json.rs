@@ -62,7 +62,7 @@ impl JsonCost {
     }
 
     /// Bytes once it is parsed.
-    pub fn parsed(self) -> usize {
+    pub fn parsed_bytes(self) -> usize {
         self.parsed_text().saturating_add(self.parsed_values())
     }
 }

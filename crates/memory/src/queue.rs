@@ -86,7 +86,7 @@ impl<T: Piece> Sender<T> {
     }
 
     /// Waits until a piece has been taken since this was last waited for.
-    pub async fn taken(&self) {
+    pub async fn wait_taken(&self) {
         self.0.taken.notified().await;
     }
 }
@@ -275,7 +275,7 @@ mod tests {
         let speak = async {
             tokio::task::yield_now().await;
             other.send(Said::End);
-            other.taken().await;
+            other.wait_taken().await;
             drop(other);
         };
         let read = async { (receiver.recv().await, receiver.recv().await) };

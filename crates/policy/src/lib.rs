@@ -1,8 +1,8 @@
 //! May it run? What the operator lets a request use, and what is said of a snippet before it runs.
 //!
-//! A [`Pack`] is one file of an operator's: limits, and what the gate's scanners do about what they find. [`Policies`] holds
-//! those of a service. The gate ([`Gate`]) reads a snippet as Python and as text; it is what the operator wants to hear
-//! about or refuse, and not what contains a program: that is the sandbox.
+//! A [`Pack`] is one file of an operator's: limits, and what the gate's scanners do about what they find. [`Policies`]
+//! holds those of a service. The gate ([`Gate`]) reads a snippet as Python and as text; it is what the operator wants
+//! to hear about or refuse, and not what contains a program: that is the sandbox.
 
 mod admit;
 mod analyzer;

@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn short_output_is_whole() {
         let captured = capture(8, &[b"1234", b"5678"]);
-        assert_eq!((captured.head.as_slice(), captured.truncated()), (b"12345678".as_slice(), false));
+        assert_eq!((captured.head.as_slice(), captured.is_truncated()), (b"12345678".as_slice(), false));
     }
 
     #[test]
@@ -91,6 +91,6 @@ mod tests {
     #[test]
     fn a_limit_of_nothing_keeps_nothing() {
         let captured = capture(0, &[b"abc"]);
-        assert_eq!((captured.head.len() + captured.tail.len(), captured.truncated()), (0, true));
+        assert_eq!((captured.head.len() + captured.tail.len(), captured.is_truncated()), (0, true));
     }
 }

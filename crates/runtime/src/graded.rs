@@ -54,7 +54,7 @@ pub async fn run(
                     Poll::Ready(Ok(())) => {
                         let last = pair.ended.last().expect("it has just ended");
                         let limited = matches!(last.end, End::Limited(_));
-                        seat.ended(&last.usage, &failure::ended(last), limited);
+                        seat.ended(&last.usage, &failure::early_end_error(last), limited);
                     }
                     Poll::Pending => {}
                 },
@@ -94,7 +94,7 @@ impl<F: Future<Output = Result<Outcome, RunError>>> Pair<F> {
         self.seat.dismiss();
         let polled = self.poll(context);
         if let (Poll::Ready(Ok(())), Some(last)) = (&polled, self.ended.last()) {
-            self.seat.ended(&last.usage, &failure::ended(last), false);
+            self.seat.ended(&last.usage, &failure::early_end_error(last), false);
         }
         polled
     }

@@ -425,7 +425,7 @@ fn outcome(end: End, state: State, times: Times, fuel: u64, start: Duration) -> 
         stderr: state.streams.stderr.finish(),
         usage,
         attempts: state.attempts.list().iter().cloned().chain(state.uses.attempts()).collect(),
-        attempts_dropped: state.attempts.dropped(),
+        attempts_dropped: state.attempts.dropped_count(),
         grader: None,
         files: Vec::new(),
         files_error: None,

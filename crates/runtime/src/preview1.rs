@@ -17,7 +17,7 @@ use super::host_work::{BYTES_A_TURN, settle, yield_turn};
 use super::report::Told;
 use super::session::Reason;
 use super::state::{State, Streams};
-use proofbox_vfs::{Call, Descriptors, Errno, OpenHow, Part, PathAt, status};
+use proofbox_vfs::{Access, Call, Descriptors, Errno, OpenHow, Part, PathAt, status};
 
 const WASI: &str = "wasi_snapshot_preview1";
 
@@ -491,7 +491,7 @@ fn post(caller: &mut Guest, address: u32, length: u32) -> wasmtime::Result<i32> 
             told.tell(event);
         }
         if let Told::Attempt(tried) = told {
-            state.attempts.record(tried.kind, &tried.operation, &tried.target, false);
+            state.attempts.record(tried.kind, &tried.operation, &tried.target, Access::Refused);
         }
         return Ok(0);
     }
@@ -510,7 +510,7 @@ fn post(caller: &mut Guest, address: u32, length: u32) -> wasmtime::Result<i32> 
             Ok(0)
         }
         Ok(Told::Attempt(told)) => {
-            state.attempts.record(told.kind, &told.operation, &told.target, false);
+            state.attempts.record(told.kind, &told.operation, &told.target, Access::Refused);
             Ok(0)
         }
         Err(_) => Ok(1),

@@ -26,7 +26,8 @@ const TIME_OF_STEP: Duration = Duration::from_micros(2);
 /// Time after which such work is counted.
 const TIME_A_TURN: Duration = Duration::from_millis(1);
 
-/// Measures work whose steps can't be foreseen: searches, each of which may look at one character or at all that are left.
+/// Measures work whose steps can't be foreseen: searches, each of which may look at one character or at all that are
+/// left.
 #[derive(Debug)]
 pub(super) struct Pace(Instant);
 

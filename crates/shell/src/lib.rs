@@ -1,6 +1,6 @@
 //! A small shell of our own over a sandbox's files: bash's grammar, its common builtins, and the programs that people
-//! call from it, all within this process. Nothing of the host is reached: files are the sandbox's tree, and `python3` is
-//! what the [`Host`] makes of it.
+//! call from it, all within this process. Nothing of the host is reached: files are the sandbox's tree, and `python3`
+//! is what the [`Host`] makes of it.
 //!
 //! [`run`] carries out one script. All that it starts, pipelines and background jobs included, are futures within that
 //! one: dropping it ends them all. What a script may use is bounded in `bounds` and `syntax`.

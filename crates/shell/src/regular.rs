@@ -12,6 +12,15 @@ const MAX_WORK: usize = 1 << 33;
 /// Groups within each other.
 const MAX_NESTING: u32 = 50;
 
+/// Treatment of upper and lower case.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Case {
+    /// Upper and lower case differ.
+    Sensitive,
+    /// Upper and lower case are the same.
+    Insensitive,
+}
+
 /// An expression, ready to be matched.
 #[derive(Debug)]
 pub(super) struct Regular {
@@ -21,13 +30,13 @@ pub(super) struct Regular {
 
 impl Regular {
     /// Compiles an expression of the `regex` crate. Err: what is wrong with it.
-    pub(super) fn new(text: &str, ignore_case: bool) -> Result<Self, String> {
+    pub(super) fn new(text: &str, case: Case) -> Result<Self, String> {
         if text.len() > MAX_LENGTH {
             return Err("Regular expression too big".to_owned());
         }
         for size in SIZES {
             let built = RegexBuilder::new(text)
-                .case_insensitive(ignore_case)
+                .case_insensitive(case == Case::Insensitive)
                 .multi_line(false)
                 .nest_limit(MAX_NESTING)
                 .size_limit(size)
@@ -84,8 +93,18 @@ fn complaint(error: &str) -> &'static str {
     known.iter().find(|(part, _)| error.contains(part)).map_or("Invalid regular expression", |(_, text)| text)
 }
 
+/// Syntax of POSIX regular expressions.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Syntax {
+    /// Basic syntax, in which `+` and `(` are plain characters.
+    Basic,
+    /// Extended syntax, as with `-E`.
+    Extended,
+}
+
 /// A POSIX regular expression, basic or extended, as the `regex` crate reads it.
-pub(super) fn posix(text: &str, extended: bool) -> String {
+pub(super) fn posix(text: &str, syntax: Syntax) -> String {
+    let extended = syntax == Syntax::Extended;
     let characters: Vec<char> = text.chars().collect();
     let mut out = String::with_capacity(text.len() + 8);
     let mut at = 0;

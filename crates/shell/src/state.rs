@@ -399,19 +399,25 @@ impl Shell {
         Ok(())
     }
 
-    /// Returns the entry at a path, with links followed or not.
-    pub(super) fn look(&self, path: &str, follow: bool) -> Result<FileEntry, FilesError> {
+    /// Returns the entry that a path leads to.
+    pub(super) fn stat(&self, path: &str) -> Result<FileEntry, FilesError> {
         let tree = lock(&self.shared.tree);
-        match (path, follow) {
-            ("", _) => tree.stat(""),
-            (path, true) => tree.stat_followed(&self.path(path)),
-            // A slash at the end asks for what the link leads to.
-            (path, false) if path.ends_with('/') => tree.stat_followed(&self.path(path)),
-            (path, false) => tree.stat(&self.path(path)),
+        match path {
+            "" => tree.stat(""),
+            path => tree.stat_followed(&self.path(path)),
+        }
+    }
+
+    /// Returns the entry at a path, which may be a link. A slash at the end asks for what the link leads to.
+    pub(super) fn lstat(&self, path: &str) -> Result<FileEntry, FilesError> {
+        match path {
+            path if path.ends_with('/') => self.stat(path),
+            "" => lock(&self.shared.tree).stat(""),
+            path => lock(&self.shared.tree).stat(&self.path(path)),
         }
     }
 
     pub(super) fn is_directory(&self, path: &str) -> bool {
-        self.look(path, true).is_ok_and(|entry| entry.kind == FileKind::Directory)
+        self.stat(path).is_ok_and(|entry| entry.kind == FileKind::Directory)
     }
 }

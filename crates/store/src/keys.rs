@@ -208,7 +208,7 @@ impl KeyFile {
     /// # Errors
     ///
     /// Returns an error for a file that cannot be read.
-    pub fn fuel_of(&self, day: i64) -> Result<Vec<(Uuid, u64)>, StoreError> {
+    pub fn fuel_by_key(&self, day: i64) -> Result<Vec<(Uuid, u64)>, StoreError> {
         let mut select = self.0.prepare_cached("SELECT key, used FROM fuel WHERE day = ?")?;
         let rows = select.query_map([day], |row| {
             Ok((Uuid::from_bytes(row.get(0)?), u64::try_from(row.get::<_, i64>(1)?).unwrap_or_default()))
@@ -311,10 +311,10 @@ mod tests {
         file.add_fuel(100, &[(a, 5), (b, 7)]).expect("written");
         file.add_fuel(100, &[(a, 5)]).expect("written");
         file.add_fuel(101, &[(a, 1)]).expect("written");
-        assert_eq!(file.fuel_of(100).expect("read"), [(a, 10), (b, 7)]);
+        assert_eq!(file.fuel_by_key(100).expect("read"), [(a, 10), (b, 7)]);
         file.add_fuel(101 + DAYS, &[]).expect("written");
-        assert_eq!(file.fuel_of(100).expect("read"), []);
-        assert_eq!(file.fuel_of(101).expect("read"), [(a, 1)]);
+        assert_eq!(file.fuel_by_key(100).expect("read"), []);
+        assert_eq!(file.fuel_by_key(101).expect("read"), [(a, 1)]);
     }
 
     #[test]

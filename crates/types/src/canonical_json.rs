@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 /// The canonical text of `value`: no white space, keys sorted by UTF-16 code units, numbers as ECMAScript writes them.
-pub fn canonical(value: &Value) -> String {
+pub fn to_canonical_json(value: &Value) -> String {
     let mut out = String::new();
     write(value, &mut out);
     out
@@ -120,7 +120,7 @@ mod tests {
             "literals": [null, true, false],
         });
         assert_eq!(
-            canonical(&value),
+            to_canonical_json(&value),
             r#"{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],"string":"€$\u000f\nA'B\"\\\\\"/"}"#
         );
     }
@@ -129,7 +129,7 @@ mod tests {
     fn keys_are_sorted_by_their_utf_16_units() {
         // U+1F600 begins with the unit D83D, which comes before FB33.
         let value = json!({"\u{fb33}": 1, "\u{1f600}": 2, "\u{20ac}": 3, "\r": 4, "1": 5});
-        assert_eq!(canonical(&value), "{\"\\r\":4,\"1\":5,\"\u{20ac}\":3,\"\u{1f600}\":2,\"\u{fb33}\":1}");
+        assert_eq!(to_canonical_json(&value), "{\"\\r\":4,\"1\":5,\"\u{20ac}\":3,\"\u{1f600}\":2,\"\u{fb33}\":1}");
     }
 
     #[test]
@@ -149,8 +149,8 @@ mod tests {
             (9_007_199_254_740_993.0, "9007199254740992"),
         ];
         for (number, expected) in cases {
-            assert_eq!(canonical(&json!(number)), expected);
+            assert_eq!(to_canonical_json(&json!(number)), expected);
         }
-        assert_eq!(canonical(&json!(u64::MAX)), "18446744073709551615");
+        assert_eq!(to_canonical_json(&json!(u64::MAX)), "18446744073709551615");
     }
 }

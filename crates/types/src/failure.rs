@@ -13,27 +13,27 @@ pub struct Failure {
 }
 
 /// Judges a whole run.
-pub fn of(outcome: &Outcome) -> Failure {
-    if let Some(error) = stopped(&outcome.end) {
+pub fn classify(outcome: &Outcome) -> Failure {
+    if let Some(error) = stop_error(&outcome.end) {
         return Failure { class: error.class, error: Some(error) };
     }
     match (&outcome.report.error, &outcome.end) {
         (Some(error), _) => Failure { class: error.class, error: Some(error.clone()) },
         (None, End::Exited(0)) => Failure { class: FailureClass::None, error: None },
         (None, end) => {
-            let error = exited(end);
+            let error = exit_error(end);
             Failure { class: error.class, error: Some(error) }
         }
     }
 }
 
 /// Returns the error that ended a guest that should have gone on.
-pub fn ended(outcome: &Outcome) -> ErrorReport {
-    of(outcome).error.unwrap_or_else(|| exited(&outcome.end))
+pub fn early_end_error(outcome: &Outcome) -> ErrorReport {
+    classify(outcome).error.unwrap_or_else(|| exit_error(&outcome.end))
 }
 
 /// The error of a guest that did not end by itself.
-pub fn stopped(end: &End) -> Option<ErrorReport> {
+pub fn stop_error(end: &End) -> Option<ErrorReport> {
     match end {
         End::Exited(_) => None,
         End::Limited(hit) => Some(limited(hit)),
@@ -46,7 +46,7 @@ pub fn stopped(end: &End) -> Option<ErrorReport> {
 }
 
 /// The error of a guest that exited where it should not have.
-pub fn exited(end: &End) -> ErrorReport {
+pub fn exit_error(end: &End) -> ErrorReport {
     let code = if let End::Exited(code) = end { *code } else { 1 };
     let class = if code == 0 { FailureClass::Exception } else { FailureClass::NonzeroExit };
     error(class, "SystemExit", format!("the program ended itself with exit code {code}"))

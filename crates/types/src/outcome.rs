@@ -198,19 +198,19 @@ pub struct Captured {
 
 impl Captured {
     /// Returns whether bytes were dropped.
-    pub fn truncated(&self) -> bool {
+    pub fn is_truncated(&self) -> bool {
         self.total_bytes > (self.head.len() + self.tail.len()) as u64
     }
 
     /// Returns whether the stream was captured in full and is UTF-8.
     pub fn is_utf8(&self) -> bool {
-        !self.truncated() && String::from_utf8([&*self.head, &self.tail].concat()).is_ok()
+        !self.is_truncated() && String::from_utf8([&*self.head, &self.tail].concat()).is_ok()
     }
 
     /// The text, with replacement characters for what is not UTF-8 and a note where something was cut.
     /// A cut never leaves half a character.
     pub fn text(&self) -> String {
-        if !self.truncated() {
+        if !self.is_truncated() {
             let mut all = self.head.clone();
             all.extend_from_slice(&self.tail);
             return String::from_utf8(all).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());

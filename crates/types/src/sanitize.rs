@@ -1,7 +1,7 @@
 //! Text of strangers, made fit to be shown.
 
-/// Control characters but newline and tab, in the notation of `cat -v`'s caret or as `\x9b`; what turns the direction of
-/// writing around, as `\u{202e}`.
+/// Control characters but newline and tab, in the notation of `cat -v`'s caret or as `\x9b`; what turns the direction
+/// of writing around, as `\u{202e}`.
 pub fn sanitize(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -208,7 +208,8 @@ impl Value {
         }
     }
 
-    /// The value that [`Self::to_json`] gives as this JSON. A number without a fraction is an `int`, an array is a `list`.
+    /// The value that [`Self::to_json`] gives as this JSON. A number without a fraction is an `int`, an array is a
+    /// `list`.
     ///
     /// # Errors
     /// [`NotAValue`] for a `$type` that does not exist or lacks its members, and for what nests deeper than

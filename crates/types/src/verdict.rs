@@ -78,7 +78,7 @@ impl Verdict {
     }
 
     /// Returns the number of cases that passed.
-    pub fn passed(&self) -> usize {
+    pub fn count_passed(&self) -> usize {
         self.cases.iter().filter(|case| case.status == CaseStatus::Passed).count()
     }
 }

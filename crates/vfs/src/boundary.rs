@@ -22,10 +22,20 @@ pub struct Attempts {
     dropped: u64,
 }
 
+/// Decision of the boundary on an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// The attempt reached what it was for.
+    Allowed,
+    /// The attempt was refused.
+    Refused,
+}
+
 impl Attempts {
     /// Notes one attempt. Once the list is full, those not in it are only counted, but a refused one still takes the
     /// place of an allowed one: a thousand files of its own must not hide what a program tried to reach.
-    pub fn record(&mut self, kind: AttemptKind, operation: &str, target: &str, allowed: bool) {
+    pub fn record(&mut self, kind: AttemptKind, operation: &str, target: &str, access: Access) {
+        let allowed = access == Access::Allowed;
         let operation = cut(operation, MAX_OPERATION);
         let target = cut(target, MAX_TARGET);
         let known = self.attempts.iter_mut().find(|known| {
@@ -66,14 +76,15 @@ impl Attempts {
 
     /// Returns the number of attempts that are missing because the list was full.
     #[must_use]
-    pub fn dropped(&self) -> u64 {
+    pub fn dropped_count(&self) -> u64 {
         self.dropped
     }
 
     /// Notes a file operation, if it belongs in the record.
     pub(super) fn record_file(&mut self, area: Area, act: Act, target: &str, result: Result<(), Errno>) {
-        if let Some(allowed) = verdict(area, act.weight(), result.is_ok()) {
-            self.record(AttemptKind::File, act.name(), target, allowed);
+        let access = if result.is_ok() { Access::Allowed } else { Access::Refused };
+        if is_recorded(area, act.weight(), access) {
+            self.record(AttemptKind::File, act.name(), target, access);
         }
     }
 }
@@ -215,15 +226,15 @@ impl Act {
     }
 }
 
-/// Decides whether an operation is recorded, and as allowed or refused. Operations that imports do all the time are
-/// not: looking for modules in the program's own directories and in layers.
-fn verdict(area: Area, weight: Weight, done: bool) -> Option<bool> {
+/// Decides whether an operation is recorded. Operations that imports do all the time are not: looking for modules in
+/// the program's own directories and in layers.
+fn is_recorded(area: Area, weight: Weight, access: Access) -> bool {
     match (area, weight) {
-        (Area::Own, Weight::Look | Weight::List) => None,
-        (Area::Own, Weight::Open | Weight::Change) => done.then_some(true),
-        (Area::Layer, Weight::Look | Weight::List | Weight::Open) => None,
-        (Area::Outside, Weight::Look) => (!done).then_some(false),
-        (Area::Layer, Weight::Change) | (Area::Outside, Weight::List | Weight::Open | Weight::Change) => Some(done),
+        (Area::Own, Weight::Look | Weight::List) => false,
+        (Area::Own, Weight::Open | Weight::Change) => access == Access::Allowed,
+        (Area::Layer, Weight::Look | Weight::List | Weight::Open) => false,
+        (Area::Outside, Weight::Look) => access == Access::Refused,
+        (Area::Layer, Weight::Change) | (Area::Outside, Weight::List | Weight::Open | Weight::Change) => true,
     }
 }
 
@@ -235,9 +246,9 @@ mod tests {
     fn the_same_attempt_again_is_counted_not_listed_again() {
         let mut attempts = Attempts::default();
         for _ in 0..3 {
-            attempts.record(AttemptKind::Network, "connect", "example.com:80", false);
+            attempts.record(AttemptKind::Network, "connect", "example.com:80", Access::Refused);
         }
-        attempts.record(AttemptKind::Network, "connect", "example.com:80", true);
+        attempts.record(AttemptKind::Network, "connect", "example.com:80", Access::Allowed);
         let counts: Vec<u64> = attempts.list().iter().map(|attempt| attempt.count).collect();
         assert_eq!(counts, [3, 1]);
     }
@@ -246,29 +257,29 @@ mod tests {
     fn a_million_different_attempts_keep_the_first_128_and_count_the_rest() {
         let mut attempts = Attempts::default();
         for number in 0..1_000 {
-            attempts.record(AttemptKind::File, "open", &format!("/etc/{number}"), false);
+            attempts.record(AttemptKind::File, "open", &format!("/etc/{number}"), Access::Refused);
         }
-        attempts.record(AttemptKind::File, "open", "/etc/0", false);
+        attempts.record(AttemptKind::File, "open", "/etc/0", Access::Refused);
         assert_eq!(attempts.list().len(), 128);
-        assert_eq!((attempts.list()[0].count, attempts.dropped()), (2, 872));
+        assert_eq!((attempts.list()[0].count, attempts.dropped_count()), (2, 872));
     }
 
     #[test]
     fn what_was_refused_is_not_hidden_by_what_was_allowed() {
         let mut attempts = Attempts::default();
         for number in 0..500 {
-            attempts.record(AttemptKind::File, "create", &format!("/tmp/{number}"), true);
+            attempts.record(AttemptKind::File, "create", &format!("/tmp/{number}"), Access::Allowed);
         }
-        attempts.record(AttemptKind::File, "open", "/etc/shadow", false);
+        attempts.record(AttemptKind::File, "open", "/etc/shadow", Access::Refused);
         let last = &attempts.list()[127];
         assert_eq!((&*last.target, attempts.list().len()), ("/etc/shadow", 128));
-        assert_eq!(attempts.dropped(), 500 + 1 - 128);
+        assert_eq!(attempts.dropped_count(), 500 + 1 - 128);
     }
 
     #[test]
     fn a_long_target_is_cut_between_characters() {
         let mut attempts = Attempts::default();
-        attempts.record(AttemptKind::File, "open", &"€".repeat(100), false);
+        attempts.record(AttemptKind::File, "open", &"€".repeat(100), Access::Refused);
         assert_eq!(attempts.list()[0].target, "€".repeat(85));
     }
 
@@ -277,9 +288,11 @@ mod tests {
         let tree = super::super::base::Base::bare().tree(super::super::FilesQuota { bytes: 0, count: 0 }, 0);
         let refused_of = |allowed: usize, refused: usize| {
             let mut attempts = Attempts::default();
-            (0..allowed).for_each(|n| attempts.record(AttemptKind::File, "create", &format!("/tmp/{n}"), true));
-            (0..refused).for_each(|n| attempts.record(AttemptKind::File, "open", &format!("/etc/{n}"), false));
-            let refusals = Refusals::new(&tree, attempts.list(), attempts.dropped());
+            (0..allowed)
+                .for_each(|n| attempts.record(AttemptKind::File, "create", &format!("/tmp/{n}"), Access::Allowed));
+            (0..refused)
+                .for_each(|n| attempts.record(AttemptKind::File, "open", &format!("/etc/{n}"), Access::Refused));
+            let refusals = Refusals::new(&tree, attempts.list(), attempts.dropped_count());
             let on = |path| refusals.on_path(path);
             (refusals.of_reaching_out(), on("/etc/0"), on("/etc/other"), on("/home/user/other"))
         };
@@ -301,30 +314,30 @@ mod tests {
 
     #[test]
     fn in_its_own_directories_only_opens_and_changes_that_happen_are_recorded() {
-        let own = |act: Act, done| verdict(Area::of("/tmp/x", []), act.weight(), done);
-        assert_eq!(own(Act::Create, true), Some(true));
-        assert_eq!(own(Act::Open, true), Some(true));
-        assert_eq!(own(Act::Open, false), None);
-        assert_eq!(own(Act::Stat, false), None);
-        assert_eq!(own(Act::OpenDirectory, true), None);
+        let own = |act: Act, access| is_recorded(Area::of("/tmp/x", []), act.weight(), access);
+        assert!(own(Act::Create, Access::Allowed));
+        assert!(own(Act::Open, Access::Allowed));
+        assert!(!own(Act::Open, Access::Refused));
+        assert!(!own(Act::Stat, Access::Refused));
+        assert!(!own(Act::OpenDirectory, Access::Allowed));
     }
 
     #[test]
     fn outside_everything_but_a_successful_look_is_recorded() {
-        let outside = |act: Act, done| verdict(Area::of("/etc/x", []), act.weight(), done);
-        assert_eq!(outside(Act::Stat, false), Some(false));
-        assert_eq!(outside(Act::Stat, true), None);
-        assert_eq!(outside(Act::OpenDirectory, true), Some(true));
-        assert_eq!(outside(Act::Create, true), Some(true));
-        assert_eq!(outside(Act::Delete, false), Some(false));
+        let outside = |act: Act, access| is_recorded(Area::of("/etc/x", []), act.weight(), access);
+        assert!(outside(Act::Stat, Access::Refused));
+        assert!(!outside(Act::Stat, Access::Allowed));
+        assert!(outside(Act::OpenDirectory, Access::Allowed));
+        assert!(outside(Act::Create, Access::Allowed));
+        assert!(outside(Act::Delete, Access::Refused));
     }
 
     #[test]
     fn in_a_layer_only_attempts_to_change_it_are_recorded() {
-        let layer = |act: Act, done| verdict(Area::of("/usr/lib/x", ["/usr/lib"]), act.weight(), done);
-        assert_eq!(layer(Act::Open, true), None);
-        assert_eq!(layer(Act::Stat, false), None);
-        assert_eq!(layer(Act::Create, false), Some(false));
-        assert_eq!(layer(Act::OpenToWrite, false), Some(false));
+        let layer = |act: Act, access| is_recorded(Area::of("/usr/lib/x", ["/usr/lib"]), act.weight(), access);
+        assert!(!layer(Act::Open, Access::Allowed));
+        assert!(!layer(Act::Stat, Access::Refused));
+        assert!(layer(Act::Create, Access::Refused));
+        assert!(layer(Act::OpenToWrite, Access::Refused));
     }
 }

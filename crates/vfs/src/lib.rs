@@ -45,7 +45,7 @@ mod watch;
 mod watches;
 
 pub use base::Base;
-pub use boundary::{Attempts, MAX_ATTEMPTS, MAX_TARGET, Refusals};
+pub use boundary::{Access, Attempts, MAX_ATTEMPTS, MAX_TARGET, Refusals};
 pub use descriptors::{Call, Descriptors, MAX_DESCRIPTORS, fork_sandbox};
 pub use errno::{Errno, status};
 pub use error::{Fault, FilesError, PathFault};

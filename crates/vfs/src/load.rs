@@ -97,7 +97,7 @@ impl SandboxFiles {
                     if names == 0 && index != 0 && !opens.contains_key(&(index as u32)) {
                         return Err(wrong("nothing leads to it"));
                     }
-                    let kind = self.kind(&leads, index, &saved.kind, index < fixed).map_err(wrong)?;
+                    let kind = self.kind(&leads, index, &saved.kind, fixed).map_err(wrong)?;
                     Some(Arc::new(Inode {
                         number: saved.number,
                         names: if index == 0 { 1 } else { names },
@@ -154,7 +154,7 @@ impl SandboxFiles {
         Some(&self.inodes.get(index as usize)?.as_ref()?.kind)
     }
 
-    fn kind(&self, leads: &Leads, index: usize, kind: &SavedKind, fixed: bool) -> Result<Kind, &'static str> {
+    fn kind(&self, leads: &Leads, index: usize, kind: &SavedKind, fixed: usize) -> Result<Kind, &'static str> {
         let names = leads.names[index];
         match kind {
             SavedKind::Directory { next_position, entries } => {
@@ -180,7 +180,7 @@ impl SandboxFiles {
                 let can_be = names > 0 && check_link_text(text).is_ok();
                 can_be.then(|| Kind::Link(Arc::clone(text))).ok_or("not the text of a link")
             }
-            SavedKind::Null if fixed => Ok(Kind::Null),
+            SavedKind::Null if index < fixed => Ok(Kind::Null),
             SavedKind::Null => Err("a device"),
         }
     }

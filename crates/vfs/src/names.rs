@@ -170,7 +170,7 @@ impl Tree {
         let at = match &to {
             Destination::Taken(taken) if taken.index == from.index => return Ok(()),
             Destination::Taken(taken) => {
-                self.check_replaceable(moves_directory, taken.index)?;
+                self.check_replaceable(from.index, taken.index)?;
                 &taken.at
             }
             Destination::Free { for_directory: true, .. } if !moves_directory => {
@@ -204,9 +204,9 @@ impl Tree {
         Ok(())
     }
 
-    /// Checks that the entry at `replaced` may be replaced by a file or a directory.
-    fn check_replaceable(&self, by_directory: bool, replaced: u32) -> Result<(), Fault> {
-        match (by_directory, self.inodes.directory(replaced)) {
+    /// Checks that the entry at `replaced` may be replaced by another.
+    fn check_replaceable(&self, by: u32, replaced: u32) -> Result<(), Fault> {
+        match (self.is_directory(NodeId::Own(by)), self.inodes.directory(replaced)) {
             (true, None) => return Err(Fault::NotADirectory),
             (false, Some(_)) => return Err(Fault::IsADirectory),
             (true, Some(directory)) if !directory.is_empty() => return Err(Fault::NotEmpty),

@@ -1,5 +1,5 @@
-//! Requests of the service on a sandbox's files: by path, relative to the working directory, never through a descriptor.
-//! Fetching by pattern is in `patterns`, open files are in `open_file`.
+//! Requests of the service on a sandbox's files: by path, relative to the working directory, never through a
+//! descriptor. Fetching by pattern is in `patterns`, open files are in `open_file`.
 
 use super::error::{Fault, FilesError};
 use super::inodes::{NodeId, ROOT};
@@ -157,7 +157,7 @@ impl Tree {
     /// # Errors
     ///
     /// Returns the errors of [`Tree::read_file`].
-    pub fn length_of(&self, path: &str) -> Result<u64, FilesError> {
+    pub fn file_length(&self, path: &str) -> Result<u64, FilesError> {
         let path = HostPath::parse("read", path)?;
         let node_id = self.find(&path, LastLink::Follow).map_err(|fault| refused("read", &path, fault))?;
         Ok(self.length(node_id))

@@ -96,7 +96,8 @@ pub enum View {
     /// The whole tree, tests included.
     #[default]
     Whole,
-    /// The tree without [`TESTS_DIRECTORY`](proofbox_types::program::TESTS_DIRECTORY): to the candidate it does not exist.
+    /// The tree without [`TESTS_DIRECTORY`](proofbox_types::program::TESTS_DIRECTORY): to the candidate it does not
+    /// exist.
     WithoutTests,
 }
 

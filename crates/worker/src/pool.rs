@@ -317,7 +317,7 @@ impl WorkerPool {
         let result = loop {
             let taken = async {
                 match &reader {
-                    Some(reader) => reader.taken().await,
+                    Some(reader) => reader.wait_taken().await,
                     None => std::future::pending().await,
                 }
             };

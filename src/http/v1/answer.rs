@@ -266,7 +266,7 @@ pub fn answer_of(executed: Executed, labels: BTreeMap<String, String>) -> Answer
         receipt,
         is_blamed: _,
     } = executed;
-    let passed = verdict.passed();
+    let passed = verdict.count_passed();
     Answer {
         id: id.to_string(),
         status: verdict.status.as_str(),
@@ -281,8 +281,8 @@ pub fn answer_of(executed: Executed, labels: BTreeMap<String, String>) -> Answer
         peak_memory_bytes: cost.peak_memory_bytes,
         stdout_bytes: stdout.total_bytes,
         stderr_bytes: stderr.total_bytes,
-        stdout_truncated: stdout.truncated(),
-        stderr_truncated: stderr.truncated(),
+        stdout_truncated: stdout.is_truncated(),
+        stderr_truncated: stderr.is_truncated(),
         stdout: stdout.text(),
         stderr: stderr.text(),
         result: result.map_or(Json::Null, |value| value.to_json()),

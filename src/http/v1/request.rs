@@ -14,7 +14,7 @@ use crate::http::extract::Object;
 use crate::service::code_of_completion;
 use proofbox_grading::receipt::sha256;
 use proofbox_types::canary::Canary;
-use proofbox_types::canonical_json::canonical;
+use proofbox_types::canonical_json::to_canonical_json;
 use proofbox_types::grant::AskedLimits;
 use proofbox_types::program::{Deterministic, File, Program, PythonTests, ReportUse, ResultWanted, TESTS_DIRECTORY};
 use proofbox_types::submission::{Complexity, Grading, ReceiptAsked, Submission, Tests};
@@ -260,7 +260,7 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
         return Err(ApiError::meaningless("repeat", format!("it must be from 1 to {MAX_REPEATS}")));
     }
     let receipt = request.receipt.then(|| ReceiptAsked {
-        tests_sha256: request.tests.as_ref().map(|tests| sha256(canonical(tests).as_bytes())),
+        tests_sha256: request.tests.as_ref().map(|tests| sha256(to_canonical_json(tests).as_bytes())),
     });
     let tests = request.tests.map(tests_of).transpose()?;
     let entry_point = match &tests {

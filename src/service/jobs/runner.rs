@@ -280,7 +280,7 @@ impl Service {
             Ok(parsed) => parsed,
             Err(line) => return Some((line, REFUSED, None)),
         };
-        lease.shrink(cost.parsed());
+        lease.shrink(cost.parsed_bytes());
         let (mut attempt, mut ended) = (1, 0);
         let finished = loop {
             let mut finished = self.suite_item(&caller, parsed.clone()).await;

@@ -4,6 +4,15 @@ use std::rc::Rc;
 
 use super::abstract_value::{AbstractValue, Keywords};
 
+/// Meaning of the first parameter of a function that is called.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum FirstParameter {
+    /// The object whose method is called: no argument is for it.
+    Receiver,
+    /// Parameter that takes an argument.
+    Argument,
+}
+
 /// The arguments of a call.
 #[derive(Default)]
 pub struct Arguments<'a> {

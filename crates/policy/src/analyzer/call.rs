@@ -6,8 +6,9 @@ use ruff_python_ast::{Expr, ExprCall, Parameters, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange};
 
 use super::abstract_value::AbstractValue;
-use super::arguments::{Arguments, borrowed};
+use super::arguments::{Arguments, FirstParameter, borrowed};
 use super::eval::name_of;
+use super::names::ScopeKind;
 use super::{Frame, Interpreter, fold, heuristics};
 
 /// Calls in calls that are evaluated.
@@ -127,7 +128,12 @@ impl<'a> Interpreter<'a> {
                     let id = std::ptr::from_ref(*lambda) as usize;
                     self.enter_call(id, *scope, |interpreter| {
                         if let Some(parameters) = &lambda.parameters {
-                            interpreter.parameters(parameters, &arguments.args, &arguments.keywords, false);
+                            interpreter.parameters(
+                                parameters,
+                                &arguments.args,
+                                &arguments.keywords,
+                                FirstParameter::Argument,
+                            );
                         }
                         interpreter.eval(&lambda.body)
                     })
@@ -223,7 +229,7 @@ impl<'a> Interpreter<'a> {
         }
         let id = std::ptr::from_ref(function) as usize;
         self.enter_call(id, scope, |interpreter| {
-            interpreter.function_body(function, &arguments.args, &arguments.keywords, true);
+            interpreter.function_body(function, &arguments.args, &arguments.keywords);
             AbstractValue::Unknown
         })
     }
@@ -242,7 +248,7 @@ impl<'a> Interpreter<'a> {
         self.replay_depth += 1;
         self.frames.push(Frame { function: id, ..Frame::default() });
         let branches = std::mem::take(&mut self.branches);
-        let back = self.enter(scope, false);
+        let back = self.enter(scope, ScopeKind::Function);
         let value = body(self);
         self.leave(back);
         self.branches = branches;
@@ -254,38 +260,41 @@ impl<'a> Interpreter<'a> {
         value.or(frame.returns)
     }
 
-    /// The body of a function. `called`: its scope has been entered, and its names are for this call alone.
+    /// Reads the body of a function that nobody has called, in a scope of its own.
+    pub fn uncalled_function(&mut self, function: &'a StmtFunctionDef) {
+        let back = self.enter(self.here, ScopeKind::Function);
+        self.function_body(function, &[], &[]);
+        self.leave(back);
+    }
+
+    /// Reads the body of a function, in the scope that has been entered for it.
     pub fn function_body(
         &mut self,
         function: &'a StmtFunctionDef,
         args: &[AbstractValue<'a>],
         keywords: &[(Rc<str>, AbstractValue<'a>)],
-        called: bool,
     ) {
-        let back = (!called).then(|| self.enter(self.here, false));
         let method = function.parameters.iter_non_variadic_params().next().is_some_and(|first| {
             matches!(first.parameter.name.as_str(), "self" | "cls") && args.len() < function.parameters.len()
         });
-        self.parameters(&function.parameters, args, keywords, method);
+        let first = if method { FirstParameter::Receiver } else { FirstParameter::Argument };
+        self.parameters(&function.parameters, args, keywords, first);
         self.body(&function.body);
-        if let Some(back) = back {
-            self.leave(back);
-        }
     }
 
-    /// Binds parameters to arguments, or to their defaults. `skip`: the first one is the object itself.
+    /// Binds parameters to arguments, or to their defaults.
     pub fn parameters(
         &mut self,
         parameters: &'a Parameters,
         args: &[AbstractValue<'a>],
         keywords: &[(Rc<str>, AbstractValue<'a>)],
-        skip: bool,
+        first: FirstParameter,
     ) {
         let positional = parameters.posonlyargs.iter().chain(&parameters.args);
         let mut args = args.iter();
         for (index, parameter) in positional.enumerate() {
             let name = parameter.parameter.name.as_str();
-            let given = if skip && index == 0 { None } else { args.next() };
+            let given = if first == FirstParameter::Receiver && index == 0 { None } else { args.next() };
             let given = given.or_else(|| keywords.iter().find(|(known, _)| **known == *name).map(|(_, value)| value));
             let value = match (given, &parameter.default) {
                 (Some(value), _) => value.clone(),

@@ -6,6 +6,8 @@ use ruff_python_ast::{BoolOp, Comprehension, ConversionFlag, Expr, FStringPart, 
 use ruff_text_size::{Ranged, TextRange};
 
 use super::abstract_value::{AbstractValue, MAX_LENGTH};
+use super::arguments::FirstParameter;
+use super::names::ScopeKind;
 use super::object::namespace;
 use super::{Interpreter, Text, fold, heuristics};
 use crate::scanners::Capability;
@@ -90,9 +92,9 @@ impl<'a> Interpreter<'a> {
             }
             Expr::Lambda(lambda) => {
                 if self.replay_depth == 0 {
-                    let back = self.enter(self.here, false);
+                    let back = self.enter(self.here, ScopeKind::Function);
                     if let Some(parameters) = &lambda.parameters {
-                        self.parameters(parameters, &[], &[], false);
+                        self.parameters(parameters, &[], &[], FirstParameter::Argument);
                     }
                     self.eval(&lambda.body);
                     self.leave(back);
@@ -270,7 +272,7 @@ impl<'a> Interpreter<'a> {
     fn comprehension(&mut self, generators: &'a [Comprehension], parts: &[&'a Expr]) -> AbstractValue<'a> {
         let Some(first) = generators.first() else { return AbstractValue::Unknown };
         let over = self.eval(&first.iter);
-        let back = self.enter(self.here, false);
+        let back = self.enter(self.here, ScopeKind::Function);
         let mut made = Vec::new();
         let whole = self.generate(generators, over, parts, &mut made);
         self.leave(back);

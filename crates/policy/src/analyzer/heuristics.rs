@@ -1,5 +1,5 @@
-//! Shapes of code that say something whatever it names: objects that equal everything, tables of known answers, format strings
-//! that walk attributes, paths that only a host has.
+//! Shapes of code that say something whatever it names: objects that equal everything, tables of known answers, format
+//! strings that walk attributes, paths that only a host has.
 
 use ruff_python_ast::{CmpOp, Expr, ExprCompare, Stmt, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange};

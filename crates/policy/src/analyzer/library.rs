@@ -1,5 +1,5 @@
-//! Calls of builtins and of the standard library: those that reach for names, modules, code and files, and those that call
-//! what they are given. The rest only computes ([`fold`]).
+//! Calls of builtins and of the standard library: those that reach for names, modules, code and files, and those that
+//! call what they are given. The rest only computes ([`fold`]).
 
 use std::rc::Rc;
 
@@ -8,7 +8,7 @@ use ruff_text_size::TextRange;
 use super::abstract_value::AbstractValue;
 use super::arguments::{Arguments, borrowed};
 use super::eval::own_names;
-use super::{Interpreter, fold, heuristics};
+use super::{ImportForm, Interpreter, fold, heuristics};
 use crate::scanners::Capability;
 
 /// Functions that run a text as code, or make of it what is run.
@@ -418,7 +418,7 @@ impl<'a> Interpreter<'a> {
                 continue;
             };
             let dotted = name.replace(':', ".");
-            self.import(&dotted, range, false);
+            self.import(&dotted, range, ImportForm::Call);
             // With a list of names it is the module itself, otherwise the package that it is in.
             let whole = !function.ends_with("__import__")
                 || arguments.get(3, "fromlist").is_some_and(|names| names.truth() != Some(false));

@@ -1,10 +1,10 @@
 //! Reads Python as Python: which modules a snippet imports, what it names of them, and what it can do with that.
 //!
-//! The reader walks the tree once, in the order in which it would run, and keeps for each name what is known of its value:
-//! constants are folded, objects of modules are followed through assignments, containers, attributes, `getattr`, calls of the
-//! snippet's own functions and the text of `exec`. Loops over constants and calls are run again for their values, within a
-//! budget; without it everything is still read once. It is an approximation that errs both ways: what comes from outside
-//! can't be known, and no verdict of the sandbox rests on it.
+//! The reader walks the tree once, in the order in which it would run, and keeps for each name what is known of its
+//! value: constants are folded, objects of modules are followed through assignments, containers, attributes, `getattr`,
+//! calls of the snippet's own functions and the text of `exec`. Loops over constants and calls are run again for their
+//! values, within a budget; without it everything is still read once. It is an approximation that errs both ways: what
+//! comes from outside can't be known, and no verdict of the sandbox rests on it.
 
 mod abstract_value;
 mod arguments;
@@ -65,8 +65,17 @@ pub struct Import {
     pub module: String,
     /// Position in the source.
     pub range: TextRange,
-    /// True for an import statement, false for a call that imports.
-    pub statement: bool,
+    /// Construct that imports it.
+    pub form: ImportForm,
+}
+
+/// Construct that imports a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImportForm {
+    /// An import statement.
+    Statement,
+    /// A call that imports, or a name that stands for one.
+    Call,
 }
 
 /// A string that stands in the source, or that folding gives.
@@ -169,7 +178,7 @@ impl<'a> Interpreter<'a> {
         while let Some((function, scope)) = self.later.pop_front() {
             let here = std::mem::replace(&mut self.here, scope);
             let branches = std::mem::take(&mut self.branches);
-            self.function_body(function, &[], &[], false);
+            self.uncalled_function(function);
             self.here = here;
             self.branches = branches;
         }
@@ -230,10 +239,10 @@ impl<'a> Interpreter<'a> {
     }
 
     /// A module is imported.
-    fn import(&mut self, module: &str, range: TextRange, statement: bool) {
+    fn import(&mut self, module: &str, range: TextRange, form: ImportForm) {
         self.tell_all(capability_table::of_module(module), "import", module, range);
         let range = self.place.unwrap_or(range);
-        let import = Import { module: module.chars().take(200).collect(), range, statement };
+        let import = Import { module: module.chars().take(200).collect(), range, form };
         if self.analysis.imports.len() < MAX_IMPORTS
             && !self.analysis.imports.iter().rev().take(64).any(|known| *known == import)
         {

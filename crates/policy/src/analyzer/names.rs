@@ -30,10 +30,19 @@ impl Scope<'_> {
     }
 }
 
+/// Kind of a scope, which decides who sees its names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum ScopeKind {
+    /// Body of a class: functions in it do not see its names.
+    Class,
+    /// Body of a function, a lambda or a comprehension.
+    Function,
+}
+
 impl<'a> Interpreter<'a> {
     /// A scope in `parent`; what is done with it stands between this and [`Self::leave`].
-    pub fn enter(&mut self, parent: usize, class: bool) -> usize {
-        self.scopes.push(Scope { parent: Some(parent), class, ..Scope::default() });
+    pub fn enter(&mut self, parent: usize, kind: ScopeKind) -> usize {
+        self.scopes.push(Scope { parent: Some(parent), class: kind == ScopeKind::Class, ..Scope::default() });
         std::mem::replace(&mut self.here, self.scopes.len() - 1)
     }
 

@@ -6,7 +6,7 @@ use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::TextRange;
 
 use super::abstract_value::AbstractValue;
-use super::{Interpreter, MAX_REFERENCES, capability_table, fold};
+use super::{ImportForm, Interpreter, MAX_REFERENCES, capability_table, fold};
 use crate::scanners::Capability;
 
 /// Longest qualified name that is followed.
@@ -162,7 +162,7 @@ impl<'a> Interpreter<'a> {
             (AbstractValue::Namespace(of), AbstractValue::Unknown) => self.some_attribute(of, range),
             (AbstractValue::Object(of), AbstractValue::Text(name)) => match &**of {
                 "sys.modules" => {
-                    self.import(name, range, false);
+                    self.import(name, range, ImportForm::Call);
                     AbstractValue::object(&capability_table::canonical(name))
                 }
                 "builtins" => self.attribute(value, name, range),

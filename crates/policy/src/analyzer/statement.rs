@@ -8,7 +8,8 @@ use ruff_python_ast::{
 use ruff_text_size::{Ranged, TextRange};
 
 use super::abstract_value::AbstractValue;
-use super::{Interpreter, fold, heuristics};
+use super::names::ScopeKind;
+use super::{ImportForm, Interpreter, fold, heuristics};
 use crate::scanners::Capability;
 
 /// Rounds of a loop over constants.
@@ -37,7 +38,7 @@ impl<'a> Interpreter<'a> {
             Stmt::Import(import) => {
                 for alias in &import.names {
                     let module = alias.name.as_str();
-                    self.import(module, alias.range(), true);
+                    self.import(module, alias.range(), ImportForm::Statement);
                     match &alias.asname {
                         Some(name) => self.bind_module(name.as_str(), module, alias.range()),
                         None => {
@@ -190,7 +191,7 @@ impl<'a> Interpreter<'a> {
     fn import_from(&mut self, import: &'a StmtImportFrom) {
         let dots = ".".repeat(import.level.min(16) as usize);
         let module = format!("{dots}{}", import.module.as_ref().map_or("", |module| module.as_str()));
-        self.import(&module, import.range(), true);
+        self.import(&module, import.range(), ImportForm::Statement);
         for alias in &import.names {
             let name = alias.name.as_str();
             if name == "*" {
@@ -324,7 +325,7 @@ impl<'a> Interpreter<'a> {
         if self.replay_depth == 0 {
             if self.place.is_some() {
                 // The text is read on the spot.
-                self.function_body(function, &[], &[], false);
+                self.uncalled_function(function);
             } else {
                 self.later.push_back((function, self.here));
             }
@@ -359,7 +360,7 @@ impl<'a> Interpreter<'a> {
             }
         }
         self.classes.insert(class.name.as_str());
-        let back = self.enter(self.here, true);
+        let back = self.enter(self.here, ScopeKind::Class);
         self.body(&class.body);
         let names = self.names_of(self.here);
         self.leave(back);

@@ -40,6 +40,15 @@ pub struct RawFinding {
     pub exact: bool,
 }
 
+/// Relation of a finding's range to what was found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Span {
+    /// Range of exactly what was found: it can be replaced.
+    Exact,
+    /// Range of an expression that contains what was found, or makes it.
+    Enclosing,
+}
+
 /// Scanner of one fragment, which appends its matches.
 type TextScanner = fn(&Gate, &Fragment<'_>, &mut Vec<Match>);
 
@@ -105,8 +114,8 @@ impl<'g> Scan<'g> {
                 scan.gate.patterns.scan(&Fragment { kind: FragmentKind::Source, text, name: None }, &mut found);
                 for one in found {
                     let range = one.range.clone();
-                    let exact = in_text(&parsed, &range);
-                    scan.matched(Scanner::Regex, file, one, range, text, exact);
+                    let span = if in_text(&parsed, &range) { Span::Exact } else { Span::Enclosing };
+                    scan.matched(Scanner::Regex, file, one, range, text, span);
                 }
             });
         }
@@ -120,8 +129,8 @@ impl<'g> Scan<'g> {
             unicode::in_source(text, &mut found);
             for one in found {
                 let range = one.range.clone();
-                let exact = sound && in_text(&parsed, &range);
-                scan.matched(Scanner::InvisibleCharacters, file, one, range, text, exact);
+                let span = if sound && in_text(&parsed, &range) { Span::Exact } else { Span::Enclosing };
+                scan.matched(Scanner::InvisibleCharacters, file, one, range, text, span);
             }
         });
         sound
@@ -272,7 +281,7 @@ impl<'g> Scan<'g> {
                         unicode::in_identifier(name, &mut found);
                         for one in found {
                             let at = range.start + one.range.start..range.start + one.range.end;
-                            self.matched(Scanner::InvisibleCharacters, file, one, at, source, false);
+                            self.matched(Scanner::InvisibleCharacters, file, one, at, source, Span::Enclosing);
                         }
                     }
                 }
@@ -316,15 +325,19 @@ impl<'g> Scan<'g> {
                         Some(offset) => offset + one.range.start..offset + one.range.end,
                         None => at.clone(),
                     };
-                    let exact = offset.is_some() && fragment.kind != FragmentKind::Source;
-                    scan.matched(scanner, file, one, range, fragment.text, exact);
+                    let span = if offset.is_some() && fragment.kind != FragmentKind::Source {
+                        Span::Exact
+                    } else {
+                        Span::Enclosing
+                    };
+                    scan.matched(scanner, file, one, range, fragment.text, span);
                 }
             });
         }
     }
 
     /// Takes over what a text scanner found; its range is in `text`, `range` in the source.
-    fn matched(&mut self, scanner: Scanner, file: usize, one: Match, range: Range<usize>, text: &str, exact: bool) {
+    fn matched(&mut self, scanner: Scanner, file: usize, one: Match, range: Range<usize>, text: &str, span: Span) {
         if one.confidence < self.gate.rules[&scanner].threshold {
             return;
         }
@@ -347,7 +360,7 @@ impl<'g> Scan<'g> {
             range,
             matched,
             reason: one.reason.into_owned(),
-            exact,
+            exact: span == Span::Exact,
         });
     }
 }

@@ -26,7 +26,7 @@ fn carry_out(tree: &mut Tree, ask: FileAsk) -> Result<FileAnswer, FilesError> {
         }
         FileAsk::Read { path, offset, length } => {
             let bytes = tree.read_range(&path, offset, length)?;
-            let whole = tree.length_of(&path)?;
+            let whole = tree.file_length(&path)?;
             Ok(FileAnswer::Bytes(bytes.to_vec(), whole))
         }
         FileAsk::Write(file) => {

@@ -249,7 +249,7 @@ impl Interpreter {
         };
         {
             let tree = lock(state.descriptors.tree());
-            refusals::judge(&mut report, &Refusals::new(&tree, attempts.list(), attempts.dropped()));
+            refusals::judge(&mut report, &Refusals::new(&tree, attempts.list(), attempts.dropped_count()));
         }
         let raised = reporter.raised.map(|raised| Raised {
             // As it was judged.
@@ -263,7 +263,7 @@ impl Interpreter {
             stderr: streams.stderr.finish(),
             usage,
             attempts: attempts.list().to_vec(),
-            attempts_dropped: attempts.dropped(),
+            attempts_dropped: attempts.dropped_count(),
             grader: None,
             files: Vec::new(),
             files_error: None,

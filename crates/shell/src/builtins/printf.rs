@@ -154,16 +154,20 @@ fn format_once(format: &str, values: &mut Values<'_>, out: &mut Vec<u8>) -> bool
             }
             'd' | 'i' => {
                 let value = values.integer();
-                shape.number(&value.unsigned_abs().to_string(), value < 0, out);
+                shape.number(&value.unsigned_abs().to_string(), if value < 0 { Sign::Minus } else { Sign::Plus }, out);
             }
-            'u' => shape.number(&(values.integer() as u64).to_string(), false, out),
-            'x' => {
-                shape.number(&format!("{}{:x}", if shape.alternate { "0x" } else { "" }, values.integer()), false, out)
-            }
-            'X' => {
-                shape.number(&format!("{}{:X}", if shape.alternate { "0X" } else { "" }, values.integer()), false, out)
-            }
-            'o' => shape.number(&format!("{:o}", values.integer()), false, out),
+            'u' => shape.number(&(values.integer() as u64).to_string(), Sign::Plus, out),
+            'x' => shape.number(
+                &format!("{}{:x}", if shape.alternate { "0x" } else { "" }, values.integer()),
+                Sign::Plus,
+                out,
+            ),
+            'X' => shape.number(
+                &format!("{}{:X}", if shape.alternate { "0X" } else { "" }, values.integer()),
+                Sign::Plus,
+                out,
+            ),
+            'o' => shape.number(&format!("{:o}", values.integer()), Sign::Plus, out),
             'f' | 'F' | 'e' | 'E' | 'g' | 'G' => {
                 let value = values.number();
                 let digits = shape.precision.unwrap_or(6);
@@ -173,7 +177,11 @@ fn format_once(format: &str, values: &mut Values<'_>, out: &mut Vec<u8>) -> bool
                     _ => general(value.abs(), digits),
                 };
                 let text = if conversion.is_uppercase() { text.to_uppercase() } else { text };
-                Shape { precision: None, ..shape }.number(&text, value.is_sign_negative(), out);
+                Shape { precision: None, ..shape }.number(
+                    &text,
+                    if value.is_sign_negative() { Sign::Minus } else { Sign::Plus },
+                    out,
+                );
             }
             other => {
                 values.bad.push(format!("`{other}': invalid format character"));
@@ -230,6 +238,13 @@ struct Shape {
     precision: Option<usize>,
 }
 
+/// Sign of a number that is printed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    Minus,
+    Plus,
+}
+
 impl Shape {
     fn of(flags: &str) -> Self {
         let (before, precision) = match flags.split_once('.') {
@@ -258,12 +273,12 @@ impl Shape {
         }
     }
 
-    fn number(&self, digits: &str, negative: bool, out: &mut Vec<u8>) {
-        let sign = match (negative, self.plus, self.blank) {
-            (true, ..) => "-",
-            (false, true, _) => "+",
-            (false, false, true) => " ",
-            (false, false, false) => "",
+    fn number(&self, digits: &str, sign: Sign, out: &mut Vec<u8>) {
+        let sign = match (sign, self.plus, self.blank) {
+            (Sign::Minus, ..) => "-",
+            (Sign::Plus, true, _) => "+",
+            (Sign::Plus, false, true) => " ",
+            (Sign::Plus, false, false) => "",
         };
         let least = self.precision.unwrap_or(0);
         let digits = format!("{digits:0>least$}");

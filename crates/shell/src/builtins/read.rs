@@ -13,7 +13,7 @@ pub(crate) async fn read_line(shell: &mut Shell, arguments: &[String]) -> Done {
             return Ok(2);
         }
     };
-    let raw = given.has('r');
+    let backslash = if given.has('r') { Backslash::Literal } else { Backslash::Escapes };
     let end = given.value('d').map_or(b'\n', |text| text.bytes().next().unwrap_or(0));
     let most = given.value('n').or(given.value('N')).and_then(|count| count.parse().ok()).unwrap_or(usize::MAX);
     let seconds = given.value('t').and_then(|seconds| seconds.parse::<f64>().ok());
@@ -36,7 +36,8 @@ pub(crate) async fn read_line(shell: &mut Shell, arguments: &[String]) -> Done {
             }
             text.push_str(&String::from_utf8_lossy(&line));
             // A backslash at the end of a line joins it with the next.
-            let joins = !raw && !ended && (text.len() - text.trim_end_matches('\\').len()) % 2 == 1;
+            let joins =
+                backslash == Backslash::Escapes && !ended && (text.len() - text.trim_end_matches('\\').len()) % 2 == 1;
             if !joins || text.len() > crate::bounds::MAX_TEXT {
                 break;
             }
@@ -56,13 +57,13 @@ pub(crate) async fn read_line(shell: &mut Shell, arguments: &[String]) -> Done {
     let separators = shell.text_of("IFS").map_or_else(|| " \t\n".to_owned(), |text| text.to_string());
     let names: Vec<&str> = given.operands.iter().map(String::as_str).collect();
     if let Some(name) = given.value('a') {
-        let words = split_words(&text, &separators, usize::MAX, raw);
-        shell.assign_list(name, words, false).await?;
+        let words = split_words(&text, &separators, usize::MAX, backslash);
+        shell.assign_list(name, words).await?;
         return Ok(i32::from(ended));
     }
     let values = match names.as_slice() {
-        [] => vec![strip(&text, raw)],
-        names => split_words(&text, &separators, names.len(), raw),
+        [] => vec![strip(&text, backslash)],
+        names => split_words(&text, &separators, names.len(), backslash),
     };
     let names = if names.is_empty() { vec!["REPLY"] } else { names };
     for (at, name) in names.iter().enumerate() {
@@ -74,8 +75,17 @@ pub(crate) async fn read_line(shell: &mut Shell, arguments: &[String]) -> Done {
     Ok(i32::from(ended))
 }
 
-fn strip(text: &str, raw: bool) -> String {
-    if raw {
+/// Meaning of backslashes in what is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Backslash {
+    /// Characters as any other, as with `-r`.
+    Literal,
+    /// Escapes of the next character.
+    Escapes,
+}
+
+fn strip(text: &str, backslash: Backslash) -> String {
+    if backslash == Backslash::Literal {
         return text.to_owned();
     }
     let mut plain = String::with_capacity(text.len());
@@ -87,26 +97,26 @@ fn strip(text: &str, raw: bool) -> String {
 }
 
 /// At most so many words; the last has all the rest.
-fn split_words(text: &str, separators: &str, most: usize, raw: bool) -> Vec<String> {
+fn split_words(text: &str, separators: &str, most: usize, backslash: Backslash) -> Vec<String> {
     let blank = |c: char| " \t\n".contains(c) && separators.contains(c);
     let mut rest = text.trim_start_matches(blank).trim_end_matches(blank);
     let mut words = Vec::new();
     while !rest.is_empty() {
         if words.len() + 1 == most {
-            words.push(strip(rest, raw));
+            words.push(strip(rest, backslash));
             break;
         }
         let mut escaped = false;
         let end = rest.find(|c: char| {
             let ends = separators.contains(c) && !escaped;
-            escaped = c == '\\' && !raw && !escaped;
+            escaped = c == '\\' && backslash == Backslash::Escapes && !escaped;
             ends
         });
         let Some(end) = end else {
-            words.push(strip(rest, raw));
+            words.push(strip(rest, backslash));
             break;
         };
-        words.push(strip(&rest[..end], raw));
+        words.push(strip(&rest[..end], backslash));
         let after = rest[end..].trim_start_matches(blank);
         let separator = after.chars().next().filter(|c| separators.contains(*c) && !blank(*c));
         rest = match separator {
@@ -146,6 +156,6 @@ pub(crate) async fn mapfile(shell: &mut Shell, arguments: &[String]) -> Done {
         lines.push(String::from_utf8_lossy(&line).into_owned());
     }
     let name = given.operands.first().map_or("MAPFILE", String::as_str);
-    shell.assign_list(name, lines, false).await?;
+    shell.assign_list(name, lines).await?;
     Ok(0)
 }

@@ -1,5 +1,6 @@
 //! Programs `test` and `[`.
 
+use crate::execute::Operands;
 use crate::execute::{Comparison, file_test};
 use crate::state::{Done, Shell, Stop};
 use futures_util::future::BoxFuture;
@@ -36,7 +37,7 @@ async fn holds(shell: &mut Shell, who: &str, words: &[String]) -> Result<bool, S
             }
         },
         [left, operator, right] if Comparison::of(operator).is_some() => {
-            shell.compare(left, operator, right, false).await
+            shell.compare(left, operator, right, Operands::Integers).await
         }
         words => {
             let mut reader = Reader { words, at: 0 };
@@ -104,7 +105,7 @@ fn one<'a>(
             && Comparison::of(operator).is_some()
             && let (Some(left), Some(right)) = (reader.peek(0), reader.peek(2))
         {
-            let holds = shell.compare(left, operator, right, false).await?;
+            let holds = shell.compare(left, operator, right, Operands::Integers).await?;
             reader.at += 3;
             return Ok(holds);
         }

@@ -49,7 +49,7 @@ pub(crate) async fn declare(shell: &mut Shell, who: &str, arguments: &[String]) 
         }
     }
     if names.is_empty() {
-        return list(shell, who, exported == Some(true), read_only).await;
+        return list(shell, who, Wanted { exported: exported == Some(true), read_only }).await;
     }
     if who == "local" && shell.hidden.is_empty() {
         return Err(shell.fails("local", "can only be used in a function").await);
@@ -76,7 +76,10 @@ pub(crate) async fn declare(shell: &mut Shell, who: &str, arguments: &[String]) 
                     "" if value == Some("(") => Vec::new(),
                     values => values.split('\u{1}').map(str::to_owned).collect(),
                 };
-                shell.assign_list(name, values, append).await?;
+                match append {
+                    true => shell.append_list(name, values).await?,
+                    false => shell.assign_list(name, values).await?,
+                }
             }
             Some(None) => {
                 let mut text = value.unwrap_or_default().to_owned();
@@ -86,7 +89,7 @@ pub(crate) async fn declare(shell: &mut Shell, who: &str, arguments: &[String]) 
                 set(shell, who, name, &text).await?;
             }
             None if array && !shell.variables.contains_key(name) => {
-                shell.assign_list(name, Vec::new(), false).await?;
+                shell.assign_list(name, Vec::new()).await?;
             }
             None => {}
         }
@@ -105,10 +108,19 @@ async fn set(shell: &mut Shell, who: &str, name: &str, text: &str) -> Result<(),
     }
 }
 
-async fn list(shell: &mut Shell, who: &str, exported: bool, read_only: bool) -> Done {
+/// Selection of the variables that are listed.
+#[derive(Clone, Copy)]
+struct Wanted {
+    /// True when only exported ones are.
+    exported: bool,
+    /// True when only those that can't be changed are.
+    read_only: bool,
+}
+
+async fn list(shell: &mut Shell, who: &str, wanted: Wanted) -> Done {
     let mut text = String::new();
     for (name, variable) in shell.variables.iter() {
-        if (exported && !variable.exported) || (read_only && !variable.read_only) {
+        if (wanted.exported && !variable.exported) || (wanted.read_only && !variable.read_only) {
             continue;
         }
         let flags = match (variable.exported, variable.read_only) {

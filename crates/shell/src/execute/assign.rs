@@ -23,7 +23,10 @@ impl Shell {
         match &assignment.value {
             Assigned::List(words) => {
                 let words = self.expand_words(words).await?;
-                self.assign_list(name, words, assignment.append).await
+                match assignment.append {
+                    true => self.append_list(name, words).await,
+                    false => self.assign_list(name, words).await,
+                }
             }
             Assigned::Text(word) => {
                 let mut text = self.expand_text(word).await?;
@@ -64,9 +67,23 @@ impl Shell {
         }
     }
 
-    /// Makes a variable an array, or lengthens it.
-    pub(crate) async fn assign_list(&mut self, name: &str, words: Vec<String>, append: bool) -> Result<(), Stop> {
-        let mut list = if append { self.list_of(name) } else { Arc::default() };
+    /// Makes a variable an array.
+    pub(crate) async fn assign_list(&mut self, name: &str, words: Vec<String>) -> Result<(), Stop> {
+        self.extend_list(name, Arc::default(), words).await
+    }
+
+    /// Lengthens an array; a text is its first item.
+    pub(crate) async fn append_list(&mut self, name: &str, words: Vec<String>) -> Result<(), Stop> {
+        let list = self.list_of(name);
+        self.extend_list(name, list, words).await
+    }
+
+    async fn extend_list(
+        &mut self,
+        name: &str,
+        mut list: Arc<BTreeMap<u64, Arc<str>>>,
+        words: Vec<String>,
+    ) -> Result<(), Stop> {
         let from = list.last_key_value().map_or(0, |(last, _)| last.saturating_add(1));
         if list.len() + words.len() > MAX_FIELDS {
             return Err(self.too_large(name).await);

@@ -5,6 +5,15 @@ use crate::state::{Done, Function, Shell, Stop};
 use crate::syntax::{Arm, Kind, List, Piece, Then, Word};
 use std::sync::Arc;
 
+/// Result of the condition that ends a loop.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum EndsOn {
+    /// Success, as with `until`.
+    Success,
+    /// Failure, as with `while`.
+    Failure,
+}
+
 impl Shell {
     pub(super) async fn run_compound(&mut self, kind: &Kind) -> Done {
         match kind {
@@ -34,7 +43,7 @@ impl Shell {
             }
             Kind::While { until, condition, body } => {
                 self.loops += 1;
-                let done = self.repeat(*until, condition, body).await;
+                let done = self.repeat(if *until { EndsOn::Success } else { EndsOn::Failure }, condition, body).await;
                 self.loops -= 1;
                 done
             }
@@ -84,11 +93,11 @@ impl Shell {
         }
     }
 
-    async fn repeat(&mut self, until: bool, condition: &List, body: &List) -> Done {
+    async fn repeat(&mut self, ends_on: EndsOn, condition: &List, body: &List) -> Done {
         let mut status = 0;
         loop {
             match Self::turned(self.run_condition(condition).await)? {
-                Ok(code) if (code == 0) == until => return Ok(status),
+                Ok(code) if (code == 0) == (ends_on == EndsOn::Success) => return Ok(status),
                 Ok(_) => {}
                 Err(code) => return Ok(code),
             }

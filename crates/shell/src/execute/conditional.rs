@@ -1,7 +1,7 @@
 //! `[[ … ]]`, and the tests that it shares with `test`.
 
 use crate::programs;
-use crate::regular::{Regular, posix};
+use crate::regular::{Case, Regular, Syntax, posix};
 use crate::state::{Shell, Stop};
 use crate::syntax::Test;
 use futures_util::future::BoxFuture;
@@ -84,6 +84,15 @@ pub(crate) fn file_test(shell: &Shell, operator: &str, operand: &str) -> Option<
     })
 }
 
+/// Numbers that a comparison takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operands {
+    /// Arithmetic expressions, as in `[[`.
+    Expressions,
+    /// Integers, as in `test`.
+    Integers,
+}
+
 impl Shell {
     pub(super) fn run_test<'a>(&'a mut self, test: &'a Test) -> BoxFuture<'a, Result<bool, Stop>> {
         Box::pin(async move {
@@ -110,7 +119,7 @@ impl Shell {
                         }
                         operator => {
                             let right = self.expand_text(right).await?;
-                            self.compare(&left, operator, &right, true).await
+                            self.compare(&left, operator, &right, Operands::Expressions).await
                         }
                     }
                 }
@@ -120,7 +129,7 @@ impl Shell {
 
     /// `=~`: sets `BASH_REMATCH`.
     async fn matches_expression(&mut self, text: &str, pattern: &str) -> Result<bool, Stop> {
-        let regular = match Regular::new(&posix(pattern, true), false) {
+        let regular = match Regular::new(&posix(pattern, Syntax::Extended), Case::Sensitive) {
             Ok(regular) if regular.takes(text.len()) => regular,
             Ok(_) | Err(_) => return Err(Stop::Failed(2)),
         };
@@ -135,7 +144,7 @@ impl Shell {
             None => Vec::new(),
         };
         let matched = !groups.is_empty();
-        self.assign_list("BASH_REMATCH", groups, false).await?;
+        self.assign_list("BASH_REMATCH", groups).await?;
         Ok(matched)
     }
 
@@ -145,10 +154,10 @@ impl Shell {
         left: &str,
         operator: &str,
         right: &str,
-        expressions: bool,
+        operands: Operands,
     ) -> Result<bool, Stop> {
         let Some(comparison) = Comparison::of(operator) else {
-            let who = if expressions { "" } else { "test" };
+            let who = if operands == Operands::Expressions { "" } else { "test" };
             self.error(who, &format!("{operator}: binary operator expected")).await;
             return Err(Stop::Failed(2));
         };
@@ -162,9 +171,9 @@ impl Shell {
             Comparison::OlderThan => modified(self, left) < modified(self, right),
             Comparison::SameFile => real(self, left).is_some() && real(self, left) == real(self, right),
             Comparison::Numbers(outcomes) => {
-                let (left, right) = match expressions {
-                    true => (self.arithmetic_text(left).await?, self.arithmetic_text(right).await?),
-                    false => (self.integer(left).await?, self.integer(right).await?),
+                let (left, right) = match operands {
+                    Operands::Expressions => (self.arithmetic_text(left).await?, self.arithmetic_text(right).await?),
+                    Operands::Integers => (self.integer(left).await?, self.integer(right).await?),
                 };
                 outcomes.contains(&left.cmp(&right))
             }

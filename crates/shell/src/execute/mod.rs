@@ -9,6 +9,9 @@ mod redirect;
 mod simple;
 mod substitute;
 
+pub(crate) use conditional::Operands;
+pub(crate) use redirect::WriteAt;
+
 use super::bounds::{MAX_LEVELS, STEPS_OF_SUBSHELL, Use};
 use super::state::{Done, Shared, Shell, Stop};
 use super::streams::pipe;
@@ -42,6 +45,21 @@ pub(super) async fn run(host: &dyn Host, mut script: Script) -> i32 {
         shell.ended(done).await
     };
     executor::drive(host, time, main, asked).await
+}
+
+/// Position of a pipeline among those that `&&` and `||` join.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum InChain {
+    /// Pipeline whose status decides about the next one.
+    Earlier,
+    /// Last pipeline of the chain.
+    Last,
+}
+
+impl InChain {
+    fn of(index: usize, last: usize) -> Self {
+        if index == last { Self::Last } else { Self::Earlier }
+    }
 }
 
 impl Shell {
@@ -153,7 +171,7 @@ impl Shell {
 
     pub(super) async fn run_chain(&mut self, chain: &Chain) -> Done {
         let last = chain.rest.len();
-        let mut status = self.run_pipeline(&chain.first, last == 0).await?;
+        let mut status = self.run_pipeline(&chain.first, InChain::of(0, last)).await?;
         for (at, (joint, pipeline)) in chain.rest.iter().enumerate() {
             self.status = status;
             let goes_on = match joint {
@@ -161,14 +179,14 @@ impl Shell {
                 ListOp::Or => status != 0,
             };
             if goes_on {
-                status = self.run_pipeline(pipeline, at + 1 == last).await?;
+                status = self.run_pipeline(pipeline, InChain::of(at + 1, last)).await?;
             }
         }
         Ok(status)
     }
 
-    async fn run_pipeline(&mut self, pipeline: &Pipeline, last: bool) -> Done {
-        let unchecked = pipeline.negated || !last;
+    async fn run_pipeline(&mut self, pipeline: &Pipeline, position: InChain) -> Done {
+        let unchecked = pipeline.negated || position == InChain::Earlier;
         self.unchecked += usize::from(unchecked);
         let started = self.now();
         let done = match pipeline.commands.as_slice() {

@@ -10,6 +10,15 @@ use std::sync::Arc;
 /// Highest descriptor that can be redirected.
 const MAX_DESCRIPTOR: u32 = 255;
 
+/// Position in a file at which a writer begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WriteAt {
+    /// At the start, and onwards from there.
+    Start,
+    /// At the end, wherever that is at each write.
+    End,
+}
+
 impl Shell {
     /// Carries out redirections, in their order. `Failed`: one could not be, and that has been told.
     pub(crate) fn redirect<'a>(&'a mut self, redirections: &'a [Redirection]) -> BoxFuture<'a, Result<(), Stop>> {
@@ -35,15 +44,17 @@ impl Shell {
                     Target::Write(_) => FileUse::Replace,
                     _ => FileUse::Extend,
                 };
-                let appends = matches!(redirection.to, Target::Append(_));
-                let writer = self.open_to_write(&path, how, appends).await?;
+                let at = if matches!(redirection.to, Target::Append(_)) { WriteAt::End } else { WriteAt::Start };
+                let writer = self.open_to_write(&path, how, at).await?;
                 self.put_stream(from(1), Stream::Write(writer)).await
             }
             Target::Both(word) | Target::BothAppend(word) => {
                 let path = self.target(word).await?;
-                let appends = matches!(redirection.to, Target::BothAppend(_));
-                let how = if appends { FileUse::Extend } else { FileUse::Replace };
-                let writer = self.open_to_write(&path, how, appends).await?;
+                let (how, at) = match redirection.to {
+                    Target::BothAppend(_) => (FileUse::Extend, WriteAt::End),
+                    _ => (FileUse::Replace, WriteAt::Start),
+                };
+                let writer = self.open_to_write(&path, how, at).await?;
                 self.streams.stdout = writer.clone();
                 self.streams.stderr = writer;
                 Ok(())
@@ -147,8 +158,8 @@ impl Shell {
         }
     }
 
-    async fn open_to_write(&mut self, path: &str, how: FileUse, appends: bool) -> Result<Writer, Stop> {
-        match self.writer_of(path, how, appends) {
+    async fn open_to_write(&mut self, path: &str, how: FileUse, at: WriteAt) -> Result<Writer, Stop> {
+        match self.writer_of(path, how, at) {
             Ok(writer) => Ok(writer),
             Err(why) => {
                 self.error("", &format!("{path}: {why}")).await;
@@ -170,7 +181,7 @@ impl Shell {
     }
 
     /// Opens a file or device for writing. The error is the reason, as bash reports it.
-    pub(crate) fn writer_of(&self, path: &str, how: FileUse, appends: bool) -> Result<Writer, &'static str> {
+    pub(crate) fn writer_of(&self, path: &str, how: FileUse, at: WriteAt) -> Result<Writer, &'static str> {
         match self.device(path) {
             Some(Some(Stream::Write(writer))) => return Ok(writer),
             Some(_) => return Err("No such device or address"),
@@ -178,7 +189,7 @@ impl Shell {
             None => {}
         }
         let file = OpenFile::open(&self.shared.tree, &self.path(path), how, self.now());
-        let offset = (!appends).then_some(0);
+        let offset = (at == WriteAt::Start).then_some(0);
         match file {
             Ok(file) => Ok(Writer::to_file(file, offset, Arc::clone(&self.shared.time))),
             Err(error) => Err(reason(&error)),

@@ -5,8 +5,8 @@ use crate::state::Shell;
 
 /// Parentheses, operators and variables within each other.
 const MAX_NESTING: usize = 40;
-/// Bytes of the values that one expression reads as expressions, one more for each: variables that name each other twice
-/// double the work with every level.
+/// Bytes of the values that one expression reads as expressions, one more for each: variables that name each other
+/// twice double the work with every level.
 const MAX_EVALUATED: usize = 256 << 10;
 
 /// Operators of two sides by rank, weakest first; each rank's own longest first.

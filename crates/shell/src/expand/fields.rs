@@ -1,6 +1,7 @@
 //! Fields of words, split where expansions left blanks.
 
 use super::pattern::escape;
+use crate::syntax::Quoting;
 use std::collections::HashSet;
 
 /// Form in which a word is expanded.
@@ -87,16 +88,16 @@ impl Fields {
 
     /// Text without quotes in the script.
     pub(super) fn plain(&mut self, text: &str) {
-        self.add(text, false);
+        self.add(text, Quoting::Unquoted);
     }
 
     /// Text in quotes; an empty one makes a field too.
     pub(super) fn quoted(&mut self, text: &str) {
         self.started = true;
-        self.add(text, true);
+        self.add(text, Quoting::Quoted);
     }
 
-    fn add(&mut self, text: &str, quoted: bool) {
+    fn add(&mut self, text: &str, quoting: Quoting) {
         if text.is_empty() {
             return;
         }
@@ -104,20 +105,20 @@ impl Fields {
         self.after_blank = false;
         self.bytes += text.len();
         if self.wanted == Wanted::Pattern {
-            match quoted {
-                true => escape(text, &mut self.text),
-                false => self.text.push_str(text),
+            match quoting {
+                Quoting::Quoted => escape(text, &mut self.text),
+                Quoting::Unquoted => self.text.push_str(text),
             }
             return;
         }
         if self.wanted == Wanted::Fields {
-            if !quoted && self.pattern.is_none() && text.contains(['*', '?', '[']) {
+            if quoting == Quoting::Unquoted && self.pattern.is_none() && text.contains(['*', '?', '[']) {
                 let mut escaped = String::with_capacity(self.text.len() + text.len());
                 escape(&self.text, &mut escaped);
                 self.pattern = Some(escaped);
             }
             match &mut self.pattern {
-                Some(pattern) if quoted => escape(text, pattern),
+                Some(pattern) if quoting == Quoting::Quoted => escape(text, pattern),
                 Some(pattern) => pattern.push_str(text),
                 None => {}
             }

@@ -9,7 +9,7 @@ pub(super) mod pattern;
 
 use super::bounds::{MAX_FIELDS, MAX_TEXT};
 use super::state::{Shell, Stop};
-use super::syntax::{Piece, Word};
+use super::syntax::{Piece, Quoting, Word};
 use fields::{Fields, Separators, Wanted};
 use futures_util::future::BoxFuture;
 
@@ -85,20 +85,20 @@ impl Shell {
         let separators = self.text_of("IFS");
         self.step(separators.as_ref().map_or(0, |text| text.len() as u64 / 1024)).await?;
         let mut fields = Fields::new(wanted, Separators::new(separators.as_deref().unwrap_or(" \t\n")));
-        self.expand_pieces(&word.0, false, &mut fields).await?;
+        self.expand_pieces(&word.0, Quoting::Unquoted, &mut fields).await?;
         Ok(fields)
     }
 
     fn expand_pieces<'a>(
         &'a mut self,
         pieces: &'a [Piece],
-        quoted: bool,
+        quoting: Quoting,
         fields: &'a mut Fields,
     ) -> BoxFuture<'a, Result<(), Stop>> {
         Box::pin(async move {
             for (at, piece) in pieces.iter().enumerate() {
                 match piece {
-                    Piece::Plain(text) if quoted => fields.quoted(text),
+                    Piece::Plain(text) if quoting == Quoting::Quoted => fields.quoted(text),
                     Piece::Plain(text) if at == 0 && text.starts_with('~') => {
                         let (home, rest) = self.tilde(text);
                         match home {
@@ -112,23 +112,23 @@ impl Shell {
                     Piece::Plain(text) => fields.plain(text),
                     Piece::Quoted(text) => fields.quoted(text),
                     Piece::Shared(piece) => {
-                        self.expand_pieces(std::slice::from_ref(piece), quoted, fields).await?;
+                        self.expand_pieces(std::slice::from_ref(piece), quoting, fields).await?;
                     }
                     Piece::Double(inner) => {
                         // `"$@"` with nothing in it is nothing.
                         if !self.only_empty_all(inner) {
                             fields.quoted("");
                         }
-                        self.expand_pieces(inner, true, fields).await?;
+                        self.expand_pieces(inner, Quoting::Quoted, fields).await?;
                     }
-                    Piece::Parameter(parameter) => self.expand_parameter(parameter, quoted, fields).await?,
+                    Piece::Parameter(parameter) => self.expand_parameter(parameter, quoting, fields).await?,
                     Piece::Command(list) => {
                         let text = self.substitute(list).await?;
-                        put(fields, &text, quoted);
+                        put(fields, &text, quoting);
                     }
                     Piece::Arithmetic(expression) => {
                         let value = self.arithmetic(expression).await?;
-                        put(fields, &value.to_string(), quoted);
+                        put(fields, &value.to_string(), quoting);
                     }
                 }
                 if fields.bytes > MAX_TEXT || fields.count() > MAX_FIELDS {
@@ -155,7 +155,7 @@ impl Shell {
     /// The value of an arithmetic expression.
     pub(super) async fn arithmetic(&mut self, expression: &[Piece]) -> Result<i64, Stop> {
         let mut fields = Fields::new(Wanted::Text, Separators::default());
-        self.expand_pieces(expression, true, &mut fields).await?;
+        self.expand_pieces(expression, Quoting::Quoted, &mut fields).await?;
         let text = fields.into_text();
         self.step(1 + text.len() as u64 / 64).await?;
         let (value, evaluated) = arithmetic::evaluate(self, &text);
@@ -181,9 +181,9 @@ impl Shell {
     }
 }
 
-fn put(fields: &mut Fields, text: &str, quoted: bool) {
-    match quoted {
-        true => fields.quoted(text),
-        false => fields.split(text),
+fn put(fields: &mut Fields, text: &str, quoting: Quoting) {
+    match quoting {
+        Quoting::Quoted => fields.quoted(text),
+        Quoting::Unquoted => fields.split(text),
     }
 }

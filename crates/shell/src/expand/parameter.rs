@@ -5,7 +5,7 @@ use super::pattern::{Lies, Pattern};
 use super::put;
 use crate::bounds::{MAX_TEXT, Pace};
 use crate::state::{Shell, Stop, Value};
-use crate::syntax::{Anchor, Form, Index, Name, Parameter, Piece, Word};
+use crate::syntax::{Anchor, Form, Index, Name, Parameter, Piece, Quoting, Word};
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
 
@@ -128,7 +128,7 @@ impl Shell {
     pub(super) fn expand_parameter<'a>(
         &'a mut self,
         parameter: &'a Parameter,
-        quoted: bool,
+        quoting: Quoting,
         fields: &'a mut Fields,
     ) -> BoxFuture<'a, Result<(), Stop>> {
         Box::pin(async move {
@@ -164,7 +164,7 @@ impl Shell {
                             return Err(Stop::Exit(1));
                         };
                         self.assign_text(name, &text).await?;
-                        put(fields, &text, quoted);
+                        put(fields, &text, quoting);
                         return Ok(());
                     }
                     ('?', true) => {
@@ -176,7 +176,7 @@ impl Shell {
                         self.error("", &format!("{}: {message}", Self::label(parameter))).await;
                         return Err(Stop::Exit(if self.in_subshell { 1 } else { 127 }));
                     }
-                    (_, _) => return self.expand_pieces(&word.0, quoted, fields).await,
+                    (_, _) => return self.expand_pieces(&word.0, quoting, fields).await,
                 }
                 if *sign == '+' {
                     return Ok(());
@@ -192,7 +192,7 @@ impl Shell {
                         Found::One(text) => text.chars().count(),
                         Found::Many { values, .. } => values.len(),
                     };
-                    put(fields, &length.to_string(), quoted);
+                    put(fields, &length.to_string(), quoting);
                     return Ok(());
                 }
                 Form::Slice { offset, length } => {
@@ -203,30 +203,30 @@ impl Shell {
                 }
                 Form::Value | Form::Indirect | Form::Indexes | Form::Otherwise { .. } => {}
             }
-            self.put_found(found, quoted, fields);
+            self.put_found(found, quoting, fields);
             Ok(())
         })
     }
 
-    fn put_found(&self, found: Found, quoted: bool, fields: &mut Fields) {
+    fn put_found(&self, found: Found, quoting: Quoting, fields: &mut Fields) {
         let (values, joined) = match found {
             Found::Unset => return,
-            Found::One(text) => return put(fields, &text, quoted),
+            Found::One(text) => return put(fields, &text, quoting),
             Found::Many { values, joined } => (values, joined),
         };
-        let one_text = fields.wanted != Wanted::Fields || (quoted && joined);
+        let one_text = fields.wanted != Wanted::Fields || (quoting == Quoting::Quoted && joined);
         if one_text {
             let separator = match (joined, self.text_of("IFS")) {
                 (true, Some(separators)) => separators.chars().next().map(String::from).unwrap_or_default(),
                 (true, None) | (false, _) => " ".to_owned(),
             };
-            return put(fields, &values.join(&separator), quoted);
+            return put(fields, &values.join(&separator), quoting);
         }
         for (at, value) in values.iter().enumerate() {
             if at > 0 {
                 fields.finish();
             }
-            put(fields, value, quoted);
+            put(fields, value, quoting);
         }
     }
 

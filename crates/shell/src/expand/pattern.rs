@@ -1,6 +1,6 @@
 //! Patterns of `case`, `${…#…}` and file names: `*`, `?`, `[…]`; a backslash makes the next character plain.
 
-use crate::regular::{Regular, class};
+use crate::regular::{Case, Regular, class};
 use std::ops::Range;
 
 /// Returns whether a pattern has a wildcard.
@@ -94,7 +94,7 @@ impl Pattern {
             Lies::End { longest: false } => format!("(?s)^.*({expression})$"),
             Lies::Anywhere => format!("(?s){expression}"),
         };
-        Regular::new(&expression, false).map(Self::Regular)
+        Regular::new(&expression, Case::Sensitive).map(Self::Regular)
     }
 
     /// Returns whether a text of this length can be matched.

@@ -4,6 +4,7 @@ use super::destination::join_last_name;
 use super::input::usage;
 use super::options::{Order, read};
 use crate::PIPE_BYTES;
+use crate::execute::WriteAt;
 use crate::state::{Done, Shell, Stop, reason};
 use proofbox_vfs::{Fault, FileKind, FileUse, FilesError, lock};
 
@@ -43,7 +44,7 @@ pub(super) async fn cp_or_mv(shell: &mut Shell, who: &'static str, arguments: &[
                 who,
                 &format!(
                     "target '{into}': {}",
-                    match shell.look(&into, true) {
+                    match shell.stat(&into) {
                         Ok(_) => "Not a directory",
                         Err(_) => "No such file or directory",
                     }
@@ -51,16 +52,19 @@ pub(super) async fn cp_or_mv(shell: &mut Shell, who: &'static str, arguments: &[
             )
             .await);
     }
-    let recursive = given.has('r') || given.has('R') || given.has('a');
+    let options = CopyOptions {
+        recursive: given.has('r') || given.has('R') || given.has('a'),
+        keeps_times: given.has('a') || given.has('p'),
+    };
     let mut status = 0;
     for from in &operands {
         shell.step(1).await?;
         let to = if directory { join_last_name(&into, from) } else { into.clone() };
-        if given.has('n') && shell.look(&to, false).is_ok() {
+        if given.has('n') && shell.lstat(&to).is_ok() {
             continue;
         }
         let done = match who {
-            "cp" => copy(shell, from, &to, recursive, given.has('a') || given.has('p')).await,
+            "cp" => copy(shell, from, &to, options).await,
             _ => move_one(shell, from, &to),
         };
         match done {
@@ -87,11 +91,11 @@ enum Refusal {
 
 fn move_one(shell: &Shell, from: &str, to: &str) -> Result<(), Refusal> {
     let said = |what: String| Err(Refusal::Said(what));
-    let entry = match shell.look(from, false) {
+    let entry = match shell.lstat(from) {
         Ok(entry) => entry,
         Err(error) => return said(format!("cannot stat '{from}': {}", reason(&error))),
     };
-    let target = shell.look(to, false);
+    let target = shell.lstat(to);
     let (source, destination) = (shell.path(from), shell.path(to));
     if source == destination {
         return said(format!("'{from}' and '{to}' are the same file"));
@@ -104,7 +108,7 @@ fn move_one(shell: &Shell, from: &str, to: &str) -> Result<(), Refusal> {
             return said(format!("cannot overwrite non-directory '{to}' with directory '{from}'"));
         }
         Err(_) if !shell.is_directory(&crate::state::absolute(&destination, "..")) => {
-            let why = match shell.look(&crate::state::absolute(&destination, ".."), true) {
+            let why = match shell.stat(&crate::state::absolute(&destination, "..")) {
                 Ok(_) => "Not a directory",
                 Err(_) => "No such file or directory",
             };
@@ -124,8 +128,17 @@ fn move_one(shell: &Shell, from: &str, to: &str) -> Result<(), Refusal> {
     }
 }
 
+/// Options of a copy.
+#[derive(Clone, Copy)]
+struct CopyOptions {
+    /// True when directories are copied with all they hold, and links as links.
+    recursive: bool,
+    /// True when the copy has the times of the original.
+    keeps_times: bool,
+}
+
 /// Copies a file, or a directory with all it holds.
-async fn copy(shell: &Shell, from: &str, to: &str, recursive: bool, keeps: bool) -> Result<(), Refusal> {
+async fn copy(shell: &Shell, from: &str, to: &str, options: CopyOptions) -> Result<(), Refusal> {
     let said = |what: String| Err(Refusal::Said(what));
     let mut waiting = vec![(from.to_owned(), to.to_owned())];
     let start = shell.path(from);
@@ -133,15 +146,16 @@ async fn copy(shell: &Shell, from: &str, to: &str, recursive: bool, keeps: bool)
     let into_itself = end.starts_with(&format!("{}/", start.trim_end_matches('/')));
     while let Some((from, to)) = waiting.pop() {
         shell.step(1).await.map_err(Refusal::Stop)?;
-        let entry = match shell.look(&from, !recursive) {
+        let found = if options.recursive { shell.lstat(&from) } else { shell.stat(&from) };
+        let entry = match found {
             Ok(entry) => entry,
             Err(error) => return said(format!("cannot stat '{from}': {}", reason(&error))),
         };
         let (source, destination) = (shell.path(&from), shell.path(&to));
         let now = shell.now();
-        let there = shell.look(&to, true);
+        let there = shell.stat(&to);
         match entry.kind {
-            FileKind::Directory if !recursive => {
+            FileKind::Directory if !options.recursive => {
                 return said(format!("-r not specified; omitting directory '{from}'"));
             }
             FileKind::Directory if into_itself => {
@@ -169,7 +183,7 @@ async fn copy(shell: &Shell, from: &str, to: &str, recursive: bool, keeps: bool)
             }
             FileKind::Link => {
                 let text = entry.link_target.unwrap_or_default();
-                if shell.look(&to, false).is_ok_and(|there| there.kind != FileKind::Directory) {
+                if shell.lstat(&to).is_ok_and(|there| there.kind != FileKind::Directory) {
                     // Making the link says if it is still there.
                     let _ = lock(&shell.shared.tree).remove(&destination, now);
                 }
@@ -190,7 +204,7 @@ async fn copy(shell: &Shell, from: &str, to: &str, recursive: bool, keeps: bool)
                     return said(format!("cannot create regular file '{to}': Not a directory"));
                 }
                 copy_file(shell, &from, &to).await?;
-                if keeps {
+                if options.keeps_times {
                     // A copy with other times is a copy all the same.
                     let _ = lock(&shell.shared.tree).set_file_times(&destination, None, Some(entry.modified), now);
                 }
@@ -204,7 +218,7 @@ async fn copy_file(shell: &Shell, from: &str, to: &str) -> Result<(), Refusal> {
     let mut reader =
         shell.reader_of(from).map_err(|why| Refusal::Said(format!("cannot open '{from}' for reading: {why}")))?;
     let writer = shell
-        .writer_of(to, FileUse::Replace, false)
+        .writer_of(to, FileUse::Replace, WriteAt::Start)
         .map_err(|why| Refusal::Said(format!("cannot create regular file '{to}': {why}")))?;
     let mut bytes = Vec::new();
     while reader.read_into(&mut bytes, PIPE_BYTES, None).await > 0 {

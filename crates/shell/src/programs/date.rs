@@ -67,7 +67,7 @@ pub(super) async fn date(shell: &mut Shell, arguments: &[String]) -> Done {
             Some(time) => time,
             None => return Err(shell.fails("date", &format!("invalid date '{text}'")).await),
         },
-        (None, Some(path)) => match shell.look(path, true) {
+        (None, Some(path)) => match shell.stat(path) {
             Ok(entry) => entry.modified,
             Err(error) => {
                 return Err(shell.fails("date", &format!("{path}: {}", crate::state::reason(&error))).await);

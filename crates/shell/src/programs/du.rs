@@ -29,7 +29,7 @@ pub(super) async fn du(shell: &mut Shell, arguments: &[String]) -> Done {
     };
     let (mut status, mut all) = (0, 0);
     for name in &operands {
-        let top = match shell.look(name, false) {
+        let top = match shell.lstat(name) {
             Ok(entry) => entry,
             Err(error) => {
                 shell.error("du", &format!("cannot access '{name}': {}", reason(&error))).await;

@@ -104,7 +104,7 @@ pub(super) async fn find(shell: &mut Shell, arguments: &[String]) -> Done {
                 let count = text.parse::<u64>().map_err(|_| format!("invalid argument `{value}' to `{word}'"));
                 count.map(|count| Test::Modified(order, count.saturating_mul(unit)))
             }
-            "-newer" => match shell.look(value, true) {
+            "-newer" => match shell.stat(value) {
                 Ok(entry) => Ok(Test::Newer(entry.modified)),
                 Err(error) => Err(format!("'{value}': {}", reason(&error))),
             },
@@ -155,7 +155,7 @@ pub(super) async fn find(shell: &mut Shell, arguments: &[String]) -> Done {
     let mut gathered = Vec::new();
     let deletes = tests.iter().any(|test| matches!(test, Test::Delete));
     for start in &starts {
-        let entry = match shell.look(start, false) {
+        let entry = match shell.lstat(start) {
             Ok(entry) => entry,
             Err(error) => {
                 shell.error("find", &format!("'{start}': {}", reason(&error))).await;

@@ -2,7 +2,7 @@
 
 use super::input::{Lines, open, usage};
 use super::options::{Given, Order, read};
-use crate::regular::{Regular, posix};
+use crate::regular::{Case, Regular, Syntax, posix};
 use crate::state::{Done, Shell, Stop, reason};
 use crate::streams::Reader;
 use proofbox_vfs::{FileKind, lock};
@@ -13,6 +13,7 @@ const MAX_DEPTH: usize = 128;
 
 struct Search {
     regular: Regular,
+    recursive: bool,
     given: Given,
     /// True when lines are shown with the name of their file.
     names: bool,
@@ -83,9 +84,9 @@ pub(super) async fn grep(shell: &mut Shell, who: &str, arguments: &[String]) -> 
     };
     let expression = |pattern: &String| match kind {
         Some('F') => regex::escape(pattern),
-        Some('E') => posix(pattern, true),
+        Some('E') => posix(pattern, Syntax::Extended),
         Some('P') => pattern.clone(),
-        _ => posix(pattern, false),
+        _ => posix(pattern, Syntax::Basic),
     };
     let mut joined =
         patterns.iter().map(|pattern| format!("(?:{})", expression(pattern))).collect::<Vec<_>>().join("|");
@@ -94,7 +95,7 @@ pub(super) async fn grep(shell: &mut Shell, who: &str, arguments: &[String]) -> 
     } else if given.has('w') {
         joined = format!("\\b{{start-half}}(?:{joined})\\b{{end-half}}");
     }
-    let regular = match Regular::new(&joined, given.has('i')) {
+    let regular = match Regular::new(&joined, if given.has('i') { Case::Insensitive } else { Case::Sensitive }) {
         Ok(regular) => regular,
         Err(why) => {
             shell.error("grep", &why).await;
@@ -112,10 +113,10 @@ pub(super) async fn grep(shell: &mut Shell, who: &str, arguments: &[String]) -> 
     let names = given.last_of("hH").map_or(operands.len() > 1 || recursive, |letter| letter == 'H');
     let (before, after) = (number('B').or(around).unwrap_or(0).min(100_000), number('A').or(around).unwrap_or(0));
     let most = number('m').map_or(u64::MAX, |count| count as u64);
-    let mut search = Search { regular, names, before, after, most, given, found: false, failed: false };
+    let mut search = Search { regular, names, before, after, most, recursive, given, found: false, failed: false };
     for path in &operands {
         let name = if implied && path == "." { "" } else { path.as_str() };
-        search.visit(shell, path, name, recursive).await?;
+        search.visit(shell, path, name).await?;
         if search.found && search.given.has('q') {
             return Ok(0);
         }
@@ -129,7 +130,7 @@ pub(super) async fn grep(shell: &mut Shell, who: &str, arguments: &[String]) -> 
 
 impl Search {
     /// Searches a file, or with `-r` all below a directory.
-    async fn visit(&mut self, shell: &Shell, path: &str, name: &str, recursive: bool) -> Result<(), Stop> {
+    async fn visit(&mut self, shell: &Shell, path: &str, name: &str) -> Result<(), Stop> {
         if path == "-" {
             return self.search(shell, shell.streams.stdin.clone(), "(standard input)").await;
         }
@@ -143,7 +144,7 @@ impl Search {
                     continue;
                 }
                 Ok(entry) if entry.kind == FileKind::Directory => {
-                    if !recursive {
+                    if !self.recursive {
                         self.fail_softly(shell, &format!("{path}: Is a directory")).await;
                         continue;
                     }
@@ -165,7 +166,7 @@ impl Search {
                 }
                 Ok(entry) => {
                     let included = self.given.values('I').is_empty() || self.excluded('I', &entry.name);
-                    if recursive && (!included || self.excluded('X', &entry.name)) {
+                    if self.recursive && (!included || self.excluded('X', &entry.name)) {
                         continue;
                     }
                 }

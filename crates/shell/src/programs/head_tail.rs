@@ -17,7 +17,14 @@ enum Amount {
     From(u64),
 }
 
-fn amount(text: &str, tail: bool) -> Option<Amount> {
+/// End of the input that is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Head,
+    Tail,
+}
+
+fn parse_amount(text: &str, end: End) -> Option<Amount> {
     let (sign, digits) = match text.chars().next()? {
         sign @ ('+' | '-') => (Some(sign), &text[1..]),
         _ => (None, text),
@@ -28,24 +35,24 @@ fn amount(text: &str, tail: bool) -> Option<Amount> {
         _ => (digits, 1_u64),
     };
     let count = digits.parse::<u64>().ok()?.saturating_mul(unit);
-    Some(match (tail, sign) {
-        (false, Some('-')) => Amount::ButLast(count),
-        (false, _) => Amount::First(count),
-        (true, Some('+')) => Amount::From(count.max(1)),
-        (true, _) => Amount::Last(count),
+    Some(match (end, sign) {
+        (End::Head, Some('-')) => Amount::ButLast(count),
+        (End::Head, _) => Amount::First(count),
+        (End::Tail, Some('+')) => Amount::From(count.max(1)),
+        (End::Tail, _) => Amount::Last(count),
     })
 }
 
 /// Runs `head` or `tail`.
 pub(super) async fn head_or_tail(shell: &mut Shell, who: &'static str, arguments: &[String]) -> Done {
-    let tail = who == "tail";
+    let end = if who == "tail" { End::Tail } else { End::Head };
     // `-5` and `+5` are older ways to say `-n 5`.
     let mut words = arguments.to_vec();
     if let Some(first) = words.first_mut() {
         let count = first.strip_prefix('-').filter(|digits| digits.starts_with(|c: char| c.is_ascii_digit()));
         if let Some(count) = count {
             *first = format!("-n{count}");
-        } else if tail && first.strip_prefix('+').is_some_and(|digits| digits.parse::<u64>().is_ok()) {
+        } else if end == End::Tail && first.strip_prefix('+').is_some_and(|digits| digits.parse::<u64>().is_ok()) {
             *first = format!("-n{first}");
         }
     }
@@ -56,7 +63,7 @@ pub(super) async fn head_or_tail(shell: &mut Shell, who: &'static str, arguments
     };
     let by_bytes = given.last_of("nc") == Some('c');
     let text = given.value(if by_bytes { 'c' } else { 'n' }).unwrap_or("10");
-    let Some(amount) = amount(text, tail) else {
+    let Some(amount) = parse_amount(text, end) else {
         let what = if by_bytes { "bytes" } else { "lines" };
         return Err(shell.fails(who, &format!("invalid number of {what}: '{text}'")).await);
     };

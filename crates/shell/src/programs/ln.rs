@@ -21,14 +21,14 @@ pub(super) async fn ln(shell: &mut Shell, arguments: &[String]) -> Done {
     for target in targets {
         shell.step(1).await?;
         let name = match shell.is_directory(into)
-            && !(given.has('n') && shell.look(into, false).is_ok_and(|entry| entry.kind == FileKind::Link))
+            && !(given.has('n') && shell.lstat(into).is_ok_and(|entry| entry.kind == FileKind::Link))
         {
             true => join_last_name(into, target),
             false => into.to_owned(),
         };
         let path = shell.path(&name);
         let now = shell.now();
-        if given.has('f') && shell.look(&name, false).is_ok_and(|entry| entry.kind != FileKind::Directory) {
+        if given.has('f') && shell.lstat(&name).is_ok_and(|entry| entry.kind != FileKind::Directory) {
             // The next step says if it is still there.
             let _ = lock(&shell.shared.tree).remove(&path, now);
         }
@@ -39,7 +39,7 @@ pub(super) async fn ln(shell: &mut Shell, arguments: &[String]) -> Done {
         if let Err(error) = made {
             let what = match (symbolic, reason(&error)) {
                 (true, why) => format!("failed to create symbolic link '{name}': {why}"),
-                (false, why) if shell.look(target, true).is_err() => format!("failed to access '{target}': {why}"),
+                (false, why) if shell.stat(target).is_err() => format!("failed to access '{target}': {why}"),
                 (false, _) if shell.is_directory(target) => format!("{target}: hard link not allowed for directory"),
                 (false, why) => format!("failed to create hard link '{name}': {why}"),
             };

@@ -35,7 +35,8 @@ pub(super) async fn ls(shell: &mut Shell, arguments: &[String]) -> Done {
     let (mut files, mut directories) = (Vec::new(), Vec::new());
     for operand in &operands {
         let follow = !given.has('l') && !given.has('d') && !given.has('F');
-        match shell.look(operand, follow).or_else(|_| shell.look(operand, false)) {
+        let found = if follow { shell.stat(operand) } else { shell.lstat(operand) };
+        match found.or_else(|_| shell.lstat(operand)) {
             Err(error) => {
                 shell.error("ls", &format!("cannot access '{operand}': {}", reason(&error))).await;
                 status = 2;
@@ -50,10 +51,10 @@ pub(super) async fn ls(shell: &mut Shell, arguments: &[String]) -> Done {
     let titles = operands.len() > 1 || given.has('R');
     order(&mut files, &given);
     let mut shown = !files.is_empty();
-    show(shell, &files, &given, false).await?;
+    show(shell, &files, &given, Total::Omit).await?;
     let mut sorted: Vec<FileEntry> = Vec::new();
     for directory in &directories {
-        if let Ok(mut entry) = shell.look(directory, true) {
+        if let Ok(mut entry) = shell.stat(directory) {
             entry.name.clone_from(directory);
             sorted.push(entry);
         }
@@ -89,7 +90,7 @@ pub(super) async fn ls(shell: &mut Shell, arguments: &[String]) -> Done {
             shell.out("ls", title.as_bytes()).await?;
         }
         shown = true;
-        show(shell, &entries, &given, true).await?;
+        show(shell, &entries, &given, Total::Show).await?;
         if given.has('R') {
             let below = entries.iter().rev().filter(|entry| entry.kind == FileKind::Directory);
             let below = below.filter(|entry| !matches!(entry.name.as_str(), "." | ".."));
@@ -113,7 +114,14 @@ fn order(entries: &mut [FileEntry], given: &Given) {
     }
 }
 
-async fn show(shell: &Shell, entries: &[FileEntry], given: &Given, total: bool) -> Result<(), Stop> {
+/// Line with the blocks of all entries, in long lists.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Total {
+    Show,
+    Omit,
+}
+
+async fn show(shell: &Shell, entries: &[FileEntry], given: &Given, total: Total) -> Result<(), Stop> {
     let mark = |entry: &FileEntry| match (entry.kind, given.has('F')) {
         (FileKind::Directory, true) => "/",
         (FileKind::Directory, false) if given.has('p') => "/",
@@ -135,7 +143,7 @@ async fn show(shell: &Shell, entries: &[FileEntry], given: &Given, total: bool) 
     }
     let now = shell.now();
     let mut text = String::new();
-    if total {
+    if total == Total::Show {
         let sum: u64 = entries.iter().map(blocks).sum();
         match given.has('h') {
             true => text.push_str(&format!("total {}\n", human(sum * 1024))),

@@ -2,6 +2,7 @@
 
 use super::input::usage;
 use super::options::{Order, read};
+use crate::execute::WriteAt;
 use crate::state::{Done, Shell, Stop, reason};
 use proofbox_vfs::{FileUse, lock};
 
@@ -28,13 +29,13 @@ pub(super) async fn mktemp(shell: &mut Shell, arguments: &[String]) -> Done {
             let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
             name.push(char::from(letters[shell.next_random() as usize % letters.len()]));
         }
-        if shell.look(&name, false).is_ok() {
+        if shell.lstat(&name).is_ok() {
             continue;
         }
         let path = shell.path(&name);
         let made = match given.has('d') {
             true => lock(&shell.shared.tree).make_directory(&path, shell.now()).map_err(|error| reason(&error)),
-            false => shell.writer_of(&name, FileUse::Extend, false).map(drop),
+            false => shell.writer_of(&name, FileUse::Extend, WriteAt::Start).map(drop),
         };
         if let Err(why) = made {
             return Err(shell

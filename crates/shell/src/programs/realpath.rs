@@ -15,7 +15,7 @@ pub(super) async fn realpath(shell: &mut Shell, who: &str, arguments: &[String])
     for name in &given.operands {
         let path = shell.path(name);
         let found = match who == "readlink" && !given.has('f') && !given.has('e') && !given.has('m') {
-            true => shell.look(name, false).ok().and_then(|entry| entry.link_target),
+            true => shell.lstat(name).ok().and_then(|entry| entry.link_target),
             false => {
                 let tree = lock(&shell.shared.tree);
                 // The last name may be missing.

@@ -19,7 +19,7 @@ pub(super) async fn rm(shell: &mut Shell, arguments: &[String]) -> Done {
     for name in &given.operands {
         shell.step(1).await?;
         let last = name.trim_end_matches('/').rsplit('/').next().unwrap_or("");
-        let found = shell.look(name, false);
+        let found = shell.lstat(name);
         let removed = match found {
             _ if matches!(last, "." | "..") && recursive => {
                 let what = format!("refusing to remove '.' or '..' directory: skipping '{name}'");

@@ -3,7 +3,8 @@
 use super::input::{Lines, open, or_input, usage};
 use super::options::{Order, read};
 use crate::bounds::{MAX_TEXT, Pace};
-use crate::regular::{Regular, posix};
+use crate::execute::WriteAt;
+use crate::regular::{Case, Regular, Syntax, posix};
 use crate::state::{Done, Shell, Stop};
 use crate::streams::Writer;
 use proofbox_vfs::FileUse;
@@ -17,7 +18,7 @@ enum Address {
 }
 
 enum Act {
-    Substitute { regular: Regular, with: Vec<Part>, all: bool, number: usize, prints: bool },
+    Substitute { regular: Regular, with: Vec<Part>, which: Matches, prints: bool },
     Translate(Vec<(char, char)>),
     Print,
     Delete,
@@ -56,7 +57,7 @@ struct Command {
 
 struct Script<'t> {
     text: &'t str,
-    extended: bool,
+    syntax: Syntax,
 }
 
 impl Script<'_> {
@@ -130,7 +131,10 @@ impl Script<'_> {
                 if fold {
                     self.next();
                 }
-                Ok(Some(Address::Match(Regular::new(&posix(&text, self.extended), fold)?)))
+                Ok(Some(Address::Match(Regular::new(
+                    &posix(&text, self.syntax),
+                    if fold { Case::Insensitive } else { Case::Sensitive },
+                )?)))
             }
             Some(_) | None => Ok(None),
         }
@@ -225,8 +229,10 @@ impl Script<'_> {
             }
             self.next();
         }
-        let regular = Regular::new(&posix(&pattern, self.extended), fold)?;
-        Ok(Act::Substitute { regular, with, all, number, prints })
+        let regular =
+            Regular::new(&posix(&pattern, self.syntax), if fold { Case::Insensitive } else { Case::Sensitive })?;
+        let which = if all { Matches::From(number) } else { Matches::One(number) };
+        Ok(Act::Substitute { regular, with, which, prints })
     }
 
     fn replacement(&mut self, separator: char) -> Result<Vec<Part>, String> {
@@ -315,7 +321,8 @@ pub(super) async fn sed(shell: &mut Shell, arguments: &[String]) -> Done {
         }
         text = operands.remove(0);
     }
-    let mut script = Script { text: &text, extended: given.has('E') || given.has('r') };
+    let mut script =
+        Script { text: &text, syntax: if given.has('E') || given.has('r') { Syntax::Extended } else { Syntax::Basic } };
     let mut commands = Vec::new();
     loop {
         match script.command() {
@@ -346,9 +353,9 @@ pub(super) async fn sed(shell: &mut Shell, arguments: &[String]) -> Done {
         if in_place.is_some() {
             number = 0;
         }
-        let last = in_place.is_some() || at + 1 == operands.len();
+        let pass = Pass { quiet, last_file: in_place.is_some() || at + 1 == operands.len() };
         let mut lines = Lines::new(shell, reader)?;
-        let ended = edit(shell, &mut commands, &mut lines, &writer, quiet, last, &mut number).await;
+        let ended = edit(shell, &mut commands, &mut lines, &writer, pass, &mut number).await;
         if let Some((suffix, kept)) = kept {
             let bytes = std::mem::take(&mut *kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
             put_back(shell, path, &suffix, &bytes).await?;
@@ -360,12 +367,12 @@ pub(super) async fn sed(shell: &mut Shell, arguments: &[String]) -> Done {
     Ok(status)
 }
 
-type Kept = std::sync::Arc<std::sync::Mutex<Vec<u8>>>;
+type Collected = std::sync::Arc<std::sync::Mutex<Vec<u8>>>;
 
 /// A writer that keeps what it is given, up to the longest text.
-fn collector() -> (Writer, Kept) {
-    let kept = Kept::default();
-    let into = Kept::clone(&kept);
+fn collector() -> (Writer, Collected) {
+    let kept = Collected::default();
+    let into = Collected::clone(&kept);
     let writer = Writer::sink(std::sync::Arc::new(move |bytes: &[u8]| {
         let mut kept = into.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if kept.len() <= MAX_TEXT {
@@ -388,15 +395,40 @@ async fn put_back(shell: &Shell, path: &str, suffix: &str, bytes: &[u8]) -> Resu
                 }
             }
         }
-        match shell.writer_of(&format!("{path}{suffix}"), FileUse::Replace, false) {
+        match shell.writer_of(&format!("{path}{suffix}"), FileUse::Replace, WriteAt::Start) {
             Ok(writer) => shell.write(&writer, "sed", &before).await?,
             Err(why) => return Err(shell.fails("sed", &format!("{path}{suffix}: {why}")).await),
         }
     }
-    match shell.writer_of(path, FileUse::Replace, false) {
+    match shell.writer_of(path, FileUse::Replace, WriteAt::Start) {
         Ok(writer) => shell.write(&writer, "sed", bytes).await,
         Err(why) => Err(shell.fails("sed", &format!("{path}: {why}")).await),
     }
+}
+
+/// Options of editing one file.
+#[derive(Clone, Copy)]
+struct Pass {
+    /// True when only commands print.
+    quiet: bool,
+    /// True when no file follows whose lines are counted on.
+    last_file: bool,
+}
+
+/// Position of a line in the input.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Line {
+    Earlier,
+    Last,
+}
+
+/// Matches in a line that are replaced.
+#[derive(Debug, Clone, Copy)]
+enum Matches {
+    /// The match of this number only, counted from 1.
+    One(usize),
+    /// The match of this number, and all after it.
+    From(usize),
 }
 
 /// Edits one file's lines; the exit code if `q` ended it.
@@ -405,8 +437,7 @@ async fn edit(
     commands: &mut [Command],
     lines: &mut Lines,
     writer: &Writer,
-    quiet: bool,
-    last_file: bool,
+    pass: Pass,
     number: &mut u64,
 ) -> Result<Option<i32>, Stop> {
     let mut more = lines.next(shell, "sed").await?;
@@ -418,8 +449,8 @@ async fn edit(
         let (mut deleted, mut quit, mut after) = (false, None, String::new());
         for command in commands.iter_mut() {
             shell.step(1).await?;
-            let last = !more && last_file;
-            if !selected(command, *number, last, &line) {
+            let place = if !more && pass.last_file { Line::Last } else { Line::Earlier };
+            if !selected(command, *number, place, &line) {
                 continue;
             }
             let ended = |line: &[u8], whole: bool| [line, if whole { b"\n" } else { b"" }].concat();
@@ -437,7 +468,7 @@ async fn edit(
                     deleted = true;
                 }
                 Act::Next => {
-                    if !quiet {
+                    if !pass.quiet {
                         shell.write(writer, "sed", &ended(&line, whole)).await?;
                     }
                     if !more {
@@ -453,12 +484,12 @@ async fn edit(
                     let turned = |c| pairs.iter().find(|(from, _)| *from == c).map_or(c, |(_, to)| *to);
                     line = text.chars().map(turned).collect::<String>().into_bytes();
                 }
-                Act::Substitute { regular, with, all, number, prints } => {
+                Act::Substitute { regular, with, which, prints } => {
                     if !regular.takes(line.len()) {
                         return Err(shell.fails("sed", "a line is too long for its expression").await);
                     }
                     shell.step(regular.steps(line.len())).await?;
-                    match substitute(shell, &line, regular, with, *all, *number).await? {
+                    match substitute(shell, &line, regular, with, *which).await? {
                         Ok(Some(text)) => {
                             line = text;
                             if *prints {
@@ -474,7 +505,7 @@ async fn edit(
                 break;
             }
         }
-        if !deleted && !quiet {
+        if !deleted && !pass.quiet {
             line.extend(whole.then_some(b'\n'));
             shell.write(writer, "sed", &line).await?;
         }
@@ -489,10 +520,10 @@ async fn edit(
 }
 
 /// Returns whether a command applies to this line.
-fn selected(command: &mut Command, number: u64, last: bool, line: &[u8]) -> bool {
+fn selected(command: &mut Command, number: u64, place: Line, line: &[u8]) -> bool {
     let at = |address: &Address| match address {
         Address::Line(wanted) => *wanted == number,
-        Address::Last => last,
+        Address::Last => place == Line::Last,
         Address::Match(regular) => regular.is_match(line),
         Address::Step(first, 0) => number == *first,
         Address::Step(first, step) => number >= *first && (number - first).is_multiple_of(*step),
@@ -511,7 +542,8 @@ fn selected(command: &mut Command, number: u64, last: bool, line: &[u8]) -> bool
         }
         (Some(first), Some(end)) => {
             let begins = at(first);
-            command.active = begins && !last && !matches!(end, Address::Line(wanted) if *wanted <= number);
+            command.active =
+                begins && place == Line::Earlier && !matches!(end, Address::Line(wanted) if *wanted <= number);
             begins
         }
     };
@@ -524,11 +556,11 @@ async fn substitute(
     line: &[u8],
     regular: &Regular,
     with: &[Part],
-    all: bool,
-    number: usize,
+    which: Matches,
 ) -> Result<Result<Option<Vec<u8>>, ()>, Stop> {
     let mut out = Vec::new();
     let mut pace = Pace::new();
+    let (Matches::One(number) | Matches::From(number)) = which;
     let (mut at, mut from, mut count) = (0, 0, 0);
     while let Some(found) = regular.captures_at(line, from) {
         shell.count_paced(&mut pace).await?;
@@ -542,7 +574,7 @@ async fn substitute(
         if out.len() > MAX_TEXT {
             return Ok(Err(()));
         }
-        if (!all && count >= number) || whole.start >= line.len() {
+        if (matches!(which, Matches::One(_)) && count >= number) || whole.start >= line.len() {
             break;
         }
         from = match whole.is_empty() {

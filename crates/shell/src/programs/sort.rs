@@ -2,6 +2,7 @@
 
 use super::input::{AllLines, or_input, usage};
 use super::options::{Order, read};
+use crate::execute::WriteAt;
 use crate::state::{Done, Shell};
 use proofbox_vfs::FileUse;
 use std::cmp::Ordering;
@@ -255,7 +256,7 @@ pub(super) async fn sort(shell: &mut Shell, arguments: &[String]) -> Done {
     }
     let writer = match given.value('o') {
         None => shell.streams.stdout.clone(),
-        Some(path) => match shell.writer_of(path, FileUse::Replace, false) {
+        Some(path) => match shell.writer_of(path, FileUse::Replace, WriteAt::Start) {
             Ok(writer) => writer,
             Err(why) => {
                 shell.error("sort", &format!("open failed: {path}: {why}")).await;

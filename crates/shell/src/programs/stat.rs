@@ -19,7 +19,8 @@ pub(super) async fn stat(shell: &mut Shell, arguments: &[String]) -> Done {
     let mut status = 0;
     for name in &given.operands {
         shell.step(1).await?;
-        let entry = match shell.look(name, given.has('L')) {
+        let found = if given.has('L') { shell.stat(name) } else { shell.lstat(name) };
+        let entry = match found {
             Ok(entry) => entry,
             Err(error) => {
                 shell.error("stat", &format!("cannot statx '{name}': {}", reason(&error))).await;

@@ -3,6 +3,7 @@
 use super::input::usage;
 use super::options::{Order, read};
 use crate::PIPE_BYTES;
+use crate::execute::WriteAt;
 use crate::state::{Done, Shell};
 use proofbox_vfs::FileUse;
 
@@ -11,12 +12,11 @@ pub(super) async fn tee(shell: &mut Shell, arguments: &[String]) -> Done {
         Ok(given) => given,
         Err(why) => return Err(usage(shell, "tee", &why, 1).await),
     };
-    let append = given.has('a');
-    let how = if append { FileUse::Extend } else { FileUse::Replace };
+    let (how, at) = if given.has('a') { (FileUse::Extend, WriteAt::End) } else { (FileUse::Replace, WriteAt::Start) };
     let mut writers = Vec::new();
     let mut status = 0;
     for path in &given.operands {
-        match shell.writer_of(path, how, append) {
+        match shell.writer_of(path, how, at) {
             Ok(writer) => writers.push(writer),
             Err(why) => {
                 shell.error("tee", &format!("{path}: {why}")).await;

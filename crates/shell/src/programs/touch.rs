@@ -16,7 +16,7 @@ pub(super) async fn touch(shell: &mut Shell, arguments: &[String]) -> Done {
     }
     let now = shell.now();
     let time = match (given.value('r'), given.value('d')) {
-        (Some(reference), _) => match shell.look(reference, true) {
+        (Some(reference), _) => match shell.stat(reference) {
             Ok(entry) => entry.modified,
             Err(error) => {
                 let what = format!("failed to get attributes of '{reference}': {}", reason(&error));
@@ -33,7 +33,7 @@ pub(super) async fn touch(shell: &mut Shell, arguments: &[String]) -> Done {
     for name in &given.operands {
         shell.step(1).await?;
         let path = shell.path(name);
-        let exists = shell.look(name, true).is_ok();
+        let exists = shell.stat(name).is_ok();
         let touched = match (exists, given.has('c')) {
             (false, true) => Ok(()),
             (true, _) => Ok(()),

@@ -2,6 +2,7 @@
 
 use super::input::{Lines, open, usage};
 use super::options::{Order, read};
+use crate::execute::WriteAt;
 use crate::state::{Done, Shell};
 use proofbox_vfs::FileUse;
 
@@ -17,7 +18,7 @@ pub(super) async fn uniq(shell: &mut Shell, arguments: &[String]) -> Done {
     let Some(reader) = open(shell, "uniq", input).await else { return Ok(1) };
     let writer = match given.operands.get(1) {
         None => shell.streams.stdout.clone(),
-        Some(path) => match shell.writer_of(path, FileUse::Replace, false) {
+        Some(path) => match shell.writer_of(path, FileUse::Replace, WriteAt::Start) {
             Ok(writer) => writer,
             Err(why) => return Err(shell.fails("uniq", &format!("{path}: {why}")).await),
         },

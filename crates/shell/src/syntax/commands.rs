@@ -9,6 +9,20 @@ use std::sync::{Arc, OnceLock};
 /// Words that end a list where a command could begin.
 const CLOSING: [&str; 8] = ["then", "else", "elif", "fi", "do", "done", "esac", "}"];
 
+/// Position of an assignment in a simple command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Assigns {
+    BeforeCommand,
+    InArgument,
+}
+
+/// Treatment of tabs at the start of a here-document's lines.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tabs {
+    Keep,
+    Strip,
+}
+
 impl Parser {
     /// Parses the list before the end of a line.
     pub(super) fn list_of_line(&mut self) -> Result<List, SyntaxError> {
@@ -158,7 +172,8 @@ impl Parser {
                 continue;
             }
             if (words.is_empty() || self.declares(&words))
-                && let Some(assignment) = self.assignment(!words.is_empty())?
+                && let Some(assignment) =
+                    self.assignment(if words.is_empty() { Assigns::BeforeCommand } else { Assigns::InArgument })?
             {
                 match words.is_empty() {
                     true => assignments.push(assignment),
@@ -214,7 +229,7 @@ impl Parser {
     }
 
     /// `name=…`, where one stands here.
-    fn assignment(&mut self, as_argument: bool) -> Result<Option<Assignment>, SyntaxError> {
+    fn assignment(&mut self, position: Assigns) -> Result<Option<Assignment>, SyntaxError> {
         let rest = self.rest();
         let length = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
         let name = &rest[..length];
@@ -224,7 +239,7 @@ impl Parser {
         let (name, after) = (name.to_owned(), &rest[length..]);
         let start = (self.at, self.line, self.nodes);
         let mut index = None;
-        if after.starts_with('[') && !as_argument {
+        if after.starts_with('[') && position == Assigns::BeforeCommand {
             // Up to the bracket that closes it; in other words it is a pattern.
             let closes = after.find(']').is_some_and(|close| {
                 let value = &after[close + 1..];
@@ -287,7 +302,9 @@ impl Parser {
         let operator = self.operator().unwrap_or("<");
         self.at += operator.len();
         let to = match operator {
-            "<<" | "<<-" => Target::Here(self.here_document(operator == "<<-")?),
+            "<<" | "<<-" => {
+                Target::Here(self.here_document(if operator == "<<-" { Tabs::Strip } else { Tabs::Keep })?)
+            }
             operator => {
                 self.skip_blanks();
                 if matches!(self.peek(), None | Some('\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>')) {
@@ -311,7 +328,7 @@ impl Parser {
         Ok(Some(Redirection { descriptor, reads: operator.starts_with('<'), to }))
     }
 
-    fn here_document(&mut self, strip_tabs: bool) -> Result<Arc<OnceLock<Word>>, SyntaxError> {
+    fn here_document(&mut self, tabs: Tabs) -> Result<Arc<OnceLock<Word>>, SyntaxError> {
         self.skip_blanks();
         let start = self.at;
         let word = self.word()?;
@@ -322,7 +339,7 @@ impl Parser {
             return Err(self.unexpected());
         }
         let body = Arc::new(OnceLock::new());
-        self.pending.push(Pending { end, quoted, strip_tabs, body: Arc::clone(&body) });
+        self.pending.push(Pending { end, quoted, strip_tabs: tabs == Tabs::Strip, body: Arc::clone(&body) });
         Ok(body)
     }
 

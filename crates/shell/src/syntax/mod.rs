@@ -1,8 +1,8 @@
 //! From text to a tree: bash's grammar, read in one pass.
 //!
 //! The text comes from guests and models. Every step goes forward, so the time is that of the length; what nests is
-//! counted, and refused at [`MAX_NESTING`]; what a tree may hold is bounded by [`MAX_NODES`]. Crates were looked
-//! at: `brush-parser` 0.4 panics at `~` or a redirection with a long number, recurses without a bound, and keeps texts in
+//! counted, and refused at [`MAX_NESTING`]; what a tree may hold is bounded by [`MAX_NODES`]. Crates were looked at:
+//! `brush-parser` 0.4 panics at `~` or a redirection with a long number, recurses without a bound, and keeps texts in
 //! caches of the process; the licence of `yash-syntax` is not one that ours can take in.
 
 mod commands;

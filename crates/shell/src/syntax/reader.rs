@@ -1,6 +1,6 @@
 //! The parser's place in its text, what it counts, and how it says that something is wrong.
 
-use super::tree::{List, Word};
+use super::tree::{List, Quoting, Word};
 use super::{MAX_NESTING, MAX_NODES, MAX_SCRIPT};
 use std::sync::{Arc, OnceLock};
 
@@ -156,10 +156,10 @@ impl Parser {
     /// Reads something with double quotes open around it, or without.
     pub(super) fn quoted<T>(
         &mut self,
-        quoted: bool,
+        quoting: Quoting,
         read: impl FnOnce(&mut Self) -> Result<T, SyntaxError>,
     ) -> Result<T, SyntaxError> {
-        let before = std::mem::replace(&mut self.within_quotes, quoted);
+        let before = std::mem::replace(&mut self.within_quotes, quoting == Quoting::Quoted);
         let found = read(self);
         self.within_quotes = before;
         found

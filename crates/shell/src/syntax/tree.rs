@@ -2,6 +2,13 @@
 
 use std::sync::{Arc, OnceLock};
 
+/// State of double quotes around a part of a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Quoting {
+    Quoted,
+    Unquoted,
+}
+
 /// Commands one after the other.
 pub(crate) type List = Vec<Item>;
 

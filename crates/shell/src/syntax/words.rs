@@ -1,7 +1,7 @@
 //! Words: quotes, substitutions, arithmetic.
 
 use super::reader::{Parser, SyntaxError};
-use super::tree::{Form, List, Name, Parameter, Piece, Word};
+use super::tree::{Form, List, Name, Parameter, Piece, Quoting, Word};
 use std::sync::Arc;
 
 /// Characters that end a word.
@@ -35,7 +35,7 @@ impl Parser {
 
     /// A word that goes on up to one of `ends`, blanks included.
     pub(super) fn word_until(&mut self, ends: &[char]) -> Result<Word, SyntaxError> {
-        self.quoted(false, |parser| parser.open_word(ends))
+        self.quoted(Quoting::Unquoted, |parser| parser.open_word(ends))
     }
 
     fn open_word(&mut self, ends: &[char]) -> Result<Word, SyntaxError> {
@@ -131,7 +131,8 @@ impl Parser {
     fn double_quoted(&mut self) -> Result<Vec<Piece>, SyntaxError> {
         let line = self.line;
         self.at += 1;
-        let pieces = self.deeper(|parser| parser.quoted(true, |parser| parser.quoted_text(Some('"'), line)))?;
+        let pieces =
+            self.deeper(|parser| parser.quoted(Quoting::Quoted, |parser| parser.quoted_text(Some('"'), line)))?;
         self.at += 1;
         Ok(pieces)
     }
@@ -139,7 +140,7 @@ impl Parser {
     /// The body of a here-document.
     pub(super) fn here_text(&mut self) -> Result<Vec<Piece>, SyntaxError> {
         let line = self.line;
-        self.quoted(true, |parser| parser.quoted_text(None, line))
+        self.quoted(Quoting::Quoted, |parser| parser.quoted_text(None, line))
     }
 
     /// Text in which only `$`, `` ` `` and `\` mean something, up to `end`.
@@ -219,7 +220,7 @@ impl Parser {
         match self.peek() {
             Some('(') => {
                 self.at += 1;
-                let list = self.deeper(|parser| parser.quoted(false, Self::commands_within))?;
+                let list = self.deeper(|parser| parser.quoted(Quoting::Unquoted, Self::commands_within))?;
                 self.skip_newlines()?;
                 match self.peek() {
                     Some(')') => self.at += 1,

@@ -1,7 +1,7 @@
 //! Jobs: what was asked, item by item, and what became of each.
 //!
-//! `rows` reads and writes the job's own row, `items` what is to be run, `results` what became of it, `callbacks` whom to tell at
-//! the end, `retention` what goes when it is old or too much.
+//! `rows` reads and writes the job's own row, `items` what is to be run, `results` what became of it, `callbacks` whom
+//! to tell at the end, `retention` what goes when it is old or too much.
 //!
 //! A result is written once, in one transaction with the job's tally; with the last one the job is finished. So after
 //! a crash there is no result that is not counted, and none twice.

@@ -3,6 +3,7 @@
 use super::header::{Header, Kind, padding};
 use super::{Excluded, PACKING_BYTES, gives_up};
 use crate::PIPE_BYTES;
+use crate::execute::WriteAt;
 use crate::programs::options::Given;
 use crate::state::{Shell, Stop, absolute, reason};
 use crate::streams::{Reader, Writer};
@@ -28,7 +29,7 @@ pub(super) async fn create(
     }
     let writer = match archive {
         "-" => shell.streams.stdout.clone(),
-        path => match shell.writer_of(path, FileUse::Replace, false) {
+        path => match shell.writer_of(path, FileUse::Replace, WriteAt::Start) {
             Ok(writer) => writer,
             Err(why) => return Err(gives_up(shell, &format!("{path}: Cannot open: {why}")).await),
         },

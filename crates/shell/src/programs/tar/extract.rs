@@ -3,6 +3,7 @@
 use super::header::{BLOCK, Header, Kind, attributes, padding};
 use super::{Excluded, gives_up};
 use crate::PIPE_BYTES;
+use crate::execute::WriteAt;
 use crate::programs::options::Given;
 use crate::state::{Shell, Stop, absolute, reason};
 use crate::streams::{Reader, Writer};
@@ -295,7 +296,7 @@ impl Unpacker {
                 let made = lock(&shell.shared.tree).make_hard_link(path, &existing, shell.now());
                 (made.map_err(|error| reason(&error)), None)
             }
-            Kind::File => match shell.writer_of(path, FileUse::Replace, false) {
+            Kind::File => match shell.writer_of(path, FileUse::Replace, WriteAt::Start) {
                 Ok(writer) => (Ok(()), Some(writer)),
                 Err(why) => (Err(why), None),
             },
