@@ -75,9 +75,9 @@ impl App {
         let workers = WorkerPool::start(settings, Arc::<Metrics>::clone(&metrics));
         workers.wait_ready().await.context("starting the workers")?;
         let admission = Admission::new(AdmissionSettings {
-            places: config.workers * config.slots as usize,
+            capacity: config.workers * config.slots as usize,
             most_queued: config.queue,
-            patience: config.patience,
+            max_wait: config.max_wait,
         });
         let sandbox = Sandbox::new(workers);
         let sessions = SessionSettings {
@@ -116,7 +116,7 @@ impl App {
             body_bytes: config.body_bytes,
             keyless: config.keyless,
             metrics_access: config.metrics_access,
-            connections: ConnectionBounds { most: config.connections, patience: config.client_patience },
+            connections: ConnectionBounds { most: config.connections, idle_timeout: config.client_idle_timeout },
             drain: config.drain,
         })
     }
@@ -150,7 +150,7 @@ impl App {
                 body_bytes: self.body_bytes,
                 keyless,
                 metrics_access,
-                patience: self.connections.patience,
+                idle_timeout: self.connections.idle_timeout,
             },
             draining.clone(),
         );

@@ -207,7 +207,7 @@ pub struct Config {
     /// Submissions that may wait.
     pub queue: usize,
     /// Longest time that a submission may wait.
-    pub patience: Duration,
+    pub max_wait: Duration,
     /// Clients that are served without a key.
     pub keyless: Keyless,
     /// Access to the metrics; none: that of requests without a key.
@@ -215,7 +215,7 @@ pub struct Config {
     /// Maximum number of connections at once.
     pub connections: usize,
     /// Longest time that a client may keep the service waiting.
-    pub client_patience: Duration,
+    pub client_idle_timeout: Duration,
     /// Packs over the built-in ones.
     pub policies_dir: Option<PathBuf>,
     /// Privileges that processes drop after their start.
@@ -323,14 +323,14 @@ impl Config {
             data_dir_given,
             data_dir,
             queue: sandbox.queue.or(file.sandbox.queue).unwrap_or(1024),
-            patience: seconds(
+            max_wait: seconds(
                 "--queue-seconds (PROOFBOX_QUEUE_SECONDS)",
                 sandbox.queue_seconds.or(file.sandbox.queue_seconds).unwrap_or(5.0),
             )?,
             keyless: server.keyless.or(file.server.keyless).unwrap_or(Keyless::Loopback),
             metrics_access: server.metrics_access.or(file.server.metrics_access),
             connections: server.connections.or(file.server.connections).unwrap_or(4096),
-            client_patience: seconds(
+            client_idle_timeout: seconds(
                 "--client-seconds (PROOFBOX_CLIENT_SECONDS)",
                 server.client_seconds.or(file.server.client_seconds).unwrap_or(30.0),
             )?,

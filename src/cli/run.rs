@@ -12,7 +12,7 @@ use super::out;
 use crate::app::App;
 use crate::config::{self, Config};
 use crate::http::answer_of;
-use crate::service::Executed;
+use crate::service::Execution;
 use proofbox_types::caller::{Caller, Urgency};
 use proofbox_types::grant::AskedLimits;
 use proofbox_types::program::{Program, PythonTests, TestFiles};
@@ -133,18 +133,18 @@ pub fn run(arguments: RunArguments, config: Config) -> anyhow::Result<ExitCode> 
     // Who serves nobody keeps nothing, and asks for no key.
     let config = Config { workers: 1, slots: 2, session_slots: 0, data_dir: None, ..config };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let executed = runtime.block_on(async {
+    let execution = runtime.block_on(async {
         let app = App::new(&config).await?;
         anyhow::Ok(app.service().submit(&Caller::keyless(), Urgency::Interactive, submission).await?)
     })?;
-    let exit_code = u8::try_from(executed.verdict.exit_code).unwrap_or(1);
-    if executed.verdict.status == Status::InfrastructureError {
+    let exit_code = u8::try_from(execution.verdict.exit_code).unwrap_or(1);
+    if execution.verdict.status == Status::InfrastructureError {
         anyhow::bail!("the sandbox failed; try again");
     }
     if arguments.json {
-        out(&format!("{}\n", serde_json::to_string_pretty(&answer_of(executed, BTreeMap::new()))?));
+        out(&format!("{}\n", serde_json::to_string_pretty(&answer_of(execution, BTreeMap::new()))?));
     } else {
-        print(&executed);
+        print(&execution);
     }
     Ok(ExitCode::from(exit_code))
 }
@@ -208,12 +208,12 @@ fn script_of(source: String, kind: Kind, entry_point: Option<&str>, code: &str) 
 }
 
 /// Output as the snippet wrote it, then what became of it. Control characters are shown, not obeyed.
-fn print(executed: &Executed) {
+fn print(execution: &Execution) {
     let colours = config::colours();
     let paint = |text: &str, colour: u8| if colours { format!("\x1b[{colour}m{text}\x1b[0m") } else { text.to_owned() };
-    out(&sanitize(&executed.stdout.text()));
-    note(&sanitize(&executed.stderr.text()));
-    let verdict = &executed.verdict;
+    out(&sanitize(&execution.stdout.text()));
+    note(&sanitize(&execution.stderr.text()));
+    let verdict = &execution.verdict;
     for case in &verdict.cases {
         let colour = if case.status == CaseStatus::Passed { 32 } else { 31 };
         let message = case.message.as_deref().map(|message| format!("  {}", sanitize(message))).unwrap_or_default();
@@ -232,12 +232,12 @@ fn print(executed: &Executed) {
     eprintln!(
         "{}{tests}{class}, fuel {}, {:.1} ms",
         paint(verdict.status.as_str(), colour),
-        executed.cost.fuel,
-        executed.cost.execution.as_secs_f64() * 1e3
+        execution.cost.fuel,
+        execution.cost.execution.as_secs_f64() * 1e3
     );
     // A Python exception is in stderr already; a limit is told by nobody else.
     if let Some(error) = &verdict.error
-        && (error.type_name.is_empty() || executed.stderr.total_bytes == 0)
+        && (error.type_name.is_empty() || execution.stderr.total_bytes == 0)
         && !error.message.is_empty()
     {
         eprintln!("{}", sanitize(&error.message));

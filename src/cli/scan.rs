@@ -35,6 +35,7 @@ pub fn scan(arguments: &ScanArguments, config: &Config) -> anyhow::Result<ExitCo
     let policies = Policies::load(config.policies_dir.as_deref())?;
     let pack = policies.pack(&Caller::keyless(), &arguments.policy)?;
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let shown = if arguments.quiet { Shown::Blocking } else { Shown::All };
     let mut blocked = false;
     let mut out = std::io::stdout().lock();
     for path in &arguments.files {
@@ -49,7 +50,7 @@ pub fn scan(arguments: &ScanArguments, config: &Config) -> anyhow::Result<ExitCo
             });
             format!("{line}\n")
         } else {
-            told(path, &report, arguments.quiet)
+            render(path, &report, shown)
         };
         // Whoever reads may have seen enough (`| head`).
         if out.write_all(told.as_bytes()).is_err() {
@@ -59,12 +60,19 @@ pub fn scan(arguments: &ScanArguments, config: &Config) -> anyhow::Result<ExitCo
     Ok(if blocked { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
+/// Findings to show.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    All,
+    Blocking,
+}
+
 /// Renders a report as compilers do: file, line, column, finding, reason.
-fn told(path: &Path, report: &ScanReport, quiet: bool) -> String {
+fn render(path: &Path, report: &ScanReport, shown: Shown) -> String {
     let colours = config::colours();
     let paint = |text: &str, colour: u8| if colours { format!("\x1b[{colour}m{text}\x1b[0m") } else { text.to_owned() };
     let mut text = String::new();
-    for finding in report.findings.iter().filter(|finding| !quiet || finding.action == Action::Block) {
+    for finding in report.findings.iter().filter(|finding| shown == Shown::All || finding.action == Action::Block) {
         let colour = if finding.action == Action::Block { 31 } else { 33 };
         let (line, column) = (finding.line, finding.column + 1);
         let action = paint(finding.action.as_str(), colour);
@@ -75,10 +83,10 @@ fn told(path: &Path, report: &ScanReport, quiet: bool) -> String {
             text += &format!("    {excerpt}\n");
         }
     }
-    if report.findings_dropped > 0 && !quiet {
+    if report.findings_dropped > 0 && shown == Shown::All {
         text += &format!("{}: and {} more\n", path.display(), report.findings_dropped);
     }
-    if !report.syntax_ok && !quiet {
+    if !report.syntax_ok && shown == Shown::All {
         text += &format!("{}: it does not parse; what can be made of it was scanned\n", path.display());
     }
     if report.decision == Decision::Block {

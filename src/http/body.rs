@@ -19,7 +19,7 @@ use http_body::{Frame, SizeHint};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 
-use super::Shared;
+use super::AppState;
 use super::error::ApiError;
 use proofbox_memory::{Account, Budget, Full, JsonCost, Lease, TooManyValues, count_values};
 use proofbox_types::caller::Caller;
@@ -402,7 +402,7 @@ impl From<BodyError> for ApiError {
 }
 
 /// Attaches memory to a request until its answer has been sent: answers in pieces still use what the request holds.
-pub async fn lend_memory(State(shared): State<Shared>, mut request: Request, next: Next) -> Response {
+pub async fn lend_memory(State(shared): State<AppState>, mut request: Request, next: Next) -> Response {
     let memory = RequestMemory::new(Arc::clone(&shared.bodies));
     request.extensions_mut().insert(memory.clone());
     let response = next.run(request).await;

@@ -31,7 +31,7 @@ pub struct ConnectionBounds {
     pub most: usize,
     /// Longest wait for a request's head, for the next piece of its body, and for the client to take a piece of the
     /// answer.
-    pub patience: Duration,
+    pub idle_timeout: Duration,
 }
 
 /// Address that a connection comes from.
@@ -47,13 +47,13 @@ pub async fn serve(
     open: IntGauge,
     shutdown: impl Future<Output = ()>,
 ) {
-    let door = Door { places: Arc::new(Semaphore::new(bounds.most)), listener, router, bounds, open };
+    let acceptor = Acceptor { slots: Arc::new(Semaphore::new(bounds.most)), listener, router, bounds, open };
     let under_way = GracefulShutdown::new();
     let mut shutdown = std::pin::pin!(shutdown);
     loop {
         tokio::select! {
-            (stream, peer, place) = door.accept() => {
-                drop(tokio::spawn(door.exchange(stream, peer, place, Some(&under_way))));
+            (stream, peer, slot) = acceptor.accept() => {
+                drop(tokio::spawn(acceptor.exchange(stream, peer, slot, Some(&under_way))));
             }
             () = &mut shutdown => break,
         }
@@ -61,36 +61,37 @@ pub async fn serve(
     let mut ended = std::pin::pin!(under_way.shutdown());
     loop {
         tokio::select! {
-            (stream, peer, place) = door.accept() => drop(tokio::spawn(door.exchange(stream, peer, place, None))),
+            (stream, peer, slot) = acceptor.accept() => drop(tokio::spawn(acceptor.exchange(stream, peer, slot, None))),
             () = &mut ended => return,
         }
     }
 }
 
-struct Door {
+/// Acceptor of connections, as many as there are slots.
+struct Acceptor {
     listener: TcpListener,
-    places: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
     router: Router,
     bounds: ConnectionBounds,
     open: IntGauge,
 }
 
-impl Door {
+impl Acceptor {
     /// Serves a connection to its end, or to the end of its first exchange when nobody waits for it.
     fn exchange(
         &self,
         stream: TcpStream,
         peer: Peer,
-        place: OwnedSemaphorePermit,
+        slot: OwnedSemaphorePermit,
         under_way: Option<&GracefulShutdown>,
     ) -> impl Future<Output = ()> + Send + use<> {
         let service = Extension(peer).layer(self.router.clone());
         let mut stream = TimeoutStream::new(stream);
-        stream.set_write_timeout(Some(self.bounds.patience));
-        let stream = Paced::new(Box::pin(stream), self.bounds.patience);
+        stream.set_write_timeout(Some(self.bounds.idle_timeout));
+        let stream = Paced::new(Box::pin(stream), self.bounds.idle_timeout);
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(self.bounds.patience)
+            .header_read_timeout(self.bounds.idle_timeout)
             .max_buf_size(HEAD_BYTES)
             .keep_alive(under_way.is_some())
             .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
@@ -104,18 +105,18 @@ impl Door {
             // However it ends, it is the client's affair: what we fail at is answered, and logged there.
             let _ = connection.await;
             open.dec();
-            drop(place);
+            drop(slot);
         }
     }
 
     async fn accept(&self) -> (TcpStream, Peer, OwnedSemaphorePermit) {
-        let place = Arc::clone(&self.places).acquire_owned().await.expect("the semaphore is never closed");
+        let slot = Arc::clone(&self.slots).acquire_owned().await.expect("the semaphore is never closed");
         loop {
             match self.listener.accept().await {
                 Ok((stream, address)) => {
                     // Answers that come in pieces are not held back until the piece before has been acknowledged.
                     let _ = stream.set_nodelay(true);
-                    return (stream, Peer(address), place);
+                    return (stream, Peer(address), slot);
                 }
                 Err(error) if is_of_one_connection(error.kind()) => {}
                 Err(error) => {

@@ -7,8 +7,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use super::access::Denied;
-use crate::sandbox::AskError;
+use crate::sandbox::RequestError;
 use crate::service::{Busy, ExecuteError, JobError, OverQuota, SessionError, StatsError};
 use proofbox_memory::{Full, TooManyValues};
 use proofbox_policy::Refusal;
@@ -219,6 +218,26 @@ impl From<OverQuota> for ApiError {
     }
 }
 
+/// Reason why a request is not served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Denied {
+    /// Request without a key, where a key is required.
+    #[error("show a key: `Authorization: Bearer KEY` or `X-API-Key: KEY`; `proofbox keys create` makes one")]
+    NoKey,
+    /// Key that was never issued by this service.
+    #[error("this key is not known here")]
+    UnknownKey,
+    /// Key that has been revoked.
+    #[error("this key is revoked")]
+    RevokedKey,
+    /// Request of another site's page, through a user's browser, or of a page whose own name resolves to this machine.
+    #[error("pages of other sites may not use this service without a key")]
+    OtherSite,
+    /// Key that has used its quota of requests.
+    #[error(transparent)]
+    OverQuota(#[from] OverQuota),
+}
+
 impl From<Denied> for ApiError {
     fn from(denied: Denied) -> Self {
         let message = denied.to_string();
@@ -294,7 +313,7 @@ impl From<SessionError> for ApiError {
             SessionError::NoStore => new(StatusCode::SERVICE_UNAVAILABLE, "no_store"),
             SessionError::Store | SessionError::NoRandomness => Self::internal(),
             SessionError::Execute(error) => error.into(),
-            SessionError::Refused(AskError::File(refused)) => {
+            SessionError::Refused(RequestError::File(refused)) => {
                 let status = match refused.trouble {
                     FileTrouble::NotFound => StatusCode::NOT_FOUND,
                     FileTrouble::Exists | FileTrouble::NotEmpty => StatusCode::CONFLICT,
@@ -307,16 +326,16 @@ impl From<SessionError> for ApiError {
                 };
                 new(status, refused.trouble.as_str()).field("path")
             }
-            SessionError::Refused(AskError::Checkpoint(_)) => {
+            SessionError::Refused(RequestError::Checkpoint(_)) => {
                 new(StatusCode::CONFLICT, "checkpoint_unusable").field("checkpoint")
             }
-            SessionError::Refused(AskError::NoContext(_)) => new(StatusCode::NOT_FOUND, "context_not_found"),
-            SessionError::Refused(AskError::NoCommand(_)) => new(StatusCode::NOT_FOUND, "command_not_found"),
-            SessionError::Refused(AskError::TooMany(_)) => new(StatusCode::CONFLICT, "too_many"),
-            SessionError::Refused(AskError::NoRoom(_)) => {
+            SessionError::Refused(RequestError::NoContext(_)) => new(StatusCode::NOT_FOUND, "context_not_found"),
+            SessionError::Refused(RequestError::NoCommand(_)) => new(StatusCode::NOT_FOUND, "command_not_found"),
+            SessionError::Refused(RequestError::TooMany(_)) => new(StatusCode::CONFLICT, "too_many"),
+            SessionError::Refused(RequestError::NoRoom(_)) => {
                 new(StatusCode::TOO_MANY_REQUESTS, "busy").retry_after(Duration::from_secs(1))
             }
-            SessionError::Refused(AskError::Cancelled | AskError::Failed(_) | AskError::NoSession)
+            SessionError::Refused(RequestError::Cancelled | RequestError::Failed(_) | RequestError::NoSession)
             | SessionError::Failed(_) => {
                 tracing::error!(error = message, "a session failed");
                 Self::internal()

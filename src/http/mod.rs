@@ -1,14 +1,15 @@
 //! Bytes to types and back: the route table and the layer stack, in order, and nothing else.
 
-mod access;
+mod access_log;
+mod auth;
 mod body;
 mod connections;
 mod e2b;
 mod error;
 mod extract;
-pub mod hostile;
-mod observe;
-mod ops;
+#[cfg(feature = "fuzz-targets")]
+pub mod fuzz_targets;
+mod health;
 mod pace;
 mod query;
 mod range;
@@ -54,7 +55,7 @@ impl Draining {
 
 /// State that all handlers share.
 #[derive(Clone)]
-struct Shared {
+struct AppState {
     service: Arc<Service>,
     telemetry: Telemetry,
     draining: Draining,
@@ -85,14 +86,14 @@ pub struct RouterSettings {
     /// Access to the metrics.
     pub metrics_access: MetricsAccess,
     /// Longest wait for a client between two pieces of a body.
-    pub patience: Duration,
+    pub idle_timeout: Duration,
 }
 
 /// Builds the router with every route.
 pub fn router(service: Arc<Service>, telemetry: Telemetry, settings: RouterSettings, draining: Draining) -> Router {
-    let RouterSettings { body_bytes, keyless, metrics_access, patience } = settings;
+    let RouterSettings { body_bytes, keyless, metrics_access, idle_timeout } = settings;
     let bodies = Arc::new(BodyBudgets::new(body_bytes));
-    let shared = Shared { service, telemetry, draining, keyless, metrics_access, bodies };
+    let shared = AppState { service, telemetry, draining, keyless, metrics_access, bodies };
     let v1 = Router::new()
         .route("/v1/execute", post(v1::execute::execute))
         .route("/v1/scan", post(v1::scan::scan))
@@ -104,25 +105,25 @@ pub fn router(service: Arc<Service>, telemetry: Telemetry, settings: RouterSetti
         .route("/v1/policies", get(v1::policies::policies))
         .route("/v1/evaluators/presets", get(v1::evaluators::presets))
         .route("/v1/receipts/key", get(v1::receipts::key))
-        .route_layer(from_fn_with_state(shared.clone(), access::authenticate));
+        .route_layer(from_fn_with_state(shared.clone(), auth::authenticate));
     Router::new()
         .merge(v1)
         .merge(e2b::routes(&shared))
-        .route("/healthz", get(ops::healthz))
-        .route("/readyz", get(ops::readyz))
-        .route("/metrics", get(ops::metrics))
-        .route("/openapi.json", get(ops::openapi))
+        .route("/healthz", get(health::healthz))
+        .route("/readyz", get(health::readyz))
+        .route("/metrics", get(health::metrics))
+        .route("/openapi.json", get(health::openapi))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(DefaultBodyLimit::max(body_bytes))
-        .layer(RequestBodyTimeoutLayer::new(patience))
+        .layer(RequestBodyTimeoutLayer::new(idle_timeout))
         .layer(from_fn(move |request, next| refuse_announced_excess(body_bytes, request, next)))
         .layer(from_fn_with_state(shared.clone(), body::lend_memory))
         .layer(from_fn_with_state(shared.clone(), refuse_when_draining))
-        .layer(from_fn(e2b::in_its_words))
+        .layer(from_fn(e2b::translate_errors))
         // A panic is our failure: the client hears so, and the next request is served.
         .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| ApiError::internal().into_response()))
-        .layer(from_fn_with_state(shared.clone(), observe::observe))
+        .layer(from_fn_with_state(shared.clone(), access_log::observe))
         .with_state(shared)
 }
 
@@ -135,7 +136,7 @@ async fn method_not_allowed() -> ApiError {
 }
 
 /// Longest time that a body which is too large is read on, for its sender to read why it is refused.
-const PATIENCE: Duration = Duration::from_secs(10);
+const MAX_DISCARD: Duration = Duration::from_secs(10);
 
 /// Refuses a body whose announced length exceeds the maximum: at once if it is more than eight times as long, else
 /// after reading and discarding it, because clients read the answer only once they have sent their request.
@@ -148,14 +149,14 @@ async fn refuse_announced_excess(most: usize, request: Request, next: Next) -> R
             let mut body = request.into_body().into_data_stream();
             let read = async { while let Some(Ok(_)) = body.next().await {} };
             // Who is too slow hears it now, or not at all.
-            let _ = tokio::time::timeout(PATIENCE, read).await;
+            let _ = tokio::time::timeout(MAX_DISCARD, read).await;
             ApiError::body_too_large().into_response()
         }
         _ => next.run(request).await,
     }
 }
 
-async fn refuse_when_draining(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+async fn refuse_when_draining(State(shared): State<AppState>, request: Request, next: Next) -> Response {
     if shared.draining.has_begun() && request.uri().path().starts_with("/v1/") {
         return ApiError::draining().into_response();
     }

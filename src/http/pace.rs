@@ -28,8 +28,8 @@ struct Behind {
 
 impl<S> Paced<S> {
     /// Wraps the connection of a client that may take so long for a piece.
-    pub fn new(stream: S, patience: Duration) -> Self {
-        Self { stream, window: patience * 2, behind: None }
+    pub fn new(stream: S, idle_timeout: Duration) -> Self {
+        Self { stream, window: idle_timeout * 2, behind: None }
     }
 
     /// Notes what became of an attempt to write `whole` bytes.

@@ -8,23 +8,24 @@ use proofbox_types::grant::Limits;
 use proofbox_types::session::{
     Cell, CellLimits, CellOutcome, Command, ContextNumber, FileAnswer, FileAsk, Footprint, Opening,
 };
-use proofbox_worker::ask::{Answer, Ask, CommandNumber, SessionNumber};
-pub use proofbox_worker::ask::{AskError, AskEvent};
-use proofbox_worker::{Asked, Home, WorkerError};
+use proofbox_vfs::WatchDepth;
+use proofbox_worker::rpc::{CommandNumber, SessionNumber, SessionRequest, SessionResponse};
+pub use proofbox_worker::rpc::{RequestError, SessionEvent};
+use proofbox_worker::{CallError, SessionLocation, WorkerError};
 
 /// A session that lives in a worker. It ends with the worker, or by [`Sandbox::close`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Kept {
-    home: Home,
+pub struct SessionHandle {
+    location: SessionLocation,
     number: SessionNumber,
 }
 
 /// Error of a request to a session.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum KeptError {
+pub enum SessionCallError {
     /// The session refused the request.
     #[error(transparent)]
-    Refused(AskError),
+    Refused(RequestError),
     /// The worker that it lived in is gone, and it with it.
     #[error("the worker process of the session ended, and the session with it")]
     Lost,
@@ -33,20 +34,21 @@ pub enum KeptError {
     Failed(WorkerError),
 }
 
-impl From<Asked> for KeptError {
-    fn from(error: Asked) -> Self {
+impl From<CallError> for SessionCallError {
+    fn from(error: CallError) -> Self {
         match error {
-            Asked::Refused(AskError::NoSession) | Asked::Worker(WorkerError::Lost | WorkerError::Blamed) => Self::Lost,
-            Asked::Refused(AskError::Failed(reason)) => Self::Failed(WorkerError::Failed(reason)),
-            Asked::Refused(refused) => Self::Refused(refused),
-            Asked::Worker(error) => Self::Failed(error),
+            CallError::Refused(RequestError::NoSession)
+            | CallError::Worker(WorkerError::Lost | WorkerError::Blamed) => Self::Lost,
+            CallError::Refused(RequestError::Failed(reason)) => Self::Failed(WorkerError::Failed(reason)),
+            CallError::Refused(refused) => Self::Refused(refused),
+            CallError::Worker(error) => Self::Failed(error),
         }
     }
 }
 
-impl From<WorkerError> for KeptError {
+impl From<WorkerError> for SessionCallError {
     fn from(error: WorkerError) -> Self {
-        Asked::Worker(error).into()
+        CallError::Worker(error).into()
     }
 }
 
@@ -59,10 +61,10 @@ impl Sandbox {
     ///
     /// # Errors
     /// Returns an error when a file can't be put into it, or there is no worker.
-    pub async fn open(&self, opening: Opening) -> Result<Kept, KeptError> {
-        let kept = Kept { home: self.workers.place().await?, number: self.number() };
-        self.ask(kept, Ask::Open(Box::new(opening)), None).await?;
-        Ok(kept)
+    pub async fn open(&self, opening: Opening) -> Result<SessionHandle, SessionCallError> {
+        let session = SessionHandle { location: self.workers.pick_worker().await?, number: self.number() };
+        self.request(session, SessionRequest::Open(Box::new(opening)), None).await?;
+        Ok(session)
     }
 
     /// A session from a checkpoint; `image` is the hash of the image that it was made in, none for the default one.
@@ -74,18 +76,18 @@ impl Sandbox {
         bytes: Vec<u8>,
         image: Option<String>,
         limits: &Limits,
-    ) -> Result<(Kept, Footprint), KeptError> {
-        let kept = Kept { home: self.workers.place().await?, number: self.number() };
-        let footprint = self.footprint_of(kept, Ask::Load { bytes, image, limits: *limits }).await?;
-        Ok((kept, footprint))
+    ) -> Result<(SessionHandle, Footprint), SessionCallError> {
+        let session = SessionHandle { location: self.workers.pick_worker().await?, number: self.number() };
+        let footprint = self.footprint_of(session, SessionRequest::Load { bytes, image, limits: *limits }).await?;
+        Ok((session, footprint))
     }
 
     /// Ends a session.
     ///
     /// # Errors
     /// Returns an error when it is gone already.
-    pub async fn close(&self, kept: Kept) -> Result<(), KeptError> {
-        self.ask(kept, Ask::Close, None).await.map(drop)
+    pub async fn close(&self, session: SessionHandle) -> Result<(), SessionCallError> {
+        self.request(session, SessionRequest::Close, None).await.map(drop)
     }
 
     /// Carries out a call, after those that came before it. Dropping the future interrupts it.
@@ -94,14 +96,14 @@ impl Sandbox {
     /// Returns an error when it could not be carried out; however it ends, that is a [`CellOutcome`].
     pub async fn call(
         &self,
-        kept: Kept,
+        session: SessionHandle,
         context: ContextNumber,
         cell: Cell,
         limits: CellLimits,
-        events: Option<Sender<AskEvent>>,
-    ) -> Result<(CellOutcome, Footprint), KeptError> {
-        match self.ask(kept, Ask::Call { context, cell: Box::new(cell), limits }, events).await? {
-            Answer::Called(outcome, footprint) => Ok((*outcome, footprint)),
+        events: Option<Sender<SessionEvent>>,
+    ) -> Result<(CellOutcome, Footprint), SessionCallError> {
+        match self.request(session, SessionRequest::Call { context, cell: Box::new(cell), limits }, events).await? {
+            SessionResponse::Called(outcome, footprint) => Ok((*outcome, footprint)),
             _ => Err(strange()),
         }
     }
@@ -110,9 +112,9 @@ impl Sandbox {
     ///
     /// # Errors
     /// Returns an error when there is no such context.
-    pub async fn interrupt(&self, kept: Kept, context: ContextNumber) -> Result<bool, KeptError> {
-        match self.ask(kept, Ask::Interrupt { context }, None).await? {
-            Answer::Interrupted(there_was) => Ok(there_was),
+    pub async fn interrupt(&self, session: SessionHandle, context: ContextNumber) -> Result<bool, SessionCallError> {
+        match self.request(session, SessionRequest::Interrupt { context }, None).await? {
+            SessionResponse::Interrupted(there_was) => Ok(there_was),
             _ => Err(strange()),
         }
     }
@@ -121,25 +123,33 @@ impl Sandbox {
     ///
     /// # Errors
     /// Returns an error when there are too many.
-    pub async fn add_context(&self, kept: Kept, context: ContextNumber, cwd: Option<String>) -> Result<(), KeptError> {
-        self.ask(kept, Ask::AddContext { context, cwd }, None).await.map(drop)
+    pub async fn add_context(
+        &self,
+        session: SessionHandle,
+        context: ContextNumber,
+        cwd: Option<String>,
+    ) -> Result<(), SessionCallError> {
+        self.request(session, SessionRequest::AddContext { context, cwd }, None).await.map(drop)
     }
 
     /// Removes a context from the session.
     ///
     /// # Errors
     /// Returns an error when there is no such context.
-    pub async fn remove_context(&self, kept: Kept, context: ContextNumber) -> Result<(), KeptError> {
-        self.ask(kept, Ask::RemoveContext { context }, None).await.map(drop)
+    pub async fn remove_context(&self, session: SessionHandle, context: ContextNumber) -> Result<(), SessionCallError> {
+        self.request(session, SessionRequest::RemoveContext { context }, None).await.map(drop)
     }
 
     /// Returns the session's contexts, each with its start directory where that is not the default.
     ///
     /// # Errors
     /// Returns an error when it is gone.
-    pub async fn contexts(&self, kept: Kept) -> Result<Vec<(ContextNumber, Option<String>)>, KeptError> {
-        match self.ask(kept, Ask::Contexts, None).await? {
-            Answer::Contexts(contexts) => Ok(contexts),
+    pub async fn contexts(
+        &self,
+        session: SessionHandle,
+    ) -> Result<Vec<(ContextNumber, Option<String>)>, SessionCallError> {
+        match self.request(session, SessionRequest::Contexts, None).await? {
+            SessionResponse::Contexts(contexts) => Ok(contexts),
             _ => Err(strange()),
         }
     }
@@ -148,17 +158,17 @@ impl Sandbox {
     ///
     /// # Errors
     /// Returns an error when there is no such context.
-    pub async fn restart(&self, kept: Kept, context: ContextNumber) -> Result<(), KeptError> {
-        self.ask(kept, Ask::Restart { context }, None).await.map(drop)
+    pub async fn restart(&self, session: SessionHandle, context: ContextNumber) -> Result<(), SessionCallError> {
+        self.request(session, SessionRequest::Restart { context }, None).await.map(drop)
     }
 
     /// Does something with the files of a session.
     ///
     /// # Errors
     /// Returns an error that a client can correct.
-    pub async fn files(&self, kept: Kept, ask: FileAsk) -> Result<FileAnswer, KeptError> {
-        match self.ask(kept, Ask::Files(ask), None).await? {
-            Answer::File(answer) => Ok(answer),
+    pub async fn files(&self, session: SessionHandle, ask: FileAsk) -> Result<FileAnswer, SessionCallError> {
+        match self.request(session, SessionRequest::Files(ask), None).await? {
+            SessionResponse::File(answer) => Ok(answer),
             _ => Err(strange()),
         }
     }
@@ -167,9 +177,9 @@ impl Sandbox {
     ///
     /// # Errors
     /// Returns an error when it can't be read.
-    pub async fn save(&self, kept: Kept) -> Result<Vec<u8>, KeptError> {
-        match self.ask(kept, Ask::Save, None).await? {
-            Answer::Saved(bytes) => Ok(bytes),
+    pub async fn save(&self, session: SessionHandle) -> Result<Vec<u8>, SessionCallError> {
+        match self.request(session, SessionRequest::Save, None).await? {
+            SessionResponse::Saved(bytes) => Ok(bytes),
             _ => Err(strange()),
         }
     }
@@ -178,10 +188,14 @@ impl Sandbox {
     ///
     /// # Errors
     /// Returns an error when there is no room for them.
-    pub async fn fork(&self, kept: Kept, count: usize) -> Result<(Vec<Kept>, Footprint), KeptError> {
+    pub async fn fork(
+        &self,
+        session: SessionHandle,
+        count: usize,
+    ) -> Result<(Vec<SessionHandle>, Footprint), SessionCallError> {
         let into: Vec<SessionNumber> = std::iter::repeat_with(|| self.number()).take(count).collect();
-        let footprint = self.footprint_of(kept, Ask::Fork { into: into.clone() }).await?;
-        Ok((into.into_iter().map(|number| Kept { home: kept.home, number }).collect(), footprint))
+        let footprint = self.footprint_of(session, SessionRequest::Fork { into: into.clone() }).await?;
+        Ok((into.into_iter().map(|number| SessionHandle { location: session.location, number }).collect(), footprint))
     }
 
     /// Runs a command to its end; its exit code, and the fuel of its interpreters and of those of commands killed
@@ -191,14 +205,17 @@ impl Sandbox {
     /// Returns an error when it could not be run.
     pub async fn run_command(
         &self,
-        kept: Kept,
+        session: SessionHandle,
         number: CommandNumber,
         command: Command,
         limits: CellLimits,
-        events: Sender<AskEvent>,
-    ) -> Result<(i32, u64), KeptError> {
-        match self.ask(kept, Ask::Run { number, command: Box::new(command), limits }, Some(events)).await? {
-            Answer::Exited { code, fuel } => Ok((code, fuel)),
+        events: Sender<SessionEvent>,
+    ) -> Result<(i32, u64), SessionCallError> {
+        match self
+            .request(session, SessionRequest::Run { number, command: Box::new(command), limits }, Some(events))
+            .await?
+        {
+            SessionResponse::Exited { code, fuel } => Ok((code, fuel)),
             _ => Err(strange()),
         }
     }
@@ -209,11 +226,11 @@ impl Sandbox {
     /// Returns an error when there is no such command, or it takes none.
     pub async fn command_input(
         &self,
-        kept: Kept,
+        session: SessionHandle,
         number: CommandNumber,
         bytes: Option<Vec<u8>>,
-    ) -> Result<(), KeptError> {
-        self.ask(kept, Ask::Input { number, bytes }, None).await.map(drop)
+    ) -> Result<(), SessionCallError> {
+        self.request(session, SessionRequest::Input { number, bytes }, None).await.map(drop)
     }
 
     /// Watches a directory until it is gone, or the future is dropped. `events` hears when that begins, and what
@@ -223,35 +240,42 @@ impl Sandbox {
     /// Returns an error when there is no such directory, or too many watch already.
     pub async fn watch(
         &self,
-        kept: Kept,
+        session: SessionHandle,
         path: String,
-        recursive: bool,
-        events: Sender<AskEvent>,
-    ) -> Result<(), KeptError> {
-        self.ask(kept, Ask::Watch { path, recursive }, Some(events)).await.map(drop)
+        depth: WatchDepth,
+        events: Sender<SessionEvent>,
+    ) -> Result<(), SessionCallError> {
+        self.request(session, SessionRequest::Watch { path, recursive: depth == WatchDepth::All }, Some(events))
+            .await
+            .map(drop)
     }
 
     /// Returns the memory and files that a session takes.
     ///
     /// # Errors
     /// Returns an error when it is gone.
-    pub async fn footprint(&self, kept: Kept) -> Result<Footprint, KeptError> {
-        self.footprint_of(kept, Ask::Footprint).await
+    pub async fn footprint(&self, session: SessionHandle) -> Result<Footprint, SessionCallError> {
+        self.footprint_of(session, SessionRequest::Footprint).await
     }
 
-    async fn footprint_of(&self, kept: Kept, ask: Ask) -> Result<Footprint, KeptError> {
-        match self.ask(kept, ask, None).await? {
-            Answer::Footprint(footprint) => Ok(footprint),
+    async fn footprint_of(&self, session: SessionHandle, ask: SessionRequest) -> Result<Footprint, SessionCallError> {
+        match self.request(session, ask, None).await? {
+            SessionResponse::Footprint(footprint) => Ok(footprint),
             _ => Err(strange()),
         }
     }
 
-    async fn ask(&self, kept: Kept, ask: Ask, events: Option<Sender<AskEvent>>) -> Result<Answer, KeptError> {
-        Ok(self.workers.ask(kept.home, kept.number, ask, events).await?)
+    async fn request(
+        &self,
+        session: SessionHandle,
+        ask: SessionRequest,
+        events: Option<Sender<SessionEvent>>,
+    ) -> Result<SessionResponse, SessionCallError> {
+        Ok(self.workers.request(session.location, session.number, ask, events).await?)
     }
 }
 
 /// An answer to another question.
-fn strange() -> KeptError {
-    KeptError::Failed(WorkerError::Failed("it answered what it was not asked".to_owned()))
+fn strange() -> SessionCallError {
+    SessionCallError::Failed(WorkerError::Failed("it answered what it was not asked".to_owned()))
 }

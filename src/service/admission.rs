@@ -40,11 +40,11 @@ const MAX_RETRY: Duration = Duration::from_secs(60);
 #[derive(Clone, Copy, Debug)]
 pub struct AdmissionSettings {
     /// Number of runs at once.
-    pub places: usize,
+    pub capacity: usize,
     /// Submissions that may wait; those in the background are not counted.
     pub most_queued: usize,
     /// Longest time that a submission may wait.
-    pub patience: Duration,
+    pub max_wait: Duration,
 }
 
 /// Permits for runs, and the queue before them.
@@ -55,7 +55,7 @@ pub struct Admission {
 
 struct State {
     free: usize,
-    places: usize,
+    capacity: usize,
     lanes: HashMap<Option<KeyId>, Lane>,
     /// Number of interactive submissions that wait.
     interactive: usize,
@@ -91,8 +91,8 @@ impl Lane {
         !(self.interactive.is_empty() && self.batch.is_empty())
     }
 
-    fn may_run(&self, state_free: usize, places: usize) -> bool {
-        let reserved = places / RESERVED;
+    fn may_run(&self, state_free: usize, capacity: usize) -> bool {
+        let reserved = capacity / RESERVED;
         self.most.is_none_or(|most| self.running < most) && (state_free > reserved || self.running < reserved.max(1))
     }
 
@@ -112,11 +112,11 @@ impl State {
     /// Grants free permits to the next submissions.
     fn dispatch(&mut self) {
         while self.free > 0 {
-            let (free, places) = (self.free, self.places);
+            let (free, capacity) = (self.free, self.capacity);
             let next = self
                 .lanes
                 .values_mut()
-                .filter(|lane| lane.waits() && lane.may_run(free, places))
+                .filter(|lane| lane.waits() && lane.may_run(free, capacity))
                 .min_by_key(|lane| (lane.running, lane.had));
             let Some(lane) = next else { return };
             let Some((waiter, urgency)) = lane.take() else { return };
@@ -124,7 +124,7 @@ impl State {
                 Urgency::Interactive => self.interactive -= 1,
                 Urgency::Batch => self.batch -= 1,
             }
-            // Who has gone leaves the place to the next.
+            // Who has gone leaves the permit to the next.
             if waiter.wake.send(()).is_ok() {
                 lane.running += 1;
                 self.free -= 1;
@@ -173,13 +173,13 @@ impl Admission {
     /// Creates an admission without runs.
     pub fn new(settings: AdmissionSettings) -> Self {
         let state = State {
-            free: settings.places,
-            places: settings.places,
+            free: settings.capacity,
+            capacity: settings.capacity,
             lanes: HashMap::new(),
             interactive: 0,
             batch: 0,
             next: 0,
-            interval: FIRST_GUESS / u32::try_from(settings.places).unwrap_or(u32::MAX).max(1),
+            interval: FIRST_GUESS / u32::try_from(settings.capacity).unwrap_or(u32::MAX).max(1),
             freed: None,
         };
         Self { settings, state: Arc::new(Mutex::new(state)) }
@@ -196,8 +196,8 @@ impl Admission {
     }
 
     /// Returns the number of runs at once.
-    pub fn places(&self) -> usize {
-        self.settings.places
+    pub fn capacity(&self) -> usize {
+        self.settings.capacity
     }
 
     /// Checks that a submission that came now would be admitted to the queue; otherwise it need not be read.
@@ -211,7 +211,7 @@ impl Admission {
 
     fn room_to_wait(&self, state: &State, owner: Option<KeyId>) -> Result<(), Busy> {
         let expected = state.expected_wait(owner);
-        if state.interactive < self.settings.most_queued && expected <= self.settings.patience {
+        if state.interactive < self.settings.most_queued && expected <= self.settings.max_wait {
             return Ok(());
         }
         Err(busy(expected / 2))
@@ -221,16 +221,16 @@ impl Admission {
     ///
     /// # Errors
     /// Returns an error when it would take too long or has taken too long; never for background submissions.
-    pub async fn enter(&self, caller: &Caller, urgency: Urgency) -> Result<Place, Busy> {
+    pub async fn acquire(&self, caller: &Caller, urgency: Urgency) -> Result<RunPermit, Busy> {
         let owner = caller.owner();
         let (number, granted) = {
             let mut state = self.state();
-            let (free, places) = (state.free, state.places);
+            let (free, capacity) = (state.free, state.capacity);
             let lane = state.lane(caller);
-            if free > 0 && !lane.waits() && lane.may_run(free, places) {
+            if free > 0 && !lane.waits() && lane.may_run(free, capacity) {
                 lane.running += 1;
                 state.free -= 1;
-                return Ok(self.place(owner));
+                return Ok(self.permit(owner));
             }
             if urgency == Urgency::Interactive
                 && let Err(busy) = self.room_to_wait(&state, owner)
@@ -258,19 +258,19 @@ impl Admission {
         let mut waiting = Waiting { admission: self, owner, number, granted: Some(granted) };
         let granted = waiting.granted.as_mut().expect("it waits");
         let done = match urgency {
-            Urgency::Interactive => tokio::time::timeout(self.settings.patience, granted).await.is_ok(),
+            Urgency::Interactive => tokio::time::timeout(self.settings.max_wait, granted).await.is_ok(),
             Urgency::Batch => granted.await.is_ok(),
         };
         if done {
             waiting.granted = None;
-            return Ok(self.place(owner));
+            return Ok(self.permit(owner));
         }
         let expected = self.state().expected_wait(owner);
         Err(busy(expected / 2))
     }
 
-    fn place(&self, owner: Option<KeyId>) -> Place {
-        Place { state: Arc::clone(&self.state), owner, since: Instant::now() }
+    fn permit(&self, owner: Option<KeyId>) -> RunPermit {
+        RunPermit { state: Arc::clone(&self.state), owner, since: Instant::now() }
     }
 }
 
@@ -284,13 +284,13 @@ fn busy(after: Duration) -> Busy {
 }
 
 /// Permit for one run, released on drop.
-pub struct Place {
+pub struct RunPermit {
     state: Arc<Mutex<State>>,
     owner: Option<KeyId>,
     since: Instant,
 }
 
-impl Drop for Place {
+impl Drop for RunPermit {
     fn drop(&mut self) {
         let mut state = lock(&self.state);
         state.note_freed();
@@ -341,9 +341,9 @@ mod tests {
     use super::*;
     use proofbox_types::caller::Key;
 
-    fn admission(places: usize, most_queued: usize) -> Arc<Admission> {
-        let patience = Duration::from_secs(5);
-        Arc::new(Admission::new(AdmissionSettings { places, most_queued, patience }))
+    fn admission(capacity: usize, most_queued: usize) -> Arc<Admission> {
+        let max_wait = Duration::from_secs(5);
+        Arc::new(Admission::new(AdmissionSettings { capacity, most_queued, max_wait }))
     }
 
     fn caller(number: u128, concurrency: Option<u32>) -> Caller {
@@ -359,18 +359,18 @@ mod tests {
         }))
     }
 
-    /// Enters in a task of its own, which has begun to wait when this returns, and tells of its turn.
+    /// Acquires a permit in a task of its own, which has begun to wait when this returns, and tells of its turn.
     async fn waiter(
         admission: &Arc<Admission>,
         caller: &Caller,
         urgency: Urgency,
-        turns: &tokio::sync::mpsc::UnboundedSender<(&'static str, Place)>,
+        turns: &tokio::sync::mpsc::UnboundedSender<(&'static str, RunPermit)>,
         name: &'static str,
     ) {
         let (admission, caller, turns) = (Arc::clone(admission), caller.clone(), turns.clone());
         tokio::spawn(async move {
-            let place = admission.enter(&caller, urgency).await.expect("it waits for its turn");
-            let _ = turns.send((name, place));
+            let permit = admission.acquire(&caller, urgency).await.expect("it waits for its permit");
+            let _ = turns.send((name, permit));
         });
         tokio::task::yield_now().await;
     }
@@ -379,13 +379,13 @@ mod tests {
     async fn a_full_queue_refuses_at_once() {
         let admission = admission(1, 0);
         let nobody = Caller::keyless();
-        let first = admission.enter(&nobody, Urgency::Interactive).await.expect("there is a place");
-        let refused = admission.enter(&nobody, Urgency::Interactive).await.err().expect("there is none");
+        let first = admission.acquire(&nobody, Urgency::Interactive).await.expect("there is a place");
+        let refused = admission.acquire(&nobody, Urgency::Interactive).await.err().expect("there is none");
         assert_eq!(refused.retry_after, Duration::from_secs(1));
         assert!(admission.has_room(&nobody).is_err());
         drop(first);
         assert!(admission.has_room(&nobody).is_ok());
-        assert!(admission.enter(&nobody, Urgency::Interactive).await.is_ok());
+        assert!(admission.acquire(&nobody, Urgency::Interactive).await.is_ok());
         assert_eq!(admission.queued(), (0, 0));
     }
 
@@ -394,10 +394,10 @@ mod tests {
         let admission = admission(1, 10);
         let nobody = Caller::keyless();
         let (turns, mut turn) = tokio::sync::mpsc::unbounded_channel();
-        let first = admission.enter(&nobody, Urgency::Interactive).await.expect("there is a place");
+        let first = admission.acquire(&nobody, Urgency::Interactive).await.expect("there is a place");
         waiter(&admission, &nobody, Urgency::Batch, &turns, "batch").await;
         let began = Instant::now();
-        assert!(admission.enter(&nobody, Urgency::Interactive).await.is_err());
+        assert!(admission.acquire(&nobody, Urgency::Interactive).await.is_err());
         assert_eq!(began.elapsed(), Duration::from_secs(5));
         assert_eq!(admission.queued(), (0, 1));
         drop(first);
@@ -409,7 +409,7 @@ mod tests {
         let admission = admission(1, 100);
         let (greedy, modest) = (caller(1, None), caller(2, None));
         let (turns, mut turn) = tokio::sync::mpsc::unbounded_channel();
-        let first = admission.enter(&greedy, Urgency::Interactive).await.expect("there is a place");
+        let first = admission.acquire(&greedy, Urgency::Interactive).await.expect("there is a place");
         for _ in 0..20 {
             waiter(&admission, &greedy, Urgency::Interactive, &turns, "greedy").await;
         }
@@ -432,7 +432,7 @@ mod tests {
             held.push(turn);
         }
         assert_eq!(held.len(), 14);
-        assert!(tokio::time::timeout(Duration::ZERO, admission.enter(&modest, Urgency::Interactive)).await.is_ok());
+        assert!(tokio::time::timeout(Duration::ZERO, admission.acquire(&modest, Urgency::Interactive)).await.is_ok());
     }
 
     #[tokio::test(start_paused = true)]
@@ -455,7 +455,7 @@ mod tests {
         let admission = admission(1, 100);
         let nobody = Caller::keyless();
         let (turns, mut turn) = tokio::sync::mpsc::unbounded_channel();
-        let first = admission.enter(&nobody, Urgency::Interactive).await.expect("there is a place");
+        let first = admission.acquire(&nobody, Urgency::Interactive).await.expect("there is a place");
         for _ in 0..6 {
             waiter(&admission, &nobody, Urgency::Batch, &turns, "batch").await;
             waiter(&admission, &nobody, Urgency::Interactive, &turns, "interactive").await;
@@ -463,9 +463,9 @@ mod tests {
         drop(first);
         let mut order = Vec::new();
         for _ in 0..8 {
-            let (name, place) = turn.recv().await.expect("a turn");
+            let (name, permit) = turn.recv().await.expect("a turn");
             order.push(name);
-            drop(place);
+            drop(permit);
         }
         let batch: Vec<usize> =
             order.iter().enumerate().filter(|(_, name)| **name == "batch").map(|(at, _)| at).collect();
@@ -476,16 +476,16 @@ mod tests {
     async fn who_goes_away_leaves_nothing_behind() {
         let admission = admission(1, 100);
         let nobody = Caller::keyless();
-        let first = admission.enter(&nobody, Urgency::Interactive).await.expect("there is a place");
-        let waits = admission.enter(&nobody, Urgency::Interactive);
+        let first = admission.acquire(&nobody, Urgency::Interactive).await.expect("there is a place");
+        let waits = admission.acquire(&nobody, Urgency::Interactive);
         assert!(tokio::time::timeout(Duration::from_millis(1), waits).await.is_err());
         assert_eq!(admission.queued(), (0, 0));
         // Given the place, and gone before it knew.
-        let mut waits = Box::pin(admission.enter(&nobody, Urgency::Interactive));
+        let mut waits = Box::pin(admission.acquire(&nobody, Urgency::Interactive));
         assert!(futures_util::poll!(waits.as_mut()).is_pending());
         drop(first);
         drop(waits);
-        assert!(tokio::time::timeout(Duration::ZERO, admission.enter(&nobody, Urgency::Interactive)).await.is_ok());
+        assert!(tokio::time::timeout(Duration::ZERO, admission.acquire(&nobody, Urgency::Interactive)).await.is_ok());
         assert!(admission.state().lanes.len() <= 1);
     }
 
@@ -494,20 +494,20 @@ mod tests {
         let admission = admission(1, 40);
         let nobody = Caller::keyless();
         let (turns, mut turn) = tokio::sync::mpsc::unbounded_channel();
-        let first = admission.enter(&nobody, Urgency::Interactive).await.expect("there is a place");
+        let first = admission.acquire(&nobody, Urgency::Interactive).await.expect("there is a place");
         for _ in 0..40 {
             waiter(&admission, &nobody, Urgency::Batch, &turns, "it").await;
         }
         drop(first);
         // Each takes 300 ms: after a while that is known.
         for _ in 0..40 {
-            let (_, place) = turn.recv().await.expect("a turn");
+            let (_, permit) = turn.recv().await.expect("a turn");
             tokio::time::advance(Duration::from_millis(300)).await;
-            drop(place);
+            drop(permit);
         }
         let interval = admission.state().interval;
         assert!(interval > Duration::from_millis(150), "{interval:?}");
-        let _held = admission.enter(&nobody, Urgency::Interactive).await.expect("a turn");
+        let _held = admission.acquire(&nobody, Urgency::Interactive).await.expect("a turn");
         let mut waiting = 0;
         while admission.has_room(&nobody).is_ok() {
             waiter(&admission, &nobody, Urgency::Interactive, &turns, "it").await;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
 
-use super::admission::Place as RunPlace;
+use super::admission::RunPermit;
 use super::{Asking, Busy, KeyError, OverQuota, Service};
 use crate::sandbox::{self, FilesError, SandboxError};
 use crate::telemetry;
@@ -78,7 +78,7 @@ pub enum ExecuteError {
 
 /// Result of a submission.
 #[derive(Debug)]
-pub struct Executed {
+pub struct Execution {
     /// Id of the execution.
     pub id: ExecutionId,
     /// Verdict on the submission.
@@ -125,6 +125,73 @@ pub struct Executed {
     pub is_blamed: bool,
 }
 
+impl Execution {
+    /// Makes the execution of a submission from its verdict and the outcomes of its runs.
+    pub(super) fn from_outcomes(
+        id: ExecutionId,
+        verdict: Verdict,
+        outcomes: Vec<Outcome>,
+        queue: Duration,
+        grant: &Grant,
+        policy: String,
+        image: Arc<Image>,
+    ) -> Self {
+        let cost = Cost {
+            execution: outcomes.iter().map(|outcome| outcome.usage.execution).sum(),
+            queue,
+            cpu: outcomes.iter().map(|outcome| outcome.usage.cpu).sum(),
+            fuel: outcomes.iter().map(|outcome| outcome.usage.fuel).sum(),
+            peak_memory_bytes: outcomes.iter().map(|outcome| outcome.usage.peak_memory_bytes).max().unwrap_or(0),
+        };
+        let spoken_of = verdict
+            .cases
+            .iter()
+            .position(|case| case.class != FailureClass::None)
+            .filter(|index| *index < outcomes.len())
+            .unwrap_or(0);
+        let attempts_dropped = outcomes.iter().map(|outcome| outcome.attempts_dropped).sum();
+        let mut outcomes = outcomes;
+        let mut attempts = Vec::new();
+        for outcome in &mut outcomes {
+            Attempt::merge(&mut attempts, std::mem::take(&mut outcome.attempts));
+        }
+        let shown = if outcomes.is_empty() { None } else { Some(outcomes.swap_remove(spoken_of)) };
+        let (mut evaluation, mut grader) = (None, None);
+        let (stdout, stderr, result, files, files_error) = match shown {
+            Some(outcome) => {
+                evaluation = outcome.report.evaluation;
+                grader = outcome.grader.map(|grader| *grader);
+                (outcome.stdout, outcome.stderr, outcome.report.result, outcome.files, outcome.files_error)
+            }
+            None => (Captured::default(), Captured::default(), None, Vec::new(), None),
+        };
+        Self {
+            id,
+            verdict,
+            cost,
+            stdout,
+            stderr,
+            result,
+            files,
+            files_error,
+            attempts,
+            attempts_dropped,
+            canaries: Vec::new(),
+            limits: *grant.limits(),
+            policy,
+            image,
+            scan: None,
+            flaky: Vec::new(),
+            complexity: None,
+            evaluation,
+            grader,
+            lint: None,
+            receipt: None,
+            is_blamed: false,
+        }
+    }
+}
+
 /// Cost of a submission.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cost {
@@ -155,7 +222,7 @@ impl Service {
     /// Measures how the cost of a function grows. The outcome does not affect the verdict.
     ///
     /// # Errors
-    /// Returns the errors of [`Self::execute`].
+    /// Returns the errors of [`Self::run_graded`].
     pub(super) async fn measure(
         &self,
         asking: Asking<'_>,
@@ -185,12 +252,12 @@ impl Service {
     /// # Errors
     /// Returns an error when it is refused; nothing was run. Our own failure is a verdict of status
     /// `infrastructure_error`.
-    pub(super) async fn execute(
+    pub(super) async fn run_graded(
         &self,
         asking: Asking<'_>,
         grant: &Grant,
         submission: Submission,
-    ) -> Result<Executed, ExecuteError> {
+    ) -> Result<Execution, ExecuteError> {
         let Submission { mut program, tests, grading, policy, canaries, .. } = submission;
         let grading = grading.unwrap_or_default();
         let id = ExecutionId::generate();
@@ -223,15 +290,18 @@ impl Service {
             Ok((verdict, outcomes, queue)) => {
                 telemetry::graded(&verdict);
                 let (verdict, outcomes, found) = searched(canaries, verdict, outcomes).await;
-                Ok(Executed { canaries: found, ..executed(id, verdict, outcomes, queue, grant, policy, image) })
+                Ok(Execution {
+                    canaries: found,
+                    ..Execution::from_outcomes(id, verdict, outcomes, queue, grant, policy, image)
+                })
             }
             Err(Failure::Busy(busy)) => Err(busy.into()),
             Err(Failure::Sandbox(error)) => {
                 tracing::error!(%id, %error, "a run could not be carried out");
                 self.metrics.runs.with_label_values(&[FailureClass::InfrastructureError.as_str()]).inc();
                 let verdict = infrastructure_error(planned, error.to_string());
-                let executed = executed(id, verdict, Vec::new(), Duration::ZERO, grant, policy, image);
-                Ok(Executed { is_blamed: error.blames_program(), ..executed })
+                let execution = Execution::from_outcomes(id, verdict, Vec::new(), Duration::ZERO, grant, policy, image);
+                Ok(Execution { is_blamed: error.blames_program(), ..execution })
             }
         }
     }
@@ -272,10 +342,10 @@ impl Service {
         grant: &Grant,
     ) -> Result<(Outcome, Duration), Failure> {
         let arrived = Instant::now();
-        let place = self.place(asking).await?;
+        let permit = self.acquire_permit(asking).await?;
         let waited = arrived.elapsed();
         let outcome = self.sandbox.run(program, grant).await?;
-        drop(place);
+        drop(permit);
         let queue = waited + outcome.usage.waiting;
         self.count(asking.caller, &outcome, queue);
         telemetry::ran(arrived, &outcome);
@@ -339,9 +409,9 @@ impl Service {
     ///
     /// # Errors
     /// Returns an error when none is granted in time.
-    pub(super) async fn place(&self, asking: Asking<'_>) -> Result<RunPlace, Busy> {
-        let place = self.admission.enter(asking.caller, asking.urgency).await;
-        place.inspect_err(|_| self.metrics.refused.with_label_values(&["busy"]).inc())
+    pub(super) async fn acquire_permit(&self, asking: Asking<'_>) -> Result<RunPermit, Busy> {
+        let permit = self.admission.acquire(asking.caller, asking.urgency).await;
+        permit.inspect_err(|_| self.metrics.refused.with_label_values(&["busy"]).inc())
     }
 
     /// Checks that the key may use more fuel today.
@@ -443,70 +513,6 @@ async fn searched(
         (verdict, outcomes, found)
     });
     searching.await.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))
-}
-
-pub(super) fn executed(
-    id: ExecutionId,
-    verdict: Verdict,
-    outcomes: Vec<Outcome>,
-    queue: Duration,
-    grant: &Grant,
-    policy: String,
-    image: Arc<Image>,
-) -> Executed {
-    let cost = Cost {
-        execution: outcomes.iter().map(|outcome| outcome.usage.execution).sum(),
-        queue,
-        cpu: outcomes.iter().map(|outcome| outcome.usage.cpu).sum(),
-        fuel: outcomes.iter().map(|outcome| outcome.usage.fuel).sum(),
-        peak_memory_bytes: outcomes.iter().map(|outcome| outcome.usage.peak_memory_bytes).max().unwrap_or(0),
-    };
-    let spoken_of = verdict
-        .cases
-        .iter()
-        .position(|case| case.class != FailureClass::None)
-        .filter(|index| *index < outcomes.len())
-        .unwrap_or(0);
-    let attempts_dropped = outcomes.iter().map(|outcome| outcome.attempts_dropped).sum();
-    let mut outcomes = outcomes;
-    let mut attempts = Vec::new();
-    for outcome in &mut outcomes {
-        Attempt::merge(&mut attempts, std::mem::take(&mut outcome.attempts));
-    }
-    let shown = if outcomes.is_empty() { None } else { Some(outcomes.swap_remove(spoken_of)) };
-    let (mut evaluation, mut grader) = (None, None);
-    let (stdout, stderr, result, files, files_error) = match shown {
-        Some(outcome) => {
-            evaluation = outcome.report.evaluation;
-            grader = outcome.grader.map(|grader| *grader);
-            (outcome.stdout, outcome.stderr, outcome.report.result, outcome.files, outcome.files_error)
-        }
-        None => (Captured::default(), Captured::default(), None, Vec::new(), None),
-    };
-    Executed {
-        id,
-        verdict,
-        cost,
-        stdout,
-        stderr,
-        result,
-        files,
-        files_error,
-        attempts,
-        attempts_dropped,
-        canaries: Vec::new(),
-        limits: *grant.limits(),
-        policy,
-        image,
-        scan: None,
-        flaky: Vec::new(),
-        complexity: None,
-        evaluation,
-        grader,
-        lint: None,
-        receipt: None,
-        is_blamed: false,
-    }
 }
 
 /// Makes the verdict of a submission that was not graded: the client may try again.

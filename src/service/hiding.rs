@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::Executed;
+use super::Execution;
 use proofbox_grading::complexity::ComplexityReport;
 use proofbox_types::failure;
 use proofbox_types::outcome::{Captured, End, Usage};
@@ -18,7 +18,7 @@ const MIN_NANOSECONDS: u64 = 1 << 26;
 const MIN_MEMORY_BYTES: u64 = 64 << 20;
 const MIN_COUNT: u64 = 8;
 
-impl Executed {
+impl Execution {
     /// Removes names, messages, figures and classes of cases, output and return values. The number of cases, which of
     /// them passed, and the class of the whole stay.
     pub fn hide(&mut self) {

@@ -3,24 +3,24 @@
 mod admission;
 mod completion;
 mod execute;
-mod gate;
 mod hiding;
 mod jobs;
 mod keys;
-mod observed;
+mod policy_check;
 mod readiness;
 mod receipts;
 mod session;
 mod stats;
 mod submit;
 mod suite;
+mod tracing;
 
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 pub use admission::{Admission, AdmissionSettings, Busy};
 pub use completion::code_of_completion;
-pub use execute::{ExecuteError, Executed};
+pub use execute::{ExecuteError, Execution};
 pub use jobs::{
     CallbackRefused, CallbackSecret, CallbackSettings, JobAccepted, JobAsked, JobError, JobInfo, JobLine, JobSettings,
     JobState, JobWire, JobsAsked, Progress, SecretError,
@@ -28,9 +28,9 @@ pub use jobs::{
 pub use keys::{Keys, OverQuota, Recognised, Secret};
 pub use receipts::{KeyError, Receipts};
 pub use session::{
-    CellAsked, CellExecuted, CheckpointInfo, CommandEnd, CommandEvent, CommandEvents, DEFAULT_TTL, MAX_TTL, OnExpiry,
-    RunningCommand, SessionAsked, SessionError, SessionEvent, SessionEvents, SessionInfo, SessionSettings,
-    SessionState, Watch, WatchEvent, overflow_note,
+    CallEvent, CallEvents, CellAsked, CellExecution, CheckpointInfo, CommandEnd, CommandEvent, CommandEvents,
+    DEFAULT_TTL, MAX_TTL, OnExpiry, RunningCommand, SavedState, SessionAsked, SessionError, SessionInfo,
+    SessionSettings, SessionState, Watch, WatchEvent, overflow_note,
 };
 pub use stats::{StatsAsked, StatsError, StatsFound, StatsGroup};
 pub use suite::{Failed, Finished, SuiteItem};
@@ -81,7 +81,7 @@ pub struct Service {
     /// Budget for what guests say and clients have not read yet.
     unread: Budget,
     /// Weak reference to the service itself, for work that goes on when the client who asked for it disconnects.
-    me: Weak<Self>,
+    weak_self: Weak<Self>,
 }
 
 /// Components of a service.
@@ -133,8 +133,8 @@ impl Service {
         let policies = RwLock::new(Arc::new(policies));
         let linter = Linter::new(LINTING_THREADS);
         let sessions = Arc::new(session::Sessions::new(sessions));
-        let jobs = jobs::Jobs::new(jobs, admission.places());
-        Arc::new_cyclic(|me| Self {
+        let jobs = jobs::Jobs::new(jobs, admission.capacity());
+        Arc::new_cyclic(|weak_self| Self {
             sandbox,
             policies,
             policies_directory,
@@ -152,7 +152,7 @@ impl Service {
             store,
             hardened,
             unread: Budget::new(UNREAD_BYTES),
-            me: me.clone(),
+            weak_self: Weak::clone(weak_self),
         })
     }
 
@@ -211,7 +211,7 @@ impl Service {
         }
         metrics.look_at_processes(&self.sandbox.workers().processes());
         metrics.log_lines_lost.set(gauged(logs::lost()));
-        let (memory, disk) = self.sessions.places();
+        let (memory, disk) = self.sessions.count_residency();
         metrics.sessions.with_label_values(&["memory"]).set(gauged(memory));
         metrics.sessions.with_label_values(&["disk"]).set(gauged(disk));
         if let Some(store) = &self.store

@@ -29,7 +29,7 @@ impl Service {
     /// # Errors
     /// Returns the failure when they do not.
     pub async fn readiness(&self) -> Result<(), String> {
-        let Some(service) = self.me.upgrade() else { return Err("the service ends".to_owned()) };
+        let Some(service) = self.weak_self.upgrade() else { return Err("the service ends".to_owned()) };
         // In a task of its own: a client that goes away does not end the run that others wait for.
         let tested = tokio::spawn(async move { service.tested().await }).await;
         tested.unwrap_or_else(|panicked| Err(panicked.to_string()))

@@ -13,7 +13,7 @@ use serde_json::{Map, Value as Json, json};
 use tokio::sync::OnceCell;
 use zeroize::Zeroizing;
 
-use super::Executed;
+use super::Execution;
 use proofbox_grading::receipt::{Receipt, sha256};
 use proofbox_types::canonical_json::to_canonical_json;
 use proofbox_types::submission::Submission;
@@ -145,9 +145,9 @@ impl Subject {
     }
 
     /// Makes the receipt on a submission's result.
-    pub fn receipt(self, executed: &Executed, key: &SigningKey) -> Receipt {
+    pub fn receipt(self, execution: &Execution, key: &SigningKey) -> Receipt {
         let Self(mut payload) = self;
-        let Executed { id, verdict, cost, limits, policy, image, .. } = executed;
+        let Execution { id, verdict, cost, limits, policy, image, .. } = execution;
         let fields = json!({
             "id": id.to_string(), "time": jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
             "image_hash": image.image_hash, "python": image.python, "packages_hash": image.packages_hash,

@@ -12,7 +12,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::{Executed, Failed, Finished, Service};
+use super::{Execution, Failed, Finished, Service};
 use proofbox_store::{Recorded, StatBounds, StoreError};
 use proofbox_types::caller::Caller;
 use proofbox_types::histogram::Figures;
@@ -47,8 +47,8 @@ pub(super) struct Tallied {
 }
 
 impl Tallied {
-    pub(super) fn of(executed: &Executed, labels: &BTreeMap<String, String>) -> Self {
-        let verdict = &executed.verdict;
+    pub(super) fn of(execution: &Execution, labels: &BTreeMap<String, String>) -> Self {
+        let verdict = &execution.verdict;
         let mut figures = Figures::default();
         figures.outcomes[index_of(verdict.status)] = 1;
         let total = verdict.total() as u64;
@@ -64,9 +64,9 @@ impl Tallied {
             Status::Passed | Status::Failed | Status::Ok | Status::Error => {
                 (figures.tests_passed, figures.tests_total) = (verdict.count_passed() as u64, total);
                 let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-                figures.fuel.count(executed.cost.fuel);
-                figures.execution.count(micros(executed.cost.execution));
-                figures.queue.count(micros(executed.cost.queue));
+                figures.fuel.count(execution.cost.fuel);
+                figures.execution.count(micros(execution.cost.execution));
+                figures.queue.count(micros(execution.cost.queue));
             }
         }
         Self { labels: labels.clone(), figures }
@@ -87,8 +87,8 @@ fn index_of(status: Status) -> usize {
 
 /// Returns the index of an item's outcome in [`proofbox_types::histogram::OUTCOMES`].
 pub(super) fn outcome_of(finished: &Finished) -> usize {
-    match &finished.executed {
-        Ok(executed) => index_of(executed.verdict.status),
+    match &finished.execution {
+        Ok(execution) => index_of(execution.verdict.status),
         Err(Failed::Refused(_)) => 5,
         Err(Failed::Panicked) => 6,
     }
@@ -261,9 +261,9 @@ struct Sum {
 
 impl Service {
     /// Counts a submission that was run for a client who waits for it.
-    pub fn note_run(&self, caller: &Caller, executed: &Executed, labels: &BTreeMap<String, String>) {
+    pub fn note_run(&self, caller: &Caller, execution: &Execution, labels: &BTreeMap<String, String>) {
         if self.stats.kept.load(Ordering::Relaxed) {
-            self.stats.note(caller, Tallied::of(executed, labels));
+            self.stats.note(caller, Tallied::of(execution, labels));
         }
     }
 

@@ -1,11 +1,11 @@
 //! Submissions with everything that is asked beside the verdict.
 
 use super::execute::check;
-use super::gate::judge_attempts;
-use super::observed::observed;
+use super::policy_check::judge_attempts;
 use super::receipts::Subject;
-use super::{Asking, ExecuteError, Executed, Service};
-use crate::telemetry::{About, Execution};
+use super::tracing::traced;
+use super::{Asking, ExecuteError, Execution, Service};
+use crate::telemetry::{ExecutionInfo, ExecutionSpan};
 use proofbox_grading::canaries;
 use proofbox_policy::Decision;
 use proofbox_types::caller::{Caller, Urgency};
@@ -24,17 +24,17 @@ impl Service {
         caller: &Caller,
         urgency: Urgency,
         submission: Submission,
-    ) -> Result<Executed, ExecuteError> {
-        let about = || About { policy: &submission.policy, labels: &submission.labels, session: None };
-        observed(Execution::begin(about), self.submitted(caller, urgency, submission)).await
+    ) -> Result<Execution, ExecuteError> {
+        let about = || ExecutionInfo { policy: &submission.policy, labels: &submission.labels, session: None };
+        traced(ExecutionSpan::begin(about), self.run_submission(caller, urgency, submission)).await
     }
 
-    async fn submitted(
+    async fn run_submission(
         &self,
         caller: &Caller,
         urgency: Urgency,
         mut submission: Submission,
-    ) -> Result<Executed, ExecuteError> {
+    ) -> Result<Execution, ExecuteError> {
         let asking = Asking { caller, urgency };
         let policies = self.policies();
         let pack = policies.pack(caller, &submission.policy)?;
@@ -51,7 +51,7 @@ impl Service {
         };
         let code = submission.lint.then(|| submission.program.code.clone());
         let scanned = self.gate(asking, pack, &grant, &mut submission).await?;
-        let mut executed = if scanned.report.decision == Decision::Block {
+        let mut execution = if scanned.report.decision == Decision::Block {
             let mut blocked = self.blocked(&submission, &grant, scanned);
             if let Some(code) = &code {
                 blocked.lint = Some(self.linter.lint(code).await);
@@ -66,53 +66,53 @@ impl Service {
                 }
             };
             // Side by side; what is refused does not wait for the linter.
-            let (mut executed, lint) = tokio::try_join!(self.repeated(asking, &grant, submission), lint)?;
-            executed.lint = lint;
-            executed.scan = Some(scanned.report);
+            let (mut execution, lint) = tokio::try_join!(self.run_repeats(asking, &grant, submission), lint)?;
+            execution.lint = lint;
+            execution.scan = Some(scanned.report);
             if graded {
                 let signs = scanned.signs.into_iter().map(str::to_owned);
-                executed.verdict.integrity.signals.splice(0..0, signs);
+                execution.verdict.integrity.signals.splice(0..0, signs);
             }
-            judge_attempts(pack, &mut executed);
-            executed
+            judge_attempts(pack, &mut execution);
+            execution
         };
         // What the gate says is of the snippet alone.
-        if hidden && executed.verdict.status != Status::Blocked {
-            executed.hide();
+        if hidden && execution.verdict.status != Status::Blocked {
+            execution.hide();
         }
         // What the service failed at was not graded: there is nothing to be attested.
-        executed.receipt = signing
-            .filter(|_| executed.verdict.status != Status::InfrastructureError)
-            .map(|(key, subject)| subject.receipt(&executed, &key));
-        Ok(executed)
+        execution.receipt = signing
+            .filter(|_| execution.verdict.status != Status::InfrastructureError)
+            .map(|(key, subject)| subject.receipt(&execution, &key));
+        Ok(execution)
     }
 
     /// Executes a submission as often as it asks for, and measures its complexity where that is asked for.
-    async fn repeated(
+    async fn run_repeats(
         &self,
         asking: Asking<'_>,
         grant: &Grant,
         submission: Submission,
-    ) -> Result<Executed, ExecuteError> {
+    ) -> Result<Execution, ExecuteError> {
         let again = (submission.repeat > 1).then(|| submission.clone());
         let measured = submission.complexity.clone().map(|complexity| (complexity, submission.clone()));
-        let mut executed = self.execute(asking, grant, submission).await?;
+        let mut execution = self.run_graded(asking, grant, submission).await?;
         for submission in again.iter().flat_map(|again| std::iter::repeat_n(again, again.repeat as usize - 1)) {
-            let next = self.execute(asking, grant, submission.clone()).await?;
-            executed.cost.add(&next.cost);
-            canaries::merge(&mut executed.canaries, next.canaries);
-            for name in differing(&executed.verdict, &next.verdict) {
-                if !executed.flaky.contains(&name) {
-                    executed.flaky.push(name);
+            let next = self.run_graded(asking, grant, submission.clone()).await?;
+            execution.cost.add(&next.cost);
+            canaries::merge(&mut execution.canaries, next.canaries);
+            for name in differing(&execution.verdict, &next.verdict) {
+                if !execution.flaky.contains(&name) {
+                    execution.flaky.push(name);
                 }
             }
         }
         if let Some((complexity, submission)) = measured {
             let (report, found) = self.measure(asking, grant, complexity, submission).await?;
-            executed.complexity = Some(report);
-            canaries::merge(&mut executed.canaries, found);
+            execution.complexity = Some(report);
+            canaries::merge(&mut execution.canaries, found);
         }
-        Ok(executed)
+        Ok(execution)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::{FutureExt, Stream, stream};
 use tokio::task::JoinSet;
 
-use super::{ExecuteError, Executed, Service};
+use super::{ExecuteError, Execution, Service};
 use crate::telemetry;
 use proofbox_types::caller::{Caller, Urgency};
 use proofbox_types::submission::Submission;
@@ -34,7 +34,7 @@ pub struct Finished {
     /// Cases that were to be run, as far as the host can tell; 0 without tests.
     pub planned: usize,
     /// Result of the submission.
-    pub executed: Result<Box<Executed>, Failed>,
+    pub execution: Result<Box<Execution>, Failed>,
 }
 
 /// An item that has no verdict.
@@ -64,8 +64,8 @@ impl Service {
         items: Vec<SuiteItem>,
     ) -> impl Stream<Item = Finished> + Send + 'static {
         // Enough to keep the workers busy, and few enough that others have their turn, too.
-        let places = self.admission.places();
-        let at_once = (places / 8).clamp(places.min(2), places);
+        let capacity = self.admission.capacity();
+        let at_once = (capacity / 8).clamp(capacity.min(2), capacity);
         let service = Arc::clone(self);
         // Tasks of their own: an item gives its place back even while the client does not read.
         let state = (items.into_iter(), JoinSet::new());
@@ -78,8 +78,8 @@ impl Service {
                     let (service, caller) = (Arc::clone(&service), caller.clone());
                     running.spawn(telemetry::carry(async move {
                         let finished = service.suite_item(&caller, item).await;
-                        if let Ok(executed) = &finished.executed {
-                            service.note_run(&caller, executed, &finished.labels);
+                        if let Ok(execution) = &finished.execution {
+                            service.note_run(&caller, execution, &finished.labels);
                         }
                         finished
                     }));
@@ -98,13 +98,13 @@ impl Service {
         let SuiteItem { id, task, submission } = item;
         let labels = submission.labels.clone();
         let planned = submission.tests.as_ref().map_or(0, |tests| tests.known_cases().unwrap_or(1));
-        let executed = match AssertUnwindSafe(self.submit(caller, Urgency::Batch, submission)).catch_unwind().await {
-            Ok(executed) => executed.map(Box::new).map_err(Failed::Refused),
+        let execution = match AssertUnwindSafe(self.submit(caller, Urgency::Batch, submission)).catch_unwind().await {
+            Ok(execution) => execution.map(Box::new).map_err(Failed::Refused),
             Err(_) => {
                 tracing::error!(item = ?id, "an item of a suite panicked");
                 Err(Failed::Panicked)
             }
         };
-        Finished { id, task, labels, planned, executed }
+        Finished { id, task, labels, planned, execution }
     }
 }

@@ -4,13 +4,14 @@
 //! then. They lie end to end, each as long as its figure in the answer: waiting, then the start, then the run.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use opentelemetry::trace::{Event, SpanBuilder, SpanRef, Status, TraceContextExt};
 use opentelemetry::{Context, KeyValue};
 
 use super::request::{Scope, traced, within};
+use super::work::{Case, Shown, Work};
 use proofbox_types::ids::{ExecutionId, SessionId};
 use proofbox_types::outcome::{Outcome, Usage};
 use proofbox_types::status::{FailureClass, Status as Word};
@@ -24,7 +25,7 @@ const LABEL_VALUE: usize = 256;
 const BLOCKS: usize = 32;
 
 /// Description of an execution before it begins.
-pub struct About<'a> {
+pub struct ExecutionInfo<'a> {
     /// Name of the policy.
     pub policy: &'a str,
     /// The client's own words.
@@ -46,44 +47,17 @@ pub struct Ended<'a> {
 }
 
 /// An execution that is traced.
-pub struct Execution {
+pub struct ExecutionSpan {
     scope: Scope,
     context: Context,
     call: Option<String>,
 }
 
-/// State of an execution that is under way.
-#[derive(Default)]
-pub(super) struct Work(Mutex<Shown>);
-
-impl Work {
-    fn shown(&self) -> MutexGuard<'_, Shown> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-#[derive(Default)]
-struct Shown {
-    /// The last run, and when it ended.
-    run: Option<(Context, SystemTime)>,
-    /// Cases that are runs of their own, not judged yet.
-    cases: BTreeMap<usize, Case>,
-    /// True when its cases are runs of their own.
-    runs_of_their_own: bool,
-    /// Cases that were not shown, of all its runs.
-    left_out: i64,
-}
-
-struct Case {
-    context: Context,
-    ended: SystemTime,
-}
-
-impl Execution {
+impl ExecutionSpan {
     /// Begins one, where the request is traced and its trace has room.
-    pub fn begin<'a>(about: impl FnOnce() -> About<'a>) -> Option<Self> {
+    pub fn begin<'a>(about: impl FnOnce() -> ExecutionInfo<'a>) -> Option<Self> {
         let scope = traced()?;
-        let About { policy, labels, session } = about();
+        let ExecutionInfo { policy, labels, session } = about();
         let mut attributes = vec![
             KeyValue::new("gen_ai.operation.name", "execute_tool"),
             KeyValue::new("gen_ai.tool.name", "python"),

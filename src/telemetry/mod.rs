@@ -1,7 +1,7 @@
 //! Telemetry of a request while it is served: its id in the log, a line of access, and, where a collector is set, a
 //! trace.
 //!
-//! The layers above say what happens ([`Execution`], [`scanned`], [`ran`], [`graded`]) and know nothing of spans. None
+//! The layers above say what happens ([`ExecutionSpan`], [`scanned`], [`ran`], [`graded`]) and know nothing of spans. None
 //! of it ever has code, output, messages of exceptions, or keys in it.
 
 mod execution;
@@ -9,8 +9,9 @@ mod export;
 pub mod logs;
 mod request;
 mod request_id;
+mod work;
 
-pub use execution::{About, Ended, Execution, case, graded, ran, scanned};
+pub use execution::{Ended, ExecutionInfo, ExecutionSpan, case, graded, ran, scanned};
 pub use export::{Collector, CollectorError};
 pub use request::{Head, Request, Visibility, carry, name_key};
 pub use request_id::RequestId;

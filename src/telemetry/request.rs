@@ -12,7 +12,7 @@ use opentelemetry_sdk::trace::SdkTracer;
 use tracing::Instrument;
 use tracing::instrument::Instrumented;
 
-use super::execution::Work;
+use super::work::Work;
 use super::{RequestId, Telemetry};
 
 /// Cases that one trace shows.
@@ -32,7 +32,7 @@ tokio::task_local! {
 /// Scope of work: a request, and where it is traced the span that is under way.
 #[derive(Clone)]
 pub(super) struct Scope {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<RequestState>,
     /// The span that new ones stand below; none where they are left out.
     pub(super) parent: Option<Context>,
     /// The execution that new ones belong to.
@@ -40,7 +40,7 @@ pub(super) struct Scope {
 }
 
 /// State that all parts of a request share.
-pub(super) struct Shared {
+pub(super) struct RequestState {
     pub(super) trace: Option<Trace>,
     key: OnceLock<String>,
 }
@@ -174,7 +174,7 @@ impl Telemetry {
             began: Instant::now(),
             method: head.method,
             route: head.route.to_owned(),
-            scope: Scope { shared: Arc::new(Shared { trace, key: OnceLock::new() }), parent, work: None },
+            scope: Scope { shared: Arc::new(RequestState { trace, key: OnceLock::new() }), parent, work: None },
             lines,
             status: None,
             bytes: 0,

@@ -8,13 +8,13 @@ use proofbox::metrics::Metrics;
 use proofbox_runtime::image::Image;
 use proofbox_types::hardening::Hardening;
 use proofbox_types::outcome::{End, Outcome, Usage};
-use proofbox_worker::ask::{Answer, Ask};
-use proofbox_worker::{Asked, WorkerError, WorkerPool, WorkerSettings};
+use proofbox_worker::rpc::{SessionRequest, SessionResponse};
+use proofbox_worker::{CallError, WorkerError, WorkerPool, WorkerSettings};
 
 use crate::harness::{Server, proofbox};
 use crate::process;
 
-/// What they have in common: the socket, and a frame as a worker sends it. The first of Ask's numbers is 0.
+/// What they have in common: the socket, and a frame as a worker sends it. The first number of a request is 0.
 const PRELUDE: &str = "#!/usr/bin/env python3
 import os, random, socket, struct, sys, time
 s = socket.socket(fileno=0)
@@ -71,10 +71,10 @@ fn hostile(script: &str) -> Hostile {
 }
 
 impl Hostile {
-    async fn ask(&self) -> Result<Answer, Asked> {
+    async fn ask(&self) -> Result<SessionResponse, CallError> {
         self.pool.wait_ready().await.expect("it says that it is ready");
-        let home = self.pool.place().await.expect("it is ready");
-        self.pool.ask(home, 1, Ask::Contexts, None).await
+        let location = self.pool.pick_worker().await.expect("it is ready");
+        self.pool.request(location, 1, SessionRequest::Contexts, None).await
     }
 
     async fn replaced(&self) {
@@ -85,7 +85,7 @@ impl Hostile {
 #[tokio::test]
 async fn a_worker_that_answers_right_is_believed() {
     let worker = hostile(&[READY, ASKED, ANSWER, ASKED].concat());
-    assert!(matches!(worker.ask().await, Ok(Answer::Contexts(contexts)) if contexts.is_empty()));
+    assert!(matches!(worker.ask().await, Ok(SessionResponse::Contexts(contexts)) if contexts.is_empty()));
     assert_eq!(worker.metrics.worker_restarts.get(), 0);
 }
 
@@ -110,7 +110,7 @@ async fn a_frame_that_makes_no_sense_ends_the_worker() {
         let worker = hostile(&[READY, ASKED, frame, "\ntime.sleep(60)"].concat());
         let begun = Instant::now();
         let answer = worker.ask().await;
-        assert!(matches!(answer, Err(Asked::Worker(WorkerError::Lost))), "{frame}: {answer:?}");
+        assert!(matches!(answer, Err(CallError::Worker(WorkerError::Lost))), "{frame}: {answer:?}");
         worker.replaced().await;
         assert!(begun.elapsed() < Duration::from_secs(10), "{frame}: {:?}", begun.elapsed());
         // Another takes its place.
@@ -147,14 +147,14 @@ for number in range(1, 2000):
     frame(bytes([PONG, 5]))
 ";
     let worker = hostile(&[READY, ASKED, noise, ANSWER, ASKED].concat());
-    assert!(matches!(worker.ask().await, Ok(Answer::Contexts(_))));
+    assert!(matches!(worker.ask().await, Ok(SessionResponse::Contexts(_))));
     assert_eq!(worker.metrics.worker_restarts.get(), 0);
 }
 
 #[tokio::test]
 async fn an_answer_of_another_kind_is_none() {
     let worker = hostile(&[READY, ASKED, "frame(bytes([DONE, 0, 1, 2]) + b'no')\nheard()"].concat());
-    assert!(matches!(worker.ask().await, Err(Asked::Worker(WorkerError::Lost))));
+    assert!(matches!(worker.ask().await, Err(CallError::Worker(WorkerError::Lost))));
 }
 
 #[tokio::test]
@@ -175,7 +175,7 @@ for _ in range(2000):
     let worker = hostile(&[READY, ASKED, talk, ANSWER, ASKED].concat());
     let before = process::resident_bytes(std::process::id());
     // It does not wait for somebody to read it all, either.
-    assert!(matches!(worker.ask().await, Ok(Answer::Contexts(_))));
+    assert!(matches!(worker.ask().await, Ok(SessionResponse::Contexts(_))));
     let grown = process::resident_bytes(std::process::id()).saturating_sub(before);
     assert!(grown < 64 << 20, "{grown}");
 }

@@ -69,6 +69,11 @@ impl Clock {
     }
 }
 
+/// Returns the wall clock, in nanoseconds since 1970.
+pub fn now() -> u64 {
+    Clock::real().now(REALTIME, 0)
+}
+
 /// Saturates after 584 years.
 fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)

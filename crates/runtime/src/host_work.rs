@@ -5,18 +5,23 @@
 
 use std::time::{Duration, Instant};
 
-use wasmtime::{Caller, Trap};
-
-use super::preview1::fuel_used;
-use super::state::State;
-
 /// Bytes that one unit of fuel moves.
 const BYTES_PER_FUEL: u64 = 8;
-/// Bytes moved between two yields: about a millisecond, like [`super::guest::YIELD_INTERVAL`]. Larger calls are carried
+/// Bytes moved between two yields: about a millisecond, like [`super::pool::YIELD_INTERVAL`]. Larger calls are carried
 /// out in parts of this size.
-pub const BYTES_A_TURN: u32 = 4 << 20;
+pub const BYTES_A_TIME_SLICE: u32 = 4 << 20;
 /// Time spent in calls that are slow without moving many bytes (long paths, large directories) between two yields.
-const TIME_A_TURN: Duration = Duration::from_millis(1);
+const TIME_SLICE: Duration = Duration::from_millis(1);
+
+/// What a guest owes for work done in its name.
+pub enum Due {
+    /// Nothing yet.
+    Nothing,
+    /// A yield.
+    Yield,
+    /// A yield, and fuel.
+    Fuel(u64),
+}
 
 /// Work of host calls since the last yield on its account.
 #[derive(Debug, Default)]
@@ -35,35 +40,20 @@ impl HostWork {
     pub fn count_time(&mut self, began: Instant) {
         self.time = self.time.saturating_add(began.elapsed());
     }
-}
 
-/// Charges the guest and yields, if enough work has accumulated; its host calls end with this.
-///
-/// wasmtime's `set_fuel` restarts its yield interval, so fuel is charged only where the guest yields anyway.
-///
-/// # Errors
-/// Returns `OutOfFuel` when the guest can't pay, as in compiled code.
-pub async fn settle(caller: &mut Caller<'_, State>) -> wasmtime::Result<()> {
-    let work = &mut caller.data_mut().host_work;
-    if work.bytes >= u64::from(BYTES_A_TURN) {
-        let price = std::mem::take(&mut work.bytes) / BYTES_PER_FUEL;
-        let left = caller.get_fuel()?.saturating_sub(price);
-        caller.set_fuel(left)?;
-        if left == 0 {
-            return Err(Trap::OutOfFuel.into());
+    /// Takes what is due for the bytes and the time counted so far.
+    pub fn take_due(&mut self) -> Due {
+        if self.bytes >= u64::from(BYTES_A_TIME_SLICE) {
+            Due::Fuel(std::mem::take(&mut self.bytes) / BYTES_PER_FUEL)
+        } else if self.time < TIME_SLICE {
+            Due::Nothing
+        } else {
+            Due::Yield
         }
-    } else if work.time < TIME_A_TURN {
-        return Ok(());
     }
-    yield_turn(caller).await;
-    Ok(())
-}
 
-/// Yields to other guests, and to whoever checks the limits of this guest.
-pub async fn yield_turn(caller: &mut Caller<'_, State>) {
-    let used = fuel_used(caller);
-    let state = caller.data_mut();
-    state.host_work.time = Duration::ZERO;
-    state.stopwatch.note_fuel(used);
-    tokio::task::yield_now().await;
+    /// Forgets the time: the guest yields.
+    pub fn forget_time(&mut self) {
+        self.time = Duration::ZERO;
+    }
 }

@@ -23,10 +23,13 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::engine;
-use super::guest::{self, Interpreters};
+use super::hashing::hash_file;
+use super::package_runs;
 use super::packaged;
 use super::packages;
+use super::pool::{ImageFiles, InterpreterPool};
 use super::recipe::{self, RecipeError};
+use super::snapshot;
 
 /// Source of an image, and the directory it is cached in.
 #[derive(Clone, Debug)]
@@ -182,6 +185,15 @@ pub(super) fn by_engine(what: &'static str) -> impl FnOnce(wasmtime::Error) -> I
 }
 
 impl Image {
+    /// Returns the files that a pool of interpreters loads.
+    pub fn pool_files(&self) -> ImageFiles {
+        ImageFiles {
+            hash: self.image_hash.clone(),
+            compiled: self.compiled.clone(),
+            packages: self.packages_file.clone(),
+        }
+    }
+
     /// The cached image when it is there, whole, and made for this machine.
     pub fn cached(source: &ImageSource) -> Option<Self> {
         Self::found(source).or_else(|| Self::found(&source.elsewhere()?))
@@ -337,7 +349,7 @@ fn given(path: &Path) -> Result<Vec<u8>, ImageError> {
 }
 
 fn snapshot(reactor: &[u8]) -> Result<Vec<u8>, ImageError> {
-    let mut module = guest::snapshot(reactor).map_err(by_engine("making the snapshot"))?;
+    let mut module = snapshot::snapshot(reactor).map_err(by_engine("making the snapshot"))?;
     add_section(&mut module, "proofbox", recipe::python_version().as_bytes());
     Ok(module)
 }
@@ -382,9 +394,9 @@ fn compile(directory: &Path, module: &[u8]) -> Result<Image, ImageError> {
         initial_memory_bytes: 0,
         verified: Verified::default(),
     };
-    let interpreters = Interpreters::for_building(&image).map_err(by_engine("loading the image"))?;
-    image.initial_memory_bytes = interpreters.initial_memory_bytes();
-    let (modules, packages) = packages::importable(&interpreters)
+    let pool = InterpreterPool::for_building(&image.pool_files()).map_err(by_engine("loading the image"))?;
+    image.initial_memory_bytes = pool.initial_memory_bytes();
+    let (modules, packages) = package_runs::importable(&pool)
         .map_err(|reason| ImageError::Engine { what: "trying the new image", reason })?;
     image.packages_hash = packages::hash_of(&packages);
     (image.modules, image.packages) = (modules, packages);
@@ -408,12 +420,6 @@ fn compatibility() -> Result<String, ImageError> {
     let mut digest = Digesting(Sha256::new());
     engine.precompile_compatibility_hash().hash(&mut digest);
     Ok(recipe::hex(&digest.0.finalize()))
-}
-
-pub(super) fn hash_file(path: &Path) -> std::io::Result<String> {
-    let mut digest = Sha256::new();
-    std::io::copy(&mut File::open(path)?, &mut digest)?;
-    Ok(recipe::hex(&digest.finalize()))
 }
 
 pub(super) fn write_whole(path: &Path, content: &[u8]) -> Result<(), ImageError> {

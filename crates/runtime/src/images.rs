@@ -17,9 +17,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::guest::Interpreters;
-use super::image::{Image, ImageError, ImageSource, by_engine, hash_file, io, is_read_only, lock, write_whole};
-use super::packages::{self, Tried};
+use super::hashing::hash_file;
+use super::image::{Image, ImageError, ImageSource, by_engine, io, is_read_only, lock, write_whole};
+use super::package_runs::{self, Tried};
+use super::packages;
+use super::pool::InterpreterPool;
 use super::recipe;
 
 /// The name of the image that runs have which name none.
@@ -187,8 +189,8 @@ impl Image {
         let collected = work.join("collected.bin");
         recipe::collect_packages(&collected, work, &self.packages, wanted)?;
         let own = packages::read(&collected).map_err(by_engine("reading the packages"))?;
-        let plain = Interpreters::for_building(self).map_err(by_engine("loading the image"))?;
-        let own = packages::compiled(&plain, own).map_err(by_engine("compiling the packages"))?;
+        let plain = InterpreterPool::for_building(&self.pool_files()).map_err(by_engine("loading the image"))?;
+        let own = package_runs::compiled(&plain, own).map_err(by_engine("compiling the packages"))?;
         let base = match &self.packages_file {
             Some(file) => packages::read(file).map_err(by_engine("reading the default image's packages"))?,
             None => Vec::new(),
@@ -204,8 +206,8 @@ impl Image {
             packages_file_hash: packages_file_hash.clone(),
         };
         let image = self.with_packages(manifest(BTreeMap::new()), file);
-        let interpreters = Interpreters::for_building(&image).map_err(by_engine("loading the new image"))?;
-        let Tried { packages, failing } = packages::tried(&interpreters, &imported)
+        let pool = InterpreterPool::for_building(&image.pool_files()).map_err(by_engine("loading the new image"))?;
+        let Tried { packages, failing } = package_runs::tried(&pool, &imported)
             .map_err(|reason| ImageError::Engine { what: "trying the new image", reason })?;
         for (module, error) in failing {
             eprintln!("Not importable here: {module} ({error})");

@@ -1,33 +1,44 @@
 //! The only layer that names wasmtime: makes the image, and runs one program in one fresh interpreter.
 //!
 //! - [`image::Image`] finds, verifies, or makes the image;
-//! - [`Interpreters`] instantiates it and runs a [`Program`](proofbox_types::program::Program) to its
-//!   [`Outcome`](proofbox_types::outcome::Outcome).
+//! - [`InterpreterPool`] instantiates it;
+//! - [`run`](run()) runs a [`Program`](proofbox_types::program::Program) to its
+//!   [`Outcome`](proofbox_types::outcome::Outcome), in one or two of its interpreters.
 
-mod bridge;
-mod bridge_calls;
 mod capture;
 mod clock;
+mod denials;
 mod engine;
 mod entropy;
-mod graded;
+mod error;
+#[cfg(feature = "fuzz-targets")]
+pub mod fuzz_targets;
+mod grading;
 mod guest;
+mod hashing;
 mod host_work;
-pub mod hostile;
 pub mod image;
 pub mod images;
 mod limiter;
-mod metered;
+mod package_runs;
 pub mod packaged;
 mod packages;
 mod page_reset;
+mod pagemap;
+mod pool;
 mod preview1;
 mod recipe;
-mod refusals;
 mod report;
+mod run;
+mod scheduler;
 pub mod session;
 mod snapshot;
 mod state;
-mod uses;
+mod time_slice;
+mod trusted;
+mod usage_events;
 
-pub use guest::{COMMAND_SLOTS, Interpreters, RunError, check_files};
+pub use error::RunError;
+pub use guest::{check_files, open_all};
+pub use pool::{COMMAND_SLOTS, ImageFiles, InterpreterPool};
+pub use run::run;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use super::image::hash_file;
+use super::hashing::hash_file;
 use super::recipe;
 
 /// Name of the file.

@@ -15,7 +15,7 @@
 
 use std::ops::Range;
 
-use super::session::pagemap::{self, Mapped};
+use super::pagemap::{self, Mapped};
 
 /// Regions that all runs may have in common.
 const REGIONS: usize = 16;
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn pages_that_were_read_are_given_back_where_they_are_many() {
         const PAGES: usize = 2000;
-        let (_file, base) = crate::session::pagemap::tests::mapped(PAGES);
+        let (_file, base) = crate::pagemap::tests::mapped(PAGES);
         // SAFETY: the mapping is that long, it is leaked, and nothing else knows of it.
         let memory = unsafe { std::slice::from_raw_parts_mut(base, PAGES * pagemap::PAGE) };
         let shared =

@@ -10,13 +10,14 @@ use std::time::{Duration, Instant};
 use wasmtime::{Caller, Linker};
 use wasmtime_wasi::p1;
 
-use super::bridge::{Seat, Side, Spent};
-use super::bridge_calls;
 use super::clock::{Clock, REALTIME};
-use super::host_work::{BYTES_A_TURN, settle, yield_turn};
-use super::report::Told;
-use super::session::Reason;
-use super::state::{State, Streams};
+use super::grading::channel::{Endpoint, Side, Spent};
+use super::grading::host_calls;
+use super::host_work::BYTES_A_TIME_SLICE;
+use super::report::ReportEffect;
+use super::session::interrupt::Reason;
+use super::state::{HostState, Streams};
+use super::time_slice::{settle, yield_time_slice};
 use proofbox_vfs::{Access, Call, Descriptors, Errno, OpenHow, Part, PathAt, status};
 
 const WASI: &str = "wasi_snapshot_preview1";
@@ -34,8 +35,8 @@ const CLOCKS: u32 = 3;
 const RANDOM_AT_ONCE: usize = 256 << 10;
 
 /// Gives the linker everything that the image imports.
-pub fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
-    p1::add_to_linker_async(linker, |state: &mut State| &mut state.wasi)?;
+pub fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
+    p1::add_to_linker_async(linker, |state: &mut HostState| &mut state.wasi)?;
     linker.allow_shadowing(true);
     add_descriptor_calls(linker)?;
     add_path_calls(linker)?;
@@ -62,22 +63,17 @@ pub fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
             Ok(answer)
         })
     })?;
-    bridge_calls::add_to_linker(linker)?;
+    host_calls::add_to_linker(linker)?;
     Ok(())
 }
 
-/// Fuel used so far.
-pub(super) fn fuel_used(caller: &Caller<'_, State>) -> u64 {
-    caller.data().fuel.saturating_sub(caller.get_fuel().unwrap_or(0))
-}
-
-fn now(caller: &Caller<'_, State>, clock: u32) -> u64 {
-    caller.data().clock.now(clock, fuel_used(caller))
+fn now(caller: &Caller<'_, HostState>, clock: u32) -> u64 {
+    caller.data().clock.now(clock, HostState::fuel_used(caller))
 }
 
 /// Runs a call on the guest's files.
 fn files(
-    mut caller: Caller<'_, State>,
+    mut caller: Caller<'_, HostState>,
     call: impl FnOnce(&mut Descriptors, &mut Call<'_>) -> Result<(), Errno>,
 ) -> wasmtime::Result<i32> {
     files_of(&mut caller, Part::WHOLE, call)
@@ -85,7 +81,7 @@ fn files(
 
 /// Runs a call on the guest's files that may take long, and yields after it.
 async fn slow_files(
-    mut caller: Caller<'_, State>,
+    mut caller: Caller<'_, HostState>,
     call: impl FnOnce(&mut Descriptors, &mut Call<'_>) -> Result<(), Errno>,
 ) -> wasmtime::Result<i32> {
     let began = Instant::now();
@@ -98,13 +94,13 @@ async fn slow_files(
 /// Reads or writes in parts, and yields between them. `call` is given the bytes before its part, and writes how many it
 /// moved to `out`.
 async fn transfer(
-    caller: &mut Caller<'_, State>,
+    caller: &mut Caller<'_, HostState>,
     out: u32,
     call: impl Fn(&mut Descriptors, &mut Call<'_>, u64) -> Result<(), Errno>,
 ) -> wasmtime::Result<i32> {
     let mut moved = 0_u32;
     loop {
-        let part = Part { skip: moved, limit: BYTES_A_TURN };
+        let part = Part { skip: moved, limit: BYTES_A_TIME_SLICE };
         let answer = files_of(caller, part, |d, c| call(d, c, u64::from(moved)))?;
         if answer != 0 && moved == 0 {
             return Ok(answer);
@@ -113,49 +109,49 @@ async fn transfer(
         moved = moved.saturating_add(count);
         caller.data_mut().host_work.count_bytes(count as usize);
         settle(caller).await?;
-        if count < BYTES_A_TURN {
+        if count < BYTES_A_TIME_SLICE {
             break;
         }
     }
-    if moved >= BYTES_A_TURN {
+    if moved >= BYTES_A_TIME_SLICE {
         // An error after the first part ends the call without being one.
-        let (memory, _) = State::split(caller)?;
+        let (memory, _) = HostState::split(caller)?;
         return Ok(status(put(memory, out as usize, &moved.to_le_bytes())));
     }
     Ok(0)
 }
 
 /// Bytes that a call has written to `out`.
-fn moved_by(caller: &mut Caller<'_, State>, out: u32) -> wasmtime::Result<u32> {
-    let (memory, _) = State::split(caller)?;
+fn moved_by(caller: &mut Caller<'_, HostState>, out: u32) -> wasmtime::Result<u32> {
+    let (memory, _) = HostState::split(caller)?;
     let bytes = memory.get(out as usize..).and_then(<[u8]>::first_chunk::<4>);
     Ok(bytes.copied().map_or(0, u32::from_le_bytes))
 }
 
 /// Waits for streams that lead elsewhere, in time that is not the guest's.
-async fn piped(caller: &mut Caller<'_, State>, wait: impl AsyncFnOnce(&mut Streams)) {
+async fn piped(caller: &mut Caller<'_, HostState>, wait: impl AsyncFnOnce(&mut Streams)) {
     let stopwatch = std::sync::Arc::clone(&caller.data().stopwatch);
-    stopwatch.set_idle(true);
+    stopwatch.begin_idle();
     wait(&mut caller.data_mut().streams).await;
-    stopwatch.set_idle(false);
+    stopwatch.end_idle();
 }
 
 fn files_of(
-    caller: &mut Caller<'_, State>,
+    caller: &mut Caller<'_, HostState>,
     part: Part,
     call: impl FnOnce(&mut Descriptors, &mut Call<'_>) -> Result<(), Errno>,
 ) -> wasmtime::Result<i32> {
     let now = now(caller, REALTIME);
-    let (memory, state) = State::split(caller)?;
-    let State { descriptors, streams, attempts, .. } = state;
+    let (memory, state) = HostState::split(caller)?;
+    let HostState { descriptors, streams, attempts, .. } = state;
     let result = call(descriptors, &mut Call { memory, stdio: &mut *streams, attempts, now, part });
     streams.flooded().map_err(wasmtime::Error::new)?;
     Ok(status(result))
 }
 
-type Guest<'a> = Caller<'a, State>;
+type Guest<'a> = Caller<'a, HostState>;
 
-fn add_descriptor_calls(l: &mut Linker<State>) -> wasmtime::Result<()> {
+fn add_descriptor_calls(l: &mut Linker<HostState>) -> wasmtime::Result<()> {
     l.func_wrap(WASI, "fd_advise", |c: Guest, fd: u32, offset: u64, length: u64, advice: u32| {
         files(c, |d, _| d.fd_advise(fd, offset, length, advice))
     })?;
@@ -248,7 +244,7 @@ fn add_descriptor_calls(l: &mut Linker<State>) -> wasmtime::Result<()> {
     Ok(())
 }
 
-fn add_path_calls(l: &mut Linker<State>) -> wasmtime::Result<()> {
+fn add_path_calls(l: &mut Linker<HostState>) -> wasmtime::Result<()> {
     let at = |fd, address, length| PathAt { fd, address, length };
     l.func_wrap_async(WASI, "path_create_directory", move |c: Guest, (fd, path, length): (u32, u32, u32)| {
         Box::new(slow_files(c, move |d, call| d.path_create_directory(call, at(fd, path, length))))
@@ -332,8 +328,8 @@ fn add_path_calls(l: &mut Linker<State>) -> wasmtime::Result<()> {
 
 fn clock_time_get(mut caller: Guest, clock: u32, _precision: u64, out: u32) -> wasmtime::Result<i32> {
     let now = now(&caller, clock);
-    let (memory, state) = State::split(&mut caller)?;
-    state.uses.clock(clock);
+    let (memory, state) = HostState::split(&mut caller)?;
+    state.usage_events.clock(clock);
     Ok(status(put(memory, out as usize, &now.to_le_bytes())))
 }
 
@@ -343,23 +339,23 @@ fn clock_res_get(mut caller: Guest, clock: u32, out: u32) -> wasmtime::Result<i3
     if clock > CLOCKS {
         return Ok(status(Err(Errno::Inval)));
     }
-    let (memory, _) = State::split(&mut caller)?;
+    let (memory, _) = HostState::split(&mut caller)?;
     Ok(status(put(memory, out as usize, &1_u64.to_le_bytes())))
 }
 
 /// Fills a buffer with random bytes; yields between parts of a long one.
 async fn random_get(mut caller: Guest<'_>, buffer: u32, length: u32) -> wasmtime::Result<i32> {
     let (start, end) = (buffer as usize, buffer as usize + length as usize);
-    let (memory, state) = State::split(&mut caller)?;
+    let (memory, state) = HostState::split(&mut caller)?;
     if end > memory.len() {
         return Ok(status(Err(Errno::Fault)));
     }
-    state.uses.entropy();
+    state.usage_events.entropy();
     for at in (start..end).step_by(RANDOM_AT_ONCE) {
         if at > start {
-            yield_turn(&mut caller).await;
+            yield_time_slice(&mut caller).await;
         }
-        let (memory, state) = State::split(&mut caller)?;
+        let (memory, state) = HostState::split(&mut caller)?;
         if state.entropy.fill(&mut memory[at..end.min(at + RANDOM_AT_ONCE)]).is_err() {
             return Ok(status(Err(Errno::Io)));
         }
@@ -377,7 +373,7 @@ async fn poll_oneoff(
     count: u32,
     ready: u32,
 ) -> wasmtime::Result<i32> {
-    let (memory, _) = State::split(&mut caller)?;
+    let (memory, _) = HostState::split(&mut caller)?;
     let asked = match read_subscriptions(memory, subscriptions, count) {
         Ok(asked) => asked,
         Err(errno) => return Ok(i32::from(errno.code())),
@@ -388,7 +384,7 @@ async fn poll_oneoff(
         Due::At { clock, nanoseconds } => nanoseconds.saturating_sub(now(caller, clock)),
     };
     if asked.iter().any(|subscription| subscription.tag == CLOCK_TAG) {
-        caller.data_mut().uses.sleep();
+        caller.data_mut().usage_events.sleep();
     }
     let waits: Vec<u64> = asked.iter().map(|subscription| remaining(subscription, &caller)).collect();
     let shortest = waits.iter().copied().min().unwrap_or(0);
@@ -400,12 +396,12 @@ async fn poll_oneoff(
             Clock::Real { .. } => {
                 let began = Instant::now();
                 let stopwatch = std::sync::Arc::clone(&state.stopwatch);
-                match &state.serving {
+                match &state.call {
                     None => stopwatch.sleep(duration).await,
-                    Some(serving) => {
-                        let longest = serving.longest_sleep(stopwatch.execution());
-                        let interrupt = std::sync::Arc::clone(&serving.interrupt);
-                        stopwatch.wait_for(duration.min(longest), interrupt.asked()).await;
+                    Some(call_state) => {
+                        let longest = call_state.longest_sleep(stopwatch.execution());
+                        let interrupt = std::sync::Arc::clone(&call_state.interrupt);
+                        stopwatch.wait_for(duration.min(longest), interrupt.requested()).await;
                         if duration > longest {
                             interrupt.ask(Reason::Wall);
                         }
@@ -419,7 +415,7 @@ async fn poll_oneoff(
             }
         }
     }
-    let (memory, _) = State::split(&mut caller)?;
+    let (memory, _) = HostState::split(&mut caller)?;
     let mut written = 0u32;
     for (subscription, _) in asked.iter().zip(&waits).filter(|(_, wait)| **wait <= shortest) {
         let mut event = [0u8; EVENT];
@@ -481,16 +477,16 @@ fn put(memory: &mut [u8], at: usize, bytes: &[u8]) -> Result<(), Errno> {
 
 /// A message of the guest's runner; 0 when it was taken.
 fn post(caller: &mut Guest, address: u32, length: u32) -> wasmtime::Result<i32> {
-    let fuel = fuel_used(caller);
-    let (memory, state) = State::split(caller)?;
+    let fuel = HostState::fuel_used(caller);
+    let (memory, state) = HostState::split(caller)?;
     let start = address as usize;
     let Some(message) = memory.get(start..start.saturating_add(length as usize)) else { return Ok(1) };
-    if let Some(serving) = &mut state.serving {
-        let Ok((told, event)) = serving.reporter.take(message) else { return Ok(1) };
-        if let (Some(event), Some(told)) = (event, &state.streams.told) {
-            told.tell(event);
+    if let Some(call_state) = &mut state.call {
+        let Ok((effect, event)) = call_state.reporter.take(message) else { return Ok(1) };
+        if let (Some(event), Some(output_stream)) = (event, &state.streams.output_stream) {
+            output_stream.send(event);
         }
-        if let Told::Attempt(tried) = told {
+        if let ReportEffect::Attempt(tried) = effect {
             state.attempts.record(tried.kind, &tried.operation, &tried.target, Access::Refused);
         }
         return Ok(0);
@@ -498,19 +494,19 @@ fn post(caller: &mut Guest, address: u32, length: u32) -> wasmtime::Result<i32> 
     let execution = state.stopwatch.execution();
     let peak_memory_bytes = state.limiter.peak() as u64;
     // Where the tests have an interpreter of their own, what counts is what the candidate has cost.
-    let spent = match &state.seat {
-        Some(seat) if seat.side() == Side::Grader => seat.spent(),
+    let spent = match &state.endpoint {
+        Some(endpoint) if endpoint.side() == Side::Grader => endpoint.spent(),
         _ => Spent { fuel, execution, peak_memory_bytes },
     };
-    let printed = || state.seat.as_ref().map(Seat::case_output).unwrap_or_default();
+    let printed = || state.endpoint.as_ref().map(Endpoint::case_output).unwrap_or_default();
     match state.reporter.take(message, spent, printed) {
-        Ok(Told::Kept) => Ok(0),
-        Ok(Told::Started) => {
-            state.uses.start();
+        Ok(ReportEffect::Nothing) => Ok(0),
+        Ok(ReportEffect::Started) => {
+            state.usage_events.start();
             Ok(0)
         }
-        Ok(Told::Attempt(told)) => {
-            state.attempts.record(told.kind, &told.operation, &told.target, Access::Refused);
+        Ok(ReportEffect::Attempt(tried)) => {
+            state.attempts.record(tried.kind, &tried.operation, &tried.target, Access::Refused);
             Ok(0)
         }
         Err(_) => Ok(1),

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use super::bridge::Spent;
-use proofbox_types::outcome::{AttemptKind, CaseReport, ErrorReport, Frame, Report, ReportedBasis};
+use super::grading::channel::Spent;
+use proofbox_types::outcome::AttemptKind;
+use proofbox_types::outcome::{CaseReport, ErrorReport, Frame, Report, ReportedBasis};
 use proofbox_types::status::{CaseStatus, FailureClass};
 use proofbox_types::value::Value;
 
@@ -26,7 +27,7 @@ const MAX_COUNT: u64 = (1 << 53) - 1;
 const FRAMES: usize = 64;
 
 /// Attempt reported by the guest's own Python (an honest guest's word: nothing depends on it).
-pub struct ToldAttempt {
+pub struct ReportedAttempt {
     /// Kind of thing that was tried.
     pub kind: AttemptKind,
     /// Operation that was tried with it.
@@ -35,7 +36,7 @@ pub struct ToldAttempt {
     pub target: String,
 }
 
-impl ToldAttempt {
+impl ReportedAttempt {
     /// Parses the fields of a message.
     pub(super) fn parse(mut fields: impl Iterator<Item = Value>) -> Option<Self> {
         let kind = text(fields.next()?).and_then(|word| AttemptKind::parse(&word))?;
@@ -48,13 +49,13 @@ impl ToldAttempt {
 }
 
 /// Effect of a message beyond the report.
-pub enum Told {
+pub enum ReportEffect {
     /// Nothing: it is in the report.
-    Kept,
+    Nothing,
     /// The snippet begins to run.
     Started,
     /// The guest reports an attempt.
-    Attempt(ToldAttempt),
+    Attempt(ReportedAttempt),
 }
 
 /// Collects what one guest reports.
@@ -72,7 +73,12 @@ impl Reporter {
     ///
     /// # Errors
     /// Returns an error when the message is beyond the bounds; the guest is told, and its run goes on.
-    pub fn take(&mut self, message: &[u8], spent: Spent, printed: impl FnOnce() -> String) -> Result<Told, Refused> {
+    pub fn take(
+        &mut self,
+        message: &[u8],
+        spent: Spent,
+        printed: impl FnOnce() -> String,
+    ) -> Result<ReportEffect, Refused> {
         // What is refused for its length takes nothing from what may still come.
         if message.len() > BYTES - self.bytes || self.messages >= MESSAGES {
             return Err(Refused);
@@ -92,7 +98,7 @@ impl Reporter {
             Some(told) => Ok(told),
             None => {
                 self.report.odd_messages += 1;
-                Ok(Told::Kept)
+                Ok(ReportEffect::Nothing)
             }
         }
     }
@@ -109,7 +115,7 @@ impl Reporter {
         mut fields: impl Iterator<Item = Value>,
         spent: Spent,
         printed: impl FnOnce() -> String,
-    ) -> Option<Told> {
+    ) -> Option<ReportEffect> {
         let report = &mut self.report;
         match kind {
             "plan" if report.plan.is_empty() && report.cases.is_empty() => {
@@ -204,11 +210,11 @@ impl Reporter {
                     report.basis = Some(ReportedBasis { values, handles });
                 }
             }
-            "attempt" => return Some(Told::Attempt(ToldAttempt::parse(fields)?)),
-            "started" => return Some(Told::Started),
+            "attempt" => return Some(ReportEffect::Attempt(ReportedAttempt::parse(fields)?)),
+            "started" => return Some(ReportEffect::Started),
             _ => return None,
         }
-        Some(Told::Kept)
+        Some(ReportEffect::Nothing)
     }
 
     fn close(&mut self, spent: Spent, printed: impl FnOnce() -> String) {

@@ -1,17 +1,46 @@
 //! Image build, from the reactor of the recipe to the image that runs start from: initialise once, keep the memory.
 
+use std::sync::{Arc, Mutex};
+
 use wasmparser::ValType;
 use wasmtime::{Engine, Instance, Linker, Module, Store, Val};
 use wasmtime_wizer::{InstanceState, SnapshotVal, Wizer};
 
-use super::state::State;
+use super::engine;
+use super::guest::{Role, quota, state};
+use super::pool::linker;
+use super::state::HostState;
+use super::trusted::{block_on, trusted_limits};
+use proofbox_types::program::{Deterministic, Program};
+use proofbox_vfs::Base;
+
+/// Initialises the reactor and returns the image.
+///
+/// # Errors
+/// Returns an error when the reactor is not one, or its initialisation fails.
+pub fn snapshot(reactor: &[u8]) -> wasmtime::Result<Vec<u8>> {
+    let engine = engine::for_building()?;
+    let limits = trusted_limits();
+    let tree = Arc::new(Mutex::new(Base::bare().tree(quota(&limits), 0)));
+    // Seeded, so that the same recipe gives the same image; what is random is reseeded at each start.
+    let deterministic = Deterministic { seed: 0, start_time_nanoseconds: 0 };
+    let program = Program { deterministic: Some(deterministic), ..Program::default() };
+    let state = state(&program, &limits, &tree, Role::Alone);
+    let linker = linker(&engine)?;
+    block_on(take(&engine, &linker, state, reactor))
+}
 
 /// Runs the reactor's initialisation and returns the module whose memory is what it left.
 ///
 /// # Errors
 /// Returns an error when the reactor is not one, or its initialisation fails; what it printed on its standard error is
 /// in the message.
-pub async fn take(engine: &Engine, linker: &Linker<State>, state: State, reactor: &[u8]) -> wasmtime::Result<Vec<u8>> {
+async fn take(
+    engine: &Engine,
+    linker: &Linker<HostState>,
+    state: HostState,
+    reactor: &[u8],
+) -> wasmtime::Result<Vec<u8>> {
     let mut wizer = Wizer::new();
     wizer.init_func("wizer-initialize");
     let (context, instrumented) = wizer.instrument(reactor)?;
@@ -34,7 +63,7 @@ pub async fn take(engine: &Engine, linker: &Linker<State>, state: State, reactor
 }
 
 struct Initialised {
-    store: Store<State>,
+    store: Store<HostState>,
     instance: Instance,
 }
 

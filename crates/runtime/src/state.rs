@@ -6,16 +6,18 @@ use wasmtime::{Caller, Memory};
 use wasmtime_wasi::WasiCtxBuilder;
 use wasmtime_wasi::p1::WasiP1Ctx;
 
-use super::bridge::Seat;
 use super::capture::Capture;
 use super::clock::Clock;
 use super::entropy::Entropy;
+use super::grading::channel::Endpoint;
 use super::host_work::HostWork;
 use super::limiter::MemoryLimiter;
-use super::metered::Stopwatch;
 use super::report::Reporter;
-use super::session::{Pipes, Serving, Told, Underway};
-use super::uses::Uses;
+use super::scheduler::Stopwatch;
+use super::session::call_state::CallState;
+use super::session::output::OutputStream;
+use super::session::pipes::{PendingIo, Pipes};
+use super::usage_events::UsageEvents;
 use proofbox_vfs::{Attempts, Descriptors, Errno, Output, Stdio};
 
 /// Multiple of the captured bytes beyond which a program that writes more is stopped: it fills nothing, but never ends
@@ -23,7 +25,7 @@ use proofbox_vfs::{Attempts, Descriptors, Errno, Output, Stdio};
 const FLOOD_FACTOR: u64 = 64;
 
 /// The host's side of one guest.
-pub struct State {
+pub struct HostState {
     pub(super) wasi: WasiP1Ctx,
     pub(super) memory: Option<Memory>,
     pub(super) limiter: MemoryLimiter,
@@ -34,13 +36,13 @@ pub struct State {
     pub(super) descriptors: Descriptors,
     pub(super) attempts: Attempts,
     pub(super) reporter: Reporter,
-    pub(super) uses: Uses,
+    pub(super) usage_events: UsageEvents,
     pub(super) host_work: HostWork,
     pub(super) entropy: Entropy,
     /// Endpoint in a conversation with another guest.
-    pub(super) seat: Option<Seat>,
+    pub(super) endpoint: Option<Endpoint>,
     /// The call that it serves now, in a session.
-    pub(super) serving: Option<Serving>,
+    pub(super) call: Option<CallState>,
 }
 
 /// Standard input, output and error.
@@ -49,12 +51,12 @@ pub struct Streams {
     pub(super) stdin_at: usize,
     pub(super) stdout: Capture,
     pub(super) stderr: Capture,
-    pub(super) seat: Option<Seat>,
+    pub(super) endpoint: Option<Endpoint>,
     /// Receiver of output as it comes.
-    pub(super) told: Option<Arc<Told>>,
+    pub(super) output_stream: Option<Arc<OutputStream>>,
     /// Pipes that the streams are connected to, when they lead elsewhere.
     pub(super) pipes: Option<Pipes>,
-    pub(super) underway: Underway,
+    pub(super) pending_io: PendingIo,
     flood: u64,
 }
 
@@ -71,10 +73,10 @@ impl Streams {
             stdin_at: 0,
             stdout: Capture::new(limit),
             stderr: Capture::new(limit),
-            seat: None,
-            told: None,
+            endpoint: None,
+            output_stream: None,
             pipes: None,
-            underway: Underway::default(),
+            pending_io: PendingIo::default(),
             flood: limit.max(64 << 10).saturating_mul(FLOOD_FACTOR),
         }
     }
@@ -91,27 +93,27 @@ impl Streams {
     pub(super) async fn fill(&mut self) {
         const AT_ONCE: usize = 64 << 10;
         if let Some(pipes) = &mut self.pipes
-            && self.underway.read.is_empty()
-            && !self.underway.ended
+            && self.pending_io.read.is_empty()
+            && !self.pending_io.ended
         {
             let mut bytes = vec![0; AT_ONCE];
             let count = pipes.stdin.read(&mut bytes).await;
             bytes.truncate(count);
-            self.underway.ended = count == 0;
-            self.underway.read = bytes;
+            self.pending_io.ended = count == 0;
+            self.pending_io.read = bytes;
         }
     }
 
     /// Passes on what was written; an output that nobody reads is broken from then on.
     pub(super) async fn drain(&mut self) {
         let Some(pipes) = &self.pipes else { return };
-        for (output, bytes) in self.underway.written.drain(..) {
+        for (output, bytes) in self.pending_io.written.drain(..) {
             let (index, outlet) = match output {
                 Output::Stdout => (0, &pipes.stdout),
                 Output::Stderr => (1, &pipes.stderr),
             };
-            if !self.underway.broken[index] {
-                self.underway.broken[index] = !outlet.write(&bytes).await;
+            if !self.pending_io.broken[index] {
+                self.pending_io.broken[index] = !outlet.write(&bytes).await;
             }
         }
     }
@@ -120,9 +122,9 @@ impl Streams {
 impl Stdio for Streams {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Errno> {
         if self.pipes.is_some() {
-            let length = self.underway.read.len().min(buffer.len());
-            buffer[..length].copy_from_slice(&self.underway.read[..length]);
-            self.underway.read.drain(..length);
+            let length = self.pending_io.read.len().min(buffer.len());
+            buffer[..length].copy_from_slice(&self.pending_io.read[..length]);
+            self.pending_io.read.drain(..length);
             return Ok(length);
         }
         let rest = &self.stdin[self.stdin_at..];
@@ -134,29 +136,29 @@ impl Stdio for Streams {
 
     fn write(&mut self, output: Output, bytes: &[u8]) -> Result<usize, Errno> {
         if self.pipes.is_some() {
-            if self.underway.broken[usize::from(output == Output::Stderr)] {
+            if self.pending_io.broken[usize::from(output == Output::Stderr)] {
                 return Err(Errno::Pipe);
             }
-            self.underway.written.push((output, bytes.to_vec()));
+            self.pending_io.written.push((output, bytes.to_vec()));
             return Ok(bytes.len());
         }
         match output {
             Output::Stdout => self.stdout.write(bytes),
             Output::Stderr => self.stderr.write(bytes),
         }
-        if let Some(seat) = &self.seat {
-            seat.printed(output, bytes);
+        if let Some(endpoint) = &self.endpoint {
+            endpoint.printed(output, bytes);
         }
-        if let Some(told) = &self.told {
-            told.write(output, bytes);
+        if let Some(output_stream) = &self.output_stream {
+            output_stream.write(output, bytes);
         }
         Ok(bytes.len())
     }
 }
 
-impl State {
+impl HostState {
     /// Makes the state of a persistent interpreter.
-    pub(super) fn kept(memory_bytes: u64, descriptors: Descriptors, clock: Clock) -> Self {
+    pub(super) fn for_session(memory_bytes: u64, descriptors: Descriptors, clock: Clock) -> Self {
         Self {
             wasi: wasi(),
             memory: None,
@@ -168,16 +170,23 @@ impl State {
             descriptors,
             attempts: Attempts::default(),
             reporter: Reporter::default(),
-            uses: Uses::default(),
+            usage_events: UsageEvents::default(),
             host_work: HostWork::default(),
             entropy: Entropy::new(None),
-            seat: None,
-            serving: None,
+            endpoint: None,
+            call: None,
         }
     }
 
+    /// Returns the fuel used so far.
+    pub(super) fn fuel_used(caller: &Caller<'_, HostState>) -> u64 {
+        caller.data().fuel.saturating_sub(caller.get_fuel().unwrap_or(0))
+    }
+
     /// The guest's memory and the rest of its state, to be used together.
-    pub(super) fn split<'a>(caller: &'a mut Caller<'_, State>) -> wasmtime::Result<(&'a mut [u8], &'a mut State)> {
+    pub(super) fn split<'a>(
+        caller: &'a mut Caller<'_, HostState>,
+    ) -> wasmtime::Result<(&'a mut [u8], &'a mut HostState)> {
         let memory = match caller.data().memory {
             Some(memory) => memory,
             // While the image is made nobody has looked the memory up yet.

@@ -9,11 +9,12 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
-use super::ask::{AskError, AskEvent, CommandNumber, SessionNumber};
-use super::sessions::Events;
+use super::rpc::{CommandNumber, Events, RequestError, SessionEvent, SessionNumber};
 use proofbox_memory::Piece;
 use proofbox_runtime::COMMAND_SLOTS;
-use proofbox_runtime::session::{CellOutlet, CellScript, Commander, Input, Outlet, Pipes, Premises, Program, now};
+use proofbox_runtime::session::{
+    CommandRunner, Input, OutputSink, Pipes, Program, ScriptOutput, SessionContext, ShellScript, now,
+};
 use proofbox_shell::{Broken, Host, PIPE_BYTES, PythonStart, Reader, Script, Writer, pipe};
 use proofbox_types::session::{CellLimits, Command};
 use proofbox_vfs::{Output, SharedTree, absolute_path};
@@ -29,7 +30,7 @@ type Name = (SessionNumber, CommandNumber);
 /// The commands of one worker.
 #[derive(Clone)]
 pub struct Commands {
-    /// Interpreters that commands may have at once.
+    /// InterpreterPool that commands may have at once.
     free: Arc<Semaphore>,
     /// Standard input of each running command that takes any.
     inputs: Arc<Mutex<HashMap<Name, Writer>>>,
@@ -49,7 +50,7 @@ impl Commands {
     pub async fn run_as(
         &self,
         name: Name,
-        premises: Premises,
+        session_context: SessionContext,
         command: Command,
         limits: CellLimits,
         events: Events,
@@ -64,7 +65,7 @@ impl Commands {
         };
         let _open = Open { commands: self, name };
         let written = Arc::new(Written::default());
-        let out = |tell: fn(Vec<u8>) -> AskEvent| {
+        let out = |tell: fn(Vec<u8>) -> SessionEvent| {
             let (written, left) = (Arc::clone(&written), Mutex::new(limits.output_bytes));
             Writer::sink(Arc::new(move |bytes: &[u8]| {
                 // What nobody can hold is not told; the command goes on.
@@ -76,7 +77,7 @@ impl Commands {
                 }
             }))
         };
-        let mut all = premises.env().to_vec();
+        let mut all = session_context.env().to_vec();
         all.extend(env);
         let script = Script {
             text: script,
@@ -84,12 +85,12 @@ impl Commands {
             cwd: cwd.and_then(|cwd| absolute_path(HOME, &cwd).ok()).unwrap_or_else(|| HOME.to_owned()),
             env: all,
             stdin: reader,
-            stdout: out(AskEvent::Stdout),
-            stderr: out(AskEvent::Stderr),
+            stdout: out(SessionEvent::Stdout),
+            stderr: out(SessionEvent::Stderr),
         };
         let run = async {
             // As `timeout` says it.
-            tokio::time::timeout(limits.wall, self.shell(premises, script, limits)).await.unwrap_or(124)
+            tokio::time::timeout(limits.wall, self.shell(session_context, script, limits)).await.unwrap_or(124)
         };
         let code = tokio::select! {
             code = run => code,
@@ -99,8 +100,8 @@ impl Commands {
         code
     }
 
-    async fn shell(&self, premises: Premises, script: Script, limits: CellLimits) -> i32 {
-        let host = Sandboxed { premises, free: Arc::clone(&self.free), limits, spent: AtomicU64::new(0) };
+    async fn shell(&self, session_context: SessionContext, script: Script, limits: CellLimits) -> i32 {
+        let host = Sandboxed { session_context, free: Arc::clone(&self.free), limits, spent: AtomicU64::new(0) };
         proofbox_shell::run(&host, script).await
     }
 
@@ -108,11 +109,11 @@ impl Commands {
     ///
     /// # Errors
     /// Returns an error when there is no such command, or it takes none.
-    pub async fn input(&self, name: Name, bytes: Option<Vec<u8>>) -> Result<(), AskError> {
+    pub async fn input(&self, name: Name, bytes: Option<Vec<u8>>) -> Result<(), RequestError> {
         let Some(bytes) = bytes else {
-            return self.inputs().remove(&name).map(drop).ok_or(AskError::NoCommand(name.1));
+            return self.inputs().remove(&name).map(drop).ok_or(RequestError::NoCommand(name.1));
         };
-        let writer = self.inputs().get(&name).cloned().ok_or(AskError::NoCommand(name.1))?;
+        let writer = self.inputs().get(&name).cloned().ok_or(RequestError::NoCommand(name.1))?;
         // What nobody reads any more is lost, as with a pipe.
         let _: Result<(), Broken> = writer.write_all(&bytes).await;
         Ok(())
@@ -120,22 +121,22 @@ impl Commands {
 }
 
 /// Shortest time between two pieces of a command's output.
-const TOLD_EVERY: Duration = Duration::from_millis(5);
+const MIN_OUTPUT_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Output of a command that is not reported yet: at most what its limits allow.
 #[derive(Default)]
 struct Written {
-    pieces: Mutex<Vec<AskEvent>>,
+    pieces: Mutex<Vec<SessionEvent>>,
     more: Notify,
 }
 
 impl Written {
-    fn pieces(&self) -> MutexGuard<'_, Vec<AskEvent>> {
+    fn pieces(&self) -> MutexGuard<'_, Vec<SessionEvent>> {
         self.pieces.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes output. A byte at a time would cost a hundred times its length, here and in the front process.
-    fn push(&self, piece: AskEvent) {
+    fn push(&self, piece: SessionEvent) {
         let mut pieces = self.pieces();
         let piece = match pieces.last_mut() {
             Some(last) => last.join(piece),
@@ -156,7 +157,7 @@ impl Written {
         loop {
             self.more.notified().await;
             self.flush(events);
-            tokio::time::sleep(TOLD_EVERY).await;
+            tokio::time::sleep(MIN_OUTPUT_INTERVAL).await;
         }
     }
 }
@@ -173,29 +174,29 @@ impl Drop for Open<'_> {
     }
 }
 
-impl Commander for Commands {
+impl CommandRunner for Commands {
     fn run<'a>(
         &'a self,
-        premises: Premises,
-        script: CellScript,
+        session_context: SessionContext,
+        script: ShellScript,
         limits: CellLimits,
-        out: CellOutlet,
+        out: ScriptOutput,
     ) -> BoxFuture<'a, i32> {
         let writer = |output: Output| {
             let out = Arc::clone(&out);
             Writer::sink(Arc::new(move |bytes: &[u8]| out(output, bytes)))
         };
         let (stdout, stderr) = (writer(Output::Stdout), writer(Output::Stderr));
-        let CellScript { text, cwd, env } = script;
+        let ShellScript { text, cwd, env } = script;
         let script = Script { text, args: Vec::new(), cwd, env, stdin: Reader::empty(), stdout, stderr };
         // How long it may take, the call sees to.
-        Box::pin(self.shell(premises, script, limits))
+        Box::pin(self.shell(session_context, script, limits))
     }
 }
 
 /// A session as the shell has it.
 struct Sandboxed {
-    premises: Premises,
+    session_context: SessionContext,
     free: Arc<Semaphore>,
     limits: CellLimits,
     /// Fuel of the script's interpreters so far.
@@ -204,18 +205,18 @@ struct Sandboxed {
 
 impl Sandboxed {
     /// Acquires permits for one interpreter: of the session first, so that one session keeps no other waiting.
-    async fn place(&self) -> Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)> {
-        let places = async {
-            let own = Arc::clone(self.premises.command_places()).acquire_owned().await.ok()?;
+    async fn acquire_interpreter(&self) -> Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)> {
+        let permits = async {
+            let own = Arc::clone(self.session_context.command_permits()).acquire_owned().await.ok()?;
             Some((own, Arc::clone(&self.free).acquire_owned().await.ok()?))
         };
-        tokio::time::timeout(NO_SLOT, places).await.ok().flatten()
+        tokio::time::timeout(NO_SLOT, permits).await.ok().flatten()
     }
 }
 
 impl Host for Sandboxed {
     fn tree(&self) -> &SharedTree {
-        self.premises.tree()
+        self.session_context.tree()
     }
 
     fn now(&self) -> u64 {
@@ -225,14 +226,17 @@ impl Host for Sandboxed {
     fn python<'a>(&'a self, start: PythonStart) -> BoxFuture<'a, i32> {
         Box::pin(async move {
             let PythonStart { args, env, cwd, stdin, stdout, stderr } = start;
-            let Some(_place) = self.place().await else {
+            let Some(_permits) = self.acquire_interpreter().await else {
                 let _ = stderr.write_all(b"bash: fork: retry: Resource temporarily unavailable\n").await;
                 return 254;
             };
             let said = stderr.clone();
-            let pipes =
-                Pipes { stdin: Box::new(From(stdin)), stdout: Arc::new(Into(stdout)), stderr: Arc::new(Into(stderr)) };
-            match self.premises.python(Program { args, env, cwd, pipes }, &self.limits, &self.spent).await {
+            let pipes = Pipes {
+                stdin: Box::new(ProgramInput(stdin)),
+                stdout: Arc::new(ProgramOutput(stdout)),
+                stderr: Arc::new(ProgramOutput(stderr)),
+            };
+            match self.session_context.python(Program { args, env, cwd, pipes }, &self.limits, &self.spent).await {
                 Ok(code) => code,
                 Err(error) => {
                     tracing::warn!(%error, "a command had no interpreter");
@@ -245,18 +249,18 @@ impl Host for Sandboxed {
 }
 
 /// A reader of the shell's, as a program's input.
-struct From(Reader);
+struct ProgramInput(Reader);
 
-impl Input for From {
+impl Input for ProgramInput {
     fn read<'a>(&'a mut self, out: &'a mut [u8]) -> BoxFuture<'a, usize> {
         Box::pin(self.0.read(out))
     }
 }
 
 /// A writer of the shell's, as a program's output.
-struct Into(Writer);
+struct ProgramOutput(Writer);
 
-impl Outlet for Into {
+impl OutputSink for ProgramOutput {
     fn write<'a>(&'a self, bytes: &'a [u8]) -> BoxFuture<'a, bool> {
         Box::pin(async move { self.0.write_all(bytes).await.is_ok() })
     }

@@ -2,18 +2,19 @@
 //!
 //! - [`WorkerPool`] starts one worker a core, watches over them, and replaces those that die or hang;
 //! - [`process::main`] is the worker's own loop (`proofbox worker`, started by the pool alone);
-//! - [`ask`] is what can be asked of a session, which lives in one of them;
+//! - [`rpc`] is what can be asked of a session, which lives in one of them;
 //! - `protocol` is what they say to each other over a Unix socket.
 
-pub mod ask;
 mod commands;
-pub mod hostile;
+#[cfg(feature = "fuzz-targets")]
+pub mod fuzz_targets;
 pub mod jail;
-mod last_words;
 mod pool;
 pub mod process;
 mod protocol;
+pub mod rpc;
 mod sessions;
+mod stderr_log;
 mod turns;
 
-pub use pool::{Asked, Home, PoolObserver, WorkerError, WorkerPool, WorkerSettings};
+pub use pool::{CallError, PoolObserver, SessionLocation, WorkerError, WorkerPool, WorkerSettings};

@@ -18,9 +18,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_util::codec::{FramedRead, FramedWrite};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::ask::{Answer, Ask, AskError, AskEvent, SessionNumber};
-use super::last_words::pass_on;
 use super::protocol::{FromWorker, RunId, ToWorker, decode, encode, framing};
+use super::rpc::{RequestError, SessionEvent, SessionNumber, SessionRequest, SessionResponse};
+use super::stderr_log::pass_on;
 use super::turns::{Turn, Turns};
 use proofbox_memory::Sender;
 use proofbox_runtime::image::Image;
@@ -41,7 +41,7 @@ const START: Duration = Duration::from_secs(30);
 /// Time that a run waits for a worker when all are being replaced.
 const NO_WORKER: Duration = Duration::from_secs(10);
 /// Time to wait for the standard error of an ended worker.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const STDERR_WAIT: Duration = Duration::from_secs(1);
 const IMPOSSIBLE: &str = "it tells of a run what no run can come to";
 /// Minimum time between two attempts to start a worker that fails at once.
 const RETRY: Duration = Duration::from_millis(200);
@@ -57,7 +57,7 @@ pub struct WorkerSettings {
     pub count: usize,
     /// Runs at once in each.
     pub slots: u32,
-    /// Interpreters of sessions at once in each.
+    /// InterpreterPool of sessions at once in each.
     pub session_slots: u32,
     /// The largest linear memory of any guest.
     pub memory_bytes: u64,
@@ -101,7 +101,7 @@ enum Waiting {
     /// Receiver of a run's outcome, with its wall limit.
     Run { answer: oneshot::Sender<Result<Outcome, WorkerError>>, wall: Duration },
     /// Receiver of a session's response, and of its events.
-    Ask { answer: oneshot::Sender<Result<Answer, Asked>>, events: Option<Sender<AskEvent>> },
+    Request { answer: oneshot::Sender<Result<SessionResponse, CallError>>, events: Option<Sender<SessionEvent>> },
 }
 
 impl Waiting {
@@ -115,7 +115,7 @@ impl Waiting {
                 let result = turn.filter(|turn| *turn >= wall).map(|turn| timed_out(wall, turn)).ok_or(error);
                 drop(answer.send(result));
             }
-            Self::Ask { answer, .. } => drop(answer.send(Err(error.into()))),
+            Self::Request { answer, .. } => drop(answer.send(Err(error.into()))),
         }
     }
 }
@@ -129,17 +129,17 @@ fn timed_out(wall: Duration, turn: Duration) -> Outcome {
 
 /// Error of a request to a session.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Asked {
+pub enum CallError {
     /// The session refused the request.
     #[error(transparent)]
-    Refused(#[from] AskError),
+    Refused(#[from] RequestError),
     /// Failure of the worker.
     #[error(transparent)]
     Worker(#[from] WorkerError),
 }
 
 /// Slot of the pool for a worker process, whichever fills it now.
-struct Place {
+struct WorkerSlot {
     link: Mutex<Option<Link>>,
     process: AtomicU32,
     live: AtomicU32,
@@ -149,8 +149,8 @@ struct Place {
 
 /// Location of a session: a worker process, for as long as that lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Home {
-    place: usize,
+pub struct SessionLocation {
+    slot: usize,
     process: u32,
 }
 
@@ -166,7 +166,7 @@ struct Link {
 pub trait PoolObserver: Send + Sync {
     /// A run is repeated, because its worker ended during another's time slice.
     fn run_repeated(&self);
-    /// A worker has ended, and another is started in its place.
+    /// A worker has ended, and another is started in its slot.
     fn worker_replaced(&self);
     /// A worker has started, with these layers of hardening in force.
     fn worker_hardened(&self, hardened: &Hardened);
@@ -174,7 +174,7 @@ pub trait PoolObserver: Send + Sync {
 
 /// The workers of one service.
 pub struct WorkerPool {
-    places: Arc<Vec<Place>>,
+    worker_slots: Arc<Vec<WorkerSlot>>,
     changed: Arc<Notify>,
     next: AtomicU64,
     observer: Arc<dyn PoolObserver>,
@@ -186,13 +186,14 @@ pub struct WorkerPool {
 impl WorkerPool {
     /// Starts the workers; they become ready in their own time.
     pub fn start(settings: WorkerSettings, observer: Arc<dyn PoolObserver>) -> Self {
-        let place = || Place {
+        let new_slot = || WorkerSlot {
             link: Mutex::new(None),
             process: AtomicU32::new(0),
             live: AtomicU32::new(0),
             sessions: AtomicU32::new(0),
         };
-        let places: Arc<Vec<Place>> = Arc::new(std::iter::repeat_with(place).take(settings.count).collect());
+        let worker_slots: Arc<Vec<WorkerSlot>> =
+            Arc::new(std::iter::repeat_with(new_slot).take(settings.count).collect());
         let changed = Arc::new(Notify::new());
         let (announce, ready) = watch::channel(Readiness::default());
         let announce = Arc::new(announce);
@@ -202,14 +203,14 @@ impl WorkerPool {
             let supervisor = Supervisor {
                 index,
                 settings: Arc::clone(&settings),
-                places: Arc::clone(&places),
+                worker_slots: Arc::clone(&worker_slots),
                 changed: Arc::clone(&changed),
                 ready: Arc::clone(&announce),
                 observer: Arc::clone(&observer),
             };
             supervisors.spawn(supervisor.keep());
         }
-        Self { places, changed, next: AtomicU64::new(0), observer, _supervisors: supervisors, ready }
+        Self { worker_slots, changed, next: AtomicU64::new(0), observer, _supervisors: supervisors, ready }
     }
 
     /// Waits until the first worker is ready.
@@ -232,12 +233,12 @@ impl WorkerPool {
 
     /// Process ids of the workers that are ready.
     pub fn processes(&self) -> Vec<u32> {
-        self.places.iter().map(|place| place.process.load(Ordering::Relaxed)).filter(|id| *id != 0).collect()
+        self.worker_slots.iter().map(|slot| slot.process.load(Ordering::Relaxed)).filter(|id| *id != 0).collect()
     }
 
     /// Returns the number of interpreters alive in all workers, as they last reported.
     pub fn live(&self) -> u32 {
-        self.places.iter().map(|place| place.live.load(Ordering::Relaxed)).sum()
+        self.worker_slots.iter().map(|slot| slot.live.load(Ordering::Relaxed)).sum()
     }
 
     /// Runs a program in the worker that has the least to do, and in another one where that died during another run's
@@ -258,31 +259,31 @@ impl WorkerPool {
 
     async fn run_once(&self, program: &Arc<Program>, grant: &Grant) -> Result<Outcome, WorkerError> {
         let (answer, answered) = oneshot::channel();
-        let (place, id) =
+        let (slot, id) =
             timeout(NO_WORKER, self.send(program, grant, answer)).await.map_err(|_| WorkerError::Unavailable)?;
-        let cancel = CancelOnDrop { place, id };
+        let cancel = CancelOnDrop { slot, id };
         let result = answered.await.unwrap_or(Err(WorkerError::Lost));
         std::mem::forget(cancel);
         result
     }
 
-    /// A worker for a new session: the one that has the least to do, and of these the one with the fewest interpreters.
+    /// Picks a worker for a new session: the one that has the least to do, and of these the one with the fewest interpreters.
     ///
     /// # Errors
     /// Returns an error when there is none.
-    pub async fn place(&self) -> Result<Home, WorkerError> {
+    pub async fn pick_worker(&self) -> Result<SessionLocation, WorkerError> {
         timeout(NO_WORKER, async {
             loop {
                 let changed = self.changed.notified();
-                let ready = self.places.iter().enumerate().filter_map(|(index, place)| {
-                    let link = place.link.lock().expect("no holder panics");
+                let ready = self.worker_slots.iter().enumerate().filter_map(|(index, slot)| {
+                    let link = slot.link.lock().expect("no holder panics");
                     let link = link.as_ref()?;
-                    let live = place.live.load(Ordering::Relaxed) + place.sessions.load(Ordering::Relaxed);
-                    Some((link.waiting.len(), live, Home { place: index, process: link.process }))
+                    let live = slot.live.load(Ordering::Relaxed) + slot.sessions.load(Ordering::Relaxed);
+                    Some((link.waiting.len(), live, SessionLocation { slot: index, process: link.process }))
                 });
-                if let Some((.., home)) = ready.min_by_key(|(waiting, live, _)| (*waiting, *live)) {
-                    self.places[home.place].sessions.fetch_add(1, Ordering::Relaxed);
-                    return home;
+                if let Some((.., location)) = ready.min_by_key(|(waiting, live, _)| (*waiting, *live)) {
+                    self.worker_slots[location.slot].sessions.fetch_add(1, Ordering::Relaxed);
+                    return location;
                 }
                 changed.await;
             }
@@ -291,29 +292,29 @@ impl WorkerPool {
         .map_err(|_| WorkerError::Unavailable)
     }
 
-    /// Asks a session something. Dropping the future cancels it; `events` hears what happens meanwhile.
+    /// Sends a request to a session. Dropping the future cancels it; `events` receives what happens meanwhile.
     ///
     /// # Errors
     /// Returns an error when the session refuses, or its worker is gone.
-    pub async fn ask(
+    pub async fn request(
         &self,
-        home: Home,
+        location: SessionLocation,
         session: SessionNumber,
-        ask: Ask,
-        events: Option<Sender<AskEvent>>,
-    ) -> Result<Answer, Asked> {
+        request: SessionRequest,
+        events: Option<Sender<SessionEvent>>,
+    ) -> Result<SessionResponse, CallError> {
         // A watch tells more only when what it has told was taken.
-        let reader = events.clone().filter(|_| matches!(ask, Ask::Watch { .. }));
+        let reader = events.clone().filter(|_| matches!(request, SessionRequest::Watch { .. }));
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (answer, mut answered) = oneshot::channel();
-        let place = self.places.get(home.place).ok_or(WorkerError::Lost)?;
+        let slot = self.worker_slots.get(location.slot).ok_or(WorkerError::Lost)?;
         {
-            let mut link = place.link.lock().expect("no holder panics");
-            let link = link.as_mut().filter(|link| link.process == home.process).ok_or(WorkerError::Lost)?;
-            link.waiting.insert(id, Waiting::Ask { answer, events });
-            let _ = link.frames.send(ToWorker::Ask { id, session, ask });
+            let mut link = slot.link.lock().expect("no holder panics");
+            let link = link.as_mut().filter(|link| link.process == location.process).ok_or(WorkerError::Lost)?;
+            link.waiting.insert(id, Waiting::Request { answer, events });
+            let _ = link.frames.send(ToWorker::Request { id, session, request });
         }
-        let cancel = CancelOnDrop { place, id };
+        let cancel = CancelOnDrop { slot, id };
         let result = loop {
             let taken = async {
                 match &reader {
@@ -325,7 +326,7 @@ impl WorkerPool {
                 biased;
                 result = &mut answered => break result.unwrap_or(Err(WorkerError::Lost.into())),
                 () = taken => {
-                    if let Some(link) = place.link.lock().expect("no holder panics").as_ref() {
+                    if let Some(link) = slot.link.lock().expect("no holder panics").as_ref() {
                         let _ = link.frames.send(ToWorker::More { id });
                     }
                 }
@@ -340,21 +341,22 @@ impl WorkerPool {
         program: &Arc<Program>,
         grant: &Grant,
         answer: oneshot::Sender<Result<Outcome, WorkerError>>,
-    ) -> (&Place, RunId) {
+    ) -> (&WorkerSlot, RunId) {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         loop {
             // Registered before looking, so that no change is missed in between.
             let changed = self.changed.notified();
-            let least = self.places.iter().filter_map(|place| {
-                Some((place.link.lock().expect("no holder panics").as_ref()?.waiting.len(), place))
-            });
-            if let Some((_, place)) = least.min_by_key(|(waiting, _)| *waiting)
-                && let Some(link) = place.link.lock().expect("no holder panics").as_mut()
+            let least = self
+                .worker_slots
+                .iter()
+                .filter_map(|slot| Some((slot.link.lock().expect("no holder panics").as_ref()?.waiting.len(), slot)));
+            if let Some((_, slot)) = least.min_by_key(|(waiting, _)| *waiting)
+                && let Some(link) = slot.link.lock().expect("no holder panics").as_mut()
             {
                 link.waiting.insert(id, Waiting::Run { answer, wall: grant.limits().wall });
                 // A worker that is going has its waiting runs ended by its supervisor, this one among them.
                 let _ = link.frames.send(ToWorker::Run { id, program: Arc::clone(program), limits: *grant.limits() });
-                return (place, id);
+                return (slot, id);
             }
             changed.await;
         }
@@ -363,13 +365,13 @@ impl WorkerPool {
 
 /// Tells the worker that nobody waits any more.
 struct CancelOnDrop<'a> {
-    place: &'a Place,
+    slot: &'a WorkerSlot,
     id: RunId,
 }
 
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
-        if let Some(link) = self.place.link.lock().expect("no holder panics").as_mut()
+        if let Some(link) = self.slot.link.lock().expect("no holder panics").as_mut()
             && link.waiting.remove(&self.id).is_some()
         {
             let _ = link.frames.send(ToWorker::Cancel { id: self.id });
@@ -381,15 +383,15 @@ impl Drop for CancelOnDrop<'_> {
 struct Supervisor {
     index: usize,
     settings: Arc<WorkerSettings>,
-    places: Arc<Vec<Place>>,
+    worker_slots: Arc<Vec<WorkerSlot>>,
     changed: Arc<Notify>,
     ready: Arc<watch::Sender<Readiness>>,
     observer: Arc<dyn PoolObserver>,
 }
 
 impl Supervisor {
-    fn place(&self) -> &Place {
-        &self.places[self.index]
+    fn slot(&self) -> &WorkerSlot {
+        &self.worker_slots[self.index]
     }
 
     async fn keep(self) {
@@ -430,7 +432,7 @@ impl Supervisor {
         self.unlink(blamed);
         let status = end(&mut child).await?;
         if let Some(said) = said {
-            let _ = timeout(LAST_WORDS, said).await;
+            let _ = timeout(STDERR_WAIT, said).await;
         }
         served.map(|()| status)
     }
@@ -463,8 +465,8 @@ impl Supervisor {
         let (frames, mut queue) = mpsc::unbounded_channel();
         let ping = frames.clone();
         let process = child.id().unwrap_or(0);
-        *self.place().link.lock().expect("no holder panics") = Some(Link { frames, waiting: HashMap::new(), process });
-        self.place().process.store(process, Ordering::Relaxed);
+        *self.slot().link.lock().expect("no holder panics") = Some(Link { frames, waiting: HashMap::new(), process });
+        self.slot().process.store(process, Ordering::Relaxed);
         self.ready.send_modify(|ready| {
             ready.count += 1;
             if ready.hardened != hardened {
@@ -510,8 +512,8 @@ impl Supervisor {
         match message {
             FromWorker::Ready { .. } | FromWorker::Unfit { .. } => anyhow::bail!("it starts twice"),
             FromWorker::Pong { live } => {
-                self.place().live.store(live, Ordering::Relaxed);
-                self.place().sessions.store(0, Ordering::Relaxed);
+                self.slot().live.store(live, Ordering::Relaxed);
+                self.slot().sessions.store(0, Ordering::Relaxed);
             }
             // The receivers may have gone this moment; then nobody is interested.
             FromWorker::Done { id, result } => {
@@ -523,19 +525,19 @@ impl Supervisor {
                 }
             }
             FromWorker::Answered { id, result } => {
-                if let Ok(Answer::Called(called, _)) = &result {
+                if let Ok(SessionResponse::Called(called, _)) = &result {
                     anyhow::ensure!(called.outcome.is_possible(), IMPOSSIBLE);
                 }
-                if let Ok(Answer::Exited { fuel, .. }) = &result {
+                if let Ok(SessionResponse::Exited { fuel, .. }) = &result {
                     anyhow::ensure!(*fuel < Usage::MAX_FUEL, IMPOSSIBLE);
                 }
-                if let Some(Waiting::Ask { answer, .. }) = self.no_longer_waiting(id) {
-                    let _ = answer.send(result.map_err(Asked::Refused));
+                if let Some(Waiting::Request { answer, .. }) = self.no_longer_waiting(id) {
+                    let _ = answer.send(result.map_err(CallError::Refused));
                 }
             }
             FromWorker::Event { id, event } => {
-                let link = self.place().link.lock().expect("no holder panics");
-                if let Some(Waiting::Ask { events: Some(events), .. }) =
+                let link = self.slot().link.lock().expect("no holder panics");
+                if let Some(Waiting::Request { events: Some(events), .. }) =
                     link.as_ref().and_then(|link| link.waiting.get(&id))
                 {
                     // It never waits: others share the socket.
@@ -547,15 +549,15 @@ impl Supervisor {
     }
 
     fn no_longer_waiting(&self, id: RunId) -> Option<Waiting> {
-        self.place().link.lock().expect("no holder panics").as_mut()?.waiting.remove(&id)
+        self.slot().link.lock().expect("no holder panics").as_mut()?.waiting.remove(&id)
     }
 
     /// Takes the worker out of the pool. Its runs are lost; `blamed` names the one that had the time slice.
     fn unlink(&self, blamed: Option<(RunId, Duration)>) {
-        let place = self.place();
-        let link = place.link.lock().expect("no holder panics").take();
-        place.process.store(0, Ordering::Relaxed);
-        place.live.store(0, Ordering::Relaxed);
+        let slot = self.slot();
+        let link = slot.link.lock().expect("no holder panics").take();
+        slot.process.store(0, Ordering::Relaxed);
+        slot.live.store(0, Ordering::Relaxed);
         let Some(link) = link else { return };
         self.ready.send_modify(|ready| ready.count -= 1);
         for (id, waiting) in link.waiting {

@@ -15,12 +15,12 @@ use tokio::task::AbortHandle;
 use tokio_util::codec::{FramedRead, FramedWrite};
 use tokio_util::sync::CancellationToken;
 
-use super::ask::AskError;
 use super::protocol::{FromWorker, RunId, ToWorker, decode, encode, framing};
-use super::sessions::{Listener, Room, Sessions};
+use super::rpc::RequestError;
+use super::sessions::{EventPermits, Listener, Sessions};
 use super::turns::Turns;
 use crate::jail;
-use proofbox_runtime::Interpreters;
+use proofbox_runtime::InterpreterPool;
 use proofbox_runtime::image::Image;
 use proofbox_types::hardening::{Hardened, Hardening};
 
@@ -28,9 +28,9 @@ use proofbox_types::hardening::{Hardened, Hardening};
 enum Stop {
     /// Stops the task by dropping it.
     Abort(AbortHandle),
-    /// Notifies the task: a persistent interpreter must come to an end itself. The room is that of the events which the
-    /// front process takes.
-    Tell(CancellationToken, Room),
+    /// Notifies the task: a persistent interpreter must come to an end itself. The permits are those of events
+    /// that the front process takes.
+    Tell(CancellationToken, EventPermits),
 }
 
 /// Threads for what takes long, beside the one for guests: all there will ever be.
@@ -56,9 +56,9 @@ pub fn main() -> anyhow::Result<()> {
 }
 
 /// Does what takes rights, then gives them up: no guest has run yet.
-async fn prepared(interpreters: Interpreters, hardening: Hardening) -> anyhow::Result<(Arc<Interpreters>, Hardened)> {
-    interpreters.open_all().await?;
-    let half = jail::begin_worker(hardening)?;
+async fn prepared(pool: InterpreterPool, hardening: Hardening) -> anyhow::Result<(Arc<InterpreterPool>, Hardened)> {
+    proofbox_runtime::open_all(&pool).await?;
+    let sandboxed = jail::begin_worker(hardening)?;
     // Each waits for the others, so that there is one thread for each.
     let barrier = Arc::new(Barrier::new(THREADS_APART));
     let threads = std::iter::repeat_with(|| {
@@ -68,7 +68,7 @@ async fn prepared(interpreters: Interpreters, hardening: Hardening) -> anyhow::R
         })
     });
     futures_util::future::try_join_all(threads.take(THREADS_APART).collect::<Vec<_>>()).await?;
-    Ok((Arc::new(interpreters), half.finish_worker()?))
+    Ok((Arc::new(pool), sandboxed.finish()?))
 }
 
 /// Checks that all files are still what they were. Compiled code is the same for all images.
@@ -104,14 +104,19 @@ async fn serve() -> anyhow::Result<()> {
         anyhow::bail!("the first frame must be Start")
     };
     let loaded = verify(&mut images).and_then(|()| {
-        Interpreters::pooled(&images, slots, session_slots, memory_bytes)
-            .map_err(|error| anyhow::anyhow!("loading the image: {error:#}"))
+        InterpreterPool::new(
+            &images.iter().map(Image::pool_files).collect::<Vec<_>>(),
+            slots,
+            session_slots,
+            memory_bytes,
+        )
+        .map_err(|error| anyhow::anyhow!("loading the image: {error:#}"))
     });
     let prepared = match loaded {
-        Ok(interpreters) => prepared(interpreters, hardening).await,
+        Ok(pool) => prepared(pool, hardening).await,
         Err(error) => Err(error),
     };
-    let (interpreters, hardened) = match prepared {
+    let (pool, hardened) = match prepared {
         Ok(prepared) => prepared,
         Err(error) => {
             outgoing.send(encode(&FromWorker::Unfit { reason: format!("{error:#}") })).await?;
@@ -131,12 +136,12 @@ async fn serve() -> anyhow::Result<()> {
     let running = Running::default();
     // The front process spreads runs evenly; when a worker is missing, those that are left get more than they hold.
     let free = Arc::new(Semaphore::new(slots as usize));
-    let sessions = Sessions::new(Arc::clone(&interpreters));
+    let sessions = Sessions::new(Arc::clone(&pool));
     while let Some(frame) = incoming.next().await {
         match decode(&frame?)? {
             ToWorker::Start { .. } => anyhow::bail!("started twice"),
             ToWorker::Ping => {
-                answers.send(FromWorker::Pong { live: u32::try_from(interpreters.live()).unwrap_or(u32::MAX) })?
+                answers.send(FromWorker::Pong { live: u32::try_from(pool.live()).unwrap_or(u32::MAX) })?
             }
             ToWorker::Cancel { id } => match running.lock().expect("no holder panics").remove(&id) {
                 Some(Stop::Abort(task)) => task.abort(),
@@ -144,11 +149,11 @@ async fn serve() -> anyhow::Result<()> {
                 None => {}
             },
             ToWorker::More { id } => {
-                if let Some(Stop::Tell(_, room)) = running.lock().expect("no holder panics").get(&id) {
-                    room.add_permits(1);
+                if let Some(Stop::Tell(_, permits)) = running.lock().expect("no holder panics").get(&id) {
+                    permits.add_permits(1);
                 }
             }
-            ToWorker::Ask { id, session, ask } => {
+            ToWorker::Request { id, session, request } => {
                 let (sessions, answers, done, turns) =
                     (sessions.clone(), answers.clone(), Arc::clone(&running), turns.clone());
                 let cancelled = CancellationToken::new();
@@ -156,24 +161,20 @@ async fn serve() -> anyhow::Result<()> {
                     let answers = answers.clone();
                     Arc::new(move |event| drop(answers.send(FromWorker::Event { id, event })))
                 };
-                let room = Room::new(Semaphore::new(0));
-                let stop = Stop::Tell(cancelled.clone(), Arc::clone(&room));
+                let permits = EventPermits::new(Semaphore::new(0));
+                let stop = Stop::Tell(cancelled.clone(), Arc::clone(&permits));
                 running.lock().expect("no holder panics").insert(id, stop);
                 tokio::spawn(async move {
-                    let answer = turns.during(id, sessions.answer(session, ask, Listener { events, room }, cancelled));
-                    let result = catch_panic(answer).await.unwrap_or_else(|panic| Err(AskError::Failed(panic)));
+                    let answer =
+                        turns.during(id, sessions.handle(session, request, Listener { events, permits }, cancelled));
+                    let result = catch_panic(answer).await.unwrap_or_else(|panic| Err(RequestError::Failed(panic)));
                     done.lock().expect("no holder panics").remove(&id);
                     let _ = answers.send(FromWorker::Answered { id, result });
                 });
             }
             ToWorker::Run { id, program, limits } => {
-                let (interpreters, answers, done, free, turns) = (
-                    Arc::clone(&interpreters),
-                    answers.clone(),
-                    Arc::clone(&running),
-                    Arc::clone(&free),
-                    turns.clone(),
-                );
+                let (pool, answers, done, free, turns) =
+                    (Arc::clone(&pool), answers.clone(), Arc::clone(&running), Arc::clone(&free), turns.clone());
                 // Held while the task is entered, so that it can't be done before it is.
                 let mut entered = running.lock().expect("no holder panics");
                 let task = tokio::spawn(async move {
@@ -181,7 +182,7 @@ async fn serve() -> anyhow::Result<()> {
                     // Tests of their own interpreter need a second one.
                     let slot = free.acquire_many(if program.isolated { 2 } else { 1 }).await;
                     let waited = arrived.elapsed();
-                    let run = interpreters.run(Arc::unwrap_or_clone(program), &limits);
+                    let run = proofbox_runtime::run(&pool, Arc::unwrap_or_clone(program), &limits);
                     let run = turns.during(id, async { run.await.map_err(|error| error.to_string()) });
                     let mut result = catch_panic(run).await.and_then(|result| result.map(Box::new));
                     drop(slot);

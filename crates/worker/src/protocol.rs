@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::bytes::Bytes;
 use tokio_util::codec::LengthDelimitedCodec;
 
-use super::ask::{Answer, Ask, AskError, AskEvent, SessionNumber};
+use super::rpc::{RequestError, SessionEvent, SessionNumber, SessionRequest, SessionResponse};
 use proofbox_runtime::image::Image;
 use proofbox_types::grant::Limits;
 use proofbox_types::hardening::{Hardened, Hardening};
@@ -29,7 +29,7 @@ pub enum ToWorker {
         images: Vec<Image>,
         /// Maximum number of runs at once.
         slots: u32,
-        /// Interpreters of sessions at once.
+        /// InterpreterPool of sessions at once.
         session_slots: u32,
         /// The largest linear memory of any guest.
         memory_bytes: u64,
@@ -46,13 +46,13 @@ pub enum ToWorker {
         limits: Limits,
     },
     /// Sends a request to a session.
-    Ask {
+    Request {
         /// Id of the request in the answer.
         id: RunId,
         /// Number of the session.
         session: SessionNumber,
         /// Request to the session.
-        ask: Ask,
+        request: SessionRequest,
     },
     /// Cancels a run or request that nobody waits for any more.
     Cancel {
@@ -93,18 +93,18 @@ pub enum FromWorker {
         /// Id of the request.
         id: RunId,
         /// Event to pass on.
-        event: AskEvent,
+        event: SessionEvent,
     },
     /// A request has been answered.
     Answered {
         /// Id of the request.
         id: RunId,
         /// Response of the session, or its error.
-        result: Result<Answer, AskError>,
+        result: Result<SessionResponse, RequestError>,
     },
     /// Answer to a ping.
     Pong {
-        /// Interpreters alive in it.
+        /// InterpreterPool alive in it.
         live: u32,
     },
 }

@@ -6,25 +6,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::ask::{Answer, Ask, AskError, AskEvent, SessionNumber};
 use super::commands::Commands;
-use proofbox_runtime::Interpreters;
-use proofbox_runtime::session::{Commander, Noticed, Session, SessionError, Sink, file_refused};
+use super::rpc::{Events, RequestError, SessionEvent, SessionNumber, SessionRequest, SessionResponse};
+use proofbox_runtime::InterpreterPool;
+use proofbox_runtime::session::{CommandRunner, Noticed, Session, SessionError, Sink, file_refused};
 use proofbox_types::grant::Limits;
 use proofbox_types::session::Change;
+use proofbox_vfs::WatchDepth;
 
-/// Takes what happens while something is done.
-pub type Events = Arc<dyn Fn(AskEvent) + Send + Sync>;
-
-/// Events that the front process has room for.
-pub type Room = Arc<Semaphore>;
+/// Permits for events that the front process has room for.
+pub type EventPermits = Arc<Semaphore>;
 
 /// Listener to what happens while something is done.
 pub struct Listener {
     /// Function that takes each event.
     pub events: Events,
     /// Room for changes of files, which nothing else bounds. Output is bounded by the limits of its call.
-    pub room: Room,
+    pub permits: EventPermits,
 }
 
 /// Maximum number of changes in one event.
@@ -35,19 +33,19 @@ const CHANGES_BYTES: usize = 64 << 10;
 /// The sessions of one worker.
 #[derive(Clone)]
 pub struct Sessions {
-    interpreters: Arc<Interpreters>,
+    pool: Arc<InterpreterPool>,
     commands: Commands,
     all: Arc<Mutex<HashMap<SessionNumber, Arc<Session>>>>,
 }
 
 impl Sessions {
     /// Makes an empty set of sessions.
-    pub fn new(interpreters: Arc<Interpreters>) -> Self {
-        Self { interpreters, commands: Commands::new(), all: Arc::default() }
+    pub fn new(pool: Arc<InterpreterPool>) -> Self {
+        Self { pool, commands: Commands::new(), all: Arc::default() }
     }
 
     /// Returns the runner of commands that calls start.
-    fn commander(&self) -> Arc<dyn Commander> {
+    fn command_runner(&self) -> Arc<dyn CommandRunner> {
         Arc::new(self.commands.clone())
     }
 
@@ -55,109 +53,112 @@ impl Sessions {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn get(&self, number: SessionNumber) -> Result<Arc<Session>, AskError> {
-        self.all().get(&number).cloned().ok_or(AskError::NoSession)
+    fn get(&self, number: SessionNumber) -> Result<Arc<Session>, RequestError> {
+        self.all().get(&number).cloned().ok_or(RequestError::NoSession)
     }
 
-    /// Does what is asked. What must not be dropped half way ends early when it is `cancelled`; all else may be
+    /// Carries out a request. What must not be dropped half way ends early when it is `cancelled`; all else may be
     /// dropped.
-    pub async fn answer(
+    pub async fn handle(
         &self,
         number: SessionNumber,
-        ask: Ask,
+        request: SessionRequest,
         listener: Listener,
         cancelled: CancellationToken,
-    ) -> Result<Answer, AskError> {
-        let Listener { events, room } = listener;
-        match ask {
-            Ask::Open(opening) => {
-                let session = Session::open(Arc::clone(&self.interpreters), self.commander(), *opening)?;
+    ) -> Result<SessionResponse, RequestError> {
+        let Listener { events, permits } = listener;
+        match request {
+            SessionRequest::Open(opening) => {
+                let session = Session::open(Arc::clone(&self.pool), self.command_runner(), *opening)?;
                 self.all().insert(number, Arc::new(session));
-                Ok(Answer::Done)
+                Ok(SessionResponse::Done)
             }
-            Ask::Load { bytes, image, limits } => {
+            SessionRequest::Load { bytes, image, limits } => {
                 let session = self.loaded(bytes, image, limits).await?;
                 let footprint = session.footprint();
                 let replaced = self.all().insert(number, Arc::new(session));
                 if let Some(replaced) = replaced {
                     replaced.close();
                 }
-                Ok(Answer::Footprint(footprint))
+                Ok(SessionResponse::Footprint(footprint))
             }
-            Ask::Close => {
-                let closed = self.all().remove(&number).ok_or(AskError::NoSession)?;
+            SessionRequest::Close => {
+                let closed = self.all().remove(&number).ok_or(RequestError::NoSession)?;
                 closed.close();
-                Ok(Answer::Done)
+                Ok(SessionResponse::Done)
             }
-            Ask::Call { context, cell, limits } => {
+            SessionRequest::Call { context, cell, limits } => {
                 let session = self.get(number)?;
-                let sink = cell.stream.then(|| Arc::new(move |event| events(AskEvent::Cell(event))) as Sink);
+                let sink = cell.stream.then(|| Arc::new(move |event| events(SessionEvent::Cell(event))) as Sink);
                 let mut outcome = session.call(context, &cell, &limits, sink, &cancelled).await?;
-                outcome.outcome.usage.fuel += session.premises().take_command_fuel();
-                Ok(Answer::Called(Box::new(outcome), session.footprint()))
+                outcome.outcome.usage.fuel += session.session_context().take_command_fuel();
+                Ok(SessionResponse::Called(Box::new(outcome), session.footprint()))
             }
-            Ask::Interrupt { context } => Ok(Answer::Interrupted(self.get(number)?.interrupt(context)?)),
-            Ask::AddContext { context, cwd } => {
+            SessionRequest::Interrupt { context } => {
+                Ok(SessionResponse::Interrupted(self.get(number)?.interrupt(context)?))
+            }
+            SessionRequest::AddContext { context, cwd } => {
                 self.get(number)?.add_context(context, cwd)?;
-                Ok(Answer::Done)
+                Ok(SessionResponse::Done)
             }
-            Ask::RemoveContext { context } => {
+            SessionRequest::RemoveContext { context } => {
                 self.get(number)?.remove_context(context)?;
-                Ok(Answer::Done)
+                Ok(SessionResponse::Done)
             }
-            Ask::Contexts => Ok(Answer::Contexts(self.get(number)?.list_contexts())),
-            Ask::Restart { context } => {
+            SessionRequest::Contexts => Ok(SessionResponse::Contexts(self.get(number)?.list_contexts())),
+            SessionRequest::Restart { context } => {
                 self.get(number)?.restart(context).await?;
-                Ok(Answer::Done)
+                Ok(SessionResponse::Done)
             }
-            Ask::Files(ask) => Ok(Answer::File(self.get(number)?.files(ask)?)),
-            Ask::Save => Ok(Answer::Saved(self.get(number)?.save().await?)),
-            Ask::Fork { into } => self.fork(number, into).await,
-            Ask::Run { number: command_number, command, limits } => {
-                let premises = self.get(number)?.premises().clone();
+            SessionRequest::Files(ask) => Ok(SessionResponse::File(self.get(number)?.files(ask)?)),
+            SessionRequest::Save => Ok(SessionResponse::Saved(self.get(number)?.save().await?)),
+            SessionRequest::Fork { into } => self.fork(number, into).await,
+            SessionRequest::Run { number: command_number, command, limits } => {
+                let session_context = self.get(number)?.session_context().clone();
                 let name = (number, command_number);
-                let run = self.commands.run_as(name, premises.clone(), *command, limits, events);
+                let run = self.commands.run_as(name, session_context.clone(), *command, limits, events);
                 tokio::select! {
-                    code = run => Ok(Answer::Exited { code, fuel: premises.take_command_fuel() }),
-                    () = cancelled.cancelled() => Err(AskError::Cancelled),
+                    code = run => Ok(SessionResponse::Exited { code, fuel: session_context.take_command_fuel() }),
+                    () = cancelled.cancelled() => Err(RequestError::Cancelled),
                 }
             }
-            Ask::Input { number: command_number, bytes } => {
+            SessionRequest::Input { number: command_number, bytes } => {
                 self.commands.input((number, command_number), bytes).await?;
-                Ok(Answer::Done)
+                Ok(SessionResponse::Done)
             }
-            Ask::Watch { path, recursive } => {
-                let mut watch = self.get(number)?.watch(&path, recursive)?;
-                events(AskEvent::Watching);
+            SessionRequest::Watch { path, recursive } => {
+                let mut watch =
+                    self.get(number)?.watch(&path, if recursive { WatchDepth::All } else { WatchDepth::Entries })?;
+                events(SessionEvent::Watching);
                 let tell = async {
                     while let Some(Noticed { changes, overflowed }) = watch.next().await {
                         for piece in pieces(changes) {
-                            let Ok(permit) = room.acquire().await else { return };
+                            let Ok(permit) = permits.acquire().await else { return };
                             permit.forget();
-                            events(AskEvent::Changes(piece));
+                            events(SessionEvent::Changes(piece));
                         }
                         if overflowed {
-                            let Ok(permit) = room.acquire().await else { return };
+                            let Ok(permit) = permits.acquire().await else { return };
                             permit.forget();
-                            events(AskEvent::ChangesMissed);
+                            events(SessionEvent::ChangesMissed);
                         }
                     }
                 };
                 tokio::select! {
-                    () = tell => Ok(Answer::Done),
-                    () = cancelled.cancelled() => Err(AskError::Cancelled),
+                    () = tell => Ok(SessionResponse::Done),
+                    () = cancelled.cancelled() => Err(RequestError::Cancelled),
                 }
             }
-            Ask::Footprint => Ok(Answer::Footprint(self.get(number)?.footprint())),
+            SessionRequest::Footprint => Ok(SessionResponse::Footprint(self.get(number)?.footprint())),
         }
     }
 
-    async fn loaded(&self, bytes: Vec<u8>, image: Option<String>, limits: Limits) -> Result<Session, AskError> {
-        Ok(Session::load(Arc::clone(&self.interpreters), self.commander(), bytes, image.as_deref(), limits).await?)
+    async fn loaded(&self, bytes: Vec<u8>, image: Option<String>, limits: Limits) -> Result<Session, RequestError> {
+        Ok(Session::load(Arc::clone(&self.pool), self.command_runner(), bytes, image.as_deref(), limits).await?)
     }
 
     /// Makes all copies of a session, or none.
-    async fn fork(&self, number: SessionNumber, into: Vec<SessionNumber>) -> Result<Answer, AskError> {
+    async fn fork(&self, number: SessionNumber, into: Vec<SessionNumber>) -> Result<SessionResponse, RequestError> {
         let original = self.get(number)?;
         let mut forks = Vec::with_capacity(into.len());
         for number in into {
@@ -165,7 +166,7 @@ impl Sessions {
         }
         let footprint = forks.first().map(|(_, fork)| fork.footprint()).unwrap_or_default();
         self.all().extend(forks);
-        Ok(Answer::Footprint(footprint))
+        Ok(SessionResponse::Footprint(footprint))
     }
 }
 
@@ -186,7 +187,7 @@ fn pieces(changes: Vec<Change>) -> Vec<Vec<Change>> {
     pieces
 }
 
-impl From<SessionError> for AskError {
+impl From<SessionError> for RequestError {
     fn from(error: SessionError) -> Self {
         match error {
             SessionError::NoContext(number) => Self::NoContext(number),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use clap::{Parser, Subcommand};
 use proofbox::config::{Config, RuntimeSettings, SandboxSettings, ServerSettings};
-use proofbox_runtime::Interpreters;
+use proofbox_runtime::InterpreterPool;
 use proofbox_runtime::image::Image;
 use proofbox_types::grant::Limits;
 use proofbox_types::outcome::{End, Outcome};
@@ -66,17 +66,15 @@ fn main() -> anyhow::Result<()> {
     let config = Config::new(cli.runtime, SandboxSettings::default(), ServerSettings::default(), None)?;
     let image = Image::ready(&config.image)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let load = || {
-        Interpreters::pooled(std::slice::from_ref(&image), SLOTS, 0, MEMORY)
-            .map_err(|error| anyhow::anyhow!("{error:#}"))
-    };
+    let load =
+        || InterpreterPool::new(&[image.pool_files()], SLOTS, 0, MEMORY).map_err(|error| anyhow::anyhow!("{error:#}"));
     println!("image {}", image.image_hash);
     match cli.command {
         Bench::Run { runs, only } => runtime.block_on(async {
-            let interpreters = load()?;
+            let pool = load()?;
             // As a worker does.
-            interpreters.open_all().await?;
-            run(&interpreters, runs, &only).await
+            proofbox_runtime::open_all(&pool).await?;
+            run(&pool, runs, &only).await
         }),
         Bench::Cpu { python, rounds, programs } => runtime.block_on(cpu(&load()?, &python, rounds, &programs)),
         Bench::Memory { interpreters } => runtime.block_on(memory(&load()?, interpreters)),
@@ -143,13 +141,13 @@ fn calls_program(calls: usize) -> Program {
     }
 }
 
-async fn once(interpreters: &Interpreters, program: Program) -> anyhow::Result<Outcome> {
-    let outcome = interpreters.run(program, &limits()).await?;
+async fn once(pool: &InterpreterPool, program: Program) -> anyhow::Result<Outcome> {
+    let outcome = proofbox_runtime::run(pool, program, &limits()).await?;
     ensure!(outcome.end == End::Exited(0), "it ended with {:?}: {}", outcome.end, outcome.stderr.text());
     Ok(outcome)
 }
 
-async fn run(interpreters: &Interpreters, runs: usize, only: &str) -> anyhow::Result<()> {
+async fn run(pool: &InterpreterPool, runs: usize, only: &str) -> anyhow::Result<()> {
     let isolated = |program| Program { isolated: true, ..program };
     let programs = [
         ("print(1+1)", print_program()),
@@ -162,7 +160,7 @@ async fn run(interpreters: &Interpreters, runs: usize, only: &str) -> anyhow::Re
         let (mut cpu, mut wall, mut fuel) = (Vec::new(), Vec::new(), 0);
         for round in 0..runs + 50 {
             let (began, cpu_began) = (Instant::now(), thread_cpu());
-            let outcome = once(interpreters, program.clone()).await?;
+            let outcome = once(pool, program.clone()).await?;
             if round >= 50 {
                 cpu.push(thread_cpu() - cpu_began);
                 wall.push(began.elapsed());
@@ -176,7 +174,7 @@ async fn run(interpreters: &Interpreters, runs: usize, only: &str) -> anyhow::Re
     Ok(())
 }
 
-async fn cpu(interpreters: &Interpreters, python: &PathBuf, rounds: usize, programs: &PathBuf) -> anyhow::Result<()> {
+async fn cpu(pool: &InterpreterPool, python: &PathBuf, rounds: usize, programs: &PathBuf) -> anyhow::Result<()> {
     let mut files: Vec<_> = std::fs::read_dir(programs)
         .with_context(|| format!("reading {}", programs.display()))?
         .map(|entry| entry.map(|entry| entry.path()))
@@ -189,7 +187,7 @@ async fn cpu(interpreters: &Interpreters, python: &PathBuf, rounds: usize, progr
         let code = std::fs::read_to_string(path)?;
         let (mut ours, mut native) = (Vec::new(), Vec::new());
         for _ in 0..rounds {
-            let outcome = once(interpreters, Program { code: code.clone(), ..Program::default() }).await?;
+            let outcome = once(pool, Program { code: code.clone(), ..Program::default() }).await?;
             ours.push(seconds(&outcome.stdout.text())?);
             let output = Command::new(python)
                 .args(["-I", "-c", &code])
@@ -219,7 +217,7 @@ fn seconds(output: &str) -> anyhow::Result<f64> {
     }
 }
 
-async fn memory(interpreters: &Interpreters, count: usize) -> anyhow::Result<()> {
+async fn memory(pool: &InterpreterPool, count: usize) -> anyhow::Result<()> {
     // The guests wait in a sleep, so that all are alive when memory is looked at.
     let program = |code: &str| Program { code: code.to_owned(), ..Program::default() };
     for (name, code) in [
@@ -229,13 +227,13 @@ async fn memory(interpreters: &Interpreters, count: usize) -> anyhow::Result<()>
             "def f(n):\n    return [i * i for i in range(n)]\nassert sum(f(1000)) == 332833500\nimport time\ntime.sleep(3)",
         ),
     ] {
-        once(interpreters, program("pass")).await?;
+        once(pool, program("pass")).await?;
         let before = anonymous_bytes()?;
-        let mut running: Vec<_> = (0..count).map(|_| Box::pin(once(interpreters, program(code)))).collect();
+        let mut running: Vec<_> = (0..count).map(|_| Box::pin(once(pool, program(code)))).collect();
         let all = futures_join(&mut running);
         let look = async {
             tokio::time::sleep(Duration::from_millis(1500)).await;
-            ensure!(interpreters.live() == count, "{} of {count} are alive", interpreters.live());
+            ensure!(pool.live() == count, "{} of {count} are alive", pool.live());
             anonymous_bytes()
         };
         let (done, during) = tokio::join!(all, look);

@@ -9,9 +9,9 @@ use anyhow::ensure;
 use clap::Parser;
 use futures_util::future::BoxFuture;
 use proofbox::config::{Config, RuntimeSettings, SandboxSettings, ServerSettings};
-use proofbox_runtime::Interpreters;
+use proofbox_runtime::InterpreterPool;
 use proofbox_runtime::image::Image;
-use proofbox_runtime::session::{CellOutlet, CellScript, Commander, Premises, Session};
+use proofbox_runtime::session::{CommandRunner, ScriptOutput, Session, SessionContext, ShellScript};
 use proofbox_types::grant::Limits;
 use proofbox_types::program::ResultWanted;
 use proofbox_types::session::{Cell, CellLimits, DEFAULT_CONTEXT, Opening};
@@ -33,8 +33,8 @@ const SMALL: &str = "import json\nx = {'a': [1, 2, 3]}\ndef f(n):\n    return n 
 /// No call here has commands.
 struct NoCommands;
 
-impl Commander for NoCommands {
-    fn run<'a>(&'a self, _: Premises, _: CellScript, _: CellLimits, _: CellOutlet) -> BoxFuture<'a, i32> {
+impl CommandRunner for NoCommands {
+    fn run<'a>(&'a self, _: SessionContext, _: ShellScript, _: CellLimits, _: ScriptOutput) -> BoxFuture<'a, i32> {
         Box::pin(async { 127 })
     }
 }
@@ -44,10 +44,10 @@ fn main() -> anyhow::Result<()> {
     let config = Config::new(cli.runtime, SandboxSettings::default(), ServerSettings::default(), None)?;
     let image = Image::ready(&config.image)?;
     println!("image {}", image.image_hash);
-    let interpreters = Interpreters::pooled(std::slice::from_ref(&image), 64, 64, 1 << 30)
-        .map_err(|error| anyhow::anyhow!("{error:#}"))?;
+    let pool =
+        InterpreterPool::new(&[image.pool_files()], 64, 64, 1 << 30).map_err(|error| anyhow::anyhow!("{error:#}"))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(measured(&Arc::new(interpreters), cli.rounds))
+    runtime.block_on(measured(&Arc::new(pool), cli.rounds))
 }
 
 fn limits() -> Limits {
@@ -69,8 +69,8 @@ async fn call(session: &Session, source: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn measured(interpreters: &Arc<Interpreters>, rounds: usize) -> anyhow::Result<()> {
-    let commander: Arc<dyn Commander> = Arc::new(NoCommands);
+async fn measured(pool: &Arc<InterpreterPool>, rounds: usize) -> anyhow::Result<()> {
+    let command_runner: Arc<dyn CommandRunner> = Arc::new(NoCommands);
     let mut times: Vec<(&str, Vec<Duration>)> =
         ["open and first call", "next call", "fork", "call in a fork", "checkpoint", "restore", "call after restore"]
             .map(|what| (what, Vec::new()))
@@ -82,7 +82,7 @@ async fn measured(interpreters: &Arc<Interpreters>, rounds: usize) -> anyhow::Re
         let mut noted = |began: Instant| step.next().expect("one for each step").push(began.elapsed());
         let began = Instant::now();
         let opening = Opening { limits: limits(), env: Vec::new(), files: Vec::new(), image: None };
-        let session = Session::open(Arc::clone(interpreters), Arc::clone(&commander), opening)?;
+        let session = Session::open(Arc::clone(pool), Arc::clone(&command_runner), opening)?;
         call(&session, SMALL).await?;
         noted(began);
         let began = Instant::now();
@@ -100,7 +100,7 @@ async fn measured(interpreters: &Arc<Interpreters>, rounds: usize) -> anyhow::Re
         bytes = saved.len();
         own = session.footprint().memory_bytes;
         let began = Instant::now();
-        let restored = Session::load(Arc::clone(interpreters), Arc::clone(&commander), saved, None, limits()).await?;
+        let restored = Session::load(Arc::clone(pool), Arc::clone(&command_runner), saved, None, limits()).await?;
         noted(began);
         let began = Instant::now();
         call(&restored, "f(3), x['a']").await?;

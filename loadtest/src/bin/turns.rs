@@ -14,7 +14,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::Parser;
 use proofbox::config::{Config, RuntimeSettings, SandboxSettings, ServerSettings};
-use proofbox_runtime::Interpreters;
+use proofbox_runtime::InterpreterPool;
 use proofbox_runtime::image::Image;
 use proofbox_types::grant::Limits;
 use proofbox_types::program::{Program, PythonTests, TestFiles};
@@ -64,8 +64,8 @@ fn main() -> anyhow::Result<()> {
     let image = Image::ready(&config.image)?;
     // As a worker has it.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().event_interval(1).build()?;
-    let interpreters = Interpreters::pooled(std::slice::from_ref(&image), SLOTS, 0, MEMORY)
-        .map_err(|error| anyhow::anyhow!("{error:#}"))?;
+    let pool =
+        InterpreterPool::new(&[image.pool_files()], SLOTS, 0, MEMORY).map_err(|error| anyhow::anyhow!("{error:#}"))?;
     let limits = Limits {
         fuel: cli.fuel,
         wall: Duration::from_secs(30),
@@ -86,7 +86,7 @@ fn main() -> anyhow::Result<()> {
             };
             // The worst of several: the first one fills caches.
             for run in 0..cli.runs {
-                let (end, cpu, turns) = runtime.block_on(measured(&interpreters, program.clone(), &limits))?;
+                let (end, cpu, turns) = runtime.block_on(measured(&pool, program.clone(), &limits))?;
                 if run + 1 < cli.runs {
                     continue;
                 }
@@ -130,7 +130,7 @@ fn program_of(case: &Json) -> Option<(String, Program)> {
 }
 
 async fn measured(
-    interpreters: &Interpreters,
+    pool: &InterpreterPool,
     program: Program,
     limits: &Limits,
 ) -> anyhow::Result<(String, Duration, Turns)> {
@@ -157,7 +157,7 @@ async fn measured(
         }
     };
     let run = async {
-        let outcome = interpreters.run(program, limits).await;
+        let outcome = proofbox_runtime::run(pool, program, limits).await;
         turns.borrow_mut().ended = true;
         outcome
     };

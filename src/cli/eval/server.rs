@@ -28,7 +28,7 @@ const OURS: http::RouterSettings = http::RouterSettings {
     body_bytes: 1 << 32,
     keyless: http::KeylessRequests::Served,
     metrics_access: MetricsAccess::Open,
-    patience: Duration::from_secs(3600),
+    idle_timeout: Duration::from_secs(3600),
 };
 
 type Chunks = Pin<Box<dyn Stream<Item = anyhow::Result<Bytes>> + Send>>;

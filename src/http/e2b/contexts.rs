@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::error::{E2bError, Kind};
 use super::{E2b, HOME, body};
-use crate::sandbox::AskError;
+use crate::sandbox::RequestError;
 use crate::service::{SessionError, SessionInfo};
 use proofbox_types::session::{ContextNumber, EntryKind, FileAnswer, FileAsk};
 
@@ -64,7 +64,7 @@ fn context(number: ContextNumber, cwd: Option<&str>) -> Value {
 fn of_context(info: &SessionInfo, name: &str) -> impl Fn(SessionError) -> E2bError {
     let (sandbox, name) = (info.id.simple(), name.to_owned());
     move |error| match error {
-        SessionError::Refused(AskError::NoContext(_)) => unknown(&name),
+        SessionError::Refused(RequestError::NoContext(_)) => unknown(&name),
         error => E2bError::of_sandbox(&sandbox, error),
     }
 }
@@ -82,7 +82,7 @@ async fn made(e2b: &E2b, request: Request) -> Result<Json<Value>, E2bError> {
     let cwd = match cwd.filter(|cwd| !cwd.is_empty()) {
         None => None,
         Some(cwd) => {
-            let ask = FileAsk::Stat { path: super::filesystem::place(&cwd) };
+            let ask = FileAsk::Stat { path: super::entries::resolve_path(&cwd) };
             let answer = e2b.shared.service.session_files(info.id, ask).await.map_err(&of_sandbox)?;
             match answer {
                 FileAnswer::Entry(entry, _) if matches!(entry.kind, EntryKind::Directory | EntryKind::Link) => {

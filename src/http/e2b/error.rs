@@ -8,9 +8,9 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use crate::http::access::Denied;
 use crate::http::body::BodyError;
-use crate::sandbox::AskError;
+use crate::http::error::Denied;
+use crate::sandbox::RequestError;
 use crate::service::{ExecuteError, OverQuota, SessionError};
 use proofbox_policy::Refusal;
 use proofbox_types::session::FileTrouble;
@@ -206,10 +206,10 @@ impl E2bError {
 
 /// Marker of an answer that is in the form of this API flavour already.
 #[derive(Clone, Copy, Debug)]
-pub struct InItsWords;
+pub struct Translated;
 
 fn finished(mut response: Response, retry_after: Option<Duration>) -> Response {
-    response.extensions_mut().insert(InItsWords);
+    response.extensions_mut().insert(Translated);
     if let Some(after) = retry_after {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(after.as_secs().max(1)));
     }
@@ -261,7 +261,7 @@ impl From<SessionError> for E2bError {
                 ExecuteError::Busy(refused) => return busy(message, refused.retry_after),
                 ExecuteError::OverQuota(over) => return over.into(),
             },
-            SessionError::Refused(AskError::File(refused)) => match refused.trouble {
+            SessionError::Refused(RequestError::File(refused)) => match refused.trouble {
                 FileTrouble::NotFound => Kind::NotFound,
                 FileTrouble::Exists => Kind::Exists,
                 FileTrouble::NoSpace => Kind::NoSpace,
@@ -272,10 +272,10 @@ impl From<SessionError> for E2bError {
                 | FileTrouble::BadPath
                 | FileTrouble::Other => Kind::Bad,
             },
-            SessionError::Refused(AskError::Checkpoint(_) | AskError::TooMany(_)) => Kind::Conflict,
-            SessionError::Refused(AskError::NoContext(_) | AskError::NoCommand(_)) => Kind::NotFound,
-            SessionError::Refused(AskError::NoRoom(_)) => return busy(message, Duration::from_secs(1)),
-            SessionError::Refused(AskError::Cancelled | AskError::Failed(_) | AskError::NoSession)
+            SessionError::Refused(RequestError::Checkpoint(_) | RequestError::TooMany(_)) => Kind::Conflict,
+            SessionError::Refused(RequestError::NoContext(_) | RequestError::NoCommand(_)) => Kind::NotFound,
+            SessionError::Refused(RequestError::NoRoom(_)) => return busy(message, Duration::from_secs(1)),
+            SessionError::Refused(RequestError::Cancelled | RequestError::Failed(_) | RequestError::NoSession)
             | SessionError::Failed(_) => {
                 tracing::error!(error = message, "a session failed");
                 return Self::internal();

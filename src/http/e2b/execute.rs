@@ -15,9 +15,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
 
 use super::error::{E2bError, Kind};
-use super::{E2b, ascii, body, contexts, time};
-use crate::sandbox::AskEvent;
-use crate::service::{CellAsked, CellExecuted, Service, SessionError, SessionEvent, SessionEvents, overflow_note};
+use super::{E2b, body, contexts, json_ascii, time};
+use crate::sandbox::SessionEvent;
+use crate::service::{CallEvent, CallEvents, CellAsked, CellExecution, Service, SessionError, overflow_note};
 use proofbox_types::grant::AskedLimits;
 use proofbox_types::ids::SessionId;
 use proofbox_types::session::{CellEvent, DEFAULT_CONTEXT, Display, Raised};
@@ -70,59 +70,68 @@ async fn begin(e2b: E2b, request: Request) -> Result<Response, E2bError> {
     };
     let events = e2b.shared.service.session_events(info.id);
     let events = events.map_err(|error| E2bError::of_sandbox(&info.id.simple(), error))?;
-    let mut telling = Telling::new(Arc::clone(&e2b.shared.service), info.id, asked, events);
-    let first = telling.step().await;
-    telling.take(first).map_err(|error| match error {
-        SessionError::Refused(crate::sandbox::AskError::NoContext(_)) => {
+    let mut stream = CellStream::new(Arc::clone(&e2b.shared.service), info.id, asked, events);
+    let first = stream.step().await;
+    stream.take(first).map_err(|error| match error {
+        SessionError::Refused(crate::sandbox::RequestError::NoContext(_)) => {
             contexts::unknown(context_id.as_deref().unwrap_or("default"))
         }
         error => E2bError::of_sandbox(&info.id.simple(), error),
     })?;
     let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
-    Ok((headers, Body::from_stream(telling.lines())).into_response())
+    Ok((headers, Body::from_stream(stream.lines())).into_response())
 }
 
-type Call = Pin<Box<dyn Future<Output = Result<CellExecuted, SessionError>> + Send>>;
+type Call = Pin<Box<dyn Future<Output = Result<CellExecution, SessionError>> + Send>>;
 
 /// A cell on its way. Dropping it interrupts the cell.
-struct Telling {
+struct CellStream {
     service: Arc<Service>,
     sandbox: SessionId,
     call: Call,
-    events: SessionEvents,
+    events: CallEvents,
     /// Lines that are ready.
     ready: VecDeque<Vec<u8>>,
     /// True once the first line has been sent.
     begun: bool,
     /// Exception that the code reported; sent only once it is known how the call ended.
     raised: Option<Raised>,
-    state: Course,
+    state: StreamState,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Course {
+enum StreamState {
     Runs,
     Ended,
     /// The sandbox is gone: the stream is cut, and clients ask for its health.
-    Cut,
+    Aborted,
 }
 
 enum Step {
-    Event(SessionEvent),
-    Ended(Box<Result<CellExecuted, SessionError>>),
+    Event(CallEvent),
+    Ended(Box<Result<CellExecution, SessionError>>),
     Silence,
 }
 
-impl Telling {
+impl CellStream {
     fn new(
         service: Arc<Service>,
         sandbox: SessionId,
         asked: CellAsked,
-        (sender, events): (proofbox_memory::Sender<AskEvent>, SessionEvents),
+        (sender, events): (proofbox_memory::Sender<SessionEvent>, CallEvents),
     ) -> Self {
         let serving = Arc::clone(&service);
         let call = Box::pin(async move { serving.call_session(sandbox, asked, Some(sender)).await });
-        Self { service, sandbox, call, events, ready: VecDeque::new(), begun: false, raised: None, state: Course::Runs }
+        Self {
+            service,
+            sandbox,
+            call,
+            events,
+            ready: VecDeque::new(),
+            begun: false,
+            raised: None,
+            state: StreamState::Runs,
+        }
     }
 
     async fn step(&mut self) -> Step {
@@ -145,9 +154,9 @@ impl Telling {
             Step::Event(event) => self.event(event),
             Step::Silence => self.tell(&json!({"type": "keepalive"})),
             Step::Ended(ended) => match *ended {
-                Ok(executed) => self.end(executed),
+                Ok(execution) => self.end(execution),
                 Err(error) => {
-                    self.state = Course::Ended;
+                    self.state = StreamState::Ended;
                     return Err(error);
                 }
             },
@@ -156,7 +165,7 @@ impl Telling {
     }
 
     fn tell(&mut self, line: &impl Serialize) {
-        self.ready.push_back(ascii::line(line));
+        self.ready.push_back(json_ascii::line(line));
     }
 
     fn begin(&mut self, number: u64) {
@@ -165,7 +174,7 @@ impl Telling {
         }
     }
 
-    fn event(&mut self, event: SessionEvent) {
+    fn event(&mut self, event: CallEvent) {
         let output = |kind: &str, text| json!({"type": kind, "text": text, "timestamp": time(jiff::Timestamp::now())});
         let event = match event {
             proofbox_memory::Next::Piece(event) => event,
@@ -181,16 +190,16 @@ impl Telling {
         }
     }
 
-    fn end(&mut self, executed: CellExecuted) {
-        self.state = Course::Ended;
+    fn end(&mut self, execution: CellExecution) {
+        self.state = StreamState::Ended;
         // Who ends a sandbox ends what runs in it.
-        if executed.interrupted && self.service.session_info(self.sandbox).is_err() {
-            self.state = Course::Cut;
+        if execution.interrupted && self.service.session_info(self.sandbox).is_err() {
+            self.state = StreamState::Aborted;
             return;
         }
-        self.begin(executed.number);
-        let raised = self.raised.take().or_else(|| executed.raised.clone());
-        if let Some(error) = error_of(&executed, raised) {
+        self.begin(execution.number);
+        let raised = self.raised.take().or_else(|| execution.raised.clone());
+        if let Some(error) = error_of(&execution, raised) {
             self.tell(&error);
         }
         self.tell(&json!({"type": "end_of_execution"}));
@@ -199,7 +208,7 @@ impl Telling {
     /// An error after the first line.
     fn fail(&mut self, error: SessionError) {
         match E2bError::of_sandbox(&self.sandbox.simple(), error) {
-            E2bError::Dead { .. } => self.state = Course::Cut,
+            E2bError::Dead { .. } => self.state = StreamState::Aborted,
             error => {
                 self.begin(0);
                 self.tell(&told("SandboxError", &error.message(), ""));
@@ -209,24 +218,24 @@ impl Telling {
     }
 
     fn lines(self) -> impl Stream<Item = Result<Bytes, std::io::Error>> {
-        stream::unfold(self, |mut telling| async move {
+        stream::unfold(self, |mut stream| async move {
             loop {
-                if !telling.ready.is_empty() {
+                if !stream.ready.is_empty() {
                     // Lines that are ready go together.
-                    let lines = telling.ready.drain(..).collect::<Vec<_>>().concat();
-                    return Some((Ok(Bytes::from(lines)), telling));
+                    let lines = stream.ready.drain(..).collect::<Vec<_>>().concat();
+                    return Some((Ok(Bytes::from(lines)), stream));
                 }
-                match telling.state {
-                    Course::Ended => return None,
-                    Course::Cut => {
-                        telling.state = Course::Ended;
-                        return Some((Err(std::io::Error::other("the sandbox has ended")), telling));
+                match stream.state {
+                    StreamState::Ended => return None,
+                    StreamState::Aborted => {
+                        stream.state = StreamState::Ended;
+                        return Some((Err(std::io::Error::other("the sandbox has ended")), stream));
                     }
-                    Course::Runs => {}
+                    StreamState::Runs => {}
                 }
-                let step = telling.step().await;
-                if let Err(error) = telling.take(step) {
-                    telling.fail(error);
+                let step = stream.step().await;
+                if let Err(error) = stream.take(step) {
+                    stream.fail(error);
                 }
             }
         })
@@ -238,16 +247,16 @@ fn told(name: &str, value: &str, traceback: &str) -> Json {
 }
 
 /// Returns the error of a cell that did not succeed.
-fn error_of(executed: &CellExecuted, raised: Option<Raised>) -> Option<Json> {
-    let verdict = &executed.executed.verdict;
+fn error_of(execution: &CellExecution, raised: Option<Raised>) -> Option<Json> {
+    let verdict = &execution.execution.verdict;
     let message = || verdict.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
     match verdict.status {
         Status::Blocked => return Some(told("PolicyBlocked", &message(), &message())),
         Status::InfrastructureError => return Some(told("InfrastructureError", &message(), &message())),
         _ => {}
     }
-    if executed.restarted || executed.interrupted {
-        let why = if executed.interrupted { String::new() } else { message() };
+    if execution.restarted || execution.interrupted {
+        let why = if execution.interrupted { String::new() } else { message() };
         return Some(told("ContextRestarting", "Context was restarted", &why));
     }
     // A limit that ended it is more than what it says itself of how that felt.
@@ -355,7 +364,7 @@ mod tests {
             ("application/vnd.x+json", "[1]"),
         ];
         let data = data.map(|(mime, text)| (mime.to_owned(), text.to_owned())).to_vec();
-        let line = ascii::line(&result(Display { data, is_main_result: true }));
+        let line = json_ascii::line(&result(Display { data, is_main_result: true }));
         assert_eq!(
             serde_json::from_slice::<Json>(&line).expect("JSON"),
             json!({"type": "result", "is_main_result": true, "text": "abc", "json": {"a": [1, null]}, "png": "iVBO",
@@ -367,7 +376,7 @@ mod tests {
     fn json_stands_in_one_ascii_line_with_numbers_as_they_are() {
         let line = |content: &str| {
             let data = vec![("application/json".to_owned(), content.to_owned())];
-            let line = ascii::line(&result(Display { data, is_main_result: false }));
+            let line = json_ascii::line(&result(Display { data, is_main_result: false }));
             let text = String::from_utf8(line).expect("ASCII");
             assert!(text.is_ascii() && text.matches('\n').count() == 1 && text.ends_with('\n'), "{text:?}");
             text.split_once("\"json\":").expect("there").1.trim_end().trim_end_matches('}').to_owned()

@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 
 use super::E2b;
 use super::body::{parameter, whole};
+use super::entries::resolve_path;
 use super::error::{E2bError, Kind};
-use super::filesystem::place;
-use super::memory::Metadata;
 use super::signature::{Access, Operation};
+use super::state::Metadata;
 
 use crate::http::body::BodyReader;
 use crate::http::range::ByteRange;
@@ -67,7 +67,7 @@ impl Query {
 pub async fn download(State(e2b): State<E2b>, headers: HeaderMap, uri: Uri) -> Result<Response, E2bError> {
     let query = Query::of(&uri);
     let info = e2b.signed_sandbox(&headers, &uri, &query.access(Operation::Read))?;
-    let path = place(query.path.as_deref().unwrap_or(""));
+    let path = resolve_path(query.path.as_deref().unwrap_or(""));
     let reading = Reading { e2b, sandbox: info.id, path };
     let (first, whole) = reading.piece(0, PIECE).await?;
     let range = headers.get(header::RANGE).and_then(|value| value.to_str().ok()).and_then(ByteRange::parse);
@@ -160,7 +160,7 @@ pub async fn upload(State(e2b): State<E2b>, request: Request) -> Result<Json<Val
         } else {
             bytes.to_vec()
         };
-        vec![File { path: place(path), content }]
+        vec![File { path: resolve_path(path), content }]
     };
     let mut written = Vec::with_capacity(files.len());
     for file in files {
@@ -173,7 +173,7 @@ async fn write(e2b: &E2b, info: &SessionInfo, file: File, metadata: &Metadata) -
     let FileAnswer::Entry(Entry { path, name, .. }, _) = e2b.files(info.id, FileAsk::Write(file)).await? else {
         return Err(E2bError::internal());
     };
-    if !e2b.memory.describe(info.id, &path, metadata.clone()) {
+    if !e2b.state.describe(info.id, &path, metadata.clone()) {
         return Err(E2bError::new(Kind::NoSpace, "the file is written, but there is no room for more metadata"));
     }
     let mut written = json!({"path": path, "name": name, "type": "file"});
@@ -204,9 +204,9 @@ async fn parts(request: Request, path: Option<&str>) -> Result<Vec<File>, E2bErr
             return Err(E2bError::new(Kind::Bad, "there are too many files in the form"));
         }
         let path = match (path, part.file_name()) {
-            (Some(path), _) => place(path),
+            (Some(path), _) => resolve_path(path),
             // The only character that is encoded there.
-            (None, Some(name)) => place(&name.replace("%22", "\"")),
+            (None, Some(name)) => resolve_path(&name.replace("%22", "\"")),
             (None, None) => return Err(E2bError::new(Kind::Bad, "a file of the form has no name")),
         };
         files.push(File { path, content: part.bytes().await.map_err(broken)?.to_vec() });

@@ -3,25 +3,27 @@
 //!
 //! - `control`: making, finding, pausing, branching and ending sandboxes;
 //! - `execute`, `contexts`: the code interpreter;
+//! - `entries`: entries of directories, as clients see them;
 //! - `files`: up- and download;
-//! - `filesystem`, `watches`, `process`: remote procedures over `connect`;
-//! - `address`: the sandbox that a request is for, and the right to use it;
-//! - `memory`: state of this API flavour beside the sessions.
+//! - `filesystem`, `watchers`, `process`: remote procedures over `connect`;
+//! - `routing`: the sandbox that a request is for, and the right to use it;
+//! - `state`: state of this API flavour beside the sessions.
 
-mod address;
-mod ascii;
 mod body;
 pub(super) mod connect;
 mod contexts;
 mod control;
+mod entries;
 mod error;
 mod execute;
 mod files;
 mod filesystem;
-mod memory;
+mod json_ascii;
 mod process;
+mod routing;
 mod signature;
-mod watches;
+mod state;
+mod watchers;
 
 pub(super) use files::unpacked;
 
@@ -34,10 +36,10 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post, put};
 
-use super::Shared;
-use address::{ENVD, INTERPRETER, Named};
-use error::{E2bError, InItsWords, Kind};
-use memory::Memory;
+use super::AppState;
+use error::{E2bError, Kind, Translated};
+use routing::{ENVD, INTERPRETER, Named};
+use state::E2bState;
 
 /// The version of E2B's own daemon whose interface this is: SDKs switch features by it.
 const ENVD_VERSION: &str = "0.6.4";
@@ -47,13 +49,13 @@ const HOME: &str = "/home/user";
 /// State that the handlers of this API flavour share.
 #[derive(Clone)]
 struct E2b {
-    shared: Shared,
-    memory: Arc<Memory>,
+    shared: AppState,
+    state: Arc<E2bState>,
 }
 
 /// Builds the routes of this API flavour.
-pub fn routes<S: Clone + Send + Sync + 'static>(shared: &Shared) -> Router<S> {
-    let e2b = E2b { shared: shared.clone(), memory: Arc::default() };
+pub fn routes<S: Clone + Send + Sync + 'static>(shared: &AppState) -> Router<S> {
+    let e2b = E2b { shared: shared.clone(), state: Arc::default() };
     let one = "/sandboxes/{id}";
     let below = |path: &str| format!("{one}/{path}");
     let control = Router::new()
@@ -97,12 +99,12 @@ async fn refuse_when_draining(State(e2b): State<E2b>, request: Request, next: Ne
 }
 
 /// Translates errors of this service's own making into the form of this API flavour, for its clients.
-pub async fn in_its_words(request: Request, next: Next) -> Response {
+pub async fn translate_errors(request: Request, next: Next) -> Response {
     let (headers, uri) = (request.headers(), request.uri());
     let named = is_theirs(headers, uri).then(|| Named::of(headers, uri));
     let response = next.run(request).await;
     let Some(named) = named else { return response };
-    if response.extensions().get::<InItsWords>().is_some() {
+    if response.extensions().get::<Translated>().is_some() {
         return response;
     }
     let error = match (response.status(), named) {

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::connect::{self, Messages};
+use super::entries::resolve_path;
 use super::error::{E2bError, Kind};
-use super::filesystem::place;
 use super::{E2b, control};
 use crate::service::{
     CommandEnd, CommandEvent, CommandEvents, RunningCommand, Service, SessionError, SessionInfo, overflow_note,
@@ -170,7 +170,7 @@ async fn start(e2b: &E2b, info: &SessionInfo, request: Request) -> Result<Respon
         check_directory(e2b, id, cwd).await?;
     }
     // Clients that know no `stdin` may send input.
-    let command = command_of(process, stdin.unwrap_or(true));
+    let command = Command { stdin: stdin.unwrap_or(true), ..command_of(process) };
     let begun = e2b.shared.service.run_command(id, command, (&info.limits).into(), tag).await;
     let (command, events) = begun.map_err(|error| E2bError::of_sandbox(&id.simple(), error))?;
     if let Some(deadline) = deadline {
@@ -181,7 +181,7 @@ async fn start(e2b: &E2b, info: &SessionInfo, request: Request) -> Result<Respon
 
 async fn check_directory(e2b: &E2b, id: SessionId, cwd: &str) -> Result<(), E2bError> {
     let wrong = || E2bError::new(Kind::Bad, format!("cwd '{cwd}' does not exist"));
-    match e2b.files(id, FileAsk::Stat { path: place(cwd) }).await {
+    match e2b.files(id, FileAsk::Stat { path: resolve_path(cwd) }).await {
         Ok(FileAnswer::Entry(entry, _)) if matches!(entry.kind, EntryKind::Directory | EntryKind::Link) => Ok(()),
         Ok(_) => Err(wrong()),
         Err(error) if matches!(error.kind(), Kind::NotFound | Kind::Bad) => Err(wrong()),
@@ -189,9 +189,9 @@ async fn check_directory(e2b: &E2b, id: SessionId, cwd: &str) -> Result<(), E2bE
     }
 }
 
-/// Translates a process to a command: `/bin/bash -l -c SCRIPT ARGS…` is a script; any other program becomes a script
+/// Translates a process to a command with standard input: `/bin/bash -l -c SCRIPT ARGS…` is a script; any other program becomes a script
 /// that runs it.
-fn command_of(process: ProcessConfig, stdin: bool) -> Command {
+fn command_of(process: ProcessConfig) -> Command {
     let ProcessConfig { cmd, args, envs, cwd } = process;
     let is_shell = matches!(cmd.as_str(), "/bin/bash" | "bash" | "/bin/sh" | "sh");
     let script_at = args.iter().position(|arg| {
@@ -204,8 +204,8 @@ fn command_of(process: ProcessConfig, stdin: bool) -> Command {
         }
         _ => (std::iter::once(&cmd).chain(&args).map(|word| quoted(word)).collect::<Vec<_>>().join(" "), Vec::new()),
     };
-    let cwd = cwd.filter(|cwd| !cwd.is_empty()).map(|cwd| place(&cwd));
-    Command { script, args, cwd, env: envs.into_iter().collect(), stdin }
+    let cwd = cwd.filter(|cwd| !cwd.is_empty()).map(|cwd| resolve_path(&cwd));
+    Command { script, args, cwd, env: envs.into_iter().collect(), stdin: true }
 }
 
 /// Quotes a word for the shell.
@@ -395,7 +395,7 @@ mod tests {
     fn command(cmd: &str, args: &[&str]) -> (String, Vec<String>) {
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
         let process = ProcessConfig { cmd: cmd.to_owned(), args, envs: BTreeMap::new(), cwd: None };
-        let command = command_of(process, true);
+        let command = command_of(process);
         (command.script, command.args)
     }
 

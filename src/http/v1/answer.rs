@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use utoipa::ToSchema;
 
 use super::request::Base64Content;
-use crate::service::Executed;
+use crate::service::Execution;
 use proofbox_grading::canaries::CanaryFound;
 use proofbox_grading::complexity::ComplexityReport;
 use proofbox_grading::lint::LintReport;
@@ -241,8 +241,8 @@ struct ErrorFields {
 }
 
 /// The answer on the wire.
-pub fn answer_of(executed: Executed, labels: BTreeMap<String, String>) -> Answer {
-    let Executed {
+pub fn answer_of(execution: Execution, labels: BTreeMap<String, String>) -> Answer {
+    let Execution {
         id,
         verdict,
         cost,
@@ -265,7 +265,7 @@ pub fn answer_of(executed: Executed, labels: BTreeMap<String, String>) -> Answer
         lint,
         receipt,
         is_blamed: _,
-    } = executed;
+    } = execution;
     let passed = verdict.count_passed();
     Answer {
         id: id.to_string(),

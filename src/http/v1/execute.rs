@@ -5,8 +5,8 @@ use axum::{Extension, Json};
 
 use super::answer::{Answer, ErrorBody, answer_of};
 use super::request::{ExecuteRequest, submission_of};
-use crate::http::Shared;
-use crate::http::access::Room;
+use crate::http::AppState;
+use crate::http::auth::AdmissionCheck;
 use crate::http::error::ApiError;
 use crate::http::extract::read_json;
 use proofbox_types::caller::{Caller, Urgency};
@@ -29,14 +29,14 @@ use proofbox_types::caller::{Caller, Urgency};
     )
 )]
 pub async fn execute(
-    State(shared): State<Shared>,
+    State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
-    _room: Room,
+    _admission: AdmissionCheck,
     request: Request,
 ) -> Result<Json<Answer>, ApiError> {
     let submission = read_json(request, submission_of).await?;
     let labels = submission.labels.clone();
-    let executed = shared.service.submit(&caller, Urgency::Interactive, submission).await?;
-    shared.service.note_run(&caller, &executed, &labels);
-    Ok(Json(answer_of(executed, labels)))
+    let execution = shared.service.submit(&caller, Urgency::Interactive, submission).await?;
+    shared.service.note_run(&caller, &execution, &labels);
+    Ok(Json(answer_of(execution, labels)))
 }

@@ -118,11 +118,11 @@ fn merged(defaults: &Map<String, Json>, item: Map<String, Json>) -> Map<String, 
 
 /// Renders the line of an item that is done.
 pub(super) fn line_of(finished: Finished) -> Json {
-    let Finished { id, task, labels, planned, executed } = finished;
+    let Finished { id, task, labels, planned, execution } = finished;
     let mut line = Map::from_iter([("id".to_owned(), json!(id)), ("task".to_owned(), json!(task))]);
-    match executed {
-        Ok(executed) => {
-            let answer = json!(answer_of(*executed, labels));
+    match execution {
+        Ok(execution) => {
+            let answer = json!(answer_of(*execution, labels));
             let Json::Object(answer) = answer else { unreachable!("an answer is an object") };
             for (key, value) in answer {
                 let key = if key == "id" { "execution_id".to_owned() } else { key };

@@ -24,7 +24,7 @@ pub use answer::answer_of;
 pub use items::sample_of;
 pub use jobs::{Wire, routes as job_routes};
 pub use request::submission_of as execute_request;
-pub use suites::suite_request;
+pub use suites::{Format, suite_request};
 
 #[derive(OpenApi)]
 #[openapi(

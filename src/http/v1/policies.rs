@@ -8,7 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::answer::LimitsInForce;
-use crate::http::Shared;
+use crate::http::AppState;
 use proofbox_policy::{Action, Aggregation, BoundaryRule, Imports, Pack, Scanner};
 use proofbox_types::submission::Grading;
 
@@ -61,7 +61,7 @@ struct ImportRule {
 
 /// The policies in force.
 #[utoipa::path(get, path = "/v1/policies", responses((status = 200, description = "Every pack", body = Vec<Policy>)))]
-pub async fn policies(State(shared): State<Shared>) -> Json<Vec<Policy>> {
+pub async fn policies(State(shared): State<AppState>) -> Json<Vec<Policy>> {
     Json(shared.service.policies().iter().map(policy).collect())
 }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::answer::ErrorBody;
-use crate::http::Shared;
+use crate::http::AppState;
 use crate::http::error::ApiError;
 use crate::service::ExecuteError;
 
@@ -34,7 +34,7 @@ pub struct ReceiptKey {
         (status = 503, description = "There is no key", body = ErrorBody),
     )
 )]
-pub async fn key(State(shared): State<Shared>) -> Result<Json<ReceiptKey>, ApiError> {
+pub async fn key(State(shared): State<AppState>) -> Result<Json<ReceiptKey>, ApiError> {
     let key = shared.service.receipts().key().await.map_err(ExecuteError::from)?.verifying_key();
     Ok(Json(ReceiptKey {
         algorithm: "ed25519",

@@ -8,7 +8,7 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::Shared;
+use crate::http::AppState;
 use proofbox_runtime::image::Image;
 use proofbox_types::hardening::{Hardened, LayerState};
 
@@ -75,7 +75,7 @@ fn layers(hardened: &Hardened) -> Vec<LayerDescription> {
 
 /// Describes the images and the modules and packages that can be imported.
 #[utoipa::path(get, path = "/v1/runtime", responses((status = 200, description = "The image in use", body = RuntimeDescription)))]
-pub async fn runtime(State(shared): State<Shared>) -> Json<RuntimeDescription> {
+pub async fn runtime(State(shared): State<AppState>) -> Json<RuntimeDescription> {
     let images = shared.service.images();
     let image = Image::clone(images.default());
     let described = |image: &Arc<Image>| ImageDescription {

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use super::answer::ErrorBody;
 use super::request::default_policy;
-use crate::http::Shared;
+use crate::http::AppState;
 use crate::http::error::ApiError;
 use crate::http::extract::JsonBody;
 use crate::service::code_of_completion;
@@ -56,7 +56,7 @@ pub struct ScanAnswer {
     )
 )]
 pub async fn scan(
-    State(shared): State<Shared>,
+    State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     JsonBody(request): JsonBody<ScanRequest>,
 ) -> Result<Json<ScanAnswer>, ApiError> {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::answer::ErrorBody;
-use crate::http::Shared;
+use crate::http::AppState;
 use crate::http::error::ApiError;
 use crate::http::query::Query;
 use crate::service::{StatsAsked, StatsGroup};
@@ -93,7 +93,7 @@ struct Distribution {
     (status = 503, description = "Going down, or there is no store", body = ErrorBody),
 ))]
 pub async fn stats(
-    State(shared): State<Shared>,
+    State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     uri: Uri,
 ) -> Result<Json<StatsAnswer>, ApiError> {
@@ -125,7 +125,7 @@ pub async fn stats(
         until: time(until + 1),
         interval: interval.map(str::to_owned),
         with_other_labels: found.with_other_labels,
-        groups: found.groups.into_iter().map(|group| group_answer(group, &group_by, step.is_some())).collect(),
+        groups: found.groups.into_iter().map(|group| group_answer(group, &group_by, step)).collect(),
     }))
 }
 
@@ -142,13 +142,13 @@ fn time(minute: i64) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-fn group_answer(group: StatsGroup, group_by: &[String], is_series: bool) -> StatsGroupAnswer {
+fn group_answer(group: StatsGroup, group_by: &[String], step: Option<i64>) -> StatsGroupAnswer {
     let StatsGroup { start, values, figures } = group;
     let rate = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
     let passed = figures.outcomes[0];
     let by_status = OUTCOMES.into_iter().zip(figures.outcomes).filter(|(_, count)| *count > 0);
     StatsGroupAnswer {
-        start: is_series.then(|| time(start)),
+        start: step.map(|_| time(start)),
         labels: group_by.iter().cloned().zip(values).collect(),
         submissions: figures.runs(),
         graded: figures.graded,

@@ -17,9 +17,9 @@ use utoipa::ToSchema;
 
 use super::answer::{Answer, ErrorBody};
 use super::items::{defaults_of, item_of, line_of, parsed_item, sample_of};
-use super::jobs::{Asked, JobAnswer, accept};
+use super::jobs::{JobAnswer, ParsedJob, accept};
 use super::request::ExecuteRequest;
-use crate::http::Shared;
+use crate::http::AppState;
 use crate::http::body::{BodyError, WholeBody};
 use crate::http::error::ApiError;
 use crate::http::extract::{parse, parse_part, text_of};
@@ -157,7 +157,7 @@ enum Items {
     )
 )]
 pub async fn suites(
-    State(shared): State<Shared>,
+    State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Result<Response, ApiError> {
@@ -183,14 +183,15 @@ pub async fn suites(
         }
         Items::Background(items) => {
             let head = json!({"defaults": defaults});
-            let asked = Asked { id: JobId::generate(), kind: "suite", ks, head, items, callback_url };
+            let asked = ParsedJob { id: JobId::generate(), kind: "suite", ks, head, items, callback_url };
             accept(&shared.service, &caller, &headers, &bytes, asked).await
         }
     }
 }
 
+/// Format of a suite's body.
 #[derive(Clone, Copy)]
-enum Format {
+pub enum Format {
     Json,
     Lines,
 }
@@ -208,8 +209,7 @@ fn format_of(request: &Request) -> Result<Format, ApiError> {
 }
 
 /// Parses the body of a suite, whether its items may be run or not.
-pub fn suite_request(body: &[u8], lines: bool) -> Result<(), ApiError> {
-    let format = if lines { Format::Lines } else { Format::Json };
+pub fn suite_request(body: &[u8], format: Format) -> Result<(), ApiError> {
     suite_of(body, format, Way::Background, |_| Ok(()), parsed_item).map(drop)
 }
 

@@ -9,10 +9,10 @@
 //! An accepted job is stored before its client gets the answer, and an item's result before it counts: items without a
 //! stored result when the process dies are run again by the next one, and no others are.
 
-mod asked;
 mod callbacks;
-mod live;
+mod queries;
 mod runner;
+mod scheduler;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,9 +28,9 @@ use proofbox_types::caller::Caller;
 use proofbox_types::histogram::OUTCOME_COUNT;
 use proofbox_types::ids::JobId;
 
-pub use asked::{JobAccepted, JobAsked, JobLine, JobsAsked};
 pub use callbacks::{CallbackRefused, CallbackSecret, CallbackSettings, SecretError};
-pub use live::Progress;
+pub use queries::{JobAccepted, JobAsked, JobLine, JobsAsked};
+pub use scheduler::Progress;
 
 /// Jobs of one owner that have not ended.
 const MAX_UNFINISHED: u64 = 10_000;
@@ -223,7 +223,7 @@ impl From<StoreError> for JobError {
 /// The jobs of a service.
 pub(super) struct Jobs {
     settings: JobSettings,
-    live: live::Live,
+    live: scheduler::Live,
     /// Cancelled when no more items are to be started.
     stopping: CancellationToken,
     /// Cancelled when running items are to be ended.
@@ -239,10 +239,10 @@ pub(super) struct Jobs {
 const ITEMS_BYTES: usize = 512 << 20;
 
 impl Jobs {
-    pub(super) fn new(settings: JobSettings, places: usize) -> Self {
+    pub(super) fn new(settings: JobSettings, capacity: usize) -> Self {
         Self {
             settings,
-            live: live::Live::new(places),
+            live: scheduler::Live::new(capacity),
             stopping: CancellationToken::new(),
             halted: CancellationToken::new(),
             tasks: TaskTracker::new(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::live::{LiveJob, Progress, Turn};
+use super::scheduler::{LiveJob, Progress, Turn};
 use super::{JobError, Jobs, now};
 use crate::service::stats::{Tallied, outcome_of};
 use crate::service::{ExecuteError, Failed, Finished, Service};
@@ -24,8 +24,8 @@ const ATTEMPTS: u32 = 3;
 const WORKERS_ENDED: u32 = 2;
 const QUARANTINED: &str = "quarantined: two worker processes ended at this item's turn, so it is not run again";
 /// Delay before an item is tried again after a failure of the service: first, and at most.
-const PATIENCE: Duration = Duration::from_millis(200);
-const MAX_PATIENCE: Duration = Duration::from_secs(30);
+const BACKOFF: Duration = Duration::from_millis(200);
+const MAX_BACKOFF: Duration = Duration::from_secs(30);
 /// Maximum time between two checks whether a job's owner may use more: the operator may have raised the quota.
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 const KEY_GONE: &str = "the key that it was accepted with is revoked";
@@ -33,7 +33,7 @@ const KEY_GONE: &str = "the key that it was accepted with is revoked";
 const HOUSEKEEPING: Duration = Duration::from_secs(60);
 
 /// State that the items of one job share.
-struct Shared {
+struct SharedJob {
     job: Arc<LiveJob>,
     /// Time to pause, when the job's owner may use no more for now.
     pause: Mutex<Option<Duration>>,
@@ -102,7 +102,7 @@ impl Service {
                 Ok(pruned) if pruned.expired + pruned.for_room > 0 => {
                     tracing::info!(expired = pruned.expired, for_room = pruned.for_room, "jobs were removed");
                     // There may be more.
-                    tokio::time::sleep(PATIENCE).await;
+                    tokio::time::sleep(BACKOFF).await;
                     continue;
                 }
                 Ok(_) => {}
@@ -155,9 +155,9 @@ impl Service {
             Err(error) => return Err(error),
         };
         let head_values = values_of(head.as_deref().unwrap_or_default());
-        let shared = Arc::new(Shared { job: Arc::clone(&job), pause: Mutex::default(), head, head_values });
+        let shared = Arc::new(SharedJob { job: Arc::clone(&job), pause: Mutex::default(), head, head_values });
         // Again, where the service failed at an item, or its owner had to wait.
-        let mut patience = PATIENCE;
+        let mut backoff = BACKOFF;
         while !self.jobs.stopping.is_cancelled() && !job.progress.borrow().has_ended {
             let mut running = JoinSet::new();
             let mut after = None;
@@ -167,15 +167,15 @@ impl Service {
                 after = Some(last.number);
                 for item in page {
                     // Its owner's turn first: who waits for that keeps nobody else waiting.
-                    let places = async {
+                    let permits = async {
                         let own = Arc::clone(&owners_items).acquire_owned().await;
                         (own, Arc::clone(&self.jobs.live.items).acquire_owned().await)
                     };
-                    let Some(places) = self.jobs.stopping.run_until_cancelled(places).await else { break };
+                    let Some(permits) = self.jobs.stopping.run_until_cancelled(permits).await else { break };
                     let (service, shared) = (Arc::clone(self), Arc::clone(&shared));
                     running.spawn(async move {
                         service.run_item(&shared, item).await;
-                        drop(places);
+                        drop(permits);
                     });
                     while running.try_join_next().is_some() {}
                 }
@@ -186,16 +186,16 @@ impl Service {
             while running.join_next().await.is_some() {}
             if !job.progress.borrow().has_ended {
                 let pause = shared.pause().take();
-                let pause = pause.map_or(patience, |pause| pause.min(MAX_PAUSE));
+                let pause = pause.map_or(backoff, |pause| pause.min(MAX_PAUSE));
                 let _ = self.jobs.stopping.run_until_cancelled(tokio::time::sleep(pause)).await;
-                patience = (patience * 2).min(MAX_PATIENCE);
+                backoff = (backoff * 2).min(MAX_BACKOFF);
             }
         }
         Ok(())
     }
 
     /// Runs an item, and stores its result. Without a stored result it will be run again.
-    async fn run_item(self: &Arc<Self>, shared: &Arc<Shared>, open: OpenItem) {
+    async fn run_item(self: &Arc<Self>, shared: &Arc<SharedJob>, open: OpenItem) {
         let number = open.number;
         let (line, outcome, tallied) = match open.item.filter(|_| shared.head.is_some()) {
             Some(item) => match self.line_of(shared, item).await {
@@ -210,7 +210,7 @@ impl Service {
             }
         };
         let recorded = tallied.map(|tallied| self.stats.recorded(shared.job.owner, tallied));
-        let mut patience = PATIENCE;
+        let mut backoff = BACKOFF;
         while let Some(store) = &self.store {
             let result = NewResult {
                 job: shared.job.id.uuid(),
@@ -246,8 +246,8 @@ impl Service {
                 // Room may be made, and a lock be given back: the work is not to be done again for that.
                 Err(error) => {
                     tracing::error!(job = %shared.job.id, number, %error, "a result could not be written");
-                    tokio::time::sleep(patience).await;
-                    patience = (patience * 2).min(MAX_PATIENCE);
+                    tokio::time::sleep(backoff).await;
+                    backoff = (backoff * 2).min(MAX_BACKOFF);
                 }
             }
         }
@@ -256,7 +256,7 @@ impl Service {
     /// Runs an item, and returns its line, its outcome, and its figures for the statistics.
     async fn line_of(
         self: &Arc<Self>,
-        shared: &Arc<Shared>,
+        shared: &Arc<SharedJob>,
         item: JobItem,
     ) -> Option<(Vec<u8>, usize, Option<Tallied>)> {
         let Some(caller) = self.keys.caller_of(shared.job.owner) else {
@@ -284,8 +284,8 @@ impl Service {
         let (mut attempt, mut ended) = (1, 0);
         let finished = loop {
             let mut finished = self.suite_item(&caller, parsed.clone()).await;
-            let has_failed = match &finished.executed {
-                Ok(executed) => executed.verdict.status == Status::InfrastructureError,
+            let has_failed = match &finished.execution {
+                Ok(execution) => execution.verdict.status == Status::InfrastructureError,
                 Err(Failed::Panicked) => true,
                 // There is more tomorrow.
                 Err(Failed::Refused(ExecuteError::OverQuota(over))) => {
@@ -298,12 +298,12 @@ impl Service {
             if has_failed && self.jobs.stopping.is_cancelled() {
                 return None;
             }
-            if let Ok(executed) = &mut finished.executed
-                && executed.is_blamed
+            if let Ok(execution) = &mut finished.execution
+                && execution.is_blamed
             {
                 ended += 1;
                 if ended == WORKERS_ENDED {
-                    executed.verdict.error = Some(ErrorReport::of_ours(QUARANTINED.to_owned()));
+                    execution.verdict.error = Some(ErrorReport::of_ours(QUARANTINED.to_owned()));
                     self.metrics.quarantined.inc();
                     break finished;
                 }
@@ -311,11 +311,11 @@ impl Service {
             if !has_failed || attempt == ATTEMPTS {
                 break finished;
             }
-            tokio::time::sleep(PATIENCE * attempt).await;
+            tokio::time::sleep(BACKOFF * attempt).await;
             attempt += 1;
         };
         let outcome = outcome_of(&finished);
-        let tallied = finished.executed.as_ref().ok().map(|executed| Tallied::of(executed, &finished.labels));
+        let tallied = finished.execution.as_ref().ok().map(|execution| Tallied::of(execution, &finished.labels));
         let service = Arc::clone(self);
         let render = move || service.jobs.settings.wire.line(finished);
         Some((tokio::task::spawn_blocking(render).await.ok()?, outcome, tallied))
@@ -333,7 +333,7 @@ impl Service {
     }
 }
 
-impl Shared {
+impl SharedJob {
     fn pause(&self) -> MutexGuard<'_, Option<Duration>> {
         self.pause.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -351,7 +351,7 @@ const REFUSED: usize = 5;
 /// Makes the result of an item that the store has lost.
 pub(super) fn broken(number: u32) -> Finished {
     let name = format!("items[{number}]");
-    Finished { id: name.clone(), task: name, labels: Default::default(), planned: 0, executed: Err(Failed::Panicked) }
+    Finished { id: name.clone(), task: name, labels: Default::default(), planned: 0, execution: Err(Failed::Panicked) }
 }
 
 impl Jobs {

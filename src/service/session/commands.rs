@@ -9,7 +9,7 @@ use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
 use super::{Session, SessionError};
-use crate::sandbox::{AskError, AskEvent};
+use crate::sandbox::{RequestError, SessionEvent};
 use crate::service::{ExecuteError, Service};
 use crate::telemetry;
 use proofbox_memory::{Account, Next, Piece, Receiver, Sender, queue};
@@ -194,7 +194,7 @@ impl Service {
             let mut all = session.commands.all();
             if all.len() >= MAX_COMMANDS {
                 let what = format!("a session runs at most {MAX_COMMANDS} commands at once");
-                return Err(SessionError::Refused(AskError::TooMany(what)));
+                return Err(SessionError::Refused(RequestError::TooMany(what)));
             }
             let number = session.commands.number();
             let running =
@@ -223,16 +223,16 @@ impl Service {
         limits: CellLimits,
     ) -> CommandEnd {
         // While it runs the session is busy: its idle time does not count, and nobody moves it.
-        let place = match self.enter(session).await {
-            Ok(place) => place,
+        let in_use = match self.enter(session).await {
+            Ok(in_use) => in_use,
             Err(error) => return CommandEnd::Failed(error.to_string()),
         };
         let (sender, mut told) = queue(self.unread.account(session.owner).lease());
-        let run = self.sandbox.run_command(place.kept, running.number, command, limits, sender);
+        let run = self.sandbox.run_command(in_use.handle, running.number, command, limits, sender);
         let mut run = std::pin::pin!(run);
         let pass_on = |next| match next {
-            Next::Piece(AskEvent::Stdout(bytes)) => running.tell(CommandEvent::Stdout(bytes.into())),
-            Next::Piece(AskEvent::Stderr(bytes)) => running.tell(CommandEvent::Stderr(bytes.into())),
+            Next::Piece(SessionEvent::Stdout(bytes)) => running.tell(CommandEvent::Stdout(bytes.into())),
+            Next::Piece(SessionEvent::Stderr(bytes)) => running.tell(CommandEvent::Stderr(bytes.into())),
             Next::Piece(_) => {}
             Next::Overflow(bytes) => running.tell(CommandEvent::Stderr(overflow_note(bytes).into())),
         };
@@ -247,8 +247,8 @@ impl Service {
         while let Some(event) = told.try_recv() {
             pass_on(event);
         }
-        self.measure_place(&place).await;
-        match self.kept(&place, answer) {
+        self.measure_in_use(&in_use).await;
+        match self.check_lost(&in_use, answer) {
             Ok((code, fuel)) => {
                 self.keys.use_fuel(session.owner, fuel);
                 self.metrics.fuel.inc_by(fuel);
@@ -273,7 +273,7 @@ impl Service {
     pub fn command(&self, id: SessionId, number: CommandNumber) -> Result<Arc<RunningCommand>, SessionError> {
         let session = self.sessions.get(id)?;
         let command = session.commands.all().get(&number).cloned();
-        command.ok_or(SessionError::Refused(AskError::NoCommand(number)))
+        command.ok_or(SessionError::Refused(RequestError::NoCommand(number)))
     }
 
     /// Input for a command; none: there will be no more.
@@ -288,9 +288,9 @@ impl Service {
     ) -> Result<(), SessionError> {
         self.command(id, number)?;
         let session = self.sessions.get(id)?;
-        let place = self.enter(&session).await?;
-        let answer = self.sandbox.command_input(place.kept, number, input.map(|input| input.to_vec())).await;
-        self.kept(&place, answer)
+        let in_use = self.enter(&session).await?;
+        let answer = self.sandbox.command_input(in_use.handle, number, input.map(|input| input.to_vec())).await;
+        self.check_lost(&in_use, answer)
     }
 
     /// Ends a command, whatever it does.

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use crate::sandbox::{AskError, KeptError};
+use crate::sandbox::{RequestError, SessionCallError};
 use crate::service::{Busy, ExecuteError};
 use proofbox_policy::Refusal;
+use proofbox_store::StoreError;
 
 /// Reason why a request about a session fails.
 #[derive(Debug, thiserror::Error)]
@@ -81,7 +82,7 @@ pub enum SessionError {
     KeyRevoked,
     /// Refusal by the session.
     #[error(transparent)]
-    Refused(AskError),
+    Refused(RequestError),
     /// Refusal by policy or for lack of capacity.
     #[error(transparent)]
     Execute(#[from] ExecuteError),
@@ -90,12 +91,12 @@ pub enum SessionError {
     Failed(String),
 }
 
-impl From<KeptError> for SessionError {
-    fn from(error: KeptError) -> Self {
+impl From<SessionCallError> for SessionError {
+    fn from(error: SessionCallError) -> Self {
         match error {
-            KeptError::Refused(refused) => Self::Refused(refused),
-            KeptError::Lost => Self::Lost,
-            KeptError::Failed(error) => Self::Failed(error.to_string()),
+            SessionCallError::Refused(refused) => Self::Refused(refused),
+            SessionCallError::Lost => Self::Lost,
+            SessionCallError::Failed(error) => Self::Failed(error.to_string()),
         }
     }
 }
@@ -109,5 +110,21 @@ impl From<Refusal> for SessionError {
 impl From<Busy> for SessionError {
     fn from(busy: Busy) -> Self {
         Self::Execute(busy.into())
+    }
+}
+
+/// Translates an error of the store.
+pub(super) fn store_failed(error: StoreError) -> SessionError {
+    match error {
+        StoreError::Damaged { what } => {
+            SessionError::Refused(RequestError::Checkpoint(format!("{what} is damaged, and can't be used any more")))
+        }
+        StoreError::Full => SessionError::StoreFull,
+        StoreError::NoRoom => SessionError::NoStoreRoom,
+        StoreError::OverQuota { asked, allowed } => SessionError::DiskQuota { asked, allowed },
+        error => {
+            tracing::error!(%error, "the store failed");
+            SessionError::Store
+        }
     }
 }

@@ -1,24 +1,24 @@
 //! Sessions: their owners, lifetimes and locations.
 //!
 //! - here: the list of sessions, making and ending them;
-//! - `call`: code for them;
-//! - `using`: a session while it is used;
+//! - `execution`: code for them;
+//! - `access`: a session while it is used;
 //! - `commands`: scripts for their shell;
 //! - `watch`: changes of their files;
-//! - `remembered`: sessions on disk, restored when the service starts;
-//! - `keeping`: sessions that wait on disk, checkpoints and forks;
+//! - `persistence`: sessions on disk, restored when the service starts;
+//! - `eviction`: sessions that wait on disk, checkpoints and forks;
 //! - `room`: eviction to disk when workers hold too much, and closing where the disk is full;
-//! - `ending`: the end of sessions and of their lifetime;
+//! - `expiry`: the end of sessions and of their lifetime;
 //! - `error`: errors that clients see.
 
-mod call;
+mod access;
 mod commands;
-mod ending;
 mod error;
-mod keeping;
-mod remembered;
+mod eviction;
+mod execution;
+mod expiry;
+mod persistence;
 mod room;
-mod using;
 mod watch;
 
 use std::collections::{BTreeMap, HashMap};
@@ -33,12 +33,12 @@ use tokio_util::sync::CancellationToken;
 use zeroize::Zeroizing;
 
 use super::{ExecuteError, Service};
-use crate::sandbox::Kept;
+use crate::sandbox::SessionHandle;
 use crate::telemetry;
-pub use call::{CellAsked, CellExecuted, SessionEvent, SessionEvents};
 pub use commands::{CommandEnd, CommandEvent, CommandEvents, RunningCommand, overflow_note};
 pub use error::SessionError;
-pub use keeping::CheckpointInfo;
+pub use eviction::{CheckpointInfo, SavedState};
+pub use execution::{CallEvent, CallEvents, CellAsked, CellExecution};
 use proofbox_policy::Refusal;
 use proofbox_runtime::image::Image;
 use proofbox_types::caller::Caller;
@@ -186,12 +186,12 @@ pub struct Session {
     commands: commands::Commands,
     /// Token that ends watches of the session's files.
     detached: Mutex<CancellationToken>,
-    /// Location of the session: read by tasks that use it; written by tasks that move it.
-    place: Arc<RwLock<Place>>,
+    /// Residency of the session: read by tasks that use it; written by tasks that move it.
+    residency: Arc<RwLock<Residency>>,
 }
 
 /// Properties of a session that do not change.
-struct Nature {
+struct SessionSpec {
     id: SessionId,
     owner: Option<KeyId>,
     created: Timestamp,
@@ -215,15 +215,32 @@ struct Times {
     paused: bool,
 }
 
-/// Location of a session.
+/// Residency of a session.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum Residency {
     /// Live interpreters in a worker.
-    Live(Kept),
-    /// State on disk; `paused` when only a client may bring it back.
-    Stored { checkpoint: CheckpointId, paused: bool },
-    /// Nowhere: the session or its worker has ended.
-    Gone,
+    Resident(SessionHandle),
+    /// State on disk, which the next use brings back.
+    Evicted { checkpoint: CheckpointId },
+    /// State on disk until a client resumes it.
+    Paused { checkpoint: CheckpointId },
+    /// No state anywhere: the session or its worker has ended.
+    Closed,
+}
+
+impl Residency {
+    /// Returns the checkpoint that is the state of a session on disk.
+    fn checkpoint(self) -> Option<CheckpointId> {
+        match self {
+            Self::Evicted { checkpoint } | Self::Paused { checkpoint } => Some(checkpoint),
+            Self::Resident(_) | Self::Closed => None,
+        }
+    }
+
+    /// Returns whether the session waits on disk for a client who resumes it.
+    fn is_paused(self) -> bool {
+        matches!(self, Self::Paused { .. })
+    }
 }
 
 /// Sessions of a service.
@@ -260,7 +277,7 @@ impl Sessions {
     }
 
     /// Returns the number of sessions in workers, and the number on disk.
-    pub fn places(&self) -> (u64, u64) {
+    pub fn count_residency(&self) -> (u64, u64) {
         let all = self.all();
         let live = all.values().filter(|session| session.live_bytes.load(Ordering::Relaxed) > 0).count() as u64;
         (live, all.len() as u64 - live)
@@ -302,9 +319,9 @@ impl Sessions {
 
 impl Session {
     /// Creates a session that has served no call.
-    fn new(nature: Nature, times: Times, place: Place) -> Self {
-        let Nature { id, owner, created, policy, image, grant, labels, on_expiry, auto_resume, template, token } =
-            nature;
+    fn new(spec: SessionSpec, times: Times, residency: Residency) -> Self {
+        let SessionSpec { id, owner, created, policy, image, grant, labels, on_expiry, auto_resume, template, token } =
+            spec;
         Self {
             id,
             owner,
@@ -325,7 +342,7 @@ impl Session {
             order: Mutex::default(),
             commands: commands::Commands::default(),
             detached: Mutex::default(),
-            place: Arc::new(RwLock::new(place)),
+            residency: Arc::new(RwLock::new(residency)),
         }
     }
 
@@ -374,9 +391,9 @@ impl Session {
 
     fn info(&self) -> SessionInfo {
         let Times { expires, ttl, idle, last_used, .. } = *self.times();
-        let state = match self.place.try_read().as_deref() {
-            Ok(Place::Stored { paused: true, .. }) => SessionState::Paused,
-            Ok(Place::Stored { paused: false, .. }) => SessionState::Stored,
+        let state = match self.residency.try_read().as_deref() {
+            Ok(Residency::Paused { .. }) => SessionState::Paused,
+            Ok(Residency::Evicted { .. }) => SessionState::Stored,
             Ok(_) if self.waiting.load(Ordering::Relaxed) == 0 => SessionState::Idle,
             Ok(_) => SessionState::Busy,
             // Somebody moves it.
@@ -426,12 +443,12 @@ fn token() -> Result<Token, SessionError> {
 impl Service {
     /// Runs work that must not be left half done in a task of its own, whether or not the client who asked for it
     /// waits: a session whose location is lost would stay in its worker for ever.
-    async fn whole<T: Send + 'static, F: Future<Output = Result<T, SessionError>> + Send + 'static>(
+    async fn spawn_uncancellable<T: Send + 'static, F: Future<Output = Result<T, SessionError>> + Send + 'static>(
         &self,
         work: impl FnOnce(Arc<Self>) -> F,
     ) -> Result<T, SessionError> {
-        let Some(me) = self.me.upgrade() else { return Err(SessionError::Lost) };
-        let done = tokio::spawn(telemetry::carry(work(me))).await;
+        let Some(service) = self.weak_self.upgrade() else { return Err(SessionError::Lost) };
+        let done = tokio::spawn(telemetry::carry(work(service))).await;
         done.unwrap_or_else(|panicked| Err(SessionError::Failed(panicked.to_string())))
     }
 
@@ -440,10 +457,10 @@ impl Service {
     /// # Errors
     /// Returns an error when it is refused; see [`SessionError`].
     pub async fn open_session(&self, asked: SessionAsked) -> Result<SessionInfo, SessionError> {
-        self.whole(|me| async move { me.opened(asked).await }).await
+        self.spawn_uncancellable(|service| async move { service.open(asked).await }).await
     }
 
-    async fn opened(&self, asked: SessionAsked) -> Result<SessionInfo, SessionError> {
+    async fn open(&self, asked: SessionAsked) -> Result<SessionInfo, SessionError> {
         if let Some(id) = asked.from_checkpoint {
             return self.open_from(id, asked).await;
         }
@@ -461,8 +478,8 @@ impl Service {
         let session = self.session(&asked, policy, image, grant.clone())?;
         let SessionAsked { env, files, .. } = asked;
         let opening = Opening { limits: *grant.limits(), env, files, image: hash };
-        let kept = self.sandbox.open(opening).await?;
-        self.enlist(&asked.caller, session, kept, Footprint::default()).await
+        let handle = self.sandbox.open(opening).await?;
+        self.enlist(&asked.caller, session, handle, Footprint::default()).await
     }
 
     /// A session in this worker, from now on.
@@ -470,13 +487,13 @@ impl Service {
         &self,
         caller: &Caller,
         session: Session,
-        kept: Kept,
+        handle: SessionHandle,
         footprint: Footprint,
     ) -> Result<SessionInfo, SessionError> {
         let session = Arc::new(session);
-        *session.place.write().await = Place::Live(kept);
+        *session.residency.write().await = Residency::Resident(handle);
         if let Err(error) = self.sessions.insert(Arc::clone(&session), most_sessions(caller)) {
-            let _ = self.sandbox.close(kept).await;
+            let _ = self.sandbox.close(handle).await;
             return Err(error);
         }
         self.note_footprint(&session, Some(footprint));
@@ -504,7 +521,7 @@ impl Service {
             .inspect_err(|_| self.metrics.refused.with_label_values(&["sessions"]).inc())?;
         let now = Timestamp::now();
         let times = Times { expires: after(now, ttl), ttl, idle: asked.idle, last_used: now, paused: false };
-        let nature = Nature {
+        let spec = SessionSpec {
             id: SessionId::generate(),
             owner,
             created: now,
@@ -517,7 +534,7 @@ impl Service {
             template: asked.template.clone(),
             token: token()?,
         };
-        Ok(Session::new(nature, times, Place::Gone))
+        Ok(Session::new(spec, times, Residency::Closed))
     }
 
     /// Describes a session.
@@ -548,15 +565,28 @@ impl Service {
         all.into_iter().find(|session| is_it(session.id, &session.token)).map(|session| session.id)
     }
 
-    /// Sets a session's lifetime from now; if `extended`, only to a later end.
+    /// Sets a session's lifetime from now.
     ///
     /// # Errors
     /// Returns an error when there is no such session, or the lifetime is too long.
-    pub async fn keep_session(
+    pub async fn keep_session(&self, id: SessionId, ttl: Duration) -> Result<SessionInfo, SessionError> {
+        self.set_ttl(id, ttl, |_, _| true).await
+    }
+
+    /// Sets a session's lifetime from now, if it ends later than so far.
+    ///
+    /// # Errors
+    /// Returns an error when there is no such session, or the lifetime is too long.
+    pub async fn extend_session(&self, id: SessionId, ttl: Duration) -> Result<SessionInfo, SessionError> {
+        self.set_ttl(id, ttl, |times, expires| expires > times.expires).await
+    }
+
+    /// Sets a session's lifetime from now, where `may_set` agrees to the new end.
+    async fn set_ttl(
         &self,
         id: SessionId,
         ttl: Duration,
-        extended: bool,
+        may_set: fn(&Times, Timestamp) -> bool,
     ) -> Result<SessionInfo, SessionError> {
         if ttl > MAX_TTL {
             return Err(SessionError::TtlTooLong { field: "ttl_seconds", asked: ttl, allowed: MAX_TTL });
@@ -565,17 +595,15 @@ impl Service {
         {
             let mut times = session.times();
             let expires = after(Timestamp::now(), ttl);
-            if !extended || expires > times.expires {
+            if may_set(&times, expires) {
                 times.expires = expires;
                 times.ttl = ttl;
             }
         }
         // Nobody moves it meanwhile.
-        let place = session.place.read().await;
-        if let Place::Stored { checkpoint, paused } = *place {
-            self.note_row(&session, checkpoint, paused).await?;
-        }
-        drop(place);
+        let residency = session.residency.read().await;
+        self.note_row(&session, *residency).await?;
+        drop(residency);
         Ok(session.info())
     }
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use futures_util::future::join_all;
 use uuid::Uuid;
 
-use super::{Place, Session, SessionError};
+use super::{Residency, Session, SessionError};
 use crate::service::Service;
 use proofbox_types::ids::KeyId;
 
@@ -64,8 +64,8 @@ impl Service {
 
     /// Makes room, and goes on with that when the client who needs it goes away.
     pub(super) async fn make_room_apart(&self, need: Need) {
-        let made = self.whole(move |me| async move {
-            me.make_room(need).await;
+        let made = self.spawn_uncancellable(move |service| async move {
+            service.make_room(need).await;
             Ok(())
         });
         // Whether there is room now, the next attempt will tell.
@@ -202,11 +202,11 @@ impl Service {
 
     /// Closes a session that is not in use, and returns whether it did.
     async fn close_for_room(&self, session: &Arc<Session>) -> bool {
-        let Ok(mut place) = Arc::clone(&session.place).try_write_owned() else { return false };
-        let Place::Live(kept) = *place else { return false };
-        let _ = self.sandbox.close(kept).await;
-        *place = Place::Gone;
-        drop(place);
+        let Ok(mut residency) = Arc::clone(&session.residency).try_write_owned() else { return false };
+        let Residency::Resident(handle) = *residency else { return false };
+        let _ = self.sandbox.close(handle).await;
+        *residency = Residency::Closed;
+        drop(residency);
         session.detach();
         self.sessions.all().remove(&session.id);
         self.note_footprint(session, None);
@@ -217,15 +217,15 @@ impl Service {
     /// Ends sessions whose state on disk has made room for others. They are given with the checkpoint that was it: one
     /// that is in a worker again, or has another state by now, goes on.
     pub(super) fn end_displaced(&self, displaced: Vec<(Uuid, Uuid)>) {
-        let Some(service) = self.me.upgrade().filter(|_| !displaced.is_empty()) else { return };
-        // Beside what is under way: who made room holds a session's place, and may hold one that is waited for here.
+        let Some(service) = self.weak_self.upgrade().filter(|_| !displaced.is_empty()) else { return };
+        // Beside what is under way: who made room holds a session's residency, and may hold one that is waited for here.
         tokio::spawn(async move {
             for (id, checkpoint) in displaced {
                 let Some(session) = service.sessions.all().get(&id.into()).cloned() else { continue };
-                let mut place = session.place.write().await;
-                if matches!(*place, Place::Stored { checkpoint: state, .. } if state.uuid() == checkpoint) {
-                    *place = Place::Gone;
-                    drop(place);
+                let mut residency = session.residency.write().await;
+                if residency.checkpoint().is_some_and(|state| state.uuid() == checkpoint) {
+                    *residency = Residency::Closed;
+                    drop(residency);
                     session.detach();
                     service.sessions.all().remove(&session.id);
                     service.count_displaced(&session);

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Session, SessionError};
-use crate::sandbox::AskEvent;
+use crate::sandbox::SessionEvent;
 use crate::service::Service;
 use proofbox_memory::{Next, queue};
 use proofbox_types::ids::SessionId;
 use proofbox_types::session::Change;
+use proofbox_vfs::WatchDepth;
 
 /// Messages that wait for their reader. Further changes wait in the session's tree, which bounds them.
 const PIECES: usize = 1;
@@ -24,7 +25,7 @@ pub enum WatchEvent {
 }
 
 /// Message with changes that are reported together.
-enum Told {
+enum Report {
     Changes(Vec<Change>),
     Overflow,
 }
@@ -32,13 +33,13 @@ enum Told {
 /// Watch of a directory, ended on drop.
 #[derive(Debug)]
 pub struct Watch {
-    told: mpsc::Receiver<Told>,
+    reports: mpsc::Receiver<Report>,
     changes: std::vec::IntoIter<Change>,
 }
 
 impl Watch {
-    fn new(told: mpsc::Receiver<Told>) -> Self {
-        Self { told, changes: Vec::new().into_iter() }
+    fn new(reports: mpsc::Receiver<Report>) -> Self {
+        Self { reports, changes: Vec::new().into_iter() }
     }
 
     /// Waits for the next event; none when the session has ended, or the directory is gone.
@@ -47,16 +48,16 @@ impl Watch {
             if let Some(change) = self.changes.next() {
                 return Some(WatchEvent::Change(change));
             }
-            match self.told.recv().await? {
-                Told::Changes(changes) => self.changes = changes.into_iter(),
-                Told::Overflow => return Some(WatchEvent::Overflow),
+            match self.reports.recv().await? {
+                Report::Changes(changes) => self.changes = changes.into_iter(),
+                Report::Overflow => return Some(WatchEvent::Overflow),
             }
         }
     }
 }
 
 impl Service {
-    /// Watches a directory of a session, from when this returns; with all below it, where `recursive`.
+    /// Watches a directory of a session, from when this returns; to this depth.
     ///
     /// # Errors
     /// Returns an error when there is no such session or directory.
@@ -64,21 +65,21 @@ impl Service {
         self: &Arc<Self>,
         id: SessionId,
         path: String,
-        recursive: bool,
+        depth: WatchDepth,
     ) -> Result<Watch, SessionError> {
         let session = self.sessions.get(id)?;
-        let (tell, told) = mpsc::channel(PIECES);
+        let (tell, reports) = mpsc::channel(PIECES);
         let (begun, begins) = oneshot::channel();
         let (service, detached) = (Arc::clone(self), session.detached());
         tokio::spawn(async move {
-            let watch = service.watch_for(&session, path, recursive, tell, begun);
+            let watch = service.watch_for(&session, path, depth, tell, begun);
             tokio::select! {
                 () = watch => {}
                 () = detached.cancelled() => {}
             }
         });
         match begins.await {
-            Ok(Ok(())) => Ok(Watch::new(told)),
+            Ok(Ok(())) => Ok(Watch::new(reports)),
             Ok(Err(error)) => Err(error),
             Err(_) => Err(SessionError::Lost),
         }
@@ -89,31 +90,31 @@ impl Service {
         &self,
         session: &Arc<Session>,
         path: String,
-        recursive: bool,
-        tell: mpsc::Sender<Told>,
+        depth: WatchDepth,
+        tell: mpsc::Sender<Report>,
         begun: oneshot::Sender<Result<(), SessionError>>,
     ) {
-        let place = match self.enter(session).await {
-            Ok(place) => place,
+        let in_use = match self.enter(session).await {
+            Ok(in_use) => in_use,
             Err(error) => return drop(begun.send(Err(error))),
         };
-        let (sender, mut told) = queue(self.unread.account(session.owner).lease());
-        let watch = self.sandbox.watch(place.kept, path, recursive, sender);
+        let (sender, mut reports) = queue(self.unread.account(session.owner).lease());
+        let watch = self.sandbox.watch(in_use.handle, path, depth, sender);
         let mut watch = std::pin::pin!(watch);
         let mut begun = Some(begun);
         let ended = loop {
             tokio::select! {
                 biased;
                 () = tell.closed() => return,
-                Some(next) = told.recv() => {
+                Some(next) = reports.recv() => {
                     let piece = match next {
-                        Next::Piece(AskEvent::Watching) => {
+                        Next::Piece(SessionEvent::Watching) => {
                             drop(begun.take().map(|begun| begun.send(Ok(()))));
                             continue;
                         }
-                        Next::Piece(AskEvent::Changes(changes)) => Told::Changes(changes),
-                        Next::Piece(AskEvent::ChangesMissed) | Next::Overflow(_) => Told::Overflow,
-                        Next::Piece(AskEvent::Cell(_) | AskEvent::Stdout(_) | AskEvent::Stderr(_)) => continue,
+                        Next::Piece(SessionEvent::Changes(changes)) => Report::Changes(changes),
+                        Next::Piece(SessionEvent::ChangesMissed) | Next::Overflow(_) => Report::Overflow,
+                        Next::Piece(SessionEvent::Cell(_) | SessionEvent::Stdout(_) | SessionEvent::Stderr(_)) => continue,
                     };
                     // The worker hears that there is room for more only when this is taken.
                     if tell.send(piece).await.is_err() {
@@ -123,7 +124,7 @@ impl Service {
                 ended = &mut watch => break ended,
             }
         };
-        if let (Some(begun), Err(error)) = (begun.take(), self.kept(&place, ended)) {
+        if let (Some(begun), Err(error)) = (begun.take(), self.check_lost(&in_use, ended)) {
             let _ = begun.send(Err(error));
         }
     }

@@ -1,6 +1,6 @@
 //! Reports of a session's interpreter on one call (`guest/session.py` lists the messages), parsed as hostile.
 
-use crate::report::{Told, ToldAttempt, frame, line, optional, text};
+use crate::report::{ReportEffect, ReportedAttempt, frame, line, optional, text};
 use proofbox_types::outcome::{ErrorReport, Frame};
 use proofbox_types::session::{CellEvent, Display, Raised};
 use proofbox_types::status::FailureClass;
@@ -42,7 +42,7 @@ impl CellReporter {
     ///
     /// # Errors
     /// Returns an error when it is beyond the bounds; the guest is told, and goes on.
-    pub fn take(&mut self, message: &[u8]) -> Result<(Told, Option<CellEvent>), Refused> {
+    pub fn take(&mut self, message: &[u8]) -> Result<(ReportEffect, Option<CellEvent>), Refused> {
         if message.len() > BYTES - self.bytes {
             return Err(Refused);
         }
@@ -58,7 +58,7 @@ impl CellReporter {
         taken.ok_or(Refused)
     }
 
-    fn apply(&mut self, fields: Vec<Value>) -> Option<(Told, Option<CellEvent>)> {
+    fn apply(&mut self, fields: Vec<Value>) -> Option<(ReportEffect, Option<CellEvent>)> {
         let mut fields = fields.into_iter();
         match text(fields.next()?)?.as_str() {
             "display" if self.displays.len() < DISPLAYS => {
@@ -68,13 +68,13 @@ impl CellReporter {
                 let data = formats.into_iter().take(FORMATS).map(format).collect::<Option<_>>()?;
                 let display = Display { data, is_main_result };
                 self.displays.push(display.clone());
-                Some((Told::Kept, Some(CellEvent::Display(display))))
+                Some((ReportEffect::Nothing, Some(CellEvent::Display(display))))
             }
             "result" if self.result.is_none() => {
                 let mut value = fields.next()?;
                 value.renumber_references(1);
                 self.result = Some(value);
-                Some((Told::Kept, None))
+                Some((ReportEffect::Nothing, None))
             }
             "raised" if self.raised.is_none() => {
                 let raised = raised(&mut fields)?;
@@ -84,9 +84,9 @@ impl CellReporter {
                     Some(_) => return None,
                 };
                 self.raised = Some(raised.clone());
-                Some((Told::Kept, Some(CellEvent::Raised(raised))))
+                Some((ReportEffect::Nothing, Some(CellEvent::Raised(raised))))
             }
-            "attempt" => Some((Told::Attempt(ToldAttempt::parse(fields)?), None)),
+            "attempt" => Some((ReportEffect::Attempt(ReportedAttempt::parse(fields)?), None)),
             _ => None,
         }
     }

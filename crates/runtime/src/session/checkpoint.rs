@@ -12,18 +12,16 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
-use wasmtime::{Memory, Store};
 
 use super::interpreter::Interpreter;
-use super::pagemap::{PAGE, pagemap};
-use super::program::{Commander, Premises};
+use super::program::{CommandRunner, SessionContext};
 use super::{CONTEXTS, Context, Session, SessionError};
-use crate::clock::Clock;
-use crate::guest::{Interpreters, RunError, by_engine, quota};
-use crate::state::State;
+use crate::guest::quota;
+use crate::pagemap::PAGE;
+use crate::pool::{InterpreterPool, Pristine};
 use proofbox_types::grant::Limits;
 use proofbox_types::session::ContextNumber;
-use proofbox_vfs::{DamagedFiles, Descriptors, FilesQuota, SandboxFiles, fork_sandbox, save_sandbox};
+use proofbox_vfs::{DamagedFiles, Descriptors, SandboxFiles, fork_sandbox, save_sandbox};
 
 /// Version of the format: the first byte of a checkpoint.
 const FORMAT: u8 = 1;
@@ -81,38 +79,6 @@ struct SavedInterpreter {
     contents: Vec<u8>,
 }
 
-/// An interpreter that nobody runs: the image as it is.
-pub struct Pristine {
-    store: Mutex<Store<State>>,
-    memory: Memory,
-}
-
-impl Interpreters {
-    /// Does what needs files, so that nothing will need them later: a worker gives them up.
-    ///
-    /// # Errors
-    /// Returns an error when the image can't be started from.
-    pub async fn open_all(&self) -> Result<(), RunError> {
-        self.pristine().await?;
-        self.learn_pages().await?;
-        // Without /proc there are no checkpoints; runs need none.
-        let _ = pagemap();
-        Ok(())
-    }
-
-    async fn pristine(&self) -> Result<&Pristine, RunError> {
-        let make = async || {
-            let tree = Arc::new(Mutex::new(self.base(None)?.tree(FilesQuota { bytes: 0, count: 0 }, 0)));
-            let state = State::kept(u64::MAX, Descriptors::new(tree), Clock::real());
-            let (mut store, instance) = self.instantiate(state, 1).await?;
-            let memory = instance.get_memory(&mut store, "memory");
-            let memory = memory.ok_or_else(|| wasmtime::Error::msg("the image has no memory"));
-            Ok(Pristine { store: Mutex::new(store), memory: memory.map_err(by_engine("reading the image"))? })
-        };
-        self.pristine.get_or_try_init(make).await
-    }
-}
-
 /// Page of zeros: the image beyond its end.
 static ZEROS: [u8; PAGE] = [0; PAGE];
 
@@ -145,7 +111,7 @@ impl Session {
     /// # Errors
     /// Returns an error when the kernel does not tell which pages changed.
     pub async fn save(&self) -> Result<Vec<u8>, SessionError> {
-        let pristine = self.premises.interpreters.pristine().await?;
+        let pristine = self.session_context.pool.pristine().await?;
         let mut held = self.hold().await;
         let mut contexts = Vec::with_capacity(held.len());
         for (number, context, interpreter) in &mut held {
@@ -158,8 +124,8 @@ impl Session {
         }
         let tables: Vec<&Descriptors> =
             held.iter().filter_map(|(_, _, interpreter)| interpreter.as_ref().map(Interpreter::descriptors)).collect();
-        let files = save_sandbox(&self.premises.tree, &tables);
-        let saved = Saved { env: self.premises.env.to_vec(), files, contexts };
+        let files = save_sandbox(&self.session_context.tree, &tables);
+        let saved = Saved { env: self.session_context.env.to_vec(), files, contexts };
         drop(held);
         let compress = move || {
             let plain = postcard::to_stdvec(&saved).expect("plain data");
@@ -177,8 +143,8 @@ impl Session {
     /// # Errors
     /// Returns an error when the bytes are damaged, or hold more than the limits allow.
     pub async fn load(
-        interpreters: Arc<Interpreters>,
-        commander: Arc<dyn Commander>,
+        pool: Arc<InterpreterPool>,
+        command_runner: Arc<dyn CommandRunner>,
         bytes: Vec<u8>,
         image: Option<&str>,
         limits: Limits,
@@ -193,9 +159,9 @@ impl Session {
         if asked.bytes > allowed.bytes {
             return Err(CheckpointError::TooLarge { needed: asked.bytes, allowed: allowed.bytes }.into());
         }
-        let (tree, tables) = files.load(interpreters.base(image)?).map_err(CheckpointError::Files)?;
+        let (tree, tables) = files.load(pool.base(image)?).map_err(CheckpointError::Files)?;
         let mut tables = tables.into_iter();
-        let pristine = interpreters.pristine().await?;
+        let pristine = pool.pristine().await?;
         let mut restored = BTreeMap::new();
         for SavedContext { number, cwd, calls, interpreter } in contexts {
             let interpreter = match interpreter {
@@ -203,13 +169,13 @@ impl Session {
                 Some(saved) => {
                     let descriptors =
                         tables.next().ok_or(CheckpointError::Damaged("a table of descriptors is missing"))?;
-                    Some(resumed(&interpreters, pristine, saved, descriptors, &limits).await?)
+                    Some(resumed(&pool, pristine, saved, descriptors, &limits).await?)
                 }
             };
             restored.insert(number, Arc::new(Context::with(cwd, calls, interpreter)));
         }
-        let premises = Premises::new(interpreters, tree, limits, env.into());
-        Ok(Self { premises, commander, contexts: Mutex::new(restored) })
+        let session_context = SessionContext::new(pool, tree, limits, env.into());
+        Ok(Self { session_context, command_runner, contexts: Mutex::new(restored) })
     }
 
     /// A second session in the state of this one, when its calls have ended.
@@ -220,7 +186,7 @@ impl Session {
         let held = self.hold().await;
         let tables: Vec<&Descriptors> =
             held.iter().filter_map(|(_, _, interpreter)| interpreter.as_ref().map(Interpreter::descriptors)).collect();
-        let (tree, copies) = fork_sandbox(&self.premises.tree, &tables);
+        let (tree, copies) = fork_sandbox(&self.session_context.tree, &tables);
         let mut copies = copies.into_iter();
         let mut contexts = BTreeMap::new();
         for (number, context, mut interpreter) in held {
@@ -228,14 +194,14 @@ impl Session {
                 None => None,
                 Some(original) => {
                     let descriptors = copies.next().expect("one for each interpreter");
-                    Some(original.copy(&self.premises.interpreters, descriptors, &self.premises.limits).await?)
+                    Some(original.copy(&self.session_context.pool, descriptors, &self.session_context.limits).await?)
                 }
             };
             let calls = context.calls.load(Ordering::Relaxed);
             contexts.insert(number, Arc::new(Context::with(context.cwd.clone(), calls, interpreter)));
         }
-        let premises = self.premises.of_fork(tree);
-        Ok(Self { premises, commander: Arc::clone(&self.commander), contexts: Mutex::new(contexts) })
+        let session_context = self.session_context.for_fork(tree);
+        Ok(Self { session_context, command_runner: Arc::clone(&self.command_runner), contexts: Mutex::new(contexts) })
     }
 }
 
@@ -255,11 +221,11 @@ impl Interpreter {
     /// A fresh interpreter in the state of this one.
     async fn copy(
         &mut self,
-        interpreters: &Interpreters,
+        pool: &InterpreterPool,
         descriptors: Descriptors,
         limits: &Limits,
     ) -> Result<Self, SessionError> {
-        let mut copy = Self::new(interpreters, limits.memory_bytes, descriptors, self.uptime()).await?;
+        let mut copy = Self::new(pool, limits.memory_bytes, descriptors, self.uptime()).await?;
         let stack_pointer = self.stack_pointer();
         let ranges = self.own_pages().map_err(CheckpointError::Io)?;
         let memory = self.memory.data(&self.store);
@@ -281,9 +247,8 @@ async fn saved(interpreter: &mut Interpreter, pristine: &Pristine) -> Result<Sav
     let (mut pages, mut contents) = (Vec::new(), Vec::new());
     let all: Vec<usize> = ranges.into_iter().flatten().collect();
     for some in all.chunks(PAGES_AT_ONCE) {
-        {
-            let image = pristine.store.lock().expect("no holder panics");
-            let (memory, image) = (interpreter.memory.data(&interpreter.store), pristine.memory.data(&*image));
+        pristine.with_memory(|image| {
+            let memory = interpreter.memory.data(&interpreter.store);
             for &page in some {
                 let (own, original) = (page_of(memory, page), page_of(image, page));
                 if own != original {
@@ -293,7 +258,7 @@ async fn saved(interpreter: &mut Interpreter, pristine: &Pristine) -> Result<Sav
                     xor(&mut contents[start..], original);
                 }
             }
-        }
+        });
         if all.len() > PAGES_AT_ONCE {
             tokio::task::yield_now().await;
         }
@@ -323,7 +288,7 @@ fn parsed(bytes: &[u8], most: u64) -> Result<Saved, CheckpointError> {
 }
 
 async fn resumed(
-    interpreters: &Interpreters,
+    pool: &InterpreterPool,
     pristine: &Pristine,
     mut saved: SavedInterpreter,
     descriptors: Descriptors,
@@ -334,7 +299,7 @@ async fn resumed(
     if memory_bytes > limits.memory_bytes {
         return Err(CheckpointError::TooLarge { needed: memory_bytes, allowed: limits.memory_bytes }.into());
     }
-    if memory_bytes % 65_536 != 0 || memory_bytes < interpreters.initial_memory_bytes() {
+    if memory_bytes % 65_536 != 0 || memory_bytes < pool.initial_memory_bytes() {
         return Err(damaged("its memory has no possible size"));
     }
     if contents.len() != pages.len() * PAGE
@@ -343,14 +308,12 @@ async fn resumed(
     {
         return Err(damaged("its pages are not in order"));
     }
-    {
-        let image = pristine.store.lock().expect("no holder panics");
-        let image = pristine.memory.data(&*image);
+    pristine.with_memory(|image| {
         for (page, contents) in pages.iter().zip(contents.chunks_exact_mut(PAGE)) {
             xor(contents, page_of(image, *page as usize));
         }
-    }
-    let mut interpreter = Interpreter::new(interpreters, limits.memory_bytes, descriptors, uptime).await?;
+    });
+    let mut interpreter = Interpreter::new(pool, limits.memory_bytes, descriptors, uptime).await?;
     let pages = pages.iter().map(|page| *page as usize).zip(contents.chunks_exact(PAGE));
     let memory_bytes = usize::try_from(memory_bytes).map_err(|_| damaged("its memory has no possible size"))?;
     interpreter.resume(memory_bytes, stack_pointer, pages).await?;

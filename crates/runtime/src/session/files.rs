@@ -1,7 +1,7 @@
 //! A session's files, as they are asked for from outside.
 
 use super::{Session, SessionError};
-use crate::guest::now;
+use crate::clock::now;
 use proofbox_types::session::{Entry, EntryKind, FileAnswer, FileAsk, FileRefused, FileTrouble};
 use proofbox_vfs::{Fault, FileEntry, FileKind, FilesError, Tree, lock};
 
@@ -11,7 +11,7 @@ impl Session {
     /// # Errors
     /// Returns an error that a client can correct.
     pub fn files(&self, ask: FileAsk) -> Result<FileAnswer, SessionError> {
-        Ok(carry_out(&mut lock(&self.premises.tree), ask)?)
+        Ok(carry_out(&mut lock(&self.session_context.tree), ask)?)
     }
 }
 

@@ -12,51 +12,27 @@ use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 use wasmtime::{Global, Instance, Memory, Store, TypedFunc, Val};
 
+use super::call_state::{CallState, GRACE};
 use super::cell::{CellReporter, error_of};
-use super::interrupt::{Interrupt, Places, Reason, Window};
-use super::output::{Sink, Told};
-use super::pagemap;
-use super::program::{Commander, Premises};
+use super::interrupt::{Interrupt, Reason, SignalWords, Window};
+use super::output::{OutputStream, Sink};
+use super::script::RunScript;
 use crate::clock::Clock;
-use crate::guest::{
-    self, Interpreters, LiveCount, RUNNER_FAILED, RunError, YIELD_INTERVAL, by_engine, take_pending_output,
-};
+use crate::denials;
+use crate::error::{RunError, by_engine};
+use crate::guest::{self, RUNNER_FAILED, take_pending_output};
 use crate::host_work::HostWork;
-use crate::metered::{Core, Stopwatch, Times, metered};
-use crate::refusals;
-use crate::state::{State, Streams};
-use crate::uses::Uses;
+use crate::pagemap;
+use crate::pool::{InterpreterPool, LiveCount, YIELD_INTERVAL};
+use crate::scheduler::{CpuScheduler, Stopwatch, Times, run_metered};
+use crate::state::{HostState, Streams};
+use crate::usage_events::UsageEvents;
 use proofbox_types::outcome::{End, Limit, LimitHit, Outcome, Report, Usage};
 use proofbox_types::session::{CellLimits, CellOutcome, Raised};
 use proofbox_vfs::{Attempts, Descriptors, Refusals, lock};
 
-/// CPU time and sleep that a guest has to heed an interrupt.
-pub const GRACE: Duration = Duration::from_secs(2);
 /// Fuel that a guest has to heed an interrupt.
 const GRACE_FUEL: u64 = 60_000_000_000;
-
-/// The host's side of the call under way.
-pub struct Serving {
-    pub(crate) reporter: CellReporter,
-    pub(crate) interrupt: Arc<Interrupt>,
-    pub(crate) limits: CellLimits,
-    pub(crate) premises: Premises,
-    pub(crate) commander: Arc<dyn Commander>,
-    /// Result of a command, until the guest takes it.
-    pub(crate) reply: Option<Vec<u8>>,
-    /// CPU time and sleep after which it is interrupted.
-    wall: Duration,
-}
-
-impl Serving {
-    /// Returns how long the guest may sleep now: to its limit; after an interrupt, as long as it has to heed that.
-    pub(crate) fn longest_sleep(&self, execution: Duration) -> Duration {
-        match self.interrupt.reason() {
-            Some(_) => GRACE,
-            None => self.wall.saturating_sub(execution),
-        }
-    }
-}
 
 /// Context of a call, beside its request.
 pub struct CallWith<'a> {
@@ -64,22 +40,20 @@ pub struct CallWith<'a> {
     pub interrupt: &'a Arc<Interrupt>,
     /// Receiver of the call's events.
     pub sink: Option<Sink>,
-    /// Premises that its commands run in.
-    pub premises: Premises,
     /// Runner of its commands.
-    pub commander: Arc<dyn Commander>,
+    pub run_script: RunScript,
 }
 
 /// Persistent interpreter of a session.
 pub struct Interpreter {
-    pub(super) store: Store<State>,
+    pub(super) store: Store<HostState>,
     instance: Instance,
     pub(super) memory: Memory,
     pub(super) stack_pointer: Global,
     buffer: TypedFunc<u32, u32>,
     run: TypedFunc<u32, i32>,
-    places: Places,
-    core: Core,
+    places: SignalWords,
+    core: CpuScheduler,
     /// True when the first request has been carried out: the interpreter has its environment and working directory.
     pub(super) started: bool,
     _live: LiveCount,
@@ -93,16 +67,16 @@ impl Interpreter {
     /// # Errors
     /// Returns an error when the pool has none.
     pub async fn new(
-        interpreters: &Interpreters,
+        pool: &InterpreterPool,
         memory_bytes: u64,
         descriptors: Descriptors,
         uptime: Duration,
     ) -> Result<Self, RunError> {
-        let place = interpreters.place_for_kept()?;
-        let live = interpreters.count_live();
+        let place = pool.acquire_session_slot()?;
+        let live = pool.count_live();
         let clock = Clock::real_since(uptime);
-        let state = State::kept(memory_bytes, descriptors, clock);
-        let (mut store, instance) = interpreters.instantiate(state, GRACE_FUEL).await?;
+        let state = HostState::for_session(memory_bytes, descriptors, clock);
+        let (mut store, instance) = pool.instantiate(state, GRACE_FUEL).await?;
         let missing =
             || RunError::Engine { what: "making an interpreter", reason: "the image lacks an export".to_owned() };
         let memory = instance.get_memory(&mut store, "memory").ok_or_else(missing)?;
@@ -114,7 +88,7 @@ impl Interpreter {
             .get_typed_func::<(), u32>(&mut store, "proofbox_interrupt_places")
             .map_err(by_engine("making an interpreter"))?;
         let address = places.call_async(&mut store, ()).await.map_err(by_engine("asking an interpreter"))?;
-        let places = Places::read(memory.data(&store), address).ok_or_else(missing)?;
+        let places = SignalWords::read(memory.data(&store), address).ok_or_else(missing)?;
         let size = memory.data_size(&store);
         store.data_mut().memory = Some(memory);
         store.data_mut().limiter.started_with(size);
@@ -126,7 +100,7 @@ impl Interpreter {
             buffer,
             run,
             places,
-            core: interpreters.core.clone(),
+            core: pool.core().clone(),
             started: false,
             _live: live,
             _place: place,
@@ -135,25 +109,24 @@ impl Interpreter {
 
     /// Carries out one request. Not to be dropped before its end: interrupt it instead.
     pub async fn call(&mut self, request: &[u8], limits: &CellLimits, with: CallWith<'_>) -> CellOutcome {
-        let CallWith { interrupt, sink, premises, commander } = with;
-        let told = sink.map(|sink| Arc::new(Told::new(sink, limits.output_bytes)));
+        let CallWith { interrupt, sink, run_script } = with;
+        let output_stream = sink.map(|sink| Arc::new(OutputStream::new(sink, limits.output_bytes)));
         let granted = limits.fuel.saturating_add(GRACE_FUEL);
         let stopwatch = Arc::new(Stopwatch::default());
         let state = self.store.data_mut();
         state.stopwatch = Arc::clone(&stopwatch);
         state.fuel = granted;
         state.streams = Streams::new(Vec::new(), limits.output_bytes);
-        state.streams.told = told.clone();
+        state.streams.output_stream = output_stream.clone();
         state.attempts = Attempts::default();
-        state.uses = Uses::default();
+        state.usage_events = UsageEvents::default();
         state.host_work = HostWork::default();
         state.limiter.forget_refusals();
-        state.serving = Some(Serving {
+        state.call = Some(CallState {
             reporter: CellReporter::default(),
             interrupt: Arc::clone(interrupt),
             limits: *limits,
-            premises,
-            commander,
+            run_script,
             reply: None,
             wall: limits.wall,
         });
@@ -164,7 +137,7 @@ impl Interpreter {
             window: Window::new(self.memory.data_ptr(&self.store), self.memory.data_size(&self.store)),
             places: self.places,
             interrupt: Arc::clone(interrupt),
-            told: told.clone(),
+            output_stream: output_stream.clone(),
             stopwatch: Arc::clone(&stopwatch),
             wall: limits.wall,
             fuel: limits.fuel,
@@ -181,7 +154,7 @@ impl Interpreter {
             memory.write(&mut *store, address as usize, request)?;
             run.call_async(&mut *store, length).await
         };
-        let (returned, times) = metered(watch.over(call), stopwatch, limits.wall + 2 * GRACE, &self.core).await;
+        let (returned, times) = run_metered(watch.over(call), stopwatch, limits.wall + 2 * GRACE, &self.core).await;
         // `None` twice over: by the clock, or because it did not heed the interrupt.
         let returned = returned.flatten();
 
@@ -196,8 +169,8 @@ impl Interpreter {
         } else if reason.is_some() {
             self.places.clear(self.memory.data_mut(&mut self.store));
         }
-        if let Some(told) = told {
-            told.finish();
+        if let Some(output_stream) = output_stream {
+            output_stream.finish();
         }
         self.started = true;
         let fuel = granted - self.store.get_fuel().unwrap_or(0).min(granted);
@@ -214,8 +187,8 @@ impl Interpreter {
         lost: bool,
     ) -> CellOutcome {
         let state = self.store.data_mut();
-        state.streams.told = None;
-        let Some(Serving { reporter, .. }) = state.serving.take() else {
+        state.streams.output_stream = None;
+        let Some(CallState { reporter, .. }) = state.call.take() else {
             unreachable!("it was put there by the caller")
         };
         let finished = matches!(returned, Some(Ok(0)));
@@ -225,7 +198,7 @@ impl Interpreter {
             Some(Reason::Fuel) => limited(Limit::Fuel, limits.fuel),
             Some(Reason::Wall) => limited(Limit::Wall, u64::try_from(limits.wall.as_millis()).unwrap_or(u64::MAX)),
             // What it said itself of how it ended is more than that it was interrupted.
-            Some(Reason::Asked) if !lost => End::Exited(i32::from(!finished)),
+            Some(Reason::Requested) if !lost => End::Exited(i32::from(!finished)),
             _ => guest::end(returned, state, &limits_of(limits, state.limiter.limit())),
         };
         let usage = Usage {
@@ -249,7 +222,7 @@ impl Interpreter {
         };
         {
             let tree = lock(state.descriptors.tree());
-            refusals::judge(&mut report, &Refusals::new(&tree, attempts.list(), attempts.dropped_count()));
+            denials::classify_denied(&mut report, &Refusals::new(&tree, attempts.list(), attempts.dropped_count()));
         }
         let raised = reporter.raised.map(|raised| Raised {
             // As it was judged.
@@ -273,7 +246,7 @@ impl Interpreter {
             number: 0,
             displays: reporter.displays,
             raised,
-            interrupted: reason == Some(Reason::Asked) && !finished,
+            interrupted: reason == Some(Reason::Requested) && !finished,
             lost,
         }
     }
@@ -351,9 +324,9 @@ fn limits_of(limits: &CellLimits, memory_bytes: u64) -> proofbox_types::grant::L
 /// Watch over a call, from time slice to time slice of its guest.
 struct Watch {
     window: Window,
-    places: Places,
+    places: SignalWords,
     interrupt: Arc<Interrupt>,
-    told: Option<Arc<Told>>,
+    output_stream: Option<Arc<OutputStream>>,
     stopwatch: Arc<Stopwatch>,
     wall: Duration,
     /// Fuel after which it is interrupted.
@@ -385,9 +358,13 @@ impl Watch {
             if let Poll::Ready(returned) = call.as_mut().poll(context) {
                 return Poll::Ready(Some(returned));
             }
-            let rests = self.stopwatch.rests();
-            if let Some(told) = &self.told {
-                told.flush_if_due(rests);
+            let rests = self.stopwatch.is_idle();
+            if let Some(output_stream) = &self.output_stream {
+                if rests {
+                    output_stream.flush();
+                } else {
+                    output_stream.flush_if_due();
+                }
             }
             if !rests {
                 used = self.stopwatch.take_noted_fuel().unwrap_or(used.saturating_add(self.interval));

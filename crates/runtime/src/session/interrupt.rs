@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// A client asked for the interrupt, or nobody waits for the call any more.
-    Asked,
+    Requested,
     /// The fuel of the call is used up.
     Fuel,
     /// The time of the call is used up.
@@ -27,7 +27,7 @@ impl Interrupt {
     /// Wishes it. The first reason stays.
     pub fn ask(&self, reason: Reason) {
         let code = match reason {
-            Reason::Asked => 1,
+            Reason::Requested => 1,
             Reason::Fuel => 2,
             Reason::Wall => 3,
         };
@@ -39,7 +39,7 @@ impl Interrupt {
     /// Returns the reason of a pending interrupt.
     pub fn reason(&self) -> Option<Reason> {
         match self.reason.load(Ordering::Relaxed) {
-            1 => Some(Reason::Asked),
+            1 => Some(Reason::Requested),
             2 => Some(Reason::Fuel),
             3 => Some(Reason::Wall),
             _ => None,
@@ -52,7 +52,7 @@ impl Interrupt {
     }
 
     /// Waits until it is wished.
-    pub async fn asked(&self) {
+    pub async fn requested(&self) {
         loop {
             let changed = self.changed.notified();
             if self.reason().is_some() {
@@ -65,9 +65,9 @@ impl Interrupt {
 
 /// Memory in which the guest's interpreter looks for signals (`guest/interrupt.c`): address and bits of three words.
 #[derive(Clone, Copy, Debug)]
-pub struct Places([(usize, u32); 3]);
+pub struct SignalWords([(usize, u32); 3]);
 
-impl Places {
+impl SignalWords {
     /// Reads the list at `address`; none when it points outside the guest's memory.
     pub fn read(memory: &[u8], address: u32) -> Option<Self> {
         let start = address as usize;
@@ -120,9 +120,9 @@ impl Window {
     /// # Safety
     /// The guest whose memory this is must be alive and suspended: between two polls of the future that runs it, on the
     /// thread that polls it. The memory must not have moved (memories of the pool never do).
-    pub unsafe fn trip(&self, places: &Places) {
+    pub unsafe fn trip(&self, places: &SignalWords) {
         // SAFETY: by the promise above nothing else reads or writes the memory now: guest code does not run, and host
-        // functions hold no reference to it while they wait (`State::split` is called anew after each await).
+        // functions hold no reference to it while they wait (`HostState::split` is called anew after each await).
         let memory = unsafe { std::slice::from_raw_parts_mut(self.base, self.bytes) };
         places.trip(memory);
     }
@@ -138,19 +138,19 @@ mod tests {
 
     #[test]
     fn places_outside_the_memory_are_refused() {
-        assert!(Places::read(&list([24, 1, 28, 1, 32, 2]), 0).is_some());
+        assert!(SignalWords::read(&list([24, 1, 28, 1, 32, 2]), 0).is_some());
         for (words, address) in [([61, 1, 0, 1, 0, 1], 0), ([u32::MAX, 1, 0, 1, 0, 1], 0), ([24, 1, 28, 1, 32, 2], 41)]
         {
-            assert!(Places::read(&list(words), address).is_none());
+            assert!(SignalWords::read(&list(words), address).is_none());
         }
-        assert!(Places::read(&list([24, 1, 28, 1, 32, 2]), u32::MAX).is_none());
+        assert!(SignalWords::read(&list([24, 1, 28, 1, 32, 2]), u32::MAX).is_none());
     }
 
     #[test]
     fn tripping_sets_bits_and_keeps_the_others() {
         let mut memory = list([24, 1, 28, 1, 32, 2]);
         memory[32] = 8;
-        let places = Places::read(&memory, 0).expect("inside");
+        let places = SignalWords::read(&memory, 0).expect("inside");
         places.trip(&mut memory);
         assert_eq!((memory[24], memory[28], memory[32]), (1, 1, 10));
         places.clear(&mut memory);
@@ -161,7 +161,7 @@ mod tests {
     fn the_first_reason_stays_until_it_is_forgotten() {
         let interrupt = Interrupt::default();
         interrupt.ask(Reason::Fuel);
-        interrupt.ask(Reason::Asked);
+        interrupt.ask(Reason::Requested);
         assert_eq!(interrupt.reason(), Some(Reason::Fuel));
         interrupt.forget();
         assert_eq!(interrupt.reason(), None);

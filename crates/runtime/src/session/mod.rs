@@ -4,14 +4,16 @@
 //! - `interpreter` is one of them: it is interrupted, not ended, where that can be;
 //! - `checkpoint` turns a session into bytes and back.
 
+pub(super) mod call_state;
 mod cell;
 mod checkpoint;
 mod files;
 mod interpreter;
-mod interrupt;
-mod output;
-pub(super) mod pagemap;
+pub(super) mod interrupt;
+pub(super) mod output;
+pub(super) mod pipes;
 mod program;
+pub(super) mod script;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -21,22 +23,27 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-pub use super::guest::now;
-use super::guest::{self, Interpreters, RunError};
-pub use checkpoint::{CheckpointError, Pristine};
+pub use super::clock::now;
+use super::error::RunError;
+use super::guest;
+use super::pagemap;
+use super::pool::InterpreterPool;
+pub use checkpoint::CheckpointError;
 pub use files::{entry_of, file_refused};
-pub use interpreter::Serving;
 use interpreter::{CallWith, Interpreter};
 use interrupt::Interrupt;
-pub use interrupt::Reason;
-pub use output::{Sink, Told};
-pub use program::{CellOutlet, CellScript, Commander, Input, Outlet, Pipes, Premises, Program, Underway};
+use interrupt::Reason;
+pub use output::Sink;
+pub use pipes::{Input, OutputSink, Pipes};
+pub use program::{CommandRunner, Program, SessionContext};
 use proofbox_types::program::{File, ResultWanted};
 use proofbox_types::session::{
     Cell, CellEvent, CellLimits, CellOutcome, ContextNumber, DEFAULT_CONTEXT, Footprint, Opening,
 };
 use proofbox_types::value::Value;
 use proofbox_vfs::{Descriptors, FilesError, FilesUsage, lock};
+use script::RunScript;
+pub use script::{ScriptOutput, ShellScript};
 pub use watch::{Noticed, Watch};
 
 /// Contexts that one session may have.
@@ -44,8 +51,8 @@ pub const CONTEXTS: usize = 32;
 
 /// Files and persistent interpreters of a session.
 pub struct Session {
-    premises: Premises,
-    commander: Arc<dyn Commander>,
+    session_context: SessionContext,
+    command_runner: Arc<dyn CommandRunner>,
     contexts: Mutex<BTreeMap<ContextNumber, Arc<Context>>>,
 }
 
@@ -96,24 +103,24 @@ impl Session {
     /// # Errors
     /// Returns an error when a file can't be put into it.
     pub fn open(
-        interpreters: Arc<Interpreters>,
-        commander: Arc<dyn Commander>,
+        pool: Arc<InterpreterPool>,
+        command_runner: Arc<dyn CommandRunner>,
         opening: Opening,
     ) -> Result<Self, SessionError> {
         let Opening { limits, env, files, image } = opening;
-        let now = guest::now();
-        let mut tree = interpreters.base(image.as_deref())?.tree(guest::quota(&limits), now);
+        let now = now();
+        let mut tree = pool.base(image.as_deref())?.tree(guest::quota(&limits), now);
         for File { path, content } in &files {
             tree.write_file(path, content, now)?;
         }
         let contexts = BTreeMap::from([(DEFAULT_CONTEXT, Arc::new(Context::new(None)))]);
-        let premises = Premises::new(interpreters, Arc::new(Mutex::new(tree)), limits, env.into());
-        Ok(Self { premises, commander, contexts: Mutex::new(contexts) })
+        let session_context = SessionContext::new(pool, Arc::new(Mutex::new(tree)), limits, env.into());
+        Ok(Self { session_context, command_runner, contexts: Mutex::new(contexts) })
     }
 
     /// Returns the premises that its commands run in.
-    pub fn premises(&self) -> &Premises {
-        &self.premises
+    pub fn session_context(&self) -> &SessionContext {
+        &self.session_context
     }
 
     fn contexts(&self) -> MutexGuard<'_, BTreeMap<ContextNumber, Arc<Context>>> {
@@ -148,7 +155,7 @@ impl Session {
     /// Returns an error when there is no such context.
     pub fn remove_context(&self, number: ContextNumber) -> Result<(), SessionError> {
         let removed = self.contexts().remove(&number).ok_or(SessionError::NoContext(number))?;
-        removed.interrupt.ask(Reason::Asked);
+        removed.interrupt.ask(Reason::Requested);
         Ok(())
     }
 
@@ -160,7 +167,7 @@ impl Session {
     pub async fn restart(&self, number: ContextNumber) -> Result<(), SessionError> {
         let context = self.context(number)?;
         if context.busy.load(Ordering::Relaxed) {
-            context.interrupt.ask(Reason::Asked);
+            context.interrupt.ask(Reason::Requested);
         }
         *context.interpreter.lock().await = None;
         context.calls.store(0, Ordering::Relaxed);
@@ -175,7 +182,7 @@ impl Session {
         let context = self.context(number)?;
         let busy = context.busy.load(Ordering::Relaxed);
         if busy {
-            context.interrupt.ask(Reason::Asked);
+            context.interrupt.ask(Reason::Requested);
         }
         Ok(busy)
     }
@@ -183,7 +190,7 @@ impl Session {
     /// Interrupts all that it does: it is going away.
     pub fn close(&self) {
         for context in self.contexts().values() {
-            context.interrupt.ask(Reason::Asked);
+            context.interrupt.ask(Reason::Requested);
         }
     }
 
@@ -212,10 +219,10 @@ impl Session {
         let interpreter = match &mut *place {
             Some(interpreter) => interpreter,
             None => {
-                let descriptors = Descriptors::new(Arc::clone(&self.premises.tree));
-                let memory_bytes = self.premises.limits.memory_bytes;
+                let descriptors = Descriptors::new(Arc::clone(&self.session_context.tree));
+                let memory_bytes = self.session_context.limits.memory_bytes;
                 place.insert(
-                    Interpreter::new(&self.premises.interpreters, memory_bytes, descriptors, Duration::ZERO).await?,
+                    Interpreter::new(&self.session_context.pool, memory_bytes, descriptors, Duration::ZERO).await?,
                 )
             }
         };
@@ -224,17 +231,12 @@ impl Session {
             sink(CellEvent::Began(calls));
         }
         let mut request = Vec::new();
-        self.request(cell, &context, calls, interpreter.started).encode(&mut request);
-        let with = CallWith {
-            interrupt: &context.interrupt,
-            sink,
-            premises: self.premises.clone(),
-            commander: Arc::clone(&self.commander),
-        };
+        self.request(cell, &context, calls, interpreter).encode(&mut request);
+        let with = CallWith { interrupt: &context.interrupt, sink, run_script: self.run_script() };
         let call = interpreter.call(&request, limits, with);
         let interrupt = async {
             gone.cancelled().await;
-            context.interrupt.ask(Reason::Asked);
+            context.interrupt.ask(Reason::Requested);
             std::future::pending::<std::convert::Infallible>().await
         };
         let mut outcome = tokio::select! {
@@ -248,12 +250,21 @@ impl Session {
         Ok(outcome)
     }
 
+    /// Returns the runner of scripts of a call.
+    fn run_script(&self) -> RunScript {
+        let (session_context, command_runner) = (self.session_context.clone(), Arc::clone(&self.command_runner));
+        Arc::new(move |script, limits, out| {
+            let (session_context, command_runner) = (session_context.clone(), Arc::clone(&command_runner));
+            Box::pin(async move { command_runner.run(session_context, script, limits, out).await })
+        })
+    }
+
     /// The request as `session.cell` takes it.
-    fn request(&self, cell: &Cell, context: &Context, calls: u64, started: bool) -> Value {
+    fn request(&self, cell: &Cell, context: &Context, calls: u64, interpreter: &Interpreter) -> Value {
         let variables = |env: &[(String, String)]| {
             Value::Dict(env.iter().map(|(name, value)| (Value::str(name), Value::str(value))).collect())
         };
-        let first = |value: Value, otherwise: Value| if started { otherwise } else { value };
+        let first = |value: Value, otherwise: Value| if interpreter.started { otherwise } else { value };
         let value = match &cell.value {
             None => Value::Bool(false),
             Some(ResultWanted::LastExpression) => Value::Bool(true),
@@ -263,7 +274,7 @@ impl Session {
             // As bytes: the source is read as a file is.
             ("cell", Value::Bytes(cell.source.as_bytes().to_vec())),
             ("number", Value::Int(i64::try_from(calls).unwrap_or(i64::MAX))),
-            ("env", first(variables(&self.premises.env), Value::Dict(Vec::new()))),
+            ("env", first(variables(&self.session_context.env), Value::Dict(Vec::new()))),
             ("cell_env", variables(&cell.env)),
             ("cwd", first(context.cwd.as_ref().map_or(Value::None, Value::str), Value::None)),
             ("seed", Value::None),
@@ -276,7 +287,7 @@ impl Session {
     /// that they had before it.
     pub fn footprint(&self) -> Footprint {
         let contexts: Vec<Arc<Context>> = self.contexts().values().cloned().collect();
-        let FilesUsage { bytes, count } = lock(&self.premises.tree).usage();
+        let FilesUsage { bytes, count } = lock(&self.session_context.tree).usage();
         let mut footprint =
             Footprint { memory_bytes: 0, files_bytes: bytes, files_count: count, contexts: contexts.len() as u32 };
         for context in &contexts {

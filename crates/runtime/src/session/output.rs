@@ -10,12 +10,12 @@ use proofbox_vfs::Output;
 pub type Sink = Arc<dyn Fn(CellEvent) + Send + Sync>;
 
 /// Time that output waits for more to come with it.
-const PATIENCE: Duration = Duration::from_millis(10);
+const MAX_DELAY: Duration = Duration::from_millis(10);
 /// And no longer than until there is so much of it.
 const ENOUGH: usize = 64 << 10;
 
 /// Output on its way to who listens.
-pub struct Told(Mutex<Waiting>);
+pub struct OutputStream(Mutex<Waiting>);
 
 struct Waiting {
     sink: Sink,
@@ -26,7 +26,7 @@ struct Waiting {
     left: [u64; 2],
 }
 
-impl Told {
+impl OutputStream {
     /// Tells `sink` of at most `most` bytes of each output.
     pub fn new(sink: Sink, most: u64) -> Self {
         let waiting =
@@ -42,7 +42,7 @@ impl Told {
     pub fn write(&self, output: Output, bytes: &[u8]) {
         let mut waiting = self.waiting();
         if waiting.output != output {
-            waiting.flush(true);
+            waiting.flush_all();
             waiting.output = output;
         }
         let left = &mut waiting.left[usize::from(output == Output::Stderr)];
@@ -53,35 +53,52 @@ impl Told {
         }
         waiting.bytes.extend_from_slice(&bytes[..taken]);
         if waiting.bytes.len() >= ENOUGH {
-            waiting.flush(false);
+            waiting.flush_characters();
         }
     }
 
     /// Reports another event, after the output before it.
-    pub fn tell(&self, event: CellEvent) {
+    pub fn send(&self, event: CellEvent) {
         let mut waiting = self.waiting();
-        waiting.flush(true);
+        waiting.flush_all();
         (waiting.sink)(event);
     }
 
-    /// Reports output that has waited long enough; all of it, when the guest `rests`.
-    pub fn flush_if_due(&self, rests: bool) {
+    /// Reports output that has waited long enough.
+    pub fn flush_if_due(&self) {
         let mut waiting = self.waiting();
-        if !waiting.bytes.is_empty() && (rests || waiting.since.elapsed() >= PATIENCE) {
-            waiting.flush(false);
+        if !waiting.bytes.is_empty() && waiting.since.elapsed() >= MAX_DELAY {
+            waiting.flush_characters();
+        }
+    }
+
+    /// Reports all output, but for a character that is not complete: the guest is idle.
+    pub fn flush(&self) {
+        let mut waiting = self.waiting();
+        if !waiting.bytes.is_empty() {
+            waiting.flush_characters();
         }
     }
 
     /// Reports all remaining output.
     pub fn finish(&self) {
-        self.waiting().flush(true);
+        self.waiting().flush_all();
     }
 }
 
 impl Waiting {
-    /// Half a character stays, unless this is `whole`.
-    fn flush(&mut self, whole: bool) {
-        let kept = if whole { 0 } else { unfinished(&self.bytes) };
+    /// Reports all bytes.
+    fn flush_all(&mut self) {
+        self.flush_but(0);
+    }
+
+    /// Reports all complete characters.
+    fn flush_characters(&mut self) {
+        self.flush_but(unfinished(&self.bytes));
+    }
+
+    /// Reports all but the last bytes.
+    fn flush_but(&mut self, kept: usize) {
         let text = String::from_utf8_lossy(&self.bytes[..self.bytes.len() - kept]).into_owned();
         self.bytes.drain(..self.bytes.len() - kept);
         if text.is_empty() {
@@ -118,26 +135,26 @@ fn unfinished(bytes: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    fn collected(steps: impl FnOnce(&Told)) -> Vec<CellEvent> {
+    fn collected(steps: impl FnOnce(&OutputStream)) -> Vec<CellEvent> {
         let events = Arc::new(Mutex::new(Vec::new()));
         let sink: Sink = {
             let events = Arc::clone(&events);
             Arc::new(move |event| events.lock().expect("no panic").push(event))
         };
-        let told = Told::new(sink, 100);
-        steps(&told);
-        told.finish();
-        drop(told);
+        let output_stream = OutputStream::new(sink, 100);
+        steps(&output_stream);
+        output_stream.finish();
+        drop(output_stream);
         Arc::into_inner(events).expect("nobody else has it").into_inner().expect("no panic")
     }
 
     #[test]
     fn a_line_in_pieces_is_one_piece_and_outputs_keep_their_order() {
-        let events = collected(|told| {
-            told.write(Output::Stdout, b"hello");
-            told.write(Output::Stdout, b"\n");
-            told.write(Output::Stderr, b"e");
-            told.write(Output::Stdout, b"o");
+        let events = collected(|output_stream| {
+            output_stream.write(Output::Stdout, b"hello");
+            output_stream.write(Output::Stdout, b"\n");
+            output_stream.write(Output::Stderr, b"e");
+            output_stream.write(Output::Stdout, b"o");
         });
         let stdout = |text: &str| CellEvent::Stdout(text.to_owned());
         assert_eq!(events, [stdout("hello\n"), CellEvent::Stderr("e".to_owned()), stdout("o")]);
@@ -146,10 +163,10 @@ mod tests {
     #[test]
     fn a_character_is_never_cut_by_waiting() {
         let snake = "🐍é".as_bytes();
-        let events = collected(|told| {
+        let events = collected(|output_stream| {
             for byte in snake {
-                told.write(Output::Stdout, &[*byte]);
-                told.flush_if_due(true);
+                output_stream.write(Output::Stdout, &[*byte]);
+                output_stream.flush();
             }
         });
         let text: String =
@@ -159,7 +176,7 @@ mod tests {
 
     #[test]
     fn no_more_is_told_than_is_kept() {
-        let events = collected(|told| told.write(Output::Stdout, &[b'x'; 1000]));
+        let events = collected(|output_stream| output_stream.write(Output::Stdout, &[b'x'; 1000]));
         assert_eq!(events, [CellEvent::Stdout("x".repeat(100))]);
     }
 }

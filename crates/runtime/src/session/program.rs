@@ -9,49 +9,31 @@ use futures_util::future::BoxFuture;
 use tokio::sync::Semaphore;
 use wasmtime::Store;
 
+use super::pipes::Pipes;
+use super::script::{ScriptOutput, ShellScript};
 use crate::clock::Clock;
-use crate::guest::{self, Interpreters, RunError, take_pending_output};
-use crate::metered::metered;
-use crate::state::State;
+use crate::error::RunError;
+use crate::guest::{self, take_pending_output};
+use crate::pool::InterpreterPool;
+use crate::scheduler::run_metered;
+use crate::state::HostState;
 use proofbox_types::grant::Limits;
 use proofbox_types::outcome::{End, Limit, LimitHit};
 use proofbox_types::session::CellLimits;
 use proofbox_types::value::Value;
-use proofbox_vfs::{Descriptors, Output, SharedTree};
-
-/// Source of bytes for a program.
-pub trait Input: Send + Sync {
-    /// Reads what is there, and waits for the first byte; 0 is the end.
-    fn read<'a>(&'a mut self, out: &'a mut [u8]) -> BoxFuture<'a, usize>;
-}
-
-/// Destination of a program's bytes.
-pub trait Outlet: Send + Sync {
-    /// Writes all; false when nobody reads any more.
-    fn write<'a>(&'a self, bytes: &'a [u8]) -> BoxFuture<'a, bool>;
-}
-
-/// Streams of a program that lead elsewhere.
-pub struct Pipes {
-    /// Standard input of the program.
-    pub stdin: Box<dyn Input>,
-    /// Standard output of the program.
-    pub stdout: Arc<dyn Outlet>,
-    /// Standard error of the program.
-    pub stderr: Arc<dyn Outlet>,
-}
+use proofbox_vfs::{Descriptors, SharedTree};
 
 /// A session as its commands see it: the files, and what may be used.
 #[derive(Clone)]
-pub struct Premises {
-    pub(super) interpreters: Arc<Interpreters>,
+pub struct SessionContext {
+    pub(super) pool: Arc<InterpreterPool>,
     pub(super) tree: SharedTree,
     pub(super) limits: Limits,
     pub(super) env: Arc<[(String, String)]>,
     /// Fuel of its commands' interpreters that has not been reported.
     pub(super) command_fuel: Arc<AtomicU64>,
-    /// Interpreters that its commands may have at once.
-    pub(super) command_places: Arc<Semaphore>,
+    /// InterpreterPool that its commands may have at once.
+    pub(super) command_permits: Arc<Semaphore>,
 }
 
 /// A program to run.
@@ -66,28 +48,28 @@ pub struct Program {
     pub pipes: Pipes,
 }
 
-impl Premises {
-    /// Interpreters that the commands of one session have at once: a pipeline of some programs.
-    const COMMAND_PLACES: usize = 4;
+impl SessionContext {
+    /// InterpreterPool that the commands of one session have at once: a pipeline of some programs.
+    const MAX_COMMAND_INTERPRETERS: usize = 4;
 
     pub(super) fn new(
-        interpreters: Arc<Interpreters>,
+        pool: Arc<InterpreterPool>,
         tree: SharedTree,
         limits: Limits,
         env: Arc<[(String, String)]>,
     ) -> Self {
-        let command_places = Arc::new(Semaphore::new(Self::COMMAND_PLACES));
-        Self { interpreters, tree, limits, env, command_fuel: Arc::default(), command_places }
+        let command_permits = Arc::new(Semaphore::new(Self::MAX_COMMAND_INTERPRETERS));
+        Self { pool, tree, limits, env, command_fuel: Arc::default(), command_permits }
     }
 
     /// Makes the premises of another session over another tree.
-    pub(super) fn of_fork(&self, tree: SharedTree) -> Self {
-        Self::new(Arc::clone(&self.interpreters), tree, self.limits, Arc::clone(&self.env))
+    pub(super) fn for_fork(&self, tree: SharedTree) -> Self {
+        Self::new(Arc::clone(&self.pool), tree, self.limits, Arc::clone(&self.env))
     }
 
-    /// Places for the interpreters of its commands.
-    pub fn command_places(&self) -> &Arc<Semaphore> {
-        &self.command_places
+    /// SignalWords for the interpreters of its commands.
+    pub fn command_permits(&self) -> &Arc<Semaphore> {
+        &self.command_permits
     }
 
     /// Returns the tree of files.
@@ -114,19 +96,20 @@ impl Premises {
     pub async fn python(&self, program: Program, limits: &CellLimits, spent: &AtomicU64) -> Result<i32, RunError> {
         let Program { args, env, cwd, pipes } = program;
         let granted = limits.fuel.saturating_sub(spent.load(Ordering::Relaxed));
-        let _live = self.interpreters.count_live();
+        let _live = self.pool.count_live();
         let stderr = Arc::clone(&pipes.stderr);
-        let mut state = State::kept(self.limits.memory_bytes, Descriptors::new(Arc::clone(&self.tree)), Clock::real());
+        let mut state =
+            HostState::for_session(self.limits.memory_bytes, Descriptors::new(Arc::clone(&self.tree)), Clock::real());
         state.fuel = granted;
         state.streams.pipes = Some(pipes);
         let stopwatch = Arc::clone(&state.stopwatch);
-        let (store, instance) = self.interpreters.instantiate(state, granted).await?;
+        let (store, instance) = self.pool.instantiate(state, granted).await?;
         let mut fuelled = Fuelled { store: Some(store), granted, meters: [spent, &self.command_fuel] };
         let store = fuelled.store();
         let mut request = Vec::new();
         request_of(args, env, cwd).encode(&mut request);
         let (returned, _) =
-            metered(guest::call(store, instance, &request), stopwatch, limits.wall, &self.interpreters.core).await;
+            run_metered(guest::call(store, instance, &request), stopwatch, limits.wall, self.pool.core()).await;
         fuelled.count();
         if !matches!(returned, Some(Ok(_))) {
             take_pending_output(fuelled.store(), instance).await;
@@ -147,13 +130,13 @@ impl Premises {
 
 /// An interpreter whose fuel is counted also when it is dropped in the midst of its work.
 struct Fuelled<'a> {
-    store: Option<Store<State>>,
+    store: Option<Store<HostState>>,
     granted: u64,
     meters: [&'a AtomicU64; 2],
 }
 
 impl Fuelled<'_> {
-    fn store(&mut self) -> &mut Store<State> {
+    fn store(&mut self) -> &mut Store<HostState> {
         self.store.as_mut().expect("it goes with `self`")
     }
 
@@ -166,7 +149,7 @@ impl Fuelled<'_> {
         }
     }
 
-    fn into_state(mut self) -> State {
+    fn into_state(mut self) -> HostState {
         self.store.take().expect("it goes with `self`").into_data()
     }
 }
@@ -203,83 +186,14 @@ fn request_of(args: Vec<String>, env: Vec<(String, String)>, cwd: String) -> Val
     Value::Dict(fields.into_iter().map(|(name, value)| (Value::str(name), value)).collect())
 }
 
-/// Bytes of a piped stream that are on their way.
-#[derive(Default)]
-pub struct Underway {
-    /// Read and not yet taken by the guest.
-    pub read: Vec<u8>,
-    /// True when no more bytes will be read.
-    pub ended: bool,
-    /// Written and not yet passed on.
-    pub written: Vec<(Output, Vec<u8>)>,
-    /// True for each output that nobody reads any more.
-    pub broken: [bool; 2],
-}
-
 /// Commands from within a call: `!ls`.
-pub trait Commander: Send + Sync {
+pub trait CommandRunner: Send + Sync {
     /// Runs a script for the shell; what it writes goes to `out`. Its exit code. Dropping the future ends it.
     fn run<'a>(
         &'a self,
-        premises: Premises,
-        script: CellScript,
+        session_context: SessionContext,
+        script: ShellScript,
         limits: CellLimits,
-        out: CellOutlet,
+        out: ScriptOutput,
     ) -> BoxFuture<'a, i32>;
-}
-
-/// Takes what a command writes.
-pub type CellOutlet = Arc<dyn Fn(Output, &[u8]) + Send + Sync>;
-
-/// A script for the shell, from within a call.
-pub struct CellScript {
-    /// Text of the script, in the shell's language.
-    pub text: String,
-    /// Working directory, an absolute path.
-    pub cwd: String,
-    /// Environment variables of the script, complete.
-    pub env: Vec<(String, String)>,
-}
-
-impl CellScript {
-    /// Parses the guest's request; returns the script, and whether the guest wants the output itself.
-    pub(crate) fn parse(message: &[u8]) -> Option<(Self, bool)> {
-        let Ok(Value::Tuple(fields)) = Value::decode(message) else { return None };
-        let [Value::Str(text), Value::Str(cwd), Value::Dict(env), Value::Bool(capture)] =
-            <[Value; 4]>::try_from(fields).ok()?
-        else {
-            return None;
-        };
-        let variable = |(name, value)| match (name, value) {
-            (Value::Str(name), Value::Str(value)) => Some((name, value)),
-            _ => None,
-        };
-        let env = env.into_iter().map(variable).collect::<Option<_>>()?;
-        Some((Self { text, cwd, env }, capture))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parsed(fields: Vec<Value>) -> Option<bool> {
-        let mut bytes = Vec::new();
-        Value::Tuple(fields).encode(&mut bytes);
-        CellScript::parse(&bytes).map(|(_, capture)| capture)
-    }
-
-    #[test]
-    fn a_script_that_makes_no_sense_is_none() {
-        let env = || Value::Dict(vec![(Value::str("A"), Value::str("b"))]);
-        let whole = vec![Value::str("ls"), Value::str("/"), env(), Value::Bool(true)];
-        assert_eq!(parsed(whole.clone()), Some(true));
-        for (at, odd) in [(0, Value::Int(1)), (1, Value::None), (2, Value::List(vec![])), (3, Value::None)] {
-            let mut fields = whole.clone();
-            fields[at] = odd;
-            assert_eq!(parsed(fields), None);
-        }
-        assert_eq!(parsed(whole[..3].to_vec()), None);
-        assert!(CellScript::parse(b"\xff").is_none());
-    }
 }

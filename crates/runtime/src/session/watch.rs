@@ -16,18 +16,18 @@ pub struct Watch {
 }
 
 impl Session {
-    /// Watches a directory from now on; with all below it, where `recursive`.
+    /// Watches a directory from now on, to this depth.
     ///
     /// # Errors
     /// Returns an error when there is no such directory, or too many watch already.
-    pub fn watch(&self, path: &str, recursive: bool) -> Result<Watch, SessionError> {
+    pub fn watch(&self, path: &str, depth: WatchDepth) -> Result<Watch, SessionError> {
         let wake = Arc::new(Notify::new());
-        let depth = if recursive { WatchDepth::All } else { WatchDepth::Entries };
-        let id = lock(&self.premises.tree).watch(path, depth, Arc::clone(&wake)).map_err(|error| match error {
-            FilesError::TooManyWatches { .. } => SessionError::TooMany(error.to_string()),
-            error => error.into(),
-        })?;
-        Ok(Watch { tree: Arc::clone(&self.premises.tree), id, wake })
+        let id =
+            lock(&self.session_context.tree).watch(path, depth, Arc::clone(&wake)).map_err(|error| match error {
+                FilesError::TooManyWatches { .. } => SessionError::TooMany(error.to_string()),
+                error => error.into(),
+            })?;
+        Ok(Watch { tree: Arc::clone(&self.session_context.tree), id, wake })
     }
 }
 

@@ -8,7 +8,7 @@ use landlock::{
     RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 
-use super::Why;
+use super::LayerError;
 
 /// The newest rights on files that are asked for: Linux 6.10.
 const FILES: ABI = ABI::V5;
@@ -57,14 +57,14 @@ pub struct Needs {
 }
 
 /// Denies opening, connecting to and signalling anything at all.
-pub fn nothing() -> Result<Option<String>, Why> {
+pub fn nothing() -> Result<Option<String>, LayerError> {
     let ruleset = ruleset(AccessNet::from_all(ABI::V4));
     let restricted = ruleset.and_then(RulesetCreated::restrict_self);
-    in_force(&restricted.map_err(|error| error.to_string())?)
+    in_force(&restricted.map_err(LayerError::unsupported)?)
 }
 
 /// Restricts the process to `needs` and to the paths that it takes to start this program again.
-pub fn only(needs: &Needs) -> Result<Option<String>, Why> {
+pub fn only(needs: &Needs) -> Result<Option<String>, LayerError> {
     let (files, directories) = programs()?;
     let (read, write) =
         (AccessFs::from_read(FILES) & !AccessFs::Execute, AccessFs::from_all(FILES) & !AccessFs::Execute);
@@ -79,7 +79,7 @@ pub fn only(needs: &Needs) -> Result<Option<String>, Why> {
             .add_rules(path_beneath_rules(&needs.write, write))?
             .restrict_self()
     });
-    in_force(&restricted.map_err(|error| error.to_string())?)
+    in_force(&restricted.map_err(LayerError::unsupported)?)
 }
 
 fn ruleset(net: BitFlags<AccessNet>) -> Result<RulesetCreated, RulesetError> {
@@ -91,9 +91,9 @@ fn ruleset(net: BitFlags<AccessNet>) -> Result<RulesetCreated, RulesetError> {
 }
 
 /// Returns the files of this program and the directories of its linked libraries, whose files are replaced by updates.
-fn programs() -> Result<(BTreeSet<PathBuf>, BTreeSet<PathBuf>), Why> {
-    let maps = std::fs::read_to_string("/proc/self/maps").map_err(|error| format!("/proc/self/maps: {error}"))?;
-    let this = std::fs::read_link("/proc/self/exe").map_err(|error| format!("/proc/self/exe: {error}"))?;
+fn programs() -> Result<(BTreeSet<PathBuf>, BTreeSet<PathBuf>), LayerError> {
+    let maps = std::fs::read_to_string("/proc/self/maps").map_err(LayerError::system("/proc/self/maps"))?;
+    let this = std::fs::read_link("/proc/self/exe").map_err(LayerError::system("/proc/self/exe"))?;
     let executable = maps.lines().filter_map(|line| {
         let (permissions, path) = (line.split(' ').nth(1)?, line.split_once('/')?.1);
         permissions.contains('x').then(|| Path::new("/").join(path))
@@ -102,18 +102,20 @@ fn programs() -> Result<(BTreeSet<PathBuf>, BTreeSet<PathBuf>), Why> {
     Ok((BTreeSet::from([PathBuf::from("/proc/self/exe")]), libraries.collect()))
 }
 
-fn in_force(status: &RestrictionStatus) -> Result<Option<String>, Why> {
+fn in_force(status: &RestrictionStatus) -> Result<Option<String>, LayerError> {
     match status.landlock {
-        LandlockStatus::NotImplemented => Err("the kernel has no Landlock (Linux 5.13)".to_owned()),
-        LandlockStatus::NotEnabled => Err("Landlock is not enabled in this kernel (lsm=landlock,…)".to_owned()),
+        LandlockStatus::NotImplemented => Err(LayerError::unsupported("the kernel has no Landlock (Linux 5.13)")),
+        LandlockStatus::NotEnabled => {
+            Err(LayerError::unsupported("Landlock is not enabled in this kernel (lsm=landlock,…)"))
+        }
         LandlockStatus::Available { .. } if status.ruleset == RulesetStatus::NotEnforced => {
-            Err("the kernel did not enforce it".to_owned())
+            Err(LayerError::unsupported("the kernel did not enforce it"))
         }
         LandlockStatus::Available { effective_abi, .. } => {
             let lacks: Vec<&str> =
                 LEARNED.iter().filter(|(since, _)| effective_abi < *since).map(|(_, what)| *what).collect();
             let lacks = (!lacks.is_empty()).then(|| format!("without {}", lacks.join(", ")));
-            if effective_abi < NEEDED { Err(lacks.unwrap_or_default()) } else { Ok(lacks) }
+            if effective_abi < NEEDED { Err(LayerError::Unsupported(lacks.unwrap_or_default())) } else { Ok(lacks) }
         }
     }
 }

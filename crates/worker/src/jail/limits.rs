@@ -2,19 +2,19 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::Why;
+use super::LayerError;
 
 /// More descriptors than this are of no use, and some systems allow a thousand million.
 const DESCRIPTORS: u64 = 1 << 20;
 
-fn at_most(resource: Resource, most: u64) -> Result<(), Why> {
+fn at_most(resource: Resource, most: u64) -> Result<(), LayerError> {
     let most = getrlimit(resource).maximum.map_or(most, |maximum| maximum.min(most));
     let limit = Rlimit { current: Some(most), maximum: Some(most) };
-    setrlimit(resource, limit).map_err(|error| format!("setrlimit {resource:?}: {error}"))
+    setrlimit(resource, limit).map_err(LayerError::system(format!("setrlimit {resource:?}")))
 }
 
 /// Limits a worker to what it has open: nothing new can be opened, written to disk, locked or started.
-pub fn worker() -> Result<Option<String>, Why> {
+pub fn worker() -> Result<Option<String>, LayerError> {
     let none = [
         Resource::Core,
         Resource::Fsize,
@@ -28,7 +28,7 @@ pub fn worker() -> Result<Option<String>, Why> {
 }
 
 /// No core file: it would hold keys and what users sent.
-pub fn front() -> Result<Option<String>, Why> {
+pub fn front() -> Result<Option<String>, LayerError> {
     at_most(Resource::Core, 0).map(|()| None)
 }
 

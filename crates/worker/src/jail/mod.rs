@@ -21,7 +21,31 @@ use proofbox_types::hardening::{Hardened, Hardening, Layer, LayerState};
 pub struct NotHardened(String);
 
 /// Reason for which a layer is not in force.
-type Why = String;
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+enum LayerError {
+    /// A system call, or the reading of a file in /proc, failed.
+    #[error("{call}: {reason}")]
+    System { call: String, reason: String },
+    /// The kernel lacks it, or does not enforce it.
+    #[error("{0}")]
+    Unsupported(String),
+    /// Other threads would keep the privileges of this layer.
+    #[error("there are {0} threads already")]
+    Threads(usize),
+}
+
+impl LayerError {
+    /// Makes the error of a system call, or of a file in /proc.
+    fn system<E: std::fmt::Display>(call: impl Into<String>) -> impl FnOnce(E) -> Self {
+        let call = call.into();
+        move |error| Self::System { call, reason: error.to_string() }
+    }
+
+    /// Makes the error of what the kernel does not do.
+    fn unsupported(error: impl std::fmt::Display) -> Self {
+        Self::Unsupported(error.to_string())
+    }
+}
 
 /// Prepares a worker, before anything else: closes descriptors that were not given on purpose, and names the process.
 pub fn begin_life() {
@@ -32,7 +56,7 @@ pub fn begin_life() {
 
 /// A worker half way into its jail.
 #[must_use]
-pub struct Half {
+pub struct PartiallySandboxed {
     hardening: Hardening,
     states: Vec<LayerState>,
 }
@@ -41,41 +65,41 @@ pub struct Half {
 ///
 /// # Errors
 /// Returns an error when hardening is required, and a layer can't be had.
-pub fn begin_worker(hardening: Hardening) -> Result<Half, NotHardened> {
-    let mut half = Half { hardening, states: Vec::new() };
+pub fn begin_worker(hardening: Hardening) -> Result<PartiallySandboxed, NotHardened> {
+    let mut sandboxed = PartiallySandboxed { hardening, states: Vec::new() };
     if hardening == Hardening::Off {
-        return Ok(half);
+        return Ok(sandboxed);
     }
-    half.privileges(privileges::Kept::None);
-    half.add(Layer::Landlock, one_thread().and_then(|()| landlock::nothing()));
-    half.checked()
+    sandboxed.privileges(privileges::RetainedCapabilities::None);
+    sandboxed.add(Layer::Landlock, one_thread().and_then(|()| landlock::nothing()));
+    sandboxed.checked()
 }
 
-impl Half {
+impl PartiallySandboxed {
     /// The second half: no thread can be started any more. A system call that is not needed fails from now on, or ends
     /// the process.
     ///
     /// # Errors
     /// Returns an error when hardening is required, and a layer can't be had.
-    pub fn finish_worker(mut self) -> Result<Hardened, NotHardened> {
+    pub fn finish(mut self) -> Result<Hardened, NotHardened> {
         if self.hardening == Hardening::Off {
             return Ok(Hardened::default());
         }
         self.add(Layer::ResourceLimits, limits::worker());
         self.add(Layer::Seccomp, syscalls::only_what_workers_need());
-        self.checked().map(|half| Hardened(half.states))
+        self.checked().map(|sandboxed| Hardened(sandboxed.states))
     }
 
-    fn privileges(&mut self, kept: privileges::Kept) {
+    fn privileges(&mut self, kept: privileges::RetainedCapabilities) {
         self.add(Layer::NoNewPrivileges, privileges::no_new());
         self.add(Layer::NotDumpable, privileges::not_dumpable());
         self.add(Layer::Capabilities, one_thread().and_then(|()| privileges::drop_capabilities(kept)));
     }
 
-    fn add(&mut self, layer: Layer, came: Result<Option<String>, Why>) {
-        let state = match came {
+    fn add(&mut self, layer: Layer, result: Result<Option<String>, LayerError>) {
+        let state = match result {
             Ok(detail) => LayerState { layer, in_force: true, detail },
-            Err(why) => LayerState { layer, in_force: false, detail: Some(why) },
+            Err(error) => LayerState { layer, in_force: false, detail: Some(error.to_string()) },
         };
         self.states.push(state);
     }
@@ -100,16 +124,16 @@ pub fn harden_front(hardening: Hardening, needs: &Needs) -> Result<Hardened, Not
     if hardening == Hardening::Off {
         return Ok(Hardened::default());
     }
-    let mut half = Half { hardening, states: Vec::new() };
-    half.privileges(privileges::Kept::Files);
-    half.add(Layer::ResourceLimits, limits::front());
-    half.add(Layer::Landlock, one_thread().and_then(|()| landlock::only(needs)));
-    half.add(Layer::Seccomp, syscalls::none_of_the_dangerous());
-    half.checked().map(|half| Hardened(half.states))
+    let mut sandboxed = PartiallySandboxed { hardening, states: Vec::new() };
+    sandboxed.privileges(privileges::RetainedCapabilities::Files);
+    sandboxed.add(Layer::ResourceLimits, limits::front());
+    sandboxed.add(Layer::Landlock, one_thread().and_then(|()| landlock::only(needs)));
+    sandboxed.add(Layer::Seccomp, syscalls::none_of_the_dangerous());
+    sandboxed.checked().map(|sandboxed| Hardened(sandboxed.states))
 }
 
 /// Checks that the process has one thread: some privileges belong to a thread and are dropped by that thread only.
-fn one_thread() -> Result<(), Why> {
-    let threads = std::fs::read_dir("/proc/self/task").map_err(|error| format!("/proc/self/task: {error}"))?.count();
-    if threads == 1 { Ok(()) } else { Err(format!("there are {threads} threads already")) }
+fn one_thread() -> Result<(), LayerError> {
+    let threads = std::fs::read_dir("/proc/self/task").map_err(LayerError::system("/proc/self/task"))?.count();
+    if threads == 1 { Ok(()) } else { Err(LayerError::Threads(threads)) }
 }

@@ -5,11 +5,11 @@ use std::ffi::CStr;
 use caps::{CapSet, Capability, CapsHashSet};
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
-use super::Why;
+use super::LayerError;
 
 /// Capabilities that stay, if the process had them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum RetainedCapabilities {
     /// No capability at all.
     None,
     /// Capabilities for files of other users: root may have been given a directory of somebody else's.
@@ -31,22 +31,22 @@ pub fn set_name(name: &CStr) {
 }
 
 /// execve grants nothing any more: set-user-ID bits and file capabilities are ignored.
-pub fn no_new() -> Result<Option<String>, Why> {
+pub fn no_new() -> Result<Option<String>, LayerError> {
     // SAFETY: this prctl takes numbers, and touches no memory.
     match unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } {
         0 => Ok(None),
-        _ => Err(format!("prctl: {}", std::io::Error::last_os_error())),
+        _ => Err(LayerError::system("prctl")(std::io::Error::last_os_error())),
     }
 }
 
 /// Forbids core dumps; `/proc/<pid>/mem` and ptrace are closed to other processes of the same user.
-pub fn not_dumpable() -> Result<Option<String>, Why> {
-    set_dumpable_behavior(DumpableBehavior::NotDumpable).map(|()| None).map_err(|error| format!("prctl: {error}"))
+pub fn not_dumpable() -> Result<Option<String>, LayerError> {
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).map(|()| None).map_err(LayerError::system("prctl"))
 }
 
 /// Drops capabilities from all sets of this thread, and of those that it will start.
-pub fn drop_capabilities(kept: Kept) -> Result<Option<String>, Why> {
-    let failed = |error: caps::errors::CapsError| format!("capset: {error}");
+pub fn drop_capabilities(kept: RetainedCapabilities) -> Result<Option<String>, LayerError> {
+    let failed = |error: caps::errors::CapsError| LayerError::system("capset")(error);
     let had = caps::read(None, CapSet::Permitted).map_err(failed)?;
     // Needs a capability itself. Who has none has no use for the bounding set: no privileges can be gained by execve.
     if had.contains(&Capability::CAP_SETPCAP) {
@@ -55,8 +55,10 @@ pub fn drop_capabilities(kept: Kept) -> Result<Option<String>, Why> {
         }
     }
     let keep: CapsHashSet = match kept {
-        Kept::None => CapsHashSet::new(),
-        Kept::Files => had.intersection(&CapsHashSet::from([Capability::CAP_DAC_OVERRIDE])).copied().collect(),
+        RetainedCapabilities::None => CapsHashSet::new(),
+        RetainedCapabilities::Files => {
+            had.intersection(&CapsHashSet::from([Capability::CAP_DAC_OVERRIDE])).copied().collect()
+        }
     };
     if caps::runtime::ambient_set_supported().is_ok() {
         caps::clear(None, CapSet::Ambient).map_err(failed)?;

@@ -16,7 +16,7 @@ use seccompiler::{
     SeccompRule, apply_filter_all_threads, sock_filter,
 };
 
-use super::Why;
+use super::LayerError;
 
 type Calls = BTreeMap<i64, Vec<SeccompRule>>;
 
@@ -169,7 +169,7 @@ const NEVER: &[i64] = &[
 ];
 
 /// Filters the system calls of a worker, when all its threads have been started.
-pub fn only_what_workers_need() -> Result<Option<String>, Why> {
+pub fn only_what_workers_need() -> Result<Option<String>, LayerError> {
     let install = || -> io::Result<()> {
         let hostile = compiled(hostile()?, SeccompAction::Allow, SeccompAction::KillProcess)?;
         let allowed = compiled(allowed()?, SeccompAction::Errno(libc::ENOSYS as u32), SeccompAction::Allow)?;
@@ -177,17 +177,17 @@ pub fn only_what_workers_need() -> Result<Option<String>, Why> {
         apply(&hostile)?;
         apply(&allowed)
     };
-    install().map(|()| None).map_err(|error| format!("seccomp: {error}"))
+    install().map(|()| None).map_err(LayerError::system("seccomp"))
 }
 
 /// Filters the system calls of the front process, and of all that it starts.
-pub fn none_of_the_dangerous() -> Result<Option<String>, Why> {
+pub fn none_of_the_dangerous() -> Result<Option<String>, LayerError> {
     let install = || -> io::Result<()> {
         apply(&no_x32())?;
         let never = NEVER.iter().map(|call| (*call, Vec::new())).collect();
         apply(&compiled(never, SeccompAction::Allow, SeccompAction::Errno(libc::EPERM as u32))?)
     };
-    install().map(|()| None).map_err(|error| format!("seccomp: {error}"))
+    install().map(|()| None).map_err(LayerError::system("seccomp"))
 }
 
 fn allowed() -> io::Result<Calls> {

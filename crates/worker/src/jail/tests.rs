@@ -67,7 +67,7 @@ fn landlock_abi() -> i64 {
 fn in_worker(what: impl FnOnce() -> i32) -> End {
     // Where the kernel lacks something, the other layers hold.
     let hardening = if landlock_abi() < 4 { Hardening::BestEffort } else { Hardening::Require };
-    in_child(|| match begin_worker(hardening).and_then(Half::finish_worker) {
+    in_child(|| match begin_worker(hardening).and_then(PartiallySandboxed::finish) {
         Ok(_) => what(),
         Err(NotHardened(why)) => panic!("{why}"),
     })
@@ -76,12 +76,12 @@ fn in_worker(what: impl FnOnce() -> i32) -> End {
 #[test]
 fn a_worker_says_what_is_in_force() {
     let said = in_child(|| {
-        let hardened = begin_worker(Hardening::BestEffort).and_then(Half::finish_worker).expect("best effort");
+        let hardened = begin_worker(Hardening::BestEffort).and_then(PartiallySandboxed::finish).expect("best effort");
         assert_eq!(hardened.0.len(), 6);
         hardened.missing().count() as i32
     });
     assert_eq!(said, End::Exit(i32::from(landlock_abi() < 4)));
-    let off = begin_worker(Hardening::Off).and_then(Half::finish_worker);
+    let off = begin_worker(Hardening::Off).and_then(PartiallySandboxed::finish);
     assert_eq!(off, Ok(Hardened::default()));
     // Nothing was put in force: this process can still open files.
     assert!(File::open("/etc/passwd").is_ok());
@@ -284,7 +284,7 @@ fn the_front_process_keeps_what_it_needs_and_starts_itself_again() {
 
 #[test]
 fn privileges_are_gone() {
-    let status = |what: fn() -> Result<Option<String>, Why>, lines: &'static [&'static str]| {
+    let status = |what: fn() -> Result<Option<String>, LayerError>, lines: &'static [&'static str]| {
         in_child(|| {
             what().expect("it can be given up");
             let status = std::fs::read_to_string("/proc/self/status").expect("there is /proc");
@@ -292,7 +292,7 @@ fn privileges_are_gone() {
         })
     };
     assert_eq!(status(privileges::no_new, &["NoNewPrivs:\t1"]), End::Exit(0));
-    let none = || privileges::drop_capabilities(privileges::Kept::None);
+    let none = || privileges::drop_capabilities(privileges::RetainedCapabilities::None);
     let gone = &["CapInh:\t0000000000000000", "CapPrm:\t0000000000000000", "CapEff:\t0000000000000000"];
     assert_eq!(status(none, gone), End::Exit(0));
     // SAFETY: this prctl takes numbers, and touches no memory.

@@ -7,17 +7,17 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use futures_util::future::BoxFuture;
 use proofbox::config::{Config, RuntimeSettings, SandboxSettings, ServerSettings};
-use proofbox::http::hostile as http;
+use proofbox::http::fuzz_targets as http;
 use proofbox_policy::Pack;
 use proofbox_runtime::image::Image;
-use proofbox_runtime::session::{CellOutlet, CellScript, Commander, Premises, Session};
-use proofbox_runtime::{Interpreters, hostile as runtime};
+use proofbox_runtime::session::{CommandRunner, ScriptOutput, Session, SessionContext, ShellScript};
+use proofbox_runtime::{InterpreterPool, fuzz_targets as runtime};
 use proofbox_shell::{Host, PythonStart, Reader, Script, Writer};
 use proofbox_types::grant::Limits;
 use proofbox_types::session::{Cell, CellLimits, DEFAULT_CONTEXT, Opening};
 use proofbox_types::value::Value;
 use proofbox_vfs::{FilesQuota, SharedTree, Tree};
-use proofbox_worker::hostile as worker;
+use proofbox_worker::fuzz_targets as worker;
 use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
@@ -187,7 +187,7 @@ fn bridge() -> anyhow::Result<Set> {
             let (&[graders, kind], message) = message.split_first_chunk::<2>()?;
             Some((graders & 1 == 1, i32::from(kind), message))
         });
-        runtime::conversation(moves, &limits);
+        runtime::channel_messages(moves, &limits);
         true
     };
     Ok(Set { seeds: vec![joined(&honest)], words: Vec::new(), attempt: Box::new(attempt) })
@@ -204,8 +204,8 @@ fn frames() -> anyhow::Result<Set> {
 /// Runs no scripts.
 struct Nobody;
 
-impl Commander for Nobody {
-    fn run<'a>(&'a self, _: Premises, _: CellScript, _: CellLimits, _: CellOutlet) -> BoxFuture<'a, i32> {
+impl CommandRunner for Nobody {
+    fn run<'a>(&'a self, _: SessionContext, _: ShellScript, _: CellLimits, _: ScriptOutput) -> BoxFuture<'a, i32> {
         Box::pin(async { 127 })
     }
 }
@@ -213,7 +213,7 @@ impl Commander for Nobody {
 /// A worker's side of sessions, and the bytes of an honest one.
 struct Sessions {
     runtime: Runtime,
-    interpreters: Arc<Interpreters>,
+    pool: Arc<InterpreterPool>,
     honest: Vec<u8>,
 }
 
@@ -222,10 +222,10 @@ impl Sessions {
         let config =
             Config::new(RuntimeSettings::default(), SandboxSettings::default(), ServerSettings::default(), None)?;
         let image = Image::ready(&config.image)?;
-        let interpreters = Interpreters::pooled(std::slice::from_ref(&image), 2, 40, 128 << 20)
+        let pool = InterpreterPool::new(&[image.pool_files()], 2, 40, 128 << 20)
             .map_err(|error| anyhow::anyhow!("loading the image: {error:#}"))?;
-        let (runtime, interpreters) = (single_threaded()?, Arc::new(interpreters));
-        let made = Arc::clone(&interpreters);
+        let (runtime, pool) = (single_threaded()?, Arc::new(pool));
+        let made = Arc::clone(&pool);
         let honest = runtime.block_on(async move {
             let opening = Opening { limits: limits(), env: vec![("A".to_owned(), "b".to_owned())], files: Vec::new(), image: None };
             let session = Session::open(made, Arc::new(Nobody), opening)?;
@@ -234,13 +234,13 @@ impl Sessions {
         });
         let (fine, honest) = honest.context("making a session")?;
         ensure!(fine, "the first call of a session failed");
-        Ok(Self { runtime, interpreters, honest })
+        Ok(Self { runtime, pool, honest })
     }
 
     /// Loads a session, uses it, and saves it again; whether it was accepted.
     fn attempt(&self, bytes: Vec<u8>) -> bool {
         self.runtime.block_on(async {
-            let loaded = Session::load(Arc::clone(&self.interpreters), Arc::new(Nobody), bytes, None, limits()).await;
+            let loaded = Session::load(Arc::clone(&self.pool), Arc::new(Nobody), bytes, None, limits()).await;
             let Ok(session) = loaded else { return false };
             // What its memory makes of it is the guest's affair.
             call(&session, "open('a.txt').read()\nlen(kept)").await;
@@ -341,7 +341,7 @@ fn suite() -> anyhow::Result<Set> {
     let lines = format!("{}\n{}\n{}\n", json!({"defaults": defaults, "k": [1]}), items[0], items[1]);
     let seeds = vec![whole.into_bytes(), lines.into_bytes()];
     let attempt = |input: &[u8]| {
-        let both = [http::suite(input, false), http::suite(input, true)];
+        let both = [http::suite(input), http::suite_lines(input)];
         both.contains(&true)
     };
     Ok(Set { seeds, words: words(FIELDS), attempt: Box::new(attempt) })

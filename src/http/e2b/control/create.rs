@@ -23,7 +23,7 @@ const DEFAULT_TIMEOUT: u64 = 300;
 const MAX_METADATA: usize = 64 << 10;
 /// The templates that SDKs ask for by themselves: they mean the default image.
 const TEMPLATES: [&str; 2] = ["base", "code-interpreter-v1"];
-/// Memory that a sandbox may use where the policy allows it, in bytes.
+/// E2bState that a sandbox may use where the policy allows it, in bytes.
 const MEMORY_BYTES: u64 = 512 << 20;
 
 /// `NewSandbox` of the API; its other fields have no meaning here.
@@ -69,7 +69,7 @@ pub async fn create(
     let info = match again {
         None => open(&e2b, asked).await?,
         Some(again) => {
-            let place = e2b.memory.made_for(again);
+            let place = e2b.state.made_for(again);
             let mut made = place.lock().await;
             match made.map(|id| e2b.shared.service.session_info(id)) {
                 Some(Ok(info)) => info,
@@ -85,7 +85,7 @@ pub async fn create(
 }
 
 async fn open(e2b: &E2b, asked: SessionAsked) -> Result<SessionInfo, E2bError> {
-    e2b.memory.tidy(&e2b.shared.service);
+    e2b.state.tidy(&e2b.shared.service);
     let template = asked.template.clone();
     e2b.shared.service.open_session(asked).await.map_err(|error| match error {
         SessionError::NoCheckpoint => unknown(&template),

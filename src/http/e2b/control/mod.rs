@@ -20,8 +20,8 @@ use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::address::traffic_token;
 use super::error::{E2bError, Kind};
+use super::routing::traffic_token;
 use super::{E2b, ENVD_VERSION, body, time};
 use crate::service::{OnExpiry, SessionInfo, SessionState};
 use proofbox_types::caller::Caller;
@@ -48,7 +48,7 @@ fn key(headers: &HeaderMap) -> Result<&str, E2bError> {
 /// API flavour always send one.
 pub async fn authenticate(State(e2b): State<E2b>, mut request: Request, next: Next) -> Response {
     let caller =
-        key(request.headers()).and_then(|_| e2b.shared.caller(request.headers(), true).map_err(E2bError::from));
+        key(request.headers()).and_then(|_| e2b.shared.caller_with_any_key(request.headers()).map_err(E2bError::from));
     match caller {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
@@ -192,7 +192,7 @@ pub async fn kill(
 ) -> Result<StatusCode, E2bError> {
     let id = e2b.own(&caller, &id)?;
     e2b.shared.service.end_session(id).await?;
-    e2b.memory.forget(id);
+    e2b.state.forget(id);
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -210,7 +210,7 @@ pub async fn set_timeout(
 ) -> Result<StatusCode, E2bError> {
     let id = e2b.own(&caller, &id)?;
     let TimeoutRequest { timeout } = body::json(request).await?;
-    e2b.shared.service.keep_session(id, lifetime(timeout)?, false).await?;
+    e2b.shared.service.keep_session(id, lifetime(timeout)?).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -229,7 +229,7 @@ pub async fn refresh(
 ) -> Result<StatusCode, E2bError> {
     let id = e2b.own(&caller, &id)?;
     let RefreshRequest { duration } = body::json(request).await?;
-    e2b.shared.service.keep_session(id, lifetime(duration.unwrap_or(15))?, true).await?;
+    e2b.shared.service.extend_session(id, lifetime(duration.unwrap_or(15))?).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::super::error::{E2bError, Kind};
 use super::super::{E2b, body};
 use super::{domain, lifetime, sandbox_json};
-use crate::service::SessionError;
+use crate::service::{SavedState, SessionError};
 use proofbox_types::caller::Caller;
 
 #[derive(Deserialize)]
@@ -28,7 +28,8 @@ pub async fn pause(
 ) -> Result<StatusCode, E2bError> {
     let id = e2b.own(&caller, &id)?;
     let PauseRequest { memory } = body::json(request).await?;
-    e2b.shared.service.pause_session(id, memory.unwrap_or(true)).await?;
+    let saved = if memory.unwrap_or(true) { SavedState::Whole } else { SavedState::Files };
+    e2b.shared.service.pause_session(id, saved).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -48,7 +49,7 @@ pub async fn connect(
     Path(id): Path<String>,
     request: Request,
 ) -> Result<(StatusCode, Json<Value>), E2bError> {
-    go_on(&e2b, &caller, &id, request, true).await
+    go_on(&e2b, &caller, &id, request, WhenRunning::Extend).await
 }
 
 /// Resumes a paused sandbox.
@@ -58,7 +59,16 @@ pub async fn resume(
     Path(id): Path<String>,
     request: Request,
 ) -> Result<(StatusCode, Json<Value>), E2bError> {
-    go_on(&e2b, &caller, &id, request, false).await
+    go_on(&e2b, &caller, &id, request, WhenRunning::Refuse).await
+}
+
+/// Treatment of a sandbox that is not paused.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WhenRunning {
+    /// Its lifetime is extended.
+    Extend,
+    /// The request is refused.
+    Refuse,
 }
 
 async fn go_on(
@@ -66,7 +76,7 @@ async fn go_on(
     caller: &Caller,
     id: &str,
     request: Request,
-    may_run: bool,
+    when_running: WhenRunning,
 ) -> Result<(StatusCode, Json<Value>), E2bError> {
     let domain = domain(request.headers(), request.uri());
     let id = e2b.own(caller, id)?;
@@ -74,18 +84,19 @@ async fn go_on(
     let timeout = timeout.map(lifetime).transpose()?;
     let service = &e2b.shared.service;
     let resumed = service.resume_session(id).await?;
-    if !resumed && !may_run {
+    if !resumed && when_running == WhenRunning::Refuse {
         return Err(E2bError::new(Kind::Conflict, "the sandbox is running already"));
     }
     let info = match timeout {
-        Some(timeout) => service.keep_session(id, timeout, !resumed).await?,
+        Some(timeout) if resumed => service.keep_session(id, timeout).await?,
+        Some(timeout) => service.extend_session(id, timeout).await?,
         None => service.session_info(id)?,
     };
     if resumed && memory == Some(false) {
         for (context, _) in service.contexts(id).await? {
             match service.restart_context(id, context).await {
                 // It went meanwhile: so did what was in it.
-                Ok(()) | Err(SessionError::Refused(crate::sandbox::AskError::NoContext(_))) => {}
+                Ok(()) | Err(SessionError::Refused(crate::sandbox::RequestError::NoContext(_))) => {}
                 Err(error) => return Err(error.into()),
             }
         }

@@ -25,7 +25,7 @@ use utoipa::ToSchema;
 use super::answer::ErrorBody;
 use super::items::item_of;
 use super::request::ExecuteRequest;
-use crate::http::Shared;
+use crate::http::AppState;
 use crate::http::body::WholeBody;
 use crate::http::error::ApiError;
 use crate::http::extract::{check_json, parse, text_of};
@@ -39,7 +39,7 @@ pub use wire::Wire;
 use wire::{About, document_of};
 
 /// The routes of jobs.
-pub fn routes() -> Router<Shared> {
+pub fn routes() -> Router<AppState> {
     Router::new()
         .route("/v1/jobs", post(submit).get(list))
         .route("/v1/jobs/{id}", get(show).delete(cancel))
@@ -125,7 +125,7 @@ pub struct JobList {
 }
 
 /// Request for a job, parsed.
-pub(super) struct Asked {
+pub(super) struct ParsedJob {
     pub(super) id: JobId,
     pub(super) kind: &'static str,
     pub(super) ks: Vec<u32>,
@@ -141,9 +141,9 @@ pub(super) async fn accept(
     caller: &Caller,
     headers: &HeaderMap,
     body: &Bytes,
-    asked: Asked,
+    asked: ParsedJob,
 ) -> Result<Response, ApiError> {
-    let Asked { id, kind, ks, head, items, callback_url } = asked;
+    let ParsedJob { id, kind, ks, head, items, callback_url } = asked;
     if let Some(url) = &callback_url {
         service.admit_callback(url).map_err(|error| ApiError::meaningless("callback_url", error.to_string()))?;
     }
@@ -211,7 +211,7 @@ fn job_id(text: &str) -> Result<JobId, ApiError> {
     )
 )]
 pub async fn submit(
-    State(shared): State<Shared>,
+    State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Result<Response, ApiError> {
@@ -224,7 +224,7 @@ pub async fn submit(
     accept(&shared.service, &caller, &headers, &bytes, asked).await
 }
 
-fn asked_of(service: &Service, caller: &Caller, body: &[u8]) -> Result<Asked, ApiError> {
+fn asked_of(service: &Service, caller: &Caller, body: &[u8]) -> Result<ParsedJob, ApiError> {
     let mut item: Map<String, Value> = parse(text_of(body)?)?;
     let callback_url = match item.remove("callback_url") {
         None | Some(Value::Null) => None,
@@ -237,7 +237,7 @@ fn asked_of(service: &Service, caller: &Caller, body: &[u8]) -> Result<Asked, Ap
     let request = item.to_string().into_bytes();
     let name = item_of(service, caller, &Map::new(), item, "")?.id;
     let items = vec![JobItem { name, request }];
-    Ok(Asked { id, kind: "execute", ks: vec![1], head: json!({"defaults": {}}), items, callback_url })
+    Ok(ParsedJob { id, kind: "execute", ks: vec![1], head: json!({"defaults": {}}), items, callback_url })
 }
 
 /// Lists the caller's jobs, the newest first.
@@ -252,7 +252,7 @@ fn asked_of(service: &Service, caller: &Caller, body: &[u8]) -> Result<Asked, Ap
     (status = 503, description = "Going down, or there is no store", body = ErrorBody),
 ))]
 pub async fn list(
-    State(shared): State<Shared>,
+    State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     uri: Uri,
 ) -> Result<Json<JobList>, ApiError> {
@@ -285,7 +285,7 @@ pub async fn list(
     (status = 503, description = "Going down, or there is no store", body = ErrorBody),
 ))]
 pub async fn show(
-    State(shared): State<Shared>,
+    State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<JobAnswer>, ApiError> {
@@ -305,7 +305,7 @@ pub async fn show(
     (status = 503, description = "Going down, or there is no store", body = ErrorBody),
 ))]
 pub async fn cancel(
-    State(shared): State<Shared>,
+    State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     uri: Uri,

@@ -15,7 +15,7 @@ use super::super::answer::ErrorBody;
 use super::super::items::sample_of;
 use super::job_id;
 use super::wire::About;
-use crate::http::Shared;
+use crate::http::AppState;
 use crate::http::error::ApiError;
 use crate::http::query::{Query, wants_html};
 use crate::service::{JobInfo, JobLine, Service};
@@ -55,24 +55,24 @@ pub struct JobReport {
     (status = 503, description = "Going down, or there is no store", body = ErrorBody),
 ))]
 pub async fn report(
-    State(shared): State<Shared>,
+    State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let id = job_id(&id)?;
-    let html = match Query::of(&uri, &["format"])?.text("format") {
-        None => wants_html(&headers),
-        Some("html") => true,
-        Some("json") => false,
+    let form = match Query::of(&uri, &["format"])?.text("format") {
+        None if wants_html(&headers) => Form::Html,
+        None | Some("json") => Form::Json,
+        Some("html") => Form::Html,
         Some(_) => return Err(ApiError::meaningless("format", "it must be json or html")),
     };
     let info = shared.service.job(&caller, id).await?;
     let _place = PLACES.acquire().await.map_err(|_| ApiError::internal())?;
-    let read = read(&shared.service, &info, html).await?;
+    let read = read(&shared.service, &info, form).await?;
     let report = report_on(&read.samples, &About::of(&info).k);
-    if !html {
+    if form == Form::Json {
         let (state, done) = (info.state.as_str(), u32::try_from(read.samples.len()).unwrap_or(u32::MAX));
         return Ok(Json(JobReport { id: info.id.to_string(), state, items: info.items, done, report }).into_response());
     }
@@ -80,6 +80,13 @@ pub async fn report(
         tokio::task::spawn_blocking(move || html_of(&info, read, &report)).await.map_err(|_| ApiError::internal())?;
     let nosniff = (HeaderName::from_static("x-content-type-options"), "nosniff");
     Ok(([nosniff, (header::CACHE_CONTROL, "no-store")], Html(text)).into_response())
+}
+
+/// Form of a report.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Json,
+    Html,
 }
 
 /// Results of a job, as read from the store.
@@ -91,13 +98,13 @@ struct Read {
     bytes: usize,
 }
 
-async fn read(service: &Service, info: &JobInfo, html: bool) -> Result<Read, ApiError> {
+async fn read(service: &Service, info: &JobInfo, form: Form) -> Result<Read, ApiError> {
     let (mut read, mut after) = (Read::default(), 0);
     loop {
         let lines = service.job_lines(info.id, after, PAGE).await?;
         let Some(last) = lines.last() else { return Ok(read) };
         after = last.sequence;
-        let items = if html && read.has_room() {
+        let items = if form == Form::Html && read.has_room() {
             service.job_items(info.id, lines.iter().map(|line| line.item).collect()).await?
         } else {
             Vec::new()
@@ -106,7 +113,7 @@ async fn read(service: &Service, info: &JobInfo, html: bool) -> Result<Read, Api
             let parse = |item: proofbox_store::JobItem| serde_json::from_slice(&item.request).unwrap_or_default();
             let asked: HashMap<u32, Map<String, Value>> =
                 items.into_iter().map(|(number, item)| (number, parse(item))).collect();
-            lines.iter().for_each(|line| read.add(line, &asked, html));
+            lines.iter().for_each(|line| read.add(line, &asked, form));
             read
         };
         read = tokio::task::spawn_blocking(add).await.map_err(|_| ApiError::internal())?;
@@ -118,10 +125,10 @@ impl Read {
         self.rows.len() < MAX_SHOWN && self.bytes < MAX_SHOWN_BYTES
     }
 
-    fn add(&mut self, line: &JobLine, asked: &HashMap<u32, Map<String, Value>>, html: bool) {
+    fn add(&mut self, line: &JobLine, asked: &HashMap<u32, Map<String, Value>>, form: Form) {
         let Ok(answer) = serde_json::from_slice::<Value>(&line.line) else { return };
         self.samples.extend(sample_of(&answer));
-        if html && self.has_room() {
+        if form == Form::Html && self.has_room() {
             let none = Map::new();
             let row = row(asked.get(&line.item).unwrap_or(&none), &answer);
             self.bytes += row.to_string().len();

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use super::super::answer::ErrorBody;
 use super::super::suites::SuiteLine;
 use super::job_id;
-use crate::http::Shared;
+use crate::http::AppState;
 use crate::http::error::ApiError;
 use crate::http::query::Query;
 use crate::service::{JobError, Progress, Service};
@@ -36,7 +36,7 @@ const PAGE: usize = 256;
     (status = 503, description = "Going down, or there is no store", body = ErrorBody),
 ))]
 pub async fn results(
-    State(shared): State<Shared>,
+    State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     uri: Uri,

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use super::super::answer::ErrorBody;
 use super::{SessionAnswer, checkpoint_id, duration, own_session, session_answer, time};
-use crate::http::Shared;
+use crate::http::AppState;
 use crate::http::error::ApiError;
 use crate::http::extract::JsonBody;
 use crate::service::CheckpointInfo;
@@ -96,7 +96,7 @@ pub struct RestoreRequest {
     (status = 404, description = "There is no such session", body = ErrorBody),
 ))]
 pub async fn make(
-    State(shared): State<Shared>,
+    State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     JsonBody(request): JsonBody<CheckpointRequest>,
@@ -111,7 +111,7 @@ pub async fn make(
 /// Lists the caller's checkpoints.
 #[utoipa::path(get, path = "/v1/checkpoints", responses((status = 200, body = CheckpointList)))]
 pub async fn list(
-    State(shared): State<Shared>,
+    State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<CheckpointList>, ApiError> {
     let checkpoints = shared.service.checkpoints(&caller).await?.into_iter().map(Into::into).collect();
@@ -124,7 +124,7 @@ pub async fn list(
     (status = 404, description = "There is none of this name", body = ErrorBody),
 ))]
 pub async fn remove(
-    State(shared): State<Shared>,
+    State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<StatusCode, ApiError> {
@@ -139,7 +139,7 @@ pub async fn remove(
     (status = 404, description = "There is no such session", body = ErrorBody),
 ))]
 pub async fn fork(
-    State(shared): State<Shared>,
+    State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     JsonBody(request): JsonBody<ForkRequest>,
@@ -157,7 +157,7 @@ pub async fn fork(
     (status = 409, description = "The checkpoint belongs to another image", body = ErrorBody),
 ))]
 pub async fn restore(
-    State(shared): State<Shared>,
+    State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     JsonBody(request): JsonBody<RestoreRequest>,

@@ -18,11 +18,11 @@ use utoipa::ToSchema;
 use super::super::answer::{Answer, ErrorBody, answer_of, raised_answer};
 use super::super::request::{LimitsRequest, ResultRequest, ResultWord, checked_env};
 use super::own_session;
-use crate::http::Shared;
+use crate::http::AppState;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Object};
-use crate::sandbox::AskEvent;
-use crate::service::{CellAsked, CellExecuted, Service, SessionEvents, code_of_completion};
+use crate::sandbox::SessionEvent;
+use crate::service::{CallEvents, CellAsked, CellExecution, Service, code_of_completion};
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::SessionId;
 use proofbox_types::program::ResultWanted;
@@ -95,9 +95,9 @@ fn display_answer(display: Display) -> DisplayAnswer {
     }
 }
 
-fn call_answer(session: SessionId, called: CellExecuted, labels: BTreeMap<String, String>) -> CallAnswer {
+fn call_answer(session: SessionId, called: CellExecution, labels: BTreeMap<String, String>) -> CallAnswer {
     let traceback = called.raised.map(|raised| raised.traceback);
-    let answer = answer_of(called.executed, labels).with_traceback(traceback);
+    let answer = answer_of(called.execution, labels).with_traceback(traceback);
     CallAnswer {
         session_id: session.to_string(),
         execution_count: called.number,
@@ -167,7 +167,7 @@ impl Form {
     )
 )]
 pub async fn execute(
-    State(shared): State<Shared>,
+    State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(session): Path<String>,
     headers: HeaderMap,
@@ -224,7 +224,7 @@ fn told(
     service: Arc<Service>,
     id: SessionId,
     asked: CellAsked,
-    (sender, events): (proofbox_memory::Sender<AskEvent>, SessionEvents),
+    (sender, events): (proofbox_memory::Sender<SessionEvent>, CallEvents),
     labels: BTreeMap<String, String>,
     form: Form,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> {
@@ -261,7 +261,7 @@ fn told(
     })
 }
 
-fn pieces(events: SessionEvents, form: Form) -> impl Stream<Item = Bytes> {
+fn pieces(events: CallEvents, form: Form) -> impl Stream<Item = Bytes> {
     stream::unfold(events, move |mut events| async move {
         let event = match events.recv().await? {
             proofbox_memory::Next::Piece(event) => event,

@@ -16,7 +16,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::super::answer::ErrorBody;
 use super::execute::KEEP_ALIVE;
 use super::own_session;
-use crate::http::Shared;
+use crate::http::AppState;
 use crate::http::body::WholeBody;
 use crate::http::error::ApiError;
 use crate::http::extract::JsonBody;
@@ -26,6 +26,7 @@ use proofbox_types::caller::Caller;
 use proofbox_types::ids::SessionId;
 use proofbox_types::program::{File, TESTS_DIRECTORY};
 use proofbox_types::session::{Entry, FileAnswer, FileAsk};
+use proofbox_vfs::WatchDepth;
 
 /// Levels of directories that one list shows.
 const DEEPEST: u32 = 64;
@@ -126,7 +127,7 @@ struct MoveRequest {
     (status = 416, description = "`Range` lies outside the file"),
 ))]
 pub async fn file(
-    State(shared): State<Shared>,
+    State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path((id, path)): Path<(String, String)>,
     query: Result<Query<FileQuery>, QueryRejection>,
@@ -137,7 +138,7 @@ pub async fn file(
     if query.stat.is_some() && request.method() == Method::GET {
         return asked(&shared, id, FileAsk::Stat { path }).await;
     }
-    read(&shared, id, path, request.headers(), request.method() == Method::HEAD).await
+    read(&shared, id, path, request.method(), request.headers()).await
 }
 
 /// Writes a file in the session.
@@ -148,7 +149,7 @@ pub async fn file(
         (status = 201, description = "It is new", body = EntryAnswer),
     ))]
 pub async fn write(
-    State(shared): State<Shared>,
+    State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path((id, path)): Path<(String, String)>,
     query: Result<Query<FileQuery>, QueryRejection>,
@@ -165,7 +166,7 @@ pub async fn write(
     ("recursive" = Option<bool>, Query, description = "Remove a directory with all that is in it"),
 ), responses((status = 204, description = "It is gone")))]
 pub async fn remove(
-    State(shared): State<Shared>,
+    State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path((id, path)): Path<(String, String)>,
     query: Result<Query<FileQuery>, QueryRejection>,
@@ -182,7 +183,7 @@ fn asked_of(path: &str, query: Result<Query<FileQuery>, QueryRejection>) -> Resu
     Ok(query)
 }
 
-async fn asked(shared: &Shared, id: SessionId, ask: FileAsk) -> Result<Response, ApiError> {
+async fn asked(shared: &AppState, id: SessionId, ask: FileAsk) -> Result<Response, ApiError> {
     Ok(match shared.service.session_files(id, ask).await? {
         FileAnswer::Entry(entry, new) => {
             let status = if new { StatusCode::CREATED } else { StatusCode::OK };
@@ -204,12 +205,13 @@ fn not_the_tests(path: &str) -> Result<(), ApiError> {
 }
 
 async fn read(
-    shared: &Shared,
+    shared: &AppState,
     id: SessionId,
     path: String,
+    method: &Method,
     headers: &HeaderMap,
-    head: bool,
 ) -> Result<Response, ApiError> {
+    let head = method == Method::HEAD;
     let range = headers.get(header::RANGE).and_then(|value| value.to_str().ok()).and_then(ByteRange::parse);
     let ask = |offset, length| FileAsk::Read { path: path.clone(), offset, length };
     let get = async |ask| match shared.service.session_files(id, ask).await? {
@@ -258,7 +260,7 @@ async fn read(
     (status = 404, description = "Nothing is there", body = ErrorBody),
 ))]
 pub async fn list(
-    State(shared): State<Shared>,
+    State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     query: Result<Query<ListQuery>, QueryRejection>,
@@ -269,7 +271,8 @@ pub async fn list(
     match (query.list, query.watch) {
         (Some(_), None) => {}
         (None, Some(_)) => {
-            let watch = shared.service.watch_files(id, path, query.recursive).await?;
+            let depth = if query.recursive { WatchDepth::All } else { WatchDepth::Entries };
+            let watch = shared.service.watch_files(id, path, depth).await?;
             let kind = [(header::CONTENT_TYPE, "application/x-ndjson"), (header::CACHE_CONTROL, "no-store")];
             return Ok((kind, Body::from_stream(changes(watch))).into_response());
         }
@@ -311,7 +314,7 @@ fn changes(watch: Watch) -> impl Stream<Item = Result<Bytes, Infallible>> {
     (status = 409, description = "Something is there already", body = ErrorBody),
 ))]
 pub async fn change(
-    State(shared): State<Shared>,
+    State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     JsonBody(request): JsonBody<FileRequest>,

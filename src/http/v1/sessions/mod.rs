@@ -21,7 +21,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::answer::{ErrorBody, LimitsInForce, RuntimeAnswer};
 use super::request::{FileContent, LimitsRequest, candidates_file, checked_env};
-use crate::http::Shared;
+use crate::http::AppState;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Object, read_json};
 use crate::service::{SessionAsked, SessionInfo, SessionState};
@@ -30,7 +30,7 @@ use proofbox_types::ids::{CheckpointId, SessionId};
 use proofbox_types::session::DEFAULT_CONTEXT;
 
 /// The routes of sessions.
-pub fn routes() -> Router<Shared> {
+pub fn routes() -> Router<AppState> {
     let file = get(files::file).head(files::file).put(files::write).delete(files::remove);
     Router::new()
         .route("/v1/sessions", post(open).get(list))
@@ -165,7 +165,7 @@ fn time(time: jiff::Timestamp) -> String {
 }
 
 /// Returns the session that a path names, if it is the caller's own; sessions of others are reported as not found.
-fn own_session(shared: &Shared, caller: &Caller, text: &str) -> Result<SessionId, ApiError> {
+fn own_session(shared: &AppState, caller: &Caller, text: &str) -> Result<SessionId, ApiError> {
     let id = SessionId::parse(text).ok_or_else(ApiError::no_session)?;
     if shared.service.is_own_session(caller, id) { Ok(id) } else { Err(ApiError::no_session()) }
 }
@@ -196,7 +196,7 @@ fn duration(field: &str, seconds: f64) -> Result<Duration, ApiError> {
     )
 )]
 pub async fn open(
-    State(shared): State<Shared>,
+    State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Result<(StatusCode, Json<SessionAnswer>), ApiError> {
@@ -231,7 +231,7 @@ fn asked_of(request: SessionRequest, caller: Caller) -> Result<SessionAsked, Api
 /// Lists the caller's sessions, page by page.
 #[utoipa::path(get, path = "/v1/sessions", params(Page), responses((status = 200, body = SessionList)))]
 pub async fn list(
-    State(shared): State<Shared>,
+    State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     page: Result<Query<Page>, axum::extract::rejection::QueryRejection>,
 ) -> Result<Json<SessionList>, ApiError> {
@@ -258,7 +258,7 @@ pub async fn list(
     (status = 404, description = "There is none of this name", body = ErrorBody),
 ))]
 pub async fn show(
-    State(shared): State<Shared>,
+    State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<SessionAnswer>, ApiError> {
@@ -272,13 +272,13 @@ pub async fn show(
     (status = 404, description = "There is none of this name", body = ErrorBody),
 ))]
 pub async fn change(
-    State(shared): State<Shared>,
+    State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     JsonBody(request): JsonBody<SessionChange>,
 ) -> Result<Json<SessionAnswer>, ApiError> {
     let ttl = duration("ttl_seconds", request.ttl_seconds)?;
-    let info = shared.service.keep_session(own_session(&shared, &caller, &id)?, ttl, false).await?;
+    let info = shared.service.keep_session(own_session(&shared, &caller, &id)?, ttl).await?;
     Ok(Json(session_answer(info)))
 }
 
@@ -288,7 +288,7 @@ pub async fn change(
     (status = 404, description = "There is none of this name", body = ErrorBody),
 ))]
 pub async fn end(
-    State(shared): State<Shared>,
+    State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<StatusCode, ApiError> {
@@ -309,7 +309,7 @@ pub struct InterruptAnswer {
     (status = 404, description = "There is none of this name", body = ErrorBody),
 ))]
 pub async fn interrupt(
-    State(shared): State<Shared>,
+    State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<InterruptAnswer>, ApiError> {
@@ -323,7 +323,7 @@ pub async fn interrupt(
     (status = 404, description = "There is none of this name", body = ErrorBody),
 ))]
 pub async fn restart(
-    State(shared): State<Shared>,
+    State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<SessionAnswer>, ApiError> {

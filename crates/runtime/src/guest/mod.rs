@@ -1,0 +1,252 @@
+//! One guest: an interpreter with its request, from its start to its end.
+
+mod files;
+mod request;
+mod role;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use wasmtime::{Store, Trap};
+use wasmtime_wasi::I32Exit;
+
+use super::clock::Clock;
+use super::denials;
+use super::entropy::Entropy;
+use super::error::{RunError, by_engine};
+use super::grading::channel::{Dismissed, Endpoint, Side, Spent};
+use super::host_work::HostWork;
+use super::limiter::MemoryLimiter;
+use super::page_reset::Resident;
+use super::pagemap;
+use super::pool::InterpreterPool;
+use super::report::Reporter;
+use super::scheduler::{Stopwatch, Times, run_metered};
+use super::state::{HostState, OutputFlood, Streams, wasi};
+use super::trusted::trusted_limits;
+use super::usage_events::UsageEvents;
+pub use files::check_files;
+pub(super) use files::{SNIPPET_NAME, quota, tree};
+use proofbox_types::grant::Limits;
+use proofbox_types::outcome::{End, Limit, LimitHit, Outcome, Usage};
+use proofbox_types::program::Program;
+use proofbox_vfs::{Attempts, Descriptors, Output, Refusals, SharedTree, Stdio, View, lock};
+use request::request_of;
+pub(super) use role::Role;
+
+/// Code that the guest's runner returns when the runner itself failed.
+pub(super) const RUNNER_FAILED: i32 = -1;
+
+/// Does what needs files, so that nothing will need them later: a worker gives them up.
+///
+/// # Errors
+/// Returns an error when the image can't be started from.
+pub async fn open_all(pool: &InterpreterPool) -> Result<(), RunError> {
+    pool.pristine().await?;
+    learn_pages(pool).await?;
+    // Without /proc there are no checkpoints; runs need none.
+    let _ = pagemap::pagemap();
+    Ok(())
+}
+
+/// Learns which pages every run writes to. Where the kernel does not tell, nothing is written to beforehand.
+///
+/// # Errors
+/// Returns an error when there is no interpreter to be had.
+async fn learn_pages(pool: &InterpreterPool) -> Result<(), RunError> {
+    if pool.knows_pages() {
+        return Ok(());
+    }
+    let program = Program { code: "print(1 + 1)".to_owned(), ..Program::default() };
+    let limits = trusted_limits();
+    let tree = tree(pool.base(None)?, &program, &limits)?;
+    let mut request = Vec::new();
+    request_of(&program, &Role::Alone).encode(&mut request);
+    let state = state(&program, &limits, &tree, Role::Alone);
+    let (mut store, instance) = pool.instantiate(state, limits.fuel).await?;
+    call(&mut store, instance, &request).await.map_err(by_engine("running a first program"))?;
+    let mapped = store
+        .data()
+        .memory
+        .and_then(|memory| pagemap::mapped_pages(memory.data_ptr(&store), memory.data_size(&store)).ok());
+    pool.keep_pages(mapped.map(|mapped| Resident::of(&mapped)).unwrap_or_default());
+    Ok(())
+}
+
+/// Runs an interpreter in its role, from its start to its end.
+pub(super) async fn run_guest(
+    pool: &InterpreterPool,
+    program: &Program,
+    limits: &Limits,
+    tree: &SharedTree,
+    role: Role,
+) -> Result<Outcome, RunError> {
+    let began = Instant::now();
+    let live = pool.count_live();
+    let mut request = Vec::new();
+    request_of(program, &role).encode(&mut request);
+    // What it reports are the candidate's failures, too: they are judged when its attempts are known (`graded`).
+    let grades = matches!(role, Role::Grader(_));
+    let state = state(program, limits, tree, role);
+    let stopwatch = Arc::clone(&state.stopwatch);
+    let (mut store, instance) = pool.instantiate(state, limits.fuel).await?;
+    pool.pre_dirty(&mut store, instance);
+    let start = began.elapsed();
+
+    let (returned, times) =
+        run_metered(call(&mut store, instance, &request), stopwatch, limits.wall, pool.core()).await;
+
+    let fuel = limits.fuel - store.get_fuel().unwrap_or(0).min(limits.fuel);
+    if !matches!(returned, Some(Ok(_))) {
+        take_pending_output(&mut store, instance).await;
+    }
+    pool.give_back(&mut store, fuel);
+    let state = store.into_data();
+    drop(live);
+    let end = end(returned, &state, limits);
+    let mut outcome = outcome(end, state, times, fuel, start);
+    if !grades {
+        let tree = lock(tree);
+        let refusals = Refusals::new(&tree, &outcome.attempts, outcome.attempts_dropped);
+        denials::classify_denied(&mut outcome.report, &refusals);
+    }
+    Ok(outcome)
+}
+
+/// Writes the request into the guest and lets it run; the exit code.
+pub(super) async fn call(
+    store: &mut Store<HostState>,
+    instance: wasmtime::Instance,
+    request: &[u8],
+) -> wasmtime::Result<i32> {
+    let memory =
+        instance.get_memory(&mut *store, "memory").ok_or_else(|| wasmtime::Error::msg("the image has no memory"))?;
+    store.data_mut().memory = Some(memory);
+    let size = memory.data_size(&*store);
+    store.data_mut().limiter.started_with(size);
+    let buffer = instance.get_typed_func::<u32, u32>(&mut *store, "proofbox_buffer")?;
+    let run = instance.get_typed_func::<u32, i32>(&mut *store, "proofbox_run")?;
+    let length = u32::try_from(request.len())?;
+    let address = buffer.call_async(&mut *store, length).await?;
+    if address == 0 {
+        return Ok(RUNNER_FAILED);
+    }
+    memory.write(&mut *store, address as usize, request)?;
+    run.call_async(&mut *store, length).await
+}
+
+/// Takes what Python had buffered when the guest was stopped (`pending.c`). A guest in such a state that it can't tell
+/// keeps its buffers: nothing depends on them.
+pub(super) async fn take_pending_output(store: &mut Store<HostState>, instance: wasmtime::Instance) {
+    const FUEL: u64 = 10_000;
+    // CPython's buffers have 8 KiB; a guest may have others, or lie.
+    const MAX_LENGTH: usize = 64 << 10;
+    let (Ok(pending), Some(memory)) =
+        (instance.get_typed_func::<u32, u64>(&mut *store, "proofbox_pending"), store.data().memory)
+    else {
+        return;
+    };
+    for (index, output) in [(0, Output::Stdout), (1, Output::Stderr)] {
+        if store.set_fuel(FUEL).is_err() {
+            return;
+        }
+        let Ok(place) = pending.call_async(&mut *store, index).await else { return };
+        let (start, length) = ((place >> 32) as usize, (place & 0xFFFF_FFFF) as usize);
+        let (memory, state) = memory.data_and_store_mut(&mut *store);
+        let Some(bytes) = memory.get(start..start.saturating_add(length.min(MAX_LENGTH))) else { return };
+        // Capturing never fails: what is beyond its bounds is only counted.
+        let _ = state.streams.write(output, bytes);
+    }
+}
+
+pub(super) fn end(returned: Option<wasmtime::Result<i32>>, state: &HostState, limits: &Limits) -> End {
+    let limited = |limit, allowed| End::Limited(LimitHit { limit, allowed });
+    let out_of_memory = || limited(Limit::Memory, limits.memory_bytes);
+    let error = match returned {
+        None => return limited(Limit::Wall, u64::try_from(limits.wall.as_millis()).unwrap_or(u64::MAX)),
+        Some(Ok(RUNNER_FAILED)) if state.limiter.refused() => return out_of_memory(),
+        Some(Ok(RUNNER_FAILED)) => return End::Trapped("the guest's runner failed".to_owned()),
+        Some(Ok(code)) => return End::Exited(code & 0xFF),
+        Some(Err(error)) => error,
+    };
+    if let Some(I32Exit(code)) = error.downcast_ref::<I32Exit>() {
+        return End::Exited(code & 0xFF);
+    }
+    if error.downcast_ref::<Dismissed>().is_some() {
+        return End::Exited(0);
+    }
+    if let Some(OutputFlood(allowed)) = error.downcast_ref::<OutputFlood>() {
+        return limited(Limit::Output, *allowed);
+    }
+    match error.downcast_ref::<Trap>() {
+        Some(Trap::OutOfFuel) => limited(Limit::Fuel, limits.fuel),
+        Some(Trap::StackOverflow) => limited(Limit::Stack, 0),
+        // C code that can't go on without memory ends in a trap.
+        _ if state.limiter.refused() => out_of_memory(),
+        Some(trap) => End::Trapped(trap.to_string()),
+        None => End::Trapped(error.root_cause().to_string()),
+    }
+}
+
+fn outcome(end: End, state: HostState, times: Times, fuel: u64, start: Duration) -> Outcome {
+    let usage = Usage {
+        fuel,
+        cpu: times.cpu,
+        execution: times.execution(),
+        waiting: times.waiting,
+        start,
+        peak_memory_bytes: state.limiter.peak() as u64,
+        memory_refused: state.limiter.refused(),
+    };
+    let spent = match &state.endpoint {
+        Some(endpoint) if endpoint.side() == Side::Grader => endpoint.spent(),
+        _ => Spent { fuel, execution: usage.execution, peak_memory_bytes: usage.peak_memory_bytes },
+    };
+    let printed = || state.endpoint.as_ref().map(Endpoint::case_output).unwrap_or_default();
+    Outcome {
+        end,
+        report: state.reporter.finish(spent, printed),
+        stdout: state.streams.stdout.finish(),
+        stderr: state.streams.stderr.finish(),
+        usage,
+        attempts: state.attempts.list().iter().cloned().chain(state.usage_events.attempts()).collect(),
+        attempts_dropped: state.attempts.dropped_count(),
+        grader: None,
+        files: Vec::new(),
+        files_error: None,
+    }
+}
+
+pub(super) fn state(program: &Program, limits: &Limits, tree: &SharedTree, role: Role) -> HostState {
+    let deterministic = program.deterministic;
+    // The tests see all files; to the candidate theirs do not exist. Input is for the candidate.
+    let (view, stdin) = match role {
+        Role::Candidate(_) => (View::WithoutTests, program.stdin.clone()),
+        Role::Alone => (View::Whole, program.stdin.clone()),
+        Role::Grader(_) => (View::Whole, Vec::new()),
+    };
+    let endpoint = role.endpoint();
+    let mut streams = Streams::new(stdin, limits.output_bytes);
+    streams.endpoint = endpoint.clone().filter(|endpoint| endpoint.side() == Side::Candidate);
+    let clock = match deterministic {
+        None => Clock::real(),
+        Some(wanted) => Clock::Virtual { start_time: wanted.start_time_nanoseconds, slept: Duration::ZERO },
+    };
+    HostState {
+        wasi: wasi(),
+        memory: None,
+        limiter: MemoryLimiter::new(limits.memory_bytes),
+        clock,
+        stopwatch: Arc::new(Stopwatch::default()),
+        fuel: limits.fuel,
+        streams,
+        descriptors: Descriptors::with_view(Arc::clone(tree), view),
+        attempts: Attempts::default(),
+        reporter: Reporter::default(),
+        usage_events: UsageEvents::new(program.report_use),
+        host_work: HostWork::default(),
+        entropy: Entropy::new(deterministic.map(|wanted| wanted.seed)),
+        endpoint,
+        call: None,
+    }
+}

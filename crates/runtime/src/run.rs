@@ -1,0 +1,32 @@
+//! Run of a program: in one guest, or in two where its tests have an interpreter of their own.
+
+use super::error::RunError;
+use super::grading::isolated;
+use super::guest::{Role, SNIPPET_NAME, run_guest, tree};
+use super::pool::InterpreterPool;
+use proofbox_types::grant::Limits;
+use proofbox_types::outcome::Outcome;
+use proofbox_types::program::{File, Program};
+use proofbox_vfs::lock;
+
+/// Runs a program to its end or to a limit. Dropping the future stops the guest.
+///
+/// # Errors
+/// Returns an error when there is no interpreter to be had, or a file of the program does not fit the sandbox.
+pub async fn run(pool: &InterpreterPool, program: Program, limits: &Limits) -> Result<Outcome, RunError> {
+    let tree = tree(pool.base(program.image.as_deref())?, &program, limits)?;
+    let mut outcome = if program.isolated && program.tests.is_some() {
+        isolated::run(pool, &program, limits, &tree).await?
+    } else {
+        run_guest(pool, &program, limits, &tree, Role::Alone).await?
+    };
+    match lock(&tree).glob(&program.fetch_files, limits.files_bytes) {
+        // The snippet itself is no output, however the patterns are written.
+        Ok(files) => {
+            let files = files.into_iter().filter(|(path, _)| path != SNIPPET_NAME);
+            outcome.files = files.map(|(path, content)| File { path, content: content.to_vec() }).collect();
+        }
+        Err(error) => outcome.files_error = Some(error.to_string()),
+    }
+    Ok(outcome)
+}

@@ -1,0 +1,206 @@
+//! The policy gate: before anything runs, and alone.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::execute::Cost;
+use super::{Asking, ExecuteError, Execution, Service};
+use crate::telemetry;
+use proofbox_policy::{Action, BoundaryRule, Decision, GateFailed, Pack, Refusal, Scanned, Source};
+use proofbox_types::caller::Caller;
+use proofbox_types::failure;
+use proofbox_types::grant::Grant;
+use proofbox_types::ids::ExecutionId;
+use proofbox_types::outcome::{Attempt, AttemptKind, End, ErrorReport};
+use proofbox_types::program::Program;
+use proofbox_types::status::{FailureClass, IntegrityLevel, Status};
+use proofbox_types::submission::Submission;
+use proofbox_types::verdict::{Basis, Integrity, Verdict};
+
+/// Compiles what comes on standard input, and runs nothing of it.
+const COMPILE: &str = "import sys\ncompile(sys.stdin.buffer.read(), 'solution.py', 'exec', dont_inherit=True)\n";
+
+impl Service {
+    /// Scans a snippet under the pack of that name; nothing is run.
+    ///
+    /// # Errors
+    /// Returns an error when there is no such pack, the snippet is too large for it, or the gate fails.
+    pub async fn scan(
+        &self,
+        caller: &Caller,
+        policy: &str,
+        code: &str,
+        code_field: &'static str,
+    ) -> Result<Scanned, ExecuteError> {
+        let policies = self.policies();
+        let pack = policies.pack(caller, policy)?;
+        if code.len() > pack.request.code_bytes {
+            let allowed = pack.request.code_bytes;
+            return Err(ExecuteError::TooLarge { field: code_field, asked: code.len(), allowed, unit: "bytes" });
+        }
+        let scanned = pack.gate.scan(&[Source { text: code, file: None }]).await?;
+        self.count_scan(&scanned);
+        Ok(scanned)
+    }
+
+    /// Scans a submission, and blanks out of it what the pack redacts.
+    ///
+    /// # Errors
+    /// Returns an error when the pack does not admit the submission, or the gate fails.
+    pub(super) async fn gate(
+        &self,
+        asking: Asking<'_>,
+        pack: &Pack,
+        grant: &Grant,
+        submission: &mut Submission,
+    ) -> Result<Scanned, ExecuteError> {
+        let program = &submission.program;
+        if let Some(file) = program.files.iter().find(|file| !pack.files.upload.is_match(&file.path)) {
+            let message = format!("the policy lets no file `{}` in", file.path.chars().take(100).collect::<String>());
+            return Err(Refusal::File { field: "files", message }.into());
+        }
+        if !program.fetch_files.is_empty() && !pack.files.fetch {
+            let message = "the policy lets no files out".to_owned();
+            return Err(Refusal::File { field: "fetch_files", message }.into());
+        }
+        let python = |path: &str| path.ends_with(".py") || path.ends_with(".pyi") || path.ends_with(".pth");
+        let mut sources = vec![Source { text: &program.code, file: None }];
+        for file in program.files.iter().filter(|file| python(&file.path)) {
+            // What is not UTF-8 is Python in an encoding of its own: the gate says so where it can't read it.
+            if let Ok(text) = std::str::from_utf8(&file.content) {
+                sources.push(Source { text, file: Some(&file.path) });
+            }
+        }
+        let mut scanned = pack.gate.scan(&sources).await?;
+        let unreadable = program.files.iter().find(|file| {
+            (python(&file.path) && std::str::from_utf8(&file.content).is_err())
+                || [".pyc", ".so", ".pyd", ".egg", ".zip", ".whl"].iter().any(|end| file.path.ends_with(end))
+        });
+        if let Some(file) = unreadable {
+            pack.gate.unreadable(&mut scanned, Some(&file.path));
+        }
+        if scanned.report.decision == Decision::Allow && !scanned.report.syntax_ok && pack.gate.guards_tree() {
+            // Two readers of one language may differ: what only CPython can read was not looked at.
+            if self.compiles(asking, &program.code, grant).await? {
+                pack.gate.unreadable(&mut scanned, None);
+            }
+        }
+        self.count_scan(&scanned);
+        if let Some(redacted) = scanned.redacted.take() {
+            submission.program.code = redacted;
+        }
+        Ok(scanned)
+    }
+
+    /// Returns whether CPython compiles `code`.
+    async fn compiles(&self, asking: Asking<'_>, code: &str, grant: &Grant) -> Result<bool, ExecuteError> {
+        let program = Program { code: COMPILE.to_owned(), stdin: code.as_bytes().to_vec(), ..Program::default() };
+        let permit = self.acquire_permit(asking).await?;
+        let outcome = self.sandbox.run(program, grant).await;
+        drop(permit);
+        // What can't be told is told by the run itself.
+        Ok(outcome.is_ok_and(|outcome| matches!(outcome.end, End::Exited(0)) && outcome.report.error.is_none()))
+    }
+
+    fn count_scan(&self, scanned: &Scanned) {
+        let report = &scanned.report;
+        let metrics = Arc::clone(&self.metrics);
+        metrics.scans.with_label_values(&[report.name.as_str(), report.decision.as_str()]).inc();
+        metrics.scan_seconds.observe(report.scan_seconds);
+        let blocks = report.decision == Decision::Block;
+        let blocking = || report.findings.iter().filter(|finding| blocks && finding.action == Action::Block);
+        telemetry::scanned(
+            Duration::from_secs_f64(report.scan_seconds.max(0.0)),
+            &report.name,
+            report.decision.as_str(),
+            blocking().map(|finding| (finding.scanner.as_str(), finding.rule.as_str(), finding.action.as_str())),
+        );
+        if blocks {
+            for finding in blocking() {
+                let rule = finding.rule.as_str();
+                metrics.policy_blocks.with_label_values(&[finding.scanner.as_str(), rule]).inc();
+            }
+            let rules: Vec<&str> = blocking().map(|finding| finding.rule.as_str()).collect();
+            let scanners: Vec<&str> = report.blocked_by.iter().map(|scanner| scanner.as_str()).collect();
+            tracing::info!(target: "proofbox::service::gate", policy = %report.name, blocked_by = ?scanners, ?rules, "the policy blocked a snippet");
+        }
+    }
+
+    /// Makes the result of a submission that the gate blocks.
+    pub(super) fn blocked(&self, submission: &Submission, grant: &Grant, scanned: Scanned) -> Execution {
+        self.metrics.runs.with_label_values(&[FailureClass::PolicyBlocked.as_str()]).inc();
+        let reasons: Vec<&str> = scanned
+            .report
+            .findings
+            .iter()
+            .filter(|finding| finding.action == Action::Block)
+            .map(|finding| finding.reason.as_str())
+            .take(5)
+            .collect();
+        let line = scanned.report.findings.iter().find(|finding| finding.action == Action::Block);
+        let line = line.filter(|finding| finding.file.is_none()).and_then(|finding| u32::try_from(finding.line).ok());
+        let verdict = Verdict {
+            status: Status::Blocked,
+            exit_code: failure::exit_code(&End::Exited(0), FailureClass::PolicyBlocked),
+            class: FailureClass::PolicyBlocked,
+            error: Some(ErrorReport {
+                class: FailureClass::PolicyBlocked,
+                type_name: String::new(),
+                message: format!("the policy `{}` does not let it run: {}", submission.policy, reasons.join("; ")),
+                line,
+                traceback: Vec::new(),
+            }),
+            compiled: false,
+            cases: Vec::new(),
+            integrity: Integrity {
+                level: IntegrityLevel::None,
+                planned: submission.tests.as_ref().and_then(|tests| tests.known_cases()).unwrap_or(0),
+                reported: 0,
+                signals: Vec::new(),
+                basis: Basis::default(),
+            },
+        };
+        let image = self.image_of(submission.program.image.as_deref());
+        let (id, policy) = (ExecutionId::generate(), submission.policy.clone());
+        let mut execution = Execution::from_outcomes(id, verdict, Vec::new(), Duration::ZERO, grant, policy, image);
+        execution.cost = Cost::default();
+        execution.scan = Some(scanned.report);
+        execution
+    }
+}
+
+/// Fails a run that tried to reach what its pack does not let it try to reach.
+pub(super) fn judge_attempts(pack: &Pack, execution: &mut Execution) {
+    let fails = |attempt: &&Attempt| {
+        !attempt.allowed && pack.boundary.get(&attempt.kind).is_some_and(|rule| *rule == BoundaryRule::Fail)
+    };
+    let Some(attempt) = execution.attempts.iter().find(fails) else { return };
+    let verdict = &mut execution.verdict;
+    if !matches!(verdict.status, Status::Passed | Status::Ok) {
+        return;
+    }
+    let class = match attempt.kind {
+        AttemptKind::File => FailureClass::PermissionDenied,
+        _ => FailureClass::UnsafeOperation,
+    };
+    verdict.status = if verdict.status == Status::Ok { Status::Error } else { Status::Failed };
+    verdict.class = class;
+    verdict.exit_code = 1;
+    verdict.error = Some(ErrorReport {
+        class,
+        type_name: String::new(),
+        message: format!(
+            "the policy `{}` fails what tries to reach outside: {} ({})",
+            execution.policy, attempt.operation, attempt.target
+        ),
+        line: None,
+        traceback: Vec::new(),
+    });
+}
+
+impl From<GateFailed> for ExecuteError {
+    fn from(_: GateFailed) -> Self {
+        tracing::error!("the policy gate failed");
+        Self::Gate
+    }
+}

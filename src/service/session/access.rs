@@ -1,0 +1,115 @@
+//! Use of a session: bringing it to a worker, holding it there, measuring it, finding it lost.
+
+use std::sync::Arc;
+
+use tokio::sync::OwnedRwLockReadGuard;
+
+use super::{Residency, Session, SessionError};
+use crate::sandbox::{SessionCallError, SessionHandle};
+use crate::service::Service;
+use proofbox_policy::Refusal;
+use proofbox_types::ids::SessionId;
+use proofbox_types::session::{FileAnswer, FileAsk};
+
+/// Treatment of a paused session.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WhenPaused {
+    Resume,
+    Refuse,
+}
+
+/// A session that is used: meanwhile nobody moves it.
+pub(super) struct InUse<'a> {
+    pub(super) session: &'a Session,
+    pub(super) handle: SessionHandle,
+    /// Guard that prevents moving the session.
+    _residency: OwnedRwLockReadGuard<Residency>,
+}
+
+impl Service {
+    /// Performs an operation on the files of a session.
+    ///
+    /// # Errors
+    /// Returns an error when the operation fails for a reason that a client can put right.
+    pub async fn session_files(&self, id: SessionId, ask: FileAsk) -> Result<FileAnswer, SessionError> {
+        let session = self.sessions.get(id)?;
+        let policies = self.policies();
+        let caller = self.keys.caller_of(session.owner).ok_or(SessionError::KeyRevoked)?;
+        let pack = policies.pack(&caller, &session.policy)?;
+        if let FileAsk::Write(file) = &ask
+            && !pack.files.upload.is_match(file.path.trim_start_matches('/'))
+        {
+            let message = format!("the policy lets no file `{}` in", file.path.chars().take(100).collect::<String>());
+            return Err(Refusal::File { field: "path", message }.into());
+        }
+        if matches!(ask, FileAsk::Read { .. }) && !pack.files.fetch {
+            return Err(Refusal::File { field: "path", message: "the policy lets no files out".to_owned() }.into());
+        }
+        let in_use = self.enter(&session).await?;
+        let writes = matches!(ask, FileAsk::Write(_));
+        let answer = self.sandbox.files(in_use.handle, ask).await;
+        let answer = self.check_lost(&in_use, answer)?;
+        if writes {
+            self.measure_in_use(&in_use).await;
+        }
+        Ok(answer)
+    }
+
+    /// Brings the session to a worker, from disk if need be, and holds it there until the guard is dropped.
+    pub(super) async fn enter<'a>(&self, session: &'a Arc<Session>) -> Result<InUse<'a>, SessionError> {
+        let when_paused = if session.auto_resume { WhenPaused::Resume } else { WhenPaused::Refuse };
+        self.enter_if(session, when_paused).await
+    }
+
+    /// Brings the session to a worker even where it is paused, which resumes it.
+    pub(super) async fn enter_anyway<'a>(&self, session: &'a Arc<Session>) -> Result<InUse<'a>, SessionError> {
+        self.enter_if(session, WhenPaused::Resume).await
+    }
+
+    async fn enter_if<'a>(
+        &self,
+        session: &'a Arc<Session>,
+        when_paused: WhenPaused,
+    ) -> Result<InUse<'a>, SessionError> {
+        self.keep_within_budget().await;
+        loop {
+            let residency = Arc::clone(&session.residency).read_owned().await;
+            match *residency {
+                Residency::Resident(handle) => {
+                    session.used();
+                    return Ok(InUse { session, handle, _residency: residency });
+                }
+                Residency::Closed => return Err(SessionError::Lost),
+                Residency::Paused { .. } if when_paused == WhenPaused::Refuse => return Err(SessionError::Paused),
+                Residency::Evicted { .. } | Residency::Paused { .. } => {
+                    drop(residency);
+                    let session = Arc::clone(session);
+                    self.spawn_uncancellable(|service| async move { service.bring_back(&session).await }).await?;
+                }
+            }
+        }
+    }
+
+    /// Notes what a session takes after something that was no call.
+    pub(super) async fn measure_in_use(&self, in_use: &InUse<'_>) {
+        if let Ok(footprint) = self.sandbox.footprint(in_use.handle).await {
+            self.note_footprint(in_use.session, Some(footprint));
+        }
+    }
+
+    /// Translates the answer of a worker, and removes the session when its worker is gone.
+    pub(super) fn check_lost<T>(
+        &self,
+        in_use: &InUse<'_>,
+        answer: Result<T, SessionCallError>,
+    ) -> Result<T, SessionError> {
+        if let Err(SessionCallError::Lost) = &answer {
+            let session = in_use.session;
+            tracing::warn!(session = %session.id, "a session is lost: its worker ended");
+            self.sessions.all().remove(&session.id);
+            self.note_footprint(session, None);
+            self.metrics.sessions_ended.inc();
+        }
+        Ok(answer?)
+    }
+}

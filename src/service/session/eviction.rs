@@ -1,0 +1,553 @@
+//! Sessions on disk: those that make room for others, those that are paused; checkpoints, and what goes on from them.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::error::store_failed;
+use super::room::Need;
+use super::{Residency, Session, SessionAsked, SessionError, SessionInfo, persistence};
+use crate::sandbox::{RequestError, SessionCallError, SessionHandle};
+use crate::service::{ExecuteError, Service};
+use proofbox_policy::Refusal;
+use proofbox_runtime::image::Image;
+use proofbox_store::{
+    Bounds, CheckpointFilter, CheckpointKind, CheckpointRow, Quota, Store, StoreError, StoredCheckpoint,
+};
+use proofbox_types::caller::Caller;
+use proofbox_types::grant::{AskedLimits, Limits};
+use proofbox_types::ids::{CheckpointId, KeyId, SessionId};
+use proofbox_types::session::Footprint;
+
+/// Memory of a session in a worker beside its pages, in bytes: tables, stacks, its slot in the pool.
+const OVERHEAD: u64 = 96 << 10;
+/// Time for which a checkpoint is stored.
+const CHECKPOINT_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
+/// Forks of one call.
+pub const MAX_FORKS: usize = 64;
+
+/// A checkpoint as clients see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckpointInfo {
+    /// Id of the checkpoint.
+    pub id: CheckpointId,
+    /// The session that it was made of.
+    pub session: Option<SessionId>,
+    /// Name that the client gave.
+    pub name: Option<String>,
+    /// Time at which the checkpoint was made.
+    pub created: Timestamp,
+    /// Size on disk, in bytes.
+    pub bytes: u64,
+    /// The image that it belongs to.
+    pub image_hash: String,
+}
+
+/// State that a pause saves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SavedState {
+    /// Interpreters and files.
+    Whole,
+    /// Files: every context gets a fresh interpreter.
+    Files,
+}
+
+/// Properties that a session needs beside its memory and files to continue elsewhere.
+#[derive(Debug, Serialize, Deserialize)]
+struct CheckpointMeta {
+    policy: String,
+    limits: Limits,
+    labels: std::collections::BTreeMap<String, String>,
+    template: String,
+    calls: u64,
+}
+
+/// A checkpoint that was taken from the store.
+struct LoadedCheckpoint {
+    row: CheckpointRow,
+    meta: CheckpointMeta,
+    /// Image that the checkpoint was made in.
+    image: Arc<Image>,
+    bytes: Vec<u8>,
+}
+
+/// Checks that a checkpoint belongs to the image that it is wanted in.
+///
+/// # Errors
+/// Returns an error when it belongs to another image.
+fn same_image(theirs: &Image, ours: &Image) -> Result<(), SessionError> {
+    if theirs.image_hash == ours.image_hash {
+        return Ok(());
+    }
+    Err(SessionError::OtherImage { theirs: theirs.image_hash.clone(), ours: ours.image_hash.clone() })
+}
+
+impl Session {
+    fn checkpoint_meta(&self) -> CheckpointMeta {
+        CheckpointMeta {
+            policy: self.policy.clone(),
+            limits: *self.grant.limits(),
+            labels: self.labels.clone(),
+            template: self.template.clone(),
+            calls: self.calls.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// An owner in the store.
+fn owner_name(owner: Option<KeyId>) -> String {
+    owner.map_or_else(|| Caller::keyless().name().to_owned(), |key| key.to_string())
+}
+
+/// Returns whether a checkpoint is one that this caller asked for.
+fn is_own(row: &CheckpointRow, caller: &Caller) -> bool {
+    row.kind == CheckpointKind::Named && row.owner.as_ref().is_some_and(|owner| *owner == owner_name(caller.owner()))
+}
+
+fn info_of(StoredCheckpoint { row, bytes, .. }: StoredCheckpoint) -> CheckpointInfo {
+    CheckpointInfo {
+        id: row.id.into(),
+        session: row.session.map(Into::into),
+        name: Some(row.name).filter(|name| !name.is_empty()),
+        created: Timestamp::from_millisecond(row.created_at).unwrap_or(Timestamp::UNIX_EPOCH),
+        bytes,
+        image_hash: row.image_hash,
+    }
+}
+
+impl Service {
+    fn store(&self) -> Result<&Store, SessionError> {
+        self.store.as_ref().ok_or(SessionError::NoStore)
+    }
+
+    /// Notes what a session takes now; 0 bytes when it is in no worker.
+    pub(super) fn note_footprint(&self, session: &Session, footprint: Option<Footprint>) {
+        let bytes = footprint.map_or(0, |footprint| footprint.memory_bytes + footprint.files_bytes + OVERHEAD);
+        if let Some(footprint) = footprint {
+            session.set_footprint(footprint);
+        }
+        let before = session.live_bytes.swap(bytes, Ordering::Relaxed);
+        let sessions = &self.sessions;
+        sessions.live_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let total = sessions.live_bytes.fetch_sub(before, Ordering::Relaxed) - before;
+        self.metrics.sessions_memory_bytes.set(i64::try_from(total).unwrap_or(i64::MAX));
+        if total > sessions.memory_bytes {
+            sessions.grew.notify_one();
+        }
+    }
+
+    /// A session and what it takes now, where it is in a worker and nobody moves it; else what it took last.
+    ///
+    /// # Errors
+    /// Returns an error when there is no such session.
+    pub async fn measure_session(&self, id: SessionId) -> Result<SessionInfo, SessionError> {
+        let session = self.sessions.get(id)?;
+        if let Ok(residency) = Arc::clone(&session.residency).try_read_owned()
+            && let Residency::Resident(handle) = *residency
+            && let Ok(footprint) = self.sandbox.footprint(handle).await
+        {
+            self.note_footprint(&session, Some(footprint));
+        }
+        Ok(session.info())
+    }
+
+    /// Moves a session to disk, unless it is used.
+    pub(super) async fn evict(&self, session: &Arc<Session>) -> Result<bool, SessionError> {
+        let Ok(mut residency) = Arc::clone(&session.residency).try_write_owned() else { return Ok(false) };
+        let Residency::Resident(handle) = *residency else { return Ok(false) };
+        let checkpoint = self.put(session, handle, CheckpointKind::Evicted, None).await?;
+        let _ = self.sandbox.close(handle).await;
+        *residency = Residency::Evicted { checkpoint: checkpoint.id };
+        self.note_footprint(session, None);
+        self.metrics.sessions_evicted.inc();
+        Ok(true)
+    }
+
+    /// Saves a session to the store.
+    async fn put(
+        &self,
+        session: &Session,
+        handle: SessionHandle,
+        kind: CheckpointKind,
+        name: Option<String>,
+    ) -> Result<CheckpointInfo, SessionError> {
+        let store = self.store()?;
+        let bytes = self.sandbox.save(handle).await?;
+        let created = Timestamp::now();
+        let info = CheckpointInfo {
+            id: CheckpointId::generate(),
+            session: Some(session.id),
+            name,
+            created,
+            bytes: bytes.len() as u64,
+            image_hash: session.image.image_hash.clone(),
+        };
+        let row = CheckpointRow {
+            id: info.id.uuid(),
+            session: Some(session.id.uuid()),
+            name: info.name.clone().unwrap_or_default(),
+            kind,
+            created_at: created.as_millisecond(),
+            expires_at: match kind {
+                CheckpointKind::Named => Some(super::after(created, CHECKPOINT_TTL).as_millisecond()),
+                CheckpointKind::Evicted | CheckpointKind::Paused => None,
+            },
+            image_hash: info.image_hash.clone(),
+            owner: Some(owner_name(session.owner)),
+            meta: postcard::to_stdvec(&session.checkpoint_meta()).expect("plain data"),
+        };
+        let bytes = bytes.into();
+        let owner_bytes = self.keys.disk_bytes(session.owner);
+        let quota = Quota { total_bytes: self.sessions.store_bytes, owner_bytes };
+        let put = match kind {
+            CheckpointKind::Named => store.put_checkpoint(row, bytes, quota).await,
+            // With what must be known of the session: it is on disk, whatever becomes of this process.
+            CheckpointKind::Evicted | CheckpointKind::Paused => {
+                let checkpoint = info.id;
+                let residency = match kind {
+                    CheckpointKind::Paused => Residency::Paused { checkpoint },
+                    _ => Residency::Evicted { checkpoint },
+                };
+                let session_row = session.row(residency).expect("it is on disk");
+                store.put_session_with(session_row, row, bytes, quota).await
+            }
+        };
+        let displaced = put.map_err(|error| {
+            // An eviction is nobody's request.
+            if error.is_want_of_room() && kind != CheckpointKind::Evicted {
+                self.metrics.refused.with_label_values(&["storage"]).inc();
+            }
+            store_failed(error)
+        })?;
+        if displaced.checkpoints > 0 {
+            tracing::info!(checkpoints = displaced.checkpoints, "checkpoints were removed for others");
+        }
+        self.end_displaced(displaced.sessions);
+        Ok(info)
+    }
+
+    /// Bytes of a checkpoint of an image that is there, and what goes with them.
+    async fn load_checkpoint(&self, id: CheckpointId) -> Result<LoadedCheckpoint, SessionError> {
+        let found = self.store()?.get_checkpoint(id.uuid()).await.map_err(store_failed)?;
+        let (StoredCheckpoint { row, .. }, bytes) = found.ok_or(SessionError::NoCheckpoint)?;
+        let Some(image) = self.images.find(&row.image_hash).map(Arc::clone) else {
+            let ours = self.images.default().image_hash.clone();
+            return Err(SessionError::OtherImage { theirs: row.image_hash, ours });
+        };
+        let meta = postcard::from_bytes(&row.meta)
+            .map_err(|_| store_failed(StoreError::Damaged { what: format!("checkpoint {id}") }))?;
+        Ok(LoadedCheckpoint { row, meta, image, bytes: bytes.to_vec() })
+    }
+
+    /// Loads a checkpoint into a worker; where there is no room, others are moved to disk first.
+    async fn load(
+        &self,
+        owner: Option<KeyId>,
+        bytes: Vec<u8>,
+        image: &Image,
+        limits: &Limits,
+    ) -> Result<(SessionHandle, Footprint), SessionError> {
+        let image = self.images.worker_hash(image);
+        match self.sandbox.load(bytes.clone(), image.clone(), limits).await {
+            Err(SessionCallError::Refused(RequestError::NoRoom(_))) => {
+                self.make_room_apart(Need::Slot { owner }).await;
+                Ok(self.sandbox.load(bytes, image, limits).await?)
+            }
+            other => Ok(other?),
+        }
+    }
+
+    /// Brings a session back from disk, if it is still there.
+    pub(super) async fn bring_back(&self, session: &Session) -> Result<(), SessionError> {
+        let mut residency = session.residency.write().await;
+        let (Some(checkpoint), paused) = (residency.checkpoint(), residency.is_paused()) else { return Ok(()) };
+        let LoadedCheckpoint { bytes, image, .. } = match self.load_checkpoint(checkpoint).await {
+            // Its state made room for others a moment ago; its end is on its way.
+            Err(SessionError::NoCheckpoint) => return Err(SessionError::NotFound),
+            taken => taken?,
+        };
+        let (handle, footprint) = self.load(session.owner, bytes, &image, session.grant.limits()).await?;
+        *residency = Residency::Resident(handle);
+        self.note_footprint(session, Some(footprint));
+        self.metrics.sessions_restored.inc();
+        if paused {
+            session.resumed();
+        }
+        self.forget_stored(session).await;
+        drop(residency);
+        Ok(())
+    }
+
+    /// Removes the stored state of a session which is elsewhere now, or has ended.
+    pub(super) async fn forget_stored(&self, session: &Session) {
+        if let Some(store) = &self.store {
+            persistence::forget(store, session.id).await;
+        }
+    }
+
+    /// Notes what has changed of a session on disk.
+    pub(super) async fn note_row(&self, session: &Session, residency: Residency) -> Result<(), SessionError> {
+        let Some(row) = session.row(residency) else { return Ok(()) };
+        self.store()?.put_session(row).await.map_err(store_failed)
+    }
+
+    /// Stores a session on disk until a client resumes it; or only its files.
+    ///
+    /// # Errors
+    /// Returns an error when the session is paused already ([`SessionError::Paused`]), or can't be saved.
+    pub async fn pause_session(&self, id: SessionId, saved: SavedState) -> Result<(), SessionError> {
+        let session = self.sessions.get(id)?;
+        self.spawn_uncancellable(|service| async move { service.pause(&session, saved).await }).await
+    }
+
+    pub(super) async fn pause(&self, session: &Session, saved: SavedState) -> Result<(), SessionError> {
+        // What a command does can't be kept.
+        session.detach();
+        let mut residency = session.residency.write().await;
+        match *residency {
+            Residency::Closed => Err(SessionError::NotFound),
+            Residency::Paused { .. } => Err(SessionError::Paused),
+            Residency::Evicted { checkpoint } if saved == SavedState::Whole => {
+                session.times().paused = true;
+                self.note_row(session, Residency::Paused { checkpoint }).await?;
+                *residency = Residency::Paused { checkpoint };
+                Ok(())
+            }
+            Residency::Evicted { checkpoint } => {
+                let LoadedCheckpoint { bytes, image, .. } = self.load_checkpoint(checkpoint).await?;
+                let (handle, _) = self.load(session.owner, bytes, &image, session.grant.limits()).await?;
+                self.forget_stored(session).await;
+                *residency = Residency::Resident(handle);
+                self.pause_live(session, handle, &mut residency, saved).await
+            }
+            Residency::Resident(handle) => self.pause_live(session, handle, &mut residency, saved).await,
+        }
+    }
+
+    async fn pause_live(
+        &self,
+        session: &Session,
+        handle: SessionHandle,
+        residency: &mut Residency,
+        saved: SavedState,
+    ) -> Result<(), SessionError> {
+        if saved == SavedState::Files {
+            for (context, _) in self.sandbox.contexts(handle).await? {
+                self.sandbox.restart(handle, context).await?;
+            }
+        }
+        let checkpoint = self.put(session, handle, CheckpointKind::Paused, None).await?;
+        let _ = self.sandbox.close(handle).await;
+        *residency = Residency::Paused { checkpoint: checkpoint.id };
+        session.times().paused = true;
+        self.note_footprint(session, None);
+        Ok(())
+    }
+
+    /// Resumes a session, and returns whether it was paused.
+    ///
+    /// # Errors
+    /// Returns an error when there is no such session.
+    pub async fn resume_session(&self, id: SessionId) -> Result<bool, SessionError> {
+        let session = self.sessions.get(id)?;
+        let mut residency = session.residency.write().await;
+        match *residency {
+            Residency::Paused { checkpoint } => {
+                session.resumed();
+                self.note_row(&session, Residency::Evicted { checkpoint }).await?;
+                *residency = Residency::Evicted { checkpoint };
+                Ok(true)
+            }
+            Residency::Closed => Err(SessionError::NotFound),
+            _ => Ok(false),
+        }
+    }
+
+    /// Stores the state of a session as a checkpoint, when its calls have ended.
+    ///
+    /// # Errors
+    /// Returns an error when there is no such session, or its state can't be saved.
+    pub async fn checkpoint_session(
+        &self,
+        id: SessionId,
+        name: Option<String>,
+    ) -> Result<CheckpointInfo, SessionError> {
+        let session = self.sessions.get(id)?;
+        let in_use = self.enter_anyway(&session).await?;
+        self.put(&session, in_use.handle, CheckpointKind::Named, name).await
+    }
+
+    /// Checkpoints that this caller asked for, the newest first, as many as one list of the store has.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub async fn checkpoints(&self, caller: &Caller) -> Result<Vec<CheckpointInfo>, SessionError> {
+        let owner = Some(owner_name(caller.owner()));
+        let filter = CheckpointFilter { kind: Some(CheckpointKind::Named), owner, ..CheckpointFilter::default() };
+        let found = self.store()?.list_checkpoints(filter, usize::MAX, None).await.map_err(store_failed)?;
+        Ok(found.into_iter().map(info_of).collect())
+    }
+
+    /// Removes a checkpoint of the caller.
+    ///
+    /// # Errors
+    /// Returns an error when there is no such checkpoint.
+    pub async fn delete_checkpoint(&self, caller: &Caller, id: CheckpointId) -> Result<(), SessionError> {
+        let found = self.store()?.find_checkpoint(id.uuid()).await.map_err(store_failed)?;
+        // What is kept of a session that waits is no client's to remove.
+        if found.is_none_or(|found| !is_own(&found.row, caller)) {
+            return Err(SessionError::NoCheckpoint);
+        }
+        self.store()?.delete_checkpoint(id.uuid()).await.map_err(store_failed)?;
+        Ok(())
+    }
+
+    /// Removes from the store what is too old or too much.
+    pub(super) async fn prune_store(&self) {
+        let Some(store) = &self.store else { return };
+        let bounds = Bounds { total_bytes: self.sessions.store_bytes, named_age: CHECKPOINT_TTL };
+        match store.prune(Timestamp::now().as_millisecond(), bounds).await {
+            Ok(pruned) => {
+                if pruned.expired + pruned.for_room > 0 {
+                    tracing::info!(expired = pruned.expired, for_room = pruned.for_room, "checkpoints were removed");
+                }
+                self.end_displaced(pruned.displaced);
+            }
+            Err(error) => tracing::warn!(%error, "the store could not be pruned"),
+        }
+    }
+
+    /// Opens a session that continues from a checkpoint.
+    pub(super) async fn open_from(&self, id: CheckpointId, asked: SessionAsked) -> Result<SessionInfo, SessionError> {
+        let LoadedCheckpoint { row, meta, image, bytes } = self.load_checkpoint(id).await?;
+        if !is_own(&row, &asked.caller) {
+            return Err(SessionError::NoCheckpoint);
+        }
+        if let Some(wanted) = &asked.image {
+            same_image(&image, &*self.image_asked(Some(wanted))?)?;
+        }
+        self.has_fuel(&asked.caller).map_err(ExecuteError::from)?;
+        let policy = asked.policy.clone().unwrap_or_else(|| meta.policy.clone());
+        let policies = self.policies();
+        let pack = policies.pack(&asked.caller, &policy)?;
+        let (own, theirs) = (asked.limits, persistence::asked(&meta.limits));
+        let limits = AskedLimits {
+            fuel: own.fuel.or(theirs.fuel),
+            wall_seconds: own.wall_seconds.or(theirs.wall_seconds),
+            memory_bytes: own.memory_bytes.or(theirs.memory_bytes),
+            output_bytes: own.output_bytes.or(theirs.output_bytes),
+            files_bytes: own.files_bytes.or(theirs.files_bytes),
+            files_count: own.files_count.or(theirs.files_count),
+        };
+        let grant = pack.ceiling.grant(&limits).map_err(Refusal::from)?;
+        let mut asked = asked;
+        if asked.labels.is_empty() {
+            asked.labels = meta.labels;
+        }
+        if asked.template.is_empty() {
+            asked.template = meta.template;
+        }
+        let session = self.session(&asked, policy, Arc::clone(&image), grant.clone())?;
+        session.calls.store(meta.calls, Ordering::Relaxed);
+        let (handle, footprint) = self.load(session.owner, bytes, &image, grant.limits()).await?;
+        self.enlist(&asked.caller, session, handle, footprint).await
+    }
+
+    /// Restores a session to the state of a checkpoint.
+    ///
+    /// # Errors
+    /// Returns an error when there is no such session or checkpoint, or the checkpoint does not fit its limits.
+    pub async fn restore_session(
+        &self,
+        caller: &Caller,
+        id: SessionId,
+        checkpoint: CheckpointId,
+    ) -> Result<SessionInfo, SessionError> {
+        let caller = caller.clone();
+        self.spawn_uncancellable(|service| async move { service.restore(&caller, id, checkpoint).await }).await
+    }
+
+    async fn restore(
+        &self,
+        caller: &Caller,
+        id: SessionId,
+        checkpoint: CheckpointId,
+    ) -> Result<SessionInfo, SessionError> {
+        let session = self.sessions.get(id)?;
+        let LoadedCheckpoint { row, meta, image, bytes } = self.load_checkpoint(checkpoint).await?;
+        if !is_own(&row, caller) {
+            return Err(SessionError::NoCheckpoint);
+        }
+        same_image(&image, &session.image)?;
+        // What runs in it would have its session taken away under it.
+        self.enter_anyway(&session).await?;
+        let mut residency = session.residency.write().await;
+        let Residency::Resident(old) = *residency else { return Err(SessionError::NotFound) };
+        let (handle, footprint) = self.load(session.owner, bytes, &image, session.grant.limits()).await?;
+        *residency = Residency::Resident(handle);
+        let _ = self.sandbox.close(old).await;
+        session.calls.store(meta.calls, Ordering::Relaxed);
+        self.note_footprint(&session, Some(footprint));
+        drop(residency);
+        session.used();
+        Ok(session.info())
+    }
+
+    /// Forks `count` sessions from this one, when its calls have ended: all or none.
+    ///
+    /// # Errors
+    /// Returns an error when there is no such session, or no room.
+    pub async fn fork_session(
+        &self,
+        id: SessionId,
+        count: usize,
+        ttl: Option<Duration>,
+    ) -> Result<Vec<SessionInfo>, SessionError> {
+        self.spawn_uncancellable(|service| async move { service.fork(id, count, ttl).await }).await
+    }
+
+    async fn fork(&self, id: SessionId, count: usize, ttl: Option<Duration>) -> Result<Vec<SessionInfo>, SessionError> {
+        if count == 0 || count > MAX_FORKS {
+            return Err(SessionError::Forks { asked: count, allowed: MAX_FORKS });
+        }
+        let original = self.sessions.get(id)?;
+        let (idle, left) = {
+            let times = *original.times();
+            (times.idle, ttl.unwrap_or(times.ttl))
+        };
+        let caller = self.keys.caller_of(original.owner).ok_or(SessionError::KeyRevoked)?;
+        let asked = SessionAsked {
+            caller,
+            ttl: Some(left),
+            idle,
+            labels: original.labels.clone(),
+            on_expiry: original.on_expiry,
+            auto_resume: original.auto_resume,
+            template: original.template.clone(),
+            ..SessionAsked::default()
+        };
+        let sessions = std::iter::repeat_with(|| {
+            self.session(&asked, original.policy.clone(), Arc::clone(&original.image), original.grant.clone())
+        });
+        let sessions: Vec<Session> = sessions.take(count).collect::<Result<_, _>>()?;
+        let in_use = self.enter_anyway(&original).await?;
+        let forked = match self.sandbox.fork(in_use.handle, count).await {
+            Err(SessionCallError::Refused(RequestError::NoRoom(_))) => {
+                self.make_room_apart(Need::Slot { owner: original.owner }).await;
+                self.sandbox.fork(in_use.handle, count).await
+            }
+            other => other,
+        };
+        let (forks, footprint) = self.check_lost(&in_use, forked)?;
+        drop(in_use);
+        let mut made = Vec::with_capacity(count);
+        for (session, handle) in sessions.into_iter().zip(forks) {
+            session.calls.store(original.calls.load(Ordering::Relaxed), Ordering::Relaxed);
+            made.push(self.enlist(&asked.caller, session, handle, footprint).await?);
+        }
+        Ok(made)
+    }
+}

@@ -1,0 +1,109 @@
+//! End of sessions: by a client's request, or because they have expired.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::eviction::SavedState;
+use super::room::Need;
+use super::{OnExpiry, Residency, Session, SessionError, after};
+use crate::service::Service;
+use proofbox_types::ids::SessionId;
+
+/// Time for which a session lives on that could not be paused at its end.
+const PAUSE_AGAIN: Duration = Duration::from_secs(10);
+/// Interval at which sessions are checked for their end.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// Interval at which the store is pruned of what is too old or too much.
+const PRUNE_EVERY: Duration = Duration::from_secs(60);
+
+impl Service {
+    /// Ends a session, with what it runs.
+    ///
+    /// # Errors
+    /// Returns an error when there is no such session.
+    pub async fn end_session(&self, id: SessionId) -> Result<(), SessionError> {
+        let session = self.sessions.all().remove(&id).ok_or(SessionError::NotFound)?;
+        self.spawn_uncancellable(|service| async move {
+            service.end(&session).await;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Ends a session that is no longer on the list.
+    async fn end(&self, session: &Session) {
+        session.detach();
+        // What runs in it is interrupted first: who uses it holds its residency.
+        let handle = match *session.residency.read().await {
+            Residency::Resident(handle) => Some(handle),
+            _ => None,
+        };
+        if let Some(handle) = handle {
+            let _ = self.sandbox.close(handle).await;
+        }
+        let residency = std::mem::replace(&mut *session.residency.write().await, Residency::Closed);
+        match residency {
+            // It was brought back, or moved, meanwhile.
+            Residency::Resident(now) if Some(now) != handle => drop(self.sandbox.close(now).await),
+            Residency::Evicted { .. } | Residency::Paused { .. } => self.forget_stored(session).await,
+            _ => {}
+        }
+        self.note_footprint(session, None);
+        self.metrics.sessions_ended.inc();
+    }
+
+    /// Ends or pauses sessions whose time is over, for as long as the service lives.
+    pub fn look_after_sessions(self: &Arc<Self>) {
+        let service: Weak<Self> = Arc::downgrade(self);
+        tokio::spawn(async move {
+            let mut ticks = tokio::time::interval(LOOK_EVERY);
+            let mut prunes = tokio::time::interval(PRUNE_EVERY);
+            ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            loop {
+                let Some(strong) = service.upgrade() else { return };
+                let sessions = Arc::clone(&strong.sessions);
+                drop(strong);
+                tokio::select! {
+                    _ = ticks.tick() => {
+                        let Some(service) = service.upgrade() else { return };
+                        service.end_what_is_over();
+                    }
+                    _ = prunes.tick() => {
+                        let Some(service) = service.upgrade() else { return };
+                        service.prune_store().await;
+                    }
+                    () = sessions.grew.notified() => {
+                        let Some(service) = service.upgrade() else { return };
+                        // Meanwhile others end.
+                        tokio::spawn(async move { service.make_room(Need::Memory).await });
+                    }
+                }
+            }
+        });
+    }
+
+    fn end_what_is_over(self: &Arc<Self>) {
+        let now = Timestamp::now();
+        let over: Vec<Arc<Session>> =
+            self.sessions.all().values().filter(|session| session.is_over(now)).cloned().collect();
+        for session in over {
+            if session.on_expiry == OnExpiry::Pause {
+                session.times().paused = true;
+                let service = Arc::clone(self);
+                tokio::spawn(async move {
+                    if let Err(error) = service.pause(&session, SavedState::Whole).await {
+                        tracing::warn!(session = %session.id, %error, "a session could not be paused at its end");
+                        let mut times = session.times();
+                        times.paused = false;
+                        times.expires = after(Timestamp::now(), PAUSE_AGAIN);
+                    }
+                });
+            } else if self.sessions.all().remove(&session.id).is_some() {
+                let service = Arc::clone(self);
+                tokio::spawn(async move { service.end(&session).await });
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Sessions on disk survive the service: what must be known of them lies beside their checkpoints.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use tokio::task::JoinSet;
+
+use super::{OnExpiry, Residency, Session, SessionError, SessionSpec, Times};
+use crate::service::Service;
+use proofbox_store::{SessionRow, Store};
+use proofbox_types::grant::{AskedLimits, Limits};
+use proofbox_types::ids::{KeyId, SessionId};
+use proofbox_types::session::Footprint;
+use proofbox_types::token::Token;
+
+/// Sessions that are read from the store at once, when the service starts.
+const AT_ONCE: usize = 500;
+/// Sessions that are saved at once, when the service ends.
+const SAVED_AT_ONCE: usize = 16;
+
+/// Stored description of a session: everything but its memory and files.
+#[derive(Debug, Serialize, Deserialize)]
+struct PersistedSession {
+    owner: Option<KeyId>,
+    created: i64,
+    policy: String,
+    image: String,
+    limits: Limits,
+    labels: Vec<(String, String)>,
+    pause_on_expiry: bool,
+    auto_resume: bool,
+    template: String,
+    token: Token,
+    expires: i64,
+    ttl: Duration,
+    idle: Option<Duration>,
+    last_used: i64,
+    paused: bool,
+    calls: u64,
+    footprint: Footprint,
+}
+
+/// Limits, asked for one by one.
+pub(super) fn asked(limits: &Limits) -> AskedLimits {
+    AskedLimits {
+        fuel: Some(limits.fuel),
+        wall_seconds: Some(limits.wall.as_secs_f64()),
+        memory_bytes: Some(limits.memory_bytes),
+        output_bytes: Some(limits.output_bytes),
+        files_bytes: Some(limits.files_bytes),
+        files_count: Some(limits.files_count),
+    }
+}
+
+impl Session {
+    /// Returns the session's row in the store; none for a session that is not on disk.
+    pub(super) fn row(&self, residency: Residency) -> Option<SessionRow> {
+        let (checkpoint, paused) = (residency.checkpoint()?, residency.is_paused());
+        let times = *self.times();
+        let persisted = PersistedSession {
+            owner: self.owner,
+            created: self.created.as_millisecond(),
+            policy: self.policy.clone(),
+            image: self.image.image_hash.clone(),
+            limits: *self.grant.limits(),
+            labels: self.labels.clone().into_iter().collect(),
+            pause_on_expiry: self.on_expiry == OnExpiry::Pause,
+            auto_resume: self.auto_resume,
+            template: self.template.clone(),
+            token: self.token.clone(),
+            expires: times.expires.as_millisecond(),
+            ttl: times.ttl,
+            idle: times.idle,
+            last_used: times.last_used.as_millisecond(),
+            paused,
+            calls: self.calls.load(Ordering::Relaxed),
+            footprint: self.footprint(),
+        };
+        let idle = times.idle.map_or(Timestamp::MAX, |idle| super::after(times.last_used, idle));
+        // One that is paused, or will be, waits for whoever resumes it.
+        let stays = paused || self.on_expiry == OnExpiry::Pause;
+        Some(SessionRow {
+            id: self.id.uuid(),
+            meta: postcard::to_stdvec(&persisted).expect("plain data"),
+            expires_at: if stays { i64::MAX } else { times.expires.min(idle).as_millisecond() },
+            checkpoint: Some(checkpoint.uuid()),
+        })
+    }
+}
+
+impl Service {
+    /// Restores the sessions that an earlier service has left in the store.
+    ///
+    /// # Errors
+    /// Returns an error when the store can't be read.
+    pub async fn recall_sessions(&self) -> Result<(), SessionError> {
+        let Some(store) = &self.store else { return Ok(()) };
+        let (mut after, mut taken_up) = (None, 0);
+        loop {
+            let rows = store.list_sessions(AT_ONCE, after).await.map_err(super::error::store_failed)?;
+            let Some(last) = rows.last() else { break };
+            after = Some(last.id);
+            for row in rows {
+                let session = self.recall(&row).map(Arc::new);
+                if session.is_some_and(|session| self.sessions.insert(session, None).is_ok()) {
+                    taken_up += 1;
+                } else {
+                    // Its policy is gone or allows less, or it was written by another version.
+                    forget(store, row.id.into()).await;
+                }
+            }
+        }
+        if taken_up > 0 {
+            tracing::info!(sessions = taken_up, "sessions on disk are taken up again");
+        }
+        Ok(())
+    }
+
+    fn recall(&self, row: &SessionRow) -> Option<Session> {
+        let persisted: PersistedSession = postcard::from_bytes(&row.meta).ok()?;
+        let policies = self.policies();
+        // One whose key is revoked meanwhile is nobody's.
+        let caller = self.keys.caller_of(persisted.owner)?;
+        let pack = policies.pack(&caller, &persisted.policy).ok()?;
+        let grant = pack.ceiling.grant(&asked(&persisted.limits)).ok()?;
+        let time = |milliseconds| Timestamp::from_millisecond(milliseconds).ok();
+        let times = Times {
+            expires: time(persisted.expires)?,
+            ttl: persisted.ttl,
+            idle: persisted.idle,
+            last_used: time(persisted.last_used)?,
+            paused: persisted.paused,
+        };
+        let on_expiry = if persisted.pause_on_expiry { OnExpiry::Pause } else { OnExpiry::End };
+        let checkpoint = row.checkpoint?.into();
+        let residency =
+            if persisted.paused { Residency::Paused { checkpoint } } else { Residency::Evicted { checkpoint } };
+        let spec = SessionSpec {
+            id: SessionId::from(row.id),
+            owner: persisted.owner,
+            created: time(persisted.created)?,
+            policy: persisted.policy,
+            // Where it is gone, the session's state can't be loaded, which is told to whoever uses it.
+            image: self.image_of(Some(&persisted.image)),
+            grant,
+            labels: persisted.labels.into_iter().collect(),
+            on_expiry,
+            auto_resume: persisted.auto_resume,
+            template: persisted.template,
+            token: persisted.token,
+        };
+        let session = Session::new(spec, times, residency);
+        session.calls.store(persisted.calls, Ordering::Relaxed);
+        session.set_footprint(persisted.footprint);
+        Some(session)
+    }
+
+    /// Moves all sessions to disk when the service ends. Sessions that are in use then are lost.
+    pub async fn store_sessions(self: &Arc<Self>) {
+        if self.store.is_none() {
+            return;
+        }
+        let all: Vec<Arc<Session>> = self.sessions.all().values().cloned().collect();
+        let mut saving = JoinSet::new();
+        for session in all {
+            if saving.len() >= SAVED_AT_ONCE {
+                saving.join_next().await;
+            }
+            let service = Arc::clone(self);
+            saving.spawn(async move {
+                session.detach();
+                if let Err(error) = service.evict(&session).await {
+                    tracing::warn!(session = %session.id, %error, "a session could not be moved to disk, and is lost");
+                }
+            });
+        }
+        while saving.join_next().await.is_some() {}
+    }
+}
+
+/// Removes a session and its state from the store.
+pub(super) async fn forget(store: &Store, id: SessionId) {
+    if let Err(error) = store.delete_session(id.uuid()).await {
+        tracing::warn!(%error, "the store failed to remove a session");
+    }
+}
