@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::scheduler::{LiveJob, Progress, Turn};
+use super::scheduler::{LiveJob, Turn};
 use super::{JobError, Jobs, now};
 use crate::service::stats::{Tallied, outcome_of};
 use crate::service::{ExecuteError, Failed, Finished, Service};
@@ -228,7 +228,7 @@ impl Service {
                         self.metrics.jobs.with_label_values(&["finished"]).inc();
                         self.jobs.ended.notify_one();
                     }
-                    shared.job.progress.send_replace(Progress { done: row.done(), has_ended });
+                    shared.job.progress.send_modify(|progress| progress.advance(row.done(), has_ended));
                     return;
                 }
                 Ok(ResultEffect::Duplicate) => return,

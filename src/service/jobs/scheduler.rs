@@ -21,6 +21,15 @@ pub struct Progress {
     pub has_ended: bool,
 }
 
+impl Progress {
+    /// Takes over what was reported after a result was stored. Reports of results that were stored at the same time come
+    /// in any order, so an older one takes nothing back.
+    pub(super) fn advance(&mut self, done: u32, has_ended: bool) {
+        self.done = self.done.max(done);
+        self.has_ended |= has_ended;
+    }
+}
+
 /// A job that has not ended.
 pub(super) struct LiveJob {
     pub(super) id: JobId,
@@ -137,6 +146,14 @@ mod tests {
 
     fn add(live: &Live, owner: Option<KeyId>, count: usize) {
         (0..count).for_each(|_| live.add(JobId::generate(), owner));
+    }
+
+    #[test]
+    fn an_older_report_takes_nothing_back() {
+        let mut progress = Progress::default();
+        progress.advance(20, true);
+        progress.advance(19, false);
+        assert_eq!(progress, Progress { done: 20, has_ended: true });
     }
 
     #[test]
