@@ -6,6 +6,7 @@ says what follows from each table, and names the rows by these names. The code t
 
 import asyncio
 import sys
+from collections import abc
 
 # ---------------------------------------------------------------- 1. requests of G to C, and the shape of the reply
 # Anything that can cross is an answer where the shape is None.
@@ -154,6 +155,9 @@ SERVED = {
     "logged": "a log record: given to the handlers of the tests",
     "surroundings": "environment and working directory, once the candidate has changed them",
 }
+# Abstract classes that a handle is an instance of where its own class derives from them: libraries choose by them how they
+# compare, and a mapping taken for a sequence is compared by its keys alone.
+ABSTRACT = (abc.Mapping, abc.MutableMapping, abc.Sequence, abc.MutableSequence, abc.Set, abc.MutableSet)
 # What a mock keeps of its calls, and how it is told to answer.
 MOCK_RECORDS = (
     "assert_", "call_", "called", "mock_calls", "method_calls", "return_value", "side_effect", "await_", "awaited", "reset_mock",

@@ -1194,10 +1194,16 @@ def _make_mirror(qualname, module, bases, specials, own, overridden, real=None):
         elif real in (types.GeneratorType, types.AsyncGeneratorType):
             namespace |= {name: _of_generator(name) for name in border.GENERATOR_METHODS if hasattr(real, name)}
     try:
-        return type.__new__(Mirror, qualname.rpartition(".")[2], mirrored, namespace)
+        mirror = type.__new__(Mirror, qualname.rpartition(".")[2], mirrored, namespace)
     except TypeError:
         # Bases that do not go together here: the first alone then.
-        return type.__new__(Mirror, qualname.rpartition(".")[2], mirrored[:1], namespace)
+        mirror = type.__new__(Mirror, qualname.rpartition(".")[2], mirrored[:1], namespace)
+    if not exception and value_base is None and container is None:
+        derived = [base for base in (*bases, real) if base is not None and base is not object]
+        for abstract in border.ABSTRACT:
+            if any(issubclass(base, abstract) for base in derived):
+                abstract.register(mirror)
+    return mirror
 
 
 def _overridden(base, names):
