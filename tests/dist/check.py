@@ -168,7 +168,7 @@ def install_and_use(wheel, folder, again_seconds):
     check(seconds <= FIRST_SECONDS, f"the first answer took {seconds:.1f} s")
     print(f"the first answer took {seconds:.1f} s, with compiling the image (bound: {FIRST_SECONDS} s)")
 
-    # What was just written is not trusted unread (crates/runtime/src/verified.rs).
+    # What was just written is not trusted unread (`Stamp` in crates/runtime/src/image.rs).
     time.sleep(3)
     trials = []
     for _ in range(TRIALS):

@@ -3,7 +3,7 @@
 //! wasmtime-wasi supplies arguments, environment, exit and the refusal of sockets. Files, standard streams, time and
 //! randomness are ours: files because they live in memory ([`proofbox_vfs`]), time because it may be virtual and
 //! because sleep is told apart from work, randomness because it may be seeded; the use of both may have to be reported
-//! ([`super::uses`]).
+//! ([`super::usage_events`]).
 
 use std::time::{Duration, Instant};
 
