@@ -76,11 +76,10 @@ fn shorten(path: &Path) {
 fn the_image_names_no_directory_that_it_was_made_in() {
     let cache = copy();
     let image = std::fs::read(cache.image.join("image.wasm")).expect("a file");
-    for made_in in ["/proofbox/build", "/numpy/tools"] {
-        let found = image.windows(made_in.len()).position(|bytes| bytes == made_in.as_bytes());
-        let shown = found.map(|at| String::from_utf8_lossy(&image[at.saturating_sub(60)..at + 60]).into_owned());
-        assert_eq!(shown, None);
-    }
+    let made_in = b"/proofbox/build";
+    let found = image.windows(made_in.len()).position(|bytes| bytes == made_in);
+    let shown = found.map(|at| String::from_utf8_lossy(&image[at.saturating_sub(60)..at + 60]).into_owned());
+    assert_eq!(shown, None);
 }
 
 #[test]
