@@ -16,7 +16,7 @@ use serde_json::{Map, Value as Json, json};
 use utoipa::ToSchema;
 
 use super::answer::{Answer, ErrorBody};
-use super::items::{defaults_of, item_of, line_of, parsed_item, sample_of};
+use super::items::{defaults_of, item_of, line_of, sample_of};
 use super::jobs::{JobAnswer, ParsedJob, accept};
 use super::request::ExecuteRequest;
 use crate::http::AppState;
@@ -211,7 +211,7 @@ fn format_of(request: &Request) -> Result<Format, ApiError> {
 /// Parses the body of a suite, whether its items may be run or not.
 #[cfg(feature = "fuzz-targets")]
 pub fn suite_request(body: &[u8], format: Format) -> Result<(), ApiError> {
-    suite_of(body, format, Way::Background, |_| Ok(()), parsed_item).map(drop)
+    suite_of(body, format, Way::Background, |_| Ok(()), super::items::parsed_item).map(drop)
 }
 
 fn suite_of(
