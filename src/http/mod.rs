@@ -7,7 +7,7 @@ mod connections;
 mod e2b;
 mod error;
 mod extract;
-#[cfg(feature = "fuzz-targets")]
+#[doc(hidden)]
 pub mod fuzz_targets;
 mod health;
 mod pace;

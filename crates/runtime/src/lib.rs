@@ -11,7 +11,7 @@ mod denials;
 mod engine;
 mod entropy;
 mod error;
-#[cfg(feature = "fuzz-targets")]
+#[doc(hidden)]
 pub mod fuzz_targets;
 mod grading;
 mod guest;

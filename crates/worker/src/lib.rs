@@ -6,7 +6,7 @@
 //! - `protocol` is what they say to each other over a Unix socket.
 
 mod commands;
-#[cfg(feature = "fuzz-targets")]
+#[doc(hidden)]
 pub mod fuzz_targets;
 pub mod jail;
 mod pool;

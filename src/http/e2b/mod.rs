@@ -25,7 +25,6 @@ mod signature;
 mod state;
 mod watchers;
 
-#[cfg(feature = "fuzz-targets")]
 pub(super) use files::unpacked;
 
 use std::sync::Arc;

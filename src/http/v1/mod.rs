@@ -23,9 +23,7 @@ use contract::Common;
 pub use answer::answer_of;
 pub use items::sample_of;
 pub use jobs::{Wire, routes as job_routes};
-#[cfg(feature = "fuzz-targets")]
 pub use request::submission_of as execute_request;
-#[cfg(feature = "fuzz-targets")]
 pub use suites::{Format, suite_request};
 
 #[derive(OpenApi)]

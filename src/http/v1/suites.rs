@@ -209,7 +209,6 @@ fn format_of(request: &Request) -> Result<Format, ApiError> {
 }
 
 /// Parses the body of a suite, whether its items may be run or not.
-#[cfg(feature = "fuzz-targets")]
 pub fn suite_request(body: &[u8], format: Format) -> Result<(), ApiError> {
     suite_of(body, format, Way::Background, |_| Ok(()), super::items::parsed_item).map(drop)
 }

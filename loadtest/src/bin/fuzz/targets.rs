@@ -438,12 +438,15 @@ fn script() -> anyhow::Result<Set> {
         let run = async { tokio::time::timeout(Duration::from_secs(2), proofbox_shell::run(&host, script)).await };
         runtime.block_on(run).is_ok()
     };
-    let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/../src/shell/tests");
-    let mut seeds = Vec::new();
-    for name in ["expansions.txt", "files.txt", "language.txt", "mistakes.txt", "programs.txt"] {
-        let scripts = std::fs::read_to_string(Path::new(scripts).join(name)).context(name)?;
-        seeds.extend(scripts.split("\n---\n").map(|script| script.as_bytes().to_vec()));
-    }
+    let scripts = [
+        include_str!("../../../../crates/shell/src/tests/expansions.txt"),
+        include_str!("../../../../crates/shell/src/tests/files.txt"),
+        include_str!("../../../../crates/shell/src/tests/language.txt"),
+        include_str!("../../../../crates/shell/src/tests/mistakes.txt"),
+        include_str!("../../../../crates/shell/src/tests/programs.txt"),
+    ];
+    let seeds = scripts.iter().flat_map(|scripts| scripts.split("\n---\n"));
+    let seeds: Vec<_> = seeds.map(|script| script.as_bytes().to_vec()).collect();
     let tokens = [
         "$(",
         "`",
