@@ -17,7 +17,7 @@ use std::hash::{Hash, Hasher};
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -85,7 +85,7 @@ pub struct Image {
     pub image_bytes: u64,
     /// Size of the linear memory that every interpreter starts with, in bytes.
     pub initial_memory_bytes: u64,
-    /// State of the files when they were verified, for workers.
+    /// State of the files when they were last verified, for the next start and for workers.
     #[serde(default)]
     pub(super) verified: Verified,
 }
@@ -108,14 +108,15 @@ struct Stamp {
 }
 
 impl Stamp {
-    /// Age of a change, in seconds, below which the next one may have the same time.
-    const MIN_AGE: i64 = 2;
+    /// Age of a change below which the next one may have the same time.
+    const MIN_AGE: Duration = Duration::from_secs(2);
 
     /// Returns the stamp of a file; none for a file that was changed a moment ago.
     fn of(path: &Path) -> Option<Self> {
         let file = fs::metadata(path).ok()?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-        let settled = i64::try_from(now.as_secs()).ok()?.checked_sub(file.ctime())? >= Self::MIN_AGE;
+        let changed = Duration::new(file.ctime().try_into().ok()?, file.ctime_nsec().try_into().ok()?);
+        let settled = now.checked_sub(changed)? >= Self::MIN_AGE;
         settled.then(|| Self {
             device: file.dev(),
             inode: file.ino(),
@@ -200,11 +201,24 @@ impl Image {
     }
 
     fn found(source: &ImageSource) -> Option<Self> {
-        let text = fs::read(directory(source).ok()?.join("manifest.json")).ok()?;
-        // Nobody but this process has verified anything.
-        let mut image = Self { verified: Verified::default(), ..serde_json::from_slice(&text).ok()? };
-        let fits = image.compiled_for == compatibility().ok()? && image.verify().is_ok();
-        fits.then_some(image)
+        let directory = directory(source).ok()?;
+        let mut image: Self = serde_json::from_slice(&fs::read(manifest(&directory)).ok()?).ok()?;
+        if image.compiled_for != compatibility().ok()? {
+            return None;
+        }
+        let before = image.verified.clone();
+        image.verify().ok()?;
+        if image.verified != before {
+            // Where nothing can be written, each start reads the files.
+            let _ = image.record(&directory);
+        }
+        Some(image)
+    }
+
+    /// Writes the manifest, with the state in which the files were verified.
+    fn record(&self, directory: &Path) -> Result<(), ImageError> {
+        let content = serde_json::to_vec_pretty(self).expect("an image is plain data");
+        write_whole(&manifest(directory), &content)
     }
 
     /// The cached image, or a new one; says on standard error what takes long.
@@ -219,7 +233,7 @@ impl Image {
     }
 
     /// Checks that the compiled module and the packages are what was made: it is machine code, and disks err. Files that
-    /// are unchanged since this image was last verified, here or in the process that sent it, are not read again.
+    /// are unchanged since this image was last verified, by this process or another, are not read again.
     ///
     /// # Errors
     /// Returns an error when it can't be read, or is another.
@@ -291,6 +305,10 @@ impl Image {
 /// Returns whether a directory can't be written, by anybody or by this user.
 pub(super) fn is_read_only(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied)
+}
+
+fn manifest(directory: &Path) -> PathBuf {
+    directory.join("manifest.json")
 }
 
 /// Returns the directory of an image: named by its recipe, or by the content of the file that is given.
@@ -400,8 +418,10 @@ fn compile(directory: &Path, module: &[u8]) -> Result<Image, ImageError> {
         .map_err(|reason| ImageError::Engine { what: "trying the new image", reason })?;
     image.packages_hash = packages::hash_of(&packages);
     (image.modules, image.packages) = (modules, packages);
-    let manifest = serde_json::to_vec_pretty(&image).expect("an image is plain data");
-    write_whole(&directory.join("manifest.json"), &manifest)?;
+    // Changes from now on have another time, so that the next start need not read the files.
+    std::thread::sleep(Stamp::MIN_AGE);
+    image.verify().map_err(io("reading the image in", directory))?;
+    image.record(directory)?;
     Ok(image)
 }
 
@@ -470,7 +490,7 @@ mod tests {
         fs::write(&path, "good").expect("room for it");
         let hash = hash_file(&path).expect("a file");
         assert_eq!(verify_file(&path, &hash, None).expect("good"), None, "it may be changed within the same instant");
-        let age = std::time::Duration::from_secs(Stamp::MIN_AGE as u64 + 1);
+        let age = Stamp::MIN_AGE + Duration::from_millis(10);
         std::thread::sleep(age);
         let stamp = verify_file(&path, &hash, None).expect("good");
         assert!(stamp.is_some());
