@@ -71,6 +71,7 @@ class Attack:
         self.lock = threading.Lock()
         self.next = arguments.first
         self.findings = []
+        self.explained = []  # passes of weak idioms, reduced to what they need
         self.counts = collections.Counter()
         self.weak = {}  # (task, idiom, kind of probe, value) -> whether a plain wrong value passes
         self.not_native = set()  # shapes of right twins that fail in the tests' own interpreter
@@ -135,12 +136,17 @@ class Attack:
             self.count("passes only beside other cases")
             return
         signals = answer["integrity"]["signals"]
+        if self.is_explained(pair, idiom, signals):
+            return
         reduced = self.reduce(pair, idiom, call, False, bool(signals))
         pair = reduced[0]
         if tier == "A" and not pair.ends and self.is_weak(pair, idiom, call):
             tier = "B"
         if tier == "B" and (signals or not pair.lies):
-            self.count("weak idiom, with a signal" if signals else "weak idiom, and no lie")
+            what = "weak idiom, with a signal" if signals and pair.lies else "weak idiom, and no lie"
+            with self.lock:
+                self.counts[what] += 1
+                self.explained.append(Finding(what, pair, idiom, call, index, answer, False))
             return
         what = "weak_without_signal" if tier == "B" else "forged" if signals else "forged_without_signal"
         self.report(what, *reduced, index, answer, False)
@@ -176,6 +182,15 @@ class Attack:
                 if finding.what in whats and finding.covers(pair, idiom):
                     finding.count += 1
                     finding.pairs.add(index)
+                    return True
+        return False
+
+    def is_explained(self, pair, idiom, signals):
+        """Whether less of the same lie has passed as a weak test's: without any lie, or with a signal as here."""
+        with self.lock:
+            for known in self.explained:
+                if (signals or not known.pair.lies) and known.covers(pair, idiom):
+                    self.counts[known.what] += 1
                     return True
         return False
 
@@ -344,7 +359,7 @@ class Attack:
 def main():
     parser = service.parser_of(__doc__, jobs=4, item="pair", finding="finding")
     parser.add_argument("--grading", default="isolated", choices=("isolated", "in_process"), help="in_process shows what the adversary finds where nothing keeps it off")
-    parser.add_argument("--reductions", type=int, default=400, metavar="N", help="how many findings are reduced to their axes (400)")
+    parser.add_argument("--reductions", type=int, default=4000, metavar="N", help="how many findings are reduced to their axes (4000)")
     parser.add_argument("--verbose", action="store_true", help="print the candidate of each finding")
     return Attack(parser.parse_args()).run()
 

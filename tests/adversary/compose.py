@@ -25,6 +25,7 @@ Tiers say what an isolated verdict owes:
     -  nothing: the tests ask a method of an object of the candidate's by its name
 """
 
+import collections
 import dataclasses
 import json
 import re
@@ -99,9 +100,9 @@ class Idiom:
     imports: str = ""
 
     @property
-    def asks_by_name(self):
-        """Whether the test calls a method of the value, or reads an attribute."""
-        return bool(re.search(r"@X\.[a-z]|\bvalue\.[a-z]", self.code))
+    def asked_names(self):
+        """Methods and attributes of the value that the test asks for by their names."""
+        return frozenset(re.findall(r"(?:@X|\bvalue)\.([a-z]\w*)", self.code))
 
 
 NUMBERS = "int float"
@@ -909,7 +910,11 @@ ABSTRACT = {
     "tuple": "collections.abc.Sequence", "dict": "collections.abc.Mapping", "fdict": "collections.abc.Mapping", "set": "collections.abc.Set",
 }  # fmt: skip
 SPOOFS = {"floats": "list", "fdict": "dict", "nested": "dict", "array": "__import__('numpy').ndarray", "farray": "__import__('numpy').ndarray", "raises": "ValueError"}
-CARRIED = {"list", "dict", "set", "frozenset", "tuple", "str", "bytes", "bytearray", "int", "float", "collections.Counter", "collections.deque", "collections.OrderedDict", "collections.defaultdict"}  # fmt: skip
+CARRIED = {
+    "list": list, "dict": dict, "set": set, "frozenset": frozenset, "tuple": tuple, "str": str, "bytes": bytes, "bytearray": bytearray,
+    "int": int, "float": float, "collections.Counter": collections.Counter, "collections.deque": collections.deque,
+    "collections.OrderedDict": collections.OrderedDict, "collections.defaultdict": collections.defaultdict,
+}  # fmt: skip
 
 # Odd values that need no class. Those marked * are objects that say they equal everything.
 VALUES = {
@@ -1325,8 +1330,10 @@ class Pair:
         lie = self.lie
         if self.ends:
             return "A"
-        if idiom.asks_by_name and not (lie.form == "sub" and lie.base in CARRIED or lie.form in ("raise", "error")):
+        if idiom.asked_names and not (lie.form == "sub" and lie.base in CARRIED or lie.form in ("raise", "error")):
             return "-"
+        if lie.form == "sub" and any(name in idiom.asked_names and not hasattr(CARRIED[lie.base], name) for name, _ in lie.methods if name):
+            return "-"  # a method that the base does not have
         if self.callable == "instances" and not idiom.name.startswith(("eq", "ne", "in_list", "approx", "unittest_assertEqual")):
             return "B"
         return "A"
@@ -1360,7 +1367,7 @@ def _tagged(value):
 
 # Plain wrong values. One that passes an idiom in the tests' own interpreter shows that the idiom is weak. An object
 # without any behaviour is among them: what has no plain value is no more than that.
-PROBES = ("[]", "()", "{}", "set()", "''", "b''", "0", "0.0", "None", "False", "True", "object()", "iter(())", "range(0)", "[-7, -8, -9]", "(lambda *a: None)")  # fmt: skip
+PROBES = ("[]", "()", "{}", "set()", "''", "b''", "0", "-1", "0.0", "None", "False", "True", "object()", "iter(())", "range(0)", "[-7, -8, -9]", "(lambda *a: None)")  # fmt: skip
 
 
 def probes(pair):
@@ -1369,7 +1376,8 @@ def probes(pair):
     if lie.form in ("raise", "error") or task.type == "raises":
         return ["raise RuntimeError('wrong')"]
     bind = f"{task.parameters}{',' if ',' not in task.parameters else ''} = args\n"
-    found = [bind + f"return {wrong}" for wrong in task.wrongs] + [f"return {probe}" for probe in PROBES]
+    plain = [probe for probe in PROBES if not (task.type == "bool" and probe == "True")]  # that is what is expected
+    found = [bind + f"return {wrong}" for wrong in task.wrongs] + [f"return {probe}" for probe in plain]
     if lie.form == "value" and not lie.value.endswith("*"):
         found.append(f"return {VALUES[lie.value]}")
     if lie.gives_arrays:

@@ -126,7 +126,7 @@ class Fuzz:
             task = rng.choice(TASKS)
             kinds = ("asserts", "asserts", "asserts", "check_function", "check_function", "pytest", "unittest", *(("function_cases",) if task.type not in ("array", "farray") else ()))
             pair = compose.Pair(task, compose.Lie("object"), kind=rng.choice(kinds))
-            idioms = [idiom for idiom in compose.idioms_of(pair.task, pair.kind) if "weak" not in idiom.name and not idiom.asks_by_name]
+            idioms = [idiom for idiom in compose.idioms_of(pair.task, pair.kind) if "weak" not in idiom.name and not idiom.asked_names]
             idioms = rng.sample(idioms, min(8, len(idioms)))
             calls = [rng.choice(pair.task.calls) for _ in idioms]
             tests = pair.tests(idioms, calls)
