@@ -2,7 +2,7 @@
 
 What is in no table is refused in G, leaves a signal, and the case that was open has not passed. docs/reference/border.md
 says what follows from each table, and names the rows by these names. The code that reads the tables: `proxies.py` (handles),
-`crossing.py` (values), `grader.py` (what C may ask), `bridge.py` (messages)."""
+`marshal.py` (values), `grader.py` (what C may ask), `bridge.py` (messages)."""
 
 import asyncio
 import sys

@@ -2,7 +2,7 @@
 
 Either side asks the other to do something with one of its objects, and waits; while it waits it may be asked in turn,
 so calls nest as in one interpreter. Values of plain types cross as values (codec.c, with the tables of border.py and
-crossing.py); all else stays where it is and is known to the other side by a number. There it is a proxy (proxies.py),
+marshal.py); all else stays where it is and is known to the other side by a number. There it is a proxy (proxies.py),
 whose class mirrors the object's.
 
 A request is `(operation, ...)`, a reply `(True, value, changes)` or `(False, exception, changes)`; `changes` says how
@@ -17,7 +17,7 @@ import sys
 
 import _proofbox
 import _proofbox_border as border
-import _proofbox_crossing as crossing
+import _proofbox_marshal as marshal
 import _proofbox_proxies as proxies
 import _proofbox_report as report
 
@@ -46,7 +46,7 @@ def converse(request):
         while kind == REQUEST:
             kind, message, received, more = _answer(message, received, more, sent)
     except SystemError:
-        state.nonsense()
+        state.on_protocol_error()
     if kind == GONE:
         raise CandidateGone(*message)
     try:
@@ -54,12 +54,12 @@ def converse(request):
         if succeeded is not True or changes or more or state.altered or request[0] in SHAPED:
             _take_reply(request[0], message, more, sent)
     except BaseException:
-        state.nonsense()
+        state.on_protocol_error()
     if succeeded:
         return value
     if isinstance(value, BaseException):
         raise value
-    raise crossing.CannotCross(f"the result can't leave its interpreter: {value[:200]}")
+    raise marshal.CannotCross(f"the result can't leave its interpreter: {value[:200]}")
 
 
 # Requests whose reply has a shape.
@@ -80,7 +80,7 @@ def _take_reply(operation, message, more, sent):
     if state.altered:
         proxies.note_reuse(sent)
     if changes:
-        crossing.apply(changes, sent)
+        marshal.apply(changes, sent)
         state.altered.extend(sent[index] for index, _ in changes)
 
 
@@ -90,7 +90,7 @@ def _exchange(kind, message, sent, given, asked):
     try:
         if tracked:
             proxies.note_contents()
-        return _proofbox.exchange(kind, message, crossing.reduce, crossing.restore, sent, given, asked, state.pending)
+        return _proofbox.exchange(kind, message, marshal.reduce, marshal.restore, sent, given, asked, state.pending)
     except SystemError:
         raise
     except BaseException:
@@ -114,7 +114,7 @@ def _answer(request, received, more, asked):
     """Carries out a request and sends the reply; what comes next."""
     if more:
         proxies.take_contents(more)
-    before = crossing.snapshots(received)
+    before = marshal.snapshots(received)
     try:
         reply = True, proxies.state.perform(*request)
     except CandidateGone:
@@ -123,7 +123,7 @@ def _answer(request, received, more, asked):
         reply = False, error
         if proxies.state.grader:
             proxies.note_failed_assertion(error)
-    changes = crossing.changes(received, before)
+    changes = marshal.changes(received, before)
     if proxies.state.before_reply:
         proxies.state.before_reply()
     for stream in (sys.__stdout__, sys.__stderr__):

@@ -133,7 +133,7 @@ def await_theirs(handle):
     """Awaits an object of the tests, from a coroutine of the candidate's."""
     ours = proxies.state.runner
     driven = ours is not None and ours.running
-    number, done, succeeded, value = proxies.state.ask("spawn", proxies.number_at_home(handle), not driven)
+    number, done, succeeded, value = proxies.state.ask("spawn", proxies.remote_id(handle), not driven)
     if not done:
         future = ours.awaited[number] = ours.loop.create_future()
         return (yield from future)

@@ -27,7 +27,7 @@ def _place(target):
     """Module and path of a module or class of the library, or None where the candidate has nothing of that name."""
     if isinstance(target, types.ModuleType):
         return (target.__name__, ()) if proxies._is_library_module(target) else None
-    if isinstance(target, type) and type(target) is not proxies.Mirror and proxies.is_of_library(target):
+    if isinstance(target, type) and type(target) is not proxies.ProxyType and proxies.is_of_library(target):
         return target.__module__, tuple(target.__qualname__.split("."))
     return None
 

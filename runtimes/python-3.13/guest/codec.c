@@ -627,7 +627,7 @@ static PyObject *exchange(PyObject *module, PyObject *const *args, Py_ssize_t co
 }
 
 /* encode(value, reduce, sent, given, more) -> bytes, decode(bytes, restore, given) -> (value, received, more): the two
- * halves of exchange, for rehearsal.py. */
+ * halves of exchange, for bridge_warmup.py. */
 static PyObject *encode(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     if (count != 5 || !PyList_CheckExact(args[2]) || (args[3] != Py_None && !PyList_CheckExact(args[3])) || !PyList_CheckExact(args[4])) {
         PyErr_SetString(PyExc_TypeError, "encode(value, reduce, sent, given, more)");

@@ -19,7 +19,7 @@ def _grading():
 def _content(value):
     """A handle's items as a plain list or dict, if that is what it is of; None if it contradicts itself or has none."""
     kind = type(value)
-    if type(kind) is not proxies.Mirror:
+    if type(kind) is not proxies.ProxyType:
         return value
     if kind._proofbox_container is not None:
         return proxies.CONTAINERS[kind._proofbox_container][1](value)
@@ -128,7 +128,7 @@ def _guarded(function, answer):
 
 def _plain(value):
     """A handle as what numpy may make of it; all else as it is."""
-    content = _content(value) if type(type(value)) is proxies.Mirror else value
+    content = _content(value) if type(type(value)) is proxies.ProxyType else value
     return value if content is None else content
 
 

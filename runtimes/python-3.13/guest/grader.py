@@ -271,7 +271,7 @@ def _perform(operation, *arguments):
     return served(*arguments)
 
 
-def _nonsense():
+def _on_protocol_error():
     """The candidate does not keep to the protocol: it has patched its own side of the bridge."""
     proxies.signal("protocol_violation")
     _proofbox.renew()
@@ -384,7 +384,7 @@ class Candidate:
         except (KeyError, AttributeError):
             raise AttributeError(f"module {self.module.__name__!r} has no attribute {name!r}") from None
         if (name in sys.stdlib_module_names or name in border.ALIASES) and type(value) is not types.ModuleType:
-            if not isinstance(value, type) or type(value) is proxies.Mirror:
+            if not isinstance(value, type) or type(value) is proxies.ProxyType:
                 proxies.signal("library_name_by_candidate")
         if name in self.mocks and value is not self.mocks[name]:
             proxies.refuse("altered_the_tests", f"the candidate has replaced the mock {name!r}")
@@ -452,7 +452,7 @@ class Candidate:
         """Gives the snippet what the tests have imported of the library, as if both were one file."""
         for name, value in namespace.items():
             of_library = type(value) is types.ModuleType and proxies._is_library_module(value)
-            of_library = of_library or isinstance(value, type) and type(value) is not proxies.Mirror and proxies._library_name(value)
+            of_library = of_library or isinstance(value, type) and type(value) is not proxies.ProxyType and proxies._library_name(value)
             if of_library and name not in self.names and not name.startswith("_"):
                 self.lent[name] = value
         if self.lent and not self.lost:
@@ -466,7 +466,7 @@ class Candidate:
 
     def finished(self, handle):
         """Awaits an awaitable of the candidate's: its loop has its turn whenever ours has nothing else to do."""
-        task = ask("spawn", proxies.number_at_home(handle))
+        task = ask("spawn", proxies.remote_id(handle))
         cancelled, wait = None, 0.0
         try:
             while True:
@@ -662,10 +662,10 @@ def _global_names(code):
 
 def found(value, path):
     """Notes by which name an object was found, so that it can be found again in a fresh interpreter."""
-    if type(value) is proxies.Mirror:
+    if type(value) is proxies.ProxyType:
         proxies.state.named[value] = True
         proxies.state.paths[value] = path
-    elif type(type(value)) is proxies.Mirror and not isinstance(value, BaseException):
+    elif type(type(value)) is proxies.ProxyType and not isinstance(value, BaseException):
         object.__setattr__(value, "_proofbox_path", path)
     return value
 
@@ -674,12 +674,12 @@ def _refresh(proxy):
     """The number of an object in the present interpreter of the candidate: found again by its name there."""
     state = proxies.state
     try:
-        module, name = state.paths[proxy] if type(proxy) is proxies.Mirror else object.__getattribute__(proxy, "_proofbox_path")
+        module, name = state.paths[proxy] if type(proxy) is proxies.ProxyType else object.__getattribute__(proxy, "_proofbox_path")
     except (AttributeError, KeyError):
         raise bridge.CandidateGone("exception", "StaleObject", "the object lived in an interpreter of the candidate that has ended") from None
     now = state.candidate.fetch(name) if module is None else getattr(sys.modules[module], name)
-    number = proxies.number_at_home(now)
-    if type(proxy) is proxies.Mirror:
+    number = proxies.remote_id(now)
+    if type(proxy) is proxies.ProxyType:
         state.homes[proxy] = number
     else:
         object.__setattr__(proxy, "_proofbox_number", number)
@@ -769,7 +769,7 @@ def ask(*request):
             proxies.note_swallowed(True)
         if kind in proxies.SIZED and request[0] in _OF_OBJECTS and not (request[0] == "get" and request[2][:2] == "__"):
             proxies.note_empty(value)
-        if request[0] == "call" and type(kind) is not proxies.Mirror:
+        if request[0] == "call" and type(kind) is not proxies.ProxyType:
             state.values += 1
             if kind in proxies.TEXTS and not value:
                 # A loop over it checks nothing.
@@ -781,7 +781,7 @@ def ask(*request):
     except bridge.CandidateGone as error:
         candidate.lost = error
         raise
-    except bridge.crossing.CannotCross as error:
+    except bridge.marshal.CannotCross as error:
         state.violation = state.violation or error
         raise
     except NameError as error:
@@ -809,7 +809,7 @@ def connect(module, modules):
     """Makes the candidate known to the tests as `module`."""
     proxies.state = state = proxies.State()
     state.grader = True
-    state.ask, state.perform, state.nonsense = ask, _perform, _nonsense
+    state.ask, state.perform, state.on_protocol_error = ask, _perform, _on_protocol_error
     state.refresh, state.check_may_leave, state.inexpressible = _refresh, _check_may_leave, note_inexpressible
     state.finished = lambda handle: state.candidate.finished(handle)
     state.streams = (1, "stdout", sys.stdout), (2, "stderr", sys.stderr)

@@ -44,7 +44,7 @@ def is_candidates(candidate, name, value):
     """Whether what the tests call by this name is the snippet's own, imported: then it is no test of the grader's."""
     if type(value).__module__.startswith("_proofbox"):
         return True
-    if type(value) is proxies.Mirror or type(type(value)) is proxies.Mirror:
+    if type(value) is proxies.ProxyType or type(type(value)) is proxies.ProxyType:
         # What a decorator of the snippet has made of a test was found under no name.
         return proxies.name_of(value) == name
     namespace = candidate.namespace()
@@ -54,7 +54,7 @@ def is_candidates(candidate, name, value):
 def without_candidates_runners(module):
     """The module, without names by which a runner of tests asks what to run, where the candidate has them."""
     for name in [name for name in border.RUNNER_NAMES if name in vars(module)]:
-        if type(type(vars(module)[name])) is proxies.Mirror:
+        if type(type(vars(module)[name])) is proxies.ProxyType:
             proxies.signal("runner_by_candidate")
             delattr(module, name)
     return module

@@ -19,7 +19,7 @@ import sys
 import types
 
 import _proofbox_border as border
-import _proofbox_crossing as crossing
+import _proofbox_marshal as marshal
 import _proofbox_packages as packages
 import _proofbox_report as report
 
@@ -28,8 +28,8 @@ class State:
     """What one side knows of the other. Made anew at the start, so that a run writes to little of the image."""
 
     __slots__ = (
-        "grader", "objects", "numbers", "proxies", "mirrors", "homes", "described", "generation", "signals", "named", "paths",
-        "ask", "perform", "nonsense", "refresh", "check_may_leave", "inexpressible", "candidate", "streams", "noted", "namespace",
+        "grader", "objects", "numbers", "proxies", "proxy_types", "homes", "described", "generation", "signals", "named", "paths",
+        "ask", "perform", "on_protocol_error", "refresh", "check_may_leave", "inexpressible", "candidate", "streams", "noted", "namespace",
         "runner", "altered", "finished", "tracked", "pending", "dirty", "violation", "before_reply", "values", "handles", "failed",
         "on_mocks",
     )  # fmt: skip
@@ -37,8 +37,8 @@ class State:
     def __init__(self):
         self.grader = False  # whether this is the tests' side
         self.signals = {}  # what was seen that an honest candidate does not need (grader only)
-        self.named = {}  # mirrors that the tests name
-        self.paths = {}  # by which name mirrors were found
+        self.named = {}  # proxy types that the tests name
+        self.paths = {}  # by which name proxy types were found
         self.altered = []  # arguments that the other side has changed
         self.generation = 0  # of which interpreter of the candidate: each fresh one begins with no objects
         self.violation = None  # what the open case can't pass for, whatever its test makes of it
@@ -53,8 +53,8 @@ class State:
         self.objects = []  # this side's objects that the other knows, by number
         self.numbers = {}  # and the numbers, by id
         self.proxies = {}  # the other side's objects, by number
-        self.mirrors = {}  # and their classes
-        self.homes = {}  # number of each mirror
+        self.proxy_types = {}  # and those of its classes
+        self.homes = {}  # number of each proxy type
         self.described = {}  # classes of this side that the other has had described
         self.tracked = {}  # containers of this side that the other has a copy of: number -> (container, content)
         self.pending = []  # contents that go with the next message
@@ -199,8 +199,8 @@ def number_of(value):
 
 def reduce_object(value):
     kind = type(value)
-    if type(kind) is Mirror or kind is Mirror:
-        return "yours", number_at_home(value)
+    if type(kind) is ProxyType or kind is ProxyType:
+        return "yours", remote_id(value)
     if isinstance(value, type):
         return _reduce_class(value)
     if isinstance(value, BaseException):
@@ -266,7 +266,7 @@ def take_contents(contents):
         target = state.proxies.get(number) if whose == "mine" and type(number) is int else None
         base = type(target)._proofbox_container if target is not None else None
         if base is None or type(content) is not CONTAINERS[base][0]:
-            raise crossing.CannotCross("the content of what is no container")
+            raise marshal.CannotCross("the content of what is no container")
         if number not in state.dirty:
             CONTAINERS[base][2](target, content)
         if not content:
@@ -322,12 +322,12 @@ def _is_package(module):
 
 def _restore_module(name):
     if type(name) is not str:
-        raise crossing.CannotCross("no module of the library")
+        raise marshal.CannotCross("no module of the library")
     if not _is_shared(name):
         # A package: of the image, and not what the tests or the candidate have under its name.
         found = importlib.import_module(name) if packages.is_known(name.partition(".")[0]) else None
         if found is None or not _is_package(found):
-            raise crossing.CannotCross("no module of the library")
+            raise marshal.CannotCross("no module of the library")
         return found
     return importlib.import_module(name)
 
@@ -433,46 +433,46 @@ def _reduce_exception(error, depth=0):
 
 def _restore_yours(number):
     if not border.is_number(number):
-        raise crossing.CannotCross("no number of an object")
+        raise marshal.CannotCross("no number of an object")
     return state.objects[number]
 
 
 def _restore_mine(number):
-    return state.mirrors[number]
+    return state.proxy_types[number]
 
 
 def _restore_library(payload):
     module, name = payload
     if type(module) is not str or type(name) is not str or not _is_shared(module):
-        raise crossing.CannotCross(f"no class of the library: {module}.{name}")
+        raise marshal.CannotCross(f"no class of the library: {module}.{name}")
     if module == "builtins" and name in _NAMELESS:
         return _NAMELESS[name]
     found = importlib.import_module(module)
     for part in name.split("."):
         found = vars(found)[part]
     if not isinstance(found, type):
-        raise crossing.CannotCross(f"no class of the library: {module}.{name}")
+        raise marshal.CannotCross(f"no class of the library: {module}.{name}")
     return found
 
 
 def _restore_object(payload):
     number, cls, plain = payload
     if not border.is_number(number):
-        raise crossing.CannotCross("no number of an object")
+        raise marshal.CannotCross("no number of an object")
     proxy = state.proxies.get(number)
     if proxy is not None:
         return proxy
-    if type(cls) is not Mirror:
+    if type(cls) is not ProxyType:
         if not isinstance(cls, type):
-            raise crossing.CannotCross("an object without a class")
-        cls = _mirror_of_library(cls)
+            raise marshal.CannotCross("an object without a class")
+        cls = _library_proxy_type(cls)
     elif issubclass(cls, BaseException):
-        raise crossing.CannotCross("an exception that is none")
+        raise marshal.CannotCross("an exception that is none")
     base = cls._proofbox_value_base
     if base is not None:
-        # The mirror of a subclass of a builtin is one too, and what came must be such a value.
+        # The proxy type of a subclass of a builtin is one too, and what came must be such a value.
         if type(plain) is not base:
-            raise crossing.CannotCross("a value that is not of its type")
+            raise marshal.CannotCross("a value that is not of its type")
         if state.grader and "__eq__" in cls._proofbox_own:
             signal("overridden_equality")
         proxy = base.__new__(cls, plain)
@@ -499,9 +499,9 @@ def _restore_exception(payload):
         and type(attributes) is dict and (cause is None or isinstance(cause, BaseException))
         and (number is None or border.is_number(number))
     ):  # fmt: skip
-        raise crossing.CannotCross("no exception")
+        raise marshal.CannotCross("no exception")
     if state.grader and cls.__module__.startswith(border.STAYS):
-        raise crossing.CannotCross("an exception of the tests' library")
+        raise marshal.CannotCross("an exception of the tests' library")
     error = cls.__new__(cls, *args) if not issubclass(cls, UnicodeError) else _unicode_error(cls, args)
     BaseException.__setattr__(error, "args", args)
     for name, value in attributes.items():
@@ -515,13 +515,13 @@ def _restore_exception(payload):
     if cause is not None:
         error.__cause__ = cause
     error.__suppress_context__ = bool(suppress)
-    if type(cls) is Mirror and number is not None:
+    if type(cls) is ProxyType and number is not None:
         _attach(error, number)
     return error
 
 
 def _unicode_error(cls, args):
-    base = next(base for base in cls.__mro__ if type(base) is not Mirror)
+    base = next(base for base in cls.__mro__ if type(base) is not ProxyType)
     error = cls.__new__(cls, *args)
     try:
         # Unlike others, these say nothing until they are initialised.
@@ -534,49 +534,49 @@ def _unicode_error(cls, args):
 def _restore_class(payload):
     number, qualname, module, bases, specials, own, overridden = payload
     if not (
-        border.is_number(number) and number not in state.mirrors and type(qualname) is str and type(module) is str
+        border.is_number(number) and number not in state.proxy_types and type(qualname) is str and type(module) is str
         and type(bases) is tuple and all(isinstance(base, type) for base in bases)
         and all(type(names) is tuple and all(type(name) is str for name in names) for names in (specials, own, overridden))
         and _SPECIALS_AND_MARK.issuperset(specials) and frozenset(specials).issuperset(own)
     ):  # fmt: skip
-        raise crossing.CannotCross("no description of a class")
+        raise marshal.CannotCross("no description of a class")
     same = (state.grader, qualname, module, bases, specials, own, overridden)
-    mirror = _known.get(same)
-    if mirror is None or mirror in state.homes:
-        mirror = _known[same] = _make_mirror(qualname, module, bases, specials, own, overridden)
-    state.homes[mirror] = number
-    state.mirrors[number] = mirror
-    return mirror
+    proxy_type = _known.get(same)
+    if proxy_type is None or proxy_type in state.homes:
+        proxy_type = _known[same] = _make_proxy_type(qualname, module, bases, specials, own, overridden)
+    state.homes[proxy_type] = number
+    state.proxy_types[number] = proxy_type
+    return proxy_type
 
 
 _SPECIALS_AND_MARK = frozenset({*SPECIALS, "unhashable"})
 # Builtin types that have no name in `builtins`.
 _NAMELESS = {value.__qualname__: value for value in vars(types).values() if isinstance(value, type) and value.__module__ == "builtins"}
-# Mirrors by what they were described as: a class keeps its mirror when its interpreter is replaced by a fresh one.
+# Proxy types by what they were described as: a class keeps its proxy type when its interpreter is replaced by a fresh one.
 _known = {}
 
 
-def _mirror_of_library(cls):
+def _library_proxy_type(cls):
     """For an object of a class that both sides have, and that did not come with a description."""
     key = (state.grader, "library", cls)
-    mirror = _known.get(key)
-    if mirror is None:
+    proxy_type = _known.get(key)
+    if proxy_type is None:
         specials = [
             special for special in SPECIALS if getattr(cls, special, None) is not None and getattr(cls, special) is not _BY_DEFAULT.get(special)
         ]
         if getattr(cls, "__hash__", None) is None:
             specials.append("unhashable")
         bases = (cls,) if cls in KEPT_BASES else ()
-        mirror = _known[key] = _make_mirror(cls.__qualname__, cls.__module__, bases, tuple(specials), (), (), cls)
-    return mirror
+        proxy_type = _known[key] = _make_proxy_type(cls.__qualname__, cls.__module__, bases, tuple(specials), (), (), cls)
+    return proxy_type
 
 
 # ---------------------------------------------------------------- handles
 
 
-def number_at_home(proxy):
+def remote_id(proxy):
     """The number of a handle's object; one that lived in an interpreter that is gone is found again by its name."""
-    if type(proxy) is Mirror:
+    if type(proxy) is ProxyType:
         number = state.homes.get(proxy)
         return state.refresh(proxy) if number is None else number
     if proxy._proofbox_generation != state.generation:
@@ -591,7 +591,7 @@ def number_at_home(proxy):
 
 def name_of(handle):
     """The name by which the tests have found a handle in the candidate's module, or None."""
-    if type(handle) is Mirror:
+    if type(handle) is ProxyType:
         path = state.paths.get(handle)
     else:
         try:
@@ -601,8 +601,8 @@ def name_of(handle):
     return path[1] if path else None
 
 
-class Mirror(type):
-    """The class of mirrors."""
+class ProxyType(type):
+    """The class of proxy types."""
 
     _proofbox_real = None
     _proofbox_value_base = None
@@ -615,38 +615,39 @@ class Mirror(type):
         raise TypeError("a class can't derive from one of another interpreter (grading: isolated)")
 
     def __call__(cls, *args, **kwargs):
-        return state.ask("call", number_at_home(cls), args, kwargs)
+        return state.ask("call", remote_id(cls), args, kwargs)
 
     def __getattr__(cls, name):
         _check_readable(name)
         _check_no_record(cls, name)
-        value = state.ask("get", number_at_home(cls), name)
+        value = state.ask("get", remote_id(cls), name)
         if name == "__dataclass_fields__":
             # `dataclasses` knows fields by marks that are objects of its own.
             return {name: _field(name) for name in value}
         return value
 
     def __setattr__(cls, name, value):
-        state.ask("set", number_at_home(cls), name, value)
+        state.ask("set", remote_id(cls), name, value)
 
     def __delattr__(cls, name):
-        state.ask("del", number_at_home(cls), name)
+        state.ask("del", remote_id(cls), name)
 
     def __iter__(cls):
-        return state.ask("special", number_at_home(cls), "__iter__", ())
+        return state.ask("special", remote_id(cls), "__iter__", ())
 
     def __len__(cls):
-        return _checked("__len__", state.ask("special", number_at_home(cls), "__len__", ()))
+        return _checked("__len__", state.ask("special", remote_id(cls), "__len__", ()))
 
     def __bool__(cls):
+        _note_truth()
         return True
 
     def __getitem__(cls, key):
-        return state.ask("index", number_at_home(cls), key)
+        return state.ask("index", remote_id(cls), key)
 
     def __contains__(cls, item):
         if not state.grader or _is_remote(item):
-            return bool(_checked("__bool__", state.ask("special", number_at_home(cls), "__contains__", (item,))))
+            return bool(_checked("__bool__", state.ask("special", remote_id(cls), "__contains__", (item,))))
         # The class's own word, about a value of the tests: its members are looked at instead, of an Enum their values, too.
         if any(item is member or item == member for member in cls):
             return True
@@ -654,7 +655,7 @@ class Mirror(type):
         return type(members) in (dict, types.MappingProxyType) and any(item == member.value for member in members.values())
 
     def __dir__(cls):
-        return state.ask("dir", number_at_home(cls))
+        return state.ask("dir", remote_id(cls))
 
 
 def _check_readable(name):
@@ -699,7 +700,7 @@ def _checked(name, result):
 
 def special(proxy, name, *args):
     state.handles += 1
-    return _checked(name, state.ask("special", number_at_home(proxy), name, args))
+    return _checked(name, state.ask("special", remote_id(proxy), name, args))
 
 
 def _forwarded(name):
@@ -710,7 +711,7 @@ def _forwarded(name):
 
 
 def _is_remote(value):
-    return type(type(value)) is Mirror or type(value) is Mirror
+    return type(type(value)) is ProxyType or type(value) is ProxyType
 
 
 def _named(value):
@@ -718,10 +719,10 @@ def _named(value):
 
 
 def _tainted(value):
-    return type(type(value)) is Mirror and value._proofbox_tainted
+    return type(type(value)) is ProxyType and value._proofbox_tainted
 
 
-def _taint(result, name):
+def _mark_tainted(result, name):
     """The tests' own value has gone into the result of an operator: it must be an object, or it could be anything that
     the tests want."""
     if not _is_remote(result) or isinstance(result, (*VALUE_TYPES, type)) or type(result)._proofbox_container:
@@ -742,7 +743,7 @@ def _arithmetic(name):
         result = special(self, name, other, *rest)
         if result is not NotImplemented:
             signal("operator_of_the_candidate")
-            _taint(result, name)
+            _mark_tainted(result, name)
         return result
 
     return method
@@ -754,7 +755,7 @@ def _asked(name):
     def method(self, *args):
         result = special(self, name, *args)
         if state.grader and self._proofbox_tainted:
-            _taint(result, name)
+            _mark_tainted(result, name)
         return result
 
     return method
@@ -771,7 +772,7 @@ def _ordering(name):
 
 
 def _call(self, *args, **kwargs):
-    return state.ask("call", number_at_home(self), args, kwargs)
+    return state.ask("call", remote_id(self), args, kwargs)
 
 
 def _array(self, dtype=None, copy=None):
@@ -784,6 +785,21 @@ def _array(self, dtype=None, copy=None):
     if type(result) is not numpy.ndarray:
         raise TypeError("__array__ of the candidate must give an array")
     return result if dtype is None else result.astype(dtype)
+
+
+def _note_truth():
+    """The tests ask whether an object of the candidate's is true: most objects are, so that it says little."""
+    if state.grader:
+        signal("truth_of_an_object")
+
+
+def _truth(self):
+    _note_truth()
+    specials = type(self)._proofbox_specials
+    if "__bool__" in specials:
+        return special(self, "__bool__")
+    state.handles += 1
+    return special(self, "__len__") != 0 if "__len__" in specials else True
 
 
 def _iterated(self):
@@ -851,7 +867,7 @@ def _equal(self, other):
     if self is other:
         return True
     if _is_remote(other):
-        if number_at_home(self) == number_at_home(other):
+        if remote_id(self) == remote_id(other):
             return True
         if not state.grader:
             return special(self, "__eq__", other)
@@ -892,7 +908,7 @@ def _value_equal(base):
 
 
 def _hash_by_identity(self):
-    return hash(("_proofbox", number_at_home(self)))
+    return hash(("_proofbox", remote_id(self)))
 
 
 def _contains(self, item):
@@ -913,7 +929,7 @@ def _changed_here(base, name):
         if not state.grader or _named(self):
             if name in border.SPECIALS:
                 return special(self, name, *args)
-            return state.ask("get", number_at_home(self), name)(*args, **kwargs)
+            return state.ask("get", remote_id(self), name)(*args, **kwargs)
         state.dirty[self._proofbox_number] = True
         return function(self, *args, **kwargs)
 
@@ -998,7 +1014,7 @@ def _of_generator(name):
         state.handles += 1
         thrown = _thrown(args) if name in ("throw", "athrow") and state.grader else None
         try:
-            result = state.ask("special", number_at_home(self), name, args)
+            result = state.ask("special", remote_id(self), name, args)
         except StopIteration:
             forgive(thrown)
             raise
@@ -1020,26 +1036,26 @@ def _getattr(self, name):
         return getattr(type(self), name)
     _check_readable(name)
     _check_no_record(self, name)
-    return state.ask("get", number_at_home(self), name)
+    return state.ask("get", remote_id(self), name)
 
 
 def _setattr(self, name, value):
-    state.ask("set", number_at_home(self), name, value)
+    state.ask("set", remote_id(self), name, value)
 
 
 def _set_exception_attribute(self, name, value):
     if name.startswith("__"):
         BaseException.__setattr__(self, name, value)
     else:
-        state.ask("set", number_at_home(self), name, value)
+        state.ask("set", remote_id(self), name, value)
 
 
 def _delattr(self, name):
-    state.ask("del", number_at_home(self), name)
+    state.ask("del", remote_id(self), name)
 
 
 def _dir(self):
-    return state.ask("dir", number_at_home(self))
+    return state.ask("dir", remote_id(self))
 
 
 def _class(self):
@@ -1064,7 +1080,7 @@ def signature_of(target):
 
 
 def _signature(self):
-    parameters = state.ask("signature", number_at_home(self))
+    parameters = state.ask("signature", remote_id(self))
     if parameters is None:
         raise AttributeError("__signature__")
     made = []
@@ -1089,7 +1105,7 @@ class _Forward:
         if proxy is None:
             return self
         if not state.grader or _named(proxy):
-            return state.ask("get", number_at_home(proxy), self.name)
+            return state.ask("get", remote_id(proxy), self.name)
         return getattr(self.base, self.name).__get__(proxy, type(proxy))
 
 
@@ -1101,7 +1117,7 @@ for _name in ("__str__", "__repr__", "__format__", "__hash__", "__next__", "__en
     _METHODS[_name] = _forwarded(_name)
 _METHODS |= {
     "__call__": _call, "__eq__": _equal, "__contains__": _contains, "__await__": _await, "__exit__": _exit, "__aexit__": _aexit,
-    "__iter__": _iterated, "__array__": _array, "__anext__": _anext, "__next__": _next,
+    "__iter__": _iterated, "__array__": _array, "__anext__": _anext, "__next__": _next, "__bool__": _truth,
 }  # fmt: skip
 for _name, _method in _METHODS.items():
     _method.__name__ = _name
@@ -1122,44 +1138,44 @@ def _branches(bases):
     """The builtin exceptions that a class derives from, each by what it is just below Exception."""
     found = set()
     for base in bases:
-        mro = [cls for cls in base.__mro__ if type(cls) is not Mirror and cls not in (object, Exception, BaseException)]
+        mro = [cls for cls in base.__mro__ if type(cls) is not ProxyType and cls not in (object, Exception, BaseException)]
         found.update(cls for cls in mro if isinstance(cls, type) and issubclass(cls, BaseException) and cls.__base__ in (Exception, BaseException))
     return found - {BaseExceptionGroup}
 
 
 def _kinds(bases):
     """The exceptions of the library that a class derives from and of which none derives from another."""
-    found = {cls for base in bases for cls in base.__mro__ if type(cls) is not Mirror and isinstance(cls, type) and issubclass(cls, BaseException)}
+    found = {cls for base in bases for cls in base.__mro__ if type(cls) is not ProxyType and isinstance(cls, type) and issubclass(cls, BaseException)}
     return {cls for cls in found if not any(cls is not other and issubclass(other, cls) for other in found)}
 
 
-def _make_mirror(qualname, module, bases, specials, own, overridden, real=None):
+def _make_proxy_type(qualname, module, bases, specials, own, overridden, real=None):
     qualname = qualname[:200]
-    mirrored = []
+    proxied = []
     value_base = container = None
     exception = False
     for base in bases:
-        if type(base) is Mirror:
-            mirrored.append(base)
+        if type(base) is ProxyType:
+            proxied.append(base)
             value_base = value_base or base._proofbox_value_base
             container = container or base._proofbox_container
             exception = exception or issubclass(base, BaseException)
         elif issubclass(base, BaseException):
-            mirrored.append(base)
+            proxied.append(base)
             exception = True
         elif base in VALUE_TYPES:
-            mirrored.append(base)
+            proxied.append(base)
             value_base = base
         elif base in CONTAINERS:
-            mirrored.append(base)
+            proxied.append(base)
             container = base
     if exception and state.grader and (
-        len(_branches(mirrored)) > border.MAX_EXCEPTION_BRANCHES or len(_kinds(mirrored)) > border.MAX_EXCEPTION_KINDS
+        len(_branches(proxied)) > border.MAX_EXCEPTION_BRANCHES or len(_kinds(proxied)) > border.MAX_EXCEPTION_KINDS
     ):
         # It would match whatever is expected.
         signal("raises_by_multiple_bases")
-        mirrored = [Exception]
-    mirrored = tuple(mirrored) or (object,)
+        proxied = [Exception]
+    proxied = tuple(proxied) or (object,)
     namespace = {
         "__module__": module, "__qualname__": qualname, "_proofbox_value_base": value_base, "_proofbox_container": container,
         "_proofbox_own": frozenset(own), "_proofbox_specials": frozenset(specials), "_proofbox_real": real,
@@ -1168,7 +1184,7 @@ def _make_mirror(qualname, module, bases, specials, own, overridden, real=None):
         namespace |= {"__getattr__": _getattr, "__setattr__": _set_exception_attribute, "__str__": _text, "_proofbox_tainted": False}
     else:
         namespace |= _COMMON
-        namespace["__doc__"] = property(lambda self: state.ask("get", number_at_home(self), "__doc__"))
+        namespace["__doc__"] = property(lambda self: state.ask("get", remote_id(self), "__doc__"))
         namespace["__dict__"] = property(lambda self: _getattr(self, "__dict__"))
     if value_base is not None:
         # Text of it, and what the user's class adds; the value itself is plain.
@@ -1183,7 +1199,7 @@ def _make_mirror(qualname, module, bases, specials, own, overridden, real=None):
         namespace |= {name: _METHODS[name] for name in specials if name in _METHODS}
         if "__getitem__" in specials and (state.grader or "__len__" in specials):
             namespace["__iter__"] = _iterated
-        namespace["__eq__"], namespace["__ne__"] = _equal, _not_equal
+        namespace["__eq__"], namespace["__ne__"], namespace["__bool__"] = _equal, _not_equal, _truth
         namespace.setdefault("__hash__", _hash_by_identity)
         if "unhashable" in specials:
             namespace["__hash__"] = None
@@ -1194,16 +1210,16 @@ def _make_mirror(qualname, module, bases, specials, own, overridden, real=None):
         elif real in (types.GeneratorType, types.AsyncGeneratorType):
             namespace |= {name: _of_generator(name) for name in border.GENERATOR_METHODS if hasattr(real, name)}
     try:
-        mirror = type.__new__(Mirror, qualname.rpartition(".")[2], mirrored, namespace)
+        proxy_type = type.__new__(ProxyType, qualname.rpartition(".")[2], proxied, namespace)
     except TypeError:
         # Bases that do not go together here: the first alone then.
-        mirror = type.__new__(Mirror, qualname.rpartition(".")[2], mirrored[:1], namespace)
+        proxy_type = type.__new__(ProxyType, qualname.rpartition(".")[2], proxied[:1], namespace)
     if not exception and value_base is None and container is None:
         derived = [base for base in (*bases, real) if base is not None and base is not object]
         for abstract in border.ABSTRACT:
             if any(issubclass(base, abstract) for base in derived):
-                abstract.register(mirror)
-    return mirror
+                abstract.register(proxy_type)
+    return proxy_type
 
 
 def _overridden(base, names):
@@ -1279,8 +1295,8 @@ def _note_empty_array():
         signal("empty_result")
 
 
-crossing.reduce_object, crossing.note_empty_array = reduce_object, _note_empty_array
-crossing.RESTORERS |= {
+marshal.reduce_object, marshal.note_empty_array = reduce_object, _note_empty_array
+marshal.RESTORERS |= {
     "yours": _restore_yours, "mine": _restore_mine, "library": _restore_library, "object": _restore_object,
     "exception": _restore_exception, "class": _restore_class, "module": _restore_module,
 }  # fmt: skip

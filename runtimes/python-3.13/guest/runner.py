@@ -28,14 +28,14 @@ import _proofbox
 import _proofbox_candidate as candidate
 import _proofbox_carried as carried
 import _proofbox_comparisons as comparisons
-import _proofbox_crossing as crossing
+import _proofbox_marshal as marshal
 import _proofbox_environment as environment
 import _proofbox_grader as grader
-import _proofbox_kinds as kinds
+import _proofbox_test_kinds as test_kinds
 import _proofbox_packages as packages
 import _proofbox_program as program
 import _proofbox_proxies as proxies
-import _proofbox_rehearsal as rehearsal
+import _proofbox_bridge_warmup as bridge_warmup
 import _proofbox_report as report
 import _proofbox_session as session
 import _proofbox_tests as tests
@@ -48,14 +48,14 @@ TESTS = "/tests"
 def prepare():
     """Run once, when the image is made."""
     environment.prepare()
-    crossing.know_numpy()
+    marshal.know_numpy()
     sys.path[:] = ["/home/user", packages.DIRECTORY]
     # Text goes straight to the byte buffers, where the host finds it when it stops the guest (pending.c).
     sys.stdout.reconfigure(write_through=True)
     sys.stderr.reconfigure(write_through=True)
     main = sys.modules["__main__"].__dict__
     _proofbox.gather(_copy_code)
-    kinds.prepare()
+    test_kinds.prepare()
     comparisons.prepare()
     carried.prepare()
     session.prepare()
@@ -121,7 +121,7 @@ def warm_up(main):
             run({"code": code.encode(), "args": [], "env": {}, "result": None, "tests": wanted, "seed": None, "role": None, "module": None})
             main.clear()
             main.update(clean)
-        rehearsal.play(run, main)
+        bridge_warmup.play(run, main)
         main.clear()
         main.update(clean)
         session.rehearse(run)

@@ -54,7 +54,7 @@ def prepare():
     known = set(sys.modules)
     import _proofbox_kernel  # noqa: F401
     import _proofbox_magics  # noqa: F401
-    import _proofbox_notation  # noqa: F401
+    import _proofbox_ipython_syntax  # noqa: F401
     import IPython.display  # noqa: F401
 
     # Outside of sessions nobody has imported these.
@@ -196,9 +196,9 @@ def _compile(source, name, number):
             raise SyntaxError
         tree = compile(source, name, "exec", PARSE | _futures, dont_inherit=True)
     except SyntaxError:
-        import _proofbox_notation as notation
+        import _proofbox_ipython_syntax as ipython_syntax
 
-        python = notation.as_python(source, shell)
+        python = ipython_syntax.as_python(source, shell)
         if python == source:
             raise
         tree = compile(python, name, "exec", PARSE | _futures, dont_inherit=True)
@@ -259,14 +259,14 @@ def _execute(code):
 
 def compile_nested(source, offset):
     """What a magic is to run, `offset` lines into the cell: its code, and that of its last expression."""
-    import _proofbox_notation as notation
+    import _proofbox_ipython_syntax as ipython_syntax
 
     name = tracebacks.name_of_cell(shell.execution_count)
     source = "\n" * offset + source
     try:
         tree = compile(source, name, "exec", PARSE | _futures, dont_inherit=True)
     except SyntaxError:
-        tree = compile(notation.as_python(source, shell), name, "exec", PARSE | _futures, dont_inherit=True)
+        tree = compile(ipython_syntax.as_python(source, shell), name, "exec", PARSE | _futures, dont_inherit=True)
     last = None
     if tree.body and type(tree.body[-1]) is ast.Expr:
         silenced = _is_silenced(source, tree.body[-1])

@@ -8,7 +8,7 @@ import sys
 import types
 
 import _proofbox
-import _proofbox_kinds as kinds
+import _proofbox_test_kinds as test_kinds
 import _proofbox_report as report
 import _proofbox_values as values
 
@@ -22,7 +22,7 @@ def plan(request):
     if request is None:
         return None
     kind = request["kind"]
-    return PLANS[kind](request) if kind in PLANS else kinds.KINDS[kind](request)
+    return PLANS[kind](request) if kind in PLANS else test_kinds.KINDS[kind](request)
 
 
 def shorten(name):

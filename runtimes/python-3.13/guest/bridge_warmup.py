@@ -1,12 +1,12 @@
 """Plays both sides of the bridge in one interpreter, when the image is made: what every graded run does is specialised
-then (PEP 659), and the mirrors of common classes are there."""
+then (PEP 659), and the proxy types of common classes are there."""
 
 import sys
 
 import _proofbox
 import _proofbox_bridge as bridge
 import _proofbox_candidate as candidate
-import _proofbox_crossing as crossing
+import _proofbox_marshal as marshal
 import _proofbox_proxies as proxies
 
 SNIPPET = """
@@ -74,7 +74,7 @@ def play(run, main):
     proxies.state = None
     _sides.clear()
     if errors:
-        raise RuntimeError(f"the rehearsal of the bridge failed: {errors}")
+        raise RuntimeError(f"the warm-up of the bridge failed: {errors}")
 
 
 # What the candidate's side knows, while the other is at it.
@@ -91,13 +91,13 @@ def _exchange(kind, message, reduce, restore, sent, given, asked, more):
     request, received, contents = _proofbox.decode(data, restore, None)
     if contents:
         proxies.take_contents(contents)
-    before = crossing.snapshots(received)
+    before = marshal.snapshots(received)
     try:
         reply = True, proxies.state.perform(*request)
     except Exception as error:
         reply = False, error
     sys.__stdout__.flush()
-    data = _proofbox.encode((*reply, crossing.changes(received, before)), reduce, [], received, proxies.state.pending)
+    data = _proofbox.encode((*reply, marshal.changes(received, before)), reduce, [], received, proxies.state.pending)
     proxies.state.pending.clear()
     _sides[0], proxies.state = proxies.state, own
     return bridge.REPLY, *_proofbox.decode(data, restore, asked)
