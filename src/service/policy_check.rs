@@ -12,7 +12,7 @@ use proofbox_types::failure;
 use proofbox_types::grant::Grant;
 use proofbox_types::ids::ExecutionId;
 use proofbox_types::outcome::{Attempt, AttemptKind, End, ErrorReport};
-use proofbox_types::program::Program;
+use proofbox_types::program::{CommandAccess, Program};
 use proofbox_types::status::{FailureClass, IntegrityLevel, Status};
 use proofbox_types::submission::Submission;
 use proofbox_types::verdict::{Basis, Integrity, Verdict};
@@ -166,6 +166,14 @@ impl Service {
         execution.cost = Cost::default();
         execution.scan = Some(scanned.report);
         execution
+    }
+}
+
+/// Returns whether programs may start commands: not where an attempt to start a process fails the run.
+pub(super) fn command_access(pack: &Pack) -> CommandAccess {
+    match pack.boundary.get(&AttemptKind::Process) {
+        Some(BoundaryRule::Fail) => CommandAccess::Refused,
+        _ => CommandAccess::Granted,
     }
 }
 

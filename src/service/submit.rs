@@ -1,7 +1,7 @@
 //! Submissions with everything that is asked beside the verdict.
 
 use super::execute::check;
-use super::policy_check::judge_attempts;
+use super::policy_check::{command_access, judge_attempts};
 use super::receipts::Subject;
 use super::tracing::traced;
 use super::{Asking, ExecuteError, Execution, Service};
@@ -44,6 +44,7 @@ impl Service {
         self.has_fuel(caller)?;
         let hidden = submission.hidden.unwrap_or(pack.defaults.hidden);
         submission.grading.get_or_insert(pack.defaults.grading);
+        submission.program.commands = command_access(pack);
         // Without a key there would be no receipt in the end: told before anything runs.
         let signing = match &submission.receipt {
             None => None,

@@ -47,6 +47,7 @@ mod redteam;
 mod results;
 mod sessions;
 mod storage;
+mod subprocess;
 mod suites;
 mod telemetry;
 mod wire;

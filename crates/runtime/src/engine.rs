@@ -19,7 +19,7 @@ const KEEP_RESIDENT: usize = 4 * MIB;
 /// Sizes of the pool of one worker.
 #[derive(Clone, Copy, Debug)]
 pub struct PoolSize {
-    /// InterpreterPool alive at once.
+    /// Interpreters alive at once.
     pub slots: u32,
     /// Largest linear memory that any policy allows, in bytes.
     pub memory_bytes: usize,

@@ -22,7 +22,7 @@ use proofbox_vfs::{Base, Descriptors, FilesQuota};
 /// Fuel between two looks at the clock and at other guests: about a millisecond.
 pub(super) const YIELD_INTERVAL: u64 = 10_000_000;
 
-/// InterpreterPool that the commands of all sessions of a worker have at once, beside those of runs and of the sessions
+/// Interpreters that the commands of all sessions of a worker have at once, beside those of runs and of the sessions
 /// themselves, which never find their slots taken.
 pub const COMMAND_SLOTS: u32 = 16;
 

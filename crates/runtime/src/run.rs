@@ -1,24 +1,57 @@
 //! Run of a program: in one guest, or in two where its tests have an interpreter of their own.
 
+use std::sync::Arc;
+
 use super::error::RunError;
 use super::grading::isolated;
 use super::guest::{Role, SNIPPET_NAME, run_guest, tree};
 use super::pool::InterpreterPool;
+use super::session::{CommandRunner, SessionContext};
+use super::shell::Shell;
 use proofbox_types::grant::Limits;
 use proofbox_types::outcome::Outcome;
-use proofbox_types::program::{File, Program};
-use proofbox_vfs::lock;
+use proofbox_types::program::{CommandAccess, File, Program};
+use proofbox_vfs::{SharedTree, lock};
 
 /// Runs a program to its end or to a limit. Dropping the future stops the guest.
 ///
 /// # Errors
 /// Returns an error when there is no interpreter to be had, or a file of the program does not fit the sandbox.
 pub async fn run(pool: &InterpreterPool, program: Program, limits: &Limits) -> Result<Outcome, RunError> {
+    run_over(pool, program, limits, |_| None).await
+}
+
+/// Runs a program, which may start commands of the shell where it is granted them.
+///
+/// # Errors
+/// Returns the errors of [`run()`].
+pub async fn run_with_commands(
+    pool: &Arc<InterpreterPool>,
+    runner: &Arc<dyn CommandRunner>,
+    program: Program,
+    limits: &Limits,
+) -> Result<Outcome, RunError> {
+    // What a command does is not repeatable: it has clocks and entropy of its own.
+    let granted = program.commands == CommandAccess::Granted && program.deterministic.is_none();
+    let shell = |tree: &SharedTree| {
+        let (pool, runner) = (Arc::clone(pool), Arc::clone(runner));
+        let context = SessionContext::new(pool, runner, Arc::clone(tree), *limits, Arc::default());
+        granted.then(|| context.shell(&limits.into()))
+    };
+    run_over(pool, program, limits, shell).await
+}
+
+async fn run_over(
+    pool: &InterpreterPool,
+    program: Program,
+    limits: &Limits,
+    shell: impl FnOnce(&SharedTree) -> Option<Shell>,
+) -> Result<Outcome, RunError> {
     let tree = tree(pool.base(program.image.as_deref())?, &program, limits)?;
     let mut outcome = if program.isolated && program.tests.is_some() {
         isolated::run(pool, &program, limits, &tree).await?
     } else {
-        run_guest(pool, &program, limits, &tree, Role::Alone).await?
+        run_guest(pool, &program, limits, &tree, Role::Alone(shell(&tree))).await?
     };
     match lock(&tree).glob(&program.fetch_files, limits.files_bytes) {
         // The snippet itself is no output, however the patterns are written.

@@ -25,7 +25,7 @@ pub fn snapshot(reactor: &[u8]) -> wasmtime::Result<Vec<u8>> {
     // Seeded, so that the same recipe gives the same image; what is random is reseeded at each start.
     let deterministic = Deterministic { seed: 0, start_time_nanoseconds: 0 };
     let program = Program { deterministic: Some(deterministic), ..Program::default() };
-    let state = state(&program, &limits, &tree, Role::Alone);
+    let state = state(&program, &limits, &tree, Role::Alone(None));
     let linker = linker(&engine)?;
     block_on(take(&engine, &linker, state, reactor))
 }

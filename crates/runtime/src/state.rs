@@ -17,6 +17,7 @@ use super::scheduler::Stopwatch;
 use super::session::call_state::CallState;
 use super::session::output::OutputStream;
 use super::session::pipes::{PendingIo, Pipes};
+use super::shell::Shell;
 use super::usage_events::UsageEvents;
 use proofbox_vfs::{Attempts, Descriptors, Errno, Output, Stdio};
 
@@ -43,6 +44,10 @@ pub struct HostState {
     pub(super) endpoint: Option<Endpoint>,
     /// The call that it serves now, in a session.
     pub(super) call: Option<CallState>,
+    /// Shell of a guest that is no session's, where it may have one.
+    pub(super) shell: Option<Shell>,
+    /// Result of a command, until the guest takes it.
+    pub(super) command_reply: Option<Vec<u8>>,
 }
 
 /// Standard input, output and error.
@@ -175,6 +180,8 @@ impl HostState {
             entropy: Entropy::new(None),
             endpoint: None,
             call: None,
+            shell: None,
+            command_reply: None,
         }
     }
 

@@ -150,7 +150,7 @@ impl Tree {
     }
 }
 
-/// NodeId in which the watch of a removed directory looks: no file has it.
+/// Node in which the watch of a removed directory looks: no file has it.
 const NOWHERE: NodeId = NodeId::Layer { mount: u16::MAX, node: u32::MAX };
 
 /// The names of all files.

@@ -30,7 +30,7 @@ type Name = (SessionNumber, CommandNumber);
 /// The commands of one worker.
 #[derive(Clone)]
 pub struct Commands {
-    /// InterpreterPool that commands may have at once.
+    /// Permits for the interpreters that commands have at once.
     free: Arc<Semaphore>,
     /// Standard input of each running command that takes any.
     inputs: Arc<Mutex<HashMap<Name, Writer>>>,
@@ -187,8 +187,9 @@ impl CommandRunner for Commands {
             Writer::sink(Arc::new(move |bytes: &[u8]| out(output, bytes)))
         };
         let (stdout, stderr) = (writer(Output::Stdout), writer(Output::Stderr));
-        let ShellScript { text, cwd, env } = script;
-        let script = Script { text, args: Vec::new(), cwd, env, stdin: Reader::empty(), stdout, stderr };
+        let ShellScript { text, cwd, env, stdin } = script;
+        let stdin = Reader::from_bytes(stdin);
+        let script = Script { text, args: Vec::new(), cwd, env, stdin, stdout, stderr };
         // How long it may take, the call sees to.
         Box::pin(self.shell(session_context, script, limits))
     }

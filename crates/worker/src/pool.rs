@@ -57,7 +57,7 @@ pub struct WorkerSettings {
     pub count: usize,
     /// Runs at once in each.
     pub slots: u32,
-    /// InterpreterPool of sessions at once in each.
+    /// Interpreters of sessions at once in each.
     pub session_slots: u32,
     /// The largest linear memory of any guest.
     pub memory_bytes: u64,

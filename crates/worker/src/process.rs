@@ -137,6 +137,7 @@ async fn serve() -> anyhow::Result<()> {
     // The front process spreads runs evenly; when a worker is missing, those that are left get more than they hold.
     let free = Arc::new(Semaphore::new(slots as usize));
     let sessions = Sessions::new(Arc::clone(&pool));
+    let runner = sessions.command_runner();
     while let Some(frame) = incoming.next().await {
         match decode(&frame?)? {
             ToWorker::Start { .. } => anyhow::bail!("started twice"),
@@ -175,6 +176,7 @@ async fn serve() -> anyhow::Result<()> {
             ToWorker::Run { id, program, limits } => {
                 let (pool, answers, done, free, turns) =
                     (Arc::clone(&pool), answers.clone(), Arc::clone(&running), Arc::clone(&free), turns.clone());
+                let runner = Arc::clone(&runner);
                 // Held while the task is entered, so that it can't be done before it is.
                 let mut entered = running.lock().expect("no holder panics");
                 let task = tokio::spawn(async move {
@@ -182,7 +184,8 @@ async fn serve() -> anyhow::Result<()> {
                     // Tests of their own interpreter need a second one.
                     let slot = free.acquire_many(if program.isolated { 2 } else { 1 }).await;
                     let waited = arrived.elapsed();
-                    let run = proofbox_runtime::run(&pool, Arc::unwrap_or_clone(program), &limits);
+                    let program = Arc::unwrap_or_clone(program);
+                    let run = proofbox_runtime::run_with_commands(&pool, &runner, program, &limits);
                     let run = turns.during(id, async { run.await.map_err(|error| error.to_string()) });
                     let mut result = catch_panic(run).await.and_then(|result| result.map(Box::new));
                     drop(slot);

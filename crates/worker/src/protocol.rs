@@ -29,7 +29,7 @@ pub enum ToWorker {
         images: Vec<Image>,
         /// Maximum number of runs at once.
         slots: u32,
-        /// InterpreterPool of sessions at once.
+        /// Interpreters of sessions at once.
         session_slots: u32,
         /// The largest linear memory of any guest.
         memory_bytes: u64,
@@ -104,7 +104,7 @@ pub enum FromWorker {
     },
     /// Answer to a ping.
     Pong {
-        /// InterpreterPool alive in it.
+        /// Interpreters alive in it.
         live: u32,
     },
 }

@@ -44,8 +44,8 @@ impl Sessions {
         Self { pool, commands: Commands::new(), all: Arc::default() }
     }
 
-    /// Returns the runner of commands that calls start.
-    fn command_runner(&self) -> Arc<dyn CommandRunner> {
+    /// Returns the runner of commands that calls and runs start.
+    pub fn command_runner(&self) -> Arc<dyn CommandRunner> {
         Arc::new(self.commands.clone())
     }
 

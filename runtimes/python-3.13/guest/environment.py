@@ -135,7 +135,7 @@ def _refuse_threads():
 
 # Function of `os` -> which of its arguments says what was to be run, ended or waited for.
 _PROCESS_FUNCTIONS = {
-    "fork": None, "forkpty": None, "system": 0, "kill": 0, "killpg": 0,
+    "fork": None, "forkpty": None, "kill": 0, "killpg": 0,
     "execv": 0, "execve": 0, "execvp": 0, "execvpe": 0, "execl": 0, "execle": 0, "execlp": 0, "execlpe": 0,
     "posix_spawn": 0, "posix_spawnp": 0,
     "spawnv": 1, "spawnve": 1, "spawnvp": 1, "spawnvpe": 1, "spawnl": 1, "spawnle": 1, "spawnlp": 1, "spawnlpe": 1,
@@ -151,7 +151,7 @@ _PROCESS_CONSTANTS = {
 
 
 def _refuse_processes():
-    import subprocess
+    """All but commands of the sandbox's shell."""
 
     def refused(operation, target_at):
         failure = UNSUPPORTED if operation in _WITHIN_THE_PROCESS else None
@@ -173,10 +173,10 @@ def _refuse_processes():
 
     _install(register_at_fork, os, posix)
 
-    def __init__(self, args, *rest, **kwargs):
-        raise refusal("process", "spawn", args)
+    import _proofbox_commands as commands
 
-    subprocess.Popen.__init__ = __init__
+    commands.install()
+    _install(commands.system, os, posix)
 
     import socketserver
 

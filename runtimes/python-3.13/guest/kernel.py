@@ -6,12 +6,10 @@ import re
 import string
 import sys
 
-import _proofbox
+import _proofbox_commands as commands
 import _proofbox_display as display
 import _proofbox_pretty as pretty
 
-# Of a message to the host and of its answer: a command for the sandbox's shell, and how that ended.
-COMMAND, ENDED = 16, 17
 PIP = re.compile(r"\s*(?:pip3?|python3? +-m +pip|uv +pip|conda|mamba)\b(.*)", re.DOTALL)
 # What makes a command worth a look for `{expression}` and `$variable`.
 EXPANDED = re.compile(r"[{$]")
@@ -166,12 +164,9 @@ class InteractiveShell:
     def command(self, text, capture=False):
         """Runs it in the sandbox's shell: exit code, stdout and stderr, which are empty but for `capture`."""
         display.flush()
-        request = text, os.getcwd(), _variables(), capture
-        kind, answer, *_ = _proofbox.exchange(COMMAND, request, None, None, [], None, None, [])
-        if kind != ENDED:
-            raise RuntimeError("the sandbox's shell gave no answer")
-        self.user_ns["_exit_code"] = answer[0]
-        return answer
+        code, out, err, _ = commands.run(text, os.getcwd(), commands.variables(), capture=capture)
+        self.user_ns["_exit_code"] = code
+        return code, out, err
 
     def system(self, command):
         command = self.var_expand(command)
@@ -260,11 +255,6 @@ class InteractiveShell:
 
 class ZMQInteractiveShell(InteractiveShell):
     """Programs know a notebook by this name."""
-
-
-def _variables():
-    environ = os.environ
-    return {environ.decodekey(name): environ.decodevalue(value) for name, value in environ._data.items()}
 
 
 class _Expander(string.Formatter):

@@ -16,7 +16,9 @@ use proofbox_grading::receipt::sha256;
 use proofbox_types::canary::Canary;
 use proofbox_types::canonical_json::to_canonical_json;
 use proofbox_types::grant::AskedLimits;
-use proofbox_types::program::{Deterministic, File, Program, PythonTests, ReportUse, ResultWanted, TESTS_DIRECTORY};
+use proofbox_types::program::{
+    CommandAccess, Deterministic, File, Program, PythonTests, ReportUse, ResultWanted, TESTS_DIRECTORY,
+};
 use proofbox_types::submission::{Complexity, Grading, ReceiptAsked, Submission, Tests};
 
 /// Body of `POST /v1/execute`.
@@ -303,6 +305,7 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
                 time: request.report_use.contains(&UseRequest::Time),
                 entropy: request.report_use.contains(&UseRequest::Entropy),
             },
+            commands: CommandAccess::default(),
             image: None,
         },
         tests,

@@ -97,7 +97,7 @@ struct Channel {
     case_printed: Vec<u8>,
     /// The present interpreter of the candidate is to end.
     dismissed: bool,
-    /// InterpreterPool of the candidate that a limit has ended.
+    /// Interpreters of the candidate that a limit has ended.
     limited: usize,
     /// The candidate could not be imported: another try would end the same.
     import_failed: bool,

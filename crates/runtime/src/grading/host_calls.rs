@@ -1,23 +1,26 @@
-//! Host functions for talking to another guest ([`super::channel`]), or in a session to the shell.
+//! Host functions for talking to another guest ([`super::channel`]), or to the shell.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use wasmtime::{Caller, Linker};
+use wasmtime::{Caller, Linker, Trap};
 
 use super::channel::{Endpoint, Spent};
-use crate::session::interrupt::Reason;
-use crate::session::script::{ScriptOutput, ShellScript};
+use crate::session::interrupt::{Interrupt, Reason};
+use crate::session::script::{CommandRequest, RunScript, ScriptOutput};
 use crate::state::HostState;
 use crate::time_slice::settle;
+use proofbox_types::outcome::AttemptKind;
 use proofbox_types::session::CellLimits;
 use proofbox_types::value::Value;
-use proofbox_vfs::{Output, Stdio};
+use proofbox_vfs::{Access, Output, Stdio};
 
 const PROOFBOX: &str = "proofbox";
 
-/// Message kinds of a session's call (`guest/magics.py`): run this command; the command has ended.
+/// Message kinds of commands (`guest/commands.py`): run this command; the command has ended.
 const COMMAND: i32 = 16;
 const COMMAND_ENDED: i32 = 17;
+/// Exit code of a command that met its time limit, as `timeout` has it.
+const TIMED_OUT: i32 = 124;
 
 /// Gives the linker the calls of the bridge.
 pub fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
@@ -42,7 +45,7 @@ pub fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
 /// Says something and waits for what is said next: its kind in the upper half, its length in the lower; -1 where there
 /// is nobody.
 async fn exchange(mut caller: Caller<'_, HostState>, kind: i32, address: u32, length: u32) -> wasmtime::Result<i64> {
-    if kind == COMMAND && caller.data().call.is_some() {
+    if kind == COMMAND {
         return command(caller, address, length).await;
     }
     let Some(endpoint) = caller.data().endpoint.clone() else { return Ok(-1) };
@@ -64,16 +67,21 @@ async fn exchange(mut caller: Caller<'_, HostState>, kind: i32, address: u32, le
     Ok(i64::from(kind) << 32 | heard as i64)
 }
 
-/// Runs a script for the shell, in the midst of a call. What it writes goes where the call writes to; where the guest
-/// wants it itself, it is in the reply.
+/// Runs a script for the shell, in the midst of a call or a run. What it writes goes where the guest writes to; where the
+/// guest wants it itself, it is in the reply. -1 where the guest has no shell.
 async fn command(mut caller: Caller<'_, HostState>, address: u32, length: u32) -> wasmtime::Result<i64> {
+    let fuel_left = caller.get_fuel()?;
     let (memory, state) = HostState::split(&mut caller)?;
     let start = address as usize;
-    let asked = memory.get(start..start.saturating_add(length as usize)).and_then(ShellScript::parse);
-    let (Some((script, capture)), Some(call_state)) = (asked, &state.call) else { return Ok(-1) };
-    let longest = call_state.longest_sleep(state.stopwatch.execution());
-    let (interrupt, run_script) = (Arc::clone(&call_state.interrupt), Arc::clone(&call_state.run_script));
-    let limits = CellLimits { wall: longest, ..call_state.limits };
+    let request = memory.get(start..start.saturating_add(length as usize)).and_then(CommandRequest::parse);
+    let (Some(request), Some(Terms { run_script, limits, interrupt })) = (request, terms(state, fuel_left)) else {
+        return Ok(-1);
+    };
+    if state.shell.is_some() {
+        let name = request.script.text.split_whitespace().next().unwrap_or_default();
+        state.attempts.record(AttemptKind::Process, "spawn", name, Access::Allowed);
+    }
+    let CommandRequest { script, capture, timeout } = request;
     let written = Arc::new(Mutex::new(Written::new(limits.output_bytes)));
     let out: ScriptOutput = {
         let (written, output_stream) = (Arc::clone(&written), state.streams.output_stream.clone().filter(|_| !capture));
@@ -85,18 +93,26 @@ async fn command(mut caller: Caller<'_, HostState>, address: u32, length: u32) -
         })
     };
     let stopwatch = Arc::clone(&state.stopwatch);
-    let work = async {
-        tokio::select! {
-            code = run_script(script, limits, out) => code,
-            // As bash says it of SIGINT.
-            () = interrupt.requested() => 130,
+    let interrupted = async {
+        match &interrupt {
+            Some(interrupt) => interrupt.requested().await,
+            None => std::future::pending().await,
         }
     };
-    let code = stopwatch.wait_for(longest, work).await.unwrap_or_else(|| {
-        interrupt.ask(Reason::Wall);
-        124
+    let work = async {
+        tokio::select! {
+            ended = tokio::time::timeout(timeout.unwrap_or(limits.wall), run_script(script, limits, out)) => ended.ok(),
+            // As bash says it of SIGINT.
+            () = interrupted => Some(130),
+        }
+    };
+    let ended = stopwatch.wait_for(limits.wall, work).await.unwrap_or_else(|| {
+        if let Some(interrupt) = &interrupt {
+            interrupt.ask(Reason::Wall);
+        }
+        None
     });
-    if interrupt.reason().is_some() {
+    if interrupt.is_some_and(|interrupt| interrupt.reason().is_some()) {
         // Who looks after the call trips the guest before it goes on.
         tokio::task::yield_now().await;
     }
@@ -114,11 +130,45 @@ async fn command(mut caller: Caller<'_, HostState>, address: u32, length: u32) -
         [Vec::new(), Vec::new()]
     };
     let mut reply = Vec::new();
-    Value::Tuple(vec![Value::Int(code.into()), Value::Bytes(stdout), Value::Bytes(stderr)]).encode(&mut reply);
+    let code = Value::Int(ended.unwrap_or(TIMED_OUT).into());
+    Value::Tuple(vec![code, Value::Bytes(stdout), Value::Bytes(stderr), Value::Bool(ended.is_none())])
+        .encode(&mut reply);
     let length = reply.len();
-    let Some(call_state) = &mut state.call else { return Ok(-1) };
-    call_state.reply = Some(reply);
+    state.command_reply = Some(reply);
+    if let Some(shell) = &state.shell {
+        // What its interpreters have used is the guest's.
+        let left = fuel_left.saturating_sub(shell.take_fuel());
+        caller.set_fuel(left)?;
+        if left == 0 {
+            return Err(Trap::OutOfFuel.into());
+        }
+    }
+    caller.data_mut().host_work.count_bytes(length);
+    settle(&mut caller).await?;
     Ok(i64::from(COMMAND_ENDED) << 32 | length as i64)
+}
+
+/// Terms on which a guest runs a command.
+struct Terms {
+    run_script: RunScript,
+    limits: CellLimits,
+    /// Interrupt of the call, in a session.
+    interrupt: Option<Arc<Interrupt>>,
+}
+
+fn terms(state: &HostState, fuel_left: u64) -> Option<Terms> {
+    let execution = state.stopwatch.execution();
+    match (&state.call, &state.shell) {
+        (Some(call), _) => Some(Terms {
+            run_script: Arc::clone(&call.run_script),
+            limits: CellLimits { wall: call.longest_sleep(execution), ..call.limits },
+            interrupt: Some(Arc::clone(&call.interrupt)),
+        }),
+        (None, Some(shell)) => {
+            Some(Terms { run_script: shell.run_script(), limits: shell.limits(fuel_left, execution), interrupt: None })
+        }
+        (None, None) => None,
+    }
 }
 
 /// Output of a command, as much as is kept of each stream.
@@ -143,8 +193,8 @@ impl Written {
 /// Copies what was heard to the guest; 0 when it was as long as the guest said.
 fn take(caller: &mut Caller<'_, HostState>, address: u32, length: u32) -> wasmtime::Result<i32> {
     let state = caller.data_mut();
-    let message = match &mut state.call {
-        Some(call_state) => call_state.reply.take().filter(|reply| reply.len() == length as usize),
+    let message = match state.command_reply.take() {
+        Some(reply) => Some(reply).filter(|reply| reply.len() == length as usize),
         None => state.endpoint.as_ref().and_then(|endpoint| endpoint.take(length as usize)),
     };
     let (memory, _) = HostState::split(caller)?;

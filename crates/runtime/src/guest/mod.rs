@@ -61,8 +61,8 @@ async fn learn_pages(pool: &InterpreterPool) -> Result<(), RunError> {
     let limits = trusted_limits();
     let tree = tree(pool.base(None)?, &program, &limits)?;
     let mut request = Vec::new();
-    request_of(&program, &Role::Alone).encode(&mut request);
-    let state = state(&program, &limits, &tree, Role::Alone);
+    request_of(&program, &Role::Alone(None)).encode(&mut request);
+    let state = state(&program, &limits, &tree, Role::Alone(None));
     let (mut store, instance) = pool.instantiate(state, limits.fuel).await?;
     call(&mut store, instance, &request).await.map_err(by_engine("running a first program"))?;
     let mapped = store
@@ -220,12 +220,11 @@ fn outcome(end: End, state: HostState, times: Times, fuel: u64, start: Duration)
 pub(super) fn state(program: &Program, limits: &Limits, tree: &SharedTree, role: Role) -> HostState {
     let deterministic = program.deterministic;
     // The tests see all files; to the candidate theirs do not exist. Input is for the candidate.
-    let (view, stdin) = match role {
-        Role::Candidate(_) => (View::WithoutTests, program.stdin.clone()),
-        Role::Alone => (View::Whole, program.stdin.clone()),
-        Role::Grader(_) => (View::Whole, Vec::new()),
+    let (view, stdin, endpoint, shell) = match role {
+        Role::Candidate(endpoint) => (View::WithoutTests, program.stdin.clone(), Some(endpoint), None),
+        Role::Alone(shell) => (View::Whole, program.stdin.clone(), None, shell),
+        Role::Grader(endpoint) => (View::Whole, Vec::new(), Some(endpoint), None),
     };
-    let endpoint = role.endpoint();
     let mut streams = Streams::new(stdin, limits.output_bytes);
     streams.endpoint = endpoint.clone().filter(|endpoint| endpoint.side() == Side::Candidate);
     let clock = match deterministic {
@@ -248,5 +247,7 @@ pub(super) fn state(program: &Program, limits: &Limits, tree: &SharedTree, role:
         entropy: Entropy::new(deterministic.map(|wanted| wanted.seed)),
         endpoint,
         call: None,
+        shell,
+        command_reply: None,
     }
 }

@@ -11,7 +11,7 @@ pub(super) fn request_of(program: &Program, role: &Role) -> Value {
         Value::Dict(fields.into_iter().map(|(name, value)| (Value::str(name), value)).collect())
     };
     let word = match role {
-        Role::Alone => Value::None,
+        Role::Alone(_) => Value::None,
         Role::Candidate(_) => Value::str("candidate"),
         Role::Grader(_) => Value::str("grader"),
     };

@@ -16,8 +16,6 @@ pub struct CallState {
     pub(crate) interrupt: Arc<Interrupt>,
     pub(crate) limits: CellLimits,
     pub(crate) run_script: RunScript,
-    /// Result of a command, until the guest takes it.
-    pub(crate) reply: Option<Vec<u8>>,
     /// CPU time and sleep after which it is interrupted.
     pub(crate) wall: Duration,
 }

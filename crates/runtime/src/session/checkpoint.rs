@@ -174,8 +174,8 @@ impl Session {
             };
             restored.insert(number, Arc::new(Context::with(cwd, calls, interpreter)));
         }
-        let session_context = SessionContext::new(pool, tree, limits, env.into());
-        Ok(Self { session_context, command_runner, contexts: Mutex::new(restored) })
+        let session_context = SessionContext::new(pool, command_runner, tree, limits, env.into());
+        Ok(Self { session_context, contexts: Mutex::new(restored) })
     }
 
     /// A second session in the state of this one, when its calls have ended.
@@ -201,7 +201,7 @@ impl Session {
             contexts.insert(number, Arc::new(Context::with(context.cwd.clone(), calls, interpreter)));
         }
         let session_context = self.session_context.for_fork(tree);
-        Ok(Self { session_context, command_runner: Arc::clone(&self.command_runner), contexts: Mutex::new(contexts) })
+        Ok(Self { session_context, contexts: Mutex::new(contexts) })
     }
 }
 

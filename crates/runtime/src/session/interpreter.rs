@@ -127,7 +127,6 @@ impl Interpreter {
             interrupt: Arc::clone(interrupt),
             limits: *limits,
             run_script,
-            reply: None,
             wall: limits.wall,
         });
         let interval = YIELD_INTERVAL.min(limits.fuel.max(1));

@@ -42,7 +42,6 @@ use proofbox_types::session::{
 };
 use proofbox_types::value::Value;
 use proofbox_vfs::{Descriptors, FilesError, FilesUsage, lock};
-use script::RunScript;
 pub use script::{ScriptOutput, ShellScript};
 pub use watch::{Noticed, Watch};
 
@@ -52,7 +51,6 @@ pub const CONTEXTS: usize = 32;
 /// Files and persistent interpreters of a session.
 pub struct Session {
     session_context: SessionContext,
-    command_runner: Arc<dyn CommandRunner>,
     contexts: Mutex<BTreeMap<ContextNumber, Arc<Context>>>,
 }
 
@@ -114,8 +112,8 @@ impl Session {
             tree.write_file(path, content, now)?;
         }
         let contexts = BTreeMap::from([(DEFAULT_CONTEXT, Arc::new(Context::new(None)))]);
-        let session_context = SessionContext::new(pool, Arc::new(Mutex::new(tree)), limits, env.into());
-        Ok(Self { session_context, command_runner, contexts: Mutex::new(contexts) })
+        let session_context = SessionContext::new(pool, command_runner, Arc::new(Mutex::new(tree)), limits, env.into());
+        Ok(Self { session_context, contexts: Mutex::new(contexts) })
     }
 
     /// Returns the premises that its commands run in.
@@ -232,7 +230,7 @@ impl Session {
         }
         let mut request = Vec::new();
         self.request(cell, &context, calls, interpreter).encode(&mut request);
-        let with = CallWith { interrupt: &context.interrupt, sink, run_script: self.run_script() };
+        let with = CallWith { interrupt: &context.interrupt, sink, run_script: self.session_context.run_script() };
         let call = interpreter.call(&request, limits, with);
         let interrupt = async {
             gone.cancelled().await;
@@ -248,15 +246,6 @@ impl Session {
             *place = None;
         }
         Ok(outcome)
-    }
-
-    /// Returns the runner of scripts of a call.
-    fn run_script(&self) -> RunScript {
-        let (session_context, command_runner) = (self.session_context.clone(), Arc::clone(&self.command_runner));
-        Arc::new(move |script, limits, out| {
-            let (session_context, command_runner) = (session_context.clone(), Arc::clone(&command_runner));
-            Box::pin(async move { command_runner.run(session_context, script, limits, out).await })
-        })
     }
 
     /// The request as `session.cell` takes it.

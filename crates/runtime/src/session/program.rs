@@ -10,12 +10,13 @@ use tokio::sync::Semaphore;
 use wasmtime::Store;
 
 use super::pipes::Pipes;
-use super::script::{ScriptOutput, ShellScript};
+use super::script::{RunScript, ScriptOutput, ShellScript};
 use crate::clock::Clock;
 use crate::error::RunError;
 use crate::guest::{self, take_pending_output};
 use crate::pool::InterpreterPool;
 use crate::scheduler::run_metered;
+use crate::shell::Shell;
 use crate::state::HostState;
 use proofbox_types::grant::Limits;
 use proofbox_types::outcome::{End, Limit, LimitHit};
@@ -23,16 +24,18 @@ use proofbox_types::session::CellLimits;
 use proofbox_types::value::Value;
 use proofbox_vfs::{Descriptors, SharedTree};
 
-/// A session as its commands see it: the files, and what may be used.
+/// A session or run as its commands see it: the files, and what may be used.
 #[derive(Clone)]
 pub struct SessionContext {
     pub(super) pool: Arc<InterpreterPool>,
+    /// Runner of its scripts.
+    runner: Arc<dyn CommandRunner>,
     pub(super) tree: SharedTree,
     pub(super) limits: Limits,
     pub(super) env: Arc<[(String, String)]>,
     /// Fuel of its commands' interpreters that has not been reported.
     pub(super) command_fuel: Arc<AtomicU64>,
-    /// InterpreterPool that its commands may have at once.
+    /// Permits for the interpreters that its commands have at once.
     pub(super) command_permits: Arc<Semaphore>,
 }
 
@@ -49,25 +52,45 @@ pub struct Program {
 }
 
 impl SessionContext {
-    /// InterpreterPool that the commands of one session have at once: a pipeline of some programs.
+    /// Interpreters that the commands of one session have at once: a pipeline of some programs.
     const MAX_COMMAND_INTERPRETERS: usize = 4;
 
-    pub(super) fn new(
+    pub(crate) fn new(
         pool: Arc<InterpreterPool>,
+        runner: Arc<dyn CommandRunner>,
         tree: SharedTree,
         limits: Limits,
         env: Arc<[(String, String)]>,
     ) -> Self {
         let command_permits = Arc::new(Semaphore::new(Self::MAX_COMMAND_INTERPRETERS));
-        Self { pool, tree, limits, env, command_fuel: Arc::default(), command_permits }
+        Self { pool, runner, tree, limits, env, command_fuel: Arc::default(), command_permits }
     }
 
     /// Makes the premises of another session over another tree.
     pub(super) fn for_fork(&self, tree: SharedTree) -> Self {
-        Self::new(Arc::clone(&self.pool), tree, self.limits, Arc::clone(&self.env))
+        Self::new(Arc::clone(&self.pool), Arc::clone(&self.runner), tree, self.limits, Arc::clone(&self.env))
     }
 
-    /// SignalWords for the interpreters of its commands.
+    /// Makes the premises of a program that a command runs: the same, but for the fuel, which is the program's own.
+    fn for_program(&self) -> Self {
+        Self { command_fuel: Arc::default(), ..self.clone() }
+    }
+
+    /// Returns the runner of scripts of a call.
+    pub(crate) fn run_script(&self) -> RunScript {
+        let context = self.clone();
+        Arc::new(move |script, limits, out| {
+            let context = context.clone();
+            Box::pin(async move { Arc::clone(&context.runner).run(context, script, limits, out).await })
+        })
+    }
+
+    /// Makes a shell for a guest with these limits.
+    pub(crate) fn shell(&self, limits: &CellLimits) -> Shell {
+        Shell::new(self.run_script(), Arc::clone(&self.command_fuel), limits.wall, limits.output_bytes)
+    }
+
+    /// Permits for the interpreters of its commands.
     pub fn command_permits(&self) -> &Arc<Semaphore> {
         &self.command_permits
     }
@@ -102,6 +125,7 @@ impl SessionContext {
             HostState::for_session(self.limits.memory_bytes, Descriptors::new(Arc::clone(&self.tree)), Clock::real());
         state.fuel = granted;
         state.streams.pipes = Some(pipes);
+        state.shell = Some(self.for_program().shell(limits));
         let stopwatch = Arc::clone(&state.stopwatch);
         let (store, instance) = self.pool.instantiate(state, granted).await?;
         let mut fuelled = Fuelled { store: Some(store), granted, meters: [spent, &self.command_fuel] };

@@ -1,6 +1,7 @@
-//! Scripts for the shell, from within a call.
+//! Scripts for the shell, from within a call or a run.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use proofbox_types::session::CellLimits;
@@ -10,7 +11,7 @@ use proofbox_vfs::Output;
 /// Takes what a command writes.
 pub type ScriptOutput = Arc<dyn Fn(Output, &[u8]) + Send + Sync>;
 
-/// A script for the shell, from within a call.
+/// A script for the shell, from within a call or a run.
 pub struct ShellScript {
     /// Text of the script, in the shell's language.
     pub text: String,
@@ -18,14 +19,25 @@ pub struct ShellScript {
     pub cwd: String,
     /// Environment variables of the script, complete.
     pub env: Vec<(String, String)>,
+    /// Standard input of the script.
+    pub stdin: Vec<u8>,
 }
 
-impl ShellScript {
-    /// Parses the guest's request; returns the script, and whether the guest wants the output itself.
-    pub(crate) fn parse(message: &[u8]) -> Option<(Self, bool)> {
+/// A guest's request to run a command.
+pub(crate) struct CommandRequest {
+    pub script: ShellScript,
+    /// Whether the guest wants the output itself.
+    pub capture: bool,
+    /// Time that the guest waits for its end; none: as long as it may.
+    pub timeout: Option<Duration>,
+}
+
+impl CommandRequest {
+    /// Parses `(text, cwd, env, stdin, capture, timeout in seconds or None)`.
+    pub fn parse(message: &[u8]) -> Option<Self> {
         let Ok(Value::Tuple(fields)) = Value::decode(message) else { return None };
-        let [Value::Str(text), Value::Str(cwd), Value::Dict(env), Value::Bool(capture)] =
-            <[Value; 4]>::try_from(fields).ok()?
+        let [Value::Str(text), Value::Str(cwd), Value::Dict(env), Value::Bytes(stdin), Value::Bool(capture), timeout] =
+            <[Value; 6]>::try_from(fields).ok()?
         else {
             return None;
         };
@@ -34,34 +46,51 @@ impl ShellScript {
             _ => None,
         };
         let env = env.into_iter().map(variable).collect::<Option<_>>()?;
-        Some((Self { text, cwd, env }, capture))
+        let timeout = match timeout {
+            Value::None => None,
+            Value::Float(seconds) => Some(Duration::try_from_secs_f64(seconds).ok()?),
+            _ => return None,
+        };
+        Some(Self { script: ShellScript { text, cwd, env, stdin }, capture, timeout })
     }
 }
 
-/// Runs a script in the session of the call; returns its exit code. Dropping the future ends it.
+/// Runs a script in the session or run; returns its exit code. Dropping the future ends it.
 pub type RunScript = Arc<dyn Fn(ShellScript, CellLimits, ScriptOutput) -> BoxFuture<'static, i32> + Send + Sync>;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parsed(fields: Vec<Value>) -> Option<bool> {
+    fn parsed(fields: Vec<Value>) -> Option<(bool, Option<Duration>)> {
         let mut bytes = Vec::new();
         Value::Tuple(fields).encode(&mut bytes);
-        ShellScript::parse(&bytes).map(|(_, capture)| capture)
+        CommandRequest::parse(&bytes).map(|request| (request.capture, request.timeout))
     }
 
     #[test]
-    fn a_script_that_makes_no_sense_is_none() {
+    fn a_request_that_makes_no_sense_is_none() {
         let env = || Value::Dict(vec![(Value::str("A"), Value::str("b"))]);
-        let whole = vec![Value::str("ls"), Value::str("/"), env(), Value::Bool(true)];
-        assert_eq!(parsed(whole.clone()), Some(true));
-        for (at, odd) in [(0, Value::Int(1)), (1, Value::None), (2, Value::List(vec![])), (3, Value::None)] {
+        let stdin = || Value::Bytes(b"in".to_vec());
+        let whole = vec![Value::str("ls"), Value::str("/"), env(), stdin(), Value::Bool(true), Value::Float(1.5)];
+        assert_eq!(parsed(whole.clone()), Some((true, Some(Duration::from_millis(1500)))));
+        let odd = [
+            (0, Value::Int(1)),
+            (1, Value::None),
+            (2, Value::List(vec![])),
+            (3, Value::str("in")),
+            (4, Value::None),
+            (5, Value::Int(1)),
+            (5, Value::Float(-1.0)),
+            (5, Value::Float(f64::NAN)),
+            (5, Value::Float(f64::INFINITY)),
+        ];
+        for (at, odd) in odd {
             let mut fields = whole.clone();
             fields[at] = odd;
-            assert_eq!(parsed(fields), None);
+            assert_eq!(parsed(fields), None, "{at}");
         }
-        assert_eq!(parsed(whole[..3].to_vec()), None);
-        assert!(ShellScript::parse(b"\xff").is_none());
+        assert_eq!(parsed(whole[..5].to_vec()), None);
+        assert!(CommandRequest::parse(b"\xff").is_none());
     }
 }
