@@ -17,7 +17,7 @@ use super::pagemap;
 use super::preview1;
 use super::scheduler::CpuScheduler;
 use super::state::HostState;
-use proofbox_vfs::{Base, Descriptors, FilesQuota};
+use proofbox_vfs::{Base, Descriptors, FilesQuota, SharedTree};
 
 /// Fuel between two looks at the clock and at other guests: about a millisecond.
 pub(super) const YIELD_INTERVAL: u64 = 10_000_000;
@@ -176,7 +176,7 @@ impl InterpreterPool {
     /// Returns an error when the image can't be started from.
     pub(super) async fn pristine(&self) -> Result<&Pristine, RunError> {
         let make = async || {
-            let tree = Arc::new(Mutex::new(self.base(None)?.tree(FilesQuota { bytes: 0, count: 0 }, 0)));
+            let tree = SharedTree::new(self.base(None)?.tree(FilesQuota { bytes: 0, count: 0 }, 0));
             let state = HostState::for_session(u64::MAX, Descriptors::new(tree), Clock::real());
             let (mut store, instance) = self.instantiate(state, 1).await?;
             let memory = instance.get_memory(&mut store, "memory");

@@ -11,7 +11,7 @@ use super::shell::Shell;
 use proofbox_types::grant::Limits;
 use proofbox_types::outcome::Outcome;
 use proofbox_types::program::{CommandAccess, File, Program};
-use proofbox_vfs::{SharedTree, lock};
+use proofbox_vfs::{SharedTree, View, lock};
 
 /// Runs a program to its end or to a limit. Dropping the future stops the guest.
 ///
@@ -35,7 +35,7 @@ pub async fn run_with_commands(
     let granted = program.commands == CommandAccess::Granted && program.deterministic.is_none();
     let shell = |tree: &SharedTree| {
         let (pool, runner) = (Arc::clone(pool), Arc::clone(runner));
-        let context = SessionContext::new(pool, runner, Arc::clone(tree), *limits, Arc::default());
+        let context = SessionContext::new(pool, runner, tree.clone(), *limits, Arc::default());
         granted.then(|| context.shell(&limits.into()))
     };
     run_over(pool, program, limits, shell).await
@@ -45,11 +45,11 @@ async fn run_over(
     pool: &InterpreterPool,
     program: Program,
     limits: &Limits,
-    shell: impl FnOnce(&SharedTree) -> Option<Shell>,
+    shell: impl Fn(&SharedTree) -> Option<Shell>,
 ) -> Result<Outcome, RunError> {
     let tree = tree(pool.base(program.image.as_deref())?, &program, limits)?;
     let mut outcome = if program.isolated && program.tests.is_some() {
-        isolated::run(pool, &program, limits, &tree).await?
+        isolated::run(pool, &program, limits, &tree, || shell(&tree.with_view(View::WithoutTests))).await?
     } else {
         run_guest(pool, &program, limits, &tree, Role::Alone(shell(&tree))).await?
     };

@@ -1,7 +1,5 @@
 //! Image build, from the reactor of the recipe to the image that runs start from: initialise once, keep the memory.
 
-use std::sync::{Arc, Mutex};
-
 use wasmparser::ValType;
 use wasmtime::{Engine, Instance, Linker, Module, Store, Val};
 use wasmtime_wizer::{InstanceState, SnapshotVal, Wizer};
@@ -12,7 +10,7 @@ use super::pool::linker;
 use super::state::HostState;
 use super::trusted::{block_on, trusted_limits};
 use proofbox_types::program::{Deterministic, Program};
-use proofbox_vfs::Base;
+use proofbox_vfs::{Base, SharedTree};
 
 /// Initialises the reactor and returns the image.
 ///
@@ -21,7 +19,7 @@ use proofbox_vfs::Base;
 pub fn snapshot(reactor: &[u8]) -> wasmtime::Result<Vec<u8>> {
     let engine = engine::for_building()?;
     let limits = trusted_limits();
-    let tree = Arc::new(Mutex::new(Base::bare().tree(quota(&limits), 0)));
+    let tree = SharedTree::new(Base::bare().tree(quota(&limits), 0));
     // Seeded, so that the same recipe gives the same image; what is random is reseeded at each start.
     let deterministic = Deterministic { seed: 0, start_time_nanoseconds: 0 };
     let program = Program { deterministic: Some(deterministic), ..Program::default() };

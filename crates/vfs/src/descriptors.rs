@@ -6,10 +6,9 @@ use super::guest_memory::Part;
 use super::inodes::{NodeId, ROOT};
 use super::records::{DescriptorFlags, FileType, Rights};
 use super::stdio::{Output, Stdio};
-use super::tree::{SharedTree, Tree, View, lock};
+use super::tree::{SharedTree, Tree, lock};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
 
 /// Descriptors one interpreter may have, numbers 0 to 255: far more than programs need, few enough to hold in memory.
 pub const MAX_DESCRIPTORS: usize = 256;
@@ -38,7 +37,6 @@ pub struct Call<'a> {
 #[derive(Debug)]
 pub struct Descriptors {
     pub(super) tree: SharedTree,
-    pub(super) view: View,
     table: Vec<Option<Open>>,
 }
 
@@ -106,12 +104,6 @@ impl Descriptors {
     /// A fresh interpreter's table: standard input and output, and `/`.
     #[must_use]
     pub fn new(tree: SharedTree) -> Self {
-        Self::with_view(tree, View::Whole)
-    }
-
-    /// The table of an interpreter that sees only a part of the tree.
-    #[must_use]
-    pub fn with_view(tree: SharedTree, view: View) -> Self {
         let preopen = Open {
             what: What::Preopen,
             flags: DescriptorFlags::NONE,
@@ -124,12 +116,12 @@ impl Descriptors {
             Some(Open::stdio(What::Output(Output::Stderr), Rights::WRITE)),
             Some(preopen),
         ];
-        Self { tree, view, table }
+        Self { tree, table }
     }
 
     /// A table put together again; the tree must have noted already what is open in it.
-    pub(super) fn restored(tree: SharedTree, view: View, table: Vec<Option<Open>>) -> Self {
-        Self { tree, view, table }
+    pub(super) fn restored(tree: SharedTree, table: Vec<Option<Open>>) -> Self {
+        Self { tree, table }
     }
 
     /// Returns the table of open descriptors, by number.
@@ -276,10 +268,10 @@ pub(super) fn count_opens(node_ids: impl Iterator<Item = NodeId>) -> BTreeMap<u3
 #[must_use]
 pub fn fork_sandbox(tree: &SharedTree, tables: &[&Descriptors]) -> (SharedTree, Vec<Descriptors>) {
     let opens = count_opens(tables.iter().flat_map(|table| table.held()));
-    let copy = Arc::new(Mutex::new(lock(tree).fork_with(opens)));
+    let copy = SharedTree::new(lock(tree).fork_with(opens));
     let tables = tables
         .iter()
-        .map(|table| Descriptors { tree: Arc::clone(&copy), view: table.view, table: table.table.clone() })
+        .map(|table| Descriptors { tree: copy.with_view(table.tree.view()), table: table.table.clone() })
         .collect();
     (copy, tables)
 }

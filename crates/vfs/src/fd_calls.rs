@@ -5,7 +5,7 @@ use super::errno::Errno;
 use super::guest_memory::GuestMemory;
 use super::inodes::{NodeId, ROOT};
 use super::records::{self, DescriptorFlags, Rights};
-use super::tree::lock_for;
+use super::tree::lock;
 
 /// Returns the node behind a descriptor; none for standard input and output.
 fn node_id(open: &Open) -> Option<NodeId> {
@@ -24,7 +24,7 @@ impl Descriptors {
     /// Returns `EBADF`, `EFAULT`.
     pub fn fd_fdstat_get(&self, call: &mut Call<'_>, fd: u32, fdstat: u32) -> Result<(), Errno> {
         let open = self.get(fd)?;
-        let file_type = open.file_type(&lock_for(&self.tree, self.view));
+        let file_type = open.file_type(&lock(&self.tree));
         let mut memory = GuestMemory::new(call.memory);
         records::write_fdstat(&mut memory, fdstat, file_type, open.flags, open.rights, open.inheriting)
     }
@@ -77,7 +77,7 @@ impl Descriptors {
         let mut memory = GuestMemory::new(call.memory);
         match node_id(open) {
             Some(node_id) => {
-                let attributes = lock_for(&self.tree, self.view).attributes(node_id)?;
+                let attributes = lock(&self.tree).attributes(node_id)?;
                 records::write_filestat(&mut memory, filestat, &attributes)
             }
             None => records::write_stdio_filestat(&mut memory, filestat),
@@ -101,7 +101,7 @@ impl Descriptors {
         let node_id = node_id(open).ok_or(Errno::Inval)?;
         open.need(Rights::SET_TIMES)?;
         let (accessed, modified) = records::times_to_set(accessed, modified, flags, call.now)?;
-        lock_for(&self.tree, self.view).set_times(node_id, accessed, modified, call.now)?;
+        lock(&self.tree).set_times(node_id, accessed, modified, call.now)?;
         Ok(())
     }
 
@@ -154,7 +154,7 @@ impl Descriptors {
         let mut memory = GuestMemory::new(call.memory);
         memory.check(used, 4)?;
         let mut room = memory.bytes_mut(buffer, length)?;
-        let tree = lock_for(&self.tree, self.view);
+        let tree = lock(&self.tree);
         for entry in tree.listed_after(directory, cookie) {
             let record = records::dirent(entry.position, entry.number, entry.name, entry.kind);
             for part in [&record[..], entry.name.as_bytes()] {

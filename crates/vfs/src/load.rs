@@ -12,7 +12,7 @@ use super::saved::{Page, SandboxFiles, SavedEntry, SavedInode, SavedKind, SavedO
 use super::stdio::Output;
 use super::tree::{FilesQuota, FilesUsage, SharedTree, Tree};
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// The most bytes a saved quota may allow. A file's holes take room in its list of pages; this keeps that bounded.
 const MAX_BYTES: u64 = 1 << 40;
@@ -115,8 +115,8 @@ impl SandboxFiles {
         check_reachable(&inodes)?;
         let usage = count_usage(&inodes, self.quota)?;
         let tree = Tree::restored(base.tree(self.quota, self.born), inodes, usage, opens);
-        let tree = Arc::new(Mutex::new(tree));
-        let restore = |(view, table)| Descriptors::restored(Arc::clone(&tree), view, table);
+        let tree = SharedTree::new(tree);
+        let restore = |(view, table)| Descriptors::restored(tree.with_view(view), table);
         let tables = tables.into_iter().map(restore).collect();
         Ok((tree, tables))
     }

@@ -9,7 +9,7 @@ use super::inodes::NodeId;
 use super::names::Name;
 use super::path_calls::{PathAt, last_link, note, plan};
 use super::records::{DescriptorFlags, OpenFlags, Rights};
-use super::tree::{FileKind, Tree, lock_for};
+use super::tree::{FileKind, Tree, lock};
 use super::walk::{LastLink, Reached};
 
 /// Arguments of `path_open` besides descriptor and path; the numbers as the guest passes them.
@@ -98,7 +98,7 @@ impl Descriptors {
         memory.check(opened, 4)?;
         let path = memory.path(at.address, at.length)?;
         let found = {
-            let tree = &mut *lock_for(&self.tree, self.view);
+            let tree = &mut *lock(&self.tree);
             let mut act = match how.writes() {
                 true => Act::OpenToWrite,
                 false => Act::Open,

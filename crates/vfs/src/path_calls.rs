@@ -9,7 +9,7 @@ use super::guest_memory::GuestMemory;
 use super::inodes::NodeId;
 use super::names::Name;
 use super::records::{self, Rights};
-use super::tree::{Tree, lock_for};
+use super::tree::{Tree, lock};
 use super::walk::{LastLink, Reached};
 
 /// A path in guest memory.
@@ -71,7 +71,7 @@ impl Descriptors {
         let base = self.directory(at.fd, Rights::CREATE_DIRECTORY)?;
         let memory = GuestMemory::new(call.memory);
         let path = memory.path(at.address, at.length)?;
-        let tree = &mut *lock_for(&self.tree, self.view);
+        let tree = &mut *lock(&self.tree);
         let (target, planned) = plan(tree, base, path, LastLink::Never, |reached| tree.free_name(reached));
         let made = planned.and_then(|name| tree.make_directory_at(name, call.now));
         note(call.attempts, tree, Act::MakeDirectory, &target, made)?;
@@ -95,7 +95,7 @@ impl Descriptors {
         let mut memory = GuestMemory::new(call.memory);
         memory.check(filestat, records::FILESTAT)?;
         let path = memory.path(at.address, at.length)?;
-        let tree = &*lock_for(&self.tree, self.view);
+        let tree = &*lock(&self.tree);
         let (target, fault) = match tree.walk(base, path, last) {
             // A look that finds something is never recorded, so its path is not even put together.
             Ok(Reached::Entry { node_id, .. } | Reached::Itself { node_id }) => {
@@ -126,7 +126,7 @@ impl Descriptors {
         let (accessed, modified) = records::times_to_set(accessed, modified, time_flags, call.now)?;
         let memory = GuestMemory::new(call.memory);
         let path = memory.path(at.address, at.length)?;
-        let tree = &mut *lock_for(&self.tree, self.view);
+        let tree = &mut *lock(&self.tree);
         let (target, planned) = plan(tree, base, path, last, |reached| reached.node_id());
         let set = planned.and_then(|node_id| tree.set_times(node_id, accessed, modified, call.now));
         note(call.attempts, tree, Act::SetTimes, &target, set)
@@ -151,7 +151,7 @@ impl Descriptors {
         let memory = GuestMemory::new(call.memory);
         let old_path = memory.path(old.address, old.length)?;
         let new_path = memory.path(new.address, new.length)?;
-        let tree = &mut *lock_for(&self.tree, self.view);
+        let tree = &mut *lock(&self.tree);
         let (old_target, source) = plan(tree, old_base, old_path, last, |reached| reached.node_id());
         let (new_target, name) = plan(tree, new_base, new_path, LastLink::Never, |reached| file_name(tree, reached));
         let linked = source.and_then(|node_id| tree.add_name(name?, node_id, call.now));
@@ -177,7 +177,7 @@ impl Descriptors {
         memory.check(used, 4)?;
         memory.check(buffer, length)?;
         let path = memory.path(at.address, at.length)?;
-        let tree = &*lock_for(&self.tree, self.view);
+        let tree = &*lock(&self.tree);
         let (target, text) = plan(tree, base, path, LastLink::Keep, |reached| {
             let node_id = reached.node_id()?;
             tree.link_text(node_id).ok_or(Fault::WrongKind)
@@ -205,7 +205,7 @@ impl Descriptors {
         let base = self.directory(at.fd, Rights::REMOVE_DIRECTORY)?;
         let memory = GuestMemory::new(call.memory);
         let path = memory.path(at.address, at.length)?;
-        let tree = &mut *lock_for(&self.tree, self.view);
+        let tree = &mut *lock(&self.tree);
         let (target, planned) = plan(tree, base, path, LastLink::Never, |reached| tree.taken_name(reached));
         let removed = planned.and_then(|named| tree.remove_directory_at(&named, call.now));
         note(call.attempts, tree, Act::RemoveDirectory, &target, removed)
@@ -223,7 +223,7 @@ impl Descriptors {
         let memory = GuestMemory::new(call.memory);
         let old_path = memory.path(old.address, old.length)?;
         let new_path = memory.path(new.address, new.length)?;
-        let tree = &mut *lock_for(&self.tree, self.view);
+        let tree = &mut *lock(&self.tree);
         let (old_target, source) = plan(tree, old_base, old_path, LastLink::Never, |reached| tree.taken_name(reached));
         let (new_target, node_id) =
             plan(tree, new_base, new_path, LastLink::Never, |reached| tree.destination(reached));
@@ -242,7 +242,7 @@ impl Descriptors {
         let memory = GuestMemory::new(call.memory);
         let text = memory.text(text, text_length)?;
         let path = memory.path(new.address, new.length)?;
-        let tree = &mut *lock_for(&self.tree, self.view);
+        let tree = &mut *lock(&self.tree);
         let (target, planned) = plan(tree, base, path, LastLink::Never, |reached| file_name(tree, reached));
         let made = planned.and_then(|name| tree.make_link(name, text, call.now));
         note(call.attempts, tree, Act::Symlink, &target, made)?;
@@ -258,7 +258,7 @@ impl Descriptors {
         let base = self.directory(at.fd, Rights::UNLINK_FILE)?;
         let memory = GuestMemory::new(call.memory);
         let path = memory.path(at.address, at.length)?;
-        let tree = &mut *lock_for(&self.tree, self.view);
+        let tree = &mut *lock(&self.tree);
         let (target, planned) = plan(tree, base, path, LastLink::Never, |reached| match reached {
             Reached::Itself { .. } => Err(Fault::IsADirectory),
             Reached::Entry { .. } | Reached::Missing { .. } => tree.taken_name(reached),

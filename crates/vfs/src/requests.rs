@@ -17,6 +17,10 @@ pub struct FileEntry {
     pub name: String,
     /// Kind of the entry; links are shown, not followed.
     pub kind: FileKind,
+    /// Inode number: the same for each name of a file.
+    pub inode: u64,
+    /// Number of names of a file; of a directory, with those that lead to it from within.
+    pub links: u64,
     /// Size in bytes, as `stat` shows it.
     pub size: u64,
     /// Time of the last read, in nanoseconds since 1970; moved as seldom as on Linux.
@@ -273,6 +277,8 @@ impl Tree {
             name: path.rsplit('/').next().unwrap_or_default().to_owned(),
             path,
             kind: stat.kind,
+            inode: stat.number,
+            links: stat.links,
             size: stat.size,
             accessed: stat.times.accessed,
             modified: stat.times.modified,

@@ -163,5 +163,5 @@ fn saved_table(table: &Descriptors) -> SavedTable {
         rights: open.rights.0,
         inheriting: open.inheriting.0,
     };
-    SavedTable { view: table.view, open: table.table().iter().map(|open| open.as_ref().map(saved)).collect() }
+    SavedTable { view: table.tree().view(), open: table.table().iter().map(|open| open.as_ref().map(saved)).collect() }
 }

@@ -6,7 +6,6 @@ use super::{
     Attempts, Base, Call, Descriptors, Errno, Fault, FilesError, FilesQuota, OpenHow, Output, Part, PathAt, SharedTree,
     Stdio, lock,
 };
-use std::sync::{Arc, Mutex};
 
 pub(super) const QUOTA: FilesQuota = FilesQuota { bytes: 1 << 20, count: 64 };
 
@@ -82,7 +81,7 @@ impl Guest {
     }
 
     pub(super) fn on(base: &Base, quota: FilesQuota) -> Self {
-        let tree = Arc::new(Mutex::new(base.tree(quota, 1)));
+        let tree = SharedTree::new(base.tree(quota, 1));
         Self::with_descriptors(Descriptors::new(tree))
     }
 
@@ -91,7 +90,7 @@ impl Guest {
     }
 
     pub(super) fn tree(&self) -> SharedTree {
-        Arc::clone(self.descriptors.tree())
+        self.descriptors.tree().clone()
     }
 
     pub(super) fn usage(&self) -> (u64, u64) {

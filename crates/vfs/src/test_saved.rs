@@ -131,7 +131,7 @@ fn reading_a_directory_goes_on_where_it_was() {
 fn each_interpreter_gets_its_own_descriptors_and_view_again() {
     let base = Base::bare();
     let mut one = Guest::new();
-    let mut two = Guest::with_descriptors(Descriptors::with_view(one.tree(), View::WithoutTests));
+    let mut two = Guest::with_descriptors(Descriptors::new(one.tree().with_view(View::WithoutTests)));
     one.mkdir("tests").expect("free");
     let first = one.open("tmp/f", "w").expect("created");
     let second = two.open("tmp/f", "r").expect("there");

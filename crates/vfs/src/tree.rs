@@ -33,19 +33,36 @@ pub struct FilesUsage {
     pub count: u64,
 }
 
-/// A tree used by all interpreters of one sandbox. Take it with [`lock`].
-pub type SharedTree = Arc<Mutex<Tree>>;
+/// A tree used by all interpreters of one sandbox, as one of them sees it. Take it with [`lock`].
+#[derive(Debug, Clone)]
+pub struct SharedTree {
+    tree: Arc<Mutex<Tree>>,
+    view: View,
+}
+
+impl SharedTree {
+    /// Shares a tree, seen as a whole.
+    pub fn new(tree: Tree) -> Self {
+        Self { tree: Arc::new(Mutex::new(tree)), view: View::Whole }
+    }
+
+    /// Returns the same tree as another interpreter sees it.
+    #[must_use]
+    pub fn with_view(&self, view: View) -> Self {
+        Self { tree: Arc::clone(&self.tree), view }
+    }
+
+    /// Returns the part of the tree that is seen.
+    pub fn view(&self) -> View {
+        self.view
+    }
+}
 
 /// Takes the tree for one operation. A panic elsewhere does not spoil it: no operation leaves it half done.
 pub fn lock(tree: &SharedTree) -> MutexGuard<'_, Tree> {
-    lock_for(tree, View::Whole)
-}
-
-/// The tree as one of its interpreters sees it.
-pub(super) fn lock_for(tree: &SharedTree, view: View) -> MutexGuard<'_, Tree> {
-    let mut tree = tree.lock().unwrap_or_else(PoisonError::into_inner);
-    tree.view = view;
-    tree
+    let mut locked = tree.tree.lock().unwrap_or_else(PoisonError::into_inner);
+    locked.view = tree.view;
+    locked
 }
 
 /// Kind of a directory entry.

@@ -1,6 +1,7 @@
 //! Host functions for talking to another guest ([`super::channel`]), or to the shell.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use wasmtime::{Caller, Linker, Trap};
 
@@ -77,8 +78,9 @@ async fn command(mut caller: Caller<'_, HostState>, address: u32, length: u32) -
     let (Some(request), Some(Terms { run_script, limits, interrupt })) = (request, terms(state, fuel_left)) else {
         return Ok(-1);
     };
-    if state.shell.is_some() {
-        let name = request.script.text.split_whitespace().next().unwrap_or_default();
+    let name = request.script.text.split_whitespace().next().unwrap_or_default();
+    // Whether there is such a program is asked before it is started.
+    if state.shell.is_some() && name != "command" {
         state.attempts.record(AttemptKind::Process, "spawn", name, Access::Allowed);
     }
     let CommandRequest { script, capture, timeout } = request;
@@ -99,14 +101,23 @@ async fn command(mut caller: Caller<'_, HostState>, address: u32, length: u32) -
             None => std::future::pending().await,
         }
     };
+    let timed_out = async {
+        match timeout {
+            Some(timeout) => tokio::time::sleep(timeout).await,
+            None => std::future::pending().await,
+        }
+    };
     let work = async {
         tokio::select! {
-            ended = tokio::time::timeout(timeout.unwrap_or(limits.wall), run_script(script, limits, out)) => ended.ok(),
+            code = run_script(script, limits, out) => Some(code),
+            () = timed_out => None,
             // As bash says it of SIGINT.
             () = interrupted => Some(130),
         }
     };
-    let ended = stopwatch.wait_for(limits.wall, work).await.unwrap_or_else(|| {
+    // A run that has had its time is ended by who looks after it.
+    let longest = if interrupt.is_some() { limits.wall } else { Duration::MAX };
+    let ended = stopwatch.wait_for(longest, work).await.unwrap_or_else(|| {
         if let Some(interrupt) = &interrupt {
             interrupt.ask(Reason::Wall);
         }

@@ -9,12 +9,14 @@ use crate::denials;
 use crate::error::RunError;
 use crate::guest::{Role, run_guest};
 use crate::pool::InterpreterPool;
+use crate::shell::Shell;
 use proofbox_types::grant::Limits;
 use proofbox_types::outcome::{Attempt, Captured, End, GraderOutcome, LimitHit, Outcome, Usage};
 use proofbox_types::program::Program;
 use proofbox_vfs::{Refusals, SharedTree, Tree, lock};
 
 /// Runs a candidate and its tests. Both have the limits for themselves; all interpreters of the candidate share theirs.
+/// `shell` makes the shell of one of them: tests have none, as what a program prints is the candidate's to decide.
 ///
 /// # Errors
 /// Returns an error when there is no interpreter to be had.
@@ -23,10 +25,11 @@ pub async fn run(
     program: &Program,
     limits: &Limits,
     tree: &SharedTree,
+    shell: impl Fn() -> Option<Shell>,
 ) -> Result<Outcome, RunError> {
     let (candidates_seat, graders_seat) = channel(limits);
     let start = |endpoint: &Endpoint| {
-        let (left, role) = (endpoint.left(limits), Role::Candidate(endpoint.clone()));
+        let (left, role) = (endpoint.left(limits), Role::Candidate(endpoint.clone(), shell()));
         Box::pin(async move { run_guest(pool, program, &left, tree, role).await })
     };
     let mut pair = CandidateRuns {

@@ -1,7 +1,5 @@
 //! Files that a program starts with.
 
-use std::sync::{Arc, Mutex};
-
 use crate::clock::now;
 use crate::packages;
 use proofbox_types::grant::Limits;
@@ -31,7 +29,7 @@ pub(crate) fn tree(base: &Base, program: &Program, limits: &Limits) -> Result<Sh
     for file in &program.test_files {
         tree.write_file(&format!("/{TESTS_DIRECTORY}/{}", file.path), &file.content, now)?;
     }
-    Ok(Arc::new(Mutex::new(tree)))
+    Ok(SharedTree::new(tree))
 }
 
 pub(crate) fn quota(limits: &Limits) -> FilesQuota {

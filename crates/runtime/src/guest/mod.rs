@@ -221,7 +221,7 @@ pub(super) fn state(program: &Program, limits: &Limits, tree: &SharedTree, role:
     let deterministic = program.deterministic;
     // The tests see all files; to the candidate theirs do not exist. Input is for the candidate.
     let (view, stdin, endpoint, shell) = match role {
-        Role::Candidate(endpoint) => (View::WithoutTests, program.stdin.clone(), Some(endpoint), None),
+        Role::Candidate(endpoint, shell) => (View::WithoutTests, program.stdin.clone(), Some(endpoint), shell),
         Role::Alone(shell) => (View::Whole, program.stdin.clone(), None, shell),
         Role::Grader(endpoint) => (View::Whole, Vec::new(), Some(endpoint), None),
     };
@@ -239,7 +239,7 @@ pub(super) fn state(program: &Program, limits: &Limits, tree: &SharedTree, role:
         stopwatch: Arc::new(Stopwatch::default()),
         fuel: limits.fuel,
         streams,
-        descriptors: Descriptors::with_view(Arc::clone(tree), view),
+        descriptors: Descriptors::new(tree.with_view(view)),
         attempts: Attempts::default(),
         reporter: Reporter::default(),
         usage_events: UsageEvents::new(program.report_use),

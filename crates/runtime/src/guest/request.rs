@@ -12,7 +12,7 @@ pub(super) fn request_of(program: &Program, role: &Role) -> Value {
     };
     let word = match role {
         Role::Alone(_) => Value::None,
-        Role::Candidate(_) => Value::str("candidate"),
+        Role::Candidate(..) => Value::str("candidate"),
         Role::Grader(_) => Value::str("grader"),
     };
     let result = match &program.result {
@@ -21,7 +21,7 @@ pub(super) fn request_of(program: &Program, role: &Role) -> Value {
         Some(ResultWanted::Variable(name)) => dict(vec![("variable", Value::str(name))]),
     };
     let tests = match &program.tests {
-        _ if matches!(role, Role::Candidate(_)) => Value::None,
+        _ if matches!(role, Role::Candidate(..)) => Value::None,
         None => Value::None,
         Some(PythonTests::Asserts { setup, asserts }) => {
             dict(vec![("kind", Value::str("asserts")), ("setup", Value::str(setup)), ("asserts", strings(asserts))])

@@ -7,8 +7,8 @@ use crate::shell::Shell;
 pub(crate) enum Role {
     /// Interpreter of the program, and of its tests where they run in process; with its shell, if it may have one.
     Alone(Option<Shell>),
-    /// Interpreter of the code under test, which serves the requests of the other.
-    Candidate(Endpoint),
+    /// Interpreter of the code under test, which serves the requests of the other; with its shell, if it may have one.
+    Candidate(Endpoint, Option<Shell>),
     /// Interpreter of the tests.
     Grader(Endpoint),
 }

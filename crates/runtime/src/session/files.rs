@@ -2,6 +2,7 @@
 
 use super::{Session, SessionError};
 use crate::clock::now;
+use proofbox_types::program::File;
 use proofbox_types::session::{Entry, EntryKind, FileAnswer, FileAsk, FileRefused, FileTrouble};
 use proofbox_vfs::{Fault, FileEntry, FileKind, FilesError, Tree, lock};
 
@@ -28,6 +29,12 @@ fn carry_out(tree: &mut Tree, ask: FileAsk) -> Result<FileAnswer, FilesError> {
             let bytes = tree.read_range(&path, offset, length)?;
             let whole = tree.file_length(&path)?;
             Ok(FileAnswer::Bytes(bytes.to_vec(), whole))
+        }
+        FileAsk::Collect { patterns, most_bytes } => {
+            let found = tree.glob(&patterns, most_bytes)?;
+            Ok(FileAnswer::Files(
+                found.into_iter().map(|(path, content)| File { path, content: content.to_vec() }).collect(),
+            ))
         }
         FileAsk::Write(file) => {
             let new = tree.stat(&file.path).is_err();

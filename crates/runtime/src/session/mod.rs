@@ -41,7 +41,7 @@ use proofbox_types::session::{
     Cell, CellEvent, CellLimits, CellOutcome, ContextNumber, DEFAULT_CONTEXT, Footprint, Opening,
 };
 use proofbox_types::value::Value;
-use proofbox_vfs::{Descriptors, FilesError, FilesUsage, lock};
+use proofbox_vfs::{Descriptors, FilesError, FilesUsage, SharedTree, lock};
 pub use script::{ScriptOutput, ShellScript};
 pub use watch::{Noticed, Watch};
 
@@ -112,7 +112,7 @@ impl Session {
             tree.write_file(path, content, now)?;
         }
         let contexts = BTreeMap::from([(DEFAULT_CONTEXT, Arc::new(Context::new(None)))]);
-        let session_context = SessionContext::new(pool, command_runner, Arc::new(Mutex::new(tree)), limits, env.into());
+        let session_context = SessionContext::new(pool, command_runner, SharedTree::new(tree), limits, env.into());
         Ok(Self { session_context, contexts: Mutex::new(contexts) })
     }
 
@@ -217,7 +217,7 @@ impl Session {
         let interpreter = match &mut *place {
             Some(interpreter) => interpreter,
             None => {
-                let descriptors = Descriptors::new(Arc::clone(&self.session_context.tree));
+                let descriptors = Descriptors::new(self.session_context.tree.clone());
                 let memory_bytes = self.session_context.limits.memory_bytes;
                 place.insert(
                     Interpreter::new(&self.session_context.pool, memory_bytes, descriptors, Duration::ZERO).await?,

@@ -122,7 +122,7 @@ impl SessionContext {
         let _live = self.pool.count_live();
         let stderr = Arc::clone(&pipes.stderr);
         let mut state =
-            HostState::for_session(self.limits.memory_bytes, Descriptors::new(Arc::clone(&self.tree)), Clock::real());
+            HostState::for_session(self.limits.memory_bytes, Descriptors::new(self.tree.clone()), Clock::real());
         state.fuel = granted;
         state.streams.pipes = Some(pipes);
         state.shell = Some(self.for_program().shell(limits));

@@ -27,7 +27,7 @@ impl Session {
                 FilesError::TooManyWatches { .. } => SessionError::TooMany(error.to_string()),
                 error => error.into(),
             })?;
-        Ok(Watch { tree: Arc::clone(&self.session_context.tree), id, wake })
+        Ok(Watch { tree: self.session_context.tree.clone(), id, wake })
     }
 }
 

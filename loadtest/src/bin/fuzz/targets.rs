@@ -1,7 +1,7 @@
 //! What is tried: each parser with honest inputs, and words that mean something to it.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
@@ -423,7 +423,7 @@ fn script() -> anyhow::Result<Set> {
     let attempt = move |input: &[u8]| {
         let text = String::from_utf8_lossy(input).into_owned();
         let quota = FilesQuota { bytes: 4 << 20, count: 1000 };
-        let host = Bare(Arc::new(Mutex::new(Tree::new(quota, NOW))));
+        let host = Bare(SharedTree::new(Tree::new(quota, NOW)));
         let sink = || Writer::sink(Arc::new(|_: &[u8]| {}));
         let script = Script {
             text,
