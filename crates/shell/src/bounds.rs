@@ -21,6 +21,9 @@ pub(super) const MAX_LEVELS: usize = 60;
 /// Subshells, commands of pipelines and background jobs at a time.
 pub(super) const MAX_PROCESSES: u64 = 200;
 
+/// Files of process substitutions that a shell has at a time, those of the shells around it included.
+pub(super) const MAX_SUBSTITUTED_FILES: usize = 1000;
+
 /// Time of one step, about: work that is counted by its time counts as so many.
 const TIME_OF_STEP: Duration = Duration::from_micros(2);
 /// Time after which such work is counted.
@@ -42,6 +45,23 @@ impl Pace {
         let elapsed = self.0.elapsed();
         let steps = elapsed.as_nanos() / TIME_OF_STEP.as_nanos();
         (elapsed >= TIME_A_TURN).then(|| u64::try_from(steps).unwrap_or(u64::MAX))
+    }
+}
+
+/// Pieces of work, such as comparisons of two numbers, that make a step.
+const PIECES_A_STEP: u64 = 128;
+/// Pieces after which they are counted as steps.
+const PIECES_A_TURN: u64 = PIECES_A_STEP * STEPS_A_TURN / 2;
+
+/// Count of work in pieces too small for a step each.
+#[derive(Debug, Default)]
+pub(super) struct Pieces(u64);
+
+impl Pieces {
+    /// Adds pieces. Some: so many steps are to be counted now.
+    pub(super) fn add(&mut self, count: u64) -> Option<u64> {
+        self.0 = self.0.saturating_add(count);
+        (self.0 >= PIECES_A_TURN).then(|| std::mem::take(&mut self.0) / PIECES_A_STEP)
     }
 }
 
@@ -69,6 +89,11 @@ impl Use {
     /// Returns true for the first caller, who is to report the end.
     pub(super) fn tell(&self) -> bool {
         !self.told.swap(true, Ordering::Relaxed)
+    }
+
+    /// Returns the memory that is taken, in bytes.
+    pub(super) fn memory(&self) -> u64 {
+        self.memory.load(Ordering::Relaxed)
     }
 
     /// Takes memory; none if there is not so much left.

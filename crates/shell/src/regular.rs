@@ -9,6 +9,8 @@ const MAX_LENGTH: usize = 64 << 10;
 const SIZES: [usize; 3] = [4 << 10, 32 << 10, 256 << 10];
 /// Size times length of a text, at most: matching takes no longer than in proportion to this: a second or two.
 const MAX_WORK: usize = 1 << 33;
+/// Memory of what a search keeps for the next one, in bytes.
+const MAX_CACHE: usize = 256 << 10;
 /// Groups within each other.
 const MAX_NESTING: u32 = 50;
 
@@ -40,7 +42,7 @@ impl Regular {
                 .multi_line(false)
                 .nest_limit(MAX_NESTING)
                 .size_limit(size)
-                .dfa_size_limit(256 << 10)
+                .dfa_size_limit(MAX_CACHE)
                 .build();
             match built {
                 Ok(regex) => return Ok(Self { regex, size }),
@@ -49,6 +51,11 @@ impl Regular {
             }
         }
         Err("Regular expression too big".to_owned())
+    }
+
+    /// Returns the memory that the expression takes, about, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.size + MAX_CACHE
     }
 
     /// Returns whether a text of this length can be matched within the bound on work.

@@ -1,6 +1,6 @@
 //! A shell's state: variables, functions, options, where it stands, what it reads and writes. A subshell is a copy.
 
-use super::bounds::{Held, Pace, Use};
+use super::bounds::{Held, Pace, Pieces, Use};
 use super::streams::{NotWritten, Reader, Writer};
 use super::syntax::Command;
 use super::{PythonStart, Script};
@@ -105,13 +105,36 @@ pub(super) enum BackgroundTask {
     Packages(oneshot::Sender<String>),
 }
 
+/// File of a process substitution; removed when dropped.
+pub(super) struct TemporaryFile {
+    pub(super) shared: Arc<Shared>,
+    pub(super) path: String,
+}
+
+impl Drop for TemporaryFile {
+    fn drop(&mut self) {
+        let mut tree = lock(&self.shared.tree);
+        // What the script has put in its place is the script's.
+        if tree.stat(&self.path).is_ok_and(|entry| entry.kind == FileKind::File) {
+            // It was there, and can be removed.
+            let _ = tree.remove(&self.path, self.shared.time.load(Ordering::Relaxed));
+        }
+    }
+}
+
 /// State that every shell of one script shares.
 pub(super) struct Shared {
     pub(super) tree: SharedTree,
     pub(super) used: Arc<Use>,
     /// Takes what runs beside the script to where it runs.
     pub(super) beside: UnboundedSender<BackgroundTask>,
+    /// Number of the script as a process.
+    pub(super) pid: u32,
     pub(super) next_job: AtomicU32,
+    /// Number of the next file of a process substitution.
+    pub(super) next_file: AtomicU32,
+    /// State of `/dev/urandom`.
+    pub(super) random: Arc<AtomicU64>,
     pub(super) job_ended: tokio::sync::Notify,
     /// Start time of the script, in nanoseconds since 1970.
     pub(super) started: u64,
@@ -146,6 +169,8 @@ pub(super) struct Shell {
     pub(super) hidden: Vec<BTreeMap<String, Option<Variable>>>,
     pub(super) own_jobs: Arc<Mutex<Vec<Job>>>,
     pub(super) last_job: Option<u32>,
+    /// Files of process substitutions that the commands around have in their words.
+    pub(super) substituted_files: Vec<Arc<TemporaryFile>>,
     /// Memory of the tree of the script that is being read.
     pub(super) tree_held: Option<Arc<Held>>,
     pub(super) random: u64,
@@ -186,6 +211,7 @@ impl Shell {
             hidden: Vec::new(),
             own_jobs: Arc::default(),
             last_job: None,
+            substituted_files: Vec::new(),
             tree_held: None,
             random,
             option_offset: 0,
@@ -290,6 +316,14 @@ impl Shell {
             *pace = Pace::new();
         }
         Ok(())
+    }
+
+    /// Counts small pieces of work, as steps when they are many.
+    pub(super) async fn count_pieces(&self, pieces: &mut Pieces, count: u64) -> Result<(), Stop> {
+        match pieces.add(count) {
+            Some(steps) => self.step(steps).await,
+            None => Ok(()),
+        }
     }
 
     /// Writes to standard output.

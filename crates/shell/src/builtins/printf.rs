@@ -5,7 +5,7 @@ use crate::escapes::{Kind, unescape};
 use crate::state::{Done, Shell};
 
 /// Longest text that one conversion may be padded to, and most digits of a number: what `format!` takes.
-const MAX_WIDTH: usize = u16::MAX as usize;
+pub(crate) const MAX_WIDTH: usize = u16::MAX as usize;
 
 pub(crate) async fn printf(shell: &mut Shell, arguments: &[String]) -> Done {
     let (variable, rest) = match arguments {
@@ -157,16 +157,8 @@ fn format_once(format: &str, values: &mut Values<'_>, out: &mut Vec<u8>) -> bool
                 shape.number(&value.unsigned_abs().to_string(), if value < 0 { Sign::Minus } else { Sign::Plus }, out);
             }
             'u' => shape.number(&(values.integer() as u64).to_string(), Sign::Plus, out),
-            'x' => shape.number(
-                &format!("{}{:x}", if shape.alternate { "0x" } else { "" }, values.integer()),
-                Sign::Plus,
-                out,
-            ),
-            'X' => shape.number(
-                &format!("{}{:X}", if shape.alternate { "0X" } else { "" }, values.integer()),
-                Sign::Plus,
-                out,
-            ),
+            'x' => shape.number(&format!("{}{:x}", shape.prefix("0x"), values.integer()), Sign::Plus, out),
+            'X' => shape.number(&format!("{}{:X}", shape.prefix("0X"), values.integer()), Sign::Plus, out),
             'o' => shape.number(&format!("{:o}", values.integer()), Sign::Plus, out),
             'f' | 'F' | 'e' | 'E' | 'g' | 'G' => {
                 let value = values.number();
@@ -177,7 +169,7 @@ fn format_once(format: &str, values: &mut Values<'_>, out: &mut Vec<u8>) -> bool
                     _ => general(value.abs(), digits),
                 };
                 let text = if conversion.is_uppercase() { text.to_uppercase() } else { text };
-                Shape { precision: None, ..shape }.number(
+                shape.without_precision().number(
                     &text,
                     if value.is_sign_negative() { Sign::Minus } else { Sign::Plus },
                     out,
@@ -194,7 +186,7 @@ fn format_once(format: &str, values: &mut Values<'_>, out: &mut Vec<u8>) -> bool
 }
 
 /// Formats a number as `1.5e+00`.
-fn exponent(value: f64, digits: usize) -> String {
+pub(crate) fn exponent(value: f64, digits: usize) -> String {
     // One more digit stands before the point.
     let digits = digits.min(MAX_WIDTH - 1);
     let text = format!("{value:.digits$e}");
@@ -210,9 +202,14 @@ fn exponent(value: f64, digits: usize) -> String {
     }
 }
 
-fn general(value: f64, digits: usize) -> String {
-    let digits = digits.max(1);
-    let power = if value == 0.0 { 0 } else { value.log10().floor() as i32 };
+/// Formats a number as `%g` does: as it is shortest, without zeros at its end.
+pub(crate) fn general(value: f64, digits: usize) -> String {
+    // One more digit stands before the point.
+    let digits = digits.clamp(1, MAX_WIDTH);
+    let rounded = format!("{value:.*e}", digits - 1);
+    let Some(power) = rounded.split_once('e').and_then(|(_, power)| power.parse::<i32>().ok()) else {
+        return rounded.to_lowercase();
+    };
     let text = match power < -4 || power >= digits as i32 {
         true => exponent(value, digits - 1),
         false => format!("{:.*}", ((digits as i32 - 1 - power).max(0) as usize).min(MAX_WIDTH), value),
@@ -228,7 +225,7 @@ fn general(value: f64, digits: usize) -> String {
 
 /// Flags, width and precision of one conversion.
 #[derive(Clone, Copy)]
-struct Shape {
+pub(crate) struct Shape {
     left: bool,
     zeros: bool,
     plus: bool,
@@ -240,13 +237,13 @@ struct Shape {
 
 /// Sign of a number that is printed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sign {
+pub(crate) enum Sign {
     Minus,
     Plus,
 }
 
 impl Shape {
-    fn of(flags: &str) -> Self {
+    pub(crate) fn of(flags: &str) -> Self {
         let (before, precision) = match flags.split_once('.') {
             Some((before, precision)) => (before, Some(precision.parse().unwrap_or(0).min(MAX_WIDTH))),
             None => (flags, None),
@@ -264,7 +261,30 @@ impl Shape {
         }
     }
 
-    fn text(&self, bytes: &[u8], out: &mut Vec<u8>) {
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    pub(crate) fn precision(&self) -> Option<usize> {
+        self.precision
+    }
+
+    /// The shape of a number whose text has its digits already.
+    pub(crate) fn without_precision(self) -> Self {
+        Self { precision: None, ..self }
+    }
+
+    /// The shape of what is no number.
+    pub(crate) fn without_zeros(self) -> Self {
+        Self { zeros: false, precision: None, ..self }
+    }
+
+    /// What stands before the digits, if it is asked for.
+    pub(crate) fn prefix(&self, base: &'static str) -> &'static str {
+        if self.alternate { base } else { "" }
+    }
+
+    pub(crate) fn text(&self, bytes: &[u8], out: &mut Vec<u8>) {
         let bytes = &bytes[..self.precision.unwrap_or(bytes.len()).min(bytes.len())];
         let padding = vec![b' '; self.width.saturating_sub(bytes.len())];
         match self.left {
@@ -273,7 +293,7 @@ impl Shape {
         }
     }
 
-    fn number(&self, digits: &str, sign: Sign, out: &mut Vec<u8>) {
+    pub(crate) fn number(&self, digits: &str, sign: Sign, out: &mut Vec<u8>) {
         let sign = match (sign, self.plus, self.blank) {
             (Sign::Minus, ..) => "-",
             (Sign::Plus, true, _) => "+",

@@ -51,6 +51,10 @@ pub(crate) fn file_test(shell: &Shell, operator: &str, operand: &str) -> Option<
         _ => tree.stat_followed(&path).ok(),
     };
     let is = |kind| followed().is_some_and(|entry| entry.kind == kind);
+    // These devices are not in the tree.
+    if matches!(operator, "-e" | "-a" | "-c" | "-r" | "-w") && Shell::is_device(&path) {
+        return Some(true);
+    }
     // Programs have no files, and can be run by their paths.
     if matches!(operator, "-e" | "-a" | "-f" | "-r" | "-s" | "-x")
         && programs::names::is_program(&path)
@@ -164,12 +168,12 @@ impl Shell {
         let modified = |shell: &Self, path: &str| {
             lock(&shell.shared.tree).stat_followed(&shell.path(path)).ok().map(|entry| entry.modified)
         };
-        let real = |shell: &Self, path: &str| lock(&shell.shared.tree).real_path(&shell.path(path)).ok();
+        let inode = |shell: &Self, path: &str| shell.stat(path).ok().map(|entry| entry.inode);
         Ok(match comparison {
             Comparison::Texts(outcomes) => outcomes.contains(&left.cmp(right)),
             Comparison::NewerThan => modified(self, left) > modified(self, right),
             Comparison::OlderThan => modified(self, left) < modified(self, right),
-            Comparison::SameFile => real(self, left).is_some() && real(self, left) == real(self, right),
+            Comparison::SameFile => inode(self, left).is_some() && inode(self, left) == inode(self, right),
             Comparison::Numbers(outcomes) => {
                 let (left, right) = match operands {
                     Operands::Expressions => (self.arithmetic_text(left).await?, self.arithmetic_text(right).await?),

@@ -28,12 +28,16 @@ pub(super) use conditional::{Comparison, file_test};
 pub(super) async fn run(host: &dyn Host, mut script: Script) -> i32 {
     let (beside, asked) = tokio::sync::mpsc::unbounded_channel();
     let now = host.now();
+    let pid = process_number(now);
     let time = Arc::new(AtomicU64::new(now));
     let shared = Arc::new(Shared {
         tree: SharedTree::clone(host.tree()),
         used: Arc::<Use>::default(),
         beside,
-        next_job: AtomicU32::new(2),
+        pid,
+        next_job: AtomicU32::new(pid + 1),
+        next_file: AtomicU32::new(1),
+        random: Arc::new(AtomicU64::new(now)),
         job_ended: tokio::sync::Notify::new(),
         started: now,
         time: Arc::clone(&time),
@@ -45,6 +49,12 @@ pub(super) async fn run(host: &dyn Host, mut script: Script) -> i32 {
         shell.ended(done).await
     };
     executor::drive(host, time, main, asked).await
+}
+
+/// Chooses a script's process number by its start in microseconds, so that it hardly ever is that of a script before.
+fn process_number(started: u64) -> u32 {
+    const NUMBERS: u64 = 4_000_000;
+    1000 + u32::try_from(started / 1000 % NUMBERS).unwrap_or_default()
 }
 
 /// Position of a pipeline among those that `&&` and `||` join.
@@ -256,8 +266,21 @@ impl Shell {
         Ok(status)
     }
 
-    /// Runs one command with its redirections.
+    /// Runs one command with its redirections; the files of its process substitutions are gone afterwards.
     pub(super) fn run_command<'a>(&'a mut self, command: &'a Command) -> BoxFuture<'a, Done> {
+        let files = self.substituted_files.len();
+        Box::pin(async move {
+            let done = self.run_redirected(command).await;
+            self.substituted_files.truncate(files);
+            // An endless input ends when no steps are left, which its reader does not notice.
+            if done.is_ok() {
+                self.step(0).await?;
+            }
+            done
+        })
+    }
+
+    fn run_redirected<'a>(&'a mut self, command: &'a Command) -> BoxFuture<'a, Done> {
         Box::pin(async move {
             self.line = command.line;
             if let Kind::Simple { assignments, words } = &command.kind {

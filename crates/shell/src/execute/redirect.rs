@@ -1,7 +1,7 @@
 //! Redirections, and opening what a path names.
 
 use crate::state::{Shell, Stop, Stream, reason};
-use crate::streams::{Reader, Writer};
+use crate::streams::{Endless, Reader, Writer};
 use crate::syntax::{Redirection, Target, Word};
 use futures_util::future::BoxFuture;
 use proofbox_vfs::{FileUse, OpenFile};
@@ -17,6 +17,13 @@ pub(crate) enum WriteAt {
     Start,
     /// At the end, wherever that is at each write.
     End,
+}
+
+/// Direction in which a device is opened.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Read,
+    Write,
 }
 
 impl Shell {
@@ -90,8 +97,13 @@ impl Shell {
         }
     }
 
-    /// The stream that a path of `/dev` names.
-    fn device(&self, path: &str) -> Option<Option<Stream>> {
+    /// Returns whether a path is that of a device that is not in the tree.
+    pub(super) fn is_device(path: &str) -> bool {
+        matches!(path, "/dev/zero" | "/dev/urandom" | "/dev/random" | "/dev/tty")
+    }
+
+    /// The open stream that a path of `/dev` names.
+    fn descriptor_of(&self, path: &str) -> Option<Option<Stream>> {
         let number = match path {
             "/dev/stdin" => 0,
             "/dev/stdout" => 1,
@@ -99,6 +111,21 @@ impl Shell {
             path => path.strip_prefix("/dev/fd/")?.parse().ok()?,
         };
         Some(self.stream(number))
+    }
+
+    /// The stream of a device that is not in the tree; `None` within: it can't be opened so.
+    fn stream_of_device(&self, path: &str, access: Access) -> Option<Option<Stream>> {
+        let path = self.path(path);
+        let endless = match path.as_str() {
+            "/dev/zero" => Endless::Zeros,
+            "/dev/urandom" | "/dev/random" => Endless::Random(Arc::clone(&self.shared.random)),
+            "/dev/tty" => return Some(None),
+            path => return self.descriptor_of(path),
+        };
+        Some(Some(match access {
+            Access::Read => Stream::Read(Reader::endless(endless, Arc::clone(&self.shared.used))),
+            Access::Write => Stream::Write(Writer::null()),
+        }))
     }
 
     fn stream(&self, number: u32) -> Option<Stream> {
@@ -170,7 +197,7 @@ impl Shell {
 
     /// Opens a file or device for reading. The error is the reason, as bash reports it.
     pub(crate) fn reader_of(&self, path: &str) -> Result<Reader, &'static str> {
-        match self.device(path) {
+        match self.stream_of_device(path, Access::Read) {
             Some(Some(Stream::Read(reader))) => return Ok(reader),
             Some(_) => return Err("No such device or address"),
             None if path.is_empty() => return Err("No such file or directory"),
@@ -182,7 +209,7 @@ impl Shell {
 
     /// Opens a file or device for writing. The error is the reason, as bash reports it.
     pub(crate) fn writer_of(&self, path: &str, how: FileUse, at: WriteAt) -> Result<Writer, &'static str> {
-        match self.device(path) {
+        match self.stream_of_device(path, Access::Write) {
             Some(Some(Stream::Write(writer))) => return Ok(writer),
             Some(_) => return Err("No such device or address"),
             None if path.is_empty() => return Err("No such file or directory"),

@@ -1,10 +1,19 @@
-//! `$(…)`: what commands write, as text.
+//! `$(…)`: what commands write, as text. `<(…)`: the same, as a file.
 
 use crate::PIPE_BYTES;
-use crate::bounds::MAX_TEXT;
-use crate::state::{Shell, Stop};
+use crate::bounds::{Held, MAX_SUBSTITUTED_FILES, MAX_TEXT};
+use crate::state::{Shell, Stop, TemporaryFile, reason};
 use crate::streams::{Reader, pipe};
 use crate::syntax::{Kind, List, Target};
+use proofbox_vfs::{FilesError, lock};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// What commands have written, in memory that is counted.
+struct Captured {
+    bytes: Vec<u8>,
+    _held: Held,
+}
 
 impl Shell {
     /// Runs commands in a subshell and takes what they write, without the newlines at its end.
@@ -14,7 +23,7 @@ impl Shell {
             return match shell.redirect(target).await {
                 Ok(()) => {
                     self.substituted = Some(0);
-                    self.collect(shell.streams.stdin).await
+                    Ok(text_of(self.collect(shell.streams.stdin, "command substitution").await?.bytes))
                 }
                 Err(Stop::Failed(code)) => {
                     self.substituted = Some(code);
@@ -23,12 +32,59 @@ impl Shell {
                 Err(stop) => Err(stop),
             };
         }
+        let mut shell = self.subshell().await?;
+        shell.options.exit_on_error = false;
+        let (code, captured) = self.capture(shell, list, "command substitution").await?;
+        self.status = code;
+        self.substituted = Some(code);
+        Ok(text_of(captured?.bytes))
+    }
+
+    /// Runs commands in a subshell to their end; the path of a file with what they wrote, which lasts as long as the
+    /// command around.
+    pub(crate) async fn substitute_process(&mut self, list: &List) -> Result<String, Stop> {
+        if self.substituted_files.len() >= MAX_SUBSTITUTED_FILES {
+            let what = format!("more than {MAX_SUBSTITUTED_FILES} process substitutions at a time");
+            self.error("", &what).await;
+            return Err(Stop::Exit(1));
+        }
+        let shell = self.subshell().await?;
+        let (_, captured) = self.capture(shell, list, "process substitution").await?;
+        let captured = captured?;
+        loop {
+            self.step(1 + captured.bytes.len() as u64 / 4096).await?;
+            match self.make_file(&captured.bytes) {
+                Ok(None) => {}
+                Ok(Some(file)) => {
+                    let path = file.path.clone();
+                    self.substituted_files.push(Arc::new(file));
+                    return Ok(path);
+                }
+                Err(error) => {
+                    self.error("", &format!("process substitution: {}", reason(&error))).await;
+                    return Err(Stop::Exit(1));
+                }
+            }
+        }
+    }
+
+    /// Makes a file under the next name; none when another script has that one.
+    fn make_file(&self, bytes: &[u8]) -> Result<Option<TemporaryFile>, FilesError> {
+        let path = format!("/tmp/.sh-{}", self.shared.next_file.fetch_add(1, Ordering::Relaxed));
+        let mut tree = lock(&self.shared.tree);
+        if tree.stat(&path).is_ok() {
+            return Ok(None);
+        }
+        tree.write_file(&path, bytes, self.now())?;
+        Ok(Some(TemporaryFile { shared: Arc::clone(&self.shared), path }))
+    }
+
+    /// Runs commands in a subshell; its exit code, and what it wrote, of which there may have been too much.
+    async fn capture(&self, mut shell: Shell, list: &List, what: &str) -> Result<(i32, Result<Captured, Stop>), Stop> {
         let Some(process) = self.shared.used.process() else {
             self.error("", "fork: retry: Resource temporarily unavailable").await;
             return Err(Stop::Exit(254));
         };
-        let mut shell = self.subshell().await?;
-        shell.options.exit_on_error &= false;
         let (writer, reader) = pipe(PIPE_BYTES);
         shell.streams.stdout = writer;
         let work = async move {
@@ -37,33 +93,35 @@ impl Shell {
             drop(process);
             (code, done == Err(Stop::Spent))
         };
-        let ((code, spent), text) = futures_util::future::join(work, self.collect(reader)).await;
-        if spent {
-            return Err(Stop::Spent);
+        let ((code, spent), captured) = futures_util::future::join(work, self.collect(reader, what)).await;
+        match spent {
+            true => Err(Stop::Spent),
+            false => Ok((code, captured)),
         }
-        self.status = code;
-        self.substituted = Some(code);
-        text
     }
 
-    async fn collect(&self, mut reader: Reader) -> Result<String, Stop> {
-        let Some(mut held) = self.shared.used.hold(0) else { return Err(self.too_large("substitution").await) };
+    async fn collect(&self, mut reader: Reader, what: &str) -> Result<Captured, Stop> {
+        let Some(mut held) = self.shared.used.hold(0) else { return Err(self.too_large(what).await) };
         let mut bytes = Vec::new();
         loop {
             let read = reader.read_into(&mut bytes, PIPE_BYTES, None).await;
             self.step(1).await?;
             if read == 0 {
-                break;
+                return Ok(Captured { bytes, _held: held });
             }
             if bytes.len() > MAX_TEXT || !held.grow(read) {
-                return Err(self.too_large("command substitution").await);
+                return Err(self.too_large(what).await);
             }
         }
-        bytes.retain(|byte| *byte != 0);
-        let end = bytes.iter().rposition(|byte| *byte != b'\n').map_or(0, |last| last + 1);
-        bytes.truncate(end);
-        Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
+}
+
+/// The text of a command substitution: what was written, without null bytes and the newlines at its end.
+fn text_of(mut bytes: Vec<u8>) -> String {
+    bytes.retain(|byte| *byte != 0);
+    let end = bytes.iter().rposition(|byte| *byte != b'\n').map_or(0, |last| last + 1);
+    bytes.truncate(end);
+    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 /// `$(< file)`

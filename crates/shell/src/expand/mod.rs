@@ -126,6 +126,10 @@ impl Shell {
                         let text = self.substitute(list).await?;
                         put(fields, &text, quoting);
                     }
+                    Piece::Process(list) => {
+                        let path = self.substitute_process(list).await?;
+                        fields.quoted(&path);
+                    }
                     Piece::Arithmetic(expression) => {
                         let value = self.arithmetic(expression).await?;
                         put(fields, &value.to_string(), quoting);

@@ -77,7 +77,7 @@ impl Shell {
                 },
                 '#' => one(self.positional.len().to_string()),
                 '?' => one(self.status.to_string()),
-                '$' => one("1".to_owned()),
+                '$' => one(self.shared.pid.to_string()),
                 '!' => self.last_job.map_or(Found::Unset, |id| one(id.to_string())),
                 _ => one(self.flags()),
             },

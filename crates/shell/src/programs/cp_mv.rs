@@ -64,8 +64,8 @@ pub(super) async fn cp_or_mv(shell: &mut Shell, who: &'static str, arguments: &[
             continue;
         }
         let done = match who {
-            "cp" => copy(shell, from, &to, options).await,
-            _ => move_one(shell, from, &to),
+            "mv" => move_one(shell, from, &to),
+            _ => copy(shell, from, &to, options).await,
         };
         match done {
             Ok(()) if given.has('v') => {

@@ -20,8 +20,48 @@ struct Search {
     before: usize,
     after: usize,
     most: u64,
+    binary_files: BinaryFiles,
     found: bool,
     failed: bool,
+}
+
+/// Long options without a letter, by signs that nobody gives as one.
+const INCLUDE: char = '+';
+const EXCLUDE: char = '%';
+const EXCLUDE_DIRECTORY: char = '@';
+const BINARY_FILES: char = '=';
+/// Bytes of a file's beginning that tell whether it is binary.
+const BINARY_START: usize = 32 << 10;
+
+/// Treatment of binary files with a match.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum BinaryFiles {
+    /// Only their names are told.
+    Name,
+    /// They are passed over.
+    Skip,
+    /// They are searched like others.
+    AreText,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Content {
+    Text,
+    Binary,
+}
+
+/// Replaces `-2` by `-C2`.
+fn with_context_numbers(arguments: &[String]) -> Vec<String> {
+    let mut takes_value = false;
+    let mut rest = false;
+    let replaced = arguments.iter().map(|argument| {
+        let digits = argument.strip_prefix('-').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+        let context = digits.filter(|digits| !digits.is_empty() && !takes_value && !rest);
+        rest |= argument == "--";
+        takes_value = argument.starts_with('-') && argument.ends_with(['e', 'f', 'm', 'A', 'B', 'C', 'd', 'D']);
+        context.map_or_else(|| argument.clone(), |digits| format!("-C{digits}"))
+    });
+    replaced.collect()
 }
 
 pub(super) async fn grep(shell: &mut Shell, who: &str, arguments: &[String]) -> Done {
@@ -50,15 +90,21 @@ pub(super) async fn grep(shell: &mut Shell, who: &str, arguments: &[String]) -> 
         ("context", 'C'),
         ("no-filename", 'h'),
         ("with-filename", 'H'),
-        ("include", 'I'),
-        ("exclude", 'X'),
-        ("exclude-dir", 'D'),
+        ("include", INCLUDE),
+        ("exclude", EXCLUDE),
+        ("exclude-dir", EXCLUDE_DIRECTORY),
+        ("binary-files", BINARY_FILES),
+        ("directories", 'd'),
+        ("devices", 'D'),
+        ("line-buffered", 'U'),
+        ("binary", 'U'),
         ("color", 'k'),
         ("colour", 'k'),
         ("text", 'a'),
         ("null", 'Z'),
     ];
-    let mut given = match read(arguments, "ivcnlLowxrRqsEFPGe:f:m:A:B:C:hHI:X:D:kazZ", &long, Order::Any) {
+    let arguments = with_context_numbers(arguments);
+    let mut given = match read(&arguments, "ivcnlLowxrRqsEFPGe:f:m:A:B:C:d:D:hHIUkazZ+:%:@:=:", &long, Order::Any) {
         Ok(given) => given,
         Err(why) => return Err(usage(shell, "grep", &why, 2).await),
     };
@@ -104,7 +150,12 @@ pub(super) async fn grep(shell: &mut Shell, who: &str, arguments: &[String]) -> 
     };
     let number = |letter| given.value(letter).map(|text| text.parse::<usize>().unwrap_or(0));
     let around = number('C');
-    let recursive = given.has('r') || given.has('R');
+    let recursive = given.has('r') || given.has('R') || given.value('d') == Some("recurse");
+    let binary_files = match (given.last_of("aI="), given.value(BINARY_FILES)) {
+        (Some('a'), _) | (Some(BINARY_FILES), Some("text")) => BinaryFiles::AreText,
+        (Some('I'), _) | (Some(BINARY_FILES), Some("without-match")) => BinaryFiles::Skip,
+        _ => BinaryFiles::Name,
+    };
     let mut operands = given.operands.clone();
     let implied = operands.is_empty();
     if implied {
@@ -113,7 +164,8 @@ pub(super) async fn grep(shell: &mut Shell, who: &str, arguments: &[String]) -> 
     let names = given.last_of("hH").map_or(operands.len() > 1 || recursive, |letter| letter == 'H');
     let (before, after) = (number('B').or(around).unwrap_or(0).min(100_000), number('A').or(around).unwrap_or(0));
     let most = number('m').map_or(u64::MAX, |count| count as u64);
-    let mut search = Search { regular, names, before, after, most, recursive, given, found: false, failed: false };
+    let mut search =
+        Search { regular, names, before, after, most, recursive, binary_files, given, found: false, failed: false };
     for path in &operands {
         let name = if implied && path == "." { "" } else { path.as_str() };
         search.visit(shell, path, name).await?;
@@ -132,7 +184,7 @@ impl Search {
     /// Searches a file, or with `-r` all below a directory.
     async fn visit(&mut self, shell: &Shell, path: &str, name: &str) -> Result<(), Stop> {
         if path == "-" {
-            return self.search(shell, shell.streams.stdin.clone(), "(standard input)").await;
+            return self.search(shell, shell.streams.stdin.clone(), "(standard input)", Content::Text).await;
         }
         let mut open_paths = vec![(path.to_owned(), name.to_owned(), 0)];
         while let Some((path, name, depth)) = open_paths.pop() {
@@ -145,10 +197,12 @@ impl Search {
                 }
                 Ok(entry) if entry.kind == FileKind::Directory => {
                     if !self.recursive {
-                        self.fail_softly(shell, &format!("{path}: Is a directory")).await;
+                        if self.given.value('d') != Some("skip") {
+                            self.fail_softly(shell, &format!("{path}: Is a directory")).await;
+                        }
                         continue;
                     }
-                    if depth > 0 && self.excluded('D', &entry.name) {
+                    if depth > 0 && self.excluded(EXCLUDE_DIRECTORY, &entry.name) {
                         continue;
                     }
                     let entries = lock(&shell.shared.tree).list(&shell.path(&path), 1).unwrap_or_default();
@@ -165,14 +219,18 @@ impl Search {
                     continue;
                 }
                 Ok(entry) => {
-                    let included = self.given.values('I').is_empty() || self.excluded('I', &entry.name);
-                    if self.recursive && (!included || self.excluded('X', &entry.name)) {
+                    let included = self.given.values(INCLUDE).is_empty() || self.excluded(INCLUDE, &entry.name);
+                    if self.recursive && (!included || self.excluded(EXCLUDE, &entry.name)) {
                         continue;
                     }
                 }
             }
+            let content = self.content_of(shell, &path).await;
+            if content == Content::Binary && self.binary_files == BinaryFiles::Skip {
+                continue;
+            }
             match shell.reader_of(&path) {
-                Ok(reader) => self.search(shell, reader, if name.is_empty() { &path } else { &name }).await?,
+                Ok(reader) => self.search(shell, reader, if name.is_empty() { &path } else { &name }, content).await?,
                 Err(why) => self.fail(shell, &format!("{path}: {why}")).await,
             }
         }
@@ -199,7 +257,18 @@ impl Search {
         self.failed = failed;
     }
 
-    async fn search(&mut self, shell: &Shell, reader: Reader, name: &str) -> Result<(), Stop> {
+    /// A file is binary when there is a zero byte at its beginning.
+    async fn content_of(&self, shell: &Shell, path: &str) -> Content {
+        let mut start = Vec::new();
+        if self.binary_files != BinaryFiles::AreText
+            && let Ok(mut reader) = shell.reader_of(path)
+        {
+            reader.read_into(&mut start, BINARY_START, None).await;
+        }
+        if start.contains(&0) { Content::Binary } else { Content::Text }
+    }
+
+    async fn search(&mut self, shell: &Shell, reader: Reader, name: &str, content: Content) -> Result<(), Stop> {
         let mut lines = Lines::new(shell, reader)?;
         let (mut number, mut count, mut after) = (0_u64, 0_u64, 0_usize);
         let mut before: VecDeque<(u64, Vec<u8>)> = VecDeque::new();
@@ -217,7 +286,7 @@ impl Search {
             shell.step(self.regular.steps(line.len())).await?;
             let matched = self.regular.is_match(line) != self.given.has('v');
             if !matched {
-                if shows && after > 0 {
+                if shows && content == Content::Text && after > 0 {
                     after -= 1;
                     last_shown = number;
                     self.show(shell, name, number, line, '-').await?;
@@ -240,6 +309,10 @@ impl Search {
             }
             if !shows {
                 continue;
+            }
+            if content == Content::Binary {
+                shell.error("grep", &format!("{name}: binary file matches")).await;
+                return Ok(());
             }
             let first = before.front().map_or(number, |(number, _)| *number);
             if context && last_shown > 0 && first > last_shown + 1 {

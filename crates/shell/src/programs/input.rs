@@ -1,5 +1,7 @@
 //! Input of programs: operands that name files, and lines.
 
+use super::options::{Given, Order, read};
+use crate::PIPE_BYTES;
 use crate::bounds::{Held, MAX_TEXT};
 use crate::state::{Shell, Stop};
 use crate::streams::{Line, Reader};
@@ -100,6 +102,58 @@ impl AllLines {
             }
         }
         Ok(Self { lines: all, status, _held: held })
+    }
+}
+
+/// Content of one input, in memory that is counted.
+pub(super) struct Content {
+    pub(super) bytes: Vec<u8>,
+    held: Held,
+}
+
+impl Content {
+    pub(super) async fn read(shell: &Shell, who: &str, mut reader: Reader) -> Result<Self, Stop> {
+        let held = shell.shared.used.hold(0).ok_or(Stop::Failed(1))?;
+        let mut content = Self { bytes: Vec::new(), held };
+        loop {
+            let before = content.bytes.capacity();
+            let read = reader.read_into(&mut content.bytes, PIPE_BYTES, None).await;
+            shell.step(1 + read as u64 / 4096).await?;
+            if !content.held.grow(content.bytes.capacity() - before) {
+                return Err(shell.fails(who, "memory exhausted").await);
+            }
+            if read == 0 {
+                return Ok(content);
+            }
+        }
+    }
+
+    /// Takes memory for what is made of the content.
+    pub(super) async fn hold(&mut self, shell: &Shell, who: &str, bytes: usize) -> Result<(), Stop> {
+        match self.held.grow(bytes) {
+            true => Ok(()),
+            false => Err(shell.fails(who, "memory exhausted").await),
+        }
+    }
+}
+
+/// The lines of a text, each with what ends it.
+pub(super) fn lines_of(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes.split_inclusive(|byte| *byte == b'\n')
+}
+
+/// Reads a program's options. Err: they are wrong, which was told; it ends with `code`.
+pub(super) async fn options(
+    shell: &Shell,
+    who: &str,
+    arguments: &[String],
+    letters: &str,
+    long: &[(&str, char)],
+    code: i32,
+) -> Result<Given, Stop> {
+    match read(arguments, letters, long, Order::Any) {
+        Ok(given) => Ok(given),
+        Err(why) => Err(usage(shell, who, &why, code).await),
     }
 }
 

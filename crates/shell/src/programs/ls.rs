@@ -131,6 +131,9 @@ async fn show(shell: &Shell, entries: &[FileEntry], given: &Given, total: Total)
     if !given.has('l') && !given.has('n') && !given.has('o') {
         let mut text = String::new();
         for entry in entries {
+            if given.has('i') {
+                text.push_str(&format!("{} ", entry.inode));
+            }
             if given.has('s') {
                 text.push_str(&format!("{} ", blocks(entry)));
             }
@@ -152,16 +155,20 @@ async fn show(shell: &Shell, entries: &[FileEntry], given: &Given, total: Total)
     }
     let size = |entry: &FileEntry| if given.has('h') { human(entry.size) } else { entry.size.to_string() };
     let width = entries.iter().map(|entry| size(entry).len()).max().unwrap_or(0);
+    let links_width = entries.iter().map(|entry| entry.links.to_string().len()).max().unwrap_or(0);
     for entry in entries {
+        if given.has('i') {
+            text.push_str(&format!("{} ", entry.inode));
+        }
         // As `ls` does, half a year back.
         let recent = entry.modified <= now && now - entry.modified < 15_778_476_000_000_000;
         let format = if recent { "%b %e %H:%M" } else { "%b %e  %Y" };
         let date = jiff::fmt::strtime::format(format, &zoned(entry.modified)).unwrap_or_default();
-        let links = if entry.kind == FileKind::Directory { 2 } else { 1 };
         let target = entry.link_target.as_ref().map(|target| format!(" -> {target}")).unwrap_or_default();
         text.push_str(&format!(
-            "{} {links} user user {:>width$} {date} {}{}{target}\n",
+            "{} {:>links_width$} user user {:>width$} {date} {}{}{target}\n",
             mode(entry),
+            entry.links,
             size(entry),
             entry.name,
             mark(entry)

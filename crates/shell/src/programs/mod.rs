@@ -1,20 +1,35 @@
 //! The builtins and programs, by name.
 
+mod awk;
 mod base64;
 mod basename;
 mod bash;
 mod cat;
+mod checksum;
+mod cmp;
+mod column;
+mod comm;
 mod cp_mv;
 mod cut;
 pub(super) mod date;
 mod destination;
+mod diff;
 mod du;
 mod env;
 mod execute;
+mod expr;
+mod file;
 mod find;
+mod fold;
 mod grep;
+mod gzip;
 mod head_tail;
+mod iconv;
 pub(super) mod input;
+mod install;
+mod join;
+mod jq;
+mod less;
 mod ln;
 mod ls;
 mod metadata;
@@ -22,30 +37,40 @@ mod mkdir;
 mod mktemp;
 pub(super) mod names;
 mod nl;
+mod od;
 pub(super) mod options;
 mod paste;
+mod patch;
 mod pip;
+mod processes;
 mod python;
 mod realpath;
 mod rm;
 mod rmdir;
 mod sed;
 mod seq;
+mod shuf;
 mod sleep;
 mod sort;
+mod split;
 mod stat;
+mod strings;
 mod tac_rev;
 mod tar;
 mod tee;
 mod timeout;
 mod touch;
 mod tr;
+mod tree;
+mod truncate;
 mod uname;
 mod uniq;
 mod wc;
 mod which;
 mod xargs;
+mod xxd;
 mod yes;
+mod zip;
 
 use super::builtins;
 use super::state::{Done, Shell};
@@ -57,90 +82,133 @@ pub(super) fn run<'a>(shell: &'a mut Shell, name: &'a str, arguments: &'a [Strin
     // A path to a program means the program.
     match name_of(name).filter(|name| is_known(name)).unwrap_or(name) {
         ":" | "true" | "sync" | "chmod" | "chown" | "umask" | "ulimit" | "alias" | "unalias" | "hash" | "bg" => {
-            Box::pin(async { Ok(0) })
+            boxed(|| async { Ok(0) })
         }
-        "false" => Box::pin(async { Ok(1) }),
-        name @ ("break" | "continue") => Box::pin(builtins::control::break_or_continue(shell, name, arguments)),
-        "return" => Box::pin(builtins::control::return_(shell, arguments)),
-        "exit" => Box::pin(builtins::control::exit(shell, arguments)),
-        "eval" => Box::pin(builtins::control::eval(shell, arguments)),
-        name @ ("." | "source") => Box::pin(builtins::control::source(shell, name, arguments)),
-        "trap" => Box::pin(builtins::control::trap(shell, arguments)),
-        "wait" => Box::pin(builtins::jobs::wait(shell, arguments)),
-        "jobs" => Box::pin(builtins::jobs::jobs(shell)),
-        "kill" => Box::pin(builtins::jobs::kill(shell, arguments)),
-        "read" => Box::pin(builtins::read::read_line(shell, arguments)),
-        "mapfile" | "readarray" => Box::pin(builtins::read::mapfile(shell, arguments)),
+        "false" => boxed(|| async { Ok(1) }),
+        name @ ("break" | "continue") => boxed(|| builtins::control::break_or_continue(shell, name, arguments)),
+        "return" => boxed(|| builtins::control::return_(shell, arguments)),
+        "exit" => boxed(|| builtins::control::exit(shell, arguments)),
+        "eval" => boxed(|| builtins::control::eval(shell, arguments)),
+        name @ ("." | "source") => boxed(|| builtins::control::source(shell, name, arguments)),
+        "trap" => boxed(|| builtins::control::trap(shell, arguments)),
+        "wait" => boxed(|| builtins::jobs::wait(shell, arguments)),
+        "jobs" => boxed(|| builtins::jobs::jobs(shell)),
+        "kill" => boxed(|| builtins::jobs::kill(shell, arguments)),
+        "read" => boxed(|| builtins::read::read_line(shell, arguments)),
+        "mapfile" | "readarray" => boxed(|| builtins::read::mapfile(shell, arguments)),
         "exec" | "builtin" | "command" => command(shell, name, arguments),
-        name @ ("bash" | "sh") => Box::pin(bash::bash(shell, name, arguments)),
+        name @ ("bash" | "sh") => boxed(|| bash::bash(shell, name, arguments)),
         name @ ("export" | "readonly" | "local" | "declare" | "typeset") => {
-            Box::pin(builtins::variables::declare(shell, name, arguments))
+            boxed(|| builtins::variables::declare(shell, name, arguments))
         }
-        "unset" => Box::pin(builtins::variables::unset(shell, arguments)),
-        "set" => Box::pin(builtins::variables::options(shell, arguments)),
-        "shopt" => Box::pin(builtins::variables::shopt(shell, arguments)),
-        "shift" => Box::pin(builtins::variables::shift(shell, arguments)),
-        "let" => Box::pin(builtins::variables::let_(shell, arguments)),
-        "getopts" => Box::pin(builtins::variables::getopts(shell, arguments)),
-        name @ ("test" | "[") => Box::pin(builtins::test::test(shell, name, arguments)),
-        "echo" => Box::pin(builtins::echo::echo(shell, arguments)),
-        "printf" => Box::pin(builtins::printf::printf(shell, arguments)),
-        "pwd" => Box::pin(builtins::cd::pwd(shell)),
-        "cd" => Box::pin(builtins::cd::cd(shell, arguments)),
-        "mkdir" => Box::pin(mkdir::mkdir(shell, arguments)),
-        "rmdir" => Box::pin(rmdir::rmdir(shell, arguments)),
-        "rm" => Box::pin(rm::rm(shell, arguments)),
-        "cp" => Box::pin(cp_mv::cp_or_mv(shell, "cp", arguments)),
-        "mv" => Box::pin(cp_mv::cp_or_mv(shell, "mv", arguments)),
-        "touch" => Box::pin(touch::touch(shell, arguments)),
-        "ln" => Box::pin(ln::ln(shell, arguments)),
-        "ls" => Box::pin(ls::ls(shell, arguments)),
-        "stat" => Box::pin(stat::stat(shell, arguments)),
-        "du" => Box::pin(du::du(shell, arguments)),
-        "find" => Box::pin(find::find(shell, arguments)),
-        "xargs" => Box::pin(xargs::xargs(shell, arguments)),
-        "cat" => Box::pin(cat::cat(shell, arguments)),
-        "head" => Box::pin(head_tail::head_or_tail(shell, "head", arguments)),
-        "tail" => Box::pin(head_tail::head_or_tail(shell, "tail", arguments)),
-        "wc" => Box::pin(wc::wc(shell, arguments)),
-        "tee" => Box::pin(tee::tee(shell, arguments)),
-        name @ ("tac" | "rev") => Box::pin(tac_rev::tac_or_rev(shell, name, arguments)),
-        "nl" => Box::pin(nl::nl(shell, arguments)),
-        name @ ("grep" | "egrep" | "fgrep") => Box::pin(grep::grep(shell, name, arguments)),
-        "sed" => Box::pin(sed::sed(shell, arguments)),
-        "sort" => Box::pin(sort::sort(shell, arguments)),
-        "uniq" => Box::pin(uniq::uniq(shell, arguments)),
-        "cut" => Box::pin(cut::cut(shell, arguments)),
-        "tr" => Box::pin(tr::tr(shell, arguments)),
-        "paste" => Box::pin(paste::paste(shell, arguments)),
-        "tar" => Box::pin(tar::tar(shell, arguments)),
-        "base64" => Box::pin(base64::base64(shell, arguments)),
-        "date" => Box::pin(date::date(shell, arguments)),
-        "sleep" => Box::pin(sleep::sleep(shell, arguments)),
-        "seq" => Box::pin(seq::seq(shell, arguments)),
-        name @ ("env" | "printenv") => Box::pin(env::env(shell, name, arguments)),
-        name @ ("which" | "type") => Box::pin(which::which(shell, name, arguments)),
-        name @ ("basename" | "dirname") => Box::pin(basename::basename(shell, name, arguments)),
-        name @ ("realpath" | "readlink") => Box::pin(realpath::realpath(shell, name, arguments)),
+        "unset" => boxed(|| builtins::variables::unset(shell, arguments)),
+        "set" => boxed(|| builtins::variables::options(shell, arguments)),
+        "shopt" => boxed(|| builtins::variables::shopt(shell, arguments)),
+        "shift" => boxed(|| builtins::variables::shift(shell, arguments)),
+        "let" => boxed(|| builtins::variables::let_(shell, arguments)),
+        "getopts" => boxed(|| builtins::variables::getopts(shell, arguments)),
+        name @ ("test" | "[") => boxed(|| builtins::test::test(shell, name, arguments)),
+        "echo" => boxed(|| builtins::echo::echo(shell, arguments)),
+        "printf" => boxed(|| builtins::printf::printf(shell, arguments)),
+        "pwd" => boxed(|| builtins::cd::pwd(shell)),
+        "cd" => boxed(|| builtins::cd::cd(shell, arguments)),
+        "mkdir" => boxed(|| mkdir::mkdir(shell, arguments)),
+        "rmdir" => boxed(|| rmdir::rmdir(shell, arguments)),
+        "rm" => boxed(|| rm::rm(shell, arguments)),
+        "cp" => boxed(|| cp_mv::cp_or_mv(shell, "cp", arguments)),
+        "mv" => boxed(|| cp_mv::cp_or_mv(shell, "mv", arguments)),
+        "touch" => boxed(|| touch::touch(shell, arguments)),
+        "ln" => boxed(|| ln::ln(shell, arguments)),
+        "ls" => boxed(|| ls::ls(shell, arguments)),
+        "stat" => boxed(|| stat::stat(shell, arguments)),
+        "du" => boxed(|| du::du(shell, arguments)),
+        "find" => boxed(|| find::find(shell, arguments)),
+        "xargs" => boxed(|| xargs::xargs(shell, arguments)),
+        "cat" => boxed(|| cat::cat(shell, arguments)),
+        "head" => boxed(|| head_tail::head_or_tail(shell, "head", arguments)),
+        "tail" => boxed(|| head_tail::head_or_tail(shell, "tail", arguments)),
+        "wc" => boxed(|| wc::wc(shell, arguments)),
+        "tee" => boxed(|| tee::tee(shell, arguments)),
+        name @ ("tac" | "rev") => boxed(|| tac_rev::tac_or_rev(shell, name, arguments)),
+        "nl" => boxed(|| nl::nl(shell, arguments)),
+        name @ ("grep" | "egrep" | "fgrep") => boxed(|| grep::grep(shell, name, arguments)),
+        "sed" => boxed(|| sed::sed(shell, arguments)),
+        "sort" => boxed(|| sort::sort(shell, arguments)),
+        "uniq" => boxed(|| uniq::uniq(shell, arguments)),
+        "cut" => boxed(|| cut::cut(shell, arguments)),
+        "tr" => boxed(|| tr::tr(shell, arguments)),
+        "paste" => boxed(|| paste::paste(shell, arguments)),
+        "tar" => boxed(|| tar::tar(shell, arguments)),
+        "base64" => boxed(|| base64::base64(shell, arguments)),
+        "awk" | "gawk" | "mawk" | "nawk" => boxed(|| awk::awk(shell, arguments)),
+        "cksum" => boxed(|| checksum::cksum(shell, arguments)),
+        name @ ("md5sum" | "sha1sum" | "sha224sum" | "sha256sum" | "sha384sum" | "sha512sum") => {
+            boxed(|| checksum::digest(shell, name, arguments))
+        }
+        "cmp" => boxed(|| cmp::cmp(shell, arguments)),
+        "column" => boxed(|| column::column(shell, arguments)),
+        "comm" => boxed(|| comm::comm(shell, arguments)),
+        "df" => boxed(|| processes::df(shell, arguments)),
+        "diff" => boxed(|| diff::diff(shell, arguments)),
+        "expr" => boxed(|| expr::expr(shell, arguments)),
+        "file" => boxed(|| file::file(shell, arguments)),
+        "fold" => boxed(|| fold::fold(shell, arguments)),
+        "free" => boxed(|| processes::free(shell, arguments)),
+        "gzip" => boxed(|| gzip::gzip(shell, "gzip", arguments)),
+        "gunzip" => boxed(|| gzip::gzip(shell, "gunzip", arguments)),
+        "zcat" => boxed(|| gzip::gzip(shell, "zcat", arguments)),
+        "iconv" => boxed(|| iconv::iconv(shell, arguments)),
+        "install" => boxed(|| install::install(shell, arguments)),
+        "jq" => boxed(|| jq::jq(shell, arguments)),
+        "join" => boxed(|| join::join(shell, arguments)),
+        "less" | "more" => boxed(|| less::less(shell, arguments)),
+        "od" => boxed(|| od::od(shell, arguments)),
+        "patch" => boxed(|| patch::patch(shell, arguments)),
+        name @ ("pgrep" | "pkill") => boxed(|| processes::pgrep(shell, name, arguments)),
+        "ps" => boxed(|| processes::ps(shell, arguments)),
+        "shuf" => boxed(|| shuf::shuf(shell, arguments)),
+        "split" => boxed(|| split::split(shell, arguments)),
+        "strings" => boxed(|| strings::strings(shell, arguments)),
+        "top" => boxed(|| processes::top(shell, arguments)),
+        "tree" => boxed(|| tree::tree(shell, arguments)),
+        "truncate" => boxed(|| truncate::truncate(shell, arguments)),
+        "zip" => boxed(|| zip::zip(shell, arguments)),
+        "unzip" => boxed(|| zip::unzip(shell, arguments)),
+        "xxd" => boxed(|| xxd::xxd(shell, arguments)),
+        "date" => boxed(|| date::date(shell, arguments)),
+        "sleep" => boxed(|| sleep::sleep(shell, arguments)),
+        "seq" => boxed(|| seq::seq(shell, arguments)),
+        name @ ("env" | "printenv") => boxed(|| env::env(shell, name, arguments)),
+        name @ ("which" | "type") => boxed(|| which::which(shell, name, arguments)),
+        name @ ("basename" | "dirname") => boxed(|| basename::basename(shell, name, arguments)),
+        name @ ("realpath" | "readlink") => boxed(|| realpath::realpath(shell, name, arguments)),
         name @ ("whoami" | "id" | "uname" | "hostname" | "nproc" | "tty") => {
-            Box::pin(uname::uname(shell, name, arguments))
+            boxed(|| uname::uname(shell, name, arguments))
         }
-        "yes" => Box::pin(yes::yes(shell, arguments)),
-        "mktemp" => Box::pin(mktemp::mktemp(shell, arguments)),
-        name @ ("timeout" | "nohup" | "nice") => Box::pin(timeout::timeout(shell, name, arguments)),
-        "pip" | "pip3" => Box::pin(pip::pip(shell, arguments)),
-        "pytest" | "py.test" => Box::pin(python::pytest(shell, arguments)),
-        "python3" | "python" => Box::pin(python::python(shell, name, arguments)),
-        "clear" => Box::pin(async {
+        "yes" => boxed(|| yes::yes(shell, arguments)),
+        "mktemp" => boxed(|| mktemp::mktemp(shell, arguments)),
+        name @ ("timeout" | "nohup" | "nice" | "setsid" | "stdbuf") => {
+            boxed(|| timeout::timeout(shell, name, arguments))
+        }
+        "pip" | "pip3" => boxed(|| pip::pip(shell, arguments)),
+        "pytest" | "py.test" => boxed(|| python::pytest(shell, arguments)),
+        "python3" | "python" => boxed(|| python::python(shell, name, arguments)),
+        "clear" => boxed(|| async {
             shell.out("clear", b"\x1b[H\x1b[2J\x1b[3J").await?;
             Ok(0)
         }),
-        name if name.contains('/') => Box::pin(bash::script_file(shell, name, arguments)),
-        name => Box::pin(async move {
+        name if name.contains('/') => boxed(|| bash::script_file(shell, name, arguments)),
+        name => boxed(|| async move {
             shell.error("", &format!("{name}: command not found")).await;
             Ok(127)
         }),
     }
+}
+
+/// Boxes a future in a frame of its own, so that [`run`] needs no room for the futures of all programs.
+#[inline(never)]
+fn boxed<'a, F: Future<Output = Done> + Send + 'a>(make: impl FnOnce() -> F) -> BoxFuture<'a, Done> {
+    Box::pin(make())
 }
 
 /// `command`, `builtin`, `exec`: what they name, without functions.

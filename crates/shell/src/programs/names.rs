@@ -5,10 +5,12 @@ const BUILTINS: &str = " : . [ alias bg break builtin cd command continue declar
     getopts hash jobs kill let local mapfile printf pwd read readarray readonly return set shift shopt source test \
     trap true type typeset ulimit umask unalias unset wait ";
 /// Programs of the sandbox, separated by blanks.
-const PROGRAMS: &str = " base64 basename bash cat chmod chown clear cp cut date dirname du egrep env fgrep find grep \
-    head hostname id ln ls mkdir mktemp mv nice nl nohup nproc paste pip pip3 printenv py.test pytest python python3 \
-    readlink realpath rev rm rmdir sed seq sh sleep sort stat sync tac tail tar tee timeout touch tr tty uname uniq wc \
-    which whoami xargs yes ";
+const PROGRAMS: &str = " awk base64 basename bash cat chmod chown cksum clear cmp column comm cp cut date df diff \
+    dirname du egrep env expr fgrep file find fold free gawk grep gunzip gzip head hostname iconv id install join jq \
+    less ln ls mawk md5sum mkdir mktemp more mv nawk nice nl nohup nproc od paste patch pgrep pip pip3 pkill \
+    printenv ps py.test pytest python python3 readlink realpath rev rm rmdir sed seq setsid sh sha1sum sha224sum \
+    sha256sum sha384sum sha512sum shuf sleep sort split stat stdbuf strings sync tac tail tar tee timeout top touch \
+    tr tree truncate tty uname uniq unzip wc which whoami xargs xxd yes zcat zip ";
 
 fn lists(names: &str, name: &str) -> bool {
     !name.is_empty() && !name.contains(' ') && names.contains(&format!(" {name} "))

@@ -1,7 +1,7 @@
 //! Options of programs, as `getopt` reads them.
 
 /// Options and operands of a program.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Given {
     /// Options in their order, each with its value if it takes one.
     pub(crate) options: Vec<(char, String)>,

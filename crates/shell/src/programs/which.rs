@@ -1,18 +1,20 @@
 //! Program `which`, and the builtin `type`.
 
 use crate::state::{Done, Shell};
+use proofbox_vfs::{FileKind, lock};
 
 /// Runs `which`, `type`, `command -v` or `hash`.
 pub(super) async fn which(shell: &mut Shell, who: &str, arguments: &[String]) -> Done {
     let mut status = 0;
     let kind = arguments.iter().any(|flag| flag == "-t");
     for name in arguments.iter().filter(|argument| !argument.starts_with('-')) {
-        let path = format!("/usr/bin/{name}");
+        let is_path = name.contains('/');
+        let path = if is_path { name.clone() } else { format!("/usr/bin/{name}") };
         let function = shell.functions.contains_key(name);
         let builtin = super::names::is_builtin(name);
         let keyword =
             ["if", "for", "while", "until", "case", "function", "time", "[[", "{", "!"].contains(&name.as_str());
-        let known = super::names::is_known(name);
+        let known = if is_path { is_executable(shell, name) } else { super::names::is_known(name) };
         let text = match who {
             "which" => known.then_some(path),
             "type" if kind => match () {
@@ -41,4 +43,11 @@ pub(super) async fn which(shell: &mut Shell, who: &str, arguments: &[String]) ->
         }
     }
     Ok(status)
+}
+
+/// Returns whether a path is that of a program, or of a file: there are no modes.
+fn is_executable(shell: &Shell, path: &str) -> bool {
+    let path = shell.path(path);
+    super::names::is_program(&path)
+        || lock(&shell.shared.tree).stat_followed(&path).is_ok_and(|entry| entry.kind == FileKind::File)
 }

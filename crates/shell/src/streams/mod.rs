@@ -8,5 +8,5 @@ pub use pipe::pipe;
 pub use reader::Reader;
 pub use writer::{Broken, Writer};
 
-pub(super) use reader::Line;
+pub(super) use reader::{Endless, Line};
 pub(super) use writer::NotWritten;

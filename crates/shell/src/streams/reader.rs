@@ -1,9 +1,11 @@
 //! Input of a command.
 
 use super::pipe::ReadEnd;
+use crate::bounds::Use;
 use bytes::Bytes;
 use proofbox_vfs::OpenFile;
 use std::future::poll_fn;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes to read. Clones share one place in them, as descriptors that were duplicated do.
@@ -16,6 +18,40 @@ enum Source {
     Bytes(Arc<Mutex<Bytes>>),
     Pipe(ReadEnd),
     File(Arc<(OpenFile, Mutex<u64>)>),
+    Endless(Endless, Arc<Use>),
+}
+
+/// Content of a device that has no end.
+#[derive(Clone)]
+pub(crate) enum Endless {
+    /// Null bytes, as of `/dev/zero`.
+    Zeros,
+    /// Bytes of a generator, whose state it is: that of all shells of a script.
+    Random(Arc<AtomicU64>),
+}
+
+impl Endless {
+    fn append_to(&self, out: &mut Vec<u8>, count: usize) {
+        let end = out.len() + count;
+        match self {
+            Self::Zeros => out.resize(end, 0),
+            Self::Random(state) => {
+                while out.len() < end {
+                    let word = next_random(state).to_le_bytes();
+                    out.extend_from_slice(&word[..word.len().min(end - out.len())]);
+                }
+            }
+        }
+    }
+}
+
+/// Returns the next number of the generator SplitMix64: well distributed, and no secret.
+fn next_random(state: &AtomicU64) -> u64 {
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mixed = state.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
+    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
 }
 
 /// Result of reading a line.
@@ -48,6 +84,11 @@ impl Reader {
     #[must_use]
     pub fn from_file(file: OpenFile) -> Self {
         Self(Source::File(Arc::new((file, Mutex::new(0)))))
+    }
+
+    /// Makes a reader of a device without an end. What is read counts as steps; when there are none left, it ends.
+    pub(crate) fn endless(content: Endless, used: Arc<Use>) -> Self {
+        Self(Source::Endless(content, used))
     }
 
     /// Returns whether the input is a file, whose size is known.
@@ -94,6 +135,20 @@ impl Reader {
                 *offset += taken as u64;
                 taken
             }
+            Source::Endless(content, used) => {
+                let before = out.len();
+                let made = most.min(if stop.is_some() { BLOCK_OF_LINE } else { BLOCK });
+                content.append_to(out, made);
+                let taken = through(&out[before..]);
+                out.truncate(before + taken);
+                match used.step(1 + made as u64 / BYTES_A_STEP).await {
+                    true => taken,
+                    false => {
+                        out.truncate(before);
+                        0
+                    }
+                }
+            }
         }
     }
 
@@ -115,6 +170,10 @@ impl Reader {
 
 /// Number of bytes read at a time.
 const BLOCK: usize = 16 << 10;
+/// Number of bytes of an endless device made at a time where only a line is wanted.
+const BLOCK_OF_LINE: usize = 512;
+/// Bytes of an endless device that make a step: a script can read some 2 GiB of them.
+const BYTES_A_STEP: u64 = 256;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

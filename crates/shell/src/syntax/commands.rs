@@ -269,7 +269,7 @@ impl Parser {
                     match self.peek() {
                         Some(')') => break,
                         None => return Err(self.unclosed(self.line, ')')),
-                        Some(_) if self.operator().is_some() => return Err(self.unexpected()),
+                        Some(_) if self.operator().is_some() && !self.at_process() => return Err(self.unexpected()),
                         Some(_) => values.push(self.word()?),
                     }
                 }
@@ -286,11 +286,10 @@ impl Parser {
         let rest = self.rest();
         let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
         let followed = rest[digits..].starts_with(['<', '>']);
-        if !followed && (digits > 0 || !rest.starts_with("&>")) {
+        // That is part of a word.
+        let process = rest[digits..].starts_with("<(") || rest[digits..].starts_with(">(");
+        if process || (!followed && (digits > 0 || !rest.starts_with("&>"))) {
             return Ok(None);
-        }
-        if digits == 0 && (rest.starts_with("<(") || rest.starts_with(">(")) {
-            return Err(self.refuse("process substitution is not supported".to_owned()));
         }
         let descriptor = match digits {
             0 => None,
@@ -307,7 +306,8 @@ impl Parser {
             }
             operator => {
                 self.skip_blanks();
-                if matches!(self.peek(), None | Some('\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>')) {
+                let ends = matches!(self.peek(), None | Some('\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>'));
+                if ends && !self.at_process() {
                     return Err(self.unexpected());
                 }
                 let word = self.word()?;
@@ -393,7 +393,7 @@ fn flatten(pieces: &[Piece], text: &mut String) {
             Piece::Plain(part) | Piece::Quoted(part) => text.push_str(part),
             Piece::Double(inner) => flatten(inner, text),
             Piece::Shared(piece) => flatten(std::slice::from_ref(piece), text),
-            Piece::Parameter(_) | Piece::Command(_) | Piece::Arithmetic(_) => {}
+            Piece::Parameter(_) | Piece::Command(_) | Piece::Process(_) | Piece::Arithmetic(_) => {}
         }
     }
 }

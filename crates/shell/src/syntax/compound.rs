@@ -131,7 +131,7 @@ impl Parser {
             self.skip_blanks();
             match self.peek() {
                 None | Some('\n' | ';') => return Ok(words),
-                Some('&' | '|' | '(' | ')' | '<' | '>') => return Err(self.unexpected()),
+                Some('&' | '|' | '(' | ')' | '<' | '>') if !self.at_process() => return Err(self.unexpected()),
                 Some(_) => words.push(self.word()?),
             }
         }

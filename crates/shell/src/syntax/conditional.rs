@@ -87,6 +87,7 @@ impl Parser {
 
     fn operand(&mut self) -> Result<Word, SyntaxError> {
         match self.peek() {
+            Some('<' | '>') if self.at_process() => self.word(),
             None | Some('\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>') => Err(self.unexpected()),
             Some(_) => self.word(),
         }

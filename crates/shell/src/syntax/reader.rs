@@ -211,6 +211,11 @@ impl Parser {
         SyntaxError { line: self.line, message, shown: Some(shown) }
     }
 
+    /// Returns whether a process substitution begins here.
+    pub(super) fn at_process(&self) -> bool {
+        self.looking_at("<(") || self.looking_at(">(")
+    }
+
     /// The operator that stands here.
     pub(super) fn operator(&self) -> Option<&'static str> {
         const OPERATORS: [&str; 24] = [

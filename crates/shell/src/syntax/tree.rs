@@ -164,6 +164,8 @@ pub(crate) enum Piece {
     Parameter(Arc<Parameter>),
     /// `$(…)`, `` `…` ``
     Command(Arc<List>),
+    /// Process substitution, `<(…)`: the path of what the commands write.
+    Process(Arc<List>),
     /// Arithmetic expansion, `$((…))`.
     Arithmetic(Arc<Vec<Piece>>),
 }

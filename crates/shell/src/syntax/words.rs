@@ -24,6 +24,11 @@ impl Parser {
         let mut pieces = Vec::new();
         let mut plain = String::new();
         while let Some(c) = self.peek() {
+            if self.at_process() {
+                flush(&mut plain, &mut pieces);
+                pieces.push(self.process()?);
+                continue;
+            }
             if METACHARACTERS.contains(&c) || c == ')' {
                 break;
             }
@@ -218,17 +223,7 @@ impl Parser {
             return Ok(Some(Piece::Arithmetic(Arc::new(expression))));
         }
         match self.peek() {
-            Some('(') => {
-                self.at += 1;
-                let list = self.deeper(|parser| parser.quoted(Quoting::Unquoted, Self::commands_within))?;
-                self.skip_newlines()?;
-                match self.peek() {
-                    Some(')') => self.at += 1,
-                    None => return Err(self.unclosed(line, ')')),
-                    Some(_) => return Err(self.unexpected()),
-                }
-                Ok(Some(Piece::Command(Arc::new(list))))
-            }
+            Some('(') => Ok(Some(Piece::Command(Arc::new(self.parenthesized()?)))),
             // An older way to write `$((…))`.
             Some('[') => {
                 self.at += 1;
@@ -257,6 +252,30 @@ impl Parser {
             }
             Some(_) | None => Ok(None),
         }
+    }
+
+    /// Parses a process substitution.
+    fn process(&mut self) -> Result<Piece, SyntaxError> {
+        self.count()?;
+        if self.peek() == Some('>') {
+            return Err(self.refuse("process substitution for output is not supported".to_owned()));
+        }
+        self.at += 1;
+        Ok(Piece::Process(Arc::new(self.parenthesized()?)))
+    }
+
+    /// Parses the commands of a substitution, from its opening parenthesis to its closing one.
+    fn parenthesized(&mut self) -> Result<List, SyntaxError> {
+        let line = self.line;
+        self.at += 1;
+        let list = self.deeper(|parser| parser.quoted(Quoting::Unquoted, Self::commands_within))?;
+        self.skip_newlines()?;
+        match self.peek() {
+            Some(')') => self.at += 1,
+            None => return Err(self.unclosed(line, ')')),
+            Some(_) => return Err(self.unexpected()),
+        }
+        Ok(list)
     }
 
     fn commands_within(&mut self) -> Result<List, SyntaxError> {

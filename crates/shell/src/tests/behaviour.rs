@@ -45,6 +45,48 @@ fn an_interpreter_stands_in_pipelines_and_redirections() {
     assert_eq!(shown("VALUE=1 python3 x 2>&1 >/dev/null | cat; python3 7; echo $?"), ok("e\n7\n"));
 }
 
+#[test]
+fn tree_shows_directories_as_lines() {
+    let made = "mkdir -p a/b .h; echo 1 > a/b/c; echo 22 > a/d; : > .h/x; ln -s a l; ";
+    let shown = |command: &str| {
+        let (stdout, stderr, code) = shown(&format!("{made}{command}"));
+        assert_eq!((stderr.as_str(), code), ("", 0), "{command}");
+        stdout.replace('\u{a0}', " ")
+    };
+    let whole = ".\n├── a\n│   ├── b\n│   │   └── c\n│   └── d\n└── l -> a\n\n4 directories, 2 files\n";
+    assert_eq!(shown("tree"), whole);
+    assert_eq!(shown("tree -L 1"), ".\n├── a\n└── l -> a\n\n3 directories, 0 files\n");
+    assert_eq!(shown("tree -d a"), "a\n└── b\n\n2 directories\n");
+    assert_eq!(shown("tree -a .h"), ".h\n└── x\n\n1 directory, 1 file\n");
+    assert_eq!(shown("tree -if --noreport a"), "a\na/b\na/b/c\na/d\n");
+    assert_eq!(shown("tree -I 'b|l' --noreport"), ".\n└── a\n    └── d\n");
+    assert_eq!(shown("tree -P 'c*' --noreport a"), "a\n└── b\n    └── c\n");
+}
+
+#[test]
+fn there_is_one_process_with_its_jobs() {
+    let (stdout, _, code) =
+        shown("ps; ps aux | wc -l; ps -ef | head -n 1; sleep 0.01 & pgrep bash; pgrep -c nothing; wait");
+    assert!(stdout.starts_with("    PID TTY          TIME CMD\n      1 ?        00:00:00 bash\n"), "{stdout}");
+    assert!(stdout.contains("UID          PID    PPID  C STIME TTY          TIME CMD\n"), "{stdout}");
+    assert_eq!(code, 0);
+    assert_eq!(shown("free -m | awk 'NR == 2 {print $1, $2}'"), ok("Mem: 64\n"));
+    assert_eq!(shown("df -h . | awk 'NR == 2 {print $1, $2, $6}'"), ok("sandbox 64M /\n"));
+    assert_eq!(shown("top -b -n 1 | grep -c bash"), ok("1\n"));
+}
+
+#[test]
+fn awk_has_the_functions_of_gnu() {
+    let script =
+        "echo 'foo bar' | gawk '{print gensub(/(o+) (b)/, \"\\\\2-\\\\1\", 1), toupper(\"é\"), length(\"日本\")}'";
+    assert_eq!(shown(script), ok("fb-ooar É 2\n"));
+    let script = "awk 'BEGIN{a[1]=\"z\"; a[2]=\"b\"; n=asort(a); print n, a[1], strftime(\"%Y\", 0), and(6, 3), 2**3}'";
+    assert_eq!(shown(script), ok("2 b 1970 2 8\n"));
+    let script = "echo 'k=v' | awk 'match($0, /([a-z])=([a-z])/, m) {print m[2] m[1]} BEGIN{print 2^53, substr(\"hello\", -1, 3)}'";
+    assert_eq!(shown(script), ok("9007199254740992 h\nvk\n"));
+    assert_eq!(shown("awk 'BEGIN{a[\"x\"]; a[10]; a[2]; for (k in a) print k}'"), ok("2\n10\nx\n"));
+}
+
 #[tokio::test(start_paused = true)]
 async fn dropping_the_script_ends_interpreters_jobs_and_pipelines() {
     let host = Fake::new();
@@ -63,6 +105,61 @@ async fn dropping_the_script_ends_interpreters_jobs_and_pipelines() {
     assert_eq!(reader.read(&mut bytes).await, 2);
     // All its writers are gone.
     assert_eq!(reader.read(&mut bytes).await, 0);
+}
+
+#[test]
+fn files_of_process_substitutions_are_gone_after_their_command() {
+    let none = "find /tmp -name '.sh-*'";
+    for script in [
+        "cat <(echo a) <(echo b) > o",
+        "nothing <(echo a) 2> o; false <(echo a)",
+        "cat <(echo a) < nothing 2> o",
+        "(exit 3 <(echo a)); for x in <(echo a); do break; done",
+        "f() { return 1; }; f <(echo a) < <(echo b)",
+        "cat <(echo a) > o & wait",
+        "cat <(echo a) | cat <(echo b) - > o",
+        "x=<(echo a); x=$(cat <(echo a)); exec 3< <(echo a)",
+        "timeout 0.01 sleep 5 <(echo a)",
+        "while read x; do cat <(echo $x) > o; done < <(seq 3)",
+        "cat <(echo a) <(cat $(yes)) > o; :",
+    ] {
+        let (stdout, _, _) = shown(&format!("{{ {script}; }} 2>/dev/null; {none}"));
+        assert_eq!(stdout, "", "{script}");
+    }
+    assert_eq!(
+        shown("f() { find /tmp -name '.sh-*'; }; f <(:); echo > /tmp/.sh-2; cat <(echo x)").0,
+        "/tmp/.sh-1\nx\n"
+    );
+    let (_, stderr, code) = shown("echo x > >(cat)");
+    assert_eq!((stderr.as_str(), code), ("bash: -c: line 1: process substitution for output is not supported\n", 2));
+    assert_eq!(
+        shown("rm -r /tmp/.sh-1 2> o; f() { rm $1; mkdir $1; }; f <(:); find /tmp -name '.sh-*'").0,
+        "/tmp/.sh-1\n"
+    );
+}
+
+#[test]
+fn an_interpreter_reads_the_file_of_a_process_substitution() {
+    assert_eq!(shown("python3 upper < <(echo a)").0, "A\n");
+    assert_eq!(shown("python3 <(echo a) 2> o").0, "[\"/tmp/.sh-1\"] /home/user None\n");
+    assert_eq!(shown("echo 1 > a; echo 2 | cmp -s - <(cat a) || echo differ"), ok("differ\n"));
+}
+
+#[test]
+fn there_is_no_terminal() {
+    let refused = "No such device or address\n";
+    let expected =
+        format!("cat: /dev/tty: {refused}bash: line 1: /dev/tty: {refused}bash: line 1: /dev/tty: {refused}");
+    assert_eq!(shown("cat /dev/tty; cat < /dev/tty; echo x > /dev/tty"), (String::new(), expected, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropping_the_script_removes_the_files_of_process_substitutions() {
+    let host = Fake::new();
+    host.put("/tmp/kept", "");
+    let endless = ran(&host, "cat <(echo a) <(echo b; python3 forever) & python3 forever <(echo c)", "");
+    assert!(tokio::time::timeout(Duration::from_secs(60), endless).await.is_err());
+    assert_eq!(ran(&host, "ls -A /tmp", "").await.stdout, "kept\n");
 }
 
 #[tokio::test]

@@ -37,6 +37,7 @@ async fn what_nests_too_deep_is_refused_before_it_is_run() {
         ("echo $(( $((", "1", ")) ))"),
         ("echo ${x[", "1", "]}"),
         ("! ( ! ", "true", ")"),
+        ("cat <(", "echo x", ")"),
     ] {
         for count in [60, 1000, 50_000] {
             let closed = bounded(&around(open, within, close, count)).await;
@@ -69,6 +70,8 @@ async fn what_nests_as_deep_as_allowed_is_run_on_the_usual_stack() {
         "f() { [ $1 -gt 0 ] && f $(($1-1)) || echo x; }; f 55".to_owned(),
         "f() { if [ $1 -gt 0 ]; then echo \"$(f $(($1-1)))\"; else echo x; fi; }; f 28".to_owned(),
         around("( echo x | ", "cat", " )", 25),
+        around("cat <(", "echo x", ")", 48),
+        around("cat < <(", "echo x", ")", 48),
     ] {
         let ran = bounded(&script).await;
         assert!(ran.stdout.contains('x') && ran.code == 0, "{script}: {ran:?}");
@@ -108,6 +111,74 @@ async fn a_script_that_never_ends_is_ended() {
     }
     says(&bounded("for ((;;)); do :; done | cat; echo never").await, 137, "steps");
     says(&bounded("x=$(while :; do :; done)").await, 137, "steps");
+}
+
+#[tokio::test]
+async fn process_substitutions_are_bounded() {
+    says(&bounded("cat <(yes)").await, 1, "process substitution: the result is too large");
+    says(&bounded("cat <(while :; do :; done)").await, 137, "steps");
+    // The status of what is substituted does not count.
+    says(&bounded("f() { cat <(f); }; f").await, 0, "nest");
+    says(&bounded("f() { cat < <(f) <(f); }; f").await, 137, "steps");
+    says(&bounded(&format!("{}x{}", "cat <(".repeat(100), ")".repeat(100))).await, 2, "nested more than 50 deep");
+    says(&bounded(&format!("echo {}", "<(:)".repeat(5000))).await, 1, "more than 1000 process substitutions");
+    says(&bounded(&format!("echo {}", "<(:) ".repeat(5000))).await, 1, "more than 1000 process substitutions");
+    says(&bounded("echo {1..90000}<(:)").await, 1, "more than 1000 process substitutions");
+    says(&bounded("while :; do cat <(echo x); done > /dev/null").await, 137, "steps");
+    says(&bounded("f() { f <(:) <(:) \"$@\"; }; f").await, 1, "nested too deeply");
+    let large = "<(yes | head -c 16000000) ".repeat(5);
+    says(&bounded(&format!("cat {large}")).await, 1, "process substitution: No space left on device");
+    yields_and_ends("while :; do cat <(echo x) <(echo y); done > /dev/null").await;
+    let host = Fake::with_quota(FilesQuota { bytes: 10, count: 3 });
+    says(&ran(&host, "echo <(:) <(:) <(:) <(:)", "").await, 1, "process substitution: Disk quota exceeded");
+    says(&ran(&host, "cat <(echo 1234567890)", "").await, 1, "process substitution: No space left on device");
+    assert_eq!(ran(&host, "cat <(echo 123456789)", "").await.stdout, "123456789\n");
+}
+
+#[tokio::test]
+async fn endless_devices_are_bounded() {
+    for device in ["/dev/zero", "/dev/urandom"] {
+        says(&bounded(&format!("cat {device} > /dev/null")).await, 137, "steps");
+        yields_and_ends(&format!("cat {device} > /dev/null")).await;
+    }
+    for (program, device) in [
+        ("cat -n", "urandom"),
+        ("cmp - /dev/zero", "zero"),
+        ("diff - /dev/zero", "zero"),
+        ("sort", "zero"),
+        ("uniq", "urandom"),
+        ("wc", "zero"),
+        ("md5sum", "urandom"),
+        ("head -n 1", "zero"),
+        ("tail -c 1", "zero"),
+        ("tail -n +5", "urandom"),
+        ("xxd", "zero"),
+        ("base64", "urandom"),
+        ("gzip", "urandom"),
+        ("gunzip", "zero"),
+        ("tr -d '\\0'", "zero"),
+        ("awk 1", "urandom"),
+        ("sed -n p", "urandom"),
+        ("grep -c ''", "zero"),
+        ("split", "urandom"),
+        ("xargs", "urandom"),
+        ("tee f", "zero"),
+        ("bash", "zero"),
+        (". /dev/zero", "zero"),
+        ("read x", "zero"),
+        ("read -n 5 x", "zero"),
+        ("mapfile x", "urandom"),
+        ("while read x; do :; done", "urandom"),
+        ("python3 upper", "zero"),
+        ("x=$(cat)", "zero"),
+        ("x=$(< /dev/zero)", "zero"),
+        ("cat <(cat)", "zero"),
+        ("awk -f /dev/stdin", "zero"),
+        ("sed -f /dev/stdin f", "zero"),
+        ("jq .", "zero"),
+    ] {
+        bounded(&format!("{{ {program}; }} < /dev/{device} > /dev/null 2>&1")).await;
+    }
 }
 
 #[tokio::test]
@@ -261,6 +332,328 @@ async fn expressions_do_not_take_long() {
     says(&bounded(&format!("{long} [[ $(<f) == *a*b*c*d*e*f*g* ]]; echo no")).await, 1, "too large");
 }
 
+/// Asserts that others get their turn within a script, and that dropping it ends it promptly.
+async fn yields_and_ends(text: &str) {
+    let host = Fake::new();
+    let started = Instant::now();
+    let mut turns = 0;
+    let other = async {
+        while turns < 20 {
+            tokio::task::yield_now().await;
+            turns += 1;
+        }
+    };
+    tokio::select! {
+        biased;
+        ran = ran(&host, text, "") => panic!("{text} ended first: {ran:?}"),
+        () = other => {}
+    }
+    assert!(started.elapsed() < Duration::from_secs(20), "{text}: {:?}", started.elapsed());
+}
+
+#[tokio::test]
+async fn awk_is_bounded() {
+    let doubled = "BEGIN{x=\"0\"; while (length(x) < 1000000) x = x x; ";
+    for work in [
+        "while (1);",
+        "while (1) !x",
+        "while (1) y = x + 1",
+        "while (1) y = length(x)",
+        "while (1) a[x] = 1",
+        "while (1) y = (x in a)",
+        "while (1) y = index(x, \"01\")",
+        "while (1) y = toupper(x)",
+        "while (1) y = x ~ /0*01/",
+        "while (1) y = sprintf(\"%65535s%65535s%65535s\", 1, 2, 3)",
+        "CONVFMT = \"%.60000f\"; while (1) y = 0.1 \"\"",
+        "SUBSEP = x; while (1) delete a[1, 2]",
+        "CONVFMT = x; while (1) y = 0.1 \"\"",
+        "while (1) { $500000 = 1; y = $0; NF = 0 }",
+        "while (1) { $1 = 1; y = $0 } function f(a) { return f(a) }",
+        "a[1] = x 1; a[2] = x 2; a[3] = x 3; while (1) asort(a, b)",
+        "while (1) match(x, /0*1/)",
+        "while (1) { s = x; gsub(/0/, \"1\", s) }",
+        "while (1) printf \"%s\", x",
+        "while (1) print x > \"/dev/null\"",
+        "while (1) \"echo x\" | getline y",
+        "while (1) system(\"\")",
+        "while (1) { print x | \"cat >/dev/null\"; close(\"cat >/dev/null\") }",
+    ] {
+        let script = format!("awk '{doubled}{work}}}' > /dev/null");
+        let script = script.replace("} function f(a) { return f(a) }}'", "}}'");
+        yields_and_ends(&script).await;
+    }
+    for (work, code, part) in [
+        ("while (1) x = x x", 2, "memory exhausted"),
+        ("while (1) a[i++] = x i", 2, "memory exhausted"),
+        ("while (1) a[i++]", 2, "memory exhausted"),
+        ("r = x; gsub(/0/, \"\\\\&\", r); gsub(/.*/, r, x)", 2, "too many parts"),
+        ("r = \"&&&&&&&&&&&&&&&&&&&&\"; gsub(/.*/, r, x)", 2, "memory exhausted"),
+        ("y[x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x] = 1", 2, "memory exhausted"),
+        ("split(x, a, \"\")", 2, "too many parts"),
+        ("gsub(/0/, \" a\", x); $0 = x; print NF", 2, "too many parts"),
+        ("NF = 1e9", 2, "out of range"),
+        ("$1e9 = 1", 2, "attempt to access field"),
+        ("printf \"%65535s%65535s\" x, 1; while (1) y = y sprintf(\"%65535s\", 1)", 2, "memory exhausted"),
+        ("while (1) print 1 > (\"f\" i++)", 2, "too many files are open"),
+        ("system(\"awk \\047BEGIN{while(1);}\\047\")", 137, "more than 10000000 steps"),
+    ] {
+        let ran = bounded(&format!("awk '{doubled}{work}}}' > /dev/null")).await;
+        assert!(ran.code == code && ran.stderr.contains(part), "{work}: {ran:?}");
+    }
+    says(&bounded("awk 'function f(n) { return f(n + 1) } BEGIN { f(1) }'").await, 2, "nested too deeply");
+    says(&bounded("awk 'function f(n,  a) { a[n]; return f(n + 1) } BEGIN { f(1) }'").await, 2, "nested too deeply");
+    says(&bounded("echo 'awk \"BEGIN{system(\\\"sh f\\\")}\"' > f; sh f").await, 0, "nested too deeply");
+    says(&bounded(&format!("awk 'BEGIN {{ x = {}1{} }}'", "(".repeat(5000), ")".repeat(5000))).await, 2, "nested");
+    says(&bounded(&format!("awk 'BEGIN {{ x = {}1 }}'", "-".repeat(5001))).await, 2, "nested");
+    says(&bounded(&format!("awk 'BEGIN {{ {} }}'", "if (1) ".repeat(5000))).await, 2, "nested");
+    says(&bounded("yes x | awk '{ a[NR] = $0 }'").await, 2, "memory exhausted");
+    says(&bounded("yes | tr -d '\\n' | awk '{ print }'").await, 2, "memory exhausted");
+    says(&bounded("yes | tr -d '\\n' | awk -v RS='x+' '{ print }'").await, 2, "memory exhausted");
+    yields_and_ends("yes x | head -c 8000000 | tr -d '\\n' > f; awk -v RS='x.*y|x' '{ n++ }' f").await;
+    yields_and_ends("yes | awk '{ n++ }'").await;
+    yields_and_ends("yes x | awk '{ print $1, $2 }' > /dev/null").await;
+}
+
+#[tokio::test]
+async fn comparisons_of_large_files_are_bounded() {
+    let different = "seq 100000 > a; seq 100001 200000 > b;";
+    let alike = "yes 'a\nb' | head -n 100000 > a; awk '{ print (NR * 7919 % 13 < 6) ? \"a\" : \"b\" }' a > b;";
+    for script in
+        ["diff a b", "diff -u a b", "diff -y a b", "diff -c a b", "comm a b", "join -a 1 -a 2 a b", "cmp -l a b"]
+    {
+        for files in [different, alike] {
+            let ran = bounded(&format!("{files} {script} > /dev/null 2>&1")).await;
+            assert!(matches!(ran.code, 0..=2 | 137), "{script}: {ran:?}");
+        }
+    }
+    says(&bounded("yes x | diff - /dev/null").await, 2, "memory exhausted");
+    says(&bounded("yes k | head -n 300000 > a; join a a > /dev/null").await, 137, "steps");
+    yields_and_ends("yes k | head -n 20000 > a; join a a > /dev/null").await;
+    yields_and_ends(&format!("{alike} while :; do diff a b > /dev/null; done")).await;
+    yields_and_ends("yes | cmp - /dev/stdin").await;
+    let excluded = vec!["-x a"; 1000].join(" ");
+    says(&bounded(&format!("diff {excluded} a b")).await, 2, "too many patterns");
+}
+
+#[tokio::test]
+async fn patches_are_bounded() {
+    let hunks = "yes '@@ -1,1 +1,1 @@\n-x\n+y' | head -n 60000";
+    let script = format!(
+        "seq 60000 > f; {{ printf -- '--- f\\n+++ f\\n'; {hunks} | sed 's/.n/&/'; }} > p; patch f p > /dev/null"
+    );
+    let ran = bounded(&script).await;
+    assert!(matches!(ran.code, 1 | 2 | 137), "{ran:?}");
+    let hunks = "for i in {1..20000}; do printf '@@ -%d,2 +%d,2 @@\\n a\\n-x\\n+y\\n' $i $i; done";
+    let script = format!(
+        "yes a | head -n 100000 > f; {{ printf -- '--- f\\n+++ f\\n'; {hunks}; }} > p; patch -f f p > /dev/null"
+    );
+    let ran = bounded(&script).await;
+    assert!(matches!(ran.code, 1 | 137), "{ran:?}");
+    says(&bounded("yes '+x' | patch f").await, 2, "memory exhausted");
+    let huge = "printf -- '--- f\\n+++ f\\n@@ -18446744073709551615,1 +18446744073709551615,1 @@\\n-a\\n+b\\n' > p";
+    let ran = bounded(&format!("echo a > f; {huge}; patch f p; patch -R f p; patch -p99999999999 < p")).await;
+    assert!(ran.code <= 2, "{ran:?}");
+}
+
+#[tokio::test]
+async fn dumps_and_filters_are_bounded() {
+    for script in [
+        "yes | od > /dev/null",
+        "yes | od -c -tx1 -tf8 > /dev/null",
+        "yes | xxd > /dev/null",
+        "yes | xxd -p -c 0 > /dev/null",
+        "yes | xxd -i > /dev/null",
+        "yes | xxd -r -p > /dev/null",
+        "yes '00: 61' | xxd -r > /dev/null",
+        "echo 'ffffffffffff: 61' | xxd -r > /dev/null",
+        "yes | strings > /dev/null",
+        "yes | md5sum",
+        "yes | sha512sum",
+        "yes | cksum",
+        "yes | gzip > /dev/null",
+        "yes | gzip | gunzip > /dev/null",
+        "yes | fold > /dev/null",
+        "yes | fold -s -w 1 > /dev/null",
+        "yes | shuf -r -e a b > /dev/null",
+        "shuf -r -i 0-18446744073709551614 > /dev/null",
+        "yes | comm - /dev/null > /dev/null",
+        "yes | join -a 1 - /dev/null > /dev/null",
+        "yes | md5sum -c > /dev/null",
+        "yes | less > /dev/null",
+    ] {
+        yields_and_ends(script).await;
+    }
+    for script in ["yes | xxd > /dev/null", "echo 'ffffffffffff: 61' | xxd -r > /dev/null", "yes | gzip > /dev/null"] {
+        says(&bounded(script).await, 137, "more than 10000000 steps");
+    }
+    let endless = "yes $(printf '%01000d' 1)";
+    for (script, part) in [
+        ("column -t", "column: memory exhausted"),
+        ("column", "column: memory exhausted"),
+        ("shuf", "shuf: memory exhausted"),
+        ("iconv -t UTF-16", "iconv: memory exhausted"),
+        ("split -n 3", "split: memory exhausted"),
+        ("tr -d '\\n' | fold", "fold: memory exhausted"),
+        ("tr -d '\\n' | strings", "strings: memory exhausted"),
+        ("tr -d '\\n' | xxd -r", "xxd: memory exhausted"),
+        ("tr -d '\\n' | join - /dev/null", "join: memory exhausted"),
+        ("tr -d '\\n' | md5sum -c", "md5sum: memory exhausted"),
+    ] {
+        says(&bounded(&format!("{endless} | {script} > /dev/null")).await, 1, part);
+    }
+    says(&bounded("shuf -i 1-1000000000000").await, 1, "shuf: memory exhausted");
+    says(&bounded("shuf -i 0-18446744073709551615").await, 1, "invalid input range");
+    says(&bounded("shuf -i 18446744073709551615-0").await, 1, "invalid input range");
+    says(&bounded("yes x | split -l 1").await, 1, "Disk quota exceeded");
+    says(&bounded("yes x | split -b 1 -a 3").await, 1, "Disk quota exceeded");
+    says(&bounded("echo x | split -a 99999999999 -b 1").await, 1, "invalid suffix length");
+    says(&bounded("echo xx | split -n 1000000000000").await, 1, "Disk quota exceeded");
+    says(&bounded("echo xx | split -e -n 1000000000000").await, 137, "steps");
+    says(&bounded("seq 3 | split -l 1 --numeric-suffixes=18446744073709551615").await, 1, "suffixes exhausted");
+    says(&bounded("truncate -s 1T f").await, 1, "No space left on device");
+    let wide =
+        "{ printf '%030000d\n' 1; yes a | head -n 100000; } | column -t -o \"$(printf '%065000d' 1)\" > /dev/null";
+    let ran = bounded(wide).await;
+    assert!(matches!(ran.code, 0 | 1 | 137), "{ran:?}");
+    let wide = "{ printf '%065000d x\n' 1; yes 'a b' | head -n 100000; } | column -t > /dev/null";
+    let ran = bounded(wide).await;
+    assert!(matches!(ran.code, 0 | 1 | 137), "{ran:?}");
+}
+
+#[tokio::test]
+async fn a_bomb_is_not_unpacked_without_end() {
+    let script = "yes | head -c 30000000 | gzip -9 > a; yes a | head -n 500 | xargs cat > b; ls b > /dev/null; \
+        gunzip -c < b > /dev/null";
+    says(&bounded(script).await, 137, "more than 10000000 steps");
+    let script = "yes | head -c 12000000 > a; zip -q a.zip a; rm a; while unzip -p a.zip > /dev/null; do :; done";
+    says(&bounded(script).await, 137, "more than 10000000 steps");
+    says(&bounded("yes | head -c 60000000 | gzip > a.gz; cp a.gz b.gz; gunzip a.gz; gunzip b.gz").await, 1, "No space");
+}
+
+#[tokio::test]
+async fn expressions_of_expr_are_bounded() {
+    let long = "x=$(printf '%060000d' 1); ";
+    let many = format!("{long} expr 1 {}", "+ $x : '0*\\(.*\\)' ".repeat(150));
+    let ran = bounded(&many).await;
+    assert!(matches!(ran.code, 0 | 2 | 137), "{ran:?}");
+    let many = format!("{long} expr 1 {}", "+ index $x 2 ".repeat(150));
+    let ran = bounded(&many).await;
+    assert!(matches!(ran.code, 0 | 2 | 137), "{ran:?}");
+    says(&bounded(&format!("expr {} 1", "\\( ".repeat(5000))).await, 2, "nested too deeply");
+    says(&bounded(&format!("expr {} 1", "length ".repeat(5000))).await, 2, "nested too deeply");
+    says(&bounded("expr x : '\\(\\(a\\{100\\}\\)\\{100\\}\\)\\{100\\}'").await, 2, "too big");
+    says(&bounded("while :; do expr 1 + 1; done > /dev/null").await, 137, "steps");
+}
+
+#[tokio::test]
+async fn trees_are_shown_as_deep_as_allowed() {
+    let deep = "p=d; for i in {1..120}; do p=$p/d; done; mkdir -p $p;";
+    let ran = bounded(&format!("{deep} tree; diff -r d d; cp -r d e; diff -r d e; gzip -r d")).await;
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let many = "for i in {1..90}; do mkdir d$i; for j in {1..90}; do : > d$i/f$j; done; done;";
+    let ran = bounded(&format!("{many} for i in {{1..1000}}; do tree; done > /dev/null")).await;
+    says(&ran, 137, "steps");
+    yields_and_ends(&format!("{many} while :; do tree; done > /dev/null")).await;
+    let patterns = "a|".repeat(1000);
+    says(&bounded(&format!("tree -I '{patterns}'")).await, 1, "too many patterns");
+}
+
+#[tokio::test]
+async fn jq_is_bounded() {
+    for filter in [
+        "range(1000000000000)",
+        "def f: f; f",
+        "repeat(1)",
+        "[range(100000)] | repeat(sort)",
+        "(\"0\" * 1000000) | repeat(ascii_upcase)",
+        "(\"0\" * 1000000) | repeat(tojson | fromjson)",
+        "(\"0\" * 1000000) | repeat(tojson[1:1000001])",
+        "(\"0\" * 1000000) | repeat(. as $x | test(\"0*1\") | $x)",
+        "(\"0\" * 1000000) | repeat(gsub(\"0\"; \"0\"))",
+        "(\"0\" * 1000000) | repeat(split(\"1\")[0])",
+        "(\"0\" * 1000000) | repeat(@uri)",
+        "[range(100000)] | repeat(. as $x | select($x == $x))",
+        "[range(100000)] | repeat(.[1:] + [1])",
+        "[range(100000)] | repeat(.[5] |= . + 1)",
+        "[range(100000)] | repeat(map(. + 1))",
+        "[range(20000)] | repeat(. - .)",
+        "reduce range(25) as $i (1; [., .]) | [..] | length",
+        "reduce range(60) as $i (1; [., .]) | ..",
+        "[range(100000)] | repeat([paths] | [range(100000)])",
+        "[limit(1000000000; repeat(1))] | length, repeat(1)",
+    ] {
+        let script = format!("jq -n '{filter}' > /dev/null");
+        let host = Fake::new();
+        let started = Instant::now();
+        let other = async {
+            for _ in 0..20 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            // Some end early as their memory does.
+            ran = ran(&host, &script, "") => {
+                assert!(ran.stderr.contains("memory exhausted") || ran.code == 137, "{filter}: {ran:?}");
+            }
+            () = other => {}
+        }
+        assert!(started.elapsed() < Duration::from_secs(30), "{filter}: {:?}", started.elapsed());
+    }
+    for (filter, part) in [
+        ("[range(1000000000000)]", "memory exhausted"),
+        ("def f: [f]; f", "memory exhausted"),
+        ("def f: 1 + f; f", "memory exhausted"),
+        ("def f(x): f(x | x); f(.)", "memory exhausted"),
+        ("\"x\" | until(false; . + .)", "memory exhausted"),
+        ("\"x\" * 1000000000", "memory exhausted"),
+        ("[1] | until(false; . + .)", "memory exhausted"),
+        ("reduce range(60) as $i (1; [., .])", "memory exhausted"),
+        ("reduce range(60) as $i (1; [., .]) | tojson", "memory exhausted"),
+        ("reduce range(60) as $i (1; [., .]) | . == .", "memory exhausted"),
+        ("reduce range(60) as $i (1; [., .]) | flatten", "memory exhausted"),
+        ("reduce range(60) as $i (1; [., .]) | error", "not a string"),
+        ("reduce range(60) as $i (1; [., .]) | . + {}", "cannot be added"),
+        ("reduce range(60) as $i ({}; {a: ., b: .}) | . * .", "memory exhausted"),
+        ("reduce range(1000) as $i (1; [.])", "depth"),
+        ("reduce range(1000) as $i (null; {a: .})", "depth"),
+        (".[1000000000] = 1", "too large"),
+        ("\"(\" * 10000 | test(\"x\"; \"x\"), test(.)", "valid regex"),
+        ("\"a\" | test(\"((a{100}){100}){100}\")", "valid regex"),
+    ] {
+        let ran = bounded(&format!("jq -n '{filter}' > /dev/null")).await;
+        let shown: String = ran.stderr.chars().take(300).collect();
+        assert!(ran.code == 5 && ran.stderr.contains(part), "{filter}: {} {shown}", ran.code);
+    }
+    for filter in [
+        "(".repeat(5000),
+        "[".repeat(5000),
+        "{a:".repeat(5000),
+        "-".repeat(5000),
+        "if ".repeat(5000),
+        "try ".repeat(5000),
+        format!("{}.", ".|".repeat(10_000)),
+        format!("1{}", "+1".repeat(10_000)),
+        format!("1{}", ",1".repeat(10_000)),
+        format!(".{}", "[0]".repeat(10_000)),
+        format!(".{}", "?".repeat(10_000)),
+        format!("{}1", "1 as $x | ".repeat(5000)),
+        format!("{}1", "def f: 1; ".repeat(5000)),
+        "\"\\(".repeat(5000),
+    ] {
+        let ran = bounded(&format!("jq -n '{filter}' > /dev/null")).await;
+        assert!(matches!(ran.code, 0 | 2 | 3 | 5), "{}: {} {}", &filter[..10], ran.code, ran.stderr.len());
+    }
+    let deep = |open: &str, count: usize| format!("printf '{}' | jq -c . > /dev/null", open.repeat(count));
+    says(&bounded(&deep("[", 100_000)).await, 2, "depth");
+    says(&bounded(&deep("{\"a\":", 100_000)).await, 2, "depth");
+    says(&bounded("yes 1 | jq -s .").await, 1, "memory exhausted");
+    says(&bounded("yes | tr -d '\\n' | jq -R .").await, 1, "memory exhausted");
+    says(&bounded("{ echo '['; yes 1, | head -n 2000000; echo '1]'; } | jq length").await, 5, "memory exhausted");
+    yields_and_ends("seq 100000 > f; while :; do jq . f > /dev/null; done").await;
+}
+
 #[test]
 fn nonsense_never_panics() {
     let alphabet = [
@@ -330,6 +723,26 @@ fn nonsense_never_panics() {
         "date -d",
         "read ",
         "seq 3 ",
+        "awk '{",
+        "awk 'BEGIN{x=",
+        "}'",
+        "diff -u ",
+        "patch -p",
+        "expr ",
+        "od -t",
+        "xxd -",
+        "fold -w",
+        "split -",
+        "join -",
+        "column -t",
+        "shuf -i",
+        "gzip -",
+        "iconv -f ",
+        "truncate -s",
+        "zip -r a.zip ",
+        "unzip -l a.zip ",
+        "jq -n '.",
+        "| ",
     ];
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     let mut next = || {

@@ -20,7 +20,7 @@ impl Fake {
     }
 
     pub(super) fn with_quota(quota: FilesQuota) -> Self {
-        Self { tree: Arc::new(Mutex::new(Tree::new(quota, 1_700_000_000_000_000_000))) }
+        Self { tree: SharedTree::new(Tree::new(quota, 1_700_000_000_000_000_000)) }
     }
 
     /// Puts a file in the tree.

@@ -4,6 +4,7 @@ use super::header::{BLOCK, Header, Kind, attributes, padding};
 use super::{Excluded, gives_up};
 use crate::PIPE_BYTES;
 use crate::execute::WriteAt;
+use crate::programs::destination::make_directories;
 use crate::programs::options::Given;
 use crate::state::{Shell, Stop, absolute, reason};
 use crate::streams::{Reader, Writer};
@@ -355,27 +356,6 @@ impl Unpacker {
         self.failed = true;
         shell.error("tar", what).await;
     }
-}
-
-/// Makes a directory, and those above it. The inner error: why it can't be made.
-async fn make_directories(shell: &Shell, path: &str) -> Result<Result<(), &'static str>, Stop> {
-    let ends = path.match_indices('/').map(|(at, _)| at).skip(1).chain(std::iter::once(path.len()));
-    for end in ends {
-        shell.step(1).await?;
-        let above = &path[..end];
-        let found = lock(&shell.shared.tree).stat_followed(above).map(|entry| entry.kind);
-        match found {
-            Ok(FileKind::Directory) => {}
-            Ok(_) => return Ok(Err("Not a directory")),
-            Err(_) => {
-                let made = lock(&shell.shared.tree).make_directory(above, shell.now());
-                if let Err(error) = made {
-                    return Ok(Err(reason(&error)));
-                }
-            }
-        }
-    }
-    Ok(Ok(()))
 }
 
 /// A line of `tar -tv`.
