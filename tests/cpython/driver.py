@@ -106,6 +106,10 @@ def lift_skips(names):
     if "requires_working_socket" in names:
         require = support.requires_working_socket
         support.requires_working_socket = lambda *, module=False: None if module else require()
+    if "process_pools" in names and sys.platform == "wasi":
+        from concurrent.futures import process
+
+        process._check_system_limits = refuse_processes
     if "test_extensions" in names:
         sys.meta_path.append(StandIns)
     if "test_tools" in names:
@@ -113,6 +117,10 @@ def lift_skips(names):
         had, support.has_subprocess_support = support.has_subprocess_support, True
         importlib.import_module("test.test_tools")
         support.has_subprocess_support = had
+
+
+def refuse_processes():
+    raise NotImplementedError("there are no processes")
 
 
 class StandIns:
@@ -172,7 +180,10 @@ def record_opened(event, arguments):
 
 def run_module(options):
     from test import support
+    from test.support import threading_helper
 
+    # CPython's tests take WASI to have no threads. proofbox has them, all on one stack.
+    threading_helper.can_start_thread = True
     # As `python -m test` without -u: tests that want the network, much time or much of the disk skip themselves.
     support.use_resources = []
     support.verbose = False

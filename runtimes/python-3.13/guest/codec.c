@@ -27,6 +27,7 @@
 #include "immortal.h"
 #include "modes.h"
 #include "pipe.h"
+#include "threads.h"
 #include <stdint.h>
 #include <string.h>
 
@@ -769,6 +770,8 @@ static PyObject *attempt(PyObject *module, PyObject *const *args, Py_ssize_t cou
     Py_RETURN_NONE;
 }
 
+static PyObject *memory_bytes(PyObject *module, PyObject *unused) { return PyLong_FromSize_t(__builtin_wasm_memory_size(0) << 16); }
+
 static PyMethodDef methods[] = {
     {"post", (PyCFunction)(void (*)(void))post, METH_FASTCALL, "post(message, reduce=None): hand a message to the host."},
     {"attempt", (PyCFunction)(void (*)(void))attempt, METH_FASTCALL, "attempt(kind, operation, target): tell the host what was tried."},
@@ -787,8 +790,27 @@ static PyMethodDef methods[] = {
     {"immortalise", immortalise, METH_O, "immortalise(objects): stop counting references to these and what they hold."},
     {"gather", gather, METH_O, "gather(function): what it makes lies side by side."},
     {"open_pipe", open_pipe, METH_NOARGS, "open_pipe() -> (r, w): a pipe within the process."},
+    {"memory_bytes", memory_bytes, METH_NOARGS, "memory_bytes(): the size of the interpreter's memory."},
     {"set_mode", (PyCFunction)(void (*)(void))set_mode, METH_FASTCALL, "set_mode(inode, mode): what stat says of the file from now on."},
     {"set_interned_aside", set_interned_aside, METH_NOARGS, "set_interned_aside(): the image's names go where they are only read."},
+    /* For _proofbox_threads.py alone: see threads.c. */
+    {"threads_prepare", (PyCFunction)(void (*)(void))threads_prepare, METH_FASTCALL},
+    {"threads_begin", threads_begin, METH_O},
+    {"threads_end", threads_end, METH_NOARGS},
+    {"threads_can_run", threads_can_run, METH_O},
+    {"threads_open", threads_open, METH_NOARGS},
+    {"threads_adopt", threads_adopt, METH_NOARGS},
+    {"threads_leave", threads_leave, METH_O},
+    {"threads_arrive", threads_arrive, METH_NOARGS},
+    {"threads_identify", threads_identify, METH_O},
+    {"threads_forget", threads_forget, METH_NOARGS},
+    {"threads_guard", threads_guard, METH_O},
+    {"threads_at_home", threads_at_home, METH_NOARGS},
+    {"threads_interrupted", threads_interrupted, METH_NOARGS},
+    {"threads_is_free", threads_is_free, METH_O},
+    {"threads_replace_method", (PyCFunction)(void (*)(void))threads_replace_method, METH_FASTCALL},
+    {"threads_enter_context", threads_enter_context, METH_O},
+    {"threads_exit_context", threads_exit_context, METH_O},
     {0},
 };
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_proofbox", "What guest Python may say to the host.", 0, methods};

@@ -2,10 +2,11 @@
 
 The host runs a command from its start to its end while this interpreter waits, so a process runs when its end is first
 asked for: by `wait`, `poll`, `communicate`, by reading what it writes, or when nobody can ask any more. Its input is what
-was written until then. Where there is no shell (isolated grading, deterministic runs), starting one is refused."""
+was written until then. Where there is no shell (tests in isolated grading, deterministic runs), starting one is refused."""
 
 import asyncio
 import atexit
+import errno
 import io
 import os
 import shlex
@@ -97,8 +98,8 @@ def _environment(env):
 def _directory(cwd):
     path = os.getcwd() if cwd is None else os.path.join(os.getcwd(), os.fsdecode(cwd))
     if not os.path.isdir(path):
-        kind, number = (NotADirectoryError, 20) if os.path.exists(path) else (FileNotFoundError, 2)
-        raise kind(number, os.strerror(number), cwd)
+        number = errno.ENOTDIR if os.path.exists(path) else errno.ENOENT
+        raise OSError(number, os.strerror(number), cwd)
     return path
 
 
@@ -178,7 +179,7 @@ def __init__(
     except RuntimeError:
         raise refusal("process", "spawn", args) from None
     if missing:
-        raise FileNotFoundError(2, os.strerror(2), program)
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program)
     self._script = f"{{ {script}\n}} 2>&1" if stderr == subprocess.STDOUT else script
     self._targets = tuple(None if each == subprocess.PIPE else each for each in (stdout, stderr))
     self._input = _input_of(stdin)
@@ -356,9 +357,8 @@ class _PipeTransport(asyncio.Transport):
 class ProcessTransport(asyncio.SubprocessTransport):
     """A process of an event loop: it runs in a callback of its own, once its input is complete."""
 
-    def __init__(self, loop, protocol, args, shell, stdin, stdout, stderr, **options):
+    def __init__(self, loop, protocol, args, shell, stdin, stdout, stderr, bufsize=0, **options):
         super().__init__()
-        options.pop("bufsize", None)
         self._loop, self._protocol, self._scheduled, self._waiters = loop, protocol, False, []
         self._process = subprocess.Popen(args, shell=shell, stdin=stdin, stdout=stdout, stderr=stderr, **options)
         streams = self._process.stdin, self._process.stdout, self._process.stderr

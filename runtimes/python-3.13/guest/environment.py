@@ -1,6 +1,6 @@
 """Makes what WASI lacks behave as a program expects: `prepare` while the image is made, `start` in each fresh copy.
 
-What can't be had (threads, processes, the network) fails at the call, with the built-in exception of elsewhere; the
+What can't be had (processes, the network) fails at the call, with the built-in exception of elsewhere; the
 host hears of every such attempt and of every environment variable that was looked for in vain. What is paid for in
 `prepare` is free at run time, so nothing is done here that could be done there."""
 
@@ -15,6 +15,7 @@ import time
 
 import _proofbox
 import _proofbox_randomness as randomness
+import _proofbox_threads as threads
 from _proofbox_unsupported import UNSUPPORTED, refusal, text
 
 __all__ = ["PRELOAD", "prepare", "start"]
@@ -53,7 +54,7 @@ ENCODINGS = """
 def prepare():
     """Once, when the image is made. Fails if a module of the list can't be imported."""
     os.environ._data.clear()
-    _stand_in_for_https()
+    threads.install()
     for name in PRELOAD:
         importlib.import_module(name)
     for name in ENCODINGS:
@@ -62,7 +63,7 @@ def prepare():
     import _proofbox_loop as loop
 
     loop.install()
-    _refuse_threads()
+    threads.work_in_pools()
     _refuse_processes()
     _refuse_multiprocessing()
     _refuse_signals()
@@ -114,23 +115,6 @@ def _install(function, *modules, name=None):
 
 
 # ---------------------------------------------------------------- what is refused
-
-
-def _refuse_threads():
-    import _thread
-    import threading
-
-    def start_new_thread(function, args=(), kwargs=None):
-        raise refusal("thread", "start", getattr(function, "__qualname__", ""), type=RuntimeError)
-
-    def start_joinable_thread(function, handle=None, daemon=True):
-        thread = getattr(function, "__self__", None)
-        raise refusal("thread", "start", getattr(thread, "name", ""), type=RuntimeError)
-
-    _install(start_new_thread, _thread)
-    _install(start_joinable_thread, _thread)
-    _thread.start_new = start_new_thread
-    threading._start_joinable_thread = start_joinable_thread
 
 
 # Function of `os` -> which of its arguments says what was to be run, ended or waited for.
@@ -213,7 +197,7 @@ def _signal_only_itself():
 def _refuse_multiprocessing():
     import multiprocessing
     from concurrent.futures import process as process_pools
-    from multiprocessing import context, managers, pool
+    from multiprocessing import context, managers
 
     def refused(what):
         # Locks, queues and shared values start no process: they are only not there.
@@ -238,12 +222,6 @@ def _refuse_multiprocessing():
         kind._Popen = staticmethod(start)
     managers.BaseManager.start = refused("Manager")
     process_pools._check_system_limits = lambda: refused("ProcessPoolExecutor")(None)
-
-    def __init__(self, *args, **kwargs):
-        self._state = pool.INIT  # which __del__ looks at
-        raise refusal("thread", "start", "ThreadPool", type=RuntimeError)
-
-    pool.ThreadPool.__init__ = __init__
 
 
 # What a usual umask takes off.
@@ -285,24 +263,6 @@ def _refuse_native_code():
         raise refusal("process", "load", spec.origin, type=ImportError, reason="native code can't be loaded in this sandbox")
 
     _install(create_dynamic, _imp)
-
-
-def _stand_in_for_https():
-    """Without the ssl module urllib knows no https, and would call the very scheme unknown."""
-    import http.client
-
-    if hasattr(http.client, "HTTPSConnection"):
-        return
-
-    class HTTPSConnection(http.client.HTTPConnection):
-        default_port = http.client.HTTPS_PORT
-
-        def __init__(self, host, port=None, *, context=None, **options):
-            super().__init__(host, port, **options)
-
-    _install(HTTPSConnection, http.client)
-    http.client.__all__.append("HTTPSConnection")
-    http.client._create_https_context = lambda http_version: None
 
 
 def _derive_keys():
@@ -623,7 +583,7 @@ _CURIOUS_MODULES = frozenset({
     "_colorize", "_proofbox_kind_pytest", "_pyrepl.pager", "_pytest._argcomplete", "_pytest._io.terminalwriter",
     "_pytest.assertion.util", "_pytest.compat", "_pytest.config", "_pytest.config.argparsing", "_pytest.pathlib",
     "_pytest.runner", "_pytest.tmpdir", "argparse", "asyncio.coroutines", "doctest", "getopt", "getpass", "gettext",
-    "locale", "optparse", "pdb", "platform", "pydoc", "shutil", "site", "subprocess", "sysconfig", "tempfile",
+    "locale", "optparse", "pdb", "platform", "pydoc", "shutil", "site", "ssl", "subprocess", "sysconfig", "tempfile",
     "urllib.request", "uuid", "webbrowser", "wsgiref.handlers", "xml.dom.domreg", "xml.sax", "zoneinfo._tzpath",
 })  # fmt: skip
 # Frames between the lookup and who wants it; collections.abc is _collections_abc under its other name.

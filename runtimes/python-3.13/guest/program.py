@@ -3,10 +3,12 @@
 import linecache
 import os
 import sys
+import types
 
 import _proofbox_environment as environment
 import _proofbox_packages as packages
 import _proofbox_report as report
+import _proofbox_threads as threads
 
 NAME = "python3"
 USAGE = f"usage: {NAME} [option] ... [-c cmd | -m mod | file | -] [arg] ...\n"
@@ -240,7 +242,7 @@ def _compiled(source, name, line):
 
 
 def _execute(code):
-    exec(code, sys.modules["__main__"].__dict__)
+    threads.guarded(types.FunctionType(code, sys.modules["__main__"].__dict__))
 
 
 def _ended(error):

@@ -39,6 +39,7 @@ import _proofbox_bridge_warmup as bridge_warmup
 import _proofbox_report as report
 import _proofbox_session as session
 import _proofbox_tests as tests
+import _proofbox_threads as threads
 import _proofbox_values as values
 
 SNIPPET = report.SNIPPET
@@ -72,7 +73,10 @@ def prepare():
 # Modules whose functions run in every run.
 HOT_MODULES = ("_proofbox", "os", "linecache", "codecs", "posixpath", "genericpath")
 # What of these runs only when something is refused, or only in sessions.
-COLD_MODULES = ("_proofbox_unsupported", "_proofbox_loop", "_proofbox_program", "_proofbox_carried", "_proofbox_comparisons", "_proofbox_packages")
+COLD_MODULES = (
+    "_proofbox_carried", "_proofbox_comparisons", "_proofbox_loop", "_proofbox_packages", "_proofbox_program",
+    "_proofbox_threads", "_proofbox_unsupported",
+)  # fmt: skip
 SESSION_MODULES = ("_proofbox_session", "_proofbox_display", "_proofbox_pretty", "_proofbox_tracebacks")
 
 
@@ -226,9 +230,14 @@ def _snippet(request, main):
     result = request["result"]
     try:
         code, last = _compile(request["code"], result == "last_expression")
-        exec(code, main)
-        value = eval(last, main) if last else None
+        threads.guarded(types.FunctionType(code, main))
+        value = threads.guarded(types.FunctionType(last, main)) if last else None
     except BaseException as error:
+        if isinstance(error, MemoryError):
+            # To tell of it takes memory: without any, CPython looks for the handler of an error forever, as it can't make
+            # the number of the instruction.
+            main.clear()
+            main.update(__name__="__main__", __builtins__=builtins)
         _proofbox.post(("compiled", False))
         return _ended(error, graded=request["tests"] is not None or request["role"] is not None)
     _proofbox.post(("compiled", True))
@@ -279,8 +288,23 @@ def _ended(error, graded):
     return 1
 
 
+def _stuck(error, exit_code):
+    """Tells of threads that never end. Elsewhere the program would not end either."""
+    if exit_code == 0:
+        _proofbox.post(("error", report.describe(error)))
+    try:
+        print(f"Threads are left that can't end: {report.text_of(error)}", file=sys.stderr)
+    except BaseException:
+        pass
+    return exit_code or 1
+
+
 def _finish(exit_code):
-    """What an interpreter does at its end: exit functions, then the buffers."""
+    """What an interpreter does at its end: it waits for threads, calls exit functions, and writes out the buffers."""
+    if threads.started:
+        error = threads.shut_down()
+        if error is not None:
+            exit_code = _stuck(error, exit_code)
     try:
         atexit._run_exitfuncs()
         # The one handler that is always there writes to stderr at once.

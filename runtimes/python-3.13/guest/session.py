@@ -16,6 +16,7 @@ import getpass
 import os
 import pathlib
 import sys
+import types
 from asyncio import events
 
 import _proofbox
@@ -23,6 +24,7 @@ import _proofbox_display as display
 import _proofbox_environment as environment
 import _proofbox_packages as packages
 import _proofbox_report as report
+import _proofbox_threads as threads
 import _proofbox_tracebacks as tracebacks
 import _proofbox_values as values
 
@@ -175,6 +177,7 @@ def _run(source, number, wanted):
             values.post(main[wanted] if wanted in main else _missing(wanted))
         if loop._ready:
             _turn(TURNS)
+        threads.settle()
     finally:
         sys.displayhook = displayhook
         _leave_loop()
@@ -252,9 +255,8 @@ def _forget_input(number):
 
 
 def _execute(code):
-    if code.co_flags & COROUTINE:
-        return _wait_for(eval(code, main))
-    return eval(code, main)
+    value = threads.guarded(types.FunctionType(code, main))
+    return _wait_for(value) if code.co_flags & COROUTINE else value
 
 
 def compile_nested(source, offset):

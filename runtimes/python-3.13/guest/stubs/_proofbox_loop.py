@@ -1,12 +1,14 @@
 """asyncio without I/O: tasks, timers, queues, locks and timeouts work; sockets, pipes and processes are refused.
 
-What waits, waits in `time.sleep`, which the host answers without spending CPU."""
+What waits, waits in `threads.wait`: other threads run meanwhile, or the host sleeps without spending CPU."""
 
 import asyncio
 import time
 from asyncio import events, unix_events
-from contextvars import Context
+from asyncio import threads as threads_of_asyncio
+from contextvars import copy_context
 
+import _proofbox_threads as threads
 from _proofbox_unsupported import refusal, text
 
 __all__ = ["SandboxEventLoop", "install"]
@@ -17,18 +19,35 @@ def install():
     for module in (asyncio, unix_events):
         module.SelectorEventLoop = module.EventLoop = SandboxEventLoop
     unix_events._UnixDefaultEventLoopPolicy._loop_factory = SandboxEventLoop
+    to_thread.__module__, to_thread.__doc__ = asyncio.to_thread.__module__, asyncio.to_thread.__doc__
+    asyncio.to_thread = threads_of_asyncio.to_thread = to_thread
+
+
+async def to_thread(func, /, *args, **kwargs):
+    loop = events.get_running_loop()
+    return await loop.run_in_executor(None, threads.run_in_context, copy_context(), func, args, kwargs)
 
 
 class _TimeOnly:
-    """A selector for which time is the only event."""
+    """A selector for which time is the only event, and another thread's call to `call_soon_threadsafe`."""
 
-    @staticmethod
-    def select(timeout):
-        if timeout is None:
+    def __init__(self):
+        self.is_woken = False
+
+    def select(self, timeout):
+        if timeout is not None and timeout <= 0:
+            threads.pause()
+        elif threads.has_others():
+            threads.wait(self._get_woken, timeout, "an event of its loop")
+        elif timeout is None:
             raise RuntimeError(f"deadlock: the event loop has nothing left to wait for{_waiting_tasks()}")
-        if timeout > 0:
+        else:
             time.sleep(timeout)
+        self.is_woken = False
         return ()
+
+    def _get_woken(self):
+        return self.is_woken
 
 
 def _waiting_tasks():
@@ -47,40 +66,13 @@ def _address(host, port=None):
 class SandboxEventLoop(asyncio.BaseEventLoop):
     def __init__(self, selector=None):  # asyncio.SelectorEventLoop's signature
         super().__init__()
-        self._selector = _TimeOnly
+        self._selector = _TimeOnly()
 
     def _process_events(self, event_list):
         pass
 
-    def _write_to_self(self):  # nobody else could be asleep: there is one thread
-        pass
-
-    def run_in_executor(self, executor, func, *args):
-        """Without an executor of the caller's own (asyncio.to_thread, too), `func` runs here and now: right in
-        everything but that the other tasks stand still meanwhile."""
-        if executor is not None:
-            return super().run_in_executor(executor, func, *args)
-        self._check_closed()
-        self._check_default_executor()
-        future = self.create_future()
-        # `func` expects to be in another thread: one with no running loop, that may run one, and no context variables.
-        running = events._get_running_loop()
-        events._set_running_loop(None)
-        try:
-            deliver, outcome = future.set_result, Context().run(func, *args)
-        except BaseException as error:
-            deliver, outcome = future.set_exception, error
-        finally:
-            events._set_running_loop(running)
-        # Not before the loop's next round, so that to wait for it still lets other tasks go on.
-        self.call_soon(lambda: future.cancelled() or deliver(outcome))
-        return future
-
-    async def shutdown_default_executor(self, timeout=None):
-        """As inherited, without the helper thread."""
-        self._executor_shutdown_called = True
-        if self._default_executor is not None:
-            self._default_executor.shutdown(wait=False)
+    def _write_to_self(self):
+        self._selector.is_woken = True
 
     async def create_connection(self, protocol_factory, host=None, port=None, **options):
         raise refusal("network", "connect", _address(host, port))
