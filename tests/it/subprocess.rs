@@ -119,9 +119,9 @@ async fn what_commands_use_is_the_runs_own() {
     assert_eq!(stopped["stdout"], "", "{stopped}");
     let stopped = answer("import os; os.system('sleep 100')", json!({"limits": {"wall_seconds": 1.0}})).await;
     assert_eq!(stopped["stderr_class"], "timeout", "{stopped}");
-    let flood = "import subprocess\nout = subprocess.run(['yes'], capture_output=True, timeout=1)";
-    let stopped = answer(flood, json!({"limits": {"wall_seconds": 5.0}})).await;
-    assert_eq!(stopped["error"]["type"], "TimeoutExpired", "{stopped}");
+    let flood =
+        "import subprocess\nout = subprocess.run(['yes'], capture_output=True)\nprint(out.returncode, len(out.stdout))";
+    assert_eq!(answer(flood, json!({})).await["stdout"], "-9 1048576\n", "as much as the run may write");
 }
 
 #[tokio::test]
@@ -153,12 +153,18 @@ async fn commands_are_noted_and_refused_where_they_must_be() {
     // What a command does can't be repeated to the byte.
     let refused = answer(start, json!({"deterministic": {"seed": 0}})).await;
     assert_eq!((&refused["stderr_class"], &refused["stdout"]), (&json!("unsafe_operation"), &json!("")), "{refused}");
-    // The candidate would see the files of the tests.
+    // A candidate does not see the files of its tests.
     let code =
         "def f():\n    import subprocess\n    return subprocess.run(['ls', '/tests'], capture_output=True).stdout";
-    let tests = json!({"kind": "asserts", "asserts": ["assert f()"]});
-    let refused = answer(code, json!({"tests": tests})).await;
-    assert_eq!(refused["stderr_class"], "unsafe_operation", "{refused}");
-    let allowed = answer(code, json!({"tests": tests, "grading": "in_process"})).await;
-    assert_ne!(allowed["stderr_class"], "unsafe_operation", "{allowed}");
+    let tests = json!({"kind": "asserts", "asserts": ["assert f() == b''", "__import__('subprocess').run(['ls'])"]});
+    let isolated = answer(code, json!({"tests": tests, "grading": "isolated"})).await;
+    let cases = isolated["cases"].as_array().expect("a list");
+    assert_eq!(cases.iter().map(|case| &case["status"]).collect::<Vec<_>>(), ["passed", "error"], "{isolated}");
+    assert_eq!(cases[1]["stderr_class"], "unsafe_operation", "its tests start none: {isolated}");
+    for pack in ["eval", "strict"] {
+        let code = "import sys\nprint(__import__(sys.argv[1]).getoutput('echo hi'))";
+        let refused = answer(code, json!({"policy": pack, "args": ["subprocess"]})).await;
+        assert_eq!(refused["stdout"], "", "{refused}");
+        assert_ne!(refused["status"], "ok", "{refused}");
+    }
 }
