@@ -127,6 +127,11 @@ impl ApiError {
         JobError::NotFound.into()
     }
 
+    /// 404: the session has no command of this name.
+    pub fn no_command(name: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "command_not_found", format!("there is no command {name}"))
+    }
+
     /// 404: the checkpoint does not exist.
     pub fn no_checkpoint() -> Self {
         SessionError::NoCheckpoint.into()
@@ -304,6 +309,15 @@ impl From<SessionError> for ApiError {
             SessionError::Forks { asked, allowed } => {
                 new(StatusCode::UNPROCESSABLE_ENTITY, "unprocessable").field("count").range(asked, allowed)
             }
+            SessionError::NoDirectory { .. } => new(StatusCode::UNPROCESSABLE_ENTITY, "unprocessable").field("cwd"),
+            SessionError::CommandTimeout(refused) => {
+                let code = if refused.above { "limit_above_ceiling" } else { "limit_below_floor" };
+                new(StatusCode::BAD_REQUEST, code)
+                    .field("timeout_seconds")
+                    .range(number(refused.asked), number(refused.allowed))
+            }
+            SessionError::NoInput => new(StatusCode::CONFLICT, "command_takes_no_input"),
+            SessionError::CommandEnded => new(StatusCode::CONFLICT, "command_ended"),
             SessionError::OtherImage { .. } => new(StatusCode::CONFLICT, "checkpoint_of_another_image"),
             SessionError::StoreFull | SessionError::NoStoreRoom => new(StatusCode::INSUFFICIENT_STORAGE, "store_full"),
             SessionError::DiskQuota { asked, allowed } => {

@@ -6,7 +6,7 @@ use super::Sandbox;
 use proofbox_memory::Sender;
 use proofbox_types::grant::Limits;
 use proofbox_types::session::{
-    Cell, CellLimits, CellOutcome, Command, ContextNumber, FileAnswer, FileAsk, Footprint, Opening,
+    Cell, CellLimits, CellOutcome, Command, CommandOutcome, ContextNumber, FileAnswer, FileAsk, Footprint, Opening,
 };
 use proofbox_vfs::WatchDepth;
 use proofbox_worker::rpc::{CommandNumber, SessionNumber, SessionRequest, SessionResponse};
@@ -198,7 +198,7 @@ impl Sandbox {
         Ok((into.into_iter().map(|number| SessionHandle { location: session.location, number }).collect(), footprint))
     }
 
-    /// Runs a command to its end; its exit code, and the fuel of its interpreters and of those of commands killed
+    /// Runs a command to its end; its outcome, and the fuel of its interpreters and of those of commands killed
     /// before. Dropping the future kills it. `events` hears what it writes.
     ///
     /// # Errors
@@ -210,12 +210,12 @@ impl Sandbox {
         command: Command,
         limits: CellLimits,
         events: Sender<SessionEvent>,
-    ) -> Result<(i32, u64), SessionCallError> {
+    ) -> Result<(CommandOutcome, u64), SessionCallError> {
         match self
             .request(session, SessionRequest::Run { number, command: Box::new(command), limits }, Some(events))
             .await?
         {
-            SessionResponse::Exited { code, fuel } => Ok((code, fuel)),
+            SessionResponse::Exited { outcome, fuel } => Ok((outcome, fuel)),
             _ => Err(strange()),
         }
     }

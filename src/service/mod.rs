@@ -28,9 +28,10 @@ pub use jobs::{
 pub use keys::{Keys, OverQuota, Recognised, Secret};
 pub use receipts::{KeyError, Receipts};
 pub use session::{
-    CallEvent, CallEvents, CellAsked, CellExecution, CheckpointInfo, CommandEnd, CommandEvent, CommandEvents,
-    DEFAULT_TTL, MAX_TTL, OnExpiry, RunningCommand, SavedState, SessionAsked, SessionError, SessionInfo,
-    SessionSettings, SessionState, Watch, WatchEvent, overflow_note,
+    CallEvent, CallEvents, CellAsked, CellExecution, CheckpointInfo, CommandAsked, CommandEnd, CommandEvent,
+    CommandEvents, CommandNumber, CommandProgress, DEFAULT_TTL, MAX_TTL, OnExpiry, OutputRetention, SavedState,
+    SessionAsked, SessionCommand, SessionError, SessionInfo, SessionSettings, SessionState, Watch, WatchEvent,
+    overflow_note, script_of_words,
 };
 pub use stats::{StatsAsked, StatsError, StatsFound, StatsGroup};
 pub use suite::{Failed, Finished, SuiteItem};
@@ -51,6 +52,9 @@ const LINTING_THREADS: usize = 2;
 
 /// Output and changes that all clients together may leave unread.
 const UNREAD_BYTES: usize = 512 << 20;
+
+/// Output of commands that is kept for all clients together, beside what every command has for itself.
+const COMMAND_OUTPUT_BYTES: usize = 256 << 20;
 
 /// Caller on whose behalf a run is made, and its urgency.
 #[derive(Clone, Copy)]
@@ -80,6 +84,8 @@ pub struct Service {
     hardened: Hardened,
     /// Budget for what guests say and clients have not read yet.
     unread: Budget,
+    /// Budget for the output of commands that is kept.
+    command_output: Budget,
     /// Weak reference to the service itself, for work that goes on when the client who asked for it disconnects.
     weak_self: Weak<Self>,
 }
@@ -152,6 +158,7 @@ impl Service {
             store,
             hardened,
             unread: Budget::new(UNREAD_BYTES),
+            command_output: Budget::new(COMMAND_OUTPUT_BYTES),
             weak_self: Weak::clone(weak_self),
         })
     }

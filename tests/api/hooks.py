@@ -11,13 +11,22 @@ EARNEST = {
     "POST /v1/execute": {"code": "print(1)", "tests": {"kind": "asserts", "asserts": ["assert 1"]}, "lint": True},
     "POST /v1/jobs": {"code": "print(1)"},
     "POST /v1/sessions": {"files": {"a.txt": "a"}, "idle_seconds": 600},
+    "POST /v1/sessions/{id}/commands": {"command": "echo a; sleep 2", "background": True},
+    "POST /v1/sessions/{id}/commands/{command_id}/input": {"data": "a"},
+    "POST /v1/sessions/{id}/commands/{command_id}/signal": {"signal": "SIGTERM"},
     "POST /v1/sessions/{id}/execute": {"code": "import sys\nprint(1, file=sys.stderr)\n1 + 1"},
     "POST /v1/sessions/{id}/files": {"make_directory": "d"},
+    "POST /v1/sessions/{id}/grade": {"path": "a.txt", "tests": {"kind": "asserts", "asserts": ["assert 1"]}},
     "POST /v1/suites": {"items": [{"id": "a", "code": "print(1)"}, {"id": "b", "code": "1 / 0"}], "k": [1]},
 }
-# Each wants a checkpoint that is there.
+# Each wants a checkpoint, or a command of its session, that is there.
 UNREACHED = {
     "DELETE /v1/checkpoints/{id}",
+    "DELETE /v1/sessions/{id}/commands/{command_id}",
+    "GET /v1/sessions/{id}/commands/{command_id}",
+    "GET /v1/sessions/{id}/commands/{command_id}/output",
+    "POST /v1/sessions/{id}/commands/{command_id}/input",
+    "POST /v1/sessions/{id}/commands/{command_id}/signal",
     "POST /v1/sessions/{id}/restore",
 }
 

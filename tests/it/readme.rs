@@ -8,6 +8,7 @@ use proofbox_types::status::FailureClass;
 use serde_json::{Value, json};
 
 use crate::harness::Server;
+use crate::sessions::Session;
 
 /// Fields that differ from run to run, or from image to image: only their types are compared.
 const VARYING: [&str; 11] = [
@@ -33,7 +34,7 @@ const EXAMPLES: [(&str, usize); 11] = [
     ("docs/reference/tests.md", 10),
     ("docs/reference/isolated-grading.md", 6),
     ("docs/reference/policy-packs.md", 6),
-    ("docs/reference/sessions.md", 1),
+    ("docs/reference/sessions.md", 2),
     ("docs/reference/jobs.md", 1),
     ("docs/explanation/policy-gate.md", 2),
     ("docs/explanation/threat-model.md", 2),
@@ -223,6 +224,10 @@ async fn examples_hold(name: &str, least: usize) {
     let examples = examples(&document(name));
     assert!(examples.len() >= least, "{name} has {} examples", examples.len());
     for Example { path, body, status, answer } in examples {
+        let path = match path.contains("$SESSION") {
+            true => path.replace("$SESSION", &Session::open().await.id),
+            false => path,
+        };
         let (real_status, real) = match &body {
             Some(body) => server.post(&path, body).await,
             None => {

@@ -222,7 +222,8 @@ impl Captured {
     }
 }
 
-fn without_partial_end(bytes: &[u8]) -> &[u8] {
+/// Returns the bytes without the character of UTF-8 at their end that is not whole.
+pub fn without_partial_end(bytes: &[u8]) -> &[u8] {
     // The last character begins at most 3 bytes before the end; longer runs of continuation bytes are not UTF-8.
     for back in 1..=bytes.len().min(3) {
         let b = bytes[bytes.len() - back];

@@ -188,6 +188,13 @@ pub enum FileAsk {
         /// Maximum number of bytes.
         length: u64,
     },
+    /// Collects the files that match any of the patterns, with their content.
+    Collect {
+        /// Globs; a relative one starts at the working directory.
+        patterns: Vec<String>,
+        /// Maximum size of all content, in bytes.
+        most_bytes: u64,
+    },
     /// Replace or make a file, and the directories above it.
     Write(File),
     /// Make a directory, and those above it.
@@ -220,6 +227,8 @@ pub enum FileAnswer {
     Entries(Vec<Entry>),
     /// The bytes asked for, and the length of the whole file.
     Bytes(#[serde(with = "serde_bytes")] Vec<u8>, u64),
+    /// Files that were collected, in the order of their paths.
+    Files(Vec<File>),
     /// Confirmation that the entry was removed.
     Removed,
 }
@@ -294,8 +303,61 @@ pub struct Command {
     pub cwd: Option<String>,
     /// Over the session's own.
     pub env: Vec<(String, String)>,
-    /// True when the client will send input; otherwise standard input has ended.
-    pub stdin: bool,
+    /// Standard input of the script.
+    pub stdin: Stdin,
+}
+
+/// Standard input of a command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stdin {
+    /// Bytes that are known when the command starts, and then its end.
+    Given(#[serde(with = "serde_bytes")] Vec<u8>),
+    /// Stream that the client writes to until it closes it.
+    Open,
+}
+
+impl Default for Stdin {
+    fn default() -> Self {
+        Self::Given(Vec::new())
+    }
+}
+
+/// Outcome of a command that ended by itself or at a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandOutcome {
+    /// Exit code, as a shell would see it.
+    pub exit_code: i32,
+    /// Failure class; [`FailureClass::None`] where the exit code is 0.
+    pub class: FailureClass,
+    /// Fuel of the command's interpreters.
+    pub fuel: u64,
+    /// Bytes written to standard output, including those that were not reported.
+    pub stdout_bytes: u64,
+    /// Bytes written to standard error, including those that were not reported.
+    pub stderr_bytes: u64,
+}
+
+wire_enum! {
+    /// Signal that ends a command at once: it can't be caught or ignored.
+    Signal {
+        /// Interrupt, as by Ctrl-C.
+        Interrupt = "SIGINT",
+        /// Request to terminate.
+        Terminate = "SIGTERM",
+        /// Kill without delay.
+        Kill = "SIGKILL",
+    }
+}
+
+impl Signal {
+    /// Returns the exit code of a command that the signal ended, as a shell would see it.
+    pub fn exit_code(self) -> i32 {
+        128 + match self {
+            Self::Interrupt => 2,
+            Self::Kill => 9,
+            Self::Terminate => 15,
+        }
+    }
 }
 
 /// Resources that a session occupies.

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 use super::rpc::{CommandNumber, Events, RequestError, SessionEvent, SessionNumber};
 use proofbox_memory::Piece;
@@ -16,13 +17,16 @@ use proofbox_runtime::session::{
     CommandRunner, Input, OutputSink, Pipes, Program, ScriptOutput, SessionContext, ShellScript, now,
 };
 use proofbox_shell::{Broken, Host, PIPE_BYTES, PythonStart, Reader, Script, Writer, pipe};
-use proofbox_types::session::{CellLimits, Command};
+use proofbox_types::session::{CellLimits, Command, CommandOutcome, Stdin};
+use proofbox_types::status::FailureClass;
 use proofbox_vfs::{Output, SharedTree, absolute_path};
 
 /// Time to wait for an interpreter for a command: those of one pipeline may wait for each other.
 const NO_SLOT: Duration = Duration::from_secs(10);
 /// The directory that all start in.
 const HOME: &str = "/home/user";
+/// Exit code of a command whose time is over, as `timeout` has it.
+const TIMED_OUT: i32 = 124;
 
 /// Names a command of this worker.
 type Name = (SessionNumber, CommandNumber);
@@ -46,7 +50,7 @@ impl Commands {
         self.inputs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs a command to its end; its exit code. Dropping the future kills it.
+    /// Runs a command to its end. Dropping the future kills it.
     pub async fn run_as(
         &self,
         name: Name,
@@ -54,29 +58,21 @@ impl Commands {
         command: Command,
         limits: CellLimits,
         events: Events,
-    ) -> i32 {
+    ) -> CommandOutcome {
+        let begun = Instant::now();
         let Command { script, args, cwd, env, stdin } = command;
-        let reader = if stdin {
-            let (writer, reader) = pipe(PIPE_BYTES);
-            self.inputs().insert(name, writer);
-            reader
-        } else {
-            Reader::empty()
+        let stdin = match stdin {
+            Stdin::Given(bytes) => Reader::from_bytes(bytes),
+            Stdin::Open => {
+                let (writer, reader) = pipe(PIPE_BYTES);
+                self.inputs().insert(name, writer);
+                reader
+            }
         };
         let _open = Open { commands: self, name };
         let written = Arc::new(Written::default());
-        let out = |tell: fn(Vec<u8>) -> SessionEvent| {
-            let (written, left) = (Arc::clone(&written), Mutex::new(limits.output_bytes));
-            Writer::sink(Arc::new(move |bytes: &[u8]| {
-                // What nobody can hold is not told; the command goes on.
-                let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
-                let taken = bytes.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
-                *left -= taken as u64;
-                if taken > 0 {
-                    written.push(tell(bytes[..taken].to_vec()));
-                }
-            }))
-        };
+        let (stdout, stdout_bytes) = written.stream(limits.output_bytes, SessionEvent::Stdout);
+        let (stderr, stderr_bytes) = written.stream(limits.output_bytes, SessionEvent::Stderr);
         let mut all = session_context.env().to_vec();
         all.extend(env);
         let script = Script {
@@ -84,24 +80,41 @@ impl Commands {
             args,
             cwd: cwd.and_then(|cwd| absolute_path(HOME, &cwd).ok()).unwrap_or_else(|| HOME.to_owned()),
             env: all,
-            stdin: reader,
-            stdout: out(SessionEvent::Stdout),
-            stderr: out(SessionEvent::Stderr),
+            stdin,
+            stdout,
+            stderr,
         };
+        let spent = AtomicU64::new(0);
         let run = async {
-            // As `timeout` says it.
-            tokio::time::timeout(limits.wall, self.shell(session_context, script, limits)).await.unwrap_or(124)
+            let shell = self.shell(session_context, script, limits, &spent);
+            tokio::time::timeout(limits.wall, shell).await.unwrap_or(TIMED_OUT)
         };
-        let code = tokio::select! {
+        let exit_code = tokio::select! {
             code = run => code,
             never = written.tell(&events) => match never {},
         };
         written.flush(&events);
-        code
+        let fuel = spent.load(Ordering::Relaxed);
+        let class = match exit_code {
+            0 => FailureClass::None,
+            // Its last interpreter may notice a moment before the clock here does.
+            TIMED_OUT if begun.elapsed() >= limits.wall => FailureClass::Timeout,
+            _ if fuel >= limits.fuel => FailureClass::FuelExhausted,
+            _ => FailureClass::NonzeroExit,
+        };
+        let [stdout_bytes, stderr_bytes] = [stdout_bytes, stderr_bytes].map(|count| count.load(Ordering::Relaxed));
+        CommandOutcome { exit_code, class, fuel, stdout_bytes, stderr_bytes }
     }
 
-    async fn shell(&self, session_context: SessionContext, script: Script, limits: CellLimits) -> i32 {
-        let host = Sandboxed { session_context, free: Arc::clone(&self.free), limits, spent: AtomicU64::new(0) };
+    /// Runs a script to its end; its exit code. Fuel of its interpreters is added to `spent`.
+    async fn shell(
+        &self,
+        session_context: SessionContext,
+        script: Script,
+        limits: CellLimits,
+        spent: &AtomicU64,
+    ) -> i32 {
+        let host = Sandboxed { session_context, free: Arc::clone(&self.free), limits, spent };
         proofbox_shell::run(&host, script).await
     }
 
@@ -133,6 +146,22 @@ struct Written {
 impl Written {
     fn pieces(&self) -> MutexGuard<'_, Vec<SessionEvent>> {
         self.pieces.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes a writer whose first `most` bytes are reported by `report`, and the count of all that is written to it.
+    fn stream(self: &Arc<Self>, most: u64, report: fn(Vec<u8>) -> SessionEvent) -> (Writer, Arc<AtomicU64>) {
+        let (written, count) = (Arc::clone(self), Arc::new(AtomicU64::new(0)));
+        let counted = Arc::clone(&count);
+        let writer = Writer::sink(Arc::new(move |bytes: &[u8]| {
+            // What nobody can hold is only counted; the command goes on.
+            let before = counted.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+            let left = usize::try_from(most.saturating_sub(before)).unwrap_or(usize::MAX);
+            let taken = bytes.len().min(left);
+            if taken > 0 {
+                written.push(report(bytes[..taken].to_vec()));
+            }
+        }));
+        (writer, count)
     }
 
     /// Takes output. A byte at a time would cost a hundred times its length, here and in the front process.
@@ -190,21 +219,21 @@ impl CommandRunner for Commands {
         let ShellScript { text, cwd, env, stdin } = script;
         let stdin = Reader::from_bytes(stdin);
         let script = Script { text, args: Vec::new(), cwd, env, stdin, stdout, stderr };
-        // How long it may take, the call sees to.
-        Box::pin(self.shell(session_context, script, limits))
+        // How long it may take, the call sees to; its fuel is the session's.
+        Box::pin(async move { self.shell(session_context, script, limits, &AtomicU64::new(0)).await })
     }
 }
 
 /// A session as the shell has it.
-struct Sandboxed {
+struct Sandboxed<'a> {
     session_context: SessionContext,
     free: Arc<Semaphore>,
     limits: CellLimits,
     /// Fuel of the script's interpreters so far.
-    spent: AtomicU64,
+    spent: &'a AtomicU64,
 }
 
-impl Sandboxed {
+impl Sandboxed<'_> {
     /// Acquires permits for one interpreter: of the session first, so that one session keeps no other waiting.
     async fn acquire_interpreter(&self) -> Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)> {
         let permits = async {
@@ -215,7 +244,7 @@ impl Sandboxed {
     }
 }
 
-impl Host for Sandboxed {
+impl Host for Sandboxed<'_> {
     fn tree(&self) -> &SharedTree {
         self.session_context.tree()
     }
@@ -237,7 +266,7 @@ impl Host for Sandboxed {
                 stdout: Arc::new(ProgramOutput(stdout)),
                 stderr: Arc::new(ProgramOutput(stderr)),
             };
-            match self.session_context.python(Program { args, env, cwd, pipes }, &self.limits, &self.spent).await {
+            match self.session_context.python(Program { args, env, cwd, pipes }, &self.limits, self.spent).await {
                 Ok(code) => code,
                 Err(error) => {
                     tracing::warn!(%error, "a command had no interpreter");

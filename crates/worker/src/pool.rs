@@ -528,8 +528,8 @@ impl Supervisor {
                 if let Ok(SessionResponse::Called(called, _)) = &result {
                     anyhow::ensure!(called.outcome.is_possible(), IMPOSSIBLE);
                 }
-                if let Ok(SessionResponse::Exited { fuel, .. }) = &result {
-                    anyhow::ensure!(*fuel < Usage::MAX_FUEL, IMPOSSIBLE);
+                if let Ok(SessionResponse::Exited { outcome, fuel }) = &result {
+                    anyhow::ensure!(outcome.fuel.max(*fuel) < Usage::MAX_FUEL, IMPOSSIBLE);
                 }
                 if let Some(Waiting::Request { answer, .. }) = self.no_longer_waiting(id) {
                     let _ = answer.send(result.map_err(CallError::Refused));

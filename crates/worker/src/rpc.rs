@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use proofbox_memory::Piece;
 use proofbox_types::grant::Limits;
 use proofbox_types::session::{
-    Cell, CellEvent, CellLimits, CellOutcome, Change, Command, ContextNumber, FileAnswer, FileAsk, FileRefused,
-    Footprint, Opening,
+    Cell, CellEvent, CellLimits, CellOutcome, Change, Command, CommandOutcome, ContextNumber, FileAnswer, FileAsk,
+    FileRefused, Footprint, Opening,
 };
 
 /// Names a session among those of one service.
@@ -122,8 +122,8 @@ pub enum SessionResponse {
     Footprint(Footprint),
     /// A command has ended.
     Exited {
-        /// The code that a shell would see.
-        code: i32,
+        /// Outcome of the command itself.
+        outcome: CommandOutcome,
         /// Fuel of interpreters of the session's commands since the last report.
         fuel: u64,
     },

@@ -118,7 +118,7 @@ impl Sessions {
                 let name = (number, command_number);
                 let run = self.commands.run_as(name, session_context.clone(), *command, limits, events);
                 tokio::select! {
-                    code = run => Ok(SessionResponse::Exited { code, fuel: session_context.take_command_fuel() }),
+                    outcome = run => Ok(SessionResponse::Exited { outcome, fuel: session_context.take_command_fuel() }),
                     () = cancelled.cancelled() => Err(RequestError::Cancelled),
                 }
             }

@@ -246,7 +246,12 @@ impl From<SessionError> for E2bError {
             SessionError::Lost => return Self::new(Kind::NotFound, message),
             SessionError::Paused | SessionError::OtherImage { .. } => Kind::Conflict,
             SessionError::TooMany { .. } => return busy(message, Duration::from_secs(10)),
-            SessionError::TtlTooLong { .. } | SessionError::Forks { .. } => Kind::Bad,
+            SessionError::TtlTooLong { .. }
+            | SessionError::Forks { .. }
+            | SessionError::NoDirectory { .. }
+            | SessionError::CommandTimeout(_) => Kind::Bad,
+            SessionError::NoInput => Kind::Conflict,
+            SessionError::CommandEnded => Kind::NotFound,
             SessionError::StoreFull | SessionError::NoStoreRoom | SessionError::DiskQuota { .. } => Kind::NoSpace,
             SessionError::NoStore => Kind::Unavailable,
             SessionError::Store | SessionError::NoRandomness => return Self::internal(),

@@ -19,11 +19,11 @@ use super::entries::resolve_path;
 use super::error::{E2bError, Kind};
 use super::{E2b, control};
 use crate::service::{
-    CommandEnd, CommandEvent, CommandEvents, RunningCommand, Service, SessionError, SessionInfo, overflow_note,
+    CommandAsked, CommandEnd, CommandEvent, CommandEvents, SessionCommand, SessionError, overflow_note, script_of_words,
 };
 use proofbox_memory::Next;
 use proofbox_types::ids::SessionId;
-use proofbox_types::session::{Command, EntryKind, FileAnswer, FileAsk};
+use proofbox_types::session::{Command, Signal, Stdin};
 
 /// Program that clients start: every command is a script for it.
 const SHELL: &str = "/bin/bash";
@@ -110,10 +110,9 @@ pub async fn call(State(e2b): State<E2b>, Path(method): Path<String>, request: R
 }
 
 async fn answered(e2b: &E2b, method: &str, request: Request) -> Result<Response, E2bError> {
-    let info = e2b.own_sandbox(request.headers(), request.uri())?;
-    let id = info.id;
+    let id = e2b.own_sandbox(request.headers(), request.uri())?.id;
     match method {
-        "Start" => return start(e2b, &info, request).await,
+        "Start" => return start(e2b, id, request).await,
         "Connect" => return join(e2b, id, request).await,
         "StreamInput" => return stream_input(e2b, id, request).await,
         _ => {}
@@ -137,18 +136,20 @@ fn no_terminal() -> E2bError {
 }
 
 impl E2b {
-    /// Finds the command that a selector means.
-    fn command(&self, id: SessionId, selector: &Selector) -> Result<Arc<RunningCommand>, E2bError> {
+    /// Finds the running command that a selector means.
+    fn command(&self, id: SessionId, selector: &Selector) -> Result<Arc<SessionCommand>, E2bError> {
         let unknown = || E2bError::new(Kind::NotFound, "there is no such process");
         let of_sandbox = |error| E2bError::of_sandbox(&id.simple(), error);
         match (selector.pid, &selector.tag) {
             (Some(pid), _) => match self.shared.service.command(id, pid) {
                 Err(SessionError::Refused(_)) => Err(unknown()),
+                Ok(command) if !command.is_running() => Err(unknown()),
                 other => other.map_err(of_sandbox),
             },
             (None, Some(tag)) => {
                 let commands = self.shared.service.commands(id).map_err(of_sandbox)?;
-                commands.into_iter().find(|command| command.tag() == Some(tag)).ok_or_else(unknown)
+                let is_meant = |command: &Arc<SessionCommand>| command.is_running() && command.tag() == Some(tag);
+                commands.into_iter().find(is_meant).ok_or_else(unknown)
             }
             (None, None) => Err(E2bError::new(Kind::Bad, "which process? Give pid or tag")),
         }
@@ -157,8 +158,7 @@ impl E2b {
 
 /// Answers `Start` by starting a command and streaming its events. The command goes on when the client disconnects,
 /// until its time is over.
-async fn start(e2b: &E2b, info: &SessionInfo, request: Request) -> Result<Response, E2bError> {
-    let id = info.id;
+async fn start(e2b: &E2b, id: SessionId, request: Request) -> Result<Response, E2bError> {
     let keep_alive = connect::keep_alive(request.headers());
     let deadline = connect::deadline(request.headers())?.filter(|deadline| !deadline.is_zero());
     let StartRequest { process, pty, tag, stdin } = Messages::of(request)?.only().await?;
@@ -166,30 +166,18 @@ async fn start(e2b: &E2b, info: &SessionInfo, request: Request) -> Result<Respon
         return Err(no_terminal());
     }
     control::check_env(&process.envs)?;
-    if let Some(cwd) = process.cwd.as_deref().filter(|cwd| !cwd.is_empty()) {
-        check_directory(e2b, id, cwd).await?;
-    }
     // Clients that know no `stdin` may send input.
-    let command = Command { stdin: stdin.unwrap_or(true), ..command_of(process) };
-    let begun = e2b.shared.service.run_command(id, command, (&info.limits).into(), tag).await;
+    let stdin = if stdin.unwrap_or(true) { Stdin::Open } else { Stdin::default() };
+    let asked = CommandAsked { command: Command { stdin, ..command_of(process) }, tag, ..CommandAsked::default() };
+    let begun = e2b.shared.service.start_command(id, asked).await;
     let (command, events) = begun.map_err(|error| E2bError::of_sandbox(&id.simple(), error))?;
     if let Some(deadline) = deadline {
-        kill_in(Arc::clone(&e2b.shared.service), id, &command, deadline);
+        kill_in(Arc::clone(&command), deadline);
     }
     Ok(connect::stream(told(&command, events, keep_alive, deadline)))
 }
 
-async fn check_directory(e2b: &E2b, id: SessionId, cwd: &str) -> Result<(), E2bError> {
-    let wrong = || E2bError::new(Kind::Bad, format!("cwd '{cwd}' does not exist"));
-    match e2b.files(id, FileAsk::Stat { path: resolve_path(cwd) }).await {
-        Ok(FileAnswer::Entry(entry, _)) if matches!(entry.kind, EntryKind::Directory | EntryKind::Link) => Ok(()),
-        Ok(_) => Err(wrong()),
-        Err(error) if matches!(error.kind(), Kind::NotFound | Kind::Bad) => Err(wrong()),
-        Err(error) => Err(error),
-    }
-}
-
-/// Translates a process to a command with standard input: `/bin/bash -l -c SCRIPT ARGS…` is a script; any other program becomes a script
+/// Translates a process to a command: `/bin/bash -l -c SCRIPT ARGS…` is a script; any other program becomes a script
 /// that runs it.
 fn command_of(process: ProcessConfig) -> Command {
     let ProcessConfig { cmd, args, envs, cwd } = process;
@@ -202,25 +190,19 @@ fn command_of(process: ProcessConfig) -> Command {
             // What follows the script is `$0`, `$1` and so on.
             (args[at + 1].clone(), args.get(at + 3..).unwrap_or_default().to_vec())
         }
-        _ => (std::iter::once(&cmd).chain(&args).map(|word| quoted(word)).collect::<Vec<_>>().join(" "), Vec::new()),
+        _ => (script_of_words(std::iter::once(&cmd).chain(&args).map(String::as_str)), Vec::new()),
     };
     let cwd = cwd.filter(|cwd| !cwd.is_empty()).map(|cwd| resolve_path(&cwd));
-    Command { script, args, cwd, env: envs.into_iter().collect(), stdin: true }
-}
-
-/// Quotes a word for the shell.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
+    Command { script, args, cwd, env: envs.into_iter().collect(), stdin: Stdin::default() }
 }
 
 /// Ends a command when its time is over, if it still runs then.
-fn kill_in(service: Arc<Service>, id: SessionId, command: &RunningCommand, deadline: Duration) {
-    let (mut events, number) = (command.listen(), command.number());
+fn kill_in(command: Arc<SessionCommand>, deadline: Duration) {
+    let mut events = command.listen();
     tokio::spawn(async move {
         let ended = async { while events.recv().await.is_some() {} };
         if tokio::time::timeout(deadline, ended).await.is_err() {
-            // It may end by itself just now.
-            let _ = service.kill_command(id, number);
+            command.kill(Signal::Kill);
         }
     });
 }
@@ -237,7 +219,7 @@ async fn join(e2b: &E2b, id: SessionId, request: Request) -> Result<Response, E2
 
 /// Streams the events of a command, in the form that clients read.
 fn told(
-    command: &RunningCommand,
+    command: &SessionCommand,
     events: CommandEvents,
     keep_alive: Duration,
     deadline: Option<Duration>,
@@ -268,14 +250,14 @@ fn told(
                     let note = BASE64.encode(overflow_note(bytes));
                     Some((event(json!({"data": {"stderr": note}})), Some(events)))
                 }
+                // No event: clients take one for the command's own end, and ask for the sandbox's health at an error.
+                Some(Next::Piece(CommandEvent::Ended(CommandEnd::SessionEnded))) | None => {
+                    let error = E2bError::new(Kind::Unavailable, "The sandbox was not found");
+                    Some((connect::end(Some(&error)), None))
+                }
                 Some(Next::Piece(CommandEvent::Ended(end))) => {
                     let last = [event(json!({"end": end_json(&end)})), connect::end(None)].concat();
                     Some((last.into(), None))
-                }
-                // Its session has ended.
-                None => {
-                    let error = E2bError::new(Kind::Unavailable, "The sandbox was not found");
-                    Some((connect::end(Some(&error)), None))
                 }
             },
             () = tokio::time::sleep(keep_alive) => Some((event(json!({"keepalive": {}})), Some(events))),
@@ -286,12 +268,15 @@ fn told(
 
 fn end_json(end: &CommandEnd) -> Value {
     match end {
-        CommandEnd::Exited(0) => json!({"exitCode": 0, "exited": true, "status": "exit status 0"}),
-        CommandEnd::Exited(code) => {
-            let status = format!("exit status {code}");
-            json!({"exitCode": code, "exited": true, "status": status, "error": status})
+        CommandEnd::Exited(outcome) => {
+            let status = format!("exit status {}", outcome.exit_code);
+            let mut end = json!({"exitCode": outcome.exit_code, "exited": true, "status": status});
+            if outcome.exit_code != 0 {
+                end["error"] = json!(status);
+            }
+            end
         }
-        CommandEnd::Killed => {
+        CommandEnd::Killed(_) | CommandEnd::SessionEnded => {
             json!({"exitCode": -1, "exited": false, "status": "signal: killed", "error": "signal: killed"})
         }
         CommandEnd::Failed(why) => json!({"exitCode": -1, "exited": false, "status": "failed", "error": why}),
@@ -302,7 +287,7 @@ fn end_json(end: &CommandEnd) -> Value {
 fn list(e2b: &E2b, id: SessionId) -> Result<Value, E2bError> {
     let commands = e2b.shared.service.commands(id);
     let commands = commands.map_err(|error| E2bError::of_sandbox(&id.simple(), error))?;
-    let process = |running: &Arc<RunningCommand>| {
+    let process = |running: &Arc<SessionCommand>| {
         let Command { script, args, cwd, env, .. } = running.command();
         let mut all = vec!["-l", "-c", script.as_str()];
         if !args.is_empty() {
@@ -320,7 +305,8 @@ fn list(e2b: &E2b, id: SessionId) -> Result<Value, E2bError> {
         }
         process
     };
-    Ok(json!({"processes": commands.iter().map(process).collect::<Vec<_>>()}))
+    let running = commands.iter().filter(|command| command.is_running());
+    Ok(json!({"processes": running.map(process).collect::<Vec<_>>()}))
 }
 
 impl Input {
@@ -348,11 +334,8 @@ async fn close_input(e2b: &E2b, id: SessionId, request: Request) -> Result<Value
     input_to(e2b, id, &command, None).await
 }
 
-async fn input_to(e2b: &E2b, id: SessionId, command: &RunningCommand, input: Option<Bytes>) -> Result<Value, E2bError> {
-    if !command.command().stdin {
-        return Err(E2bError::new(Kind::Conflict, "this command takes no input: it was started without stdin"));
-    }
-    let sent = e2b.shared.service.command_input(id, command.number(), input).await;
+async fn input_to(e2b: &E2b, id: SessionId, command: &SessionCommand, input: Option<Bytes>) -> Result<Value, E2bError> {
+    let sent = e2b.shared.service.command_input(id, command, input).await;
     sent.map(|()| json!({})).map_err(|error| E2bError::of_sandbox(&id.simple(), error))
 }
 
@@ -383,14 +366,16 @@ async fn send_signal(e2b: &E2b, id: SessionId, request: Request) -> Result<Value
         Some(Value::Number(number)) if matches!(number.as_u64(), Some(9 | 15)) => {}
         _ => return Err(E2bError::new(Kind::Bad, "signal is SIGNAL_SIGKILL or SIGNAL_SIGTERM")),
     }
-    let killed = e2b.shared.service.kill_command(id, command.number());
-    killed.map(|()| json!({})).map_err(|error| E2bError::of_sandbox(&id.simple(), error))
+    command.kill(Signal::Kill);
+    Ok(json!({}))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proofbox_memory::Budget;
+    use proofbox_types::session::CommandOutcome;
+    use proofbox_types::status::FailureClass;
 
     fn command(cmd: &str, args: &[&str]) -> (String, Vec<String>) {
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
@@ -403,17 +388,28 @@ mod tests {
     fn what_clients_start_is_a_script() {
         assert_eq!(command("/bin/bash", &["-l", "-c", "echo hi"]), ("echo hi".to_owned(), vec![]));
         assert_eq!(command("bash", &["-lc", "echo $1", "sh", "a"]), ("echo $1".to_owned(), vec!["a".to_owned()]));
-        assert_eq!(command("python3", &["-c", "print('x')"]).0, r"'python3' '-c' 'print('\''x'\'')'");
         assert_eq!(command("/bin/bash", &["script.sh"]).0, "'/bin/bash' 'script.sh'");
         assert_eq!(command("/bin/bash", &["-c"]).0, "'/bin/bash' '-c'");
     }
 
+    fn running() -> SessionCommand {
+        let budget = Budget::new(0).account(None);
+        SessionCommand::new(7, CommandAsked::default(), budget.clone(), &budget)
+    }
+
     #[tokio::test]
     async fn a_command_is_told_from_its_start_to_its_end() {
-        let running = RunningCommand::new(7, Command::default(), None, Budget::new(0).account(None));
+        let running = running();
         let events = running.listen();
         running.tell(CommandEvent::Stdout(Bytes::from_static(b"hi\n")));
-        running.tell(CommandEvent::Ended(CommandEnd::Exited(3)));
+        let outcome = CommandOutcome {
+            exit_code: 3,
+            class: FailureClass::NonzeroExit,
+            fuel: 0,
+            stdout_bytes: 3,
+            stderr_bytes: 0,
+        };
+        running.tell(CommandEvent::Ended(CommandEnd::Exited(outcome)));
         let told: Vec<Bytes> = told(&running, events, Duration::from_secs(9), None).collect().await;
         let expected = [
             connect::part(&json!({"event": {"start": {"pid": 7}}})),
@@ -425,9 +421,19 @@ mod tests {
         assert_eq!(told.concat(), expected.concat());
     }
 
+    #[tokio::test]
+    async fn a_command_whose_sandbox_ends_ends_with_an_error() {
+        let running = running();
+        let events = running.listen();
+        running.tell(CommandEvent::Ended(CommandEnd::SessionEnded));
+        let told: Vec<Bytes> = told(&running, events, Duration::from_secs(9), None).collect().await;
+        let error = E2bError::new(Kind::Unavailable, "The sandbox was not found");
+        assert_eq!(told[1..], [connect::end(Some(&error))]);
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_silent_command_is_told_to_be_alive_until_its_time_is_over() {
-        let running = RunningCommand::new(7, Command::default(), None, Budget::new(0).account(None));
+        let running = running();
         let events = running.listen();
         let told = told(&running, events, Duration::from_secs(2), Some(Duration::from_secs(5)));
         let told: Vec<Bytes> = told.collect().await;

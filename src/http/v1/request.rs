@@ -83,6 +83,92 @@ pub struct ExecuteRequest {
     labels: BTreeMap<String, String>,
 }
 
+/// Body of `POST /v1/sessions/{id}/grade`.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GradeRequest {
+    /// Path of the file under test, relative to `/home/user`.
+    #[serde(default = "default_path")]
+    path: String,
+    /// Tests, parsed later: their kind decides how.
+    #[schema(value_type = super::tests::TestsRequest)]
+    tests: Json,
+    /// Grading of Python tests; if absent, the policy's default.
+    grading: Option<GradingRequest>,
+    /// Level of detail of the answer; if absent, the policy's default.
+    visibility: Option<Visibility>,
+    /// Name of a policy pack; if absent, the session's.
+    policy: Option<String>,
+    #[serde(default)]
+    #[schema(value_type = LimitsRequest)]
+    limits: Object<LimitsRequest>,
+    #[schema(value_type = Option<DeterministicRequest>)]
+    deterministic: Option<Object<DeterministicRequest>>,
+    /// Set to have Ruff's default rules check the file.
+    #[serde(default)]
+    lint: bool,
+    /// Set to have the verdict signed.
+    #[serde(default)]
+    receipt: bool,
+    /// Labels, returned with the answer.
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+}
+
+fn default_path() -> String {
+    "solution.py".to_owned()
+}
+
+/// Grading of a session's file: its path, and the submission without code and files; its policy is empty where the
+/// session's is meant.
+pub struct GradeAsked {
+    /// Path of the file under test, relative to the working directory.
+    pub path: String,
+    /// Submission without code and files.
+    pub submission: Submission,
+}
+
+/// Translates a request to grade a session's file.
+///
+/// # Errors
+/// Returns an error that names the first field that has no meaning.
+pub fn grade_of(request: GradeRequest) -> Result<GradeAsked, ApiError> {
+    let path = request.path.strip_prefix("/home/user/").unwrap_or(&request.path).trim_start_matches("./").to_owned();
+    let mut tests = request.tests;
+    // Tests import the file by its own name.
+    if let Some(module) = path.strip_suffix(".py").map(|path| path.replace('/', "."))
+        && let Json::Object(fields) = &mut tests
+        && fields.get("kind").is_some_and(|kind| kind == "pytest" || kind == "unittest")
+    {
+        fields.entry("module").or_insert(Json::String(module));
+    }
+    let submission = submission_of(ExecuteRequest {
+        code: Some(String::new()),
+        completion: None,
+        stdin: String::new(),
+        args: Vec::new(),
+        env: BTreeMap::new(),
+        files: BTreeMap::new(),
+        fetch_files: Vec::new(),
+        tests: Some(tests),
+        grading: request.grading,
+        visibility: request.visibility,
+        policy: request.policy.unwrap_or_default(),
+        image: None,
+        limits: request.limits,
+        deterministic: request.deterministic,
+        repeat: one(),
+        complexity: None,
+        lint: request.lint,
+        receipt: request.receipt,
+        result: None,
+        report_use: Vec::new(),
+        canaries: None,
+        labels: request.labels,
+    })?;
+    Ok(GradeAsked { path, submission })
+}
+
 /// The pack of a request that names none.
 pub fn default_policy() -> String {
     "default".to_owned()

@@ -6,6 +6,7 @@ use crate::sandbox::{RequestError, SessionCallError};
 use crate::service::{Busy, ExecuteError};
 use proofbox_policy::Refusal;
 use proofbox_store::StoreError;
+use proofbox_types::grant::LimitRefused;
 
 /// Reason why a request about a session fails.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +44,21 @@ pub enum SessionError {
         /// Maximum number of forks.
         allowed: usize,
     },
+    /// Working directory of a command that does not exist.
+    #[error("cwd '{path}' does not exist")]
+    NoDirectory {
+        /// Path of the directory.
+        path: String,
+    },
+    /// Time for a command that the policy does not grant.
+    #[error("timeout_seconds is {}; this policy allows {} {}", .0.asked, if .0.above { "at most" } else { "at least" }, .0.allowed)]
+    CommandTimeout(LimitRefused),
+    /// Input for a command that was started without.
+    #[error("this command takes no input: it was started without stdin")]
+    NoInput,
+    /// Signal or input for a command that has ended.
+    #[error("the command has ended")]
+    CommandEnded,
     /// Checkpoint that does not exist.
     #[error("there is no such checkpoint")]
     NoCheckpoint,

@@ -35,7 +35,10 @@ use zeroize::Zeroizing;
 use super::{ExecuteError, Service};
 use crate::sandbox::SessionHandle;
 use crate::telemetry;
-pub use commands::{CommandEnd, CommandEvent, CommandEvents, RunningCommand, overflow_note};
+pub use commands::{
+    CommandAsked, CommandEnd, CommandEvent, CommandEvents, CommandNumber, CommandProgress, OutputRetention,
+    SessionCommand, overflow_note, script_of_words,
+};
 pub use error::SessionError;
 pub use eviction::{CheckpointInfo, SavedState};
 pub use execution::{CallEvent, CallEvents, CellAsked, CellExecution};
@@ -365,7 +368,7 @@ impl Session {
 
     /// Ends commands and watches, when the session ends or is paused.
     fn detach(&self) {
-        self.commands.kill_all();
+        self.commands.end_all();
         std::mem::take(&mut *self.detached.lock().unwrap_or_else(PoisonError::into_inner)).cancel();
     }
 

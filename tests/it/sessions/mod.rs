@@ -2,7 +2,9 @@
 
 mod calls;
 mod checkpoints;
+mod commands;
 mod files;
+mod grade;
 mod keeping;
 mod testing;
 

@@ -8,12 +8,15 @@
 
 from ._retries import Retries
 from .async_client import AsyncClient, AsyncSuiteRun
+from .async_commands import AsyncCommand, AsyncSessionCommands
 from .async_jobs import AsyncJob, AsyncJobs
 from .async_session import AsyncCellStream, AsyncFileWatch, AsyncSession, AsyncSessionFiles
 from .client import Client, SuiteRun
+from .commands import Command, SessionCommands
 from .errors import (
     Busy,
     CodeFailed,
+    CommandFailed,
     Conflict,
     ConnectionFailed,
     DeadlineExceeded,
@@ -35,6 +38,8 @@ from .session import CellStream, FileWatch, Session, SessionFiles
 from .types import (
     Case,
     Checkpoint,
+    CommandInfo,
+    CommandResult,
     Display,
     Entry,
     EvaluatorPreset,
@@ -61,10 +66,12 @@ from .values import DecodeError, EncodeError, Opaque, decode, encode
 __all__ = [
     "AsyncCellStream",
     "AsyncClient",
+    "AsyncCommand",
     "AsyncFileWatch",
     "AsyncJob",
     "AsyncJobs",
     "AsyncSession",
+    "AsyncSessionCommands",
     "AsyncSessionFiles",
     "AsyncSuiteRun",
     "Busy",
@@ -73,6 +80,10 @@ __all__ = [
     "Checkpoint",
     "Client",
     "CodeFailed",
+    "Command",
+    "CommandFailed",
+    "CommandInfo",
+    "CommandResult",
     "Conflict",
     "ConnectionFailed",
     "DeadlineExceeded",
@@ -106,6 +117,7 @@ __all__ = [
     "Scan",
     "ServiceError",
     "Session",
+    "SessionCommands",
     "SessionFiles",
     "SessionInfo",
     "SessionNotFound",

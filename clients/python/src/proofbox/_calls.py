@@ -276,6 +276,13 @@ def restore(session_id: str, checkpoint_id: str) -> Call[SessionInfo]:
     return _json_call("POST", _session(session_id, "/restore"), _record(SessionInfo), body, repeatable=False)
 
 
+def grade(session_id: str, path: str, tests: Mapping[str, Any], options: Mapping[str, Any]) -> Call[Execution]:
+    """Grading leaves the session as it is: it can be repeated."""
+    body = {"path": path, "tests": tests, **options}
+    route = _session(session_id, "/grade")
+    return _json_call("POST", route, _record(Execution), body, repeatable=True, least_timeout=_wall(options))
+
+
 def list_checkpoints() -> Call[list[Checkpoint]]:
     return Call("GET", "/v1/checkpoints", _records(Checkpoint, "checkpoints"), True)
 

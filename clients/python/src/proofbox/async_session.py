@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Literal
 
 from . import _calls, _variables
 from ._async_transport import AsyncLineStream, AsyncTransport
 from ._opening import Opening
+from .async_commands import AsyncSessionCommands
 from .errors import ConnectionFailed, DeadlineExceeded, NotFound, error_within
-from .options import CellOptions, Unpack
+from .options import CellOptions, GradeOptions, Unpack
 from .types import Checkpoint, Display, Entry, Event, Execution, FileEvent, SessionInfo
 
 __all__ = ["AsyncCellStream", "AsyncFileWatch", "AsyncSession", "AsyncSessionFiles"]
@@ -24,6 +25,7 @@ class AsyncSession:
         self._transport = transport
         self.info = info
         self.files = AsyncSessionFiles(transport, info.id)
+        self.commands = AsyncSessionCommands(transport, info.id)
 
     @property
     def id(self) -> str:
@@ -138,6 +140,17 @@ class AsyncSession:
         """Begins anew with an empty namespace; files are kept."""
         self.info = await self._transport.send(_calls.restart(self.id))
         return self.info
+
+    async def grade(
+        self,
+        tests: Mapping[str, Any],
+        *,
+        path: str = "solution.py",
+        timeout: float | None = None,
+        **options: Unpack[GradeOptions],
+    ) -> Execution:
+        """Grades a file of the session with tests, in fresh interpreters beside copies of its other files."""
+        return await self._transport.send(_calls.grade(self.id, path, tests, options), timeout)
 
     async def fork(self, count: int = 1, *, ttl_seconds: float | None = None) -> list[AsyncSession]:
         """Copies of the session as it is now, with variables and files."""

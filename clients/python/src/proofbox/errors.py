@@ -6,11 +6,12 @@ import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .types import Execution
+    from .types import CommandResult, Execution
 
 __all__ = [
     "Busy",
     "CodeFailed",
+    "CommandFailed",
     "Conflict",
     "ConnectionFailed",
     "DeadlineExceeded",
@@ -63,6 +64,14 @@ class CodeFailed(ProofboxError):
     def __init__(self, message: str, execution: Execution) -> None:
         super().__init__(message)
         self.execution = execution
+
+
+class CommandFailed(ProofboxError):
+    """Raised by `CommandResult.check()`. `result` is the whole result."""
+
+    def __init__(self, message: str, result: CommandResult) -> None:
+        super().__init__(message)
+        self.result = result
 
 
 class ServiceError(ProofboxError):

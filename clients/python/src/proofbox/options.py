@@ -11,7 +11,21 @@ if sys.version_info >= (3, 11):
 else:
     from typing_extensions import Unpack
 
-__all__ = ["CellOptions", "ExecuteOptions", "Files", "Limits", "SessionOptions", "SuiteItem", "Unpack"]
+__all__ = [
+    "CellOptions",
+    "CommandOptions",
+    "ExecuteOptions",
+    "Files",
+    "GradeOptions",
+    "Limits",
+    "SessionOptions",
+    "Signal",
+    "SuiteItem",
+    "Unpack",
+]
+
+# Signals that a command can be ended with.
+Signal = Literal["SIGINT", "SIGTERM", "SIGKILL"]
 
 # Contents of files by path: text, bytes, or {"base64": …}.
 Files = Mapping[str, "str | bytes | Mapping[str, str]"]
@@ -53,6 +67,19 @@ class ExecuteOptions(TypedDict, total=False):
     canaries: Sequence[str]
 
 
+class GradeOptions(TypedDict, total=False):
+    """Fields of `POST /v1/sessions/{id}/grade`, but for path and tests."""
+
+    grading: Literal["isolated", "in_process", "auto"]
+    visibility: Literal["full", "hidden"]
+    policy: str
+    limits: Limits
+    deterministic: Mapping[str, Any]
+    lint: bool
+    receipt: bool
+    labels: Mapping[str, str]
+
+
 class SuiteItem(ExecuteOptions, total=False):
     """An item of a suite: the fields of an execution, and a name."""
 
@@ -83,3 +110,12 @@ class CellOptions(TypedDict, total=False):
     limits: Limits
     result: Literal["last_expression"] | None
     labels: Mapping[str, str]
+
+
+class CommandOptions(TypedDict, total=False):
+    """Fields of `POST /v1/sessions/{id}/commands`, but for the command."""
+
+    stdin: str | None
+    cwd: str | None
+    env: Mapping[str, str]
+    timeout_seconds: float | None

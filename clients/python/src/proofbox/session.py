@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
 from . import _calls, _variables
 from ._transport import LineStream, Transport
+from .commands import SessionCommands
 from .errors import ConnectionFailed, DeadlineExceeded, NotFound, error_within
-from .options import CellOptions, Unpack
+from .options import CellOptions, GradeOptions, Unpack
 from .types import Checkpoint, Display, Entry, Event, Execution, FileEvent, SessionInfo
 
 __all__ = ["CellStream", "FileWatch", "Session", "SessionFiles"]
@@ -23,6 +24,7 @@ class Session:
         self._transport = transport
         self.info = info
         self.files = SessionFiles(transport, info.id)
+        self.commands = SessionCommands(transport, info.id)
 
     @property
     def id(self) -> str:
@@ -133,6 +135,17 @@ class Session:
         """Begins anew with an empty namespace; files are kept."""
         self.info = self._transport.send(_calls.restart(self.id))
         return self.info
+
+    def grade(
+        self,
+        tests: Mapping[str, Any],
+        *,
+        path: str = "solution.py",
+        timeout: float | None = None,
+        **options: Unpack[GradeOptions],
+    ) -> Execution:
+        """Grades a file of the session with tests, in fresh interpreters beside copies of its other files."""
+        return self._transport.send(_calls.grade(self.id, path, tests, options), timeout)
 
     def fork(self, count: int = 1, *, ttl_seconds: float | None = None) -> list[Session]:
         """Copies of the session as it is now, with variables and files."""

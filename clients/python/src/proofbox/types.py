@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, TypedDict, TypeVar
 
 from . import values
-from .errors import CodeFailed, ProtocolError
+from .errors import CodeFailed, CommandFailed, ProtocolError
 
 R = TypeVar("R", bound="Record")
 
@@ -409,6 +409,60 @@ class SessionInfo(Record):
         """When it ends."""
         # Python 3.10 reads no "Z".
         return datetime.datetime.fromisoformat(self.expires_at.replace("Z", "+00:00")) if self.expires_at else None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CommandInfo(Record):
+    """A command of a session. `state`: running, exited, killed, session_ended, failed."""
+
+    id: str = ""
+    session_id: str = ""
+    command: str = ""
+    state: str = ""
+    started_at: str = ""
+    ended_at: str | None = None
+    duration_seconds: float = 0.0
+    # As a shell sees it: 128 + n for the signal n. None while it runs, and where the service failed.
+    exit_code: int | None = None
+    stderr_class: str = "none"
+    timed_out: bool = False
+    signal: str | None = None
+    fuel_used: int | None = None
+    error: str | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it runs no more."""
+        return self.state != "running"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CommandResult(CommandInfo):
+    """A command with its output."""
+
+    stdout: str = ""
+    stderr: str = ""
+    stdout_bytes: int = 0
+    stderr_bytes: int = 0
+    stdout_truncated: bool = False
+    stderr_truncated: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Whether its exit code is 0."""
+        return self.exit_code == 0
+
+    def check(self) -> CommandResult:
+        """Itself when it is `ok`; raises `CommandFailed` otherwise."""
+        if self.ok:
+            return self
+        if self.error is not None:
+            raise CommandFailed(f"the command failed: {self.error}", self)
+        if self.exit_code is None:
+            raise CommandFailed("the command has not ended", self)
+        why = " at the end of its time" if self.timed_out else f" by {self.signal}" if self.signal else ""
+        last = self.stderr.strip().rpartition("\n")[2]
+        raise CommandFailed(f"the command ended{why} with exit code {self.exit_code}{': ' if last else ''}{last}", self)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

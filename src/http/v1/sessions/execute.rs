@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
@@ -18,6 +17,7 @@ use utoipa::ToSchema;
 use super::super::answer::{Answer, ErrorBody, answer_of, raised_answer};
 use super::super::request::{LimitsRequest, ResultRequest, ResultWord, checked_env};
 use super::own_session;
+use super::stream::{Form, KEEP_ALIVE};
 use crate::http::AppState;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Object};
@@ -27,9 +27,6 @@ use proofbox_types::caller::Caller;
 use proofbox_types::ids::SessionId;
 use proofbox_types::program::ResultWanted;
 use proofbox_types::session::{CellEvent, DEFAULT_CONTEXT, Display};
-
-/// Silence after which a stream sends a keep-alive message.
-pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
 /// Code for a session.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -105,49 +102,6 @@ fn call_answer(session: SessionId, called: CellExecution, labels: BTreeMap<Strin
         interrupted: called.interrupted,
         restarted: called.restarted,
         answer,
-    }
-}
-
-/// Form of the answer.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
-    /// JSON document, sent at the end.
-    Whole,
-    /// JSON lines (`application/x-ndjson`).
-    Lines,
-    /// Server-sent events (`text/event-stream`).
-    Events,
-}
-
-impl Form {
-    fn of(headers: &HeaderMap) -> Self {
-        let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
-        let kinds = accept.split(',').map(|kind| kind.split(';').next().unwrap_or("").trim());
-        kinds
-            .filter_map(|kind| match kind {
-                "application/json" | "*/*" => Some(Self::Whole),
-                "application/x-ndjson" | "application/ndjson" | "application/jsonl" => Some(Self::Lines),
-                "text/event-stream" => Some(Self::Events),
-                _ => None,
-            })
-            .next()
-            .unwrap_or(Self::Whole)
-    }
-
-    fn mime(self) -> &'static str {
-        match self {
-            Self::Whole => "application/json",
-            Self::Lines => "application/x-ndjson",
-            Self::Events => "text/event-stream",
-        }
-    }
-
-    fn piece(self, kind: &str, mut object: Json_) -> Bytes {
-        object["type"] = json!(kind);
-        match self {
-            Self::Events => format!("event: {kind}\ndata: {object}\n\n").into(),
-            _ => format!("{object}\n").into(),
-        }
     }
 }
 

@@ -14,8 +14,8 @@ use serde_json::json;
 use utoipa::{IntoParams, ToSchema};
 
 use super::super::answer::ErrorBody;
-use super::execute::KEEP_ALIVE;
 use super::own_session;
+use super::stream::KEEP_ALIVE;
 use crate::http::AppState;
 use crate::http::body::WholeBody;
 use crate::http::error::ApiError;

@@ -2,12 +2,18 @@
 //!
 //! - here: making, showing and ending them;
 //! - `execute`: code for them, answered at once or as it happens;
+//! - `commands`: scripts for their shell;
 //! - `files`: their files;
-//! - `checkpoints`: saving, branching, going back.
+//! - `grade`: verdicts on their files;
+//! - `checkpoints`: saving, branching, going back;
+//! - `stream`: forms of answers.
 
 pub mod checkpoints;
+pub mod commands;
 pub mod execute;
 pub mod files;
+pub mod grade;
+mod stream;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -36,6 +42,12 @@ pub fn routes() -> Router<AppState> {
         .route("/v1/sessions", post(open).get(list))
         .route("/v1/sessions/{id}", get(show).patch(change).delete(end))
         .route("/v1/sessions/{id}/execute", post(execute::execute))
+        .route("/v1/sessions/{id}/commands", post(commands::start).get(commands::list))
+        .route("/v1/sessions/{id}/commands/{command_id}", get(commands::show).delete(commands::remove))
+        .route("/v1/sessions/{id}/commands/{command_id}/output", get(commands::output))
+        .route("/v1/sessions/{id}/commands/{command_id}/input", post(commands::input))
+        .route("/v1/sessions/{id}/commands/{command_id}/signal", post(commands::signal))
+        .route("/v1/sessions/{id}/grade", post(grade::grade))
         .route("/v1/sessions/{id}/interrupt", post(interrupt))
         .route("/v1/sessions/{id}/restart", post(restart))
         .route("/v1/sessions/{id}/files", get(files::list).post(files::change))
