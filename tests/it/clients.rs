@@ -8,11 +8,12 @@ use crate::harness::Server;
 use crate::tools::{cache, installed, packages, root, succeed};
 
 /// One at a time: each is busy enough by itself.
-static TURN: Mutex<()> = Mutex::new(());
+pub static TURN: Mutex<()> = Mutex::new(());
 
 const KEY: &str = "e2b_0123456789abcdef0123456789abcdef01234567";
 
-fn e2b(command: &mut Command, server: &Server) {
+/// Points a client of E2B at a server.
+pub fn e2b(command: &mut Command, server: &Server) {
     command.env("E2B_API_URL", &server.url).env("E2B_SANDBOX_URL", &server.url).env("E2B_API_KEY", KEY);
 }
 

@@ -5,6 +5,7 @@ mod process;
 mod tools;
 
 mod access;
+mod adapters;
 mod api;
 mod basics;
 mod boundary;
