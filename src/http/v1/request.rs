@@ -90,9 +90,9 @@ pub struct GradeRequest {
     /// Path of the file under test, relative to `/home/user`.
     #[serde(default = "default_path")]
     path: String,
-    /// Tests, parsed later: their kind decides how.
-    #[schema(value_type = super::tests::TestsRequest)]
-    tests: Json,
+    /// Tests, parsed later: their kind decides how. Required.
+    #[schema(value_type = Option<super::tests::TestsRequest>)]
+    tests: Option<Json>,
     /// Grading of Python tests; if absent, the policy's default.
     grading: Option<GradingRequest>,
     /// Level of detail of the answer; if absent, the policy's default.
@@ -134,7 +134,9 @@ pub struct GradeAsked {
 /// Returns an error that names the first field that has no meaning.
 pub fn grade_of(request: GradeRequest) -> Result<GradeAsked, ApiError> {
     let path = request.path.strip_prefix("/home/user/").unwrap_or(&request.path).trim_start_matches("./").to_owned();
-    let mut tests = request.tests;
+    let Some(mut tests) = request.tests else {
+        return Err(ApiError::malformed(Some("tests".to_owned()), "missing field `tests`"));
+    };
     // Tests import the file by its own name.
     if let Some(module) = path.strip_suffix(".py").map(|path| path.replace('/', "."))
         && let Json::Object(fields) = &mut tests

@@ -50,16 +50,21 @@ enum Content {
     Binary,
 }
 
-/// Replaces `-2` by `-C2`.
+/// Letters of options that take a value.
+const WITH_VALUE: [char; 8] = ['e', 'f', 'm', 'A', 'B', 'C', 'd', 'D'];
+
+/// Replaces `-2` by `-C2`, and `-n2` by `-nC2`.
 fn with_context_numbers(arguments: &[String]) -> Vec<String> {
     let mut takes_value = false;
     let mut rest = false;
     let replaced = arguments.iter().map(|argument| {
-        let digits = argument.strip_prefix('-').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
-        let context = digits.filter(|digits| !digits.is_empty() && !takes_value && !rest);
+        let letters = argument.trim_end_matches(|c: char| c.is_ascii_digit());
+        let digits = &argument[letters.len()..];
+        let is_context = letters.starts_with('-') && !letters.starts_with("--") && !letters.contains(WITH_VALUE);
+        let is_context = is_context && !digits.is_empty() && !takes_value && !rest;
         rest |= argument == "--";
-        takes_value = argument.starts_with('-') && argument.ends_with(['e', 'f', 'm', 'A', 'B', 'C', 'd', 'D']);
-        context.map_or_else(|| argument.clone(), |digits| format!("-C{digits}"))
+        takes_value = argument.starts_with('-') && argument.ends_with(WITH_VALUE);
+        if is_context { format!("{letters}C{digits}") } else { argument.clone() }
     });
     replaced.collect()
 }

@@ -25,7 +25,7 @@ pub(super) async fn uniq(shell: &mut Shell, arguments: &[String]) -> Done {
     };
     let seen = |line: &[u8]| -> Vec<u8> {
         let mut rest = line;
-        for _ in 0..fields {
+        for _ in 0..fields.min(line.len()) {
             let blanks = rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
             let word = rest[blanks..].iter().take_while(|byte| !byte.is_ascii_whitespace()).count();
             rest = &rest[blanks + word..];

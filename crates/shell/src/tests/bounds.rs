@@ -560,6 +560,18 @@ async fn trees_are_shown_as_deep_as_allowed() {
 }
 
 #[tokio::test]
+async fn one_line_keeps_no_program_busy() {
+    for script in ["uniq -f 18446744073709551615 <<< a", "uniq -f 4000000000 -s 18446744073709551615 <<< 'a b'"] {
+        let started = Instant::now();
+        let ran = bounded(script).await;
+        assert_eq!(ran.code, 0, "{script}");
+        assert!(started.elapsed() < Duration::from_secs(5), "{script}");
+    }
+    let ran = bounded("jq -n '[range(200000)] | del(.[range(0; 200000; 2)]) | length'").await;
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "100000\n"), "{}", ran.stderr);
+}
+
+#[tokio::test]
 async fn jq_is_bounded() {
     for filter in [
         "range(1000000000000)",
@@ -619,6 +631,12 @@ async fn jq_is_bounded() {
         ("reduce range(1000) as $i (1; [.])", "depth"),
         ("reduce range(1000) as $i (null; {a: .})", "depth"),
         (".[1000000000] = 1", "too large"),
+        ("null | setpath([range(100000) | 0]; 1)", "too deep"),
+        ("[range(120) | 1048575] as $path | null | setpath($path; 1)", "memory exhausted"),
+        ("[1] | delpaths([[range(100000) | 0]])", "too deep"),
+        ("\"a\" * 1000000 | indices(\"a\" * 500000)", "too much to compare"),
+        ("[range(100000) | 0] | indices([range(50000) | 0])", "too much to compare"),
+        ("[range(300) | [range(300) | tostring]] | contains(.)", "too much to compare"),
         ("\"(\" * 10000 | test(\"x\"; \"x\"), test(.)", "valid regex"),
         ("\"a\" | test(\"((a{100}){100}){100}\")", "valid regex"),
     ] {

@@ -18,9 +18,14 @@ use proofbox_types::session::{FileAnswer, FileAsk};
 #[utoipa::path(post, path = "/v1/sessions/{id}/grade", request_body = GradeRequest, responses(
     (status = 200, description = "The service did its work, whatever the verdict", body = Answer),
     (status = 400, description = "Malformed, or a limit outside the policy's range", body = ErrorBody),
+    (status = 403, description = "The policy is for certain keys, or lets a file not in", body = ErrorBody),
     (status = 404, description = "There is none of this name", body = ErrorBody),
+    (status = 409, description = "It is paused", body = ErrorBody),
+    (status = 413, description = "Too large, or too many JSON values", body = ErrorBody),
+    (status = 415, description = "Not JSON", body = ErrorBody),
     (status = 422, description = "Well formed, but meaningless: there is no such file", body = ErrorBody),
     (status = 429, description = "Busy: try again after Retry-After seconds", body = ErrorBody),
+    (status = 503, description = "Going down, or no memory for the body now", body = ErrorBody),
 ))]
 pub async fn grade(
     State(shared): State<AppState>,

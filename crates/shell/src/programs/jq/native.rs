@@ -520,7 +520,7 @@ fn function(shell: &Shell, memory: &Memory, name: &str, input: &Value, values: &
         },
         "contains" => match (input, first) {
             (one, other) if one.kind() == other.kind() || matches!((one, other), (Value::Bool(_), Value::Bool(_))) => {
-                Ok(Value::Bool(contains(one, other)))
+                Ok(Value::Bool(contains(memory, one, other, &mut 0)?))
             }
             (one, other) => Err(memory.error(format!(
                 "{} and {} cannot have their containment checked",
@@ -690,16 +690,50 @@ fn function(shell: &Shell, memory: &Memory, name: &str, input: &Value, values: &
     }
 }
 
-fn contains(one: &Value, other: &Value) -> bool {
+/// Comparisons of parts, or of bytes of texts, that one call may make before it is refused: some tens of milliseconds.
+const MAX_COMPARED: usize = 1 << 22;
+
+/// Counts comparisons of one call.
+fn compare(memory: &Memory, compared: &mut usize, count: usize) -> Result<(), Failure> {
+    *compared = compared.saturating_add(count);
+    match *compared > MAX_COMPARED {
+        true => Err(memory.error("too much to compare")),
+        false => Ok(()),
+    }
+}
+
+fn contains(memory: &Memory, one: &Value, other: &Value, compared: &mut usize) -> Result<bool, Failure> {
+    compare(memory, compared, 1)?;
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {
-            other.content.iter().all(|(name, value)| one.content.get(name).is_some_and(|found| contains(found, value)))
+            for (name, value) in &other.content {
+                match one.content.get(name) {
+                    Some(found) if contains(memory, found, value, compared)? => {}
+                    _ => return Ok(false),
+                }
+            }
+            Ok(true)
         }
         (Value::Array(one), Value::Array(other)) => {
-            other.content.iter().all(|value| one.content.iter().any(|found| contains(found, value)))
+            for value in &other.content {
+                let mut is_there = false;
+                for found in &one.content {
+                    if contains(memory, found, value, compared)? {
+                        is_there = true;
+                        break;
+                    }
+                }
+                if !is_there {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
         }
-        (Value::String(one), Value::String(other)) => one.content.contains(other.content.as_str()),
-        (one, other) => one.order(other).is_eq(),
+        (Value::String(one), Value::String(other)) => {
+            compare(memory, compared, (one.content.len() + other.content.len()) / 16)?;
+            Ok(one.content.contains(other.content.as_str()))
+        }
+        (one, other) => Ok(one.order(other).is_eq()),
     }
 }
 
@@ -718,8 +752,9 @@ fn indices(memory: &Memory, input: &Value, wanted: &Value) -> Result<Value, Fail
         (Value::String(text), Value::String(wanted)) if !wanted.content.is_empty() => {
             let _held = memory.hold(16 * text.content.len())?;
             let (text, wanted) = (text.content.as_str(), wanted.content.as_str());
-            let (mut places, mut at, mut counted, mut characters) = (Vec::new(), 0, 0, 0);
+            let (mut places, mut at, mut counted, mut characters, mut compared) = (Vec::new(), 0, 0, 0, 0);
             while let Some(found) = text[at..].find(wanted) {
+                compare(memory, &mut compared, (found + wanted.len()) / 16)?;
                 let start = at + found;
                 characters += text[counted..start].chars().count();
                 counted = start;
@@ -730,14 +765,18 @@ fn indices(memory: &Memory, input: &Value, wanted: &Value) -> Result<Value, Fail
         }
         (Value::Array(values), Value::Array(wanted)) => {
             let wanted = &wanted.content;
-            let fits = |window: &[Value]| window.iter().zip(wanted).all(|(one, other)| one.order(other).is_eq());
-            match wanted.is_empty() {
-                true => return Ok(Value::Null),
-                false => {
-                    let windows = values.content.windows(wanted.len()).enumerate();
-                    windows.filter(|(_, window)| fits(window)).map(|(at, _)| at).collect()
+            if wanted.is_empty() {
+                return Ok(Value::Null);
+            }
+            let (mut places, mut compared) = (Vec::new(), 0);
+            for (at, window) in values.content.windows(wanted.len()).enumerate() {
+                let alike = window.iter().zip(wanted).take_while(|(one, other)| one.order(other).is_eq()).count();
+                compare(memory, &mut compared, alike + 1)?;
+                if alike == wanted.len() {
+                    places.push(at);
                 }
             }
+            places
         }
         (Value::Array(values), wanted) => {
             let found = values.content.iter().enumerate().filter(|(_, value)| value.order(wanted).is_eq());

@@ -1,7 +1,7 @@
 //! Parts of values, by name, index or path.
 
 use super::native::{described, shortened};
-use super::value::{Failure, Memory, Names, Value};
+use super::value::{BYTES_A_VALUE, Failure, MAX_DEPTH, Memory, Names, Value};
 use std::sync::Arc;
 
 /// Largest index that an array is extended to.
@@ -111,6 +111,9 @@ pub(super) fn get_path(memory: &Memory, value: &Value, path: &Value) -> Result<V
 
 /// The value with another at a path. What nobody else has is changed where it is.
 pub(super) fn set_path(memory: &Memory, value: Value, path: &[Value], new: Value) -> Result<Value, Failure> {
+    if path.len() > MAX_DEPTH {
+        return Err(memory.error("Path is too deep"));
+    }
     let Some((part, rest)) = path.split_first() else { return Ok(new) };
     match (value, part) {
         (Value::Null, Value::String(_)) => {
@@ -138,6 +141,8 @@ pub(super) fn set_path(memory: &Memory, value: Value, path: &[Value], new: Value
             if at > MAX_INDEX {
                 return Err(memory.error("Array index too large"));
             }
+            // Held until the change is counted: the parts below may be as long.
+            let _held = memory.hold((at + 1).saturating_sub(array.content.len()) * BYTES_A_VALUE)?;
             memory.change(array, |values| {
                 if values.len() <= at {
                     values.resize(at + 1, Value::Null);
@@ -166,12 +171,46 @@ pub(super) fn set_path(memory: &Memory, value: Value, path: &[Value], new: Value
 
 /// The value without what paths lead to.
 pub(super) fn delete_paths(memory: &Memory, value: Value, mut paths: Vec<Value>) -> Result<Value, Failure> {
+    if let Value::Array(array) = &value
+        && let Some(places) = places(&paths, array.content.len())
+    {
+        let Value::Array(array) = value else { return Ok(value) };
+        return memory.change(array, |values| {
+            let mut at = 0;
+            values.retain(|_| {
+                at += 1;
+                !places[at - 1]
+            });
+            Ok((0, 0))
+        });
+    }
     // The last of an array first: those before it keep their places.
     paths.sort_by(|one, other| other.order(one));
-    paths.into_iter().try_fold(value, |value, path| delete(memory, value, parts(&path)))
+    let mut moved = 0;
+    paths.into_iter().try_fold(value, |value, path| {
+        if parts(&path).len() > MAX_DEPTH {
+            return Err(memory.error("Path is too deep"));
+        }
+        delete(memory, value, parts(&path), &mut moved)
+    })
 }
 
-fn delete(memory: &Memory, value: Value, path: &[Value]) -> Result<Value, Failure> {
+/// For each place of an array, whether it is among these paths; none if one of them is no place.
+fn places(paths: &[Value], length: usize) -> Option<Vec<bool>> {
+    let mut found = vec![false; length];
+    for path in paths {
+        let [Value::Number(number)] = parts(path) else { return None };
+        if let Some(found) = place(*number, length).and_then(|at| found.get_mut(at)) {
+            *found = true;
+        }
+    }
+    Some(found)
+}
+
+/// Values that all deletions of one call may move, besides those of places of one array.
+const MAX_MOVED: usize = 1 << 26;
+
+fn delete(memory: &Memory, value: Value, path: &[Value], moved: &mut usize) -> Result<Value, Failure> {
     let Some((part, rest)) = path.split_first() else { return Ok(Value::Null) };
     match (value, part) {
         (Value::Null, _) => Ok(Value::Null),
@@ -184,7 +223,7 @@ fn delete(memory: &Memory, value: Value, path: &[Value]) -> Result<Value, Failur
                 if rest.is_empty() {
                     names.shift_remove(name);
                 } else if let Some(value) = names.get_mut(name) {
-                    *value = delete(memory, std::mem::replace(value, Value::Null), rest)?;
+                    *value = delete(memory, std::mem::replace(value, Value::Null), rest, moved)?;
                 }
                 Ok((0, 0))
             })
@@ -192,11 +231,15 @@ fn delete(memory: &Memory, value: Value, path: &[Value]) -> Result<Value, Failur
         (Value::Array(array), Value::Number(number)) => {
             let length = array.content.len();
             let Some(at) = place(*number, length).filter(|at| *at < length) else { return Ok(Value::Array(array)) };
+            *moved += length - at;
+            if *moved > MAX_MOVED {
+                return Err(memory.error("too many deletions"));
+            }
             memory.change(array, |values| {
                 if rest.is_empty() {
                     values.remove(at);
                 } else {
-                    values[at] = delete(memory, std::mem::replace(&mut values[at], Value::Null), rest)?;
+                    values[at] = delete(memory, std::mem::replace(&mut values[at], Value::Null), rest, moved)?;
                 }
                 Ok((0, 0))
             })
@@ -204,6 +247,10 @@ fn delete(memory: &Memory, value: Value, path: &[Value]) -> Result<Value, Failur
         (Value::Array(array), Value::Object(range)) if rest.is_empty() => {
             let end = |name: &str| range.content.get(name).cloned().unwrap_or(Value::Null);
             let (from, to) = bounds(memory, array.content.len(), &end("start"), &end("end"))?;
+            *moved += array.content.len() - from;
+            if *moved > MAX_MOVED {
+                return Err(memory.error("too many deletions"));
+            }
             memory.change(array, |values| {
                 values.drain(from..to);
                 Ok((0, 0))

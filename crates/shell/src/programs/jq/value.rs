@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// Arrays and objects within each other.
 pub(super) const MAX_DEPTH: usize = 512;
 /// Memory that a value takes in an array or object, about, in bytes.
-const BYTES_A_VALUE: usize = 40;
+pub(super) const BYTES_A_VALUE: usize = 40;
 /// Memory that a name takes in an object, about, in bytes.
 const BYTES_A_NAME: usize = 96;
 /// Memory that an array, an object or a string takes beside its content, about, in bytes.
