@@ -109,6 +109,20 @@ pub(super) enum Syntax {
     Extended,
 }
 
+/// Returns a class or an edge of words that GNU's programs write as a letter or sign behind a backslash, as the `regex`
+/// crate reads it.
+pub(super) fn gnu_escape(escaped: char) -> Option<&'static str> {
+    Some(match escaped {
+        'w' => "[0-9A-Za-z_]",
+        'W' => "[^0-9A-Za-z_]",
+        's' => "[ \\t\\n\\r\\x0b\\x0c]",
+        'S' => "[^ \\t\\n\\r\\x0b\\x0c]",
+        '<' => "\\b{start}",
+        '>' => "\\b{end}",
+        _ => return None,
+    })
+}
+
 /// A POSIX regular expression, basic or extended, as the `regex` crate reads it.
 pub(super) fn posix(text: &str, syntax: Syntax) -> String {
     let extended = syntax == Syntax::Extended;
@@ -133,18 +147,15 @@ pub(super) fn posix(text: &str, syntax: Syntax) -> String {
                         start = true;
                     }
                     ')' | '{' | '}' | '+' | '?' if !extended => out.push(escaped),
-                    'w' => out.push_str("[0-9A-Za-z_]"),
-                    'W' => out.push_str("[^0-9A-Za-z_]"),
-                    's' => out.push_str("[ \\t\\n\\r\\x0b\\x0c]"),
-                    'S' => out.push_str("[^ \\t\\n\\r\\x0b\\x0c]"),
                     'd' => out.push_str("[0-9]"),
                     'D' => out.push_str("[^0-9]"),
                     'b' | 'B' => out.extend(['\\', escaped]),
-                    '<' => out.push_str("\\b{start}"),
-                    '>' => out.push_str("\\b{end}"),
                     'n' => out.push_str("\\n"),
                     't' => out.push_str("\\t"),
-                    escaped => out.push_str(&regex::escape(escaped.encode_utf8(&mut [0; 4]))),
+                    escaped => match gnu_escape(escaped) {
+                        Some(text) => out.push_str(text),
+                        None => out.push_str(&regex::escape(escaped.encode_utf8(&mut [0; 4]))),
+                    },
                 }
             }
             '[' => at = class(&characters, at, &mut out),

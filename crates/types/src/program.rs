@@ -37,13 +37,13 @@ pub struct Program {
     pub deterministic: Option<Deterministic>,
     /// Uses of clocks and random bytes that are reported among the attempts.
     pub report_use: ReportUse,
-    /// Whether it may start commands of the sandbox's shell.
+    /// Permission to start commands of the sandbox's shell.
     pub commands: CommandAccess,
     /// Hash of the image that it runs in; without one, the default image.
     pub image: Option<String>,
 }
 
-/// Whether a program may start commands of the sandbox's shell.
+/// Permission to start commands of the sandbox's shell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CommandAccess {
     /// Starting one is refused, as all processes are.

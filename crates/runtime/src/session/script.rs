@@ -26,7 +26,7 @@ pub struct ShellScript {
 /// A guest's request to run a command.
 pub(crate) struct CommandRequest {
     pub script: ShellScript,
-    /// Whether the guest wants the output itself.
+    /// Flag by which the guest asks for the output itself.
     pub capture: bool,
     /// Time that the guest waits for its end; none: as long as it may.
     pub timeout: Option<Duration>,

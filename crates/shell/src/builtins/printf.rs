@@ -279,7 +279,7 @@ impl Shape {
         Self { zeros: false, precision: None, ..self }
     }
 
-    /// What stands before the digits, if it is asked for.
+    /// Returns the prefix of the digits, if the flag `#` asks for it.
     pub(crate) fn prefix(&self, base: &'static str) -> &'static str {
         if self.alternate { base } else { "" }
     }

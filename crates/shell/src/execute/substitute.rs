@@ -9,7 +9,7 @@ use proofbox_vfs::{FilesError, lock};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// What commands have written, in memory that is counted.
+/// Output of commands, in memory that is counted.
 struct Captured {
     bytes: Vec<u8>,
     _held: Held,

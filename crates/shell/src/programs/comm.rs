@@ -1,21 +1,13 @@
 //! Program `comm`.
 
-use super::input::{Lines, open, options, usage};
+use super::input::{Lines, open, options, two_operands};
 use crate::state::{Done, Shell, Stop};
 use std::cmp::Ordering;
 
 pub(super) async fn comm(shell: &mut Shell, arguments: &[String]) -> Done {
     let long = [("output-delimiter", 'o'), ("check-order", 'c'), ("nocheck-order", 'n'), ("total", 't')];
     let given = options(shell, "comm", arguments, "123zo:", &long, 1).await?;
-    let [left, right] = given.operands.as_slice() else {
-        let why = match given.operands.as_slice() {
-            [] => "missing operand".to_owned(),
-            [one] => format!("missing operand after '{one}'"),
-            [_, _, extra, ..] => format!("extra operand '{extra}'"),
-            [_, _] => String::new(),
-        };
-        return Err(usage(shell, "comm", &why, 1).await);
-    };
+    let (left, right) = two_operands(shell, "comm", &given, 1).await?;
     let end = if given.has('z') { 0 } else { b'\n' };
     let delimiter = match given.value('o') {
         Some("") => "\0",

@@ -173,7 +173,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What a pattern matches at the start of a text: its first group, or its length.
+    /// Matches a pattern at the start of a text; its first group, or the length of the match.
     fn find(&mut self, text: &str, pattern: &str) -> Result<String, Wrong> {
         let expression = posix(pattern, Syntax::Basic);
         self.bytes += 4096 + pattern.len() as u64;

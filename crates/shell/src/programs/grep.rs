@@ -38,9 +38,9 @@ const BINARY_START: usize = 32 << 10;
 enum BinaryFiles {
     /// Only their names are told.
     Name,
-    /// They are passed over.
+    /// Binary files are passed over.
     Skip,
-    /// They are searched like others.
+    /// Binary files are searched like others.
     AreText,
 }
 

@@ -144,7 +144,7 @@ impl Encoding {
     }
 }
 
-/// What the bytes from 128 to 159 mean in Windows' Latin; those without meaning are themselves.
+/// Characters of the bytes from 128 to 159 in Windows' Latin; bytes without one are themselves.
 const WINDOWS_1252: [char; 32] = [
     '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}', '\u{90}', '‘', '’',
     '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',

@@ -157,6 +157,22 @@ pub(super) async fn options(
     }
 }
 
+/// Returns the two operands of a program that takes two.
+pub(super) async fn two_operands<'g>(
+    shell: &Shell,
+    who: &str,
+    given: &'g Given,
+    code: i32,
+) -> Result<(&'g str, &'g str), Stop> {
+    let why = match given.operands.as_slice() {
+        [left, right] => return Ok((left, right)),
+        [] => "missing operand".to_owned(),
+        [one] => format!("missing operand after '{one}'"),
+        [_, _, extra, ..] => format!("extra operand '{extra}'"),
+    };
+    Err(usage(shell, who, &why, code).await)
+}
+
 /// The operands, or standard input if there are none.
 pub(super) fn or_input(mut operands: Vec<String>) -> Vec<String> {
     if operands.is_empty() {

@@ -1,6 +1,6 @@
 //! Program `join`.
 
-use super::input::{Lines, open, options, usage};
+use super::input::{Lines, open, options, two_operands};
 use crate::bounds::Held;
 use crate::state::{Done, Shell, Stop};
 use std::cmp::Ordering;
@@ -17,15 +17,7 @@ enum Column {
 pub(super) async fn join(shell: &mut Shell, arguments: &[String]) -> Done {
     let long = [("ignore-case", 'i'), ("header", 'h'), ("check-order", 'C'), ("nocheck-order", 'N')];
     let given = options(shell, "join", arguments, "1:2:j:t:o:e:a:v:i", &long, 1).await?;
-    let [left, right] = given.operands.as_slice() else {
-        let why = match given.operands.as_slice() {
-            [] => "missing operand".to_owned(),
-            [one] => format!("missing operand after '{one}'"),
-            [_, _, extra, ..] => format!("extra operand '{extra}'"),
-            [_, _] => String::new(),
-        };
-        return Err(usage(shell, "join", &why, 1).await);
-    };
+    let (left, right) = two_operands(shell, "join", &given, 1).await?;
     let field = |letter| given.value(letter).or(given.value('j')).map_or(Some(1), |text| text.parse::<usize>().ok());
     let (Some(first @ 1..), Some(second @ 1..)) = (field('1'), field('2')) else {
         return Err(shell.fails("join", "invalid field number").await);

@@ -1097,7 +1097,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// What can be assigned to, for `getline` or `sub`.
+    /// Reads an operand that can be assigned to, for `getline` or `sub`.
     fn read_target(&mut self) -> Parsed<Option<Target>> {
         match &self.token {
             Token::Name(_) | Token::Operator("$") => match self.primary()? {

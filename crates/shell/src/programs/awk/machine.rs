@@ -117,7 +117,7 @@ pub(super) struct Machine {
     record: Value,
     fields: Vec<Value>,
     fields_held: Held,
-    /// What separated fields when the record was read.
+    /// Separator of fields when the record was read.
     separator: Value,
     is_split: bool,
     /// True when fields were changed since the record was put together.

@@ -7,7 +7,7 @@ use crate::regular::Regular;
 use crate::state::{Shell, Stop};
 use crate::streams::{Line, Reader};
 
-/// What ends a record.
+/// End of a record.
 pub(super) enum Separator<'r> {
     Byte(u8),
     /// One or more empty lines.

@@ -1,6 +1,6 @@
 //! Regular expressions of programs.
 
-use crate::regular::{Case, Regular};
+use crate::regular::{Case, Regular, gnu_escape};
 
 /// Compiles an expression. Err: what is wrong with it.
 pub(super) fn compile(text: &str) -> Result<Regular, String> {
@@ -27,16 +27,13 @@ fn translate(text: &str) -> String {
                 at += 1;
                 match escaped {
                     'n' | 't' | 'r' | 'f' | 'v' | 'B' => out.extend(['\\', escaped]),
-                    'w' => out.push_str("[0-9A-Za-z_]"),
-                    'W' => out.push_str("[^0-9A-Za-z_]"),
-                    's' => out.push_str("[ \\t\\n\\r\\x0b\\x0c]"),
-                    'S' => out.push_str("[^ \\t\\n\\r\\x0b\\x0c]"),
                     'y' => out.push_str("\\b"),
-                    '<' => out.push_str("\\b{start}"),
-                    '>' => out.push_str("\\b{end}"),
                     '`' => out.push_str("\\A"),
                     '\'' => out.push_str("\\z"),
-                    escaped => push_literal(escaped, &mut out),
+                    escaped => match gnu_escape(escaped) {
+                        Some(text) => out.push_str(text),
+                        None => push_literal(escaped, &mut out),
+                    },
                 }
             }
             '[' => match class(&characters, at) {

@@ -19,7 +19,7 @@ struct Found {
     depth: usize,
 }
 
-/// What the expression has brought about so far.
+/// Effects of the expression so far.
 #[derive(Default)]
 struct Effects {
     /// The entries of the directory at hand are left out.

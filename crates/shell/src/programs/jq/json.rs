@@ -12,7 +12,7 @@ pub(super) struct Style {
     pub(super) characters: Characters,
 }
 
-/// What one level is indented by.
+/// Indentation of one level.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Indent {
     Blanks(usize),

@@ -85,7 +85,7 @@ impl Item {
     }
 }
 
-/// What is done with a value next.
+/// Next step for a value.
 #[derive(Debug)]
 struct Frame {
     step: Step,
@@ -104,7 +104,7 @@ impl Drop for Frame {
     }
 }
 
-/// Where a filter is evaluated: with which bindings, of which input.
+/// Environment of an evaluation: bindings and input.
 #[derive(Debug, Clone)]
 struct Place {
     env: Env,
@@ -218,11 +218,11 @@ struct Fold {
     source: Filter,
     pattern: Arc<Pattern>,
     update: Filter,
-    /// What `foreach` yields.
+    /// Filter whose values `foreach` yields.
     extract: Option<Filter>,
 }
 
-/// What is tried when there are no more values of what was tried before.
+/// Alternative that is tried when there are no more values of the one before.
 enum Fork {
     Evaluate {
         filter: Filter,
@@ -253,7 +253,7 @@ enum Fork {
         trail: Trail,
         rest: Rest,
     },
-    /// What follows is outside of a `try`.
+    /// End of the reach of a `try`.
     Exited(usize),
     Alternative {
         number: usize,
@@ -301,7 +301,7 @@ struct Search {
     input: Item,
 }
 
-/// What is put together while values come.
+/// Value that is put together while others come.
 enum Slot {
     List(Vec<Value>, Held),
     Value(Option<Value>),
@@ -309,7 +309,7 @@ enum Slot {
     Modify { value: Option<Value>, paths: std::vec::IntoIter<Value>, deleted: Vec<Value> },
 }
 
-/// What the machine does next.
+/// Next action of the machine.
 enum Control {
     Evaluate { filter: Filter, place: Place, rest: Rest },
     Return { item: Item, rest: Rest },

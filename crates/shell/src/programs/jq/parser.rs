@@ -425,23 +425,20 @@ impl Parser<'_> {
     }
 
     fn or(&mut self) -> Read {
-        let mut left = self.and()?;
-        while self.is_word("or") {
-            self.advance()?;
-            self.link()?;
-            let right = self.and()?;
-            left = Arc::new(Node::Logical(Logical::Or, left, right));
-        }
-        Ok(left)
+        self.logical("or", Logical::Or, Self::and)
     }
 
     fn and(&mut self) -> Read {
-        let mut left = self.comparison()?;
-        while self.is_word("and") {
+        self.logical("and", Logical::And, Self::comparison)
+    }
+
+    /// Reads operands that a word joins.
+    fn logical(&mut self, word: &str, operator: Logical, operand: fn(&mut Self) -> Read) -> Read {
+        let mut left = operand(self)?;
+        while self.is_word(word) {
             self.advance()?;
             self.link()?;
-            let right = self.comparison()?;
-            left = Arc::new(Node::Logical(Logical::And, left, right));
+            left = Arc::new(Node::Logical(operator, left, operand(self)?));
         }
         Ok(left)
     }

@@ -96,7 +96,7 @@ pub(super) fn slice(memory: &Memory, value: &Value, from: &Value, to: &Value) ->
     }
 }
 
-/// What a path leads to; null where there is nothing.
+/// Returns the value at a path; null where there is nothing.
 pub(super) fn get_path(memory: &Memory, value: &Value, path: &Value) -> Result<Value, Failure> {
     let Value::Array(parts) = path else { return Err(memory.error("Path must be specified as an array")) };
     let mut found = value.clone();
