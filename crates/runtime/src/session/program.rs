@@ -66,12 +66,12 @@ impl SessionContext {
         Self { pool, runner, tree, limits, env, command_fuel: Arc::default(), command_permits }
     }
 
-    /// Makes the premises of another session over another tree.
+    /// Makes the context of another session over another tree.
     pub(super) fn for_fork(&self, tree: SharedTree) -> Self {
         Self::new(Arc::clone(&self.pool), Arc::clone(&self.runner), tree, self.limits, Arc::clone(&self.env))
     }
 
-    /// Makes the premises of a program that a command runs: the same, but for the fuel, which is the program's own.
+    /// Makes the context of a program that a command runs: the same, but for the fuel, which is the program's own.
     fn for_program(&self) -> Self {
         Self { command_fuel: Arc::default(), ..self.clone() }
     }
