@@ -757,6 +757,12 @@ BEHAVIOURS = {
     "fresh_iter": "return iter([_fresh() for _ in range(LENGTH)])",
     "endless_iter": "while True:\n    yield _fresh()",
     "length": "return LENGTH",
+    # Another answer from the second question on: nothing that was checked before holds.
+    "length_once": "_asked.append(1)\nreturn LENGTH if len(_asked) % 2 else 0",
+    "length_later": "_asked.append(1)\nreturn 0 if len(_asked) % 2 else LENGTH",
+    "length_or_none": "_asked.append(1)\nif len(_asked) % 2:\n    return LENGTH\nraise TypeError('wrong')",
+    "true_once": "_asked.append(1)\nreturn len(_asked) % 2 == 1",
+    "known_iter_later": "_asked.append(1)\nreturn iter(_items() if len(_asked) % 2 == 0 else ())",
     "array_true": "import numpy as np\nreturn np.array([True])",
     "array_empty": "import numpy as np\nreturn np.array([])",
     "array_zero": "import numpy as np\nreturn np.zeros(1)",
@@ -788,10 +794,10 @@ METHODS = {
     "__ne__": ("false", "learn_false", "stop"),
     **{name: _TRUTH for name in ("__lt__", "__le__", "__gt__", "__ge__", "__contains__")},
     "__hash__": ("zero", "known_hash", *_RAISE),
-    "__bool__": ("true", "false", *_RAISE),
-    "__len__": ("length", "zero", "known_len", *_RAISE),
+    "__bool__": ("true", "false", "true_once", *_RAISE),
+    "__len__": ("length", "zero", "known_len", "length_once", "length_later", "length_or_none", *_RAISE),
     "__length_hint__": ("length", "zero"),
-    "__iter__": ("empty_iter", "known_iter", "fresh_iter", "self", "yield_nothing", *_RAISE),
+    "__iter__": ("empty_iter", "known_iter", "known_iter_later", "fresh_iter", "self", "yield_nothing", *_RAISE),
     "__next__": ("stop", "known", "fresh", "system_exit"),
     "__reversed__": ("empty_iter", "known_iter"),
     "__getitem__": ("index_error", "known_item", "fresh", "self", "stop", "known"),
@@ -1086,6 +1092,7 @@ def _parts(pair, honest):
     fill = fill.replace("SPOOF", SPOOFS.get(task.type, task.type if task.type in ("int", "float", "str", "bytes", "bool", "list", "dict", "set", "tuple") else "int"))
     support = "" if honest else (
         "_seen = []\n"
+        "_asked = []\n"
         "def _learn(values):\n    _seen.extend(each for each in values if type(each).__name__ != 'Result')\n"
         f"def _known():\n    return _seen[-1] if _seen else {_constant(task)}\n"
         "def _items():\n    value = _known()\n    return list(value) if hasattr(value, '__iter__') else [value]\n"
@@ -1328,7 +1335,7 @@ class Pair:
     def tier(self, idiom):
         """What an isolated verdict owes for this idiom, before any plain value is tried: see above."""
         lie = self.lie
-        if self.ends:
+        if lie.value in ENDS:
             return "A"
         if idiom.asked_names and not (lie.form == "sub" and lie.base in CARRIED or lie.form in ("raise", "error")):
             return "-"

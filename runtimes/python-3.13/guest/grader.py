@@ -754,6 +754,11 @@ def _is_runners(name):
     return name in border.RUNNER_NAMES or name.startswith("pytest_")
 
 
+# Requests that leave an honest object as it is, so that it has as many items after them as before.
+_READING = frozenset({"get", "dir", "index", "signature"})
+_MEASURING = frozenset({"__len__", "__length_hint__", "__bool__", "__iter__", "__next__", "__reversed__", "__getitem__", "__contains__", "__eq__", "__str__", "__repr__"})
+
+
 def ask(*request):
     """As `bridge.ask`; what the candidate prints meanwhile is shown where the tests have it shown."""
     state = proxies.state
@@ -762,6 +767,8 @@ def ask(*request):
         raise candidate.lost
     if candidate.builtins is not None:
         candidate.check_builtins()
+    if request[0] not in _READING and not (request[0] == "special" and request[2] in _MEASURING):
+        state.changes += 1
     try:
         value = bridge.converse(request)
         kind = type(value)

@@ -31,7 +31,7 @@ class State:
         "grader", "objects", "numbers", "proxies", "proxy_types", "homes", "described", "generation", "signals", "named", "paths",
         "ask", "perform", "on_protocol_error", "refresh", "check_may_leave", "inexpressible", "candidate", "streams", "noted", "namespace",
         "runner", "altered", "finished", "tracked", "pending", "dirty", "violation", "before_reply", "values", "handles", "failed",
-        "on_mocks",
+        "on_mocks", "measured", "changes",
     )  # fmt: skip
 
     def __init__(self):
@@ -46,6 +46,7 @@ class State:
         self.namespace = self.runner = self.candidate = self.refresh = self.check_may_leave = self.inexpressible = None
         self.before_reply = self.finished = None
         self.failed = None  # an assertion that failed in a call by the candidate, which has not told yet what it makes of it
+        self.changes = 0  # requests that may have changed an object of the candidate's
         self.on_mocks = {}  # ids of handles that the candidate has set on mocks
         self.clear()
 
@@ -59,6 +60,7 @@ class State:
         self.tracked = {}  # containers of this side that the other has a copy of: number -> (container, content)
         self.pending = []  # contents that go with the next message
         self.dirty = {}  # handles of containers whose content this side has changed, by number
+        self.measured = {}  # how many items an object of the other side has said to have or has given, and the changes until then
 
     def reset(self):
         """A fresh interpreter on the other side: nothing that it knew of is there."""
@@ -633,10 +635,11 @@ class ProxyType(type):
         state.ask("del", remote_id(cls), name)
 
     def __iter__(cls):
-        return state.ask("special", remote_id(cls), "__iter__", ())
+        items = state.ask("special", remote_id(cls), "__iter__", ())
+        return _counted(cls, items) if state.grader else items
 
     def __len__(cls):
-        return _checked("__len__", state.ask("special", remote_id(cls), "__len__", ()))
+        return _length(cls)
 
     def __bool__(cls):
         _note_truth()
@@ -714,8 +717,9 @@ def _is_remote(value):
     return type(type(value)) is ProxyType or type(value) is ProxyType
 
 
-def _named(value):
-    return any(cls in state.named for cls in type(value).__mro__)
+def _named(handle):
+    cls = handle if type(handle) is ProxyType else type(handle)
+    return any(base in state.named for base in cls.__mro__)
 
 
 def _tainted(value):
@@ -771,6 +775,25 @@ def _ordering(name):
     return method
 
 
+def _length_of_object(self):
+    length = _length(self)
+    if state.grader and self._proofbox_tainted:
+        _mark_tainted(length, "__len__")
+    return length
+
+
+def _converted(name):
+    """A number or bytes in the place of an object: for classes that the tests do not name that is told."""
+    ask = _asked(name)
+
+    def method(self):
+        if state.grader and not _named(self):
+            signal("converted_by_candidate")
+        return ask(self)
+
+    return method
+
+
 def _call(self, *args, **kwargs):
     return state.ask("call", remote_id(self), args, kwargs)
 
@@ -799,7 +822,16 @@ def _truth(self):
     if "__bool__" in specials:
         return special(self, "__bool__")
     state.handles += 1
-    return special(self, "__len__") != 0 if "__len__" in specials else True
+    return _length(self) != 0 if "__len__" in specials else True
+
+
+def _truth_of_content(base):
+    """Truth of a container whose class has its own: the candidate's word for classes that the tests name, else by content."""
+
+    def __bool__(self):
+        return _truth(self) if _named(self) else base.__len__(self) != 0
+
+    return __bool__
 
 
 def _iterated(self):
@@ -808,13 +840,34 @@ def _iterated(self):
     return items if not state.grader or "__len__" not in type(self)._proofbox_specials else _counted(self, items)
 
 
-def _counted(self, items):
+def _counted(handle, items):
+    """The items of a handle; at their end they are held against its length. A class may have items and no length."""
     count = 0
     for item in items:
         count += 1
         yield item
-    if special(self, "__len__") != count:
-        contradicts(self)
+    _measure(handle, count)
+    try:
+        _length(handle)
+    except TypeError:
+        if type(handle) is not ProxyType:
+            raise
+
+
+def _length(handle):
+    length = special(handle, "__len__")
+    if state.grader:
+        _measure(handle, length)
+    return length
+
+
+def _measure(handle, size):
+    """Holds how many items a handle has against what it said or gave before, if nothing can have changed it since."""
+    number = remote_id(handle)
+    known = state.measured.get(number)
+    state.measured[number] = size, state.changes
+    if known and known[1] == state.changes and known[0] != size:
+        contradicts(handle)
 
 
 def contradicts(handle):
@@ -1111,13 +1164,14 @@ class _Forward:
 
 _METHODS = {name: _asked(name) for name in SPECIALS}
 _METHODS |= {name: _arithmetic(name) for name in ARITHMETIC}
+_METHODS |= {name: _converted(name) for name in ("__int__", "__index__", "__float__", "__complex__", "__bytes__")}
 _METHODS |= {name: _ordering(name) for name in ("__lt__", "__le__", "__gt__", "__ge__")}
 for _name in ("__str__", "__repr__", "__format__", "__hash__", "__next__", "__enter__", "__aenter__", "__anext__", "__aiter__", "__reversed__",
               "__getitem__", "__setitem__", "__delitem__", "__missing__"):  # fmt: skip
     _METHODS[_name] = _forwarded(_name)
 _METHODS |= {
     "__call__": _call, "__eq__": _equal, "__contains__": _contains, "__await__": _await, "__exit__": _exit, "__aexit__": _aexit,
-    "__iter__": _iterated, "__array__": _array, "__anext__": _anext, "__next__": _next, "__bool__": _truth,
+    "__iter__": _iterated, "__len__": _length_of_object, "__array__": _array, "__anext__": _anext, "__next__": _next, "__bool__": _truth,
 }  # fmt: skip
 for _name, _method in _METHODS.items():
     _method.__name__ = _name
@@ -1238,6 +1292,8 @@ def _container_methods(base, specials, own, overridden):
     namespace |= {name: _METHODS[name] for name in own if name in OWN_OF_CONTAINERS}
     if "__getitem__" in own:
         namespace["__getitem__"] = _item_of(base)
+    if "__bool__" in own:
+        namespace["__bool__"] = _truth_of_content(base)
     namespace |= _overridden(base, overridden)
     namespace |= {name: _changed_here(base, name) for name in MUTATORS if hasattr(base, name)}
     if base is collections.defaultdict:
