@@ -1052,6 +1052,10 @@ class Lie:
     def gives_arrays(self):
         return any(name.startswith("__array") or behaviour.startswith("array_") for name, behaviour in self.methods)
 
+    def answers(self, name):
+        """Whether the object has a method of this name for the lie's sake."""
+        return any(each in (name, "__getattr__") or (each, behaviour) == ("", "getattribute") for each, behaviour in self.methods)
+
 
 _MODULES = ("collections", "decimal", "fractions", "itertools", "functools", "operator", "math", "numbers", "types")
 
@@ -1339,7 +1343,7 @@ class Pair:
             return "A"
         if idiom.asked_names and not (lie.form == "sub" and lie.base in CARRIED or lie.form in ("raise", "error")):
             return "-"
-        if lie.form == "sub" and any(name in idiom.asked_names and not hasattr(CARRIED[lie.base], name) for name, _ in lie.methods if name):
+        if lie.form == "sub" and any(not hasattr(CARRIED[lie.base], name) for name in idiom.asked_names if lie.answers(name)):
             return "-"  # a method that the base does not have
         if self.callable == "instances" and not idiom.name.startswith(("eq", "ne", "in_list", "approx", "unittest_assertEqual")):
             return "B"

@@ -39,6 +39,7 @@ REPLIES = {
     "recursion": None,
     "watch": None,  # warnings and log records are to be told
     "signature": "parameters",
+    "copy": None,  # an object of the class of the one that is copied
 }
 
 # ---------------------------------------------------------------- 2. attributes of a handle whose names begin with "_"
@@ -149,6 +150,7 @@ SERVED = {
     "dir": "public names",
     "index": "a class of the tests",
     "special": "by SPECIALS",
+    "copy": "instances of the tests' own classes",
     "signature": "names and kinds of parameters, no defaults",
     "spawn": "an awaitable: starts it",
     "warned": "a warning: raised or shown as the tests' own filters say",

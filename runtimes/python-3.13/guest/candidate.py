@@ -265,5 +265,6 @@ OPERATIONS = {
     "recursion": sys.setrecursionlimit,
     "watch": _watch,
     "signature": lambda number: proxies.signature_of(proxies.state.objects[number]),
+    "copy": lambda number, copy: proxies.copy_of(proxies.state.objects[number], copy),
     "module_names": _module_names,
 }

@@ -149,6 +149,16 @@ def _special(number, name, arguments):
     return getattr(type(target), name)(target, *arguments)
 
 
+def _copy(number, copy):
+    """A copy of what the candidate could alter."""
+    target = _object(number)
+    if copy is not None and not border.is_number(copy):
+        proxies.refuse("protocol_violation", "a copy that has no number")
+    if isinstance(target, (type, mock.NonCallableMock, *_CALLABLES, *_MACHINERY)) or any(map(_stays, type(target).__mro__)):
+        raise TypeError(f"a {type(target).__name__} of the tests can't be copied (grading: isolated)")
+    return proxies.copy_of(target, copy)
+
+
 def _call(number, arguments, keywords):
     if type(arguments) is not tuple or type(keywords) is not dict:
         proxies.refuse("protocol_violation", "arguments that are none")
@@ -255,6 +265,7 @@ _OPERATIONS = {
     "dir": lambda number: [name for name in dir(_object(number)) if not name.startswith("_")],
     "index": _index,
     "special": _special,
+    "copy": _copy,
     "signature": lambda number: proxies.signature_of(_object(number)),
     "spawn": _spawn,
     "warned": _warned,
@@ -755,7 +766,7 @@ def _is_runners(name):
 
 
 # Requests that leave an honest object as it is, so that it has as many items after them as before.
-_READING = frozenset({"get", "dir", "index", "signature"})
+_READING = frozenset({"get", "dir", "index", "signature", "copy"})
 _MEASURING = frozenset({"__len__", "__length_hint__", "__bool__", "__iter__", "__next__", "__reversed__", "__getitem__", "__contains__", "__eq__", "__str__", "__repr__"})
 
 

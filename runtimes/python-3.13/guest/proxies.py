@@ -31,7 +31,7 @@ class State:
         "grader", "objects", "numbers", "proxies", "proxy_types", "homes", "described", "generation", "signals", "named", "paths",
         "ask", "perform", "on_protocol_error", "refresh", "check_may_leave", "inexpressible", "candidate", "streams", "noted", "namespace",
         "runner", "altered", "finished", "tracked", "pending", "dirty", "violation", "before_reply", "values", "handles", "failed",
-        "on_mocks", "measured", "changes",
+        "on_mocks", "measured", "changes", "copies", "copied",
     )  # fmt: skip
 
     def __init__(self):
@@ -46,6 +46,8 @@ class State:
         self.namespace = self.runner = self.candidate = self.refresh = self.check_may_leave = self.inexpressible = None
         self.before_reply = self.finished = None
         self.failed = None  # an assertion that failed in a call by the candidate, which has not told yet what it makes of it
+        self.copies = 0  # deep copies that this side has begun
+        self.copied = None  # of the other's last one: its number, and what is copied already
         self.changes = 0  # requests that may have changed an object of the candidate's
         self.on_mocks = {}  # ids of handles that the candidate has set on mocks
         self.clear()
@@ -1180,12 +1182,47 @@ _COMMON = {
     "__getattr__": _getattr, "__setattr__": _setattr, "__delattr__": _delattr, "__dir__": _dir,
     "__class__": property(_class), "_proofbox_tainted": False, "_proofbox_ends_loop": False, "_proofbox_given": False,
     "_proofbox_thrown": None,
-    "__reduce_ex__": lambda self, protocol: _refuse_copy(),
+    "__copy__": lambda self: _as_copy(self, state.ask("copy", remote_id(self), None)),
+    "__deepcopy__": lambda self, memo: _as_copy(self, state.ask("copy", remote_id(self), _copy_number(memo))),
+    "__reduce_ex__": lambda self, protocol: _refuse_pickling(),
 }  # fmt: skip
 
 
-def _refuse_copy():
-    raise TypeError("an object of the candidate can't be copied from where the tests are (grading: isolated)")
+def _refuse_pickling():
+    raise TypeError("an object of another interpreter can't be pickled (grading: isolated)")
+
+
+def _copy_number(memo):
+    """One number for all requests of one `copy.deepcopy`, so that its copies share what their objects share."""
+    if _COPY_NUMBER not in memo:
+        state.copies += 1
+        memo[_COPY_NUMBER] = state.copies
+    return memo[_COPY_NUMBER]
+
+
+# In the memo of `copy.deepcopy`, whose other keys are ids.
+_COPY_NUMBER = "proofbox"
+
+
+def _as_copy(handle, copied):
+    """A copy that the candidate made is an object of the same class, and has met what its original has met."""
+    if state.grader:
+        if type(copied) is not type(handle):
+            raise TypeError("a copy of an object of the candidate must be of its class (grading: isolated)")
+        if handle._proofbox_tainted:
+            object.__setattr__(copied, "_proofbox_tainted", True)
+    return copied
+
+
+def copy_of(target, number):
+    """Carries out the request: a shallow copy without `number`, else a deep one that belongs to the other side's `number`."""
+    import copy
+
+    if number is None:
+        return copy.copy(target)
+    if state.copied is None or state.copied[0] != number:
+        state.copied = number, {}
+    return copy.deepcopy(target, state.copied[1])
 
 
 def _branches(bases):
