@@ -229,6 +229,10 @@ def freeze_library(build, folder):
 PACKAGES = ("pytest", "pluggy", "iniconfig", "packaging")
 
 
+# Files of CPython's _ctypes, which its own build leaves out for want of libffi; ctypes/ffi.c stands in for that.
+CTYPES = ("_ctypes", "callbacks", "callproc", "cfield", "stgdict")
+
+
 def python_includes(build):
     return [f"-I{build.work / 'trees/python/Include'}", f"-I{build.work / 'python'}"]
 
@@ -251,6 +255,13 @@ def link_reactor(build, folder):
         sorted(numpy.glob("*.c")),
         folder / "numpy",
         [*build.compile_flags, *numpy_steps.FLAGS, f"-I{numpy / 'include'}", *python_includes(build), *numpy_steps.includes(build)],
+    )
+    objects += build.compile_all(
+        "compiling ctypes",
+        [HERE / "ctypes/ffi.c", *sorted(file for file in (build.work / "trees/python/Modules/_ctypes").glob("*.c") if file.stem in CTYPES)],
+        folder / "ctypes",
+        [*build.compile_flags, *python_includes(build), f"-I{build.work / 'trees/python/Include/internal'}", f"-I{HERE / 'ctypes/include'}",
+         "-DPy_BUILD_CORE_MODULE", "-DHAVE_FFI_PREP_CIF_VAR=1", "-DHAVE_FFI_PREP_CLOSURE_LOC=1", "-DHAVE_FFI_CLOSURE_ALLOC=1"],
     )
     libraries = build.work / "libraries"
     build.run(
@@ -349,7 +360,7 @@ STEPS = [
     ),
     Step(
         "reactor", link_reactor, 20, "Linking the guest",
-        needs=["compiled", "frozen", "libraries", "numpy_compiled"], files=["guest/**/*.[ch]", "numpy/**/*.[ch]"],
+        needs=["compiled", "frozen", "libraries", "numpy_compiled"], files=["guest/**/*.[ch]", "numpy/**/*.[ch]", "ctypes/**/*.[ch]"],
         inputs=lambda build: [build.compile_flags, build.settings["limits"]],
     ),
 ]

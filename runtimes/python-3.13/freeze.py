@@ -13,9 +13,9 @@ import pathlib
 import re
 import zipfile
 
-# Packages with nothing to offer in a sandbox (windows, installers, foreign functions) or to users (their own tests).
+# Packages with nothing to offer in a sandbox (windows, installers) or to users (their own tests).
 SKIPPED_PACKAGES = {
-    "__phello__", "__pycache__", "ctypes", "curses", "ensurepip", "idlelib", "site-packages", "test",
+    "__phello__", "__pycache__", "ensurepip", "idlelib", "site-packages", "test",
     "tests", "tkinter", "turtledemo", "venv",
 }
 SKIPPED_MODULES = {

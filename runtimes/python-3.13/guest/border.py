@@ -187,7 +187,8 @@ ALIASES = frozenset(
 # Modules whose import alone does something.
 NOT_IMPORTED = frozenset({"this", "antigravity", "idlelib", "turtledemo", "turtle", "tkinter", "lib2to3", "ensurepip", "venv", "__phello__"})
 # Classes of the library are known on both sides by name, but for those by which tests are told of their outcome.
-NOT_SHARED = frozenset({"unittest", "doctest", "bdb", "__main__"})
+# ... and those that reach into memory.
+NOT_SHARED = frozenset({"unittest", "doctest", "bdb", "__main__", "ctypes", "_ctypes"})
 
 # ---------------------------------------------------------------- shapes
 

@@ -25,7 +25,7 @@ __all__ = ["PRELOAD", "prepare", "start"]
 PRELOAD = """
     __future__ abc argparse array ast asyncio atexit base64 bdb binascii bisect builtins bz2 cProfile calendar cmath cmd
     code codecs codeop collections collections.abc colorsys concurrent.futures concurrent.futures.process
-    concurrent.futures.thread configparser contextlib contextvars copy copyreg csv dataclasses datetime dbm dbm.dumb
+    concurrent.futures.thread configparser contextlib contextvars copy copyreg csv ctypes ctypes.util dataclasses datetime dbm dbm.dumb
     decimal difflib dis doctest email email.headerregistry email.message email.mime.application email.mime.audio
     email.mime.base email.mime.image email.mime.multipart email.mime.text email.parser email.policy email.utils encodings
     enum errno faulthandler filecmp fileinput fnmatch fractions ftplib functools gc getopt getpass gettext glob graphlib
@@ -33,7 +33,7 @@ PRELOAD = """
     imaplib importlib importlib.abc importlib.machinery importlib.metadata importlib.resources importlib.util inspect io
     ipaddress itertools json json.tool keyword linecache locale logging logging.config logging.handlers lzma mailbox
     marshal math mimetypes modulefinder multiprocessing multiprocessing.dummy multiprocessing.managers
-    multiprocessing.pool multiprocessing.queues netrc ntpath numbers opcode operator optparse os os.path pathlib pdb
+    multiprocessing.pool multiprocessing.queues multiprocessing.sharedctypes multiprocessing.synchronize netrc ntpath numbers opcode operator optparse os os.path pathlib pdb
     pickle pickletools pkgutil platform plistlib poplib posixpath pprint profile pstats pwd py_compile pyclbr pydoc queue
     quopri random re reprlib rlcompleter runpy sched secrets select selectors shelve shlex shutil signal site smtplib
     socket socketserver sqlite3 stat statistics string stringprep struct subprocess symtable sys sysconfig tarfile
@@ -64,10 +64,14 @@ def prepare():
 
     loop.install()
     threads.work_in_pools()
+
+    import _proofbox_processes as processes
+
+    processes.install()
     _refuse_processes()
-    _refuse_multiprocessing()
     _refuse_signals()
     _refuse_native_code()
+    _size_longs_as_on_64_bits()
     _derive_keys()
     _copy_descriptors()
     _answer_about_the_system()
@@ -194,36 +198,6 @@ def _signal_only_itself():
     _install(killpg, os, posix)
 
 
-def _refuse_multiprocessing():
-    import multiprocessing
-    from concurrent.futures import process as process_pools
-    from multiprocessing import context, managers
-
-    def refused(what):
-        # Locks, queues and shared values start no process: they are only not there.
-        failure = None if what in ("Manager", "Pool", "ProcessPoolExecutor") else UNSUPPORTED
-
-        def method(self, *args, **kwargs):
-            raise refusal("process", "multiprocessing", what, failure=failure)
-
-        return method
-
-    def start(process):
-        raise refusal("process", "start", process.name)
-
-    for name in (
-        "Array", "Barrier", "BoundedSemaphore", "Condition", "Event", "JoinableQueue", "Lock", "Manager", "Pipe", "Pool",
-        "Queue", "RLock", "RawArray", "RawValue", "Semaphore", "SimpleQueue", "Value",
-    ):  # fmt: skip
-        setattr(context.BaseContext, name, refused(name))
-        # The package exports the methods of its default context, as they were when it was imported.
-        setattr(multiprocessing, name, getattr(context._default_context, name))
-    for kind in (context.ForkProcess, context.SpawnProcess, context.ForkServerProcess):
-        kind._Popen = staticmethod(start)
-    managers.BaseManager.start = refused("Manager")
-    process_pools._check_system_limits = lambda: refused("ProcessPoolExecutor")(None)
-
-
 # What a usual umask takes off.
 _UMASK = 0o022
 
@@ -263,6 +237,28 @@ def _refuse_native_code():
         raise refusal("process", "load", spec.origin, type=ImportError, reason="native code can't be loaded in this sandbox")
 
     _install(create_dynamic, _imp)
+
+    import ctypes
+    from ctypes import util
+
+    load = ctypes._dlopen
+
+    def dlopen(name, flag=ctypes.DEFAULT_MODE, /):
+        if name is None:
+            return load(name, flag)
+        raise refusal("process", "load", name, reason="native libraries can't be loaded in this sandbox")
+
+    ctypes._dlopen = dlopen
+    util.find_library = lambda name: None
+
+
+def _size_longs_as_on_64_bits():
+    """ctypes' `long`, as structures and files of other programs have it on Linux. Pointers are as large as they are here."""
+    import ctypes
+
+    ctypes.c_long, ctypes.c_ulong = ctypes.c_longlong, ctypes.c_ulonglong
+    for kind, name in ((ctypes.c_longlong, "c_long"), (ctypes.c_ulonglong, "c_ulong")):
+        kind.__name__ = kind.__qualname__ = name
 
 
 def _derive_keys():
@@ -305,8 +301,6 @@ class _MissingLibrary:
         # Only an import is told; importlib.util.find_spec wants None.
         asked_by = sys._getframe(2).f_code.co_name
         if asked_by == "_find_and_load_unlocked" and name in sys.stdlib_module_names:
-            if name in ("ctypes", "_ctypes"):
-                _proofbox.attempt("process", "load", name)
             raise ModuleNotFoundError(f"No module named {name!r}: not available in this sandbox (WebAssembly)", name=name)
 
 

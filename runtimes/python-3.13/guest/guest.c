@@ -28,13 +28,16 @@ static void check(PyStatus status) {
     if (PyStatus_Exception(status)) fail(status.err_msg ? status.err_msg : "unknown");
 }
 
+PyMODINIT_FUNC PyInit__ctypes(void);
+
 static void initialise_python(void) {
     PyPreConfig pre;
     PyPreConfig_InitIsolatedConfig(&pre);
     pre.utf8_mode = 1;
     check(Py_PreInitialize(&pre));
     PyImport_FrozenModules = guest_frozen;
-    if (PyImport_AppendInittab("_proofbox", PyInit__proofbox) < 0 || numpy_modules_register() < 0) fail("inittab");
+    int failed = PyImport_AppendInittab("_proofbox", PyInit__proofbox) < 0 || PyImport_AppendInittab("_ctypes", PyInit__ctypes) < 0;
+    if (failed || numpy_modules_register() < 0) fail("inittab");
 
     PyConfig config;
     PyConfig_InitIsolatedConfig(&config);

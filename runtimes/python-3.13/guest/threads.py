@@ -16,7 +16,7 @@ import _proofbox
 import _thread
 from _proofbox_unsupported import refusal
 
-__all__ = ["guarded", "install", "pause", "run_in_context", "settle", "shut_down", "wait", "work_in_pools"]
+__all__ = ["end", "guarded", "install", "pause", "run_in_context", "settle", "shut_down", "wait", "work_in_pools"]
 
 MAX_THREADS = 256
 # Of a sleep while the main thread waits: between two of them it hears of interrupts. In seconds.
@@ -219,6 +219,15 @@ def pause():
 
 def _at_once():
     return True
+
+
+def end(ident):
+    """Has a thread end where it waits, as by SystemExit."""
+    for fiber in _waiting:
+        if fiber.ident == ident and fiber.number is None:
+            fiber.call = _at_once, (), {}
+        elif fiber.ident == ident:
+            fiber.attempt, fiber.error = _at_once, SystemExit()
 
 
 def has_others():
@@ -787,7 +796,10 @@ def work_in_pools():
                 if thread._state != RUN:
                     is_whole = False
                     break
-                put(task)
+                try:
+                    put(task)
+                except Exception as error:
+                    cache[task[0]]._set(task[1], (False, error))
             if not is_whole:
                 break
             if set_length:
@@ -797,6 +809,8 @@ def work_in_pools():
         for _ in pool:
             put(None)
 
+    for function in (mapstar, starmapstar):
+        function.__module__, function.__qualname__ = pool.__name__, function.__name__
     RUN = pool.RUN
     for function in (__init__, apply_async, _get_sentinels):
         setattr(ThreadPool, function.__name__, function)
