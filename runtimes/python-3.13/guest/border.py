@@ -36,6 +36,8 @@ REPLIES = {
     "unpatch": None,
     "environ": None,
     "chdir": None,
+    "argv": None,
+    "contexts": None,  # how numpy treats errors, and the decimal context
     "recursion": None,
     "watch": None,  # warnings and log records are to be told
     "signature": "parameters",
@@ -83,7 +85,7 @@ READABLE = {
 
 ANY = object()
 SPECIALS = {
-    **dict.fromkeys(("__lt__", "__le__", "__gt__", "__ge__", "__eq__"), ("objects", ANY)),
+    **dict.fromkeys(("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"), ("objects", ANY)),
     **{
         f"__{prefix}{name}__": ("named", ANY)
         for name in "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and xor or".split()
@@ -179,6 +181,8 @@ RUNNER_NAMES = frozenset(
     "load_tests setUpModule tearDownModule setup_module teardown_module setup_function teardown_function setup_method "
     "teardown_method setup teardown pytest_plugins pytestmark collect_ignore collect_ignore_glob".split()
 )
+# Variables that steer the tests' own interpreter: they are neither told nor taken.
+PRIVATE_VARIABLES = ("PYTEST_", "HYPOTHESIS_", "PYTHON")
 # What tests call the library by without importing it themselves: then it is the snippet's word, and leaves a signal.
 ALIASES = frozenset(
     "np pd plt sp nx sns tf pytest mock isclose isnan isinf allclose array_equal assert_allclose assert_array_equal deepcopy Counter "

@@ -170,6 +170,21 @@ def _unpatch(module, path, name):
         setattr(owner, name, before)
 
 
+def _contexts(errors, context):
+    """How the tests have numpy treat errors, and their decimal context."""
+    import decimal
+
+    import numpy
+
+    numpy.seterr(**errors)
+    own = decimal.getcontext()
+    *settings, traps = context
+    for name, value in zip(("prec", "rounding", "Emin", "Emax", "capitals", "clamp"), settings):
+        setattr(own, name, value)
+    for trap in own.traps:
+        own.traps[trap] = trap.__name__ in traps
+
+
 def _environ(values):
     os.environ.clear()
     os.environ.update(values)
@@ -262,6 +277,8 @@ OPERATIONS = {
     "unpatch": _unpatch,
     "environ": _environ,
     "chdir": os.chdir,
+    "argv": lambda values: setattr(sys, "argv", values),
+    "contexts": _contexts,
     "recursion": sys.setrecursionlimit,
     "watch": _watch,
     "signature": lambda number: proxies.signature_of(proxies.state.objects[number]),

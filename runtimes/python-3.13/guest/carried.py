@@ -8,13 +8,14 @@ import sys
 import types
 from unittest import mock
 
+import _proofbox_border as border
 import _proofbox_grader as grader
 import _proofbox_proxies as proxies
 import _proofbox_randomness as randomness
 from _pytest.monkeypatch import MonkeyPatch
 
-# Where these are replaced, what the candidate prints is shown all the same (grader.ask).
-_STREAMS = ("stdout", "stderr")
+# Of sys, what grader.ask carries itself, whoever replaces it.
+_FOLLOWED = ("stdout", "stderr", "stdin", "argv")
 
 
 def _grading():
@@ -35,7 +36,13 @@ def _place(target):
 def _carry(target, name, what):
     """Replaces the attribute in the candidate's interpreter; returns what `_take_back` wants."""
     place = _place(target)
-    if place is None or not _grading() or (target is sys and name in _STREAMS):
+    if not _grading() or (target is sys and name in _FOLLOWED):
+        return None
+    if place is None:
+        of_tests = isinstance(target, (type, types.ModuleType, mock.NonCallableMock)) or proxies._is_remote(target)
+        if not of_tests and proxies._is_shared(type(target).__module__):
+            # A logger, for one: the candidate has its own.
+            grader.note_inexpressible(f"{what} of an object of {type(target).__module__}")
         return None
     if target is builtins:
         proxies.state.candidate.carried.add(name)
@@ -57,13 +64,39 @@ def _take_back(carried):
             proxies.state.candidate.carried.discard(carried[-1])
 
 
-def _carry_environment():
+def _note_change(what):
+    """The candidate is told with the next request."""
     if _grading():
-        proxies.state.ask("environ", dict(os.environ))
+        proxies.state.candidate.changed.add(what)
+
+
+def _prepare_surroundings():
+    """Whoever changes the environment and the working directory: tests, mock or monkeypatch."""
+    kind, chdir_ = type(os.environ), os.chdir
+    set_, delete = kind.__setitem__, kind.__delitem__
+
+    def __setitem__(self, key, value):
+        set_(self, key, value)
+        if self is os.environ and not key.startswith(border.PRIVATE_VARIABLES):
+            _note_change("environ")
+
+    def __delitem__(self, key):
+        delete(self, key)
+        if self is os.environ and not key.startswith(border.PRIVATE_VARIABLES):
+            _note_change("environ")
+
+    def chdir(path):
+        chdir_(path)
+        _note_change("chdir")
+
+    kind.__setitem__, kind.__delitem__ = __setitem__, __delitem__
+    chdir.__module__, chdir.__doc__ = chdir_.__module__, chdir_.__doc__
+    os.chdir = sys.modules["posix"].chdir = chdir
 
 
 def prepare():
     """Once, when the image is made."""
+    _prepare_surroundings()
     _prepare_mock()
     _prepare_monkeypatch()
     randomness.after_first_use(random, _seed_both)
@@ -72,7 +105,7 @@ def prepare():
 
 def _prepare_mock():
     enter, exit_ = mock._patch.__enter__, mock._patch.__exit__
-    patch_dict, unpatch_dict = mock._patch_dict._patch_dict, mock._patch_dict._unpatch_dict
+    patch_dict = mock._patch_dict._patch_dict
 
     def __enter__(self):
         replaced = enter(self)
@@ -86,23 +119,16 @@ def _prepare_mock():
 
     def _patch_dict(self):
         patch_dict(self)
-        if self.in_dict is os.environ:
-            _carry_environment()
-        elif self.in_dict is sys.modules or _grading() and any(self.in_dict is each for each in proxies.state.candidate.copies):
+        if self.in_dict is sys.modules or _grading() and any(self.in_dict is each for each in proxies.state.candidate.copies):
             grader.note_inexpressible("mock.patch.dict")
 
-    def _unpatch_dict(self):
-        unpatch_dict(self)
-        if self.in_dict is os.environ:
-            _carry_environment()
-
     mock._patch.__enter__, mock._patch.__exit__ = __enter__, __exit__
-    mock._patch_dict._patch_dict, mock._patch_dict._unpatch_dict = _patch_dict, _unpatch_dict
+    mock._patch_dict._patch_dict = _patch_dict
 
 
 def _prepare_monkeypatch():
-    setattr_, delattr_, setitem, delitem = MonkeyPatch.setattr, MonkeyPatch.delattr, MonkeyPatch.setitem, MonkeyPatch.delitem
-    chdir, syspath_prepend, undo = MonkeyPatch.chdir, MonkeyPatch.syspath_prepend, MonkeyPatch.undo
+    setattr_, delattr_, setitem = MonkeyPatch.setattr, MonkeyPatch.delattr, MonkeyPatch.setitem
+    syspath_prepend, undo = MonkeyPatch.syspath_prepend, MonkeyPatch.undo
 
     def patched_setattr(self, *arguments, **options):
         setattr_(self, *arguments, **options)
@@ -118,20 +144,8 @@ def _prepare_monkeypatch():
 
     def patched_setitem(self, dic, name, value):
         setitem(self, dic, name, value)
-        if dic is os.environ:
-            _carry_environment()
-        elif dic is sys.modules:
+        if dic is sys.modules:
             grader.note_inexpressible("monkeypatch.setitem of sys.modules")
-
-    def patched_delitem(self, dic, name, raising=True):
-        delitem(self, dic, name, raising)
-        if dic is os.environ:
-            _carry_environment()
-
-    def patched_chdir(self, path):
-        chdir(self, path)
-        if _grading():
-            proxies.state.ask("chdir", os.getcwd())
 
     def patched_syspath_prepend(self, path):
         grader.note_inexpressible("monkeypatch.syspath_prepend")
@@ -140,17 +154,10 @@ def _prepare_monkeypatch():
     def patched_undo(self):
         for carried in reversed(self.__dict__.pop("_proofbox_carried", ())):
             _take_back(carried)
-        environment = any(dic is os.environ for dic, _, _ in self._setitem)
-        moved = self._cwd is not None
         undo(self)
-        if environment:
-            _carry_environment()
-        if moved and _grading():
-            proxies.state.ask("chdir", os.getcwd())
 
-    MonkeyPatch.setattr, MonkeyPatch.delattr = patched_setattr, patched_delattr
-    MonkeyPatch.setitem, MonkeyPatch.delitem = patched_setitem, patched_delitem
-    MonkeyPatch.chdir, MonkeyPatch.syspath_prepend, MonkeyPatch.undo = patched_chdir, patched_syspath_prepend, patched_undo
+    MonkeyPatch.setattr, MonkeyPatch.delattr, MonkeyPatch.setitem = patched_setattr, patched_delattr, patched_setitem
+    MonkeyPatch.syspath_prepend, MonkeyPatch.undo = patched_syspath_prepend, patched_undo
 
 
 def _seed_both():

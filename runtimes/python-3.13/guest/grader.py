@@ -4,6 +4,7 @@ Which requests and objects those are, says border.py."""
 
 import asyncio
 import builtins
+import contextlib
 import importlib.machinery
 import logging
 import opcode
@@ -37,7 +38,7 @@ def _stays(kind):
 def _check_may_leave(value):
     kind = value if isinstance(value, type) else type(value)
     if isinstance(value, _MACHINERY) or _stays(kind):
-        raise TypeError(f"{kind.__name__} of the tests can't be passed to the candidate (grading: isolated)")
+        proxies.refuse("unsendable_argument", f"{kind.__name__} of the tests can't be passed to the candidate")
 
 
 def _is_of_a_runner(target, name):
@@ -139,6 +140,9 @@ def _special(number, name, arguments):
     target = _object(number)
     if isinstance(target, border.TELLING):
         proxies.refuse("looked_into_the_tests", "what a failed assertion says does not leave the tests")
+    if name in _TEXTS and (isinstance(target, _CALLABLES) or type(target).__module__ == "functools"):
+        # Python's own would show what a method or a partial object holds.
+        return f"<{type(target).__name__} of the tests>"
     known = border.GENERATOR_METHODS if isinstance(target, (types.GeneratorType, types.AsyncGeneratorType)) else ()
     if type(name) is not str or name not in border.SPECIALS and name not in known or type(arguments) is not tuple:
         proxies.refuse("protocol_violation", f"{name!r} is not passed on")
@@ -157,6 +161,9 @@ def _copy(number, copy):
     if isinstance(target, (type, mock.NonCallableMock, *_CALLABLES, *_MACHINERY)) or any(map(_stays, type(target).__mro__)):
         raise TypeError(f"a {type(target).__name__} of the tests can't be copied (grading: isolated)")
     return proxies.copy_of(target, copy)
+
+
+_TEXTS = frozenset({"__str__", "__repr__", "__format__"})
 
 
 def _call(number, arguments, keywords):
@@ -239,10 +246,16 @@ def _surroundings(environment, directory, limit):
     texts = type(environment) is dict and all(type(each) is str for pair in environment.items() for each in pair)
     if not texts or type(directory) is not str or type(limit) is not int:
         proxies.refuse("protocol_violation", "surroundings that are none")
+    candidate = proxies.state.candidate
+    if "surroundings" not in candidate.watched:
+        proxies.refuse("protocol_violation", "surroundings that nobody has asked for")
+    own = {name: value for name, value in os.environ.items() if name.startswith(border.PRIVATE_VARIABLES)}
+    told = {name: value for name, value in environment.items() if not name.startswith(border.PRIVATE_VARIABLES)}
     os.environ.clear()
-    os.environ.update(environment)
+    os.environ.update(own | told)
     os.chdir(directory)
     _set_recursion_limit(limit)
+    candidate.changed.clear()
 
 
 _set_recursion_limit = sys.setrecursionlimit
@@ -333,10 +346,15 @@ class Candidate:
         self.copies = []  # dicts of the candidate's that the tests have copies of, by name
         self.used = {}  # by code, the names in it
         self.carried = set()  # builtins that are replaced on both sides
+        self.changed = set()  # of the tests' surroundings, what the candidate is to be told
+        self.arguments = list(sys.argv)  # as the candidate has them
+        self.input = self.own_input = sys.stdin
+        self.contexts = None  # likewise, if the tests speak of them
         self.mocks = {}  # by name, mocks that the tests have put into the snippet
         self.own_interpreter = None  # what the tests ask of their own interpreter, and can't be told
         self.module = ProxyModule(module)
         self.roots = {module, *modules}
+        types.ModuleType.__setattr__(self.module, "_proofbox_loaded", True)
         sys.modules[module] = self.module
         # The last of all: what the tests, the library and the packages have is theirs.
         sys.meta_path.append(self)
@@ -376,15 +394,18 @@ class Candidate:
     def watch(self, sources):
         """Has the candidate's warnings and log records told if the tests speak of such."""
         text = "\n".join(sources)
-        found = {word for word in _LOOKED_AT if word in text}
-        if not found:
+        if not any(word in text for word in _LOOKED_AT):
             return
+        text = _COMMENT.sub("", text)
+        found = {word for word in _LOOKED_AT if word in text}
         self.watched = [what for what, words in _WATCHED.items() if not found.isdisjoint(words)]
         for word in found.intersection(_OF_ONE_INTERPRETER):
             note_inexpressible(f"{word.strip('([), ')} in the tests' own interpreter")
             self.own_interpreter = proxies.state.violation
         if "builtins" in found:
             self.builtins = dict(vars(builtins))
+        if not found.isdisjoint(_CONTEXTS):
+            self.contexts = _contexts()
         if "recursionlimit" in found:
             _carry_recursion_limit()
 
@@ -515,7 +536,7 @@ class Candidate:
         if meant and isinstance(value, StopAsyncIteration):
             proxies.note_item(handle, False)
             proxies.forgive(handle._proofbox_thrown)
-        raise border.at_border(value, ("special", task, "__anext__") if meant else None)
+        raise _at_border(value, ("special", task, "__anext__") if meant else None)
 
     def _pause(self, task, wait):
         """Gives way to our loop until the candidate's may go on; whether there is nothing else to do before `wait`."""
@@ -562,7 +583,9 @@ class Candidate:
         return module
 
     def exec_module(self, module):
-        pass
+        if vars(module).get("_proofbox_loaded"):
+            note_inexpressible("importlib.reload")
+        types.ModuleType.__setattr__(module, "_proofbox_loaded", True)
 
 
 def _wake(future):
@@ -579,14 +602,28 @@ _WATCHED = {
 # ... and what can't be.
 _OF_ONE_INTERPRETER = (
     "tracemalloc", "random.getstate", "get_state(", "gc.get_", "sys.settrace", "sys.setprofile", "getcontext(",
-    "setcontext(", "sys.modules[", "sys.modules.pop", ", sys.path)", " in sys.path",
+    "setcontext(", "sys.modules[", "sys.modules.pop", ", sys.path)", " in sys.path", "addaudithook", "meta_path", "cProfile",
+    "sys.monitoring", "active_count(", "threading.enumerate(", "all_tasks(", "setfirstweekday", "setlocale(",
 )  # fmt: skip
+_COMMENT = re.compile(r"(?m)(?:^|(?<=\s))#.*$")
 # Requests that alternate with others, and those whose answer is an object's.
 _OF_TASKS = frozenset({"turn", "spawn", "cancel"})
 _OF_OBJECTS = frozenset({"call", "get", "index", "special", "global"})
-_LOOKED_AT = (*_OF_ONE_INTERPRETER, *(word for words in _WATCHED.values() for word in words), "builtins")
+_CONTEXTS = ("localcontext(", "errstate(", "seterr(")
+_LOOKED_AT = (*_CONTEXTS, *_OF_ONE_INTERPRETER, *(word for words in _WATCHED.values() for word in words), "builtins")
 # By these a function can be reached without its name.
 _REACHING = frozenset({"getattr", "globals", "vars", "locals", "eval", "exec", "__import__", "import_module", "modules", "__dict__", "solution"})
+
+
+def _contexts():
+    """How numpy treats errors, and decimal's precision, rounding, bounds and traps."""
+    import decimal
+
+    import numpy
+
+    context = decimal.getcontext()
+    traps = [trap.__name__ for trap, is_set in context.traps.items() if is_set]
+    return numpy.geterr(), (context.prec, context.rounding, context.Emin, context.Emax, context.capitals, context.clamp, traps)
 
 
 def names_of(code):
@@ -722,9 +759,9 @@ class ProxyModule(types.ModuleType):
     _proofbox_number = None
 
     def __getattr__(self, name):
-        if name == "__all__":
+        if name == "__all__" and _imports_all(importer := sys._getframe(1)):
             # `import *` brings nothing that decides what the tests compare, or which tests there are.
-            bound = sys._getframe(1).f_locals
+            bound = importer.f_locals
             return [each for each in self.__dir__() if each not in BUILTINS and each not in bound and not _is_runners(each)]
         if name == "__file__" or name == "__path__" and self._proofbox_number is None:
             raise AttributeError(name)
@@ -761,6 +798,15 @@ class ProxyModule(types.ModuleType):
         return ask("module_names", self._proofbox_number)
 
 
+_IMPORT_STAR = (opcode.opmap["CALL_INTRINSIC_1"], 2)
+
+
+def _imports_all(frame):
+    """Whether the frame is at an `import *`."""
+    code, at = frame.f_code.co_code, frame.f_lasti
+    return tuple(code[at : at + 2]) == _IMPORT_STAR
+
+
 def _is_runners(name):
     return name in border.RUNNER_NAMES or name.startswith("pytest_")
 
@@ -768,6 +814,38 @@ def _is_runners(name):
 # Requests that leave an honest object as it is, so that it has as many items after them as before.
 _READING = frozenset({"get", "dir", "index", "signature", "copy"})
 _MEASURING = frozenset({"__len__", "__length_hint__", "__bool__", "__iter__", "__next__", "__reversed__", "__getitem__", "__contains__", "__eq__", "__str__", "__repr__"})
+
+
+def _tell_of_changes(candidate):
+    """What the tests have changed around the candidate since the last request."""
+    while candidate.changed:
+        what = candidate.changed.pop()
+        if what == "environ":
+            bridge.converse(("environ", {name: value for name, value in os.environ.items() if not name.startswith(border.PRIVATE_VARIABLES)}))
+        else:
+            with contextlib.suppress(OSError):  # a directory of the tests' own
+                bridge.converse(("chdir", os.getcwd()))
+    if sys.argv != candidate.arguments:
+        candidate.arguments = [str(each) for each in sys.argv]
+        bridge.converse(("argv", candidate.arguments))
+    if sys.stdin is not candidate.input:
+        if candidate.input is not candidate.own_input:
+            bridge.converse(("unpatch", "sys", (), "stdin"))
+        candidate.input = sys.stdin
+        if sys.stdin is not candidate.own_input:
+            bridge.converse(("patch", "sys", (), "stdin", sys.stdin))
+    if candidate.contexts is not None and candidate.contexts != (now := _contexts()):
+        candidate.contexts = now
+        bridge.converse(("contexts", *now))
+
+
+def _at_border(error, request):
+    """What a steering exception becomes; if that is another one, it is not what the tests may have expected."""
+    become = border.at_border(error, request)
+    if become is not error:
+        proxies.signal("steering_exception")
+        proxies.state.violation = proxies.state.violation or proxies.Refused(f"{become} outside of what it means (grading: isolated)")
+    return become
 
 
 def ask(*request):
@@ -781,6 +859,7 @@ def ask(*request):
     if request[0] not in _READING and not (request[0] == "special" and request[2] in _MEASURING):
         state.changes += 1
     try:
+        _tell_of_changes(candidate)
         value = bridge.converse(request)
         kind = type(value)
         if state.failed is not None and request[0] not in _OF_TASKS:
@@ -811,7 +890,7 @@ def ask(*request):
         state.violation = state.violation or error
         raise
     except border.STEERING as error:
-        raise border.at_border(error, request) from None
+        raise _at_border(error, request) from None
     finally:
         if state.failed is not None and request[0] not in _OF_TASKS:
             proxies.note_swallowed(False)

@@ -6,6 +6,7 @@ are collected again, and run in a session of their own."""
 
 import io
 import os
+import re
 import sys
 import types
 
@@ -77,6 +78,12 @@ def _highlight(self, source, lexer="python"):
 
 _highlight_with_pygments = TerminalWriter._highlight
 TerminalWriter._highlight = _highlight
+def _make_temporary(request, factory):
+    """The directory of `tmp_path`, named after the function alone: parameters may be what is expected."""
+    return factory.mktemp(re.sub(r"\W", "_", getattr(request.node, "originalname", None) or request.node.name.partition("[")[0])[:30])
+
+
+tmpdir._mk_tmp = _make_temporary
 # Files are nobody's here, and the directories of `tmp_path` no less the user's for that.
 tmpdir.get_user_id = lambda: None
 
@@ -94,9 +101,7 @@ class PyTests:
         self.names = None
 
     def run(self, candidate, cases):
-        path, environment, no_bytecode = list(sys.path), {}, sys.dont_write_bytecode
-        for name in [name for name in os.environ if name.startswith("PYTEST_")]:
-            environment[name] = os.environ.pop(name)
+        path, environment, no_bytecode = list(sys.path), _take_options(), sys.dont_write_bytecode
         sys.dont_write_bytecode = True
         sys.path.insert(0, grading.FOLDER)
         try:
@@ -138,6 +143,7 @@ class PyTests:
     def _session(self, candidate, run, imports):
         try:
             imports.provide(candidate)
+            _take_options()
             config = self._config(run)
             try:
                 run.start()
@@ -162,6 +168,11 @@ class PyTests:
             _offer(grading.Names(run.candidate.namespace(), self.entry_point), hook)
         config.pluginmanager.register(run)
         return config
+
+
+def _take_options():
+    """Takes pytest's options out of the environment, and returns them."""
+    return {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("PYTEST_")}
 
 
 def _arguments(ini=None, ignored=()):

@@ -142,6 +142,13 @@ def refuse(name, message):
     raise TypeError(f"{message} (grading: isolated)")
 
 
+def _refuse_or_raise(name, message):
+    """As `refuse` on the tests' side; the candidate only hears of it."""
+    if state.grader:
+        refuse(name, message)
+    raise TypeError(f"{message} (grading: isolated)")
+
+
 def _tells(error):
     """Whether an exception says that a test has failed."""
     if isinstance(error, BaseExceptionGroup):
@@ -732,9 +739,7 @@ def _mark_tainted(result, name):
     """The tests' own value has gone into the result of an operator: it must be an object, or it could be anything that
     the tests want."""
     if not _is_remote(result) or isinstance(result, (*VALUE_TYPES, type)) or type(result)._proofbox_container:
-        raise TypeError(
-            f"{name} with a value of the tests must give an object of the candidate, not {type(result).__name__} (grading: isolated)"
-        )
+        refuse("operator_of_the_candidate", f"{name} with a value of the tests must give an object of the candidate, not {type(result).__name__}")
     object.__setattr__(result, "_proofbox_tainted", True)
 
 
@@ -772,6 +777,9 @@ def _ordering(name):
         if not state.grader or _is_remote(other):
             return special(self, name, other)
         signal("comparison_with_plain_data")
+        if _ask_of_stand_in(self, name, other) is not NotImplemented and state.violation is None:
+            # Python is about to say that there is no order, which is not what the candidate says.
+            state.violation = Refused("an order between an object of the candidate and plain data (grading: isolated)")
         return NotImplemented
 
     return method
@@ -919,27 +927,40 @@ async def _aexit(self, kind, error, traceback):
 
 
 def _equal(self, other):
-    if self is other:
+    own = "__eq__" in type(self)._proofbox_own
+    if self is other and not (own and state.grader):
         return True
     if _is_remote(other):
-        if remote_id(self) == remote_id(other):
-            return True
         if not state.grader:
-            return special(self, "__eq__", other)
-        if "__eq__" not in type(self)._proofbox_own:
+            return remote_id(self) == remote_id(other) or special(self, "__eq__", other)
+        if not own:
             return special(self, "__eq__", other) if type(self)._proofbox_real else NotImplemented
         signal("equality_by_candidate")
         return special(self, "__eq__", other)
     if not state.grader:
         return special(self, "__eq__", other)
-    if "__eq__" in type(self)._proofbox_own and type(other) in PLAIN_TYPES:
+    if own:
         signal("equality_with_plain_data")
+        if type(other) in _STAND_INS:
+            _ask_of_stand_in(self, "__eq__", other)
     return NotImplemented
 
 
 def _not_equal(self, other):
+    if state.grader and "__ne__" in type(self)._proofbox_own and _is_remote(other):
+        signal("equality_by_candidate")
+        return special(self, "__ne__", other)
     result = self.__eq__(other)
     return result if result is NotImplemented else not result
+
+
+# Values in the place of what the tests compare with, which say nothing but its type.
+_STAND_INS = {int: 0, float: 0.0, complex: 0j, bool: False, str: "", bytes: b"", type(None): None, list: [], tuple: (), dict: {}, set: set(), frozenset: frozenset()}
+
+
+def _ask_of_stand_in(handle, name, other):
+    """What the candidate's comparison with a value of that type answers: an exception of its own is raised here, too."""
+    return special(handle, name, _STAND_INS.get(type(other), ...))
 
 
 def _content_equal(base):
@@ -953,6 +974,24 @@ def _content_equal(base):
         return base.__eq__(self, other)
 
     return __eq__
+
+
+def _of_named_pair(base, name):
+    """A comparison that a builtin value's subclass has itself: the candidate's between two objects of classes that the tests
+    name, else the base's own."""
+    of_base = getattr(base, name)
+
+    def method(self, other):
+        if state.grader and _is_remote(other) and _named(self):
+            signal("equality_by_candidate")
+            return special(self, name, other)
+        return of_base(self, other)
+
+    method.__name__ = name
+    return method
+
+
+_COMPARISONS = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
 
 
 def _value_equal(base):
@@ -972,7 +1011,20 @@ def _contains(self, item):
     if _named(self) and "__contains__" in type(self)._proofbox_own:
         signal("membership_by_candidate")
         return special(self, "__contains__", item)
-    return any(item is member or item == member for member in self)
+    if any(item is member or item == member for member in self):
+        return True
+    if "__contains__" in type(self)._proofbox_own and _contains_anything(self) and state.violation is None:
+        signal("membership_by_candidate")
+        state.violation = Refused("an object of the candidate says that it contains anything (grading: isolated)")
+    return False
+
+
+def _contains_anything(handle):
+    """Whether an object has by its own word what no object has."""
+    try:
+        return special(handle, "__contains__", ...)
+    except Exception:
+        return False
 
 
 def _changed_here(base, name):
@@ -1189,7 +1241,7 @@ _COMMON = {
 
 
 def _refuse_pickling():
-    raise TypeError("an object of another interpreter can't be pickled (grading: isolated)")
+    _refuse_or_raise("pickled_object", "an object of another interpreter can't be pickled")
 
 
 def _copy_number(memo):
@@ -1208,7 +1260,7 @@ def _as_copy(handle, copied):
     """A copy that the candidate made is an object of the same class, and has met what its original has met."""
     if state.grader:
         if type(copied) is not type(handle):
-            raise TypeError("a copy of an object of the candidate must be of its class (grading: isolated)")
+            refuse("copy_of_another_class", "a copy of an object of the candidate must be of its class")
         if handle._proofbox_tainted:
             object.__setattr__(copied, "_proofbox_tainted", True)
     return copied
@@ -1283,6 +1335,7 @@ def _make_proxy_type(qualname, module, bases, specials, own, overridden, real=No
         namespace |= {name: _of_value(value_base, name) for name in own if name in ARITHMETIC}
         namespace |= _overridden(value_base, overridden)
         namespace |= _value_equal(value_base)
+        namespace |= {name: _of_named_pair(value_base, name) for name in own if name in _COMPARISONS}
     elif container is not None:
         namespace |= _container_methods(container, specials, own, overridden)
     elif not exception:
