@@ -41,11 +41,12 @@ def follow(page: str, folder: Path, **environment: str) -> int:
 
 
 def run(command: str, folder: Path, environment: dict[str, str]) -> str:
-    """Runs a block of shell, and returns all that it prints."""
+    """Runs a block of shell with the packages of this Python, and returns all that it prints."""
+    search = os.pathsep.join(os.path.abspath(path) for path in sys.path)
     done = subprocess.run(
         ["bash", "-ec", PROGRAMS + command],
         cwd=folder,
-        env={**os.environ, "PYTHON": sys.executable, **environment},
+        env={**os.environ, "PYTHON": sys.executable, "PYTHONPATH": search, **environment},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -29,6 +29,11 @@ fn langchains_standard_suite_for_sandboxes_passes() {
 }
 
 #[test]
+fn deep_agents_work_in_sessions() {
+    passes("deepagents");
+}
+
+#[test]
 fn pydantic_ais_conformance_suite_for_workspaces_passes() {
     passes("pydantic_ai");
 }
