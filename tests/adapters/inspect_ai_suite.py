@@ -82,6 +82,12 @@ async def test_a_command_ends_at_the_limit_of_its_session() -> None:
         await environment.close()
 
 
+async def test_a_command_that_is_refused_has_failed(sandbox_env: ProofboxSandboxEnvironment) -> None:
+    for command in (["echo", "\0"], ["echo", "x" * (8 << 20)], []):
+        done = await sandbox_env.exec(command)
+        assert not done.success and done.returncode == 126 and done.stderr, command
+
+
 async def test_a_sandbox_that_is_gone_is_unavailable(sandbox_env: ProofboxSandboxEnvironment) -> None:
     await sandbox_env.session.close()
     for call in (sandbox_env.exec(["true"]), sandbox_env.read_file("x"), sandbox_env.write_file("x", "")):
@@ -108,8 +114,9 @@ async def test_a_configuration_is_kept_in_logs_and_sets() -> None:
     assert len({SandboxEnvironmentSpec("proofbox", config), SandboxEnvironmentSpec("proofbox", config)}) == 1
     with pytest.raises(ValueError):
         ProofboxSandboxConfig(imgae="typo")
-    with pytest.raises(ValueError, match="ProofboxSandboxConfig"):
-        await ProofboxSandboxEnvironment.open("compose.yaml")
+    for other in ("compose.yaml", SandboxEnvironmentSpec("docker")):
+        with pytest.raises(ValueError, match="ProofboxSandboxConfig"):
+            await ProofboxSandboxEnvironment.open(other)
 
 
 # ------------------------------------------------------------------ evaluations

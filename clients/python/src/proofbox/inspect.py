@@ -89,9 +89,9 @@ class ProofboxSandboxEnvironment(SandboxEnvironment):
         cls, config: SandboxEnvironmentConfigType | None = None, *, task_name: str = ""
     ) -> ProofboxSandboxEnvironment:
         """Opens a session with the limits that Inspect's sandboxes have."""
-        if isinstance(config, str):
+        settings = ProofboxSandboxConfig() if config is None else config
+        if not isinstance(settings, ProofboxSandboxConfig):
             raise ValueError(f"a proofbox sandbox is configured by a ProofboxSandboxConfig, not by {config!r}")
-        settings = config if isinstance(config, ProofboxSandboxConfig) else ProofboxSandboxConfig()
         client = AsyncClient(settings.url)
         try:
             highest = {policy.name: policy.most for policy in await client.policies()}.get(settings.policy, {})
@@ -169,16 +169,20 @@ class ProofboxSandboxEnvironment(SandboxEnvironment):
         ceiling = self.session.info.limits.get("wall_seconds")
         seconds = min((bound for bound in (timeout, ceiling) if bound is not None), default=None)
         data = input.encode() if isinstance(input, str) else input or b""
-        with _translated(cmd[0] if cmd else ""):
-            if len(data) <= _MAX_STDIN_BYTES and _is_text(data):
-                done = await self._run(cmd, data.decode(), cwd, env, seconds)
-            else:
-                path = f"/tmp/.input-{uuid.uuid4().hex}"
-                await self._write(path, data)
-                try:
-                    done = await self._run(f"{shlex.join(cmd)} < {path}", "", cwd, env, seconds)
-                finally:
-                    await self.session.files.remove(path)
+        try:
+            with _translated(cmd[0] if cmd else ""):
+                if len(data) <= _MAX_STDIN_BYTES and _is_text(data):
+                    done = await self._run(cmd, data.decode(), cwd, env, seconds)
+                else:
+                    path = f"/tmp/.input-{uuid.uuid4().hex}"
+                    await self._write(path, data)
+                    try:
+                        done = await self._run(f"{shlex.join(cmd)} < {path}", "", cwd, env, seconds)
+                    finally:
+                        await self.session.files.remove(path)
+        except InvalidRequest as error:
+            # A command that no shell would take is the model's mistake, and not the evaluation's.
+            return ExecResult(False, 126, "", error.message)
         if done.timed_out:
             raise TimeoutError(f"{shlex.join(cmd)[:100]!r} took longer than {seconds:g} seconds")
         if done.exit_code is None or done.state == "session_ended":
