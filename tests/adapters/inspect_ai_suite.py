@@ -1,142 +1,34 @@
-"""Runs inspect-ai's checks of sandboxes (`self_check`) over a small provider on proofbox's own Python client, and calls its
-tools in it.
+"""Runs inspect-ai's checks of sandboxes (`self_check`) over `proofbox.inspect`, calls its tools in it, evaluates agents
+whose model is scripted, and follows the guide, with the package installed as users install it.
 
   pip install --require-hashes --no-deps -r tests/adapters/inspect_ai.txt
   PROOFBOX_URL=http://127.0.0.1:8080 PYTHONPATH=clients/python/src \
     python3 tests/adapters/inspect_ai_suite.py [pytest option ...]
 """
 
-import shlex
+import os
+import subprocess
 import sys
-import uuid
-from collections.abc import AsyncIterator
-from pathlib import PurePosixPath
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 
 import pytest
+from inspect_ai import Task
+from inspect_ai import eval as inspect_eval
+from inspect_ai.dataset import Sample
+from inspect_ai.log import EvalSample
+from inspect_ai.model import ChatMessage, ModelOutput, ModelUsage, get_model
+from inspect_ai.solver import generate, use_tools
 from inspect_ai.tool import ToolError, bash, grep, list_files, python, read_file
-from inspect_ai.util import (
-    ExecResult,
-    OutputLimitExceededError,
-    SandboxEnvironment,
-    SandboxEnvironmentConfigType,
-    SandboxEnvironmentLimits,
-    SandboxUserUnsupportedError,
-)
+from inspect_ai.util import SandboxEnvironmentSpec, SandboxUnavailableError
 from inspect_ai.util._sandbox.context import sandbox_default_context_var, sandbox_environments_context_var
 from inspect_ai.util._sandbox.self_check import *  # noqa: F403
+from pages import DOCS, follow, run, shows
 
-from proofbox import AsyncClient, AsyncSession
-from proofbox.errors import InvalidRequest, NotFound
+from proofbox import AsyncClient
+from proofbox.inspect import ProofboxSandboxConfig, ProofboxSandboxEnvironment, hidden_tests
 
 pytestmark = pytest.mark.anyio
-
-USERS = ("user", "1000")
-# Parts that a request's body has room for.
-PART = 16 << 20
-# Longest input of a command that goes along with it.
-MAX_STDIN = 1 << 20
-LIMITS = {"files_bytes": 192 << 20, "output_bytes": 12 << 20}
-
-
-class ProofboxSandboxEnvironment(SandboxEnvironment):
-    """A session, as inspect-ai wants its sandboxes."""
-
-    def __init__(self, session: AsyncSession) -> None:
-        super().__init__()
-        self.session = session
-
-    @classmethod
-    async def sample_cleanup(
-        cls,
-        task_name: str,
-        config: SandboxEnvironmentConfigType | None,
-        environments: dict[str, SandboxEnvironment],
-        interrupted: bool,
-    ) -> None:
-        for environment in environments.values():
-            await environment.as_type(cls).session.close()
-
-    async def exec(
-        self,
-        cmd: list[str],
-        input: str | bytes | None = None,
-        cwd: str | None = None,
-        env: dict[str, str] | None = None,
-        user: str | None = None,
-        timeout: int | None = None,
-        timeout_retry: bool = True,
-        concurrency: bool = True,
-    ) -> ExecResult[str]:
-        if user is not None and user not in USERS:
-            raise SandboxUserUnsupportedError(f"there is one user, {USERS[0]}, not {user!r}")
-        data = input.encode() if isinstance(input, str) else input
-        path = f"/tmp/.input-{uuid.uuid4().hex}" if data and (len(data) > MAX_STDIN or not is_text(data)) else None
-        command: str | list[str] = cmd
-        if path is not None:
-            await self._write(path, data or b"")
-            command = f"{shlex.join(cmd)} < {path}"
-        try:
-            done = await self.session.commands.run(
-                command,
-                stdin=data.decode() if data is not None and path is None else "",
-                cwd=cwd,
-                env=env or {},
-                timeout_seconds=timeout,
-            )
-        finally:
-            if path is not None:
-                await self.session.files.remove(path)
-        if done.timed_out:
-            raise TimeoutError(f"{shlex.join(cmd)[:100]!r} took longer than {timeout} seconds")
-        if done.exit_code is None:
-            raise RuntimeError(f"the command could not go on: {done.error}")
-        if done.exit_code == 126 and "Permission denied" in done.stderr:
-            raise PermissionError(done.stderr.strip())
-        for size in (done.stdout_bytes, done.stderr_bytes):
-            if size > SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE:
-                raise OutputLimitExceededError(SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE_STR, done.stdout)
-        return ExecResult(done.exit_code == 0, done.exit_code, done.stdout, done.stderr)
-
-    async def write_file(self, file: str, contents: str | bytes) -> None:
-        try:
-            await self._write(file, contents.encode() if isinstance(contents, str) else contents)
-        except InvalidRequest as error:
-            raise path_error(error, file) from error
-
-    async def _write(self, file: str, data: bytes) -> None:
-        await self.session.files.write(file, data[:PART])
-        for start in range(PART, len(data), PART):
-            part = f"/tmp/.part-{uuid.uuid4().hex}"
-            await self.session.files.write(part, data[start : start + PART])
-            words = shlex.quote(part), shlex.quote(file)
-            await self.session.commands.run("cat {0} >> {1}; rm {0}".format(*words), check=True)
-
-    async def read_file(self, file: str, text: bool = True) -> str | bytes:
-        try:
-            entry = await self.session.files.stat(file)
-            if entry.size > SandboxEnvironmentLimits.MAX_READ_FILE_SIZE:
-                raise OutputLimitExceededError(SandboxEnvironmentLimits.MAX_READ_FILE_SIZE_STR, None)
-            data = await self.session.files.read(file)
-        except NotFound as error:
-            raise FileNotFoundError(f"{file}: {error.message}") from error
-        except InvalidRequest as error:
-            raise path_error(error, file) from error
-        return data.decode() if text else data
-
-
-def is_text(data: bytes) -> bool:
-    try:
-        return "\0" not in data.decode()
-    except UnicodeDecodeError:
-        return False
-
-
-def path_error(error: InvalidRequest, file: str) -> Exception:
-    message = f"{PurePosixPath(file)}: {error.message}"
-    if "is a directory" in error.message:
-        return IsADirectoryError(message)
-    return PermissionError(message) if "permission" in error.message else error
-
 
 # Checks that can't hold yet, and why.
 NO_BITS = "files keep no permission bits"
@@ -162,8 +54,9 @@ def anyio_backend() -> str:
 async def sandbox_env(request: pytest.FixtureRequest) -> AsyncIterator[ProofboxSandboxEnvironment]:
     if reason := KNOWN.get(request.node.originalname):
         request.node.add_marker(pytest.mark.xfail(reason=reason, strict=True))
-    async with AsyncClient() as client, await client.session(limits=LIMITS) as session:
-        yield ProofboxSandboxEnvironment(session)
+    environment = await ProofboxSandboxEnvironment.open()
+    yield environment
+    await environment.close()
 
 
 async def test_tools_work(sandbox_env: ProofboxSandboxEnvironment) -> None:
@@ -176,6 +69,174 @@ async def test_tools_work(sandbox_env: ProofboxSandboxEnvironment) -> None:
     assert sorted((await list_files()(path="a", depth=2)).split()) == ["a/b", "a/b/x.py", "a/n.txt"]
     with pytest.raises(ToolError):
         await read_file()(file_path="missing")
+
+
+# ------------------------------------------------------------------ the provider's own promises
+async def test_a_command_ends_at_the_limit_of_its_session() -> None:
+    environment = await ProofboxSandboxEnvironment.open(ProofboxSandboxConfig(limits={"wall_seconds": 1}))
+    try:
+        for timeout in (None, 9999):
+            with pytest.raises(TimeoutError, match="longer than 1 seconds"):
+                await environment.exec(["sleep", "30"], timeout=timeout)
+    finally:
+        await environment.close()
+
+
+async def test_a_command_that_is_refused_has_failed(sandbox_env: ProofboxSandboxEnvironment) -> None:
+    for command in (["echo", "\0"], ["echo", "x" * (8 << 20)], []):
+        done = await sandbox_env.exec(command)
+        assert not done.success and done.returncode == 126 and done.stderr, command
+
+
+async def test_a_sandbox_that_is_gone_is_unavailable(sandbox_env: ProofboxSandboxEnvironment) -> None:
+    await sandbox_env.session.close()
+    for call in (sandbox_env.exec(["true"]), sandbox_env.read_file("x"), sandbox_env.write_file("x", "")):
+        with pytest.raises(SandboxUnavailableError):
+            await call
+
+
+async def test_sessions_that_evaluations_have_left_are_cleaned_up() -> None:
+    left = await ProofboxSandboxEnvironment.open(task_name="t" * 1000)
+    async with AsyncClient() as client, client.session() as other:
+        await ProofboxSandboxEnvironment.cli_cleanup(None)
+        there = [info.id async for info in client.sessions()]
+        assert other.id in there and left.session.id not in there
+        again = await ProofboxSandboxEnvironment.open()
+        await ProofboxSandboxEnvironment.cli_cleanup(again.session.id)
+        assert again.session.id not in [info.id async for info in client.sessions()]
+    await left.close()
+    await again.close()
+
+
+async def test_a_configuration_is_kept_in_logs_and_sets() -> None:
+    config = ProofboxSandboxConfig(env={"A": "b"}, limits={"fuel": 10**9})
+    assert ProofboxSandboxEnvironment.config_deserialize(config.model_dump()) == config
+    assert len({SandboxEnvironmentSpec("proofbox", config), SandboxEnvironmentSpec("proofbox", config)}) == 1
+    with pytest.raises(ValueError):
+        ProofboxSandboxConfig(imgae="typo")
+    for other in ("compose.yaml", SandboxEnvironmentSpec("docker")):
+        with pytest.raises(ValueError, match="ProofboxSandboxConfig"):
+            await ProofboxSandboxEnvironment.open(other)
+
+
+# ------------------------------------------------------------------ evaluations
+TESTS = """
+from solution import double
+
+def test_four():
+    assert double(4) == 8
+
+def test_five():
+    assert double(5) == 10
+"""
+WRONG = "def double(x): return x * x // 2"
+
+
+def evaluate(commands: Sequence[str], folder: Path, tests: object = TESTS) -> EvalSample:
+    """Evaluates an agent that runs these commands one after the other, and then answers with their outputs."""
+
+    def output(messages: list[ChatMessage], *_: object) -> ModelOutput:
+        outputs = [message.text for message in messages if message.role == "tool"]
+        if len(outputs) < len(commands):
+            made = ModelOutput.for_tool_call("mockllm", "bash", {"command": commands[len(outputs)]})
+        else:
+            made = ModelOutput.from_content("mockllm", "".join(outputs))
+        # Otherwise it is counted with a file from the network.
+        made.usage = ModelUsage()
+        return made
+
+    task = Task(
+        dataset=[
+            Sample(input="Write double(x).", files={"notes.txt": "twice"}, metadata={"tests": tests} if tests else {})
+        ],
+        solver=[use_tools(bash(timeout=60)), generate()],
+        scorer=hidden_tests(),
+        sandbox="proofbox",
+    )
+    model = get_model("mockllm/model", custom_outputs=output)
+    [log] = inspect_eval(task, model=model, display="none", log_dir=str(folder))
+    assert log.status == ("success" if tests else "error"), log.error
+    assert log.samples
+    return log.samples[0]
+
+
+def test_an_agent_is_graded_by_tests_that_it_can_not_see(tmp_path: Path) -> None:
+    sample = evaluate(
+        [
+            f"cat notes.txt; echo '{WRONG}' > solution.py; python3 -c 'import solution; print(solution.double(4))'",
+            "sed -i 's|x // 2|2|' solution.py; python3 -c 'import solution; print(solution.double(5))'; ls -a . /tmp",
+        ],
+        tmp_path,
+    )
+    assert sample.output.completion.startswith("twice8\n10\n") and "test" not in sample.output.completion
+    score = (sample.scores or {})["hidden_tests"]
+    assert (score.value, score.answer) == ("C", "def double(x): return x * 2\n")
+    assert score.explanation == "2 of 2 hidden tests passed (none)"
+    assert score.metadata and score.metadata["integrity"]["level"] == "isolated"
+
+
+@pytest.mark.parametrize(
+    "command, explanation",
+    [
+        ("echo 'def double(x): return x + x' > solution.py", "2 of 2 hidden tests passed (none)"),
+        (f"echo '{WRONG}' > solution.py", "1 of 2 hidden tests passed (assertion_failure)"),
+        ("true", "solution.py"),
+        ("printf '\\377' > solution.py", "UTF-8"),
+    ],
+)
+def test_what_an_agent_leaves_is_scored(tmp_path: Path, command: str, explanation: str) -> None:
+    score = (evaluate([command], tmp_path).scores or {})["hidden_tests"]
+    assert explanation in (score.explanation or "")
+    assert score.value == ("C" if explanation.startswith("2") else "I")
+
+
+def test_a_sample_without_tests_is_an_error(tmp_path: Path) -> None:
+    sample = evaluate(["true"], tmp_path, tests=None)
+    assert sample.error and "has no metadata['tests']" in sample.error.message
+
+
+# ------------------------------------------------------------------ the package and the guide
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Returns a search path with the client as users install it: Inspect finds the provider by its entry point."""
+    site, client = tmp_path_factory.mktemp("site"), DOCS.parent / "clients/python"
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
+    subprocess.run([*command, "--target", site, client], check=True, timeout=120)
+    return os.pathsep.join([str(site), *(path for path in sys.path if Path(path) != client / "src")])
+
+
+def test_the_guide_shows_what_inspect_prints(installed: str, tmp_path: Path) -> None:
+    assert follow("how-to/run-inspect-evaluations.md", tmp_path, PYTHONPATH=installed) == 1
+
+
+PLAIN = """
+from inspect_ai import Task, task
+from inspect_ai.dataset import Sample
+from inspect_ai.scorer import includes
+from inspect_ai.solver import solver
+from inspect_ai.util import sandbox
+
+@solver
+def platform():
+    async def solve(state, generate):
+        state.output.completion = (await sandbox().exec(["python3", "-c", "import sys; print(sys.platform)"])).stdout
+        return state
+    return solve
+
+@task
+def plain():
+    return Task(dataset=[Sample(input="Where?", target="wasi")], solver=platform(), scorer=includes())
+"""
+
+
+def test_inspect_finds_the_sandbox_by_its_name(installed: str, tmp_path: Path) -> None:
+    (tmp_path / "plain.py").write_text(PLAIN)
+    environment = {"PYTHONPATH": installed}
+    printed = run(
+        "inspect eval plain.py --sandbox proofbox --model mockllm/model --display plain", tmp_path, environment
+    )
+    assert shows(printed, "includes\naccuracy 1.000\n", shortened=True), printed
+    run("inspect sandbox cleanup proofbox", tmp_path, environment)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""Does with openai-agents' unmodified E2BSandboxClient what its runner does with a sandbox; a scripted model drives an agent.
+"""Does with openai-agents' unmodified E2BSandboxClient what its runner does with a sandbox; a scripted model drives agents.
 
   pip install --require-hashes --no-deps -r tests/adapters/openai_agents.txt
+  export PROOFBOX_URL=http://127.0.0.1:8080 PYTHONPATH=clients/python/src
   E2B_API_URL=http://127.0.0.1:8080 E2B_SANDBOX_URL=http://127.0.0.1:8080 E2B_API_KEY=e2b_<40 hex> \
     python3 tests/adapters/openai_agents_suite.py [pytest option ...]
 """
@@ -22,6 +23,8 @@ from agents.sandbox.entries import Dir, File
 from agents.sandbox.errors import ExecNonZeroError, ExecTransportError
 from agents.sandbox.session import SandboxSession
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
+
+import proofbox
 
 pytestmark = pytest.mark.anyio
 set_tracing_disabled(True)
@@ -298,6 +301,36 @@ async def test_an_agent_uses_its_tools(client: E2BSandboxClient) -> None:
     assert "exit code 0" in listed.lower() or "exited with code 0" in listed.lower()
     assert "top.txt" in listed and "42\nhello world" in listed
     assert "inner.txt:1:inner" in searched and "code 1" in searched.lower()
+
+
+TESTS = b"from calc import add\n\ndef test_add():\n    assert add(2, 3) == 5\n"
+HIDDEN = {"kind": "asserts", "asserts": ["assert add(2, 3) == 5", "assert add(-1, 1) == 0"]}
+
+
+async def test_an_agent_mends_a_file_and_its_sandbox_is_graded(client: E2BSandboxClient) -> None:
+    model = ScriptedModel(
+        [
+            ("exec_command", {"cmd": "cat test_calc.py"}),
+            ("exec_command", {"cmd": "printf 'def add(a, b):\\n    return a * b\\n' > calc.py"}),
+            ("exec_command", {"cmd": "python3 -m pytest -q"}),
+            ("exec_command", {"cmd": "sed -i 's/a [*] b/a + b/' calc.py"}),
+            ("exec_command", {"cmd": "python3 -m pytest -q"}),
+        ]
+    )
+    # Grading looks at files of the home directory.
+    workspace = Manifest(root="/home/user", entries={"test_calc.py": File(content=TESTS)})
+    async with await client.create(manifest=workspace, options=options()) as session:
+        agent: Agent = SandboxAgent(name="agent", model=model)
+        run = RunConfig(sandbox=SandboxRunConfig(session=session), tracing_disabled=True)
+        outputs = json.loads((await Runner.run(agent, "go", run_config=run)).final_output)
+        assert "assert add(2, 3) == 5" in outputs[0]
+        assert "assert 6 == 5" in outputs[2] and "1 failed" in outputs[2]
+        assert "1 passed" in outputs[4]
+        # A sandbox is a session, with the same id.
+        async with proofbox.AsyncClient() as service:
+            graded = await service.get_session(session.state.sandbox_id)
+            verdict = await graded.grade(HIDDEN, path="calc.py", visibility="hidden")
+        assert (verdict.status, verdict.tests_total, verdict.integrity["level"]) == ("passed", 2, "isolated")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 //! Adapters of agent frameworks over E2B's SDKs, as people have them, unmodified, by suites of their own where they have
-//! one.
+//! one. Pages of docs whose programs need a framework.
 
 use std::process::Command;
 use std::sync::PoisonError;
@@ -29,6 +29,11 @@ fn langchains_standard_suite_for_sandboxes_passes() {
 }
 
 #[test]
+fn deep_agents_work_in_sessions() {
+    passes("deepagents");
+}
+
+#[test]
 fn pydantic_ais_conformance_suite_for_workspaces_passes() {
     passes("pydantic_ai");
 }
@@ -41,6 +46,11 @@ fn openai_agents_sessions_and_agents_work() {
 #[test]
 fn inspect_ais_checks_of_sandboxes_pass() {
     passes("inspect_ai");
+}
+
+#[test]
+fn the_tutorials_coding_agents_print_what_it_shows() {
+    passes("coding_agent");
 }
 
 #[test]
