@@ -112,6 +112,7 @@ impl Tree {
         let mut rest = Rest { now: path, later: Vec::new() };
         let mut here = base;
         let mut links = 0;
+        let mut linked_from_outside = false;
         let mut wants_directory = false;
         for _ in 0..MAX_STEPS {
             let (name, slash) = rest.next();
@@ -124,6 +125,8 @@ impl Tree {
                 ".." if here == base => return Err(stuck(Fault::Escapes)),
                 ".." => here = self.parent(here),
                 _ if name.len() > MAX_NAME => return Err(stuck(Fault::NameTooLong)),
+                // Whoever made the link may not see what is there.
+                _ if linked_from_outside && self.is_tests_directory(here, name) => return Err(stuck(Fault::NotFound)),
                 _ => {
                     let Some(node_id) = self.child(here, name) else {
                         if !at_end {
@@ -138,6 +141,7 @@ impl Tree {
                     };
                     if follow && let Some(text) = self.link_text(node_id) {
                         links += 1;
+                        linked_from_outside |= !self.is_within_tests(here);
                         if links > MAX_LINKS {
                             return Err(stuck(Fault::LinkLoop));
                         }
@@ -215,7 +219,16 @@ impl Tree {
 
     /// Returns whether that entry is hidden from the view that is set now.
     pub(super) fn hides(&self, directory: NodeId, name: &str) -> bool {
-        self.view == View::WithoutTests && directory == ROOT && name == TESTS_DIRECTORY
+        self.view == View::WithoutTests && self.is_tests_directory(directory, name)
+    }
+
+    fn is_tests_directory(&self, directory: NodeId, name: &str) -> bool {
+        directory == ROOT && name == TESTS_DIRECTORY
+    }
+
+    fn is_within_tests(&self, directory: NodeId) -> bool {
+        let path = self.path_of(directory);
+        path.trim_start_matches('/').split('/').next() == Some(TESTS_DIRECTORY)
     }
 
     /// The entries of a directory after `position`; zero is the start, with `.` and `..`.
@@ -249,8 +262,9 @@ impl Tree {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Errno;
     use super::super::test_guest::Guest;
+    use super::super::tree::View;
+    use super::super::{Descriptors, Errno};
 
     #[test]
     fn climbing_above_the_root_stays_at_the_root() {
@@ -259,6 +273,25 @@ mod tests {
         assert_eq!(guest.stat("home/user/../../../..").map(|stat| stat.number), Ok(root));
         assert_eq!(guest.stat("../../tmp/../home/user/.").map(|stat| stat.file_type), Ok(3));
         assert_eq!(guest.stat("home/user/../../../etc/passwd"), Err(Errno::NoEnt));
+    }
+
+    #[test]
+    fn links_from_elsewhere_never_lead_into_the_tests() {
+        let mut tests = Guest::new();
+        let mut candidate = Guest::with_descriptors(Descriptors::new(tests.tree().with_view(View::WithoutTests)));
+        tests.mkdir("tests").expect("free");
+        tests.mkdir("tests/data").expect("free");
+        tests.open("tests/data/want", "w").expect("created");
+        tests.symlink("/tests/data", "tests/own").expect("free");
+        candidate.symlink("/tests/data/want", "tmp/file").expect("free");
+        candidate.symlink("../tests/data", "tmp/directory").expect("free");
+        candidate.symlink("/", "tmp/root").expect("free");
+        for path in ["tmp/file", "tmp/directory/want", "tmp/directory", "tmp/root/tests/data/want", "tests/../tmp/file"] {
+            assert_eq!(tests.open(path, "r"), Err(Errno::NoEnt), "{path}");
+            assert_eq!(tests.open(path, "w"), Err(Errno::NoEnt), "{path}");
+        }
+        assert!(tests.open("tests/own/want", "r").is_ok() && tests.open("tmp/../tests/data/want", "r").is_ok());
+        assert!(tests.stat("tmp/root/tmp/root").is_ok());
     }
 
     #[test]

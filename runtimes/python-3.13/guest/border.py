@@ -99,6 +99,7 @@ SPECIALS = {
     "__bool__": ("asked", bool),
     **dict.fromkeys(("__str__", "__repr__", "__format__"), ("asked", str)),
     "__bytes__": ("asked", bytes),
+    "__fspath__": ("asked", str),
     "__contains__": ("named", ANY),
     **dict.fromkeys(("__iter__", "__next__", "__reversed__", "__getitem__", "__setitem__", "__delitem__", "__missing__"), ("asked", ANY)),
     **dict.fromkeys(("__enter__", "__exit__", "__aiter__", "__anext__", "__aenter__", "__aexit__", "__await__"), ("asked", ANY)),

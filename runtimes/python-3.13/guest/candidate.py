@@ -226,7 +226,7 @@ def _watch_logs(state):
     import logging
 
     root_level = logging.root.level
-    last_resort = logging.lastResort
+    last_resort, own = logging.lastResort, vars(logging.makeLogRecord({})).keys() | {"message", "asctime"}
 
     class Teller(logging.Handler):
         def emit(self, record):
@@ -241,6 +241,11 @@ def _watch_logs(state):
                     "name": record.name, "levelno": record.levelno, "levelname": record.levelname, "msg": record.getMessage(),
                     "pathname": record.pathname, "filename": record.filename, "module": record.module, "lineno": record.lineno,
                     "funcName": record.funcName,
+                    "extra": {
+                        name: value
+                        for name, value in vars(record).items()
+                        if name not in own and name[:1] != "_" and type(value) in proxies.PLAIN_TYPES
+                    },
                 }  # fmt: skip
                 error = record.exc_info[1] if record.exc_info else None
             except Exception:

@@ -21,6 +21,7 @@ import _proofbox_bridge as bridge
 import _proofbox_kind_pytest  # noqa: F401: it imports pytest as it must be imported here
 import _proofbox_packages as packages
 import _proofbox_proxies as proxies
+import _proofbox_report as report
 
 # ---------------------------------------------------------------- what the candidate may do with objects of the tests
 
@@ -225,10 +226,20 @@ def _warned(message, category, filename, lineno):
 _RECORD = {"name": str, "levelno": int, "levelname": str, "msg": str, "pathname": str, "filename": str, "module": str, "lineno": int, "funcName": str}
 
 
+def _are_extra(attributes):
+    """Whether a log record may have these attributes beside its own."""
+    own = vars(logging.makeLogRecord({})).keys()
+    return all(
+        type(name) is str and name[:1] != "_" and name not in own and type(value) in proxies.PLAIN_TYPES for name, value in attributes.items()
+    )
+
+
 def _logged(told, error, enabled):
     """A log record of the candidate's; whether anybody here took it."""
-    if type(told) is not dict or {name: type(value) for name, value in told.items()} != _RECORD:
+    extra = told.pop("extra", None) if type(told) is dict else None
+    if type(extra) is not dict or {name: type(value) for name, value in told.items()} != _RECORD or not _are_extra(extra):
         proxies.refuse("protocol_violation", "a log record that is none")
+    told.update(extra)
     logger = logging.getLogger(told["name"])
     if not (enabled is True or logger.isEnabledFor(told["levelno"])):
         return False
@@ -753,16 +764,25 @@ class Lost:
         return self
 
 
+def _doc(module):
+    if proxies.state.candidate.lost:
+        return None
+    return ask("global", "__doc__") if module._proofbox_number is None else ask("get", module._proofbox_number, "__doc__")
+
+
 class ProxyModule(types.ModuleType):
     """A module of the candidate's."""
 
     _proofbox_number = None
+    __doc__ = property(_doc)
 
     def __getattr__(self, name):
         if name == "__all__" and _imports_all(importer := sys._getframe(1)):
             # `import *` brings nothing that decides what the tests compare, or which tests there are.
             bound = importer.f_locals
             return [each for each in self.__dir__() if each not in BUILTINS and each not in bound and not _is_runners(each)]
+        if name == "__file__" and self._proofbox_number is None:
+            return report.SNIPPET
         if name == "__file__" or name == "__path__" and self._proofbox_number is None:
             raise AttributeError(name)
         if proxies.state.candidate.lost:
