@@ -39,6 +39,7 @@ REPLIES = {
     "argv": None,
     "contexts": None,  # how numpy treats errors, and the decimal context
     "recursion": None,
+    "rest": None,  # lets what goes on there go on while the tests sleep
     "watch": None,  # warnings and log records are to be told
     "signature": "parameters",
     "copy": None,  # an object of the class of the one that is copied

@@ -5,6 +5,7 @@ import importlib
 import os
 import random
 import sys
+import time
 
 import _proofbox_bridge as bridge
 import _proofbox_proxies as proxies
@@ -121,12 +122,34 @@ class Tasks:
     def cancel(self, task):
         self.tasks[task].cancel()
 
+    def rest(self, seconds):
+        """Lets the tasks go on for some seconds."""
+        outer = asyncio._get_running_loop()
+        self.running = True
+        asyncio._set_running_loop(None)
+        timer = self.loop.call_later(seconds, self.loop.stop)
+        try:
+            self.loop.run_forever()
+        finally:
+            timer.cancel()
+            self.running = False
+            asyncio._set_running_loop(outer)
+
 
 def tasks():
     state = proxies.state
     if state.runner is None:
         state.runner = Tasks()
     return state.runner
+
+
+def _rest(seconds, in_loop):
+    """Lets threads go on while the tests sleep, and tasks if it is their loop that sleeps."""
+    runner = proxies.state.runner
+    if in_loop and runner is not None and not runner.running and asyncio.all_tasks(runner.loop):
+        runner.rest(seconds)
+    else:
+        time.sleep(seconds)
 
 
 def await_theirs(handle):
@@ -286,6 +309,7 @@ OPERATIONS = {
     "contexts": _contexts,
     "recursion": sys.setrecursionlimit,
     "watch": _watch,
+    "rest": _rest,
     "signature": lambda number: proxies.signature_of(proxies.state.objects[number]),
     "copy": lambda number, copy: proxies.copy_of(proxies.state.objects[number], copy),
     "module_names": _module_names,

@@ -22,6 +22,7 @@ import _proofbox_kind_pytest  # noqa: F401: it imports pytest as it must be impo
 import _proofbox_packages as packages
 import _proofbox_proxies as proxies
 import _proofbox_report as report
+import _proofbox_threads as threads
 
 # ---------------------------------------------------------------- what the candidate may do with objects of the tests
 
@@ -922,10 +923,18 @@ def ask(*request):
                     stream.write(text.decode("utf-8", "replace"))
 
 
+def _rest(seconds, in_loop):
+    """Time passes for the candidate while the tests sleep."""
+    state = proxies.state
+    if state.grader and state.candidate and not state.candidate.lost:
+        ask("rest", float(seconds), in_loop)
+
+
 def connect(module, modules):
     """Makes the candidate known to the tests as `module`."""
     proxies.state = state = proxies.State()
     state.grader = True
+    threads.rest = _rest
     state.ask, state.perform, state.on_protocol_error = ask, _perform, _on_protocol_error
     state.refresh, state.check_may_leave, state.inexpressible = _refresh, _check_may_leave, note_inexpressible
     state.finished = lambda handle: state.candidate.finished(handle)

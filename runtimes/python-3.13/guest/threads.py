@@ -16,7 +16,7 @@ import _proofbox
 import _thread
 from _proofbox_unsupported import refusal
 
-__all__ = ["end", "guarded", "install", "pause", "run_in_context", "settle", "shut_down", "wait", "work_in_pools"]
+__all__ = ["end", "guarded", "install", "pause", "run_in_context", "settle", "shut_down", "sleep_in_loop", "wait", "work_in_pools"]
 
 MAX_THREADS = 256
 # Of a sleep while the main thread waits: between two of them it hears of interrupts. In seconds.
@@ -32,9 +32,10 @@ _begin, _end = _proofbox.threads_begin, _proofbox.threads_end
 _can_run = _proofbox.threads_can_run
 _is_free = _proofbox.threads_is_free
 _interrupted = _proofbox.threads_interrupted
-_monotonic, _sleep = time.monotonic, time.sleep
+_monotonic, _idle = time.monotonic, time.sleep
 _get_ident = _thread.get_ident
 
+rest = None  # rests in the place of this interpreter: for seconds, and whether within an event loop
 started = False  # whether there was ever a thread besides the main one
 _ending = False
 
@@ -159,6 +160,19 @@ def _most_overdue():
 
 def _deadline_of(fiber):
     return fiber.deadline
+
+
+def _sleep(seconds, in_loop=False):
+    if rest is None or type(seconds) not in (int, float) or seconds <= 0:
+        return _idle(seconds)
+    end = _monotonic() + seconds
+    rest(seconds, in_loop)
+    _idle(max(0, end - _monotonic()))
+
+
+def sleep_in_loop(seconds):
+    """The sleep of an event loop that has nothing else to do."""
+    _sleep(seconds, True)
 
 
 def _pause(seconds):

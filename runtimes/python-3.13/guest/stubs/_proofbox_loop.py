@@ -3,7 +3,6 @@
 What waits, waits in `threads.wait`: other threads run meanwhile, or the host sleeps without spending CPU."""
 
 import asyncio
-import time
 from asyncio import events, unix_events
 from asyncio import threads as threads_of_asyncio
 from contextvars import copy_context
@@ -42,7 +41,7 @@ class _TimeOnly:
         elif timeout is None:
             raise RuntimeError(f"deadlock: the event loop has nothing left to wait for{_waiting_tasks()}")
         else:
-            time.sleep(timeout)
+            threads.sleep_in_loop(timeout)
         self.is_woken = False
         return ()
 
