@@ -263,7 +263,7 @@ impl Tree {
 
 #[cfg(test)]
 mod tests {
-    use super::super::test_guest::Guest;
+    use super::super::test_guest::{Guest, USER};
     use super::super::tree::View;
     use super::super::{Descriptors, Errno};
 
@@ -279,7 +279,8 @@ mod tests {
     #[test]
     fn links_from_elsewhere_never_lead_into_the_tests() {
         let mut tests = Guest::new();
-        let mut candidate = Guest::with_descriptors(Descriptors::new(tests.tree().with_view(View::WithoutTests)));
+        let mut candidate =
+            Guest::with_descriptors(Descriptors::new(&tests.tree().with_view(View::WithoutTests), USER));
         tests.mkdir("tests").expect("free");
         tests.mkdir("tests/data").expect("free");
         tests.open("tests/data/want", "w").expect("created");
@@ -287,7 +288,8 @@ mod tests {
         candidate.symlink("/tests/data/want", "tmp/file").expect("free");
         candidate.symlink("../tests/data", "tmp/directory").expect("free");
         candidate.symlink("/", "tmp/root").expect("free");
-        for path in ["tmp/file", "tmp/directory/want", "tmp/directory", "tmp/root/tests/data/want", "tests/../tmp/file"] {
+        for path in ["tmp/file", "tmp/directory/want", "tmp/directory", "tmp/root/tests/data/want", "tests/../tmp/file"]
+        {
             assert_eq!(tests.open(path, "r"), Err(Errno::NoEnt), "{path}");
             assert_eq!(tests.open(path, "w"), Err(Errno::NoEnt), "{path}");
         }
