@@ -1,7 +1,7 @@
 //! The E2B dialect where its SDKs do not go: other ways to name a sandbox, who may, what is refused and how.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD_NO_PAD;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -276,4 +276,86 @@ async fn files_beyond_the_quota_have_the_status_that_clients_know() {
     assert_eq!(sandbox.upload("f8", piece).await.0, 200);
     let (_, metrics) = answer(control(&sandbox.http, Method::GET, &format!("/sandboxes/{}/metrics", sandbox.id))).await;
     assert_shows(&metrics[0], json!({"diskUsed": 8 * (30 << 20), "diskTotal": 256 << 20}));
+}
+
+#[tokio::test]
+async fn paths_lie_at_the_home_of_a_user_that_there_is() {
+    let sandbox = sandbox().await;
+    let as_user = async |name: &str, method: &str, message: Value| {
+        let basic = format!("Basic {}", STANDARD.encode(format!("{name}:")));
+        let request = sandbox.own(Method::POST, &format!("/filesystem.Filesystem/{method}"));
+        answer(request.header("authorization", basic).json(&message)).await
+    };
+    let (status, made) = as_user("root", "MakeDir", json!({"path": "d"})).await;
+    assert_eq!((status, &made["entry"]["path"]), (200, &json!("/root/d")), "{made}");
+    let (status, refused) = as_user("nobody123", "Stat", json!({"path": "/tmp"})).await;
+    assert_eq!((status, &refused["message"]), (401, &json!("invalid username: 'nobody123'")));
+    let (status, refused) = answer(sandbox.own(Method::GET, "/files?path=x&username=nobody123")).await;
+    assert_eq!((status, &refused["message"]), (401, &json!("invalid username: 'nobody123'")));
+    let write =
+        sandbox.own(Method::POST, "/files?path=f&username=root").header("content-type", "application/octet-stream");
+    let (status, written) = answer(write.body("x")).await;
+    assert_eq!((status, &written[0]["path"]), (200, &json!("/root/f")), "{written}");
+}
+
+#[tokio::test]
+async fn commands_run_as_the_user_that_a_client_names() {
+    let sandbox = sandbox().await;
+    let start = async |user: &str| {
+        let message =
+            json!({"process": {"cmd": "/bin/bash", "args": ["-l", "-c", "whoami; pwd; echo $HOME"]}}).to_string();
+        let mut body = vec![0];
+        body.extend(u32::try_from(message.len()).expect("short").to_be_bytes());
+        body.extend(message.as_bytes());
+        let request =
+            sandbox.own(Method::POST, "/process.Process/Start").header("content-type", "application/connect+json");
+        let request = request.header("authorization", format!("Basic {}", STANDARD.encode(format!("{user}:"))));
+        request.body(body).send().await.expect("an answer").text().await.expect("text")
+    };
+    assert!(start("root").await.contains(&STANDARD.encode("root\n/root\n/root\n")));
+    assert!(start("user").await.contains(&STANDARD.encode("user\n/home/user\n/home/user\n")));
+    assert!(start("nobody123").await.contains("invalid username"));
+}
+
+#[tokio::test]
+async fn entries_tell_modes_owners_and_where_links_lead() {
+    let sandbox = sandbox().await;
+    assert_eq!(sandbox.upload("d/f", "12345").await.0, 200);
+    let code = "import os; os.chdir('d'); os.chmod('f', 0o640); os.mkdir('sub'); os.symlink('f', 'l'); os.symlink('sub', 'ls'); os.symlink('nowhere', 'broken')";
+    assert_eq!(
+        sandbox.own(Method::POST, "/execute").json(&json!({"code": code})).send().await.expect("an answer").status(),
+        200
+    );
+    let told = async |path: &str| {
+        let (status, found) = sandbox.call("Stat", json!({"path": path})).await;
+        assert_eq!(status, 200, "{found}");
+        let entry = &found["entry"];
+        let text = |field: &str| entry[field].as_str().unwrap_or("-").to_owned();
+        format!(
+            "{} {:o} {} {} {}",
+            text("type"),
+            entry["mode"].as_u64().expect("a number"),
+            text("permissions"),
+            text("owner"),
+            text("symlinkTarget")
+        )
+    };
+    assert_eq!(told("d/f").await, "FILE_TYPE_FILE 640 -rw-r----- user -");
+    assert_eq!(told("d/l").await, "FILE_TYPE_FILE 640 Lrwxrwxrwx user /home/user/d/f");
+    assert_eq!(told("d/ls").await, "FILE_TYPE_DIRECTORY 755 Lrwxrwxrwx user /home/user/d/sub");
+    assert_eq!(told("d/broken").await, "FILE_TYPE_UNSPECIFIED 777 Lrwxrwxrwx user /home/user/d/broken");
+    assert_eq!(told("/tmp").await, "FILE_TYPE_DIRECTORY 777 dtrwxrwxrwx root -");
+    assert_eq!(told("/etc/passwd").await, "FILE_TYPE_FILE 644 -rw-r--r-- root -");
+}
+
+#[tokio::test]
+async fn an_upload_is_watched_as_create_chmod_and_write() {
+    let sandbox = sandbox().await;
+    let (status, made) = sandbox.call("CreateWatcher", json!({"path": "/home/user"})).await;
+    assert_eq!(status, 200, "{made}");
+    assert_eq!(sandbox.upload("new", "x").await.0, 200);
+    let (_, events) = sandbox.call("GetWatcherEvents", json!({"watcherId": made["watcherId"]})).await;
+    let kinds: Vec<&str> =
+        events["events"].as_array().expect("a list").iter().filter_map(|event| event["type"].as_str()).collect();
+    assert_eq!(kinds, ["EVENT_TYPE_CREATE", "EVENT_TYPE_CHMOD", "EVENT_TYPE_WRITE"]);
 }

@@ -35,20 +35,22 @@ pub(super) type Files = Vec<(String, Bytes)>;
 /// # Errors
 /// Returns an error when it can't be read, or is not such a file.
 pub(super) fn base(file: Option<&Path>) -> wasmtime::Result<Base> {
-    let Some(file) = file else { return Ok(Base::bare()) };
+    let programs = |base: Base| base.with_programs().map_err(|error| wasmtime::Error::msg(error.to_string()));
+    let Some(file) = file else { return programs(Base::bare()) };
     let damaged = |what: String| damaged(file, &what);
     // With the directories above it, so that nothing can be put there, either.
     let below = DIRECTORY.strip_prefix(MOUNT).and_then(|below| below.strip_prefix('/')).expect("it lies there");
     let files = read(file)?.into_iter().map(|(path, content)| (format!("{below}/{path}"), content));
     let layer = Layer::new(files, 0).map_err(|error| damaged(error.to_string()))?;
-    Base::with_layers([(MOUNT.to_owned(), layer)]).map_err(|error| damaged(error.to_string()))
+    Base::with_layers([(MOUNT.to_owned(), layer)]).map_err(|error| damaged(error.to_string())).and_then(programs)
 }
 
 /// Returns the same as `base` without a package, for those who only look whether files can be put beside them.
 pub(super) fn empty() -> &'static Base {
     static EMPTY: LazyLock<Base> = LazyLock::new(|| {
         let layer = Layer::new(Files::new(), 0).expect("nothing contradicts nothing");
-        Base::with_layers([(MOUNT.to_owned(), layer)]).expect("its place is free")
+        let base = Base::with_layers([(MOUNT.to_owned(), layer)]).and_then(|base| base.with_programs());
+        base.expect("their places are free")
     });
     &EMPTY
 }

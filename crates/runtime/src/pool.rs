@@ -17,7 +17,7 @@ use super::pagemap;
 use super::preview1;
 use super::scheduler::CpuScheduler;
 use super::state::HostState;
-use proofbox_vfs::{Base, Descriptors, FilesQuota, SharedTree};
+use proofbox_vfs::{Base, Credentials, Descriptors, FilesQuota, SharedTree, User};
 
 /// Fuel between two looks at the clock and at other guests: about a millisecond.
 pub(super) const YIELD_INTERVAL: u64 = 10_000_000;
@@ -43,9 +43,9 @@ pub struct InterpreterPool {
     pre: InstancePre<HostState>,
     initial_memory_bytes: u64,
     /// Files that guests start from: the default image's packages.
-    base: Base,
+    base: Bases,
     /// Files that guests start from in the other images, by image hash.
-    other_bases: HashMap<String, Base>,
+    other_bases: HashMap<String, Bases>,
     live: Arc<AtomicUsize>,
     /// Permits for persistent interpreters: all other slots are for runs, which must never find them taken.
     session_slots: Arc<Semaphore>,
@@ -68,6 +68,22 @@ impl Drop for LiveCount {
     }
 }
 
+/// Files that guests start from in an image.
+struct Bases {
+    /// Base of single runs, which have no business with the files of a system.
+    run: Base,
+    /// Base of sessions.
+    session: Base,
+}
+
+impl Bases {
+    fn of(image: &ImageFiles) -> wasmtime::Result<Self> {
+        let run = packages::base(image.packages.as_deref())?;
+        let session = run.with_system_files().map_err(|error| wasmtime::Error::msg(error.to_string()))?;
+        Ok(Self { run, session })
+    }
+}
+
 impl InterpreterPool {
     /// Makes the pool of a worker: up to `slots` runs and `session_slots` interpreters of sessions at once, none larger
     /// than `memory_bytes`. The default image comes first; all have its interpreter.
@@ -82,8 +98,7 @@ impl InterpreterPool {
         let (default, others) = images.split_first().ok_or_else(|| wasmtime::Error::msg("there is no image"))?;
         let mut pool = Self::load(engine, default, Arc::new(Semaphore::new(session_slots as usize)))?;
         for image in others {
-            let base = packages::base(image.packages.as_deref())?;
-            pool.other_bases.insert(image.hash.clone(), base);
+            pool.other_bases.insert(image.hash.clone(), Bases::of(image)?);
         }
         Ok(pool)
     }
@@ -101,7 +116,7 @@ impl InterpreterPool {
         let pre = linker(&engine)?.instantiate_pre(&module)?;
         let memory = module.get_export("memory").and_then(|export| export.memory().map(wasmtime::MemoryType::minimum));
         let initial_memory_bytes = memory.unwrap_or(0) * 65_536;
-        let base = packages::base(image.packages.as_deref())?;
+        let base = Bases::of(image)?;
         Ok(Self {
             engine,
             pre,
@@ -122,6 +137,18 @@ impl InterpreterPool {
     /// # Errors
     /// Returns an error when there is no such image here.
     pub(super) fn base(&self, image: Option<&str>) -> Result<&Base, RunError> {
+        Ok(&self.bases(image)?.run)
+    }
+
+    /// Returns the files that sessions start from in an image: those of [`Self::base`], and the system's.
+    ///
+    /// # Errors
+    /// Returns an error when there is no such image here.
+    pub(super) fn session_base(&self, image: Option<&str>) -> Result<&Base, RunError> {
+        Ok(&self.bases(image)?.session)
+    }
+
+    fn bases(&self, image: Option<&str>) -> Result<&Bases, RunError> {
         let Some(hash) = image else { return Ok(&self.base) };
         self.other_bases.get(hash).ok_or_else(|| RunError::NoImage { hash: hash.to_owned() })
     }
@@ -177,7 +204,8 @@ impl InterpreterPool {
     pub(super) async fn pristine(&self) -> Result<&Pristine, RunError> {
         let make = async || {
             let tree = SharedTree::new(self.base(None)?.tree(FilesQuota { bytes: 0, count: 0 }, 0));
-            let state = HostState::for_session(u64::MAX, Descriptors::new(tree), Clock::real());
+            let descriptors = Descriptors::new(&tree, Credentials::of(User::User));
+            let state = HostState::for_session(u64::MAX, descriptors, Clock::real());
             let (mut store, instance) = self.instantiate(state, 1).await?;
             let memory = instance.get_memory(&mut store, "memory");
             let memory = memory.ok_or_else(|| wasmtime::Error::msg("the image has no memory"));

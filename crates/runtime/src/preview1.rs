@@ -63,6 +63,7 @@ pub fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
             Ok(answer)
         })
     })?;
+    add_permission_calls(linker)?;
     host_calls::add_to_linker(linker)?;
     Ok(())
 }
@@ -323,6 +324,32 @@ fn add_path_calls(l: &mut Linker<HostState>) -> wasmtime::Result<()> {
     l.func_wrap_async(WASI, "path_unlink_file", move |c: Guest, (fd, path, length): (u32, u32, u32)| {
         Box::new(slow_files(c, move |d, call| d.path_unlink_file(call, at(fd, path, length))))
     })?;
+    Ok(())
+}
+
+/// Calls for what preview 1 has not: permission bits and users.
+fn add_permission_calls(l: &mut Linker<HostState>) -> wasmtime::Result<()> {
+    l.func_wrap_async(
+        "proofbox",
+        "path_set_mode",
+        |c: Guest, (fd, flags, address, length, mode): (u32, u32, u32, u32, u32)| {
+            let at = PathAt { fd, address, length };
+            Box::new(slow_files(c, move |d, call| d.path_set_mode(call, at, flags, mode)))
+        },
+    )?;
+    l.func_wrap_async(
+        "proofbox",
+        "path_set_owner",
+        |c: Guest, (fd, flags, address, length, owner): (u32, u32, u32, u32, u32)| {
+            let at = PathAt { fd, address, length };
+            Box::new(slow_files(c, move |d, call| d.path_set_owner(call, at, flags, owner)))
+        },
+    )?;
+    l.func_wrap("proofbox", "fd_set_mode", |c: Guest, fd: u32, mode: u32| {
+        files(c, |d, call| d.fd_set_mode(call, fd, mode))
+    })?;
+    l.func_wrap("proofbox", "set_mask", |mut c: Guest, mask: u32| c.data_mut().descriptors.set_mask(mask))?;
+    l.func_wrap("proofbox", "user", |c: Guest| c.data().descriptors.user())?;
     Ok(())
 }
 

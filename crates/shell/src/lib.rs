@@ -21,7 +21,7 @@ mod tests;
 pub use streams::{Broken, Reader, Writer, pipe};
 
 use futures_util::future::BoxFuture;
-use proofbox_vfs::SharedTree;
+use proofbox_vfs::{Credentials, SharedTree};
 
 /// Bytes that a pipe between two commands holds.
 pub const PIPE_BYTES: usize = 64 << 10;
@@ -52,6 +52,8 @@ pub struct PythonStart {
     pub env: Vec<(String, String)>,
     /// Working directory, absolute.
     pub cwd: String,
+    /// User and creation mask of the interpreter.
+    pub credentials: Credentials,
     /// Standard input of the interpreter.
     pub stdin: Reader,
     /// Standard output of the interpreter.
@@ -67,8 +69,10 @@ pub struct Script {
     pub text: String,
     /// `$0` and the positional parameters.
     pub args: Vec<String>,
-    /// Working directory, absolute; `/home/user` when it is empty.
+    /// Working directory, absolute; the home directory of the user when it is empty.
     pub cwd: String,
+    /// User and creation mask of the script.
+    pub credentials: Credentials,
     /// Environment variables. `HOME`, `USER`, `PATH`, `SHELL` and `PWD` have values unless they are given here.
     pub env: Vec<(String, String)>,
     /// Standard input of the script.

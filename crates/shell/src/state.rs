@@ -5,7 +5,7 @@ use super::streams::{NotWritten, Reader, Writer};
 use super::syntax::Command;
 use super::{PythonStart, Script};
 use futures_util::future::{AbortHandle, AbortRegistration, BoxFuture};
-use proofbox_vfs::{Fault, FileEntry, FileKind, FilesError, HOME, SharedTree, lock};
+use proofbox_vfs::{Fault, FileEntry, FileKind, FilesError, SharedTree, lock};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -107,24 +107,24 @@ pub(super) enum BackgroundTask {
 
 /// File of a process substitution; removed when dropped.
 pub(super) struct TemporaryFile {
-    pub(super) shared: Arc<Shared>,
+    pub(super) tree: SharedTree,
+    pub(super) time: Arc<AtomicU64>,
     pub(super) path: String,
 }
 
 impl Drop for TemporaryFile {
     fn drop(&mut self) {
-        let mut tree = lock(&self.shared.tree);
+        let mut tree = lock(&self.tree);
         // What the script has put in its place is the script's.
         if tree.stat(&self.path).is_ok_and(|entry| entry.kind == FileKind::File) {
             // It was there, and can be removed.
-            let _ = tree.remove(&self.path, self.shared.time.load(Ordering::Relaxed));
+            let _ = tree.remove(&self.path, self.time.load(Ordering::Relaxed));
         }
     }
 }
 
 /// State that every shell of one script shares.
 pub(super) struct Shared {
-    pub(super) tree: SharedTree,
     pub(super) used: Arc<Use>,
     /// Takes what runs beside the script to where it runs.
     pub(super) beside: UnboundedSender<BackgroundTask>,
@@ -146,6 +146,8 @@ pub(super) struct Shared {
 #[derive(Clone)]
 pub(super) struct Shell {
     pub(super) shared: Arc<Shared>,
+    /// The files, as the user of this shell may use them.
+    pub(super) tree: SharedTree,
     pub(super) variables: Arc<BTreeMap<String, Variable>>,
     pub(super) functions: Arc<BTreeMap<String, Function>>,
     pub(super) positional: Arc<Vec<String>>,
@@ -181,13 +183,15 @@ pub(super) struct Shell {
 }
 
 impl Shell {
-    pub(super) fn new(shared: Arc<Shared>, script: Script) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, tree: &SharedTree, script: Script) -> Self {
+        let user = script.credentials.user;
         let mut arguments = script.args.into_iter();
         let name = arguments.next().unwrap_or_else(|| "bash".to_owned());
-        let cwd = if script.cwd.is_empty() { HOME.to_owned() } else { absolute("/", &script.cwd) };
+        let cwd = if script.cwd.is_empty() { user.home().to_owned() } else { absolute("/", &script.cwd) };
         let random = shared.started | 1;
         let mut shell = Self {
             shared,
+            tree: tree.with_credentials(script.credentials),
             variables: Arc::default(),
             functions: Arc::default(),
             positional: Arc::new(arguments.collect()),
@@ -218,9 +222,9 @@ impl Shell {
             at_exit: None,
         };
         let defaults = [
-            ("HOME", HOME),
-            ("USER", "user"),
-            ("LOGNAME", "user"),
+            ("HOME", user.home()),
+            ("USER", user.name()),
+            ("LOGNAME", user.name()),
             ("SHELL", "/bin/bash"),
             ("PATH", "/usr/local/bin:/usr/bin:/bin"),
             ("LANG", "C.UTF-8"),
@@ -234,7 +238,7 @@ impl Shell {
         shell
     }
 
-    fn set_environment(&mut self, name: String, value: String) {
+    pub(super) fn set_environment(&mut self, name: String, value: String) {
         let variable =
             Variable { value: Some(Value::Text(value.into())), exported: true, read_only: false, _held: None };
         Arc::make_mut(&mut self.variables).insert(name, variable);
@@ -398,13 +402,13 @@ pub(super) fn describe(fault: Fault) -> &'static str {
         Fault::Exists => "File exists",
         Fault::NotEmpty => "Directory not empty",
         Fault::ReadOnly => "Read-only file system",
-        Fault::Protected => "Permission denied",
+        Fault::Protected | Fault::Denied => "Permission denied",
         Fault::NoSpace { .. } => "No space left on device",
         Fault::TooManyEntries { .. } => "Disk quota exceeded",
         Fault::LinkLoop => "Too many levels of symbolic links",
         Fault::NameTooLong | Fault::TooDeep => "File name too long",
         Fault::IntoItself | Fault::WrongKind => "Invalid argument",
-        Fault::Escapes => "Operation not permitted",
+        Fault::Escapes | Fault::NotOwner => "Operation not permitted",
         Fault::NoName => "Device or resource busy",
         Fault::DirectoryLink => "Operation not permitted",
         Fault::CrossLayer => "Invalid cross-device link",
@@ -435,7 +439,7 @@ impl Shell {
 
     /// Returns the entry that a path leads to.
     pub(super) fn stat(&self, path: &str) -> Result<FileEntry, FilesError> {
-        let tree = lock(&self.shared.tree);
+        let tree = lock(&self.tree);
         match path {
             "" => tree.stat(""),
             path => tree.stat_followed(&self.path(path)),
@@ -446,8 +450,8 @@ impl Shell {
     pub(super) fn lstat(&self, path: &str) -> Result<FileEntry, FilesError> {
         match path {
             path if path.ends_with('/') => self.stat(path),
-            "" => lock(&self.shared.tree).stat(""),
-            path => lock(&self.shared.tree).stat(&self.path(path)),
+            "" => lock(&self.tree).stat(""),
+            path => lock(&self.tree).stat(&self.path(path)),
         }
     }
 

@@ -15,6 +15,7 @@ pub mod session;
 pub mod status;
 pub mod submission;
 pub mod token;
+pub mod user;
 pub mod value;
 pub mod verdict;
 mod wire_enum;

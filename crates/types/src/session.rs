@@ -11,6 +11,7 @@ use super::grant::Limits;
 use super::outcome::{Frame, Outcome};
 use super::program::{File, ResultWanted};
 use super::status::FailureClass;
+use super::user::User;
 use crate::wire_enum;
 
 /// Names a context among those of its session.
@@ -160,8 +161,25 @@ pub struct Entry {
     pub size: u64,
     /// Time of the last change of its content, in nanoseconds since 1970.
     pub modified: u64,
-    /// Target of a symbolic link.
+    /// Permission bits.
+    pub mode: u16,
+    /// Owner of the entry.
+    pub owner: User,
+    /// Target of a symbolic link, as it was written.
     pub link_target: Option<String>,
+    /// End of a symbolic link; none if it leads nowhere.
+    pub link_end: Option<LinkEnd>,
+}
+
+/// File or directory that a symbolic link leads to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkEnd {
+    /// Absolute path, without links.
+    pub path: String,
+    /// Type of what is there.
+    pub kind: EntryKind,
+    /// Permission bits.
+    pub mode: u16,
 }
 
 /// Something to do with a session's files. Paths are absolute, or relative to the working directory that all start in.
@@ -305,6 +323,8 @@ pub struct Command {
     pub env: Vec<(String, String)>,
     /// Standard input of the script.
     pub stdin: Stdin,
+    /// User that the script runs as.
+    pub user: User,
 }
 
 /// Standard input of a command.

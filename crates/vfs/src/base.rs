@@ -1,14 +1,16 @@
 //! Files that fresh sandboxes start from: the initial directories and the read-only layers.
 
 use super::error::{Fault, FilesError};
-use super::inodes::{Directory, Inodes, Kind, NodeId};
+use super::inodes::{Inodes, NodeId};
 use super::layer::{LAYER_ROOT, Layer};
-use super::mount::Mount;
+use super::mount::{Mount, Purpose};
 use super::path::{HostPath, MAX_DEPTH};
+use super::permissions::User;
 use super::tree::{FilesQuota, Tree};
 use std::sync::{Arc, LazyLock};
 
-/// Files that fresh sandboxes start from: the initial directories and the read-only layers. Made once per process.
+/// Files that fresh sandboxes start from: the initial directories and the read-only layers. Made once per process; the
+/// system's files are in `system`.
 #[derive(Clone)]
 pub struct Base {
     pub(super) inodes: Arc<Inodes>,
@@ -31,18 +33,22 @@ impl Base {
     ///
     /// Returns an error for a path that is taken, lies inside another layer, or cannot be used.
     pub fn with_layers(layers: impl IntoIterator<Item = (String, Arc<Layer>)>) -> Result<Self, FilesError> {
-        let mut inodes = Inodes::initial();
-        let mut mounts = Vec::new();
+        let mut made = BaseBuilder { inodes: Inodes::initial(), mounts: Vec::new() };
         for (path, layer) in layers {
-            let path = HostPath::parse("mount a layer at", &path)?;
-            let refused =
-                |fault| FilesError::Refused { attempted: "mount a layer at", path: path.as_str().to_owned(), fault };
-            let number = u16::try_from(mounts.len())
-                .map_err(|_| refused(Fault::TooManyEntries { allowed: u64::from(u16::MAX) }))?;
-            let parent = insert_mount(&mut inodes, &path, number).map_err(refused)?;
-            mounts.push(Mount { layer, path: path.as_str().to_owned(), parent });
+            made.mount(&path, layer, Purpose::Software)?;
         }
-        Ok(Self { inodes: Arc::new(inodes), mounts: Arc::from(mounts) })
+        Ok(made.finish())
+    }
+
+    /// Returns a builder of a base that has more than this one.
+    pub(super) fn extend(&self) -> BaseBuilder {
+        let mounts = self.mounts.iter().map(Mount::share).collect();
+        BaseBuilder { inodes: Inodes::clone(&self.inodes), mounts }
+    }
+
+    /// Returns whether a mount shows a directory, and not a single file.
+    pub(super) fn is_directory_mount(&self, mount: u16) -> bool {
+        self.mounts.get(usize::from(mount)).is_none_or(|mount| mount.layer.is_directory(LAYER_ROOT))
     }
 
     /// A tree for a fresh sandbox; costs two reference counts. `now` (nanoseconds since 1970) is the time its
@@ -67,8 +73,64 @@ impl std::fmt::Debug for Base {
     }
 }
 
+/// A base in the making.
+pub(super) struct BaseBuilder {
+    pub(super) inodes: Inodes,
+    mounts: Vec<Mount>,
+}
+
+impl BaseBuilder {
+    /// Mounts a layer.
+    pub(super) fn mount(&mut self, path: &str, layer: Arc<Layer>, purpose: Purpose) -> Result<(), FilesError> {
+        let path = HostPath::parse("mount a layer at", path)?;
+        let refused =
+            |fault| FilesError::Refused { attempted: "mount a layer at", path: path.as_str().to_owned(), fault };
+        let number = u16::try_from(self.mounts.len())
+            .map_err(|_| refused(Fault::TooManyEntries { allowed: u64::from(u16::MAX) }))?;
+        let parent = insert_mount(&mut self.inodes, &path, number, &layer).map_err(refused)?;
+        self.mounts.push(Mount { layer, path: path.as_str().to_owned(), parent, purpose });
+        Ok(())
+    }
+
+    /// Makes a directory at a path of which only the last name is new.
+    pub(super) fn directory(&mut self, path: &str, owned: (u16, User)) -> Result<(), FilesError> {
+        let (parent, name) = self.free_place(path)?;
+        self.inodes.add_fixed_directory(parent, &name, owned);
+        Ok(())
+    }
+
+    /// Makes a symbolic link at a path of which only the last name is new.
+    pub(super) fn link(&mut self, path: &str, text: &str) -> Result<(), FilesError> {
+        let (parent, name) = self.free_place(path)?;
+        self.inodes.add_fixed_link(parent, &name, text);
+        Ok(())
+    }
+
+    fn free_place(&self, path: &str) -> Result<(u32, String), FilesError> {
+        let path = HostPath::parse("make", path)?;
+        let refused = |fault| FilesError::Refused { attempted: "make", path: path.as_str().to_owned(), fault };
+        let (above, name) = path.as_str().rsplit_once('/').unwrap_or_default();
+        let mut here = 0;
+        for name in above.split('/').filter(|name| !name.is_empty()) {
+            here = match self.inodes.directory(here).and_then(|directory| directory.get(name)) {
+                Some(NodeId::Own(index)) => index,
+                Some(NodeId::Layer { .. }) | None => return Err(refused(Fault::NotFound)),
+            };
+        }
+        match self.inodes.directory(here).map(|directory| directory.get(name)) {
+            Some(None) => Ok((here, name.to_owned())),
+            Some(Some(_)) => Err(refused(Fault::Exists)),
+            None => Err(refused(Fault::NotADirectory)),
+        }
+    }
+
+    pub(super) fn finish(self) -> Base {
+        Base { inodes: Arc::new(self.inodes), mounts: Arc::from(self.mounts) }
+    }
+}
+
 /// Makes the directories above a mount and its entry; returns the directory it is in.
-fn insert_mount(inodes: &mut Inodes, path: &HostPath, mount: u16) -> Result<u32, Fault> {
+fn insert_mount(inodes: &mut Inodes, path: &HostPath, mount: u16, layer: &Layer) -> Result<u32, Fault> {
     let (above, name) = match path.relative_to_root().rsplit_once('/') {
         Some((above, name)) => (Some(above), name),
         None => (None, path.relative_to_root()),
@@ -81,10 +143,7 @@ fn insert_mount(inodes: &mut Inodes, path: &HostPath, mount: u16) -> Result<u32,
         here = match inodes.directory(here).and_then(|here| here.get(name)) {
             Some(NodeId::Own(index)) => index,
             Some(NodeId::Layer { .. }) => return Err(Fault::ReadOnly),
-            None => {
-                let directory = Directory::new(here, Arc::from(name));
-                inodes.add_fixed(here, name, Kind::Directory(directory))
-            }
+            None => inodes.add_fixed_directory(here, name, (0o755, User::Root)),
         };
     }
     let parent = inodes.directory_mut(here).ok_or(Fault::NotADirectory)?;
@@ -93,7 +152,7 @@ fn insert_mount(inodes: &mut Inodes, path: &HostPath, mount: u16) -> Result<u32,
     }
     let root = NodeId::Layer { mount, node: LAYER_ROOT };
     parent.insert(Arc::from(name), root);
-    parent.subdirectories += 1;
+    parent.subdirectories += u32::from(layer.is_directory(LAYER_ROOT));
     Ok(here)
 }
 

@@ -2,6 +2,7 @@
 
 use super::errno::Errno;
 use super::inodes::ROOT;
+use super::mount::Purpose;
 use super::path::{HOME, TEMPORARY, is_within};
 use super::tree::Tree;
 use super::walk::LastLink;
@@ -124,7 +125,8 @@ impl<'a> Refusals<'a> {
                 Err(stuck) => stuck.target,
             },
         };
-        let outside = || Area::of(&target, self.tree.mounts.iter().map(|mount| &*mount.path)) == Area::Outside;
+        let software = self.tree.mounts.iter().filter(|mount| mount.purpose == Purpose::Software);
+        let outside = || Area::of(&target, software.map(|mount| &*mount.path)) == Area::Outside;
         let kept = cut(&target, MAX_TARGET);
         let listed =
             |attempt: &Attempt| attempt.kind == AttemptKind::File && !attempt.allowed && attempt.target == kept;
@@ -142,7 +144,7 @@ fn cut(text: &str, bytes: usize) -> &str {
 pub(super) enum Area {
     /// The working directory and `/tmp`: the program's own.
     Own,
-    /// A read-only layer: imports look around here.
+    /// A read-only layer of packages or programs: imports look around here.
     Layer,
     /// Paths of neither kind: a program that keeps to itself has no business here.
     Outside,
@@ -177,6 +179,8 @@ pub(super) enum Act {
     RemoveDirectory,
     Rename,
     SetTimes,
+    SetMode,
+    SetOwner,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -205,6 +209,8 @@ impl Act {
             Act::RemoveDirectory => "rmdir",
             Act::Rename => "rename",
             Act::SetTimes => "utime",
+            Act::SetMode => "chmod",
+            Act::SetOwner => "chown",
         }
     }
 
@@ -221,7 +227,9 @@ impl Act {
             | Act::Delete
             | Act::RemoveDirectory
             | Act::Rename
-            | Act::SetTimes => Weight::Change,
+            | Act::SetTimes
+            | Act::SetMode
+            | Act::SetOwner => Weight::Change,
         }
     }
 }

@@ -4,6 +4,7 @@ use super::boundary::Attempts;
 use super::errno::Errno;
 use super::guest_memory::Part;
 use super::inodes::{NodeId, ROOT};
+use super::permissions::Credentials;
 use super::records::{DescriptorFlags, FileType, Rights};
 use super::stdio::{Output, Stdio};
 use super::tree::{SharedTree, Tree, lock};
@@ -101,9 +102,9 @@ impl Open {
 }
 
 impl Descriptors {
-    /// A fresh interpreter's table: standard input and output, and `/`.
+    /// A fresh interpreter's table: standard input and output, and `/`. `credentials` are those of its process.
     #[must_use]
-    pub fn new(tree: SharedTree) -> Self {
+    pub fn new(tree: &SharedTree, credentials: Credentials) -> Self {
         let preopen = Open {
             what: What::Preopen,
             flags: DescriptorFlags::NONE,
@@ -116,7 +117,7 @@ impl Descriptors {
             Some(Open::stdio(What::Output(Output::Stderr), Rights::WRITE)),
             Some(preopen),
         ];
-        Self { tree, table }
+        Self { tree: tree.with_credentials(credentials), table }
     }
 
     /// A table put together again; the tree must have noted already what is open in it.
@@ -271,14 +272,17 @@ pub fn fork_sandbox(tree: &SharedTree, tables: &[&Descriptors]) -> (SharedTree, 
     let copy = SharedTree::new(lock(tree).fork_with(opens));
     let tables = tables
         .iter()
-        .map(|table| Descriptors { tree: copy.with_view(table.tree.view()), table: table.table.clone() })
+        .map(|table| {
+            let tree = copy.with_view(table.tree.view()).with_credentials(table.tree.credentials());
+            Descriptors { tree, table: table.table.clone() }
+        })
         .collect();
     (copy, tables)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::test_guest::{Guest, QUOTA};
+    use super::super::test_guest::{Guest, QUOTA, USER};
     use super::super::{Errno, Output, Tree, lock};
     use super::*;
 
@@ -330,7 +334,7 @@ mod tests {
     #[test]
     fn interpreters_of_one_sandbox_share_files_and_not_descriptors() {
         let mut one = Guest::new();
-        let mut two = Guest::with_descriptors(Descriptors::new(one.tree()));
+        let mut two = Guest::with_descriptors(Descriptors::new(&one.tree(), USER));
         let fd = one.open("tmp/f", "w").expect("created");
         one.write(fd, b"shared").expect("room");
         assert_eq!(two.read(fd, 9), Err(Errno::BadF));

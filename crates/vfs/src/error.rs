@@ -26,6 +26,12 @@ pub enum Fault {
     /// The sandbox's own directories cannot be removed, replaced or renamed.
     #[error("belongs to the sandbox and cannot be removed or replaced")]
     Protected,
+    /// A permission bit that the operation needs is off.
+    #[error("permission denied")]
+    Denied,
+    /// Only the owner, or root, may do this.
+    #[error("operation not permitted")]
+    NotOwner,
     /// The bytes of all files together would pass the quota.
     #[error("the quota of {allowed} bytes for files is used up")]
     NoSpace {
@@ -78,7 +84,7 @@ impl Fault {
             Fault::Exists => Errno::Exist,
             Fault::NotEmpty => Errno::NotEmpty,
             Fault::ReadOnly => Errno::RoFs,
-            Fault::Protected => Errno::Acces,
+            Fault::Protected | Fault::Denied => Errno::Acces,
             Fault::NoSpace { .. } => Errno::NoSpc,
             Fault::TooManyEntries { .. } => Errno::DQuot,
             Fault::LinkLoop => Errno::Loop,
@@ -86,7 +92,7 @@ impl Fault {
             Fault::IntoItself | Fault::WrongKind => Errno::Inval,
             Fault::Escapes => Errno::NotCapable,
             Fault::NoName => Errno::Busy,
-            Fault::DirectoryLink => Errno::Perm,
+            Fault::DirectoryLink | Fault::NotOwner => Errno::Perm,
             Fault::CrossLayer => Errno::XDev,
         }
     }

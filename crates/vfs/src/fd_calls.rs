@@ -4,6 +4,7 @@ use super::descriptors::{Call, Descriptors, Open, PREOPEN_NAME, What};
 use super::errno::Errno;
 use super::guest_memory::GuestMemory;
 use super::inodes::{NodeId, ROOT};
+use super::path_calls::mode_bits;
 use super::records::{self, DescriptorFlags, Rights};
 use super::tree::lock;
 
@@ -103,6 +104,30 @@ impl Descriptors {
         let (accessed, modified) = records::times_to_set(accessed, modified, flags, call.now)?;
         lock(&self.tree).set_times(node_id, accessed, modified, call.now)?;
         Ok(())
+    }
+
+    /// `proofbox.fd_set_mode`: sets an open file's permission bits. Preview 1 has no such call.
+    ///
+    /// # Errors
+    ///
+    /// Returns `EPERM` for a file of another user, `EINVAL` for standard input and output, `EBADF`.
+    pub fn fd_set_mode(&mut self, call: &mut Call<'_>, fd: u32, mode: u32) -> Result<(), Errno> {
+        let node_id = node_id(self.get(fd)?).ok_or(Errno::Inval)?;
+        lock(&self.tree).set_mode_at(node_id, mode_bits(mode), call.now)?;
+        Ok(())
+    }
+
+    /// `proofbox.set_mask`: sets the creation mask of the interpreter and returns the old one.
+    pub fn set_mask(&mut self, mask: u32) -> u32 {
+        let before = self.tree.credentials();
+        self.tree = self.tree.with_credentials(before.with_mask(mode_bits(mask)));
+        u32::from(before.mask)
+    }
+
+    /// `proofbox.user`: the number of the user that the interpreter runs as.
+    #[must_use]
+    pub fn user(&self) -> u32 {
+        self.tree.credentials().user.id()
     }
 
     /// `fd_prestat_get`: that descriptor 3 is a directory open from the start, and how long its name is.

@@ -1,6 +1,7 @@
 //! The inode table: what every tree is made of, and the directories and files in it.
 
 use super::content::Content;
+use super::permissions::{LINK_MODE, User};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -60,6 +61,9 @@ pub(super) struct Inode {
     /// Made by the sandbox: cannot be removed, replaced or renamed, and does not count against the quota.
     pub(super) fixed: bool,
     pub(super) times: Times,
+    /// Permission bits.
+    pub(super) mode: u16,
+    pub(super) owner: User,
     pub(super) kind: Kind,
 }
 
@@ -199,20 +203,30 @@ impl Inodes {
     pub(super) fn initial() -> Self {
         let mut table = Self { next_number: 1, ..Self::default() };
         let (root, home) = (0, 1);
-        let directory = |parent, name| Kind::Directory(Directory::new(parent, Arc::from(name)));
-        table.add_fixed(root, "", directory(root, ""));
-        table.add_fixed(root, "home", directory(root, "home"));
-        table.add_fixed(home, "user", directory(home, "user"));
-        table.add_fixed(root, "tmp", directory(root, "tmp"));
-        let dev = table.add_fixed(root, "dev", directory(root, "dev"));
-        table.add_fixed(dev, "null", Kind::Null);
+        // The root is the user's: models and tests write to places such as `/app`.
+        table.add_fixed_directory(root, "", (0o755, User::User));
+        table.add_fixed_directory(root, "home", (0o755, User::Root));
+        table.add_fixed_directory(home, "user", (0o755, User::User));
+        table.add_fixed_directory(root, "tmp", (0o1777, User::Root));
+        let dev = table.add_fixed_directory(root, "dev", (0o755, User::Root));
+        table.add_fixed(dev, "null", (0o666, User::Root), Kind::Null);
         table
     }
 
+    /// Adds a directory of the sandbox's own; an empty name adds no entry.
+    pub(super) fn add_fixed_directory(&mut self, parent: u32, name: &str, (mode, owner): (u16, User)) -> u32 {
+        self.add_fixed(parent, name, (mode, owner), Kind::Directory(Directory::new(parent, Arc::from(name))))
+    }
+
+    /// Adds a symbolic link of the sandbox's own.
+    pub(super) fn add_fixed_link(&mut self, parent: u32, name: &str, text: &str) {
+        self.add_fixed(parent, name, (LINK_MODE, User::Root), Kind::Link(Arc::from(text)));
+    }
+
     /// Adds an inode of the sandbox's own; an empty name adds no entry.
-    pub(super) fn add_fixed(&mut self, parent: u32, name: &str, kind: Kind) -> u32 {
+    fn add_fixed(&mut self, parent: u32, name: &str, (mode, owner): (u16, User), kind: Kind) -> u32 {
         let directory = matches!(kind, Kind::Directory(_));
-        let index = self.add(Inode { number: 0, names: 1, fixed: true, times: Times::all(UNSET), kind });
+        let index = self.add(Inode { number: 0, names: 1, fixed: true, times: Times::all(UNSET), mode, owner, kind });
         if !name.is_empty()
             && let Some(parent) = self.directory_mut(parent)
         {
@@ -297,7 +311,7 @@ mod tests {
     #[test]
     fn a_number_is_never_used_twice() {
         let mut table = Inodes::initial();
-        let add = |table: &mut Inodes| table.add_fixed(0, "", Kind::Null);
+        let add = |table: &mut Inodes| table.add_fixed(0, "", (0o666, User::Root), Kind::Null);
         let first = add(&mut table);
         let number = table.free(first).map(|inode| inode.number);
         let second = add(&mut table);

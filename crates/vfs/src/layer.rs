@@ -1,4 +1,4 @@
-//! A read-only layer: files every sandbox sees and none can change, such as installed packages.
+//! A read-only layer: files every sandbox sees and none can change, such as installed packages. All belong to root.
 
 use super::error::Fault;
 use super::error::PathFault;
@@ -14,6 +14,8 @@ pub(super) const LAYER_ROOT: u32 = 0;
 pub struct Layer {
     nodes: Vec<LayerNode>,
     modified: u64,
+    /// Permission bits of its files.
+    file_mode: u16,
 }
 
 struct LayerNode {
@@ -25,6 +27,17 @@ struct LayerNode {
 enum LayerKind {
     Directory(Names),
     File(Bytes),
+    /// A file whose content is made when it is read.
+    Live(LiveContent),
+}
+
+/// Makes the content of a file of the tree that was made at a time, in nanoseconds since 1970.
+pub(super) type LiveContent = fn(born: u64) -> String;
+
+impl LayerNode {
+    fn root(kind: LayerKind) -> Self {
+        Self { name: Arc::from(""), parent: LAYER_ROOT, kind }
+    }
 }
 
 #[derive(Default)]
@@ -80,15 +93,42 @@ impl Layer {
         files: impl IntoIterator<Item = (P, Bytes)>,
         modified: u64,
     ) -> Result<Arc<Self>, LayerError> {
-        let root = LayerNode { name: Arc::from(""), parent: LAYER_ROOT, kind: LayerKind::Directory(Names::default()) };
-        let mut layer = Self { nodes: vec![root], modified };
+        let mut layer = Self::of_directory(modified, 0o644);
         for (path, bytes) in files {
-            layer.add(path.as_ref(), bytes)?;
+            layer.add(path.as_ref(), LayerKind::File(bytes))?;
         }
         Ok(Arc::new(layer))
     }
 
-    fn add(&mut self, path: &str, bytes: Bytes) -> Result<(), LayerError> {
+    fn of_directory(modified: u64, file_mode: u16) -> Self {
+        Self { nodes: vec![LayerNode::root(LayerKind::Directory(Names::default()))], modified, file_mode }
+    }
+
+    /// Makes a layer of empty files that can be executed.
+    pub(super) fn of_programs(names: &[&str]) -> Result<Arc<Self>, LayerError> {
+        let mut layer = Self::of_directory(0, 0o755);
+        for name in names {
+            layer.add(name, LayerKind::File(Bytes::new()))?;
+        }
+        Ok(Arc::new(layer))
+    }
+
+    /// Makes a layer of files whose content is made when they are read.
+    pub(super) fn of_live_files(files: &[(&str, LiveContent)]) -> Result<Arc<Self>, LayerError> {
+        let mut layer = Self::of_directory(0, 0o444);
+        for (path, content) in files {
+            layer.add(path, LayerKind::Live(*content))?;
+        }
+        Ok(Arc::new(layer))
+    }
+
+    /// Makes a layer of one file, which is mounted as such.
+    pub(super) fn of_file(content: String) -> Arc<Self> {
+        let file = LayerNode::root(LayerKind::File(Bytes::from(content)));
+        Arc::new(Self { nodes: vec![file], modified: 0, file_mode: 0o644 })
+    }
+
+    fn add(&mut self, path: &str, kind: LayerKind) -> Result<(), LayerError> {
         check(path).map_err(|reason| LayerError::BadPath { path: path.to_owned(), reason })?;
         let conflict = |fault| LayerError::Conflict { path: path.to_owned(), fault };
         let (directories, name) = match path.rsplit_once('/') {
@@ -111,7 +151,7 @@ impl Layer {
         if self.child(here, name).is_some() {
             return Err(conflict(Fault::Exists));
         }
-        self.insert(here, name, LayerKind::File(bytes))?;
+        self.insert(here, name, kind)?;
         Ok(())
     }
 
@@ -122,7 +162,7 @@ impl Layer {
             names.nodes.insert(Arc::clone(&name), node);
             match kind {
                 LayerKind::Directory(_) => names.subdirectories += 1,
-                LayerKind::File(_) => {}
+                LayerKind::File(_) | LayerKind::Live(_) => {}
             }
         }
         self.nodes.push(LayerNode { name, parent, kind });
@@ -132,7 +172,7 @@ impl Layer {
     fn names(&self, directory: u32) -> Option<&Names> {
         match &self.nodes.get(directory as usize)?.kind {
             LayerKind::Directory(names) => Some(names),
-            LayerKind::File(_) => None,
+            LayerKind::File(_) | LayerKind::Live(_) => None,
         }
     }
 
@@ -144,11 +184,29 @@ impl Layer {
         self.names(node).is_some()
     }
 
-    /// The bytes of a file; none for a directory.
-    pub(super) fn bytes(&self, node: u32) -> Option<&Bytes> {
+    /// The content of a file in a tree made at `born`; none for a directory.
+    pub(super) fn bytes(&self, node: u32, born: u64) -> Option<Bytes> {
         match &self.nodes.get(node as usize)?.kind {
             LayerKind::Directory(_) => None,
-            LayerKind::File(bytes) => Some(bytes),
+            LayerKind::File(bytes) => Some(bytes.clone()),
+            LayerKind::Live(content) => Some(Bytes::from(content(born))),
+        }
+    }
+
+    /// Size that a file shows; none for a directory. Live files have none to show, as in `/proc`.
+    pub(super) fn size(&self, node: u32) -> Option<u64> {
+        match &self.nodes.get(node as usize)?.kind {
+            LayerKind::Directory(_) => None,
+            LayerKind::File(bytes) => Some(bytes.len() as u64),
+            LayerKind::Live(_) => Some(0),
+        }
+    }
+
+    /// Permission bits of a node.
+    pub(super) fn mode(&self, node: u32) -> u16 {
+        match self.is_directory(node) {
+            true => 0o755,
+            false => self.file_mode,
         }
     }
 

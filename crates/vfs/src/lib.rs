@@ -27,10 +27,12 @@ mod open_file;
 mod path;
 mod path_calls;
 mod patterns;
+mod permissions;
 mod records;
 mod requests;
 mod saved;
 mod stdio;
+mod system;
 #[cfg(test)]
 mod test_guest;
 #[cfg(test)]
@@ -56,8 +58,10 @@ pub use open_call::OpenHow;
 pub use open_file::{FileUse, OpenFile};
 pub use path::{HOME, MAX_DEPTH, MAX_NAME, MAX_PATH, TEMPORARY, absolute_path};
 pub use path_calls::PathAt;
+pub use permissions::{Credentials, DEFAULT_MASK, MODE_BITS, Permission, User};
 pub use requests::FileEntry;
 pub use saved::{SandboxFiles, save_sandbox};
 pub use stdio::{Output, Stdio};
+pub use system::{HOST_NAME, PROGRAMS};
 pub use tree::{FileKind, FilesQuota, FilesUsage, SharedTree, Tree, View, lock};
 pub use watches::{Change, ChangeKind, Changes, MAX_CHANGES, MAX_WATCHES, WatchDepth, WatchId};

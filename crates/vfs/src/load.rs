@@ -7,6 +7,7 @@ use super::descriptors::{Descriptors, MAX_DESCRIPTORS, Open, What, count_opens};
 use super::inodes::{Directory, Inode, Inodes, Kind, NodeId};
 use super::layer::LAYER_ROOT;
 use super::path::{MAX_DEPTH, MAX_NAME, check_link_text};
+use super::permissions::{Credentials, MODE_BITS, User};
 use super::records::{DescriptorFlags, Rights};
 use super::saved::{Page, SandboxFiles, SavedEntry, SavedInode, SavedKind, SavedOpen, SavedTable};
 use super::stdio::Output;
@@ -80,7 +81,7 @@ impl SandboxFiles {
         let leads = Leads::count(&self.inodes)?;
         let mut tables = Vec::with_capacity(self.tables.len());
         for (number, table) in self.tables.iter().enumerate() {
-            tables.push((table.view, self.open_table(table, number, base)?));
+            tables.push((table, self.open_table(table, number, base)?));
         }
         let opens = count_opens(tables.iter().flat_map(|(_, table)| table.iter().flatten()).filter_map(Open::held));
         let fixed = base.inodes.len();
@@ -97,12 +98,17 @@ impl SandboxFiles {
                     if names == 0 && index != 0 && !opens.contains_key(&(index as u32)) {
                         return Err(wrong("nothing leads to it"));
                     }
-                    let kind = self.kind(&leads, index, &saved.kind, fixed).map_err(wrong)?;
+                    if saved.mode & !MODE_BITS != 0 {
+                        return Err(wrong("it has permission bits that there are not"));
+                    }
+                    let kind = self.kind(&leads, index, &saved.kind, base).map_err(wrong)?;
                     Some(Arc::new(Inode {
                         number: saved.number,
                         names: if index == 0 { 1 } else { names },
                         fixed: index < fixed,
                         times: saved.times,
+                        mode: saved.mode,
+                        owner: saved.owner,
                         kind,
                     }))
                 }
@@ -116,7 +122,10 @@ impl SandboxFiles {
         let usage = count_usage(&inodes, self.quota)?;
         let tree = Tree::restored(base.tree(self.quota, self.born), inodes, usage, opens);
         let tree = SharedTree::new(tree);
-        let restore = |(view, table)| Descriptors::restored(tree.with_view(view), table);
+        let restore = |(saved, table): (&SavedTable, _)| {
+            let credentials = Credentials::of(User::User).with_mask(saved.mask);
+            Descriptors::restored(tree.with_view(saved.view).with_credentials(credentials), table)
+        };
         let tables = tables.into_iter().map(restore).collect();
         Ok((tree, tables))
     }
@@ -154,7 +163,8 @@ impl SandboxFiles {
         Some(&self.inodes.get(index as usize)?.as_ref()?.kind)
     }
 
-    fn kind(&self, leads: &Leads, index: usize, kind: &SavedKind, fixed: usize) -> Result<Kind, &'static str> {
+    fn kind(&self, leads: &Leads, index: usize, kind: &SavedKind, base: &Base) -> Result<Kind, &'static str> {
+        let fixed = base.inodes.len();
         let names = leads.names[index];
         match kind {
             SavedKind::Directory { next_position, entries } => {
@@ -163,7 +173,7 @@ impl SandboxFiles {
                     Some((parent, name)) if names == 1 => (*parent, Arc::clone(name)),
                     Some(_) | None => return Err("a directory has one name"),
                 };
-                self.directory(parent, name, *next_position, entries).map(Kind::Directory)
+                self.directory(parent, name, *next_position, entries, base).map(Kind::Directory)
             }
             SavedKind::RemovedDirectory { parent, name } => {
                 let above = self.saved_kind(*parent);
@@ -191,6 +201,7 @@ impl SandboxFiles {
         name: Arc<str>,
         next_position: u64,
         entries: &[SavedEntry],
+        base: &Base,
     ) -> Result<Directory, &'static str> {
         if next_position > MAX_NUMBER {
             return Err("its positions are out of range");
@@ -200,7 +211,7 @@ impl SandboxFiles {
             .ok_or("two entries have one name or position, or a position is out of range")?;
         let below = entries.iter().filter(|entry| match entry.node_id {
             NodeId::Own(index) => self.saved_kind(index).is_some_and(is_directory),
-            NodeId::Layer { .. } => true,
+            NodeId::Layer { mount, .. } => base.is_directory_mount(mount),
         });
         directory.subdirectories = u32::try_from(below.count()).map_err(|_| "too many entries")?;
         Ok(directory)
@@ -345,11 +356,20 @@ fn check_own(inodes: &Inodes, base: &Base) -> Result<(), DamagedFiles> {
                     return Err(wrong("an entry of the sandbox's own is missing"));
                 }
             }
-            (None, None) if matches!(inodes.get(index as u32).map(|inode| &inode.kind), Some(Kind::Null)) => {}
+            (None, None) if is_same(inodes, &base.inodes, index as u32) => {}
             (Some(_) | None, Some(_) | None) => return Err(wrong("one of the sandbox's own is something else")),
         }
     }
     Ok(())
+}
+
+/// Returns whether a device or link of the sandbox's own is what every sandbox has there.
+fn is_same(inodes: &Inodes, initial: &Inodes, index: u32) -> bool {
+    match (inodes.get(index).map(|inode| &inode.kind), initial.get(index).map(|inode| &inode.kind)) {
+        (Some(Kind::Null), Some(Kind::Null)) => true,
+        (Some(Kind::Link(here)), Some(Kind::Link(there))) => here == there,
+        (Some(_) | None, Some(_) | None) => false,
+    }
 }
 
 /// Checks that every directory with a name is reachable from the root, and none too deep.

@@ -4,6 +4,7 @@ use super::content::Content;
 use super::error::Fault;
 use super::inodes::{Directory, Inode, Kind, NodeId, Times, later};
 use super::path::{MAX_DEPTH, MAX_PATH};
+use super::permissions::{Credentials, DIRECTORY_MODE, FILE_MODE, LINK_MODE, Permission};
 use super::tree::Tree;
 use super::walk::Reached;
 use super::watches::ChangeKind;
@@ -40,9 +41,10 @@ impl Tree {
             Reached::Itself { .. } => return Err(Fault::NoName),
         };
         let at = self.own_name(parent, name)?;
+        self.check_sticky(parent, node_id)?;
         match node_id {
             NodeId::Own(index) => Ok(Named { at, index }),
-            NodeId::Layer { .. } => Err(Fault::ReadOnly),
+            NodeId::Layer { .. } => Err(self.layer_fault()),
         }
     }
 
@@ -53,12 +55,13 @@ impl Tree {
         }
         let index = match parent {
             NodeId::Own(index) => index,
-            NodeId::Layer { .. } => return Err(Fault::ReadOnly),
+            NodeId::Layer { .. } => return Err(self.layer_fault()),
         };
         let alive = self.inodes.get(index).is_some_and(|inode| inode.names > 0);
         if !alive {
             return Err(Fault::NotFound);
         }
+        self.check_entries_writable(parent)?;
         Ok(Name { parent: index, name: Arc::from(name) })
     }
 
@@ -137,6 +140,7 @@ impl Tree {
     pub(super) fn remove_all(&mut self, named: &Named, now: u64) -> Result<(), Fault> {
         // Whatever holds something of the sandbox's own is its own too, so this one check covers all below.
         self.check_unfixed(named.index)?;
+        self.check_removable(named.index)?;
         self.tell_removal_below(named.index);
         self.detach(named, ChangeKind::Remove, now);
         let mut doomed = vec![named.index];
@@ -148,6 +152,30 @@ impl Tree {
                 }));
             }
             self.drop_name(index, now);
+        }
+        Ok(())
+    }
+
+    /// Checks that the process may empty a directory and all below it.
+    fn check_removable(&self, index: u32) -> Result<(), Fault> {
+        if self.credentials.is_privileged() {
+            return Ok(());
+        }
+        let mut open = vec![index];
+        while let Some(index) = open.pop() {
+            let Some(directory) = self.inodes.directory(index) else { continue };
+            if directory.is_empty() {
+                continue;
+            }
+            let here = NodeId::Own(index);
+            self.check(here, Permission::Read)?;
+            self.check_entries_writable(here)?;
+            for node_id in directory.node_ids() {
+                self.check_sticky(here, node_id)?;
+                if let NodeId::Own(index) = node_id {
+                    open.push(index);
+                }
+            }
         }
         Ok(())
     }
@@ -282,7 +310,14 @@ impl Tree {
     }
 
     fn attach_new(&mut self, at: Name, kind: Kind, now: u64) -> NodeId {
-        let index = self.table().add(Inode { number: 0, names: 1, fixed: false, times: Times::all(now), kind });
+        let Credentials { user: owner, mask, .. } = self.credentials;
+        let mode = match kind {
+            Kind::Directory(_) => DIRECTORY_MODE & !mask,
+            Kind::File(_) | Kind::Null => FILE_MODE & !mask,
+            Kind::Link(_) => LINK_MODE,
+        };
+        let times = Times::all(now);
+        let index = self.table().add(Inode { number: 0, names: 1, fixed: false, times, mode, owner, kind });
         self.attach(at, index, now);
         NodeId::Own(index)
     }

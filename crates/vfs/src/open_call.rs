@@ -8,6 +8,7 @@ use super::guest_memory::GuestMemory;
 use super::inodes::NodeId;
 use super::names::Name;
 use super::path_calls::{PathAt, last_link, note, plan};
+use super::permissions::Permission;
 use super::records::{DescriptorFlags, OpenFlags, Rights};
 use super::tree::{FileKind, Tree, lock};
 use super::walk::{LastLink, Reached};
@@ -48,6 +49,10 @@ impl How {
         self.rights.contains(Rights::WRITE) || self.flags.truncate
     }
 
+    fn reads(&self) -> bool {
+        !Rights::READ.with(Rights::READ_DIRECTORY).only(self.rights).is_none()
+    }
+
     fn decide(&self, tree: &Tree, reached: &Reached<'_>) -> Result<Opening, Fault> {
         match reached {
             Reached::Entry { node_id, .. } | Reached::Itself { node_id } => self.decide_existing(tree, *node_id),
@@ -67,9 +72,16 @@ impl How {
             FileKind::Link => Err(Fault::LinkLoop),
             FileKind::Directory if writes || self.flags.create => Err(Fault::IsADirectory),
             FileKind::File | FileKind::Device if self.flags.directory => Err(Fault::NotADirectory),
-            FileKind::File if writes && matches!(node_id, NodeId::Layer { .. }) => Err(Fault::ReadOnly),
-            FileKind::File if self.flags.truncate => Ok(Opening::Emptied(node_id)),
-            FileKind::Directory | FileKind::File | FileKind::Device => Ok(Opening::Existing(node_id)),
+            FileKind::File if writes && matches!(node_id, NodeId::Layer { .. }) => Err(tree.layer_fault()),
+            FileKind::Directory | FileKind::File | FileKind::Device => {
+                if self.reads() {
+                    tree.check(node_id, Permission::Read)?;
+                }
+                if writes {
+                    tree.check(node_id, Permission::Write)?;
+                }
+                Ok(if self.flags.truncate { Opening::Emptied(node_id) } else { Opening::Existing(node_id) })
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 use super::error::{Fault, FilesError};
 use super::inodes::{NodeId, ROOT};
 use super::path::HostPath;
+use super::permissions::Permission;
 use super::requests::FileEntry;
 use super::tree::{SharedTree, Tree, lock};
 use super::walk::{LastLink, Reached};
@@ -82,7 +83,16 @@ impl Tree {
     fn open_at(&mut self, path: &HostPath, how: FileUse, now: u64) -> Result<NodeId, Fault> {
         let reached = self.walk(ROOT, path.relative_to_root(), LastLink::Follow).map_err(|stuck| stuck.fault)?;
         let node_id = match (reached, how) {
-            (Reached::Entry { node_id, .. } | Reached::Itself { node_id }, _) => node_id,
+            (Reached::Entry { node_id, .. } | Reached::Itself { node_id }, how) => {
+                let permission = match how {
+                    FileUse::Read => Permission::Read,
+                    FileUse::Replace | FileUse::Extend => Permission::Write,
+                };
+                if !self.is_directory(node_id) {
+                    self.check(node_id, permission)?;
+                }
+                node_id
+            }
             (Reached::Missing { .. }, FileUse::Read) => return Err(Fault::NotFound),
             (Reached::Missing { .. }, FileUse::Replace | FileUse::Extend) => {
                 let name = self.free_name(&reached)?;
@@ -95,7 +105,7 @@ impl Tree {
         match (node_id, how) {
             (_, FileUse::Read) | (NodeId::Own(_), FileUse::Extend) => {}
             (NodeId::Own(_), FileUse::Replace) => self.resize(node_id, 0, now)?,
-            (NodeId::Layer { .. }, FileUse::Replace | FileUse::Extend) => return Err(Fault::ReadOnly),
+            (NodeId::Layer { .. }, FileUse::Replace | FileUse::Extend) => return Err(self.layer_fault()),
         }
         Ok(node_id)
     }
@@ -116,6 +126,19 @@ impl Tree {
         let path = HostPath::parse("look at", path)?;
         let node_id = self.followed(&path).map_err(|fault| refused("look at", &path, fault))?;
         self.entry(path.as_str().to_owned(), node_id).map_err(|fault| refused("look at", &path, fault))
+    }
+
+    /// Returns the entry that a path leads to, symbolic links followed, under its path without links.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for a bad path, or a missing entry.
+    pub fn real_entry(&self, path: &str) -> Result<FileEntry, FilesError> {
+        let path = HostPath::parse("look at", path)?;
+        let reached = self.walk(ROOT, path.relative_to_root(), LastLink::Follow).map_err(|stuck| stuck.fault);
+        reached
+            .and_then(|reached| self.entry(self.reached_path(&reached), reached.node_id()?))
+            .map_err(|fault| refused("look at", &path, fault))
     }
 
     /// The path without symbolic links of what is there.

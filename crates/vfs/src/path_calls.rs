@@ -7,7 +7,9 @@ use super::errno::Errno;
 use super::error::Fault;
 use super::guest_memory::GuestMemory;
 use super::inodes::NodeId;
+use super::mount::Purpose;
 use super::names::Name;
+use super::permissions::{MODE_BITS, User};
 use super::records::{self, Rights};
 use super::tree::{Tree, lock};
 use super::walk::{LastLink, Reached};
@@ -45,6 +47,12 @@ pub(super) fn plan<T>(
     }
 }
 
+/// Mode bits among those that a guest gives.
+pub(super) fn mode_bits(mode: u32) -> u16 {
+    // The mask leaves no more than fit.
+    (mode & u32::from(MODE_BITS)) as u16
+}
+
 /// Notes what came of an operation, and hands it on.
 pub(super) fn note<T>(
     attempts: &mut Attempts,
@@ -54,7 +62,7 @@ pub(super) fn note<T>(
     result: Result<T, Fault>,
 ) -> Result<T, Errno> {
     let result = result.map_err(Errno::from);
-    let layers = tree.mounts.iter().map(|mount| &*mount.path);
+    let layers = tree.mounts.iter().filter(|mount| mount.purpose == Purpose::Software).map(|mount| &*mount.path);
     let outcome = result.as_ref().map(|_| ()).map_err(|errno| *errno);
     attempts.record_file(Area::of(target, layers), act, target, outcome);
     result
@@ -130,6 +138,51 @@ impl Descriptors {
         let (target, planned) = plan(tree, base, path, last, |reached| reached.node_id());
         let set = planned.and_then(|node_id| tree.set_times(node_id, accessed, modified, call.now));
         note(call.attempts, tree, Act::SetTimes, &target, set)
+    }
+
+    /// `proofbox.path_set_mode`: sets the permission bits of what is at a path. Preview 1 has no such call.
+    ///
+    /// # Errors
+    ///
+    /// Returns `EPERM` for an entry of another user, `ENOENT`, and those every path call has.
+    pub fn path_set_mode(
+        &mut self,
+        call: &mut Call<'_>,
+        at: PathAt,
+        lookup_flags: u32,
+        mode: u32,
+    ) -> Result<(), Errno> {
+        let base = self.directory(at.fd, Rights::PATH_SET_TIMES)?;
+        let last = last_link(lookup_flags)?;
+        let memory = GuestMemory::new(call.memory);
+        let path = memory.path(at.address, at.length)?;
+        let tree = &mut *lock(&self.tree);
+        let (target, planned) = plan(tree, base, path, last, |reached| reached.node_id());
+        let set = planned.and_then(|node_id| tree.set_mode_at(node_id, mode_bits(mode), call.now));
+        note(call.attempts, tree, Act::SetMode, &target, set)
+    }
+
+    /// `proofbox.path_set_owner`: gives what is at a path to a user. Preview 1 has no such call.
+    ///
+    /// # Errors
+    ///
+    /// Returns `EINVAL` for a number of no user, `EPERM` without privileges, `ENOENT`, and those every path call has.
+    pub fn path_set_owner(
+        &mut self,
+        call: &mut Call<'_>,
+        at: PathAt,
+        lookup_flags: u32,
+        owner: u32,
+    ) -> Result<(), Errno> {
+        let base = self.directory(at.fd, Rights::PATH_SET_TIMES)?;
+        let last = last_link(lookup_flags)?;
+        let owner = User::ALL.into_iter().find(|user| user.id() == owner).ok_or(Errno::Inval)?;
+        let memory = GuestMemory::new(call.memory);
+        let path = memory.path(at.address, at.length)?;
+        let tree = &mut *lock(&self.tree);
+        let (target, planned) = plan(tree, base, path, last, |reached| reached.node_id());
+        let set = planned.and_then(|node_id| tree.set_owner_at(node_id, owner, call.now));
+        note(call.attempts, tree, Act::SetOwner, &target, set)
     }
 
     /// `path_link`: one more name for a file.
@@ -343,9 +396,9 @@ mod tests {
             guest.rename("tmp/f", "usr/lib/site/pkg/mod.py"),
             guest.utime("usr/lib/site/pkg/mod.py", (0, 0), 0b0101),
         ];
-        assert_eq!(refused, [Err(Errno::RoFs); 10]);
+        assert_eq!(refused, [Err(Errno::Acces); 10]);
         assert_eq!(guest.link("usr/lib/site/pkg/mod.py", "tmp/g"), Err(Errno::XDev));
-        assert_eq!(guest.rmdir("usr/lib"), Err(Errno::NotEmpty));
+        assert_eq!(guest.rmdir("usr/lib"), Err(Errno::Acces));
         assert_eq!(guest.stat("usr/lib/site/pkg/../../..").map(|s| s.file_type), Ok(3));
         assert_eq!(guest.usage(), (0, 1));
     }

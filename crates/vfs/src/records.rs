@@ -87,6 +87,10 @@ impl Rights {
         Self(self.0 & mask.0)
     }
 
+    pub(super) const fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
     pub(super) const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
@@ -195,6 +199,9 @@ pub(super) fn write_filestat(memory: &mut GuestMemory<'_>, address: u32, attribu
     record[0..8].copy_from_slice(&DEVICE.to_le_bytes());
     record[8..16].copy_from_slice(&attributes.number.to_le_bytes());
     record[16] = FileType::from(attributes.kind) as u8;
+    // The witx leaves these bytes free; guest/attributes.c reads them.
+    record[18..20].copy_from_slice(&attributes.mode.to_le_bytes());
+    record[20..24].copy_from_slice(&attributes.owner.id().to_le_bytes());
     record[24..32].copy_from_slice(&attributes.links.to_le_bytes());
     record[32..40].copy_from_slice(&attributes.size.to_le_bytes());
     record[40..48].copy_from_slice(&attributes.times.accessed.to_le_bytes());
@@ -246,6 +253,7 @@ pub(super) fn write_prestat(memory: &mut GuestMemory<'_>, address: u32, name: &s
 #[cfg(test)]
 mod tests {
     use super::super::inodes::Times;
+    use super::super::permissions::User;
     use super::*;
 
     #[test]
@@ -257,11 +265,13 @@ mod tests {
             links: 3,
             size: 4,
             times: Times { accessed: 5, modified: 6, changed: 7 },
+            mode: 0o640,
+            owner: User::User,
         };
         write_filestat(&mut GuestMemory::new(&mut bytes), 0, &attributes).expect("it fits");
         let fields: Vec<u64> =
             bytes.chunks(8).map(|field| u64::from_le_bytes(field.try_into().expect("eight bytes"))).collect();
-        assert_eq!(fields, [1, 2, 4, 3, 4, 5, 6, 7]);
+        assert_eq!(fields, [1, 2, 4 | 0o640 << 16 | 1000 << 32, 3, 4, 5, 6, 7]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use super::error::{Fault, FilesError};
 use super::inodes::{NodeId, ROOT};
 use super::path::{HostPath, MAX_DEPTH, is_within};
+use super::permissions::{Permission, User};
 use super::tree::{FileKind, Tree};
 use super::walk::{LastLink, Reached};
 use bytes::Bytes;
@@ -31,6 +32,10 @@ pub struct FileEntry {
     pub changed: u64,
     /// Target of a symbolic link, as it was written.
     pub link_target: Option<String>,
+    /// Permission bits.
+    pub mode: u16,
+    /// Owner of the entry.
+    pub owner: User,
     /// True when the entry lies in a read-only layer.
     pub read_only: bool,
 }
@@ -55,7 +60,10 @@ impl Tree {
         };
         let old = match existing {
             Some(node_id) if self.is_directory(node_id) => return Err(Fault::IsADirectory),
-            Some(node_id) => self.length(node_id),
+            Some(node_id) => {
+                self.check(node_id, Permission::Write)?;
+                self.length(node_id)
+            }
             None => 0,
         };
         self.check_bytes((bytes.len() as u64).saturating_sub(old))?;
@@ -64,7 +72,11 @@ impl Tree {
             None => {
                 self.make_parents(path, 1, now)?;
                 let name = self.free_name(&self.reach(path, LastLink::Follow)?)?;
-                self.make_file(name, now)?
+                let node_id = self.make_file(name, now)?;
+                // As E2B has it: what its server makes, it then gives to the user.
+                let owner = self.credentials.user;
+                self.set_owner_at(node_id, owner, now)?;
+                node_id
             }
         };
         self.resize(node_id, 0, now)?;
@@ -140,13 +152,14 @@ impl Tree {
         if self.is_directory(node_id) {
             return Err(Fault::IsADirectory);
         }
+        self.check(node_id, Permission::Read)?;
         let size = self.length(node_id);
         let start = offset.min(size);
         let taken = (size - start).min(length) as usize;
         match node_id {
             NodeId::Layer { mount, node } => {
-                let start = start as usize;
-                Ok(self.layer_bytes(mount, node)?.slice(start..start + taken))
+                let (start, bytes) = (start as usize, self.layer_bytes(mount, node)?);
+                Ok(bytes.slice(start.min(bytes.len())..(start + taken).min(bytes.len())))
             }
             NodeId::Own(_) => {
                 let mut bytes = vec![0; taken];
@@ -195,6 +208,7 @@ impl Tree {
         if !self.is_directory(top) {
             return Err(Fault::NotADirectory);
         }
+        self.check(top, Permission::Read)?;
         let mut found = Vec::new();
         let mut open = vec![(path.as_str().to_owned(), top, 1)];
         while let Some((above, directory, level)) = open.pop() {
@@ -202,7 +216,7 @@ impl Tree {
                 continue;
             }
             for (path, node_id) in self.children_of(&above, directory) {
-                if self.is_directory(node_id) {
+                if self.is_directory(node_id) && self.permits(node_id, Permission::Read) {
                     open.push((path.clone(), node_id, level + 1));
                 }
                 found.push(self.entry(path, node_id)?);
@@ -210,6 +224,42 @@ impl Tree {
         }
         found.sort_by(|one, other| one.path.cmp(&other.path));
         Ok(found)
+    }
+
+    /// Returns whether the process that uses the tree may use what a path leads to so.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for a bad path, or a missing entry.
+    pub fn may(&self, path: &str, permission: Permission) -> Result<bool, FilesError> {
+        let path = HostPath::parse("look at", path)?;
+        let node_id = self.find(&path, LastLink::Follow).map_err(|fault| refused("look at", &path, fault))?;
+        let read_only = matches!(node_id, NodeId::Layer { .. }) && permission == Permission::Write;
+        Ok(!read_only && self.permits(node_id, permission))
+    }
+
+    /// Sets the permission bits of what a path leads to.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for a bad path, a missing entry, a read-only layer, or an entry of another user.
+    pub fn set_mode(&mut self, path: &str, mode: u16, now: u64) -> Result<(), FilesError> {
+        let path = HostPath::parse("change mode of", path)?;
+        self.find(&path, LastLink::Follow)
+            .and_then(|node_id| self.set_mode_at(node_id, mode, now))
+            .map_err(|fault| refused("change mode of", &path, fault))
+    }
+
+    /// Gives the entry at a path to a user; a link itself if `last` keeps it.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for a bad path, a missing entry, a read-only layer, or without privileges.
+    pub fn set_owner(&mut self, path: &str, owner: User, now: u64) -> Result<(), FilesError> {
+        let path = HostPath::parse("change owner of", path)?;
+        self.find(&path, LastLink::Keep)
+            .and_then(|node_id| self.set_owner_at(node_id, owner, now))
+            .map_err(|fault| refused("change owner of", &path, fault))
     }
 
     /// Removes a file, or a directory with all it holds. A symbolic link is removed itself.
@@ -283,6 +333,8 @@ impl Tree {
             accessed: stat.times.accessed,
             modified: stat.times.modified,
             changed: stat.times.changed,
+            mode: stat.mode,
+            owner: stat.owner,
             link_target: self.link_text(node_id).map(|text| text.to_string()),
             read_only: match node_id {
                 NodeId::Own(_) => false,

@@ -3,6 +3,7 @@
 use super::content::Content;
 use super::descriptors::{Descriptors, Open, What, count_opens};
 use super::inodes::{Directory, Inode, Inodes, Kind, NodeId, Times};
+use super::permissions::User;
 use super::tree::{FilesQuota, SharedTree, View, lock};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -28,6 +29,8 @@ pub struct SandboxFiles {
 pub(super) struct SavedInode {
     pub(super) number: u64,
     pub(super) times: Times,
+    pub(super) mode: u16,
+    pub(super) owner: User,
     pub(super) kind: SavedKind,
 }
 
@@ -63,6 +66,8 @@ pub(super) struct SavedEntry {
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct SavedTable {
     pub(super) view: View,
+    /// Creation mask of the interpreter, which is a process of the user.
+    pub(super) mask: u16,
     pub(super) open: Vec<Option<SavedOpen>>,
 }
 
@@ -140,7 +145,8 @@ fn saved_inode(inodes: &Inodes, opens: &BTreeMap<u32, u32>, index: u32) -> Optio
         Kind::Link(text) => SavedKind::Link(Arc::clone(text)),
         Kind::Null => SavedKind::Null,
     };
-    Some(Box::new(SavedInode { number: inode.number, times: inode.times, kind }))
+    let Inode { number, times, mode, owner, .. } = *inode;
+    Some(Box::new(SavedInode { number, times, mode, owner, kind }))
 }
 
 fn is_kept(inode: &Inode, opens: &BTreeMap<u32, u32>, index: u32) -> bool {
@@ -163,5 +169,9 @@ fn saved_table(table: &Descriptors) -> SavedTable {
         rights: open.rights.0,
         inheriting: open.inheriting.0,
     };
-    SavedTable { view: table.tree().view(), open: table.table().iter().map(|open| open.as_ref().map(saved)).collect() }
+    SavedTable {
+        view: table.tree().view(),
+        mask: table.tree().credentials().mask,
+        open: table.table().iter().map(|open| open.as_ref().map(saved)).collect(),
+    }
 }

@@ -3,11 +3,14 @@
 use super::inodes::NodeId;
 use super::records::Rights;
 use super::{
-    Attempts, Base, Call, Descriptors, Errno, Fault, FilesError, FilesQuota, OpenHow, Output, Part, PathAt, SharedTree,
-    Stdio, lock,
+    Attempts, Base, Call, Credentials, Descriptors, Errno, Fault, FilesError, FilesQuota, OpenHow, Output, Part,
+    PathAt, SharedTree, Stdio, User, lock,
 };
 
 pub(super) const QUOTA: FilesQuota = FilesQuota { bytes: 1 << 20, count: 64 };
+
+/// Credentials of a program.
+pub(super) const USER: Credentials = Credentials::of(User::User);
 
 /// Lookup flag `SYMLINK_FOLLOW` of preview 1.
 pub(super) const FOLLOW: u32 = 1;
@@ -61,6 +64,8 @@ pub(super) struct Filestat {
     pub(super) accessed: u64,
     pub(super) modified: u64,
     pub(super) changed: u64,
+    pub(super) mode: u16,
+    pub(super) owner: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,7 +87,7 @@ impl Guest {
 
     pub(super) fn on(base: &Base, quota: FilesQuota) -> Self {
         let tree = SharedTree::new(base.tree(quota, 1));
-        Self::with_descriptors(Descriptors::new(tree))
+        Self::with_descriptors(Descriptors::new(&tree, USER))
     }
 
     pub(super) fn with_descriptors(descriptors: Descriptors) -> Self {
@@ -238,6 +243,8 @@ impl Guest {
             accessed: field(5),
             modified: field(6),
             changed: field(7),
+            mode: (field(2) >> 16) as u16,
+            owner: (field(2) >> 32) as u32,
         }
     }
 
@@ -283,6 +290,20 @@ impl Guest {
     pub(super) fn utime(&mut self, path: &str, times: (u64, u64), flags: u32) -> Result<(), Errno> {
         let at = self.path(3, path);
         self.call(|descriptors, call| descriptors.path_filestat_set_times(call, at, FOLLOW, times, flags))
+    }
+
+    pub(super) fn set_mode(&mut self, path: &str, mode: u32) -> Result<(), Errno> {
+        let at = self.path(3, path);
+        self.call(|descriptors, call| descriptors.path_set_mode(call, at, FOLLOW, mode))
+    }
+
+    pub(super) fn set_owner(&mut self, path: &str, owner: u32) -> Result<(), Errno> {
+        let at = self.path(3, path);
+        self.call(|descriptors, call| descriptors.path_set_owner(call, at, FOLLOW, owner))
+    }
+
+    pub(super) fn set_descriptor_mode(&mut self, fd: u32, mode: u32) -> Result<(), Errno> {
+        self.call(|descriptors, call| descriptors.fd_set_mode(call, fd, mode))
     }
 
     /// Calls `fd_readdir` once; returns the raw bytes.

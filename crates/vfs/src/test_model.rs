@@ -1,6 +1,6 @@
 //! Random calls against a naive model of files, which must agree at every step.
 
-use super::test_guest::{Guest, Random, audit};
+use super::test_guest::{Guest, Random, USER, audit};
 use super::test_saved::reloaded;
 use super::{Base, Descriptors, Errno, FilesQuota, fork_sandbox, lock};
 use std::collections::{BTreeMap, BTreeSet};
@@ -377,7 +377,7 @@ fn interpreters_on_several_threads_keep_the_books() {
     let tree = first.tree();
     let run = |seed: u64| {
         let mut random = Random::seeded(seed);
-        let mut guest = Guest::with_descriptors(Descriptors::new(first.tree()));
+        let mut guest = Guest::with_descriptors(Descriptors::new(&first.tree(), USER));
         for _ in 0..3000 {
             let (path, other) = (random_path(&mut random), random_path(&mut random));
             let outcome = match random.below(6) {

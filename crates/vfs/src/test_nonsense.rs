@@ -1,6 +1,6 @@
 //! Calls with arguments that mean nothing: whatever a guest passes, the host neither panics nor loses count.
 
-use super::test_guest::{FOLLOW, Guest, Random, audit};
+use super::test_guest::{FOLLOW, Guest, Random, USER, audit};
 use super::test_saved::reloaded;
 use super::{Base, Descriptors, Errno, FilesQuota, Layer, MAX_DESCRIPTORS, OpenHow, PathAt};
 use bytes::Bytes;
@@ -143,7 +143,7 @@ fn calls_with_arguments_that_mean_nothing_never_panic_and_keep_the_books() {
         assert!(guest.descriptors.open_count() <= MAX_DESCRIPTORS);
         let tree = guest.tree();
         drop(guest);
-        let rest = Guest::with_descriptors(Descriptors::new(tree));
+        let rest = Guest::with_descriptors(Descriptors::new(&tree, USER));
         audit(&rest);
     }
     // Else the arguments mean so little that nothing was tried.

@@ -8,6 +8,7 @@ use super::inodes::{Inode, Inodes, Kind, NodeId, ROOT, Times, UNSET};
 use super::layer::LAYER_ROOT;
 use super::mount::Mount;
 use super::path::MAX_DEPTH;
+use super::permissions::{Credentials, Permission, User};
 use super::watches::{ChangeKind, Watches};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -33,23 +34,35 @@ pub struct FilesUsage {
     pub count: u64,
 }
 
-/// A tree used by all interpreters of one sandbox, as one of them sees it. Take it with [`lock`].
+/// A tree used by all processes of one sandbox, as one of them sees it and may use it. Take it with [`lock`].
 #[derive(Debug, Clone)]
 pub struct SharedTree {
     tree: Arc<Mutex<Tree>>,
     view: View,
+    credentials: Credentials,
 }
 
 impl SharedTree {
-    /// Shares a tree, seen as a whole.
+    /// Shares a tree, seen as a whole and used by the service.
     pub fn new(tree: Tree) -> Self {
-        Self { tree: Arc::new(Mutex::new(tree)), view: View::Whole }
+        Self { tree: Arc::new(Mutex::new(tree)), view: View::Whole, credentials: Credentials::SERVICE }
     }
 
     /// Returns the same tree as another interpreter sees it.
     #[must_use]
     pub fn with_view(&self, view: View) -> Self {
-        Self { tree: Arc::clone(&self.tree), view }
+        Self { view, ..self.clone() }
+    }
+
+    /// Returns the same tree as a process with these credentials uses it.
+    #[must_use]
+    pub fn with_credentials(&self, credentials: Credentials) -> Self {
+        Self { credentials, ..self.clone() }
+    }
+
+    /// Returns the credentials under which the tree is used.
+    pub fn credentials(&self) -> Credentials {
+        self.credentials
     }
 
     /// Returns the part of the tree that is seen.
@@ -61,7 +74,7 @@ impl SharedTree {
 /// Takes the tree for one operation. A panic elsewhere does not spoil it: no operation leaves it half done.
 pub fn lock(tree: &SharedTree) -> MutexGuard<'_, Tree> {
     let mut locked = tree.tree.lock().unwrap_or_else(PoisonError::into_inner);
-    locked.view = tree.view;
+    (locked.view, locked.credentials) = (tree.view, tree.credentials);
     locked
 }
 
@@ -86,6 +99,8 @@ pub(super) struct Attributes {
     pub(super) links: u64,
     pub(super) size: u64,
     pub(super) times: Times,
+    pub(super) mode: u16,
+    pub(super) owner: User,
 }
 
 /// Size a directory shows, as on most Linux file systems.
@@ -102,8 +117,10 @@ pub struct Tree {
     quota: FilesQuota,
     usage: FilesUsage,
     born: u64,
-    /// View of the interpreter that uses the tree now.
+    /// View of the process that uses the tree now.
     pub(super) view: View,
+    /// Credentials of the process that uses the tree now.
+    pub(super) credentials: Credentials,
     pub(super) watches: Watches,
 }
 
@@ -135,6 +152,7 @@ impl Tree {
             usage: FilesUsage::default(),
             born: now,
             view: View::Whole,
+            credentials: Credentials::SERVICE,
             watches: Watches::default(),
         }
     }
@@ -168,6 +186,7 @@ impl Tree {
             usage: self.usage,
             born: self.born,
             view: View::Whole,
+            credentials: Credentials::SERVICE,
             watches: Watches::default(),
         };
         for index in self.opens.keys() {
@@ -319,12 +338,14 @@ impl Tree {
                         modified: born(inode.times.modified),
                         changed: born(inode.times.changed),
                     },
+                    mode: inode.mode,
+                    owner: inode.owner,
                 })
             }
             NodeId::Layer { mount, node } => {
                 let layer = &self.layer(mount).ok_or(Fault::NotFound)?.layer;
-                let (links, size) = match layer.bytes(node) {
-                    Some(bytes) => (1, bytes.len() as u64),
+                let (links, size) = match layer.size(node) {
+                    Some(size) => (1, size),
                     None => (2 + layer.subdirectories(node), DIRECTORY_SIZE),
                 };
                 Ok(Attributes {
@@ -333,6 +354,8 @@ impl Tree {
                     links,
                     size,
                     times: Times::all(layer.modified()),
+                    mode: layer.mode(node),
+                    owner: User::Root,
                 })
             }
         }
@@ -415,9 +438,9 @@ impl Tree {
         }
     }
 
-    pub(super) fn layer_bytes(&self, mount: u16, node: u32) -> Result<&Bytes, Fault> {
+    pub(super) fn layer_bytes(&self, mount: u16, node: u32) -> Result<Bytes, Fault> {
         let layer = &self.layer(mount).ok_or(Fault::NotFound)?.layer;
-        layer.bytes(node).ok_or(Fault::IsADirectory)
+        layer.bytes(node, self.born).ok_or(Fault::IsADirectory)
     }
 
     /// Moves a file's access time to `now` the way Linux does by default: only if it was not read since it last
@@ -508,7 +531,7 @@ impl Tree {
                 Kind::Directory(_) => Err(Fault::IsADirectory),
                 Kind::Link(_) => Err(Fault::WrongKind),
             },
-            NodeId::Layer { .. } => Err(Fault::ReadOnly),
+            NodeId::Layer { .. } => Err(self.layer_fault()),
         }
     }
 
@@ -520,6 +543,9 @@ impl Tree {
         modified: Option<u64>,
         now: u64,
     ) -> Result<(), Fault> {
+        if self.check_owner(node_id).is_err() {
+            self.check(node_id, Permission::Write)?;
+        }
         let index = match node_id {
             NodeId::Own(index) => index,
             NodeId::Layer { .. } => return Err(Fault::ReadOnly),

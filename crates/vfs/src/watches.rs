@@ -37,7 +37,7 @@ pub enum ChangeKind {
     Remove,
     /// The entry was moved away; its new name is reported as a [`ChangeKind::Create`] if the watch covers that too.
     Rename,
-    /// The entry's times were set.
+    /// The entry's times, mode or owner were set.
     Attributes,
 }
 

@@ -19,12 +19,10 @@ use proofbox_runtime::session::{
 use proofbox_shell::{Broken, Host, PIPE_BYTES, PythonStart, Reader, Script, Writer, pipe};
 use proofbox_types::session::{CellLimits, Command, CommandOutcome, Stdin};
 use proofbox_types::status::FailureClass;
-use proofbox_vfs::{Output, SharedTree, absolute_path};
+use proofbox_vfs::{Credentials, Output, SharedTree, absolute_path};
 
 /// Time to wait for an interpreter for a command: those of one pipeline may wait for each other.
 const NO_SLOT: Duration = Duration::from_secs(10);
-/// The directory that all start in.
-const HOME: &str = "/home/user";
 /// Exit code of a command whose time is over, as `timeout` has it.
 const TIMED_OUT: i32 = 124;
 
@@ -60,7 +58,7 @@ impl Commands {
         events: Events,
     ) -> CommandOutcome {
         let begun = Instant::now();
-        let Command { script, args, cwd, env, stdin } = command;
+        let Command { script, args, cwd, env, stdin, user } = command;
         let stdin = match stdin {
             Stdin::Given(bytes) => Reader::from_bytes(bytes),
             Stdin::Open => {
@@ -78,8 +76,9 @@ impl Commands {
         let script = Script {
             text: script,
             args,
-            cwd: cwd.and_then(|cwd| absolute_path(HOME, &cwd).ok()).unwrap_or_else(|| HOME.to_owned()),
+            cwd: cwd.and_then(|cwd| absolute_path(user.home(), &cwd).ok()).unwrap_or_else(|| user.home().to_owned()),
             env: all,
+            credentials: Credentials::of(user),
             stdin,
             stdout,
             stderr,
@@ -216,9 +215,9 @@ impl CommandRunner for Commands {
             Writer::sink(Arc::new(move |bytes: &[u8]| out(output, bytes)))
         };
         let (stdout, stderr) = (writer(Output::Stdout), writer(Output::Stderr));
-        let ShellScript { text, cwd, env, stdin } = script;
+        let ShellScript { text, cwd, env, stdin, credentials } = script;
         let stdin = Reader::from_bytes(stdin);
-        let script = Script { text, args: Vec::new(), cwd, env, stdin, stdout, stderr };
+        let script = Script { text, args: Vec::new(), cwd, env, credentials, stdin, stdout, stderr };
         // How long it may take, the call sees to; its fuel is the session's.
         Box::pin(async move { self.shell(session_context, script, limits, &AtomicU64::new(0)).await })
     }
@@ -255,7 +254,7 @@ impl Host for Sandboxed<'_> {
 
     fn python<'a>(&'a self, start: PythonStart) -> BoxFuture<'a, i32> {
         Box::pin(async move {
-            let PythonStart { args, env, cwd, stdin, stdout, stderr } = start;
+            let PythonStart { args, env, cwd, credentials, stdin, stdout, stderr } = start;
             let Some(_permits) = self.acquire_interpreter().await else {
                 let _ = stderr.write_all(b"bash: fork: retry: Resource temporarily unavailable\n").await;
                 return 254;
@@ -266,7 +265,11 @@ impl Host for Sandboxed<'_> {
                 stdout: Arc::new(ProgramOutput(stdout)),
                 stderr: Arc::new(ProgramOutput(stderr)),
             };
-            match self.session_context.python(Program { args, env, cwd, pipes }, &self.limits, self.spent).await {
+            match self
+                .session_context
+                .python(Program { args, env, cwd, credentials, pipes }, &self.limits, self.spent)
+                .await
+            {
                 Ok(code) => code,
                 Err(error) => {
                     tracing::warn!(%error, "a command had no interpreter");

@@ -25,7 +25,7 @@
 #include "descriptors.h"
 #include "heap.h"
 #include "immortal.h"
-#include "modes.h"
+#include "attributes.h"
 #include "pipe.h"
 #include "threads.h"
 #include <stdint.h>
@@ -791,7 +791,11 @@ static PyMethodDef methods[] = {
     {"gather", gather, METH_O, "gather(function): what it makes lies side by side."},
     {"open_pipe", open_pipe, METH_NOARGS, "open_pipe() -> (r, w): a pipe within the process."},
     {"memory_bytes", memory_bytes, METH_NOARGS, "memory_bytes(): the size of the interpreter's memory."},
-    {"set_mode", (PyCFunction)(void (*)(void))set_mode, METH_FASTCALL, "set_mode(inode, mode): what stat says of the file from now on."},
+    {"set_mode", (PyCFunction)(void (*)(void))set_mode, METH_FASTCALL, "set_mode(fd, path, mode): sets the permission bits of a file; the error number."},
+    {"set_owner", (PyCFunction)(void (*)(void))set_owner, METH_FASTCALL, "set_owner(fd, path, owner, follow): gives a file to a user; the error number."},
+    {"set_descriptor_mode", (PyCFunction)(void (*)(void))set_descriptor_mode, METH_FASTCALL, "set_descriptor_mode(fd, mode): the same for an open file."},
+    {"set_mask", set_mask, METH_O, "set_mask(mask): sets the creation mask; the old one."},
+    {"user_number", user_number, METH_NOARGS, "user_number(): the number of the user who runs this."},
     {"set_interned_aside", set_interned_aside, METH_NOARGS, "set_interned_aside(): the image's names go where they are only read."},
     /* For _proofbox_threads.py alone: see threads.c. */
     {"threads_prepare", (PyCFunction)(void (*)(void))threads_prepare, METH_FASTCALL},

@@ -92,7 +92,6 @@ def prepare():
 
 
 _started = False
-_making_image = True
 
 
 def start(env, seed):
@@ -197,9 +196,6 @@ def _signal_only_itself():
     _install(kill, os, posix)
     _install(killpg, os, posix)
 
-
-# What a usual umask takes off.
-_UMASK = 0o022
 
 # What TZ may be for UTC, in capitals.
 _UTC = frozenset(b" UTC UTC0 UCT GMT GMT0 Z ZULU UNIVERSAL GREENWICH ETC/UTC ETC/UCT ETC/GMT ETC/ZULU ETC/UNIVERSAL".split(b" "))
@@ -323,12 +319,8 @@ def _copy_descriptors():
 def _answer_about_the_system():
     import platform
 
-    mask = 0o022
-
     def umask(new, /):
-        nonlocal mask
-        mask, old = new & 0o777, mask
-        return old
+        return _proofbox.set_mask(new & 0o777)
 
     def get_terminal_size(fd=1, /):
         raise OSError(errno.ENOTTY, os.strerror(errno.ENOTTY))
@@ -367,14 +359,13 @@ def _answer_about_the_user():
     import tempfile
     import uuid
 
-    user = pwd.getpwnam("user")
-    answers = {
-        "getuid": user.pw_uid, "geteuid": user.pw_uid, "getgid": user.pw_gid, "getegid": user.pw_gid,
-        "getlogin": user.pw_name, "getppid": 1, "getpgrp": os.getpid(),
-    }  # fmt: skip
-    for name, answer in answers.items():
+    # A user's group has the user's number.
+    for name in ("getuid", "geteuid", "getgid", "getegid"):
+        _install(lambda: _proofbox.user_number(), os, name=name)
+    _install(lambda: [_proofbox.user_number()], os, name="getgroups")
+    _install(lambda: pwd.getpwuid(_proofbox.user_number()).pw_name, os, name="getlogin")
+    for name, answer in {"getppid": 1, "getpgrp": os.getpid()}.items():
         _install(lambda answer=answer: answer, os, name=name)
-    _install(lambda: [user.pw_gid], os, name="getgroups")
 
     # The host's network cards are none of ours: a random node, as uuid itself falls back to.
     uuid._GETTERS = []
@@ -390,43 +381,65 @@ def _answer_about_the_user():
     tempfile._get_default_tempdir = get_default_tempdir
 
 
-def _keep_mode(inode, mode):
-    """Not while the image is made: each run gives the numbers of its inodes anew."""
-    if not _making_image:
-        _proofbox.set_mode(inode, mode)
+def _umask():
+    mask = _proofbox.set_mask(0)
+    _proofbox.set_mask(mask)
+    return mask
+
+
+def _succeeded(error, *paths):
+    if error:
+        raise OSError(error, os.strerror(error), *paths)
 
 
 def _answer_about_files():
-    """Permission bits, which are kept in the guest (modes.c); and pipes within the process (pipe.c)."""
-    stat, access, make_directory, open_file = os.stat, os.access, os.mkdir, os.open
+    """Permission bits, for which the host has calls of its own (attributes.c); and pipes within the process (pipe.c)."""
+    access, make_directory, open_file = os.access, os.mkdir, os.open
+    # Its descriptor is open from the start.
+    root = 3
+
+    def place(path, dir_fd):
+        name = os.fsencode(path)
+        if name and (dir_fd is None or name.startswith(b"/")):
+            return root, os.path.join(os.getcwdb(), name).lstrip(b"/") or b"."
+        return dir_fd or root, name
+
+    def set_mode(path, mode, dir_fd=None):
+        _succeeded(_proofbox.set_mode(*place(path, dir_fd), mode), path)
+
+    def chown(path, uid, gid, *, dir_fd=None, follow_symlinks=True):
+        if gid not in (-1, uid) and not (uid == -1 and gid == os.stat(path, dir_fd=dir_fd, follow_symlinks=follow_symlinks).st_gid):
+            raise PermissionError(errno.EPERM, "a user's group is the user's alone in this sandbox", path)
+        if uid == -1:
+            return
+        _succeeded(_proofbox.set_owner(*place(path, dir_fd), uid, follow_symlinks), path)
+
+    def lchown(path, uid, gid):
+        chown(path, uid, gid, follow_symlinks=False)
 
     def mkdir(path, mode=0o777, *, dir_fd=None):
         make_directory(path, dir_fd=dir_fd)
-        if mode & ~_UMASK != 0o755:
-            _keep_mode(stat(path, dir_fd=dir_fd).st_ino, mode & ~_UMASK)
+        # The host makes them with 0o777, without the mask.
+        if mode & 0o1777 != 0o777:
+            set_mode(path, mode & 0o1777 & ~_umask(), dir_fd)
 
     def open(path, flags, mode=0o777, *, dir_fd=None):
         creates = flags & os.O_CREAT and not access(path, os.F_OK, dir_fd=dir_fd)
         fd = open_file(path, flags, mode, dir_fd=dir_fd)
-        if creates:
-            _keep_mode(os.fstat(fd).st_ino, mode & ~_UMASK)
+        # The host makes them with 0o666, without the mask.
+        if creates and mode & 0o7777 != 0o666:
+            _succeeded(_proofbox.set_descriptor_mode(fd, mode & ~_umask()), path)
         return fd
 
     def chmod(path, mode, *, dir_fd=None, follow_symlinks=True):
+        if isinstance(path, int):
+            return fchmod(path, mode)
         if not follow_symlinks:
             raise NotImplementedError("chmod: follow_symlinks unavailable on this platform")
-        _keep_mode(stat(path, dir_fd=dir_fd).st_ino, mode)
+        set_mode(path, mode, dir_fd)
 
     def fchmod(fd, mode):
-        _keep_mode(os.fstat(fd).st_ino, mode)
-
-    def permitted(path, mode, *, dir_fd=None, effective_ids=False, follow_symlinks=True):
-        if not access(path, os.F_OK, dir_fd=dir_fd, follow_symlinks=follow_symlinks):
-            return False
-        if mode == os.F_OK:
-            return True
-        bits = stat(path, dir_fd=dir_fd, follow_symlinks=follow_symlinks).st_mode >> 6
-        return bits & mode == mode and access(path, mode & ~os.X_OK, dir_fd=dir_fd, follow_symlinks=follow_symlinks)
+        _succeeded(_proofbox.set_descriptor_mode(fd, mode))
 
     def pipe():
         return _proofbox.open_pipe()
@@ -437,13 +450,12 @@ def _answer_about_files():
             os.set_blocking(end, not flags & os.O_NONBLOCK)
         return ends
 
-    for function in (mkdir, open, chmod, fchmod, pipe, pipe2):
+    for function in (mkdir, open, chmod, fchmod, chown, lchown, pipe, pipe2):
         _install(function, os, posix)
-    _install(permitted, os, posix, name="access")
-    os.supports_dir_fd.update([os.chmod, os.access])
+    os.supports_dir_fd.update([os.chmod, os.chown])
+    os.supports_follow_symlinks.add(os.chown)
     # As what they stand for, so that `shutil.rmtree` goes the same way as without them.
     os.supports_dir_fd.update(now for before, now in ((make_directory, os.mkdir), (open_file, os.open)) if before in os.supports_dir_fd)
-    os.supports_follow_symlinks.add(os.access)
     os.supports_fd.add(os.chmod)
 
 

@@ -4,6 +4,7 @@
  * Nobody else could fill or empty a pipe, so what would wait for that is a deadlock (EDEADLK, or EAGAIN where the
  * descriptor does not block). */
 #include "pipe.h"
+#include "attributes.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -171,31 +172,11 @@ off_t __wasilibc_tell(int fd) {
     return error ? failed(error == ENOTCAPABLE ? ESPIPE : error) : (off_t)at;
 }
 
-static struct timespec time_of(__wasi_timestamp_t nanoseconds) {
-    return (struct timespec){.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000};
-}
-
-static mode_t type_of(__wasi_filetype_t type) {
-    switch (type) {
-    case __WASI_FILETYPE_BLOCK_DEVICE: return S_IFBLK;
-    case __WASI_FILETYPE_CHARACTER_DEVICE: return S_IFCHR;
-    case __WASI_FILETYPE_DIRECTORY: return S_IFDIR;
-    case __WASI_FILETYPE_REGULAR_FILE: return S_IFREG;
-    case __WASI_FILETYPE_SOCKET_DGRAM:
-    case __WASI_FILETYPE_SOCKET_STREAM: return S_IFSOCK;
-    case __WASI_FILETYPE_SYMBOLIC_LINK: return S_IFLNK;
-    default: return 0;
-    }
-}
-
 int fstat(int fd, struct stat *to) {
     __wasi_filestat_t of;
     __wasi_errno_t error = __wasi_fd_filestat_get(fd, &of);
     if (error) return failed(error);
-    *to = (struct stat){
-        .st_dev = of.dev, .st_ino = of.ino, .st_nlink = of.nlink, .st_size = of.size, .st_mode = type_of(of.filetype),
-        .st_atim = time_of(of.atim), .st_mtim = time_of(of.mtim), .st_ctim = time_of(of.ctim),
-    };
+    stat_of_record(&of, to);
     struct end *end = find(fd);
     if (end) {
         to->st_mode = S_IFIFO | 0600;

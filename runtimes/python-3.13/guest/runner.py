@@ -132,7 +132,7 @@ def warm_up(main):
         main.clear()
         main.update(clean)
     linecache.clearcache()
-    environment._started = environment._making_image = False
+    environment._started = False
     # The library registers again what it needs (weakref.finalize), or has nothing to end (multiprocessing); logging is
     # seen to by _finish.
     atexit._clear()

@@ -9,10 +9,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::error::{E2bError, Kind};
-use super::{E2b, HOME, body};
+use super::{E2b, body};
 use crate::sandbox::RequestError;
 use crate::service::{SessionError, SessionInfo};
 use proofbox_types::session::{ContextNumber, EntryKind, FileAnswer, FileAsk};
+use proofbox_types::user::User;
 
 #[derive(Deserialize)]
 struct ContextRequest {
@@ -58,7 +59,7 @@ pub fn check_language(language: Option<&str>) -> Result<(), E2bError> {
 }
 
 fn context(number: ContextNumber, cwd: Option<&str>) -> Value {
-    json!({"id": name_of(number), "language": "python", "cwd": cwd.unwrap_or(HOME)})
+    json!({"id": name_of(number), "language": "python", "cwd": cwd.unwrap_or(User::default().home())})
 }
 
 fn of_context(info: &SessionInfo, name: &str) -> impl Fn(SessionError) -> E2bError {
@@ -82,7 +83,7 @@ async fn made(e2b: &E2b, request: Request) -> Result<Json<Value>, E2bError> {
     let cwd = match cwd.filter(|cwd| !cwd.is_empty()) {
         None => None,
         Some(cwd) => {
-            let ask = FileAsk::Stat { path: super::entries::resolve_path(&cwd) };
+            let ask = FileAsk::Stat { path: super::entries::resolve_path(&cwd, User::default()) };
             let answer = e2b.shared.service.session_files(info.id, ask).await.map_err(&of_sandbox)?;
             match answer {
                 FileAnswer::Entry(entry, _) if matches!(entry.kind, EntryKind::Directory | EntryKind::Link) => {

@@ -3,21 +3,21 @@
 use serde_json::{Value, json};
 
 use super::error::E2bError;
-use super::{E2b, HOME, time};
+use super::{E2b, time};
 use proofbox_types::ids::SessionId;
 use proofbox_types::session::{Entry, EntryKind, FileAnswer, FileAsk};
+use proofbox_types::user::User;
 
-/// Owner of all files, as clients see it.
-const OWNER: &str = "user";
-
-/// A path as the session takes it: relative ones and `~` lie at home.
-pub fn resolve_path(path: &str) -> String {
-    let path = match path.strip_prefix('~') {
-        Some("") => HOME.to_owned(),
-        Some(rest) if rest.starts_with('/') => format!("{HOME}{rest}"),
-        _ => path.to_owned(),
+/// A path as the session takes it: relative ones and `~` lie in the user's home directory.
+pub fn resolve_path(path: &str, user: User) -> String {
+    let relative = match path.strip_prefix('~') {
+        Some("") => "",
+        Some(rest) if rest.starts_with('/') => rest.trim_start_matches('/'),
+        _ if path.starts_with('/') => return path.to_owned(),
+        _ => path,
     };
-    if path.is_empty() { HOME.to_owned() } else { path }
+    let home = user.home();
+    if relative.is_empty() { home.to_owned() } else { format!("{home}/{relative}") }
 }
 
 impl E2b {
@@ -37,12 +37,23 @@ impl E2b {
 
     /// Renders an `EntryInfo` of the API.
     pub(super) fn entry_json(&self, id: SessionId, entry: &Entry) -> Value {
-        let (kind, letter, mode) = match entry.kind {
-            EntryKind::File => ("FILE_TYPE_FILE", '-', 0o644),
-            EntryKind::Directory => ("FILE_TYPE_DIRECTORY", 'd', 0o755),
-            EntryKind::Link => ("FILE_TYPE_SYMLINK", 'l', 0o777),
-            EntryKind::Device => ("FILE_TYPE_FILE", 'c', 0o666),
+        // As E2B has it, a link has the type and mode of what it leads to, and the permissions of its own.
+        let (kind, mode) = match (entry.kind, &entry.link_end) {
+            (EntryKind::Link, Some(end)) => (end.kind, end.mode),
+            (kind, _) => (kind, entry.mode),
         };
+        let kind = match kind {
+            EntryKind::File | EntryKind::Device => "FILE_TYPE_FILE",
+            EntryKind::Directory => "FILE_TYPE_DIRECTORY",
+            EntryKind::Link => "FILE_TYPE_UNSPECIFIED",
+        };
+        let letter = match entry.kind {
+            EntryKind::File => "-",
+            EntryKind::Directory => "d",
+            EntryKind::Link => "L",
+            EntryKind::Device => "Dc",
+        };
+        let owner = entry.owner.name();
         let modified = jiff::Timestamp::from_nanosecond(i128::from(entry.modified)).unwrap_or_default();
         let mut info = json!({
             "name": entry.name,
@@ -50,13 +61,14 @@ impl E2b {
             "path": entry.path,
             // As proto3's JSON has 64 bits.
             "size": entry.size.to_string(),
-            "mode": mode,
-            "permissions": permissions(letter, mode),
-            "owner": OWNER,
-            "group": OWNER,
+            "mode": mode & 0o777,
+            "permissions": permissions(letter, entry.mode),
+            "owner": owner,
+            "group": owner,
             "modifiedTime": time(modified),
         });
-        if let Some(target) = &entry.link_target {
+        if entry.kind == EntryKind::Link {
+            let target = entry.link_end.as_ref().map_or(&entry.path, |end| &end.path);
             info["symlinkTarget"] = json!(target);
         }
         if let Some(metadata) = self.state.metadata(id, &entry.path) {
@@ -66,10 +78,14 @@ impl E2b {
     }
 }
 
-/// Renders permissions as `-rw-r--r--`.
-fn permissions(letter: char, mode: u32) -> String {
-    let bit = |position: u32| if mode >> position & 1 == 1 { ['x', 'w', 'r'][position as usize % 3] } else { '-' };
-    std::iter::once(letter).chain((0..9).rev().map(bit)).collect()
+/// Renders permissions as Go does, in which E2B's server is written: special bits stand before the others, and a
+/// regular file without them has a dash.
+fn permissions(kind: &str, mode: u16) -> String {
+    let special = [(0o4000, 'u'), (0o2000, 'g'), (0o1000, 't')];
+    let special: String = special.into_iter().filter(|(bit, _)| mode & bit != 0).map(|(_, letter)| letter).collect();
+    let kind = if kind == "-" && !special.is_empty() { "" } else { kind };
+    let bit = |position: usize| if mode >> position & 1 == 1 { ['x', 'w', 'r'][position % 3] } else { '-' };
+    format!("{kind}{special}{}", (0..9).rev().map(bit).collect::<String>())
 }
 
 #[cfg(test)]
@@ -78,17 +94,27 @@ mod tests {
 
     #[test]
     fn paths_lie_at_home_unless_they_say_otherwise() {
-        for (path, expected) in
-            [("", HOME), ("~", HOME), ("~/a", "/home/user/a"), ("a/b", "a/b"), ("/tmp", "/tmp"), ("~x", "~x")]
-        {
-            assert_eq!(resolve_path(path), expected);
+        for (path, expected) in [
+            ("", "/home/user"),
+            ("~", "/home/user"),
+            ("~/a", "/home/user/a"),
+            ("a/b", "/home/user/a/b"),
+            ("/tmp", "/tmp"),
+            ("~x", "/home/user/~x"),
+        ] {
+            assert_eq!(resolve_path(path, User::User), expected);
         }
+        assert_eq!(
+            ["", "~/a", "b", "/c"].map(|path| resolve_path(path, User::Root)),
+            ["/root", "/root/a", "/root/b", "/c"]
+        );
     }
 
     #[test]
-    fn permissions_read_as_ls_shows_them() {
-        assert_eq!(permissions('-', 0o644), "-rw-r--r--");
-        assert_eq!(permissions('d', 0o755), "drwxr-xr-x");
-        assert_eq!(permissions('l', 0o777), "lrwxrwxrwx");
+    fn permissions_read_as_go_shows_them() {
+        assert_eq!(permissions("-", 0o644), "-rw-r--r--");
+        assert_eq!(permissions("-", 0o4755), "urwxr-xr-x");
+        assert_eq!(permissions("d", 0o1777), "dtrwxrwxrwx");
+        assert_eq!(permissions("L", 0o777), "Lrwxrwxrwx");
     }
 }

@@ -17,6 +17,7 @@ use super::entries::resolve_path;
 use super::error::{E2bError, Kind};
 use super::signature::{Access, Operation};
 use super::state::Metadata;
+use super::users::user_named;
 
 use crate::http::body::BodyReader;
 use crate::http::range::ByteRange;
@@ -24,6 +25,7 @@ use crate::service::SessionInfo;
 use proofbox_types::ids::SessionId;
 use proofbox_types::program::File;
 use proofbox_types::session::{Entry, FileAnswer, FileAsk};
+use proofbox_types::user::User;
 
 /// A download comes in pieces of this size.
 const PIECE: u64 = 1 << 20;
@@ -67,7 +69,7 @@ impl Query {
 pub async fn download(State(e2b): State<E2b>, headers: HeaderMap, uri: Uri) -> Result<Response, E2bError> {
     let query = Query::of(&uri);
     let info = e2b.signed_sandbox(&headers, &uri, &query.access(Operation::Read))?;
-    let path = resolve_path(query.path.as_deref().unwrap_or(""));
+    let path = resolve_path(query.path.as_deref().unwrap_or(""), user_named(&query.username)?);
     let reading = Reading { e2b, sandbox: info.id, path };
     let (first, whole) = reading.piece(0, PIECE).await?;
     let range = headers.get(header::RANGE).and_then(|value| value.to_str().ok()).and_then(ByteRange::parse);
@@ -143,11 +145,12 @@ impl Reading {
 pub async fn upload(State(e2b): State<E2b>, request: Request) -> Result<Json<Value>, E2bError> {
     let query = Query::of(request.uri());
     let info = e2b.signed_sandbox(request.headers(), request.uri(), &query.access(Operation::Write))?;
+    let user = user_named(&query.username)?;
     let metadata = metadata_of(request.headers())?;
     let kind = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     let path = query.path.as_deref().filter(|path| !path.is_empty());
     let files = if kind.to_ascii_lowercase().starts_with("multipart/form-data") {
-        parts(request, path).await?
+        parts(request, path, user).await?
     } else {
         let path = path.ok_or_else(|| E2bError::new(Kind::Bad, "path is missing"))?;
         let packed = is_packed(request.headers())?;
@@ -160,7 +163,7 @@ pub async fn upload(State(e2b): State<E2b>, request: Request) -> Result<Json<Val
         } else {
             bytes.to_vec()
         };
-        vec![File { path: resolve_path(path), content }]
+        vec![File { path: resolve_path(path, user), content }]
     };
     let mut written = Vec::with_capacity(files.len());
     for file in files {
@@ -184,7 +187,7 @@ async fn write(e2b: &E2b, info: &SessionInfo, file: File, metadata: &Metadata) -
 }
 
 /// The files of a form. Where the query has a path there is one, and its name is of no account.
-async fn parts(request: Request, path: Option<&str>) -> Result<Vec<File>, E2bError> {
+async fn parts(request: Request, path: Option<&str>, user: User) -> Result<Vec<File>, E2bError> {
     let broken = |error: axum::extract::multipart::MultipartError| {
         let kind = if error.status() == StatusCode::PAYLOAD_TOO_LARGE { Kind::TooLarge } else { Kind::Bad };
         E2bError::new(kind, error.body_text())
@@ -204,9 +207,9 @@ async fn parts(request: Request, path: Option<&str>) -> Result<Vec<File>, E2bErr
             return Err(E2bError::new(Kind::Bad, "there are too many files in the form"));
         }
         let path = match (path, part.file_name()) {
-            (Some(path), _) => resolve_path(path),
+            (Some(path), _) => resolve_path(path, user),
             // The only character that is encoded there.
-            (None, Some(name)) => resolve_path(&name.replace("%22", "\"")),
+            (None, Some(name)) => resolve_path(&name.replace("%22", "\""), user),
             (None, None) => return Err(E2bError::new(Kind::Bad, "a file of the form has no name")),
         };
         files.push(File { path, content: part.bytes().await.map_err(broken)?.to_vec() });

@@ -23,6 +23,7 @@ mod process;
 mod routing;
 mod signature;
 mod state;
+mod users;
 mod watchers;
 
 pub(super) use files::unpacked;
@@ -43,8 +44,6 @@ use state::E2bState;
 
 /// The version of E2B's own daemon whose interface this is: SDKs switch features by it.
 const ENVD_VERSION: &str = "0.6.4";
-/// Directory of a sandbox's files, where a request names none.
-const HOME: &str = "/home/user";
 
 /// State that the handlers of this API flavour share.
 #[derive(Clone)]

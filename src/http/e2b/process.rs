@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use super::connect::{self, Messages};
 use super::entries::resolve_path;
 use super::error::{E2bError, Kind};
+use super::users::user_of;
 use super::{E2b, control};
 use crate::service::{
     CommandAsked, CommandEnd, CommandEvent, CommandEvents, SessionCommand, SessionError, overflow_note, script_of_words,
@@ -24,6 +25,7 @@ use crate::service::{
 use proofbox_memory::Next;
 use proofbox_types::ids::SessionId;
 use proofbox_types::session::{Command, Signal, Stdin};
+use proofbox_types::user::User;
 
 /// Program that clients start: every command is a script for it.
 const SHELL: &str = "/bin/bash";
@@ -159,6 +161,7 @@ impl E2b {
 /// Answers `Start` by starting a command and streaming its events. The command goes on when the client disconnects,
 /// until its time is over.
 async fn start(e2b: &E2b, id: SessionId, request: Request) -> Result<Response, E2bError> {
+    let user = user_of(request.headers())?;
     let keep_alive = connect::keep_alive(request.headers());
     let deadline = connect::deadline(request.headers())?.filter(|deadline| !deadline.is_zero());
     let StartRequest { process, pty, tag, stdin } = Messages::of(request)?.only().await?;
@@ -168,7 +171,8 @@ async fn start(e2b: &E2b, id: SessionId, request: Request) -> Result<Response, E
     control::check_env(&process.envs)?;
     // Clients that know no `stdin` may send input.
     let stdin = if stdin.unwrap_or(true) { Stdin::Open } else { Stdin::default() };
-    let asked = CommandAsked { command: Command { stdin, ..command_of(process) }, tag, ..CommandAsked::default() };
+    let asked =
+        CommandAsked { command: Command { stdin, ..command_of(process, user) }, tag, ..CommandAsked::default() };
     let begun = e2b.shared.service.start_command(id, asked).await;
     let (command, events) = begun.map_err(|error| E2bError::of_sandbox(&id.simple(), error))?;
     if let Some(deadline) = deadline {
@@ -179,7 +183,7 @@ async fn start(e2b: &E2b, id: SessionId, request: Request) -> Result<Response, E
 
 /// Translates a process to a command: `/bin/bash -l -c SCRIPT ARGS…` is a script; any other program becomes a script
 /// that runs it.
-fn command_of(process: ProcessConfig) -> Command {
+fn command_of(process: ProcessConfig, user: User) -> Command {
     let ProcessConfig { cmd, args, envs, cwd } = process;
     let is_shell = matches!(cmd.as_str(), "/bin/bash" | "bash" | "/bin/sh" | "sh");
     let script_at = args.iter().position(|arg| {
@@ -192,8 +196,8 @@ fn command_of(process: ProcessConfig) -> Command {
         }
         _ => (script_of_words(std::iter::once(&cmd).chain(&args).map(String::as_str)), Vec::new()),
     };
-    let cwd = cwd.filter(|cwd| !cwd.is_empty()).map(|cwd| resolve_path(&cwd));
-    Command { script, args, cwd, env: envs.into_iter().collect(), stdin: Stdin::default() }
+    let cwd = cwd.filter(|cwd| !cwd.is_empty()).map(|cwd| resolve_path(&cwd, user));
+    Command { script, args, cwd, env: envs.into_iter().collect(), stdin: Stdin::default(), user }
 }
 
 /// Ends a command when its time is over, if it still runs then.

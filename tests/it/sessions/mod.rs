@@ -6,6 +6,7 @@ mod commands;
 mod files;
 mod grade;
 mod keeping;
+mod permissions;
 mod testing;
 
 use serde_json::{Value, json};

@@ -74,7 +74,9 @@ async fn command(mut caller: Caller<'_, HostState>, address: u32, length: u32) -
     let fuel_left = caller.get_fuel()?;
     let (memory, state) = HostState::split(&mut caller)?;
     let start = address as usize;
-    let request = memory.get(start..start.saturating_add(length as usize)).and_then(CommandRequest::parse);
+    let credentials = state.descriptors.tree().credentials();
+    let message = memory.get(start..start.saturating_add(length as usize));
+    let request = message.and_then(|message| CommandRequest::parse(message, credentials));
     let (Some(request), Some(Terms { run_script, limits, interrupt })) = (request, terms(state, fuel_left)) else {
         return Ok(-1);
     };

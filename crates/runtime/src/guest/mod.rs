@@ -30,7 +30,7 @@ pub(super) use files::{SNIPPET_NAME, quota, tree};
 use proofbox_types::grant::Limits;
 use proofbox_types::outcome::{End, Limit, LimitHit, Outcome, Usage};
 use proofbox_types::program::Program;
-use proofbox_vfs::{Attempts, Descriptors, Output, Refusals, SharedTree, Stdio, View, lock};
+use proofbox_vfs::{Attempts, Credentials, Descriptors, Output, Refusals, SharedTree, Stdio, User, View, lock};
 use request::request_of;
 pub(super) use role::Role;
 
@@ -239,7 +239,7 @@ pub(super) fn state(program: &Program, limits: &Limits, tree: &SharedTree, role:
         stopwatch: Arc::new(Stopwatch::default()),
         fuel: limits.fuel,
         streams,
-        descriptors: Descriptors::new(tree.with_view(view)),
+        descriptors: Descriptors::new(&tree.with_view(view), Credentials::of(User::User)),
         attempts: Attempts::default(),
         reporter: Reporter::default(),
         usage_events: UsageEvents::new(program.report_use),

@@ -24,7 +24,7 @@ use proofbox_types::session::ContextNumber;
 use proofbox_vfs::{DamagedFiles, Descriptors, SandboxFiles, fork_sandbox, save_sandbox};
 
 /// Version of the format: the first byte of a checkpoint.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 /// zstd's level: the next ones take longer, and gain a tenth.
 const LEVEL: i32 = 1;
 /// Number of pages looked at between two yields.
@@ -159,7 +159,7 @@ impl Session {
         if asked.bytes > allowed.bytes {
             return Err(CheckpointError::TooLarge { needed: asked.bytes, allowed: allowed.bytes }.into());
         }
-        let (tree, tables) = files.load(pool.base(image)?).map_err(CheckpointError::Files)?;
+        let (tree, tables) = files.load(pool.session_base(image)?).map_err(CheckpointError::Files)?;
         let mut tables = tables.into_iter();
         let pristine = pool.pristine().await?;
         let mut restored = BTreeMap::new();

@@ -3,8 +3,11 @@
 use super::{Session, SessionError};
 use crate::clock::now;
 use proofbox_types::program::File;
-use proofbox_types::session::{Entry, EntryKind, FileAnswer, FileAsk, FileRefused, FileTrouble};
+use proofbox_types::session::{Entry, EntryKind, FileAnswer, FileAsk, FileRefused, FileTrouble, LinkEnd};
 use proofbox_vfs::{Fault, FileEntry, FileKind, FilesError, Tree, lock};
+
+/// Maximum number of symbolic links that one list follows: each may lead through thousands of names.
+const MAX_LINKS_FOLLOWED: usize = 1000;
 
 impl Session {
     /// Does something with its files.
@@ -18,12 +21,21 @@ impl Session {
 
 fn carry_out(tree: &mut Tree, ask: FileAsk) -> Result<FileAnswer, FilesError> {
     let now = now();
-    let entry = |tree: &Tree, path: &str, new| Ok(FileAnswer::Entry(entry_of(tree.stat(path)?), new));
+    let entry = |tree: &Tree, path: &str, new| Ok(FileAnswer::Entry(entry_of(tree, tree.stat(path)?), new));
     match ask {
         FileAsk::Stat { path } => entry(tree, &path, false),
         FileAsk::List { path, depth } => {
             let found = tree.list(&path, depth as usize)?;
-            Ok(FileAnswer::Entries(found.into_iter().map(entry_of).collect()))
+            let mut left = MAX_LINKS_FOLLOWED;
+            let follow = |entry: FileEntry| match entry.kind {
+                FileKind::Link if left == 0 => entry_with_end(entry, None),
+                FileKind::Link => {
+                    left -= 1;
+                    entry_of(tree, entry)
+                }
+                FileKind::File | FileKind::Directory | FileKind::Device => entry_of(tree, entry),
+            };
+            Ok(FileAnswer::Entries(found.into_iter().map(follow).collect()))
         }
         FileAsk::Read { path, offset, length } => {
             let bytes = tree.read_range(&path, offset, length)?;
@@ -64,15 +76,27 @@ fn carry_out(tree: &mut Tree, ask: FileAsk) -> Result<FileAnswer, FilesError> {
 }
 
 /// Converts an entry to the type that every layer shares.
-pub fn entry_of(entry: FileEntry) -> Entry {
-    let kind = match entry.kind {
+fn entry_of(tree: &Tree, entry: FileEntry) -> Entry {
+    let end = match entry.kind {
+        FileKind::Link => tree.real_entry(&entry.path).ok(),
+        FileKind::File | FileKind::Directory | FileKind::Device => None,
+    };
+    entry_with_end(entry, end)
+}
+
+fn entry_with_end(entry: FileEntry, end: Option<FileEntry>) -> Entry {
+    let FileEntry { path, name, kind, size, modified, link_target, mode, owner, .. } = entry;
+    let link_end = end.map(|end| LinkEnd { path: end.path, kind: kind_of(end.kind), mode: end.mode });
+    Entry { path, name, kind: kind_of(kind), size, modified, mode, owner, link_target, link_end }
+}
+
+fn kind_of(kind: FileKind) -> EntryKind {
+    match kind {
         FileKind::File => EntryKind::File,
         FileKind::Directory => EntryKind::Directory,
         FileKind::Link => EntryKind::Link,
         FileKind::Device => EntryKind::Device,
-    };
-    let FileEntry { path, name, size, modified, link_target, .. } = entry;
-    Entry { path, name, kind, size, modified, link_target }
+    }
 }
 
 /// Converts an error to the type that every layer shares.
@@ -88,7 +112,7 @@ pub fn file_refused(error: &FilesError) -> FileRefused {
             Fault::Exists => FileTrouble::Exists,
             Fault::NotEmpty => FileTrouble::NotEmpty,
             Fault::NoSpace { .. } | Fault::TooManyEntries { .. } => FileTrouble::NoSpace,
-            Fault::ReadOnly | Fault::Protected => FileTrouble::ReadOnly,
+            Fault::ReadOnly | Fault::Protected | Fault::Denied | Fault::NotOwner => FileTrouble::ReadOnly,
             Fault::NameTooLong | Fault::TooDeep | Fault::Escapes | Fault::NoName | Fault::LinkLoop => {
                 FileTrouble::BadPath
             }

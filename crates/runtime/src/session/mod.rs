@@ -29,7 +29,7 @@ use super::guest;
 use super::pagemap;
 use super::pool::InterpreterPool;
 pub use checkpoint::CheckpointError;
-pub use files::{entry_of, file_refused};
+pub use files::file_refused;
 use interpreter::{CallWith, Interpreter};
 use interrupt::Interrupt;
 use interrupt::Reason;
@@ -41,7 +41,7 @@ use proofbox_types::session::{
     Cell, CellEvent, CellLimits, CellOutcome, ContextNumber, DEFAULT_CONTEXT, Footprint, Opening,
 };
 use proofbox_types::value::Value;
-use proofbox_vfs::{Descriptors, FilesError, FilesUsage, SharedTree, lock};
+use proofbox_vfs::{Credentials, Descriptors, FilesError, FilesUsage, SharedTree, User, lock};
 pub use script::{ScriptOutput, ShellScript};
 pub use watch::{Noticed, Watch};
 
@@ -107,7 +107,7 @@ impl Session {
     ) -> Result<Self, SessionError> {
         let Opening { limits, env, files, image } = opening;
         let now = now();
-        let mut tree = pool.base(image.as_deref())?.tree(guest::quota(&limits), now);
+        let mut tree = pool.session_base(image.as_deref())?.tree(guest::quota(&limits), now);
         for File { path, content } in &files {
             tree.write_file(path, content, now)?;
         }
@@ -217,7 +217,7 @@ impl Session {
         let interpreter = match &mut *place {
             Some(interpreter) => interpreter,
             None => {
-                let descriptors = Descriptors::new(self.session_context.tree.clone());
+                let descriptors = Descriptors::new(&self.session_context.tree, Credentials::of(User::User));
                 let memory_bytes = self.session_context.limits.memory_bytes;
                 place.insert(
                     Interpreter::new(&self.session_context.pool, memory_bytes, descriptors, Duration::ZERO).await?,

@@ -22,7 +22,7 @@ use proofbox_types::grant::Limits;
 use proofbox_types::outcome::{End, Limit, LimitHit};
 use proofbox_types::session::CellLimits;
 use proofbox_types::value::Value;
-use proofbox_vfs::{Descriptors, SharedTree};
+use proofbox_vfs::{Credentials, Descriptors, SharedTree};
 
 /// A session or run as its commands see it: the files, and what may be used.
 #[derive(Clone)]
@@ -47,6 +47,8 @@ pub struct Program {
     pub env: Vec<(String, String)>,
     /// Working directory, an absolute path.
     pub cwd: String,
+    /// User and creation mask of the program.
+    pub credentials: Credentials,
     /// Streams of the program.
     pub pipes: Pipes,
 }
@@ -117,12 +119,12 @@ impl SessionContext {
     /// # Errors
     /// Returns an error when there is no interpreter to be had.
     pub async fn python(&self, program: Program, limits: &CellLimits, spent: &AtomicU64) -> Result<i32, RunError> {
-        let Program { args, env, cwd, pipes } = program;
+        let Program { args, env, cwd, credentials, pipes } = program;
         let granted = limits.fuel.saturating_sub(spent.load(Ordering::Relaxed));
         let _live = self.pool.count_live();
         let stderr = Arc::clone(&pipes.stderr);
-        let mut state =
-            HostState::for_session(self.limits.memory_bytes, Descriptors::new(self.tree.clone()), Clock::real());
+        let descriptors = Descriptors::new(&self.tree, credentials);
+        let mut state = HostState::for_session(self.limits.memory_bytes, descriptors, Clock::real());
         state.fuel = granted;
         state.streams.pipes = Some(pipes);
         state.shell = Some(self.for_program().shell(limits));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use proofbox_types::session::CellLimits;
 use proofbox_types::value::Value;
-use proofbox_vfs::Output;
+use proofbox_vfs::{Credentials, Output};
 
 /// Takes what a command writes.
 pub type ScriptOutput = Arc<dyn Fn(Output, &[u8]) + Send + Sync>;
@@ -21,6 +21,8 @@ pub struct ShellScript {
     pub env: Vec<(String, String)>,
     /// Standard input of the script.
     pub stdin: Vec<u8>,
+    /// User and creation mask of the script.
+    pub credentials: Credentials,
 }
 
 /// A guest's request to run a command.
@@ -34,7 +36,7 @@ pub(crate) struct CommandRequest {
 
 impl CommandRequest {
     /// Parses `(text, cwd, env, stdin, capture, timeout in seconds or None)`.
-    pub fn parse(message: &[u8]) -> Option<Self> {
+    pub fn parse(message: &[u8], credentials: Credentials) -> Option<Self> {
         let Ok(Value::Tuple(fields)) = Value::decode(message) else { return None };
         let [Value::Str(text), Value::Str(cwd), Value::Dict(env), Value::Bytes(stdin), Value::Bool(capture), timeout] =
             <[Value; 6]>::try_from(fields).ok()?
@@ -51,7 +53,7 @@ impl CommandRequest {
             Value::Float(seconds) => Some(Duration::try_from_secs_f64(seconds).ok()?),
             _ => return None,
         };
-        Some(Self { script: ShellScript { text, cwd, env, stdin }, capture, timeout })
+        Some(Self { script: ShellScript { text, cwd, env, stdin, credentials }, capture, timeout })
     }
 }
 
@@ -65,7 +67,7 @@ mod tests {
     fn parsed(fields: Vec<Value>) -> Option<(bool, Option<Duration>)> {
         let mut bytes = Vec::new();
         Value::Tuple(fields).encode(&mut bytes);
-        CommandRequest::parse(&bytes).map(|request| (request.capture, request.timeout))
+        CommandRequest::parse(&bytes, Credentials::SERVICE).map(|request| (request.capture, request.timeout))
     }
 
     #[test]
@@ -91,6 +93,6 @@ mod tests {
             assert_eq!(parsed(fields), None, "{at}");
         }
         assert_eq!(parsed(whole[..5].to_vec()), None);
-        assert!(CommandRequest::parse(b"\xff").is_none());
+        assert!(CommandRequest::parse(b"\xff", Credentials::SERVICE).is_none());
     }
 }

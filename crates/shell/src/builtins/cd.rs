@@ -28,7 +28,7 @@ pub(crate) async fn cd(shell: &mut Shell, arguments: &[String]) -> Done {
         return Ok(0);
     }
     let path = shell.path(&target);
-    let found = lock(&shell.shared.tree).stat_followed(&path);
+    let found = lock(&shell.tree).stat_followed(&path);
     match found {
         Ok(entry) if entry.kind == FileKind::Directory => {}
         Ok(_) => return Err(shell.fails("cd", &format!("{target}: Not a directory")).await),

@@ -1,11 +1,10 @@
 //! `[[ … ]]`, and the tests that it shares with `test`.
 
-use crate::programs;
 use crate::regular::{Case, Regular, Syntax, posix};
 use crate::state::{Shell, Stop};
 use crate::syntax::Test;
 use futures_util::future::BoxFuture;
-use proofbox_vfs::{FileKind, lock};
+use proofbox_vfs::{FileKind, Permission, lock};
 use std::cmp::Ordering;
 
 /// An operator that compares.
@@ -45,37 +44,35 @@ impl Comparison {
 /// Returns whether a test of one file or text holds; `None` for a letter that is no such test.
 pub(crate) fn file_test(shell: &Shell, operator: &str, operand: &str) -> Option<bool> {
     let path = shell.path(operand);
-    let tree = lock(&shell.shared.tree);
+    let tree = lock(&shell.tree);
     let followed = || match operand {
         "" => None,
         _ => tree.stat_followed(&path).ok(),
     };
+    let may = |permission| !operand.is_empty() && tree.may(&path, permission) == Ok(true);
+    let has = |bit| followed().is_some_and(|entry| entry.mode & bit != 0);
     let is = |kind| followed().is_some_and(|entry| entry.kind == kind);
     // These devices are not in the tree.
     if matches!(operator, "-e" | "-a" | "-c" | "-r" | "-w") && Shell::is_device(&path) {
         return Some(true);
     }
-    // Programs have no files, and can be run by their paths.
-    if matches!(operator, "-e" | "-a" | "-f" | "-r" | "-s" | "-x")
-        && programs::names::is_program(&path)
-        && followed().is_none()
-    {
-        return Some(true);
-    }
     Some(match operator {
         "-z" => operand.is_empty(),
         "-n" => !operand.is_empty(),
-        "-e" | "-a" | "-r" => followed().is_some(),
+        "-e" | "-a" => followed().is_some(),
         "-f" => is(FileKind::File),
         "-d" => is(FileKind::Directory),
         "-c" => is(FileKind::Device),
         "-s" => followed().is_some_and(|entry| entry.size > 0),
-        "-w" => followed().is_some_and(|entry| !entry.read_only),
-        // There are no modes: directories can be entered, scripts be run by their shell.
-        "-x" => is(FileKind::Directory),
+        "-r" => may(Permission::Read),
+        "-w" => may(Permission::Write),
+        "-x" => may(Permission::Execute),
         "-h" | "-L" => !operand.is_empty() && tree.stat(&path).is_ok_and(|entry| entry.kind == FileKind::Link),
-        "-O" | "-G" => followed().is_some(),
-        "-b" | "-p" | "-S" | "-u" | "-g" | "-k" | "-t" | "-N" => false,
+        "-O" | "-G" => followed().is_some_and(|entry| entry.owner == shell.tree.credentials().user),
+        "-u" => has(0o4000),
+        "-g" => has(0o2000),
+        "-k" => has(0o1000),
+        "-b" | "-p" | "-S" | "-t" | "-N" => false,
         "-v" => shell.variables.get(operand).is_some_and(|variable| variable.value.is_some()),
         "-o" => match operand {
             "errexit" => shell.options.exit_on_error,
@@ -166,7 +163,7 @@ impl Shell {
             return Err(Stop::Failed(2));
         };
         let modified = |shell: &Self, path: &str| {
-            lock(&shell.shared.tree).stat_followed(&shell.path(path)).ok().map(|entry| entry.modified)
+            lock(&shell.tree).stat_followed(&shell.path(path)).ok().map(|entry| entry.modified)
         };
         let inode = |shell: &Self, path: &str| shell.stat(path).ok().map(|entry| entry.inode);
         Ok(match comparison {

@@ -18,7 +18,6 @@ use super::streams::pipe;
 use super::syntax::{Chain, Command, Kind, List, ListOp, Parser, Pipeline, SyntaxError};
 use super::{Host, PIPE_BYTES, Script};
 use futures_util::future::{BoxFuture, join_all};
-use proofbox_vfs::SharedTree;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -31,7 +30,6 @@ pub(super) async fn run(host: &dyn Host, mut script: Script) -> i32 {
     let pid = process_number(now);
     let time = Arc::new(AtomicU64::new(now));
     let shared = Arc::new(Shared {
-        tree: SharedTree::clone(host.tree()),
         used: Arc::<Use>::default(),
         beside,
         pid,
@@ -43,7 +41,7 @@ pub(super) async fn run(host: &dyn Host, mut script: Script) -> i32 {
         time: Arc::clone(&time),
     });
     let text = std::mem::take(&mut script.text);
-    let mut shell = Shell::new(shared, script);
+    let mut shell = Shell::new(shared, host.tree(), script);
     let main = async move {
         let done = shell.run_text(&text, "-c").await;
         shell.ended(done).await

@@ -203,7 +203,7 @@ impl Shell {
             None if path.is_empty() => return Err("No such file or directory"),
             None => {}
         }
-        let file = OpenFile::open(&self.shared.tree, &self.path(path), FileUse::Read, self.now());
+        let file = OpenFile::open(&self.tree, &self.path(path), FileUse::Read, self.now());
         file.map(Reader::from_file).map_err(|error| reason(&error))
     }
 
@@ -215,7 +215,7 @@ impl Shell {
             None if path.is_empty() => return Err("No such file or directory"),
             None => {}
         }
-        let file = OpenFile::open(&self.shared.tree, &self.path(path), how, self.now());
+        let file = OpenFile::open(&self.tree, &self.path(path), how, self.now());
         let offset = (at == WriteAt::Start).then_some(0);
         match file {
             Ok(file) => Ok(Writer::to_file(file, offset, Arc::clone(&self.shared.time))),

@@ -71,12 +71,13 @@ impl Shell {
     /// Makes a file under the next name; none when another script has that one.
     fn make_file(&self, bytes: &[u8]) -> Result<Option<TemporaryFile>, FilesError> {
         let path = format!("/tmp/.sh-{}", self.shared.next_file.fetch_add(1, Ordering::Relaxed));
-        let mut tree = lock(&self.shared.tree);
+        let mut tree = lock(&self.tree);
         if tree.stat(&path).is_ok() {
             return Ok(None);
         }
         tree.write_file(&path, bytes, self.now())?;
-        Ok(Some(TemporaryFile { shared: Arc::clone(&self.shared), path }))
+        let time = Arc::clone(&self.shared.time);
+        Ok(Some(TemporaryFile { tree: self.tree.clone(), time, path }))
     }
 
     /// Runs commands in a subshell; its exit code, and what it wrote, of which there may have been too much.

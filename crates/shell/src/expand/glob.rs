@@ -22,7 +22,7 @@ impl Shell {
                 for path in paths {
                     self.step(1).await?;
                     let path = format!("{path}{name}");
-                    if lock(&self.shared.tree).stat(&self.path(&path)).is_ok() {
+                    if lock(&self.tree).stat(&self.path(&path)).is_ok() {
                         next.push(if last { path } else { format!("{path}/") });
                     }
                 }
@@ -32,7 +32,7 @@ impl Shell {
             let Ok(matcher) = Pattern::new(part, Lies::Whole) else { return Ok(Vec::new()) };
             let dotted = part.starts_with('.') || part.starts_with("\\.");
             for path in paths {
-                let entries = lock(&self.shared.tree).list(&self.path(&path), 1).unwrap_or_default();
+                let entries = lock(&self.tree).list(&self.path(&path), 1).unwrap_or_default();
                 self.step(1 + entries.len() as u64 / 16).await?;
                 for entry in entries {
                     let hidden = entry.name.starts_with('.') && !dotted;
@@ -54,7 +54,7 @@ impl Shell {
         }
         if relative.ends_with('/') {
             let directories = paths.into_iter().filter(|path| {
-                let entry = lock(&self.shared.tree).stat_followed(&self.path(path));
+                let entry = lock(&self.tree).stat_followed(&self.path(path));
                 entry.is_ok_and(|entry| entry.kind == FileKind::Directory)
             });
             paths = directories.map(|path| format!("{path}/")).collect();

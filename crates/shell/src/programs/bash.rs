@@ -1,7 +1,9 @@
 //! Programs `bash` and `sh`, and scripts that are called by their path.
 
+use super::names::{is_executable_name, name_of};
 use crate::builtins::control::read_script;
 use crate::state::{Done, Shell, Stop};
+use proofbox_vfs::{FileKind, Permission, lock};
 use std::sync::Arc;
 
 /// `bash` and `sh`: a shell within this one.
@@ -79,29 +81,93 @@ pub(super) async fn bash(shell: &mut Shell, name: &str, arguments: &[String]) ->
     }
 }
 
-/// A path to a script, run by a shell of its own, as its first line or nothing says.
+/// Directories of `PATH` in which a name is looked for.
+const MAX_DIRECTORIES: usize = 64;
+
+/// A name that is none of the sandbox's programs: a file of the user's in a directory of `PATH`.
+pub(super) async fn from_path(shell: &mut Shell, name: &str, arguments: &[String]) -> Done {
+    match in_path(shell, name).await? {
+        Some(path) => script_file(shell, &path, arguments).await,
+        None => {
+            shell.error("", &format!("{name}: command not found")).await;
+            Ok(127)
+        }
+    }
+}
+
+/// Finds an executable file of that name in the directories of `PATH`.
+pub(super) async fn in_path(shell: &Shell, name: &str) -> Result<Option<String>, Stop> {
+    let path = shell.text_of("PATH").unwrap_or_default();
+    for directory in path.split(':').take(MAX_DIRECTORIES) {
+        shell.step(1).await?;
+        let file = super::destination::join_last_name(if directory.is_empty() { "." } else { directory }, name);
+        let is_file = shell.stat(&file).is_ok_and(|entry| entry.kind == FileKind::File);
+        if is_file && lock(&shell.tree).may(&shell.path(&file), Permission::Execute) == Ok(true) {
+            return Ok(Some(file));
+        }
+    }
+    Ok(None)
+}
+
+/// A path to a script, run by the program that its first line names, or by a shell of its own.
 pub(super) async fn script_file(shell: &mut Shell, path: &str, arguments: &[String]) -> Done {
-    use proofbox_vfs::{FileKind, lock};
-    let found = lock(&shell.shared.tree).stat_followed(&shell.path(path));
-    match found {
+    let absolute = shell.path(path);
+    let found = {
+        let tree = lock(&shell.tree);
+        tree.stat_followed(&absolute).and_then(|entry| Ok((entry.kind, tree.may(&absolute, Permission::Execute)?)))
+    };
+    let why = match found {
         Err(error) => {
-            shell.error("", &format!("{path}: {}", crate::state::reason(&error))).await;
-            return Ok(127);
+            let why = crate::state::reason(&error);
+            shell.error("", &format!("{path}: {why}")).await;
+            return Ok(if why == "Permission denied" { 126 } else { 127 });
         }
-        Ok(entry) if entry.kind == FileKind::Directory => {
-            shell.error("", &format!("{path}: Is a directory")).await;
-            return Ok(126);
-        }
-        Ok(_) => {}
+        Ok((FileKind::Directory, _)) => Some("Is a directory"),
+        Ok((_, false)) => Some("Permission denied"),
+        Ok((_, true)) => None,
+    };
+    if let Some(why) = why {
+        shell.error("", &format!("{path}: {why}")).await;
+        return Ok(126);
+    }
+    // A link may lead to a program of the sandbox.
+    let real = lock(&shell.tree).real_path(&absolute).unwrap_or_default();
+    if let Some(name) = name_of(&real).filter(|name| is_executable_name(name)) {
+        return deeper(shell, name, arguments).await;
     }
     let mut start = Vec::new();
     if let Ok(mut reader) = shell.reader_of(path) {
         reader.read_into(&mut start, 200, Some(b'\n')).await;
     }
-    let mut all = vec![path.to_owned()];
-    all.extend_from_slice(arguments);
-    match start.starts_with(b"#!") && start.windows(6).any(|part| part == b"python") {
-        true => super::python::python(shell, "python3", &all).await,
-        false => bash(shell, "bash", &all).await,
+    let line = String::from_utf8_lossy(&start).into_owned();
+    let Some(interpreter) = line.strip_prefix("#!") else {
+        if start.contains(&0) {
+            shell.error("", &format!("{path}: cannot execute binary file: Exec format error")).await;
+            return Ok(126);
+        }
+        let all: Vec<String> = std::iter::once(path.to_owned()).chain(arguments.iter().cloned()).collect();
+        return bash(shell, "bash", &all).await;
+    };
+    let (program, option) = match interpreter.trim().split_once(char::is_whitespace) {
+        Some((program, option)) => (program, Some(option.trim().to_owned())),
+        None => (interpreter.trim(), None),
+    };
+    let is_there = lock(&shell.tree).may(&shell.path(program), Permission::Execute);
+    let name = name_of(program).filter(|name| is_executable_name(name));
+    if name.is_none() && is_there != Ok(true) {
+        let why = if is_there.is_ok() { "Permission denied" } else { "No such file or directory" };
+        shell.error("", &format!("{path}: {program}: bad interpreter: {why}")).await;
+        return Ok(126);
     }
+    let words = option.into_iter().chain(std::iter::once(path.to_owned())).chain(arguments.iter().cloned());
+    let words: Vec<String> = words.collect();
+    deeper(shell, name.unwrap_or(program), &words).await
+}
+
+/// Runs a program one level deeper, as scripts may name each other without end.
+async fn deeper(shell: &mut Shell, name: &str, arguments: &[String]) -> Done {
+    shell.deeper().await?;
+    let done = super::run(shell, name, arguments).await;
+    shell.level -= 1;
+    done
 }

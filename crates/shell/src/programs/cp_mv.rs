@@ -54,7 +54,7 @@ pub(super) async fn cp_or_mv(shell: &mut Shell, who: &'static str, arguments: &[
     }
     let options = CopyOptions {
         recursive: given.has('r') || given.has('R') || given.has('a'),
-        keeps_times: given.has('a') || given.has('p'),
+        keeps_attributes: given.has('a') || given.has('p'),
     };
     let mut status = 0;
     for from in &operands {
@@ -119,7 +119,7 @@ fn move_one(shell: &Shell, from: &str, to: &str) -> Result<(), Refusal> {
         }
         Ok(_) | Err(_) => {}
     }
-    match lock(&shell.shared.tree).rename(&source, &destination, shell.now()) {
+    match lock(&shell.tree).rename(&source, &destination, shell.now()) {
         Ok(()) => Ok(()),
         Err(FilesError::Refused { fault: Fault::IntoItself, .. }) => {
             said(format!("cannot move '{from}' to a subdirectory of itself, '{to}'"))
@@ -133,8 +133,8 @@ fn move_one(shell: &Shell, from: &str, to: &str) -> Result<(), Refusal> {
 struct CopyOptions {
     /// True when directories are copied with all they hold, and links as links.
     recursive: bool,
-    /// True when the copy has the times of the original.
-    keeps_times: bool,
+    /// True when the copy has the times and the whole mode of the original.
+    keeps_attributes: bool,
 }
 
 /// Copies a file, or a directory with all it holds.
@@ -143,6 +143,9 @@ async fn copy(shell: &Shell, from: &str, to: &str, options: CopyOptions) -> Resu
     let mut waiting = vec![(from.to_owned(), to.to_owned())];
     let start = shell.path(from);
     let end = shell.path(to);
+    let mask = shell.tree.credentials().mask;
+    // Those of directories, which may forbid to fill them.
+    let mut modes = Vec::new();
     let into_itself = end.starts_with(&format!("{}/", start.trim_end_matches('/')));
     while let Some((from, to)) = waiting.pop() {
         shell.step(1).await.map_err(Refusal::Stop)?;
@@ -168,15 +171,16 @@ async fn copy(shell: &Shell, from: &str, to: &str, options: CopyOptions) -> Resu
                     Err(_) => {
                         let parent = crate::state::absolute(&destination, "..");
                         let made = match shell.is_directory(&parent) {
-                            true => lock(&shell.shared.tree).make_directory(&destination, now),
-                            false => lock(&shell.shared.tree).stat_followed(&parent).map(drop),
+                            true => lock(&shell.tree).make_directory(&destination, now),
+                            false => lock(&shell.tree).stat_followed(&parent).map(drop),
                         };
                         if let Err(error) = made {
                             return said(format!("cannot create directory '{to}': {}", reason(&error)));
                         }
+                        modes.push((destination.clone(), entry.mode));
                     }
                 }
-                let entries = lock(&shell.shared.tree).list(&source, 1).unwrap_or_default();
+                let entries = lock(&shell.tree).list(&source, 1).unwrap_or_default();
                 for entry in entries.into_iter().rev() {
                     waiting.push((join_last_name(&from, &entry.name), join_last_name(&to, &entry.name)));
                 }
@@ -185,31 +189,43 @@ async fn copy(shell: &Shell, from: &str, to: &str, options: CopyOptions) -> Resu
                 let text = entry.link_target.unwrap_or_default();
                 if shell.lstat(&to).is_ok_and(|there| there.kind != FileKind::Directory) {
                     // Making the link says if it is still there.
-                    let _ = lock(&shell.shared.tree).remove(&destination, now);
+                    let _ = lock(&shell.tree).remove(&destination, now);
                 }
-                let made = lock(&shell.shared.tree).make_symbolic_link(&destination, &text, now);
+                let made = lock(&shell.tree).make_symbolic_link(&destination, &text, now);
                 if let Err(error) = made {
                     return said(format!("cannot create symbolic link '{to}': {}", reason(&error)));
                 }
             }
             FileKind::File | FileKind::Device => {
-                let real = |path: &str| lock(&shell.shared.tree).real_path(path).ok();
+                let real = |path: &str| lock(&shell.tree).real_path(path).ok();
                 if real(&source).is_some() && real(&source) == real(&destination) {
                     return said(format!("'{from}' and '{to}' are the same file"));
                 }
-                if there.is_ok_and(|there| there.kind == FileKind::Directory) {
+                if there.as_ref().is_ok_and(|there| there.kind == FileKind::Directory) {
                     return said(format!("cannot overwrite directory '{to}' with non-directory '{from}'"));
                 }
                 if to.ends_with('/') {
                     return said(format!("cannot create regular file '{to}': Not a directory"));
                 }
+                let is_new = there.is_err();
                 copy_file(shell, &from, &to).await?;
-                if options.keeps_times {
+                // It may have been removed meanwhile.
+                if options.keeps_attributes {
+                    let _ = lock(&shell.tree).set_mode(&destination, entry.mode, now);
+                } else if is_new && entry.kind == FileKind::File {
+                    let _ = lock(&shell.tree).set_mode(&destination, entry.mode & !mask & 0o777, now);
+                }
+                if options.keeps_attributes {
                     // A copy with other times is a copy all the same.
-                    let _ = lock(&shell.shared.tree).set_file_times(&destination, None, Some(entry.modified), now);
+                    let _ = lock(&shell.tree).set_file_times(&destination, None, Some(entry.modified), now);
                 }
             }
         }
+    }
+    for (directory, mode) in modes.into_iter().rev() {
+        let mode = if options.keeps_attributes { mode } else { mode & !mask };
+        // It may have been removed meanwhile.
+        let _ = lock(&shell.tree).set_mode(&directory, mode, shell.now());
     }
     Ok(())
 }

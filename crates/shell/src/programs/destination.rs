@@ -18,12 +18,12 @@ pub(super) async fn make_directories(shell: &Shell, path: &str) -> Result<Result
     for end in ends {
         shell.step(1).await?;
         let above = &path[..end];
-        let found = lock(&shell.shared.tree).stat_followed(above).map(|entry| entry.kind);
+        let found = lock(&shell.tree).stat_followed(above).map(|entry| entry.kind);
         match found {
             Ok(FileKind::Directory) => {}
             Ok(_) => return Ok(Err("Not a directory")),
             Err(_) => {
-                let made = lock(&shell.shared.tree).make_directory(above, shell.now());
+                let made = lock(&shell.tree).make_directory(above, shell.now());
                 if let Err(error) = made {
                     return Ok(Err(reason(&error)));
                 }

@@ -38,7 +38,7 @@ pub(super) async fn du(shell: &mut Shell, arguments: &[String]) -> Done {
             }
         };
         let path = shell.path(name);
-        let entries = lock(&shell.shared.tree).list(&path, usize::MAX).unwrap_or_default();
+        let entries = lock(&shell.tree).list(&path, usize::MAX).unwrap_or_default();
         shell.step(1 + entries.len() as u64 / 16).await?;
         let prefix = if path == "/" { 1 } else { path.len() + 1 };
         let mut sums: std::collections::BTreeMap<String, u64> = std::collections::BTreeMap::new();

@@ -81,7 +81,7 @@ fn describe(shell: &Shell, name: &str, entry: &FileEntry) -> (String, String) {
             }
         }
         FileKind::File if entry.size == 0 => inode("empty", "x-empty"),
-        FileKind::File => match lock(&shell.shared.tree).read_range(&shell.path(name), 0, MAX_LOOKED_AT) {
+        FileKind::File => match lock(&shell.tree).read_range(&shell.path(name), 0, MAX_LOOKED_AT) {
             Ok(bytes) => content(&bytes),
             Err(error) => (format!("cannot open ({})", reason(&error)), String::new()),
         },

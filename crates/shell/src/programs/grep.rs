@@ -194,7 +194,7 @@ impl Search {
         let mut open_paths = vec![(path.to_owned(), name.to_owned(), 0)];
         while let Some((path, name, depth)) = open_paths.pop() {
             shell.step(1).await?;
-            let found = lock(&shell.shared.tree).stat_followed(&shell.path(&path));
+            let found = lock(&shell.tree).stat_followed(&shell.path(&path));
             match found {
                 Err(error) => {
                     self.fail(shell, &format!("{path}: {}", reason(&error))).await;
@@ -210,7 +210,7 @@ impl Search {
                     if depth > 0 && self.excluded(EXCLUDE_DIRECTORY, &entry.name) {
                         continue;
                     }
-                    let entries = lock(&shell.shared.tree).list(&shell.path(&path), 1).unwrap_or_default();
+                    let entries = lock(&shell.tree).list(&shell.path(&path), 1).unwrap_or_default();
                     for entry in entries.into_iter().rev().filter(|_| depth < MAX_DEPTH) {
                         let link = entry.kind == FileKind::Link;
                         if !link || self.given.has('R') {

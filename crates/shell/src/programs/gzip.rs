@@ -68,7 +68,7 @@ pub(super) async fn gzip(shell: &mut Shell, who: &'static str, arguments: &[Stri
     while let Some(name) = operands.pop() {
         shell.step(1).await?;
         if given.has('r') && shell.lstat(&name).is_ok_and(|entry| entry.kind == FileKind::Directory) {
-            let entries = lock(&shell.shared.tree).list(&shell.path(&name), 1).unwrap_or_default();
+            let entries = lock(&shell.tree).list(&shell.path(&name), 1).unwrap_or_default();
             shell.step(1 + entries.len() as u64 / 16).await?;
             operands.extend(entries.iter().rev().map(|entry| format!("{}/{}", name.trim_end_matches('/'), entry.name)));
             continue;
@@ -143,15 +143,19 @@ impl Files {
                 return Ok(1);
             }
         };
-        let modified = shell.stat(&name).ok().map(|entry| entry.modified);
+        let entry = shell.stat(&name).ok();
+        let modified = entry.as_ref().map(|entry| entry.modified);
         let status = self.convert(shell, &name, reader, &writer).await?;
         let path = if status == 0 { shell.path(&name) } else { shell.path(&target) };
         // It may have been removed meanwhile.
-        let _ = lock(&shell.shared.tree).set_file_times(&shell.path(&target), modified, modified, shell.now());
+        let _ = lock(&shell.tree).set_file_times(&shell.path(&target), modified, modified, shell.now());
+        if let Some(entry) = entry {
+            let _ = lock(&shell.tree).set_mode(&shell.path(&target), entry.mode, shell.now());
+        }
         if status == 0 && self.keeps {
             return Ok(0);
         }
-        let removed = lock(&shell.shared.tree).remove(&path, shell.now());
+        let removed = lock(&shell.tree).remove(&path, shell.now());
         if let Err(error) = removed {
             shell.error("gzip", &format!("{name}: {}", reason(&error))).await;
             return Ok(1);

@@ -2,6 +2,7 @@
 
 use super::destination::{join_last_name, make_directories};
 use super::input::{options, usage};
+use super::modes::ModeChange;
 use crate::state::{Done, Shell, absolute};
 
 pub(super) async fn install(shell: &mut Shell, arguments: &[String]) -> Done {
@@ -21,11 +22,16 @@ pub(super) async fn install(shell: &mut Shell, arguments: &[String]) -> Done {
     if operands.is_empty() {
         return Err(usage(shell, "install", "missing file operand", 1).await);
     }
+    let mode = match super::modes::wanted(shell, "install", given.value('m')).await? {
+        Some(mode) => mode,
+        None => ModeChange::Exactly(0o755),
+    };
     if given.has('d') {
         let mut status = 0;
         for name in &operands {
             let path = shell.path(name);
-            if let Err(why) = make_directories(shell, &path).await? {
+            let made = make_directories(shell, &path).await?;
+            if let Err(why) = made.and_then(|()| super::modes::set(shell, &path, &mode, 0)) {
                 shell.error("install", &format!("cannot create directory '{name}': {why}")).await;
                 status = 1;
             }
@@ -62,6 +68,11 @@ pub(super) async fn install(shell: &mut Shell, arguments: &[String]) -> Done {
             Err(crate::state::Stop::Failed(code)) => code,
             done => done?,
         };
+        if code == 0
+            && let Err(why) = super::modes::set(shell, &to, &mode, 0)
+        {
+            return Err(shell.fails("install", &format!("cannot change permissions of '{to}': {why}")).await);
+        }
         if code == 0 && given.has('v') {
             shell.out("install", format!("'{name}' -> '{to}'\n").as_bytes()).await?;
         }

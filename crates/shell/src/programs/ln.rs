@@ -30,11 +30,11 @@ pub(super) async fn ln(shell: &mut Shell, arguments: &[String]) -> Done {
         let now = shell.now();
         if given.has('f') && shell.lstat(&name).is_ok_and(|entry| entry.kind != FileKind::Directory) {
             // The next step says if it is still there.
-            let _ = lock(&shell.shared.tree).remove(&path, now);
+            let _ = lock(&shell.tree).remove(&path, now);
         }
         let made = match symbolic {
-            true => lock(&shell.shared.tree).make_symbolic_link(&path, target, now),
-            false => lock(&shell.shared.tree).make_hard_link(&path, &shell.path(target), now),
+            true => lock(&shell.tree).make_symbolic_link(&path, target, now),
+            false => lock(&shell.tree).make_hard_link(&path, &shell.path(target), now),
         };
         if let Err(error) = made {
             let what = match (symbolic, reason(&error)) {

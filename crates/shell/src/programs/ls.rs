@@ -63,7 +63,7 @@ pub(super) async fn ls(shell: &mut Shell, arguments: &[String]) -> Done {
     let mut waiting: Vec<String> = sorted.into_iter().rev().map(|entry| entry.name).collect();
     while let Some(directory) = waiting.pop() {
         let path = shell.path(&directory);
-        let listed = lock(&shell.shared.tree).list(&path, 1);
+        let listed = lock(&shell.tree).list(&path, 1);
         let mut entries = match listed {
             Ok(entries) => entries,
             Err(error) => {
@@ -78,7 +78,7 @@ pub(super) async fn ls(shell: &mut Shell, arguments: &[String]) -> Done {
         }
         if given.has('a') {
             for name in [".", ".."] {
-                if let Ok(mut entry) = lock(&shell.shared.tree).stat_followed(&crate::state::absolute(&path, name)) {
+                if let Ok(mut entry) = lock(&shell.tree).stat_followed(&crate::state::absolute(&path, name)) {
                     entry.name = name.to_owned();
                     entries.push(entry);
                 }
@@ -126,6 +126,7 @@ async fn show(shell: &Shell, entries: &[FileEntry], given: &Given, total: Total)
         (FileKind::Directory, true) => "/",
         (FileKind::Directory, false) if given.has('p') => "/",
         (FileKind::Link, true) if !given.has('l') => "@",
+        (FileKind::File, true) if entry.mode & 0o111 != 0 => "*",
         _ => "",
     };
     if !given.has('l') && !given.has('n') && !given.has('o') {
@@ -155,6 +156,16 @@ async fn show(shell: &Shell, entries: &[FileEntry], given: &Given, total: Total)
     }
     let size = |entry: &FileEntry| if given.has('h') { human(entry.size) } else { entry.size.to_string() };
     let width = entries.iter().map(|entry| size(entry).len()).max().unwrap_or(0);
+    let name = |entry: &FileEntry| match given.has('n') {
+        true => entry.owner.id().to_string(),
+        false => entry.owner.name().to_owned(),
+    };
+    let name_width = entries.iter().map(|entry| name(entry).len()).max().unwrap_or(0);
+    let owner = |entry: &FileEntry| format!("{:<name_width$}", name(entry));
+    let group = |entry: &FileEntry| match given.has('o') || given.has('G') {
+        true => String::new(),
+        false => format!(" {:<name_width$}", name(entry)),
+    };
     let links_width = entries.iter().map(|entry| entry.links.to_string().len()).max().unwrap_or(0);
     for entry in entries {
         if given.has('i') {
@@ -166,9 +177,11 @@ async fn show(shell: &Shell, entries: &[FileEntry], given: &Given, total: Total)
         let date = jiff::fmt::strtime::format(format, &zoned(entry.modified)).unwrap_or_default();
         let target = entry.link_target.as_ref().map(|target| format!(" -> {target}")).unwrap_or_default();
         text.push_str(&format!(
-            "{} {:>links_width$} user user {:>width$} {date} {}{}{target}\n",
+            "{} {:>links_width$} {}{} {:>width$} {date} {}{}{target}\n",
             mode(entry),
             entry.links,
+            owner(entry),
+            group(entry),
             size(entry),
             entry.name,
             mark(entry)

@@ -18,14 +18,15 @@ pub(super) fn human(size: u64) -> String {
     format!("{value:.0}T")
 }
 
-/// Modes as they are shown: there are none.
-pub(super) fn mode(entry: &FileEntry) -> &'static str {
-    match entry.kind {
-        FileKind::Directory => "drwxr-xr-x",
-        FileKind::Link => "lrwxrwxrwx",
-        FileKind::Device => "crw-rw-rw-",
-        FileKind::File => "-rw-r--r--",
-    }
+/// Kind and permission bits, as `-rw-r--r--`.
+pub(super) fn mode(entry: &FileEntry) -> String {
+    let kind = match entry.kind {
+        FileKind::Directory => 'd',
+        FileKind::Link => 'l',
+        FileKind::Device => 'c',
+        FileKind::File => '-',
+    };
+    format!("{kind}{}", super::modes::letters(entry.mode))
 }
 
 /// Blocks of 1 KiB.

@@ -13,12 +13,13 @@ pub(super) async fn mkdir(shell: &mut Shell, arguments: &[String]) -> Done {
     if given.operands.is_empty() {
         return Err(usage(shell, "mkdir", "missing operand", 1).await);
     }
+    let mode = super::modes::wanted(shell, "mkdir", given.value('m')).await?;
     let mut status = 0;
     for name in &given.operands {
         shell.step(1).await?;
         let path = shell.path(name);
         let made = {
-            let mut tree = lock(&shell.shared.tree);
+            let mut tree = lock(&shell.tree);
             let parent = crate::state::absolute(&path, "..");
             match tree.stat_followed(&parent) {
                 _ if name.is_empty() => Err("No such file or directory"),
@@ -36,6 +37,11 @@ pub(super) async fn mkdir(shell: &mut Shell, arguments: &[String]) -> Done {
                 },
             }
         };
+        // A mode is that of the last directory alone, and free of the mask.
+        let made = made.and_then(|made| match &mode {
+            Some(mode) if made => super::modes::set(shell, name, mode, 0o777).map(|()| made),
+            Some(_) | None => Ok(made),
+        });
         match made {
             Ok(made) => {
                 if made && given.has('v') {

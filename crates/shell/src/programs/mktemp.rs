@@ -34,10 +34,11 @@ pub(super) async fn mktemp(shell: &mut Shell, arguments: &[String]) -> Done {
         }
         let path = shell.path(&name);
         let made = match given.has('d') {
-            true => lock(&shell.shared.tree).make_directory(&path, shell.now()).map_err(|error| reason(&error)),
+            true => lock(&shell.tree).make_directory(&path, shell.now()).map_err(|error| reason(&error)),
             false => shell.writer_of(&name, FileUse::Extend, WriteAt::Start).map(drop),
         };
-        if let Err(why) = made {
+        let mode = super::modes::ModeChange::Exactly(if given.has('d') { 0o700 } else { 0o600 });
+        if let Err(why) = made.and_then(|()| super::modes::set(shell, &name, &mode, 0)) {
             return Err(shell
                 .fails("mktemp", &format!("failed to create file via template '{template}': {why}"))
                 .await);

@@ -145,7 +145,7 @@ pub(super) async fn df(shell: &mut Shell, arguments: &[String]) -> Done {
         }
     }
     let (quota, usage) = {
-        let tree = lock(&shell.shared.tree);
+        let tree = lock(&shell.tree);
         (tree.quota(), tree.usage())
     };
     let inodes = given.has('i');

@@ -26,6 +26,7 @@ async fn start(shell: &mut Shell, args: Vec<String>) -> Done {
         args,
         env: shell.environment(),
         cwd: shell.cwd.clone(),
+        credentials: shell.tree.credentials(),
         stdin: shell.streams.stdin.clone(),
         stdout: shell.streams.stdout.clone(),
         stderr: shell.streams.stderr.clone(),

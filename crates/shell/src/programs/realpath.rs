@@ -107,7 +107,7 @@ fn canonical(shell: &Shell, name: &str, existing: Existing, by_text: bool) -> Re
     }
     rest.extend(components(name));
     let mut needs_directory = name.ends_with('/');
-    let tree = lock(&shell.shared.tree);
+    let tree = lock(&shell.tree);
     let (mut path, mut links) = (String::new(), 0);
     while let Some(component) = rest.pop_front() {
         if component == ".." {

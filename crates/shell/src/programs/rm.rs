@@ -30,7 +30,7 @@ pub(super) async fn rm(shell: &mut Shell, arguments: &[String]) -> Done {
             Err(FilesError::Refused { fault: Fault::NotFound | Fault::NotADirectory, .. }) if force => continue,
             Err(error) => Err(reason(&error)),
             Ok(entry) if entry.kind == FileKind::Directory && !recursive => {
-                let empty = lock(&shell.shared.tree).list(&shell.path(name), 1).is_ok_and(|list| list.is_empty());
+                let empty = lock(&shell.tree).list(&shell.path(name), 1).is_ok_and(|list| list.is_empty());
                 match (given.has('d'), empty) {
                     (true, true) => remove_path(shell, name),
                     (true, false) => Err("Directory not empty"),
@@ -52,5 +52,5 @@ pub(super) async fn rm(shell: &mut Shell, arguments: &[String]) -> Done {
 }
 
 fn remove_path(shell: &Shell, name: &str) -> Result<(), &'static str> {
-    lock(&shell.shared.tree).remove(&shell.path(name), shell.now()).map_err(|error| reason(&error))
+    lock(&shell.tree).remove(&shell.path(name), shell.now()).map_err(|error| reason(&error))
 }

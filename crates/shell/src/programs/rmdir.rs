@@ -20,7 +20,7 @@ pub(super) async fn rmdir(shell: &mut Shell, arguments: &[String]) -> Done {
             shell.step(1).await?;
             let path = shell.path(&name);
             let removed = {
-                let mut tree = lock(&shell.shared.tree);
+                let mut tree = lock(&shell.tree);
                 match tree.stat(&path) {
                     Ok(entry) if entry.kind != FileKind::Directory => Err("Not a directory"),
                     Ok(_) => match tree.list(&path, 1) {

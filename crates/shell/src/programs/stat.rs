@@ -35,11 +35,12 @@ pub(super) async fn stat(shell: &mut Shell, arguments: &[String]) -> Done {
             FileKind::Link => "symbolic link",
             FileKind::Device => "character special file",
         };
-        let octal = match entry.kind {
-            FileKind::Directory => "755",
-            FileKind::Link => "777",
-            FileKind::Device => "666",
-            FileKind::File => "644",
+        let (user, id) = (entry.owner.name(), entry.owner.id());
+        let type_bits = match entry.kind {
+            FileKind::File => 0o100_000,
+            FileKind::Directory => 0o040_000,
+            FileKind::Link => 0o120_000,
+            FileKind::Device => 0o020_000,
         };
         let day = |time| jiff::fmt::strtime::format("%Y-%m-%d %H:%M:%S.%N +0000", &zoned(time)).unwrap_or_default();
         let text = match given.value('c').or(given.value('P')) {
@@ -52,10 +53,11 @@ pub(super) async fn stat(shell: &mut Shell, arguments: &[String]) -> Done {
                         ('%', Some('n')) => text.push_str(name),
                         ('%', Some('N')) => text.push_str(&format!("'{name}'")),
                         ('%', Some('F')) => text.push_str(kind),
-                        ('%', Some('a')) => text.push_str(octal),
-                        ('%', Some('A')) => text.push_str(mode(&entry)),
-                        ('%', Some('U' | 'G')) => text.push_str("user"),
-                        ('%', Some('u' | 'g')) => text.push_str("1000"),
+                        ('%', Some('a')) => text.push_str(&format!("{:o}", entry.mode)),
+                        ('%', Some('f')) => text.push_str(&format!("{:x}", type_bits | u32::from(entry.mode))),
+                        ('%', Some('A')) => text.push_str(&mode(&entry)),
+                        ('%', Some('U' | 'G')) => text.push_str(user),
+                        ('%', Some('u' | 'g')) => text.push_str(&id.to_string()),
                         ('%', Some('Y')) => text.push_str(&(entry.modified / 1_000_000_000).to_string()),
                         ('%', Some('X')) => text.push_str(&(entry.accessed / 1_000_000_000).to_string()),
                         ('%', Some('Z')) => text.push_str(&(entry.changed / 1_000_000_000).to_string()),
@@ -78,10 +80,11 @@ pub(super) async fn stat(shell: &mut Shell, arguments: &[String]) -> Done {
                 }
             }
             None => format!(
-                "  File: {name}{}\n  Size: {:<10}\tBlocks: {:<10} IO Block: 4096   {kind}\nAccess: (0{octal}/{})  Uid: ( 1000/    user)   Gid: ( 1000/    user)\nAccess: {}\nModify: {}\nChange: {}\n",
+                "  File: {name}{}\n  Size: {:<10}\tBlocks: {:<10} IO Block: 4096   {kind}\nAccess: ({:04o}/{})  Uid: ({id:>5}/{user:>8})   Gid: ({id:>5}/{user:>8})\nAccess: {}\nModify: {}\nChange: {}\n",
                 entry.link_target.as_ref().map(|target| format!(" -> {target}")).unwrap_or_default(),
                 entry.size,
                 blocks(&entry) * 2,
+                entry.mode,
                 mode(&entry),
                 day(entry.accessed),
                 day(entry.modified),

@@ -37,13 +37,13 @@ pub(super) async fn touch(shell: &mut Shell, arguments: &[String]) -> Done {
         let touched = match (exists, given.has('c')) {
             (false, true) => Ok(()),
             (true, _) => Ok(()),
-            (false, false) => OpenFile::open(&shell.shared.tree, &path, FileUse::Extend, now).map(drop),
+            (false, false) => OpenFile::open(&shell.tree, &path, FileUse::Extend, now).map(drop),
         };
         let touched = touched.and_then(|()| match exists || !given.has('c') {
             true => {
                 let accessed = (!given.has('m') || given.has('a')).then_some(time);
                 let modified = (!given.has('a') || given.has('m')).then_some(time);
-                lock(&shell.shared.tree).set_file_times(&path, accessed, modified, now)
+                lock(&shell.tree).set_file_times(&path, accessed, modified, now)
             }
             false => Ok(()),
         });

@@ -148,7 +148,7 @@ impl Listing {
     }
 
     async fn entries(&self, shell: &Shell, path: &str) -> Result<Vec<FileEntry>, Stop> {
-        let mut entries = lock(&shell.shared.tree).list(&shell.path(path), 1).unwrap_or_default();
+        let mut entries = lock(&shell.tree).list(&shell.path(path), 1).unwrap_or_default();
         shell.step(1 + entries.len() as u64 / 8).await?;
         let is = |patterns: &[Pattern], name: &str| patterns.iter().any(|pattern| pattern.is(name));
         entries.retain(|entry| {

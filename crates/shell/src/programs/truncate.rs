@@ -92,7 +92,7 @@ async fn resize(shell: &Shell, name: &str, now: u64, size: u64) -> Result<Result
         let Some(_held) = shell.shared.used.hold(usize::try_from(size).unwrap_or(usize::MAX)) else {
             return Ok(Err("Cannot allocate memory"));
         };
-        let kept = match lock(&shell.shared.tree).read_range(&shell.path(name), 0, size) {
+        let kept = match lock(&shell.tree).read_range(&shell.path(name), 0, size) {
             Ok(kept) => kept,
             Err(error) => return Ok(Err(reason(&error))),
         };

@@ -1,7 +1,7 @@
 //! Program `which`, and the builtin `type`.
 
 use crate::state::{Done, Shell};
-use proofbox_vfs::{FileKind, lock};
+use proofbox_vfs::{FileKind, Permission, lock};
 
 /// Runs `which`, `type`, `command -v` or `hash`.
 pub(super) async fn which(shell: &mut Shell, who: &str, arguments: &[String]) -> Done {
@@ -9,12 +9,18 @@ pub(super) async fn which(shell: &mut Shell, who: &str, arguments: &[String]) ->
     let kind = arguments.iter().any(|flag| flag == "-t");
     for name in arguments.iter().filter(|argument| !argument.starts_with('-')) {
         let is_path = name.contains('/');
-        let path = if is_path { name.clone() } else { format!("/usr/bin/{name}") };
+        let own =
+            if is_path || super::names::is_known(name) { None } else { super::bash::in_path(shell, name).await? };
+        let path = match (is_path, &own) {
+            (true, _) => name.clone(),
+            (false, Some(own)) => own.clone(),
+            (false, None) => format!("/usr/bin/{name}"),
+        };
         let function = shell.functions.contains_key(name);
         let builtin = super::names::is_builtin(name);
         let keyword =
             ["if", "for", "while", "until", "case", "function", "time", "[[", "{", "!"].contains(&name.as_str());
-        let known = if is_path { is_executable(shell, name) } else { super::names::is_known(name) };
+        let known = if is_path { is_executable(shell, name) } else { own.is_some() || super::names::is_known(name) };
         let text = match who {
             "which" => known.then_some(path),
             "type" if kind => match () {
@@ -45,9 +51,10 @@ pub(super) async fn which(shell: &mut Shell, who: &str, arguments: &[String]) ->
     Ok(status)
 }
 
-/// Returns whether a path is that of a program, or of a file: there are no modes.
+/// Returns whether a path is that of a file that can be executed.
 fn is_executable(shell: &Shell, path: &str) -> bool {
     let path = shell.path(path);
-    super::names::is_program(&path)
-        || lock(&shell.shared.tree).stat_followed(&path).is_ok_and(|entry| entry.kind == FileKind::File)
+    let tree = lock(&shell.tree);
+    tree.may(&path, Permission::Execute) == Ok(true)
+        && tree.stat_followed(&path).is_ok_and(|entry| entry.kind == FileKind::File)
 }

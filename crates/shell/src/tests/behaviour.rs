@@ -2,6 +2,7 @@
 
 use super::{Fake, ran, shown};
 use crate::{Reader, Script, Writer, pipe, run};
+use proofbox_vfs::{Credentials, User};
 use std::time::Duration;
 
 fn ok(text: &str) -> (String, String, i32) {
@@ -97,6 +98,7 @@ async fn dropping_the_script_ends_interpreters_jobs_and_pipelines() {
         args: Vec::new(),
         cwd: String::new(),
         env: Vec::new(),
+        credentials: Credentials::of(User::User),
         stdin: Reader::empty(),
         stdout: writer,
         stderr: Writer::null(),

@@ -6,7 +6,7 @@ mod oracle;
 
 use super::{Host, PythonStart, Reader, Script, Writer, run};
 use futures_util::future::BoxFuture;
-use proofbox_vfs::{FilesQuota, SharedTree, Tree, lock};
+use proofbox_vfs::{Base, Credentials, FilesQuota, SharedTree, User, lock};
 use std::sync::{Arc, Mutex};
 
 /// A host whose `python3` is a few lines of Rust.
@@ -20,7 +20,9 @@ impl Fake {
     }
 
     pub(super) fn with_quota(quota: FilesQuota) -> Self {
-        Self { tree: SharedTree::new(Tree::new(quota, 1_700_000_000_000_000_000)) }
+        let base =
+            Base::bare().with_programs().and_then(|base| base.with_system_files()).expect("their places are free");
+        Self { tree: SharedTree::new(base.tree(quota, 1_700_000_000_000_000_000)) }
     }
 
     /// Puts a file in the tree.
@@ -92,6 +94,7 @@ pub(super) async fn ran(host: &Fake, text: &str, input: &str) -> Ran {
         text: text.to_owned(),
         args: Vec::new(),
         cwd: "/home/user".to_owned(),
+        credentials: Credentials::of(User::User),
         env: vec![("LC_ALL".to_owned(), "C.UTF-8".to_owned())],
         stdin: Reader::from_bytes(input.to_owned()),
         stdout,

@@ -16,7 +16,7 @@ use proofbox_shell::{Host, PythonStart, Reader, Script, Writer};
 use proofbox_types::grant::Limits;
 use proofbox_types::session::{Cell, CellLimits, DEFAULT_CONTEXT, Opening};
 use proofbox_types::value::Value;
-use proofbox_vfs::{FilesQuota, SharedTree, Tree};
+use proofbox_vfs::{Credentials, FilesQuota, SharedTree, Tree, User};
 use proofbox_worker::fuzz_targets as worker;
 use serde_json::json;
 use tokio::runtime::Runtime;
@@ -430,6 +430,7 @@ fn script() -> anyhow::Result<Set> {
             args: Vec::new(),
             cwd: String::new(),
             env: Vec::new(),
+            credentials: Credentials::of(User::User),
             stdin: Reader::empty(),
             stdout: sink(),
             stderr: sink(),

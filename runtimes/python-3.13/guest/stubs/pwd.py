@@ -1,4 +1,4 @@
-"""The two users of the sandbox, so that `~`, getpass.getuser and Path.owner have an answer."""
+"""The two users of the sandbox, as its /etc/passwd has them, so that `~`, getpass.getuser and Path.owner have an answer."""
 
 from collections import namedtuple
 
@@ -7,8 +7,8 @@ __all__ = ["getpwall", "getpwnam", "getpwuid", "struct_passwd"]
 struct_passwd = namedtuple("struct_passwd", "pw_name pw_passwd pw_uid pw_gid pw_gecos pw_dir pw_shell", module="pwd")
 
 _USERS = (
-    struct_passwd("user", "x", 1000, 1000, "", "/home/user", "/bin/sh"),  # who runs; os.getuid() says so
-    struct_passwd("root", "x", 0, 0, "", "/root", "/bin/sh"),  # who owns every file, as WASI reports owners
+    struct_passwd("root", "x", 0, 0, "", "/root", "/bin/bash"),
+    struct_passwd("user", "x", 1000, 1000, "", "/home/user", "/bin/bash"),
 )
 
 

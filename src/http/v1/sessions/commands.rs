@@ -31,6 +31,7 @@ use proofbox_types::ids::SessionId;
 use proofbox_types::outcome::Captured;
 use proofbox_types::session::{Command, Signal, Stdin};
 use proofbox_types::status::FailureClass;
+use proofbox_types::user::User;
 
 /// Length of a script that answers show, in bytes.
 const MAX_SHOWN_BYTES: usize = 4096;
@@ -214,7 +215,14 @@ fn asked_of(request: CommandRequest) -> Result<CommandAsked, ApiError> {
     };
     let cwd = request.cwd.filter(|cwd| !cwd.is_empty());
     Ok(CommandAsked {
-        command: Command { script, args: Vec::new(), cwd, env: request.env.into_iter().collect(), stdin },
+        command: Command {
+            script,
+            args: Vec::new(),
+            cwd,
+            env: request.env.into_iter().collect(),
+            stdin,
+            user: User::User,
+        },
         timeout_seconds: request.timeout_seconds,
         tag: None,
         retention: if request.background { OutputRetention::AfterEnd } else { OutputRetention::UntilEnd },

@@ -43,6 +43,12 @@ pub struct EntryAnswer {
     size: u64,
     #[schema(format = DateTime)]
     modified_at: String,
+    /// Permission bits, in octal.
+    #[schema(example = "644")]
+    mode: String,
+    /// `user` or `root`
+    #[schema(example = "user")]
+    owner: &'static str,
     link_target: Option<String>,
 }
 
@@ -56,6 +62,8 @@ impl From<Entry> for EntryAnswer {
             kind: entry.kind.as_str(),
             size: entry.size,
             modified_at: super::time(modified),
+            mode: format!("{:o}", entry.mode),
+            owner: entry.owner.name(),
             link_target: entry.link_target,
         }
     }

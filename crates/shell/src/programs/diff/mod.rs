@@ -213,7 +213,7 @@ impl Comparison {
                 {
                     let mut names = BTreeSet::new();
                     for path in [&left, &right] {
-                        let entries = lock(&shell.shared.tree).list(&shell.path(path), 1).unwrap_or_default();
+                        let entries = lock(&shell.tree).list(&shell.path(path), 1).unwrap_or_default();
                         shell.step(1 + entries.len() as u64 / 16).await?;
                         names.extend(entries.into_iter().map(|entry| entry.name));
                     }

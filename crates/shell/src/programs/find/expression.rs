@@ -2,6 +2,7 @@
 
 use crate::expand::pattern::{Lies, Pattern};
 use crate::programs::date;
+use crate::programs::modes::ModeChange;
 use crate::regular::{Case, Regular, Syntax, posix};
 use crate::state::{Shell, reason};
 use proofbox_vfs::{FileEntry, FileKind};
@@ -126,37 +127,28 @@ impl FoldedPattern {
 
 /// Permission bits as `-perm` asks for them.
 pub(super) enum Mode {
-    Exactly(u32),
-    AllOf(u32),
-    AnyOf(u32),
+    Exactly(u16),
+    AllOf(u16),
+    AnyOf(u16),
 }
 
 impl Mode {
     fn parse(text: &str) -> Option<Self> {
-        let octal = |digits: &str| u32::from_str_radix(digits, 8).ok().filter(|bits| *bits <= 0o7777);
+        // Symbols start from no bits at all.
+        let bits = |text: &str| Some(ModeChange::parse(text)?.apply(0, FileKind::File, 0));
         match text.as_bytes().first()? {
-            b'-' => octal(&text[1..]).map(Self::AllOf),
-            b'/' => octal(&text[1..]).map(Self::AnyOf),
-            _ => octal(text).map(Self::Exactly),
+            b'-' => bits(&text[1..]).map(Self::AllOf),
+            b'/' => bits(&text[1..]).map(Self::AnyOf),
+            _ => bits(text).map(Self::Exactly),
         }
     }
 
-    pub(super) fn takes(&self, bits: u32) -> bool {
+    pub(super) fn takes(&self, bits: u16) -> bool {
         match self {
             Self::Exactly(wanted) => bits == *wanted,
             Self::AllOf(wanted) => bits & wanted == *wanted,
             Self::AnyOf(wanted) => *wanted == 0 || bits & wanted != 0,
         }
-    }
-}
-
-/// Permission bits as they are shown: there are none.
-pub(super) fn mode_bits(entry: &FileEntry) -> u32 {
-    match entry.kind {
-        FileKind::Directory => 0o755,
-        FileKind::File => 0o644,
-        FileKind::Link => 0o777,
-        FileKind::Device => 0o666,
     }
 }
 

@@ -50,8 +50,8 @@ fn field(letter: char, time_letter: Option<char>, found: &Found) -> Option<Strin
         'i' => entry.inode.to_string(),
         'n' => entry.links.to_string(),
         'l' => entry.link_target.clone().unwrap_or_default(),
-        'm' => format!("{:o}", super::expression::mode_bits(entry)),
-        'M' => mode(entry).to_owned(),
+        'm' => format!("{:o}", entry.mode),
+        'M' => mode(entry),
         'u' | 'g' => "user".to_owned(),
         'U' | 'G' => "1000".to_owned(),
         'y' | 'Y' => match entry.kind {

@@ -107,7 +107,7 @@ async fn walk(
 
 /// The entries of a directory, the last one first.
 fn children(shell: &Shell, above: &Found, options: &Options) -> Vec<(Found, bool)> {
-    let entries = lock(&shell.shared.tree).list(&shell.path(&above.path), 1).unwrap_or_default();
+    let entries = lock(&shell.tree).list(&shell.path(&above.path), 1).unwrap_or_default();
     let child = |entry: FileEntry| {
         let path = format!("{}/{}", above.path.trim_end_matches('/'), entry.name);
         let leads_up =
@@ -177,9 +177,7 @@ fn test_holds(shell: &Shell, test: &Test, found: &Found) -> bool {
         Test::Kinds(kinds) => kinds.contains(&entry.kind),
         Test::Empty => match entry.kind {
             FileKind::File => entry.size == 0,
-            FileKind::Directory => {
-                lock(&shell.shared.tree).list(&shell.path(path), 1).is_ok_and(|entries| entries.is_empty())
-            }
+            FileKind::Directory => lock(&shell.tree).list(&shell.path(path), 1).is_ok_and(|entries| entries.is_empty()),
             FileKind::Link | FileKind::Device => false,
         },
         Test::Size { count, unit } => count.takes(entry.size.div_ceil(*unit)),
@@ -189,7 +187,7 @@ fn test_holds(shell: &Shell, test: &Test, found: &Found) -> bool {
         Test::Newer(time, than) => time_of(entry, *time) > *than,
         Test::Inode(number) => entry.inode == *number,
         Test::Links(count) => count.takes(entry.links),
-        Test::Mode(mode) => mode.takes(expression::mode_bits(entry)),
+        Test::Mode(mode) => mode.takes(entry.mode),
         Test::File(operator) => file_test(shell, operator, path).unwrap_or(false),
     }
 }
@@ -214,7 +212,7 @@ async fn act(shell: &mut Shell, action: &Action, found: &Found, effects: &mut Ef
             if path == "." {
                 return Ok(true);
             }
-            let removed = lock(&shell.shared.tree).remove(&shell.path(path), shell.now());
+            let removed = lock(&shell.tree).remove(&shell.path(path), shell.now());
             if let Err(error) = removed {
                 shell.error("find", &format!("cannot delete '{path}': {}", reason(&error))).await;
                 effects.failed = true;

@@ -312,7 +312,7 @@ impl Application {
             match &self.output {
                 Some(output) => self.write(shell, &absolute(&self.directory, output), &bytes).await?,
                 None if removes => {
-                    let removed = lock(&shell.shared.tree).remove(&path, shell.now());
+                    let removed = lock(&shell.tree).remove(&path, shell.now());
                     if let Err(error) = removed {
                         let why = format!("Can't remove file {name} : {}", reason(&error));
                         return Err(gives_up(shell, &why).await);

@@ -79,7 +79,7 @@ impl Packer {
             let path = absolute(directory, &name);
             let follows = name.ends_with('/') || name == "." || name.ends_with("/.");
             let found = {
-                let tree = lock(&shell.shared.tree);
+                let tree = lock(&shell.tree);
                 if follows { tree.stat_followed(&path) } else { tree.stat(&path) }
             };
             let entry = match found {
@@ -100,7 +100,7 @@ impl Packer {
             if entry.kind != FileKind::Directory {
                 continue;
             }
-            let entries = lock(&shell.shared.tree).list(&path, 1).unwrap_or_default();
+            let entries = lock(&shell.tree).list(&path, 1).unwrap_or_default();
             for below in entries.iter().rev() {
                 shell.step(1).await?;
                 let below = format!("{}/{}", name.trim_end_matches('/'), below.name);
@@ -134,7 +134,7 @@ impl Packer {
                 return Ok(());
             }
             FileKind::File => {
-                match OpenFile::open(&shell.shared.tree, path, FileUse::Read, shell.now()) {
+                match OpenFile::open(&shell.tree, path, FileUse::Read, shell.now()) {
                     Ok(file) => content = Some(Reader::from_file(file)),
                     Err(error) => {
                         self.fail(shell, &format!("{name}: Cannot open: {}", reason(&error))).await;
@@ -145,9 +145,10 @@ impl Packer {
             }
         };
         let size = if content.is_some() { entry.size } else { 0 };
-        let modified = entry.modified / 1_000_000_000;
+        let (modified, mode, owner) = (entry.modified / 1_000_000_000, entry.mode, entry.owner);
         let mut bytes = Vec::new();
-        let header = Header { kind, name: shown.clone().into_bytes(), target: target.into_bytes(), size, modified };
+        let header =
+            Header { kind, name: shown.clone().into_bytes(), target: target.into_bytes(), size, modified, mode, owner };
         header.write(&mut bytes);
         self.put(shell, &bytes).await?;
         if let Some(mut reader) = content {

@@ -3,13 +3,15 @@
 use super::header::{BLOCK, Header, Kind, attributes, padding};
 use super::{Excluded, gives_up};
 use crate::PIPE_BYTES;
+use crate::bounds::Held;
 use crate::execute::WriteAt;
 use crate::programs::destination::make_directories;
+use crate::programs::modes::letters;
 use crate::programs::options::Given;
 use crate::state::{Shell, Stop, absolute, reason};
 use crate::streams::{Reader, Writer};
 use flate2::write::MultiGzDecoder;
-use proofbox_vfs::{FileKind, FileUse, lock};
+use proofbox_vfs::{FileKind, FileUse, User, lock};
 use std::borrow::Cow;
 use std::io::Write as _;
 
@@ -30,7 +32,7 @@ pub(super) async fn extract(
     directory: &str,
     excluded: &Excluded,
 ) -> Result<bool, Stop> {
-    let Some(_held) = shell.shared.used.hold(UNPACKING_BYTES) else {
+    let Some(held) = shell.shared.used.hold(UNPACKING_BYTES) else {
         return Err(gives_up(shell, "memory exhausted").await);
     };
     let strip = match given.value('2').map_or(Ok(0), str::parse::<usize>) {
@@ -55,11 +57,18 @@ pub(super) async fn extract(
         lists: given.has('t'),
         verbose: given.has('v'),
         keeps_times: !given.has('m'),
+        keeps_modes: given.has('p') || shell.tree.credentials().user == User::Root,
+        directory_modes: Vec::new(),
+        held,
         to_output: given.has('O'),
         removes_slash: false,
         failed: false,
     };
     unpacker.run(shell, excluded).await?;
+    for (directory, mode) in unpacker.directory_modes.iter().rev() {
+        // It may have been removed meanwhile.
+        let _ = lock(&shell.tree).set_mode(directory, *mode, shell.now());
+    }
     let missing: Vec<String> =
         unpacker.wanted.iter().filter(|(_, found)| !found).map(|(name, _)| name.clone()).collect();
     for name in missing {
@@ -163,6 +172,11 @@ struct Unpacker {
     keeps_times: bool,
     to_output: bool,
     /// True when it was reported that names lose their leading slash.
+    /// True when modes are set as they are in the archive, without the creation mask.
+    keeps_modes: bool,
+    /// Modes of directories, which are set at the end: they may forbid to fill them.
+    directory_modes: Vec<(String, u16)>,
+    held: Held,
     removes_slash: bool,
     failed: bool,
 }
@@ -280,21 +294,21 @@ impl Unpacker {
             self.fail(shell, &format!("{name}: Cannot open: {why}")).await;
             return self.content(shell, header, None).await;
         }
-        let there = lock(&shell.shared.tree).stat(path).map(|entry| entry.kind).ok();
+        let there = lock(&shell.tree).stat(path).map(|entry| entry.kind).ok();
         // A file takes the place of what is there, and goes through no link.
         if header.kind != Kind::Directory && matches!(there, Some(FileKind::File | FileKind::Link)) {
             // What is made next says if it is still there.
-            let _ = lock(&shell.shared.tree).remove(path, shell.now());
+            let _ = lock(&shell.tree).remove(path, shell.now());
         }
         let (made, writer) = match header.kind {
             Kind::Directory => (make_directories(shell, path).await?, None),
             Kind::SymbolicLink => {
-                let made = lock(&shell.shared.tree).make_symbolic_link(path, &target, shell.now());
+                let made = lock(&shell.tree).make_symbolic_link(path, &target, shell.now());
                 (made.map_err(|error| reason(&error)), None)
             }
             Kind::HardLink => {
                 let existing = absolute(&self.directory, target.trim_start_matches('/'));
-                let made = lock(&shell.shared.tree).make_hard_link(path, &existing, shell.now());
+                let made = lock(&shell.tree).make_hard_link(path, &existing, shell.now());
                 (made.map_err(|error| reason(&error)), None)
             }
             Kind::File => match shell.writer_of(path, FileUse::Replace, WriteAt::Start) {
@@ -318,10 +332,27 @@ impl Unpacker {
             return self.content(shell, header, None).await;
         }
         self.content(shell, header, writer.as_ref()).await?;
+        if matches!(header.kind, Kind::File | Kind::Directory) {
+            let mask = if self.keeps_modes { 0 } else { shell.tree.credentials().mask | 0o6000 };
+            let mode = header.mode & !mask;
+            match header.kind {
+                // One that may not be written to is filled first.
+                Kind::Directory => {
+                    if !self.held.grow(path.len() + 64) {
+                        return Err(gives_up(shell, "memory exhausted").await);
+                    }
+                    self.directory_modes.push((path.to_owned(), mode));
+                }
+                _ => {
+                    // It may have been removed meanwhile.
+                    let _ = lock(&shell.tree).set_mode(path, mode, shell.now());
+                }
+            }
+        }
         if self.keeps_times && header.kind == Kind::File {
             let time = Some(header.modified.saturating_mul(1_000_000_000));
             // It may have been removed meanwhile.
-            let _ = lock(&shell.shared.tree).set_file_times(path, time, time, shell.now());
+            let _ = lock(&shell.tree).set_file_times(path, time, time, shell.now());
         }
         Ok(())
     }
@@ -360,14 +391,15 @@ impl Unpacker {
 
 /// A line of `tar -tv`.
 fn described(header: &Header, name: &str) -> String {
-    let (mode, link) = match header.kind {
-        Kind::Directory => ("drwxr-xr-x", ""),
-        Kind::SymbolicLink => ("lrwxrwxrwx", " -> "),
-        Kind::HardLink => ("hrw-r--r--", " link to "),
-        _ => ("-rw-r--r--", ""),
+    let (kind, link) = match header.kind {
+        Kind::Directory => ('d', ""),
+        Kind::SymbolicLink => ('l', " -> "),
+        Kind::HardLink => ('h', " link to "),
+        _ => ('-', ""),
     };
+    let (mode, owner) = (letters(header.mode), header.owner.name());
     let target = if link.is_empty() { Cow::Borrowed("") } else { String::from_utf8_lossy(&header.target) };
     let time = crate::programs::date::zoned(header.modified.saturating_mul(1_000_000_000));
     let date = jiff::fmt::strtime::format("%Y-%m-%d %H:%M", &time).unwrap_or_default();
-    format!("{mode} user/user {:9} {date} {name}{link}{target}\n", header.size)
+    format!("{kind}{mode} {owner}/{owner} {:9} {date} {name}{link}{target}\n", header.size)
 }

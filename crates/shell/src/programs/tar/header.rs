@@ -1,5 +1,7 @@
 //! The records of an archive: GNU's, and those of POSIX where they are read.
 
+use proofbox_vfs::{MODE_BITS, User};
+
 /// The unit that archives are made of, bytes.
 pub(super) const BLOCK: usize = 512;
 /// Longest name that fits in a header.
@@ -60,6 +62,9 @@ pub(super) struct Header {
     pub(super) size: u64,
     /// Time of the last change, in seconds since 1970.
     pub(super) modified: u64,
+    /// Permission bits.
+    pub(super) mode: u16,
+    pub(super) owner: User,
 }
 
 impl Header {
@@ -69,7 +74,8 @@ impl Header {
             if text.len() > NAME_BYTES {
                 let size = text.len() as u64 + 1;
                 let name = b"././@LongLink".to_vec();
-                Self { kind, name, target: Vec::new(), size, modified: 0 }.write_block(out);
+                let target = Vec::new();
+                Self { kind, name, target, size, modified: 0, mode: 0o644, owner: User::Root }.write_block(out);
                 out.extend_from_slice(text);
                 out.extend(std::iter::repeat_n(0, 1 + padding(size)));
             }
@@ -79,24 +85,23 @@ impl Header {
 
     fn write_block(&self, out: &mut Vec<u8>) {
         let mut block = [0; BLOCK];
-        let mode = match self.kind {
-            Kind::Directory => 0o755,
-            Kind::SymbolicLink => 0o777,
-            _ => 0o644,
-        };
         let name = &self.name[..self.name.len().min(NAME_BYTES)];
         block[..name.len()].copy_from_slice(name);
-        put_number(&mut block[100..108], mode);
-        put_number(&mut block[108..116], 1000);
-        put_number(&mut block[116..124], 1000);
+        let owner = match self.owner {
+            User::User => b"user",
+            User::Root => b"root",
+        };
+        put_number(&mut block[100..108], u64::from(self.mode));
+        put_number(&mut block[108..116], u64::from(self.owner.id()));
+        put_number(&mut block[116..124], u64::from(self.owner.id()));
         put_number(&mut block[124..136], self.size);
         put_number(&mut block[136..148], self.modified);
         block[156] = self.kind.flag();
         let target = &self.target[..self.target.len().min(NAME_BYTES)];
         block[157..157 + target.len()].copy_from_slice(target);
         block[257..265].copy_from_slice(b"ustar  \0");
-        block[265..269].copy_from_slice(b"user");
-        block[297..301].copy_from_slice(b"user");
+        block[265..269].copy_from_slice(owner);
+        block[297..301].copy_from_slice(owner);
         let sum = checksum(&block);
         put_number(&mut block[148..155], sum);
         block[155] = b' ';
@@ -124,7 +129,9 @@ impl Header {
             _ => number(&block[124..136])?,
         };
         let modified = number(&block[136..148]).unwrap_or(0);
-        Some(Self { kind, name, target: text(&block[157..257]).to_vec(), size, modified })
+        let mode = (number(&block[100..108]).unwrap_or(0o644) & u64::from(MODE_BITS)) as u16;
+        let owner = if text(&block[265..297]) == b"root" { User::Root } else { User::User };
+        Some(Self { kind, name, target: text(&block[157..257]).to_vec(), size, modified, mode, owner })
     }
 }
 
@@ -183,11 +190,11 @@ fn put_number(field: &mut [u8], value: u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::{BLOCK, Header, Kind, attributes, number, padding};
+    use super::{BLOCK, Header, Kind, User, attributes, number, padding};
 
     fn header(name: &str) -> Header {
         let (name, target) = (name.as_bytes().to_vec(), Vec::new());
-        Header { kind: Kind::File, name, target, size: 12_345, modified: 1_700_000_000 }
+        Header { kind: Kind::File, name, target, size: 12_345, modified: 1_700_000_000, mode: 0o750, owner: User::User }
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! The format of archives: entries, and the directory of them at the end.
 
 use jiff::civil::DateTime;
+use proofbox_vfs::MODE_BITS;
+
+/// System that archives are made by.
+const UNIX: u8 = 3;
 
 /// Signature of an entry.
 const LOCAL: u32 = 0x0403_4b50;
@@ -47,6 +51,8 @@ pub(super) struct Entry<'a> {
     pub(super) packed: std::borrow::Cow<'a, [u8]>,
     /// Date and time as DOS has them.
     pub(super) time: u32,
+    /// Permission bits, if the archive was made where there are such.
+    pub(super) mode: Option<u16>,
 }
 
 impl Entry<'_> {
@@ -117,6 +123,9 @@ pub(super) fn read(bytes: &[u8]) -> Option<Vec<Entry<'_>>> {
             size: number32(bytes, at + 24)?,
             packed: bytes.get(content..content.checked_add(packed)?)?.into(),
             time: number32(bytes, at + 12)?,
+            mode: (*bytes.get(at + 5)? == UNIX)
+                .then_some(number16(bytes, at + 40)? & MODE_BITS)
+                .filter(|mode| *mode != 0),
         });
         at += CENTRAL_BYTES + name + extra + comment;
     }
@@ -145,11 +154,12 @@ pub(super) fn write(entries: &[Entry<'_>]) -> Vec<u8> {
         out.extend_from_slice(entry.name.as_bytes());
         out.extend_from_slice(&entry.packed);
         directory.extend(CENTRAL.to_le_bytes());
-        // Made by Unix.
-        directory.extend(0x031e_u16.to_le_bytes());
+        // Version 3.0.
+        directory.extend([30, UNIX]);
         directory.extend_from_slice(&common);
         directory.extend([0; 6]);
-        let mode: u32 = if entry.is_directory() { 0o040_755 << 16 | 0x10 } else { 0o100_644 << 16 };
+        let (kind, default, flag) = if entry.is_directory() { (0o040_000, 0o755, 0x10) } else { (0o100_000, 0o644, 0) };
+        let mode: u32 = (kind | u32::from(entry.mode.unwrap_or(default))) << 16 | flag;
         directory.extend(mode.to_le_bytes());
         directory.extend(offset.to_le_bytes());
         directory.extend_from_slice(entry.name.as_bytes());

@@ -69,7 +69,7 @@ pub(in super::super) async fn zip(shell: &mut Shell, arguments: &[String]) -> Do
         let name = if given.has('j') { name.rsplit('/').next().unwrap_or(name) } else { name };
         let name = if is_directory { format!("{name}/") } else { name.to_owned() };
         if is_directory && given.has('r') {
-            let below = lock(&shell.shared.tree).list(&shell.path(&path), 1).unwrap_or_default();
+            let below = lock(&shell.tree).list(&shell.path(&path), 1).unwrap_or_default();
             shell.step(1 + below.len() as u64 / 8).await?;
             let above = path.trim_end_matches('/');
             if !held.grow(below.len() * (above.len() + 100)) {
@@ -86,6 +86,7 @@ pub(in super::super) async fn zip(shell: &mut Shell, arguments: &[String]) -> Do
             continue;
         }
         let time = dos_time(super::super::date::zoned(found.modified).datetime());
+        let mode = Some(found.mode);
         let entry = match is_directory {
             true => Entry {
                 name,
@@ -95,11 +96,12 @@ pub(in super::super) async fn zip(shell: &mut Shell, arguments: &[String]) -> Do
                 size: 0,
                 packed: Vec::new().into(),
                 time,
+                mode,
             },
             false => match shell.reader_of(&path) {
                 Ok(reader) => {
                     let content = Content::read(shell, "zip", reader).await?;
-                    pack(shell, name, &content.bytes, level, time).await?
+                    Entry { mode, ..pack(shell, name, &content.bytes, level, time).await? }
                 }
                 Err(why) => {
                     missing = true;
@@ -153,5 +155,14 @@ async fn pack<'e>(shell: &Shell, name: String, bytes: &[u8], level: u32, time: u
     let stored = level == 0 || packed.len() >= bytes.len();
     let (method, packed) = if stored { (Method::Stored, bytes.to_vec()) } else { (Method::Deflated, packed) };
     let Ok(size) = u32::try_from(bytes.len()) else { return Err(shell.fails("zip", "file too large").await) };
-    Ok(Entry { name, method, is_encrypted: false, checksum: checksum.sum(), size, packed: packed.into(), time })
+    Ok(Entry {
+        name,
+        method,
+        is_encrypted: false,
+        checksum: checksum.sum(),
+        size,
+        packed: packed.into(),
+        time,
+        mode: None,
+    })
 }

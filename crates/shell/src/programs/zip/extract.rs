@@ -9,7 +9,7 @@ use crate::state::{Done, Shell, Stop};
 use crate::streams::Writer;
 use flate2::Crc;
 use flate2::write::DeflateDecoder;
-use proofbox_vfs::FileUse;
+use proofbox_vfs::{FileUse, lock};
 use std::io::Write as _;
 
 /// Memory of unpacking, about, in bytes: what the packed bytes of one turn may become.
@@ -209,7 +209,13 @@ impl Extraction {
         };
         let verb = if entry.method == Method::Deflated { "  inflating" } else { " extracting" };
         self.say(shell, &format!("{verb}: {shown:<22}  \n")).await?;
-        unpack(shell, entry, &writer).await
+        let status = unpack(shell, entry, &writer).await?;
+        if let Some(mode) = entry.mode {
+            let mode = mode & 0o777 & !shell.tree.credentials().mask;
+            // It may have been removed meanwhile.
+            let _ = lock(&shell.tree).set_mode(&path, mode, shell.now());
+        }
+        Ok(status)
     }
 
     async fn say(&self, shell: &Shell, text: &str) -> Result<(), Stop> {
