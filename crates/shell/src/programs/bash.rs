@@ -1,11 +1,14 @@
 //! Programs `bash` and `sh`, and scripts that are called by their path.
 
 use crate::builtins::control::read_script;
-use crate::state::{Done, Shell, Stop};
+use crate::processes::Start;
+use crate::state::{Done, Shell};
 use std::sync::Arc;
 
 /// `bash` and `sh`: a shell within this one.
 pub(super) async fn bash(shell: &mut Shell, name: &str, arguments: &[String]) -> Done {
+    let replaces = std::mem::take(&mut shell.becomes_next);
+    let leads_group = std::mem::take(&mut shell.leads_group);
     let mut inner = shell.subshell().await?;
     inner.options = crate::state::Options::default();
     inner.unchecked = 0;
@@ -72,11 +75,28 @@ pub(super) async fn bash(shell: &mut Shell, name: &str, arguments: &[String]) ->
             Err(why) => return Err(shell.fails("bash", why).await),
         },
     };
-    let done = inner.run_text(&text, &from).await;
-    match done {
-        Err(Stop::Spent) => Err(Stop::Spent),
-        done => Ok(inner.ended(done).await),
-    }
+    let words = std::iter::once(name).chain(arguments.iter().map(String::as_str));
+    let command = words.collect::<Vec<_>>().join(" ");
+    let _entry = match replaces {
+        true => {
+            shell.process.set_command(&command);
+            None
+        }
+        false => {
+            let start = Start { number: None, parent: Some(&shell.process), command: &command, now: shell.now() };
+            let Some(entry) = shell.shared.processes.start(start) else { return Err(shell.no_process().await) };
+            if leads_group {
+                entry.process.lead_group();
+            }
+            inner.process = Arc::clone(&entry.process);
+            Some(entry)
+        }
+    };
+    inner.owns_process = true;
+    inner.ignored = inner.catch_signals();
+    inner.pid = inner.process.number;
+    inner.in_subshell = false;
+    inner.run_process(&text, &from).await
 }
 
 /// A path to a script, run by a shell of its own, as its first line or nothing says.

@@ -4,7 +4,7 @@ mod behaviour;
 mod bounds;
 mod oracle;
 
-use super::{Host, PythonStart, Reader, Script, Writer, run};
+use super::{Host, Processes, PythonStart, Reader, Script, Writer, run};
 use futures_util::future::BoxFuture;
 use proofbox_vfs::{FilesQuota, SharedTree, Tree, lock};
 use std::sync::{Arc, Mutex};
@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 /// A host whose `python3` is a few lines of Rust.
 pub(super) struct Fake {
     tree: SharedTree,
+    processes: Arc<Processes>,
 }
 
 impl Fake {
@@ -20,7 +21,7 @@ impl Fake {
     }
 
     pub(super) fn with_quota(quota: FilesQuota) -> Self {
-        Self { tree: SharedTree::new(Tree::new(quota, 1_700_000_000_000_000_000)) }
+        Self { tree: SharedTree::new(Tree::new(quota, 1_700_000_000_000_000_000)), processes: Arc::default() }
     }
 
     /// Puts a file in the tree.
@@ -32,6 +33,10 @@ impl Fake {
 impl Host for Fake {
     fn tree(&self) -> &SharedTree {
         &self.tree
+    }
+
+    fn processes(&self) -> &Arc<Processes> {
+        &self.processes
     }
 
     fn now(&self) -> u64 {
@@ -84,19 +89,25 @@ pub(super) fn sink() -> (Writer, Arc<Mutex<Vec<u8>>>) {
     (writer, bytes)
 }
 
-/// Runs a script, with what it reads.
-pub(super) async fn ran(host: &Fake, text: &str, input: &str) -> Ran {
-    let (stdout, out) = sink();
-    let (stderr, err) = sink();
-    let script = Script {
+/// A script that reads nothing.
+pub(super) fn script(text: &str, stdout: Writer, stderr: Writer) -> Script {
+    Script {
+        number: None,
         text: text.to_owned(),
         args: Vec::new(),
         cwd: "/home/user".to_owned(),
         env: vec![("LC_ALL".to_owned(), "C.UTF-8".to_owned())],
-        stdin: Reader::from_bytes(input.to_owned()),
+        stdin: Reader::empty(),
         stdout,
         stderr,
-    };
+    }
+}
+
+/// Runs a script, with what it reads.
+pub(super) async fn ran(host: &Fake, text: &str, input: &str) -> Ran {
+    let (stdout, out) = sink();
+    let (stderr, err) = sink();
+    let script = Script { stdin: Reader::from_bytes(input.to_owned()), ..script(text, stdout, stderr) };
     let code = run(host, script).await;
     let text = |bytes: &Mutex<Vec<u8>>| String::from_utf8_lossy(&bytes.lock().expect("not poisoned")).into_owned();
     Ran { stdout: text(&out), stderr: text(&err), code }
