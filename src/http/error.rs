@@ -349,7 +349,10 @@ impl From<SessionError> for ApiError {
             SessionError::Refused(RequestError::NoRoom(_)) => {
                 new(StatusCode::TOO_MANY_REQUESTS, "busy").retry_after(Duration::from_secs(1))
             }
-            SessionError::Refused(RequestError::Cancelled | RequestError::Failed(_) | RequestError::NoSession)
+            // Commands that run keep the session where it is: no client is refused for them.
+            SessionError::Refused(
+                RequestError::Cancelled | RequestError::CommandsRun | RequestError::Failed(_) | RequestError::NoSession,
+            )
             | SessionError::Failed(_) => {
                 tracing::error!(error = message, "a session failed");
                 Self::internal()

@@ -5,7 +5,7 @@ mod session;
 
 use std::sync::atomic::AtomicU64;
 
-pub use session::{RequestError, SessionCallError, SessionEvent, SessionHandle};
+pub use session::{JobsAtSave, RequestError, SessionCallError, SessionEvent, SessionHandle};
 
 use proofbox_types::grant::Grant;
 use proofbox_types::outcome::Outcome;

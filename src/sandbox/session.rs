@@ -10,7 +10,7 @@ use proofbox_types::session::{
 };
 use proofbox_vfs::WatchDepth;
 use proofbox_worker::rpc::{CommandNumber, SessionNumber, SessionRequest, SessionResponse};
-pub use proofbox_worker::rpc::{RequestError, SessionEvent};
+pub use proofbox_worker::rpc::{JobsAtSave, RequestError, SessionEvent};
 use proofbox_worker::{CallError, SessionLocation, WorkerError};
 
 /// A session that lives in a worker. It ends with the worker, or by [`Sandbox::close`].
@@ -176,9 +176,9 @@ impl Sandbox {
     /// The session as bytes, when its calls have ended.
     ///
     /// # Errors
-    /// Returns an error when it can't be read.
-    pub async fn save(&self, session: SessionHandle) -> Result<Vec<u8>, SessionCallError> {
-        match self.request(session, SessionRequest::Save, None).await? {
+    /// Returns an error when it can't be read, or jobs of its calls go on and may not be left out.
+    pub async fn save(&self, session: SessionHandle, jobs: JobsAtSave) -> Result<Vec<u8>, SessionCallError> {
+        match self.request(session, SessionRequest::Save { jobs }, None).await? {
             SessionResponse::Saved(bytes) => Ok(bytes),
             _ => Err(strange()),
         }
@@ -198,7 +198,7 @@ impl Sandbox {
         Ok((into.into_iter().map(|number| SessionHandle { location: session.location, number }).collect(), footprint))
     }
 
-    /// Runs a command to its end; its outcome, and the fuel of its interpreters and of those of commands killed
+    /// Runs a command to its end, and to that of its background jobs; its outcome, and the fuel of its interpreters and of those of commands killed
     /// before. Dropping the future kills it. `events` hears what it writes.
     ///
     /// # Errors

@@ -41,7 +41,6 @@ KNOWN = {
     "test_exec_permission_error": NO_SYSTEM,
     "test_cwd_custom": NO_SYSTEM,
     "test_exec_as_user": "there is one user",
-    "test_exec_large_command": "a command has at most 1 MiB",
 }
 
 

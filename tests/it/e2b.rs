@@ -358,4 +358,75 @@ async fn an_upload_is_watched_as_create_chmod_and_write() {
     let kinds: Vec<&str> =
         events["events"].as_array().expect("a list").iter().filter_map(|event| event["type"].as_str()).collect();
     assert_eq!(kinds, ["EVENT_TYPE_CREATE", "EVENT_TYPE_CHMOD", "EVENT_TYPE_WRITE"]);
+/// Bytes of a message in the envelope that streams have.
+fn envelope(message: &Value) -> Vec<u8> {
+    let text = message.to_string().into_bytes();
+    let length = u32::try_from(text.len()).expect("short").to_be_bytes();
+    [&[0], &length[..], &text].concat()
+}
+
+impl Sandbox {
+    /// Starts a command, and leaves it to itself.
+    async fn start(&self, script: &str) {
+        let process = json!({"process": {"cmd": "/bin/bash", "args": ["-l", "-c", script]}});
+        let request = self.own(Method::POST, "/process.Process/Start").body(envelope(&process));
+        let response = request.header("content-type", "application/connect+json").send().await;
+        let mut response = response.expect("the server answers");
+        let first = response.chunk().await.expect("it has begun").expect("an event");
+        assert!(String::from_utf8_lossy(&first).contains("start"), "{first:?}");
+    }
+
+    async fn running(&self) -> usize {
+        let list = self.own(Method::POST, "/process.Process/List").json(&json!({}));
+        answer(list).await.1["processes"].as_array().map_or(0, Vec::len)
+    }
+
+    async fn state(&self) -> Value {
+        let (_, info) = answer(control(&self.http, Method::GET, &format!("/sandboxes/{}", self.id))).await;
+        info["state"].clone()
+    }
+}
+
+#[tokio::test]
+async fn commands_go_on_while_their_sandbox_is_paused() {
+    let sandbox = sandbox().await;
+    let post = |what: &str, body: Value| {
+        answer(control(&sandbox.http, Method::POST, &format!("/sandboxes/{}{what}", sandbox.id)).json(&body))
+    };
+    sandbox.start("sleep 2; echo done > f").await;
+    assert_eq!(post("/pause", json!({})).await.0, 204);
+    assert_eq!(sandbox.state().await, "paused");
+    assert_eq!(answer(sandbox.own(Method::GET, "/health")).await.0, 502);
+    assert_eq!(post("/pause", json!({})).await.0, 409);
+    assert_eq!(post("/connect", json!({"timeout": 60})).await.0, 201);
+    assert_eq!(sandbox.running().await, 1, "it goes on");
+    let written = async || {
+        let found = answer(sandbox.own(Method::GET, "/files?path=f")).await;
+        (found == (200, json!("done\n"))).then_some(())
+    };
+    crate::process::eventually_async("it has done its work", written).await;
+    // Its job is no command that clients see, and goes on as well; then the sandbox goes to disk.
+    sandbox.start("(sleep 1; echo more >> f) >/dev/null 2>&1 &").await;
+    assert_eq!(post("/pause", json!({})).await.0, 204);
+    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+    assert_eq!(sandbox.state().await, "paused");
+    assert_eq!(post("/resume", json!({"timeout": 60})).await.0, 201);
+    assert_eq!(answer(sandbox.own(Method::GET, "/files?path=f")).await, (200, json!("done\nmore\n")));
+    // Without its memory nothing goes on.
+    sandbox.start("sleep 60").await;
+    assert_eq!(post("/pause", json!({"memory": false})).await.0, 204);
+    assert_eq!(post("/resume", json!({"timeout": 60})).await.0, 201);
+    assert_eq!(sandbox.running().await, 0);
+}
+
+#[tokio::test]
+async fn a_sandbox_whose_time_is_over_is_paused_with_its_commands() {
+    let sandbox = sandbox_of(json!({"templateID": "base", "timeout": 1, "autoPause": true})).await;
+    sandbox.start("sleep 3; echo done > f").await;
+    let paused = async || (sandbox.state().await == "paused").then_some(());
+    crate::process::eventually_async("it is paused", paused).await;
+    tokio::time::sleep(std::time::Duration::from_secs(4)).await;
+    let path = format!("/sandboxes/{}/connect", sandbox.id);
+    assert_eq!(answer(control(&sandbox.http, Method::POST, &path).json(&json!({"timeout": 60}))).await.0, 201);
+    assert_eq!(answer(sandbox.own(Method::GET, "/files?path=f")).await, (200, json!("done\n")));
 }

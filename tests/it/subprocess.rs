@@ -168,3 +168,29 @@ async fn commands_are_noted_and_refused_where_they_must_be() {
         assert_ne!(refused["status"], "ok", "{refused}");
     }
 }
+
+#[tokio::test]
+async fn background_jobs_go_on_beside_a_run_and_end_with_it() {
+    prints(
+        r#"
+import os, subprocess, time
+began = time.time()
+done = subprocess.run("(sleep 0.5; echo x > f) >/dev/null 2>&1 & echo $!", shell=True, capture_output=True, text=True)
+print(time.time() - began < 0.4, os.path.exists("f"))
+alive = lambda: subprocess.run(["kill", "-0", done.stdout.strip()], stderr=subprocess.DEVNULL).returncode
+print(alive())
+time.sleep(1)
+print(open("f").read(), alive())
+began = time.time()
+print(subprocess.getoutput("sleep 0.5 & echo hi"), time.time() - began >= 0.5)
+"#,
+        "True False\n0\nx\n 1\nhi True\n",
+    )
+    .await;
+    let began = std::time::Instant::now();
+    prints("import os; print(os.system('sleep 60 >/dev/null 2>&1 &'))", "0\n").await;
+    assert!(began.elapsed() < std::time::Duration::from_secs(30), "{:?}", began.elapsed());
+    let code = "import subprocess, time\nfor _ in range(9):\n    subprocess.run(\"python3 -c 'while True: pass' >/dev/null 2>&1 &\", shell=True)\ntime.sleep(2)";
+    let answer = answer(code, json!({"limits": {"fuel": 3_000_000_000u64}})).await;
+    assert!(answer["fuel_used"].as_u64() > Some(500_000_000), "that of the jobs counts: {answer}");
+}

@@ -1,5 +1,6 @@
 //! Limits of a script. Its text is a guest's: whatever it can do once, it can do in a loop.
 
+use crate::processes::Processes;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -71,11 +72,18 @@ pub(super) struct Use {
     steps: AtomicU64,
     memory: AtomicU64,
     processes: AtomicU64,
+    /// Processes of the session, which count the memory of all its scripts.
+    session: Arc<Processes>,
     /// True when the end for exceeding a limit has been reported.
     told: AtomicBool,
 }
 
 impl Use {
+    /// Makes the count of a script that has used nothing.
+    pub(super) fn new(session: Arc<Processes>) -> Arc<Self> {
+        Arc::new(Self { session, ..Self::default() })
+    }
+
     /// Counts steps; gives way to others every so often. False: there are none left.
     pub(super) async fn step(&self, count: u64) -> bool {
         let before = self.steps.fetch_add(count, Ordering::Relaxed);
@@ -103,9 +111,9 @@ impl Use {
     }
 
     /// Takes a place for a subshell; none if there are too many.
-    pub(super) fn process(self: &Arc<Self>) -> Option<Process> {
+    pub(super) fn process(self: &Arc<Self>) -> Option<ProcessPermit> {
         let before = self.processes.fetch_add(1, Ordering::Relaxed);
-        let process = Process(Arc::clone(self));
+        let process = ProcessPermit(Arc::clone(self));
         (before < MAX_PROCESSES).then_some(process)
     }
 }
@@ -123,21 +131,23 @@ impl Held {
         let bytes = bytes as u64;
         let before = self.shared.memory.fetch_add(bytes, Ordering::Relaxed);
         self.bytes += bytes;
-        before.saturating_add(bytes) <= MAX_MEMORY
+        let is_left = self.shared.session.take_memory(bytes);
+        is_left && before.saturating_add(bytes) <= MAX_MEMORY
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
         self.shared.memory.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.shared.session.give_memory_back(self.bytes);
     }
 }
 
 /// A place for a subshell; free again when dropped.
 #[derive(Debug)]
-pub(super) struct Process(Arc<Use>);
+pub(super) struct ProcessPermit(Arc<Use>);
 
-impl Drop for Process {
+impl Drop for ProcessPermit {
     fn drop(&mut self) {
         self.0.processes.fetch_sub(1, Ordering::Relaxed);
     }

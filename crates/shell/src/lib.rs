@@ -10,6 +10,7 @@ mod builtins;
 mod escapes;
 mod execute;
 mod expand;
+mod processes;
 mod programs;
 mod regular;
 mod state;
@@ -18,10 +19,12 @@ mod syntax;
 #[cfg(test)]
 mod tests;
 
+pub use processes::Processes;
 pub use streams::{Broken, Reader, Writer, pipe};
 
 use futures_util::future::BoxFuture;
 use proofbox_vfs::{Credentials, SharedTree};
+use std::sync::Arc;
 
 /// Bytes that a pipe between two commands holds.
 pub const PIPE_BYTES: usize = 64 << 10;
@@ -30,6 +33,9 @@ pub const PIPE_BYTES: usize = 64 << 10;
 pub trait Host: Send + Sync {
     /// The files it works on.
     fn tree(&self) -> &SharedTree;
+
+    /// The processes of the session that the script belongs to.
+    fn processes(&self) -> &Arc<Processes>;
 
     /// The time, nanoseconds since 1970.
     fn now(&self) -> u64;
@@ -65,6 +71,8 @@ pub struct PythonStart {
 /// A script to run: what `bash -c text args…` is given.
 #[derive(Debug)]
 pub struct Script {
+    /// Number of the script as a process; without one, or where it is taken, the next one.
+    pub number: Option<u32>,
     /// Commands, in the language of the shell.
     pub text: String,
     /// `$0` and the positional parameters.
@@ -86,5 +94,12 @@ pub struct Script {
 /// Runs a script to its end, and to that of the jobs it leaves in the background; its exit code. Dropping the future
 /// ends everything that it started.
 pub async fn run<H: Host>(host: &H, script: Script) -> i32 {
-    execute::run(host, script).await
+    execute::run(host, script, |_| ()).await
+}
+
+/// Runs a script like [`run`], and calls `on_exit` with its exit code as soon as the script itself has ended and nothing
+/// holds its standard output and error any more: as with a process whose output is read through pipes. Jobs that it
+/// left in the background go on within the future.
+pub async fn run_with_jobs<H: Host>(host: &H, script: Script, on_exit: impl FnOnce(i32) + Send) {
+    execute::run(host, script, on_exit).await;
 }

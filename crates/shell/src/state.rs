@@ -1,10 +1,12 @@
 //! A shell's state: variables, functions, options, where it stands, what it reads and writes. A subshell is a copy.
 
 use super::bounds::{Held, Pace, Pieces, Use};
+use super::execute::Turn;
+use super::processes::{Process, Processes};
 use super::streams::{NotWritten, Reader, Writer};
 use super::syntax::Command;
 use super::{PythonStart, Script};
-use futures_util::future::{AbortHandle, AbortRegistration, BoxFuture};
+use futures_util::future::{AbortRegistration, BoxFuture};
 use proofbox_vfs::{Fault, FileEntry, FileKind, FilesError, SharedTree, lock};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
@@ -81,6 +83,14 @@ pub(super) struct Streams {
     pub(super) more: BTreeMap<u32, Stream>,
 }
 
+impl Streams {
+    /// Returns streams that are all closed.
+    pub(super) fn closed() -> Self {
+        let (stdout, stderr) = (Writer::closed(), Writer::closed());
+        Self { stdin: Reader::empty(), stdout, stderr, more: BTreeMap::new() }
+    }
+}
+
 /// A descriptor from 3 on.
 #[derive(Clone)]
 pub(super) enum Stream {
@@ -92,7 +102,6 @@ pub(super) enum Stream {
 pub(super) struct Job {
     pub(super) id: u32,
     pub(super) ended: Arc<AtomicI32>,
-    pub(super) abort: AbortHandle,
 }
 
 /// No exit code yet.
@@ -128,9 +137,8 @@ pub(super) struct Shared {
     pub(super) used: Arc<Use>,
     /// Takes what runs beside the script to where it runs.
     pub(super) beside: UnboundedSender<BackgroundTask>,
-    /// Number of the script as a process.
-    pub(super) pid: u32,
-    pub(super) next_job: AtomicU32,
+    /// Processes of the session.
+    pub(super) processes: Arc<Processes>,
     /// Number of the next file of a process substitution.
     pub(super) next_file: AtomicU32,
     /// State of `/dev/urandom`.
@@ -140,6 +148,7 @@ pub(super) struct Shared {
     pub(super) started: u64,
     /// The host's time as of this turn, ns since 1970.
     pub(super) time: Arc<AtomicU64>,
+    pub(super) turn: Arc<Turn>,
 }
 
 /// Shell with its variables, functions and streams.
@@ -155,6 +164,8 @@ pub(super) struct Shell {
     pub(super) cwd: String,
     pub(super) options: Options,
     pub(super) streams: Streams,
+    /// Streams as they were before the redirections of the commands around.
+    pub(super) saved: Vec<Streams>,
     pub(super) status: i32,
     /// Exit code of the last command substitution within this command.
     pub(super) substituted: Option<i32>,
@@ -180,10 +191,28 @@ pub(super) struct Shell {
     pub(super) option_offset: usize,
     /// Commands of `trap … EXIT`.
     pub(super) at_exit: Option<Arc<str>>,
+    /// Commands of `trap` for signals, by their numbers; none for those that are ignored.
+    pub(super) traps: Arc<BTreeMap<i32, Arc<str>>>,
+    /// Set of signals that were ignored when the shell began: they stay so.
+    pub(super) ignored: u32,
+    /// True while such a command runs: others wait.
+    pub(super) in_trap: bool,
+    /// Process that the shell runs in.
+    pub(super) process: Arc<Process>,
+    /// Value of `$$`: the process of the shell around all subshells.
+    pub(super) pid: u32,
+    /// True when the process is the shell's own, not that of a shell around it.
+    pub(super) owns_process: bool,
+    /// True when the next program takes the place of this shell, as after `exec`.
+    pub(super) becomes_next: bool,
+    /// True when the next shell leads a group of its own.
+    pub(super) leads_group: bool,
+    /// True when the shell ends with its next command: what that redirects is closed.
+    pub(super) ends_with_next: bool,
 }
 
 impl Shell {
-    pub(super) fn new(shared: Arc<Shared>, tree: &SharedTree, script: Script) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, tree: &SharedTree, process: Arc<Process>, script: Script) -> Self {
         let user = script.credentials.user;
         let mut arguments = script.args.into_iter();
         let name = arguments.next().unwrap_or_else(|| "bash".to_owned());
@@ -204,6 +233,7 @@ impl Shell {
                 stderr: script.stderr,
                 more: BTreeMap::new(),
             },
+            saved: Vec::new(),
             status: 0,
             substituted: None,
             line: 1,
@@ -220,6 +250,15 @@ impl Shell {
             random,
             option_offset: 0,
             at_exit: None,
+            traps: Arc::default(),
+            ignored: 0,
+            in_trap: false,
+            pid: process.number,
+            process,
+            owns_process: true,
+            becomes_next: false,
+            leads_group: false,
+            ends_with_next: false,
         };
         let defaults = [
             ("HOME", user.home()),
@@ -358,6 +397,12 @@ impl Shell {
         self.shared.used.step(1).await;
         // There is nobody else to tell.
         let _ = self.streams.stderr.write(format!("{who}: {what}\n").as_bytes()).await;
+    }
+
+    /// Says that no process can be started; the shell ends.
+    pub(super) async fn no_process(&self) -> Stop {
+        self.error("", super::execute::NO_PROCESS).await;
+        Stop::Exit(super::execute::NO_PROCESS_CODE)
     }
 
     /// Says on standard error just this.

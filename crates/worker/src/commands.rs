@@ -1,13 +1,19 @@
-//! Commands of sessions: the shell over a session's files, and what it starts.
+//! Commands of sessions and runs: the shell over their files, and what it starts.
+//!
+//! A command has ended for its client when its script has, and nothing holds its output any more. Jobs that it left in
+//! the background go on: those of a session's commands within the request that runs the command, those of scripts from
+//! a call or run in [`SessionCommands`]. All end when the command's time is over, and with the session or run.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Either, select};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::rpc::{CommandNumber, Events, RequestError, SessionEvent, SessionNumber};
@@ -16,7 +22,7 @@ use proofbox_runtime::COMMAND_SLOTS;
 use proofbox_runtime::session::{
     CommandRunner, Input, OutputSink, Pipes, Program, ScriptOutput, SessionContext, ShellScript, now,
 };
-use proofbox_shell::{Broken, Host, PIPE_BYTES, PythonStart, Reader, Script, Writer, pipe};
+use proofbox_shell::{Broken, Host, PIPE_BYTES, Processes, PythonStart, Reader, Script, Writer, pipe, run_with_jobs};
 use proofbox_types::session::{CellLimits, Command, CommandOutcome, Stdin};
 use proofbox_types::status::FailureClass;
 use proofbox_vfs::{Credentials, Output, SharedTree, absolute_path};
@@ -25,6 +31,8 @@ use proofbox_vfs::{Credentials, Output, SharedTree, absolute_path};
 const NO_SLOT: Duration = Duration::from_secs(10);
 /// Exit code of a command whose time is over, as `timeout` has it.
 const TIMED_OUT: i32 = 124;
+/// Exit code of a script that ended without one, which does not happen.
+const LOST: i32 = 255;
 
 /// Names a command of this worker.
 type Name = (SessionNumber, CommandNumber);
@@ -38,6 +46,31 @@ pub struct Commands {
     inputs: Arc<Mutex<HashMap<Name, Writer>>>,
 }
 
+/// Commands of one session or run.
+pub struct SessionCommands {
+    worker: Commands,
+    processes: Arc<Processes>,
+    /// Background jobs that scripts of calls have left; none when the session has ended.
+    left: Mutex<Option<JoinSet<()>>>,
+}
+
+/// Owner of the commands of a session or run, which end when it is dropped.
+pub struct CommandsOwner(Arc<SessionCommands>);
+
+impl CommandsOwner {
+    /// Returns the commands.
+    pub fn commands(&self) -> Arc<SessionCommands> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl Drop for CommandsOwner {
+    fn drop(&mut self) {
+        // Jobs hold the commands that hold them: somebody must let go.
+        self.0.left().take();
+    }
+}
+
 impl Commands {
     /// Makes an empty set of commands.
     pub fn new() -> Self {
@@ -48,73 +81,11 @@ impl Commands {
         self.inputs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs a command to its end. Dropping the future kills it.
-    pub async fn run_as(
-        &self,
-        name: Name,
-        session_context: SessionContext,
-        command: Command,
-        limits: CellLimits,
-        events: Events,
-    ) -> CommandOutcome {
-        let begun = Instant::now();
-        let Command { script, args, cwd, env, stdin, user } = command;
-        let stdin = match stdin {
-            Stdin::Given(bytes) => Reader::from_bytes(bytes),
-            Stdin::Open => {
-                let (writer, reader) = pipe(PIPE_BYTES);
-                self.inputs().insert(name, writer);
-                reader
-            }
-        };
-        let _open = Open { commands: self, name };
-        let written = Arc::new(Written::default());
-        let (stdout, stdout_bytes) = written.stream(limits.output_bytes, SessionEvent::Stdout);
-        let (stderr, stderr_bytes) = written.stream(limits.output_bytes, SessionEvent::Stderr);
-        let mut all = session_context.env().to_vec();
-        all.extend(env);
-        let script = Script {
-            text: script,
-            args,
-            cwd: cwd.and_then(|cwd| absolute_path(user.home(), &cwd).ok()).unwrap_or_else(|| user.home().to_owned()),
-            env: all,
-            credentials: Credentials::of(user),
-            stdin,
-            stdout,
-            stderr,
-        };
-        let spent = AtomicU64::new(0);
-        let run = async {
-            let shell = self.shell(session_context, script, limits, &spent);
-            tokio::time::timeout(limits.wall, shell).await.unwrap_or(TIMED_OUT)
-        };
-        let exit_code = tokio::select! {
-            code = run => code,
-            never = written.tell(&events) => match never {},
-        };
-        written.flush(&events);
-        let fuel = spent.load(Ordering::Relaxed);
-        let class = match exit_code {
-            0 => FailureClass::None,
-            // Its last interpreter may notice a moment before the clock here does.
-            TIMED_OUT if begun.elapsed() >= limits.wall => FailureClass::Timeout,
-            _ if fuel >= limits.fuel => FailureClass::FuelExhausted,
-            _ => FailureClass::NonzeroExit,
-        };
-        let [stdout_bytes, stderr_bytes] = [stdout_bytes, stderr_bytes].map(|count| count.load(Ordering::Relaxed));
-        CommandOutcome { exit_code, class, fuel, stdout_bytes, stderr_bytes }
-    }
-
-    /// Runs a script to its end; its exit code. Fuel of its interpreters is added to `spent`.
-    async fn shell(
-        &self,
-        session_context: SessionContext,
-        script: Script,
-        limits: CellLimits,
-        spent: &AtomicU64,
-    ) -> i32 {
-        let host = Sandboxed { session_context, free: Arc::clone(&self.free), limits, spent };
-        proofbox_shell::run(&host, script).await
+    /// Makes the commands of a session or run, which end with what is returned.
+    pub fn for_session(&self) -> CommandsOwner {
+        let commands =
+            SessionCommands { worker: self.clone(), processes: Arc::default(), left: Mutex::new(Some(JoinSet::new())) };
+        CommandsOwner(Arc::new(commands))
     }
 
     /// Gives a command input; none: there will be no more.
@@ -202,7 +173,101 @@ impl Drop for Open<'_> {
     }
 }
 
-impl CommandRunner for Commands {
+impl SessionCommands {
+    fn left(&self) -> MutexGuard<'_, Option<JoinSet<()>>> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether jobs go on that scripts of calls have left in the background.
+    pub fn has_jobs(&self) -> bool {
+        self.left().as_mut().is_some_and(|left| {
+            while left.try_join_next().is_some() {}
+            !left.is_empty()
+        })
+    }
+
+    /// Runs a command to its end, and to that of its background jobs. Dropping the future kills all of them. `events`
+    /// receives the outcome as soon as it is known.
+    pub async fn run_as(
+        &self,
+        name: Name,
+        session_context: SessionContext,
+        command: Command,
+        limits: CellLimits,
+        events: Events,
+    ) -> CommandOutcome {
+        let begun = Instant::now();
+        let Command { script, args, cwd, env, stdin, user } = command;
+        let stdin = match stdin {
+            Stdin::Given(bytes) => Reader::from_bytes(bytes),
+            Stdin::Open => {
+                let (writer, reader) = pipe(PIPE_BYTES);
+                self.worker.inputs().insert(name, writer);
+                reader
+            }
+        };
+        let open = Mutex::new(Some(Open { commands: &self.worker, name }));
+        let written = Arc::new(Written::default());
+        let (stdout, stdout_bytes) = written.stream(limits.output_bytes, SessionEvent::Stdout);
+        let (stderr, stderr_bytes) = written.stream(limits.output_bytes, SessionEvent::Stderr);
+        let mut all = session_context.env().to_vec();
+        all.extend(env);
+        let script = Script {
+            number: Some(name.1),
+            text: script,
+            args,
+            cwd: cwd.and_then(|cwd| absolute_path(user.home(), &cwd).ok()).unwrap_or_else(|| user.home().to_owned()),
+            env: all,
+            credentials: Credentials::of(user),
+            stdin,
+            stdout,
+            stderr,
+        };
+        let spent = Arc::new(AtomicU64::new(0));
+        let (outcome, exited) = (OnceLock::new(), Notify::new());
+        let exit = |exit_code: i32| {
+            outcome.get_or_init(|| {
+                open.lock().unwrap_or_else(PoisonError::into_inner).take();
+                written.flush(&events);
+                let fuel = spent.load(Ordering::Relaxed);
+                let class = match exit_code {
+                    0 => FailureClass::None,
+                    // Its last interpreter may notice a moment before the clock here does.
+                    TIMED_OUT if begun.elapsed() >= limits.wall => FailureClass::Timeout,
+                    _ if fuel >= limits.fuel => FailureClass::FuelExhausted,
+                    _ => FailureClass::NonzeroExit,
+                };
+                let [stdout_bytes, stderr_bytes] =
+                    [&stdout_bytes, &stderr_bytes].map(|count| count.load(Ordering::Relaxed));
+                exited.notify_one();
+                CommandOutcome { exit_code, class, fuel, stdout_bytes, stderr_bytes }
+            });
+        };
+        let host = self.host(session_context, limits, Arc::clone(&spent));
+        let run = tokio::time::timeout(limits.wall, run_with_jobs(&host, script, exit));
+        let tell_exit = async {
+            exited.notified().await;
+            // Not when it has left no jobs: then the answer is next.
+            outcome.get().map(|outcome| events(SessionEvent::Exited(*outcome)));
+            std::future::pending::<Infallible>().await
+        };
+        tokio::select! {
+            biased;
+            _ = run => {}
+            never = tell_exit => match never {},
+            never = written.tell(&events) => match never {},
+        }
+        exit(TIMED_OUT);
+        outcome.into_inner().expect("it has just been set, if it was not")
+    }
+
+    fn host(&self, session_context: SessionContext, limits: CellLimits, spent: Arc<AtomicU64>) -> Sandboxed {
+        let (free, processes) = (Arc::clone(&self.worker.free), Arc::clone(&self.processes));
+        Sandboxed { session_context, free, processes, limits, spent }
+    }
+}
+
+impl CommandRunner for SessionCommands {
     fn run<'a>(
         &'a self,
         session_context: SessionContext,
@@ -217,22 +282,50 @@ impl CommandRunner for Commands {
         let (stdout, stderr) = (writer(Output::Stdout), writer(Output::Stderr));
         let ShellScript { text, cwd, env, stdin, credentials } = script;
         let stdin = Reader::from_bytes(stdin);
-        let script = Script { text, args: Vec::new(), cwd, env, credentials, stdin, stdout, stderr };
-        // How long it may take, the call sees to; its fuel is the session's.
-        Box::pin(async move { self.shell(session_context, script, limits, &AtomicU64::new(0)).await })
+        let script = Script { number: None, text, args: Vec::new(), cwd, env, credentials, stdin, stdout, stderr };
+        let over = Instant::now().checked_add(limits.wall);
+        // Its fuel is that of the call or run.
+        let host = self.host(session_context, limits, Arc::default());
+        let (exit, exited) = oneshot::channel();
+        let mut run = Box::pin(async move {
+            let exit = |code| {
+                // Who waited for it may be gone.
+                let _ = exit.send(code);
+            };
+            run_with_jobs(&host, script, exit).await;
+        });
+        Box::pin(async move {
+            // How long the script may take, the call sees to.
+            let code = match select(exited, run.as_mut()).await {
+                Either::Left((code, _)) => code,
+                Either::Right(((), mut exited)) => return exited.try_recv().unwrap_or(LOST),
+            };
+            if run.as_mut().now_or_never().is_none() {
+                let jobs = async move {
+                    match over {
+                        Some(over) => drop(tokio::time::timeout_at(over, run).await),
+                        None => run.await,
+                    }
+                };
+                // Without a session there is nobody for whom they could go on.
+                self.left().as_mut().map(|left| left.spawn(jobs));
+            }
+            code.unwrap_or(LOST)
+        })
     }
 }
 
 /// A session as the shell has it.
-struct Sandboxed<'a> {
+struct Sandboxed {
     session_context: SessionContext,
     free: Arc<Semaphore>,
+    processes: Arc<Processes>,
     limits: CellLimits,
     /// Fuel of the script's interpreters so far.
-    spent: &'a AtomicU64,
+    spent: Arc<AtomicU64>,
 }
 
-impl Sandboxed<'_> {
+impl Sandboxed {
     /// Acquires permits for one interpreter: of the session first, so that one session keeps no other waiting.
     async fn acquire_interpreter(&self) -> Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)> {
         let permits = async {
@@ -243,9 +336,13 @@ impl Sandboxed<'_> {
     }
 }
 
-impl Host for Sandboxed<'_> {
+impl Host for Sandboxed {
     fn tree(&self) -> &SharedTree {
         self.session_context.tree()
+    }
+
+    fn processes(&self) -> &Arc<Processes> {
+        &self.processes
     }
 
     fn now(&self) -> u64 {
@@ -265,11 +362,8 @@ impl Host for Sandboxed<'_> {
                 stdout: Arc::new(ProgramOutput(stdout)),
                 stderr: Arc::new(ProgramOutput(stderr)),
             };
-            match self
-                .session_context
-                .python(Program { args, env, cwd, credentials, pipes }, &self.limits, self.spent)
-                .await
-            {
+            let program = Program { args, env, cwd, credentials, pipes };
+            match self.session_context.python(program, &self.limits, &self.spent).await {
                 Ok(code) => code,
                 Err(error) => {
                     tracing::warn!(%error, "a command had no interpreter");

@@ -22,6 +22,7 @@ use super::turns::Turns;
 use crate::jail;
 use proofbox_runtime::InterpreterPool;
 use proofbox_runtime::image::Image;
+use proofbox_runtime::session::CommandRunner;
 use proofbox_types::hardening::{Hardened, Hardening};
 
 /// Way to end what is under way.
@@ -137,7 +138,6 @@ async fn serve() -> anyhow::Result<()> {
     // The front process spreads runs evenly; when a worker is missing, those that are left get more than they hold.
     let free = Arc::new(Semaphore::new(slots as usize));
     let sessions = Sessions::new(Arc::clone(&pool));
-    let runner = sessions.command_runner();
     while let Some(frame) = incoming.next().await {
         match decode(&frame?)? {
             ToWorker::Start { .. } => anyhow::bail!("started twice"),
@@ -176,7 +176,7 @@ async fn serve() -> anyhow::Result<()> {
             ToWorker::Run { id, program, limits } => {
                 let (pool, answers, done, free, turns) =
                     (Arc::clone(&pool), answers.clone(), Arc::clone(&running), Arc::clone(&free), turns.clone());
-                let runner = Arc::clone(&runner);
+                let commands = sessions.commands_of_run();
                 // Held while the task is entered, so that it can't be done before it is.
                 let mut entered = running.lock().expect("no holder panics");
                 let task = tokio::spawn(async move {
@@ -185,10 +185,11 @@ async fn serve() -> anyhow::Result<()> {
                     let slot = free.acquire_many(if program.isolated { 2 } else { 1 }).await;
                     let waited = arrived.elapsed();
                     let program = Arc::unwrap_or_clone(program);
+                    let runner: Arc<dyn CommandRunner> = commands.commands();
                     let run = proofbox_runtime::run_with_commands(&pool, &runner, program, &limits);
                     let run = turns.during(id, async { run.await.map_err(|error| error.to_string()) });
                     let mut result = catch_panic(run).await.and_then(|result| result.map(Box::new));
-                    drop(slot);
+                    drop((commands, slot));
                     if let Ok(outcome) = &mut result {
                         outcome.usage.waiting += waited;
                     }

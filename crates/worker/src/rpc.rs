@@ -69,7 +69,10 @@ pub enum SessionRequest {
     /// Operates on the session's files.
     Files(FileAsk),
     /// Asks for the session as bytes, when its calls have ended.
-    Save,
+    Save {
+        /// What to do while background jobs go on, which are in no bytes.
+        jobs: JobsAtSave,
+    },
     /// Makes as many copies of the session as there are numbers here.
     Fork {
         /// Numbers of the copies.
@@ -103,6 +106,15 @@ pub enum SessionRequest {
     },
 }
 
+/// Treatment of background jobs that scripts of calls have left, when a session is saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum JobsAtSave {
+    /// Saves the session without them: it goes on, and they with it.
+    LeaveOut,
+    /// Refuses to save the session: it would not go on, nor would they.
+    Refuse,
+}
+
 /// Response of a session.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum SessionResponse {
@@ -120,7 +132,7 @@ pub enum SessionResponse {
     Saved(#[serde(with = "serde_bytes")] Vec<u8>),
     /// Footprint of the session.
     Footprint(Footprint),
-    /// A command has ended.
+    /// A command has ended, and so have the jobs that it left in the background.
     Exited {
         /// Outcome of the command itself.
         outcome: CommandOutcome,
@@ -141,6 +153,8 @@ pub enum SessionEvent {
     Stdout(#[serde(with = "serde_bytes")] Vec<u8>),
     /// A command wrote to standard error.
     Stderr(#[serde(with = "serde_bytes")] Vec<u8>),
+    /// A command has ended. Jobs that it left in the background may go on until the answer.
+    Exited(CommandOutcome),
     /// The watch has begun.
     Watching,
     /// Changed files. Sent only when the front process has room for them: see `ToWorker::More`.
@@ -158,7 +172,7 @@ impl Piece for SessionEvent {
             Self::Cell(event) => event.size(),
             Self::Stdout(bytes) | Self::Stderr(bytes) => bytes.len(),
             Self::Changes(changes) => changes.iter().map(|change| change.path.len() + size_of::<Change>()).sum(),
-            Self::Watching | Self::ChangesMissed => 0,
+            Self::Exited(_) | Self::Watching | Self::ChangesMissed => 0,
         }
     }
 
@@ -205,6 +219,9 @@ pub enum RequestError {
     /// The checkpoint can't be loaded.
     #[error("{0}")]
     Checkpoint(String),
+    /// Background jobs of the session go on.
+    #[error("commands run in the session: they would be lost")]
+    CommandsRun,
     /// The worker has no room for one more interpreter.
     #[error("the worker has no room for one more interpreter: {0}")]
     NoRoom(String),

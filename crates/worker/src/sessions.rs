@@ -6,11 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::commands::Commands;
-use super::rpc::{Events, RequestError, SessionEvent, SessionNumber, SessionRequest, SessionResponse};
+use super::commands::{Commands, CommandsOwner, SessionCommands};
+use super::rpc::{Events, JobsAtSave, RequestError, SessionEvent, SessionNumber, SessionRequest, SessionResponse};
 use proofbox_runtime::InterpreterPool;
-use proofbox_runtime::session::{CommandRunner, Noticed, Session, SessionError, Sink, file_refused};
-use proofbox_types::grant::Limits;
+use proofbox_runtime::session::{Noticed, Session, SessionError, Sink, file_refused};
 use proofbox_types::session::Change;
 use proofbox_vfs::WatchDepth;
 
@@ -35,7 +34,19 @@ const CHANGES_BYTES: usize = 64 << 10;
 pub struct Sessions {
     pool: Arc<InterpreterPool>,
     commands: Commands,
-    all: Arc<Mutex<HashMap<SessionNumber, Arc<Session>>>>,
+    all: Arc<Mutex<HashMap<SessionNumber, Resident>>>,
+}
+
+/// Session with its commands, which end when it leaves the worker.
+struct Resident {
+    session: Arc<Session>,
+    commands: CommandsOwner,
+}
+
+impl Resident {
+    fn new(session: Session, commands: CommandsOwner) -> Self {
+        Self { session: Arc::new(session), commands }
+    }
 }
 
 impl Sessions {
@@ -44,17 +55,21 @@ impl Sessions {
         Self { pool, commands: Commands::new(), all: Arc::default() }
     }
 
-    /// Returns the runner of commands that calls and runs start.
-    pub fn command_runner(&self) -> Arc<dyn CommandRunner> {
-        Arc::new(self.commands.clone())
+    /// Makes the commands of a run.
+    pub fn commands_of_run(&self) -> CommandsOwner {
+        self.commands.for_session()
     }
 
-    fn all(&self) -> std::sync::MutexGuard<'_, HashMap<SessionNumber, Arc<Session>>> {
+    fn all(&self) -> std::sync::MutexGuard<'_, HashMap<SessionNumber, Resident>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn get(&self, number: SessionNumber) -> Result<Arc<Session>, RequestError> {
-        self.all().get(&number).cloned().ok_or(RequestError::NoSession)
+        self.all().get(&number).map(|resident| Arc::clone(&resident.session)).ok_or(RequestError::NoSession)
+    }
+
+    fn commands_of(&self, number: SessionNumber) -> Result<Arc<SessionCommands>, RequestError> {
+        self.all().get(&number).map(|resident| resident.commands.commands()).ok_or(RequestError::NoSession)
     }
 
     /// Carries out a request. What must not be dropped half way ends early when it is `cancelled`; all else may be
@@ -69,22 +84,25 @@ impl Sessions {
         let Listener { events, permits } = listener;
         match request {
             SessionRequest::Open(opening) => {
-                let session = Session::open(Arc::clone(&self.pool), self.command_runner(), *opening)?;
-                self.all().insert(number, Arc::new(session));
+                let commands = self.commands.for_session();
+                let session = Session::open(Arc::clone(&self.pool), commands.commands(), *opening)?;
+                self.all().insert(number, Resident::new(session, commands));
                 Ok(SessionResponse::Done)
             }
             SessionRequest::Load { bytes, image, limits } => {
-                let session = self.loaded(bytes, image, limits).await?;
+                let commands = self.commands.for_session();
+                let pool = Arc::clone(&self.pool);
+                let session = Session::load(pool, commands.commands(), bytes, image.as_deref(), limits).await?;
                 let footprint = session.footprint();
-                let replaced = self.all().insert(number, Arc::new(session));
+                let replaced = self.all().insert(number, Resident::new(session, commands));
                 if let Some(replaced) = replaced {
-                    replaced.close();
+                    replaced.session.close();
                 }
                 Ok(SessionResponse::Footprint(footprint))
             }
             SessionRequest::Close => {
                 let closed = self.all().remove(&number).ok_or(RequestError::NoSession)?;
-                closed.close();
+                closed.session.close();
                 Ok(SessionResponse::Done)
             }
             SessionRequest::Call { context, cell, limits } => {
@@ -111,12 +129,18 @@ impl Sessions {
                 Ok(SessionResponse::Done)
             }
             SessionRequest::Files(ask) => Ok(SessionResponse::File(self.get(number)?.files(ask)?)),
-            SessionRequest::Save => Ok(SessionResponse::Saved(self.get(number)?.save().await?)),
+            SessionRequest::Save { jobs } => {
+                if jobs == JobsAtSave::Refuse && self.commands_of(number)?.has_jobs() {
+                    return Err(RequestError::CommandsRun);
+                }
+                Ok(SessionResponse::Saved(self.get(number)?.save().await?))
+            }
             SessionRequest::Fork { into } => self.fork(number, into).await,
             SessionRequest::Run { number: command_number, command, limits } => {
                 let session_context = self.get(number)?.session_context().clone();
                 let name = (number, command_number);
-                let run = self.commands.run_as(name, session_context.clone(), *command, limits, events);
+                let commands = self.commands_of(number)?;
+                let run = commands.run_as(name, session_context.clone(), *command, limits, events);
                 tokio::select! {
                     outcome = run => Ok(SessionResponse::Exited { outcome, fuel: session_context.take_command_fuel() }),
                     () = cancelled.cancelled() => Err(RequestError::Cancelled),
@@ -153,18 +177,15 @@ impl Sessions {
         }
     }
 
-    async fn loaded(&self, bytes: Vec<u8>, image: Option<String>, limits: Limits) -> Result<Session, RequestError> {
-        Ok(Session::load(Arc::clone(&self.pool), self.command_runner(), bytes, image.as_deref(), limits).await?)
-    }
-
     /// Makes all copies of a session, or none.
     async fn fork(&self, number: SessionNumber, into: Vec<SessionNumber>) -> Result<SessionResponse, RequestError> {
         let original = self.get(number)?;
         let mut forks = Vec::with_capacity(into.len());
         for number in into {
-            forks.push((number, Arc::new(original.fork().await?)));
+            let commands = self.commands.for_session();
+            forks.push((number, Resident::new(original.fork(commands.commands()).await?, commands)));
         }
-        let footprint = forks.first().map(|(_, fork)| fork.footprint()).unwrap_or_default();
+        let footprint = forks.first().map(|(_, fork)| fork.session.footprint()).unwrap_or_default();
         self.all().extend(forks);
         Ok(SessionResponse::Footprint(footprint))
     }

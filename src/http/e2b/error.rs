@@ -280,7 +280,10 @@ impl From<SessionError> for E2bError {
             SessionError::Refused(RequestError::Checkpoint(_) | RequestError::TooMany(_)) => Kind::Conflict,
             SessionError::Refused(RequestError::NoContext(_) | RequestError::NoCommand(_)) => Kind::NotFound,
             SessionError::Refused(RequestError::NoRoom(_)) => return busy(message, Duration::from_secs(1)),
-            SessionError::Refused(RequestError::Cancelled | RequestError::Failed(_) | RequestError::NoSession)
+            // Commands that run keep the session where it is: no client is refused for them.
+            SessionError::Refused(
+                RequestError::Cancelled | RequestError::CommandsRun | RequestError::Failed(_) | RequestError::NoSession,
+            )
             | SessionError::Failed(_) => {
                 tracing::error!(error = message, "a session failed");
                 return Self::internal();

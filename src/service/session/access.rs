@@ -76,6 +76,12 @@ impl Service {
             let residency = Arc::clone(&session.residency).read_owned().await;
             match *residency {
                 Residency::Resident(handle) => {
+                    if session.times().paused {
+                        match when_paused {
+                            WhenPaused::Refuse => return Err(SessionError::Paused),
+                            WhenPaused::Resume => session.resumed(),
+                        }
+                    }
                     session.used();
                     return Ok(InUse { session, handle, _residency: residency });
                 }

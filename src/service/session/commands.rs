@@ -1,5 +1,5 @@
 //! Scripts for the shell of a session, and their listeners. A command goes on when nobody listens; it ends with its
-//! session.
+//! session. It counts as running until the jobs that it has left in the background have ended, too.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -25,12 +25,12 @@ use proofbox_types::session::{CellLimits, Command, CommandOutcome, EntryKind, Fi
 /// Number of a command in its session.
 pub type CommandNumber = u32;
 
-/// Commands that one session may run at once.
+/// Commands that one session may run at once, those among them that have ended and whose background jobs go on.
 const MAX_COMMANDS: usize = 32;
 /// Commands that a session keeps after their end; beyond it the one that ended first is forgotten.
 const MAX_ENDED: usize = 16;
 /// Size of a command's script, arguments and environment together, in bytes.
-const MAX_COMMAND_BYTES: usize = 1 << 20;
+const MAX_COMMAND_BYTES: usize = 2 << 20;
 /// Size of one piece of input, in bytes.
 const MAX_INPUT_BYTES: usize = 1 << 20;
 /// Pieces of input that wait at once until one command reads them.
@@ -304,7 +304,10 @@ impl SessionCommand {
 
     /// Ends the command at once, if it has not ended.
     pub fn kill(&self, signal: Signal) {
-        self.end_with(CommandEnd::Killed(signal));
+        // Jobs of one that has ended are not the command.
+        if self.is_running() {
+            self.end_with(CommandEnd::Killed(signal));
+        }
     }
 
     fn end_with(&self, end: CommandEnd) {
@@ -346,7 +349,7 @@ struct Table {
 }
 
 impl Commands {
-    /// Returns whether any command runs.
+    /// Returns whether any command runs, or any of its background jobs.
     pub(super) fn any(&self) -> bool {
         !self.table().running.is_empty()
     }
@@ -367,7 +370,8 @@ impl Commands {
     fn add(&self, create: impl FnOnce(CommandNumber) -> SessionCommand) -> Result<Arc<SessionCommand>, SessionError> {
         let mut table = self.table();
         if table.running.len() >= MAX_COMMANDS {
-            let what = format!("a session runs at most {MAX_COMMANDS} commands at once");
+            let what =
+                format!("a session runs at most {MAX_COMMANDS} commands at once, with those that have left jobs");
             return Err(SessionError::Refused(RequestError::TooMany(what)));
         }
         let number = FIRST_NUMBER + self.last.fetch_add(1, Ordering::Relaxed);
@@ -484,6 +488,9 @@ impl Service {
         let pass_on = |next| match next {
             Next::Piece(SessionEvent::Stdout(bytes)) => running.tell(CommandEvent::Stdout(bytes.into())),
             Next::Piece(SessionEvent::Stderr(bytes)) => running.tell(CommandEvent::Stderr(bytes.into())),
+            Next::Piece(SessionEvent::Exited(outcome)) => {
+                running.tell(CommandEvent::Ended(CommandEnd::Exited(outcome)))
+            }
             Next::Piece(_) => {}
             Next::Overflow(bytes) => running.tell(CommandEvent::Stderr(overflow_note(bytes).into())),
         };
@@ -526,13 +533,14 @@ impl Service {
         command.ok_or(SessionError::Refused(RequestError::NoCommand(number)))
     }
 
-    /// Ends a command at once if it runs, and forgets it.
+    /// Ends a command with its background jobs at once if any of them run, and forgets it.
     ///
     /// # Errors
     /// Returns an error when there is no such session or command.
     pub fn remove_command(&self, id: SessionId, number: CommandNumber) -> Result<(), SessionError> {
         let command = self.sessions.get(id)?.commands.remove(number);
-        command.ok_or(SessionError::Refused(RequestError::NoCommand(number)))?.kill(Signal::Kill);
+        let command = command.ok_or(SessionError::Refused(RequestError::NoCommand(number)))?;
+        command.end_with(CommandEnd::Killed(Signal::Kill));
         Ok(())
     }
 
@@ -650,6 +658,19 @@ mod tests {
         command.kill(Signal::Kill);
         assert_eq!(command.kill_reason.get(), Some(&CommandEnd::Killed(Signal::Terminate)));
         assert_eq!(Signal::ALL.iter().map(|signal| signal.exit_code()).collect::<Vec<_>>(), [130, 143, 137]);
+    }
+
+    #[test]
+    fn jobs_of_a_command_that_has_ended_go_on_until_it_is_removed() {
+        let commands = Commands::default();
+        let budget = Budget::new(0).account(None);
+        let new = |number| SessionCommand::new(number, CommandAsked::default(), budget.clone(), &budget);
+        let command = commands.add(new).expect("there is room");
+        command.tell(CommandEvent::Ended(exited(0)));
+        command.kill(Signal::Kill);
+        assert!(commands.any() && !command.is_running() && command.kill_reason.get().is_none());
+        commands.end_all();
+        assert_eq!(command.kill_reason.get(), Some(&CommandEnd::SessionEnded));
     }
 
     #[test]

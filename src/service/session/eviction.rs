@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use tokio::sync::OwnedRwLockWriteGuard;
 
 use super::error::store_failed;
 use super::room::Need;
 use super::{Residency, Session, SessionAsked, SessionError, SessionInfo, persistence};
-use crate::sandbox::{RequestError, SessionCallError, SessionHandle};
+use crate::sandbox::{JobsAtSave, RequestError, SessionCallError, SessionHandle};
 use crate::service::{ExecuteError, Service};
 use proofbox_policy::Refusal;
 use proofbox_runtime::image::Image;
@@ -26,6 +27,10 @@ use proofbox_types::session::Footprint;
 const OVERHEAD: u64 = 96 << 10;
 /// Time for which a checkpoint is stored.
 const CHECKPOINT_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
+/// Time after which a paused session is tried again to be moved to disk whose calls have left jobs.
+const SETTLE_AGAIN: Duration = Duration::from_secs(1);
+/// Time after which it is tried again when that has failed.
+const SETTLE_AGAIN_AFTER_ERROR: Duration = Duration::from_secs(10);
 /// Forks of one call.
 pub const MAX_FORKS: usize = 64;
 
@@ -95,6 +100,19 @@ impl Session {
             calls: self.calls.load(Ordering::Relaxed),
         }
     }
+
+    /// Pauses the session in its worker, where its commands go on.
+    async fn pause_in_worker(&self) -> Result<(), SessionError> {
+        match *self.residency.read().await {
+            Residency::Closed => Err(SessionError::NotFound),
+            Residency::Paused { .. } => Err(SessionError::Paused),
+            Residency::Resident(_) | Residency::Evicted { .. } => {
+                self.end_watches();
+                self.times().paused = true;
+                Ok(())
+            }
+        }
+    }
 }
 
 /// An owner in the store.
@@ -156,14 +174,45 @@ impl Service {
 
     /// Moves a session to disk, unless it is used.
     pub(super) async fn evict(&self, session: &Arc<Session>) -> Result<bool, SessionError> {
-        let Ok(mut residency) = Arc::clone(&session.residency).try_write_owned() else { return Ok(false) };
+        let Ok(residency) = Arc::clone(&session.residency).try_write_owned() else { return Ok(false) };
+        match self.move_to_disk(session, residency, JobsAtSave::Refuse).await {
+            Err(SessionError::Refused(RequestError::CommandsRun)) => Ok(false),
+            other => other,
+        }
+    }
+
+    /// Moves a session to disk, where it is paused if it was; returns whether it was in a worker.
+    pub(super) async fn move_to_disk(
+        &self,
+        session: &Session,
+        mut residency: OwnedRwLockWriteGuard<Residency>,
+        jobs: JobsAtSave,
+    ) -> Result<bool, SessionError> {
         let Residency::Resident(handle) = *residency else { return Ok(false) };
-        let checkpoint = self.put(session, handle, CheckpointKind::Evicted, None).await?;
+        let paused = session.times().paused;
+        let kind = if paused { CheckpointKind::Paused } else { CheckpointKind::Evicted };
+        let checkpoint = self.put(session, handle, kind, None, jobs).await?.id;
         let _ = self.sandbox.close(handle).await;
-        *residency = Residency::Evicted { checkpoint: checkpoint.id };
+        *residency = if paused { Residency::Paused { checkpoint } } else { Residency::Evicted { checkpoint } };
         self.note_footprint(session, None);
         self.metrics.sessions_evicted.inc();
         Ok(true)
+    }
+
+    /// Moves a session to disk that was paused while its commands ran, when those have ended.
+    pub(super) async fn settle(&self, session: &Arc<Session>) {
+        let Ok(residency) = Arc::clone(&session.residency).try_write_owned() else { return };
+        if !session.times().paused {
+            return;
+        }
+        session.times().settles = super::after(Timestamp::now(), SETTLE_AGAIN);
+        match self.move_to_disk(session, residency, JobsAtSave::Refuse).await {
+            Ok(_) | Err(SessionError::Refused(RequestError::CommandsRun)) => {}
+            Err(error) => {
+                tracing::warn!(session = %session.id, %error, "a paused session could not be moved to disk");
+                session.times().settles = super::after(Timestamp::now(), SETTLE_AGAIN_AFTER_ERROR);
+            }
+        }
     }
 
     /// Saves a session to the store.
@@ -173,9 +222,10 @@ impl Service {
         handle: SessionHandle,
         kind: CheckpointKind,
         name: Option<String>,
+        jobs: JobsAtSave,
     ) -> Result<CheckpointInfo, SessionError> {
         let store = self.store()?;
-        let bytes = self.sandbox.save(handle).await?;
+        let bytes = self.sandbox.save(handle, jobs).await?;
         let created = Timestamp::now();
         let info = CheckpointInfo {
             id: CheckpointId::generate(),
@@ -294,18 +344,27 @@ impl Service {
         self.store()?.put_session(row).await.map_err(store_failed)
     }
 
-    /// Stores a session on disk until a client resumes it; or only its files.
+    /// Stores a session on disk until a client resumes it; or only its files. Commands go on in the worker while they
+    /// run, and then the session goes to disk; those of a session of which only files are stored end.
     ///
     /// # Errors
     /// Returns an error when the session is paused already ([`SessionError::Paused`]), or can't be saved.
     pub async fn pause_session(&self, id: SessionId, saved: SavedState) -> Result<(), SessionError> {
         let session = self.sessions.get(id)?;
+        if session.times().paused {
+            return Err(SessionError::Paused);
+        }
         self.spawn_uncancellable(|service| async move { service.pause(&session, saved).await }).await
     }
 
     pub(super) async fn pause(&self, session: &Session, saved: SavedState) -> Result<(), SessionError> {
-        // What a command does can't be kept.
-        session.detach();
+        self.store()?;
+        match saved {
+            // What a command does can't be stored.
+            SavedState::Whole if session.commands.any() => return session.pause_in_worker().await,
+            SavedState::Whole => session.end_watches(),
+            SavedState::Files => session.detach(),
+        }
         let mut residency = session.residency.write().await;
         match *residency {
             Residency::Closed => Err(SessionError::NotFound),
@@ -339,11 +398,18 @@ impl Service {
                 self.sandbox.restart(handle, context).await?;
             }
         }
-        let checkpoint = self.put(session, handle, CheckpointKind::Paused, None).await?;
-        let _ = self.sandbox.close(handle).await;
-        *residency = Residency::Paused { checkpoint: checkpoint.id };
+        let jobs = if saved == SavedState::Files { JobsAtSave::LeaveOut } else { JobsAtSave::Refuse };
+        match self.put(session, handle, CheckpointKind::Paused, None, jobs).await {
+            Ok(checkpoint) => {
+                let _ = self.sandbox.close(handle).await;
+                *residency = Residency::Paused { checkpoint: checkpoint.id };
+                self.note_footprint(session, None);
+            }
+            // It follows when they have ended.
+            Err(SessionError::Refused(RequestError::CommandsRun)) => {}
+            Err(error) => return Err(error),
+        }
         session.times().paused = true;
-        self.note_footprint(session, None);
         Ok(())
     }
 
@@ -353,6 +419,10 @@ impl Service {
     /// Returns an error when there is no such session.
     pub async fn resume_session(&self, id: SessionId) -> Result<bool, SessionError> {
         let session = self.sessions.get(id)?;
+        if matches!(*session.residency.read().await, Residency::Resident(_)) && session.times().paused {
+            session.resumed();
+            return Ok(true);
+        }
         let mut residency = session.residency.write().await;
         match *residency {
             Residency::Paused { checkpoint } => {
@@ -377,7 +447,7 @@ impl Service {
     ) -> Result<CheckpointInfo, SessionError> {
         let session = self.sessions.get(id)?;
         let in_use = self.enter_anyway(&session).await?;
-        self.put(&session, in_use.handle, CheckpointKind::Named, name).await
+        self.put(&session, in_use.handle, CheckpointKind::Named, name, JobsAtSave::LeaveOut).await
     }
 
     /// Checkpoints that this caller asked for, the newest first, as many as one list of the store has.

@@ -86,6 +86,12 @@ impl Service {
 
     fn end_what_is_over(self: &Arc<Self>) {
         let now = Timestamp::now();
+        let settling: Vec<Arc<Session>> =
+            self.sessions.all().values().filter(|session| session.is_settling(now)).cloned().collect();
+        for session in settling {
+            let service = Arc::clone(self);
+            tokio::spawn(async move { service.settle(&session).await });
+        }
         let over: Vec<Arc<Session>> =
             self.sessions.all().values().filter(|session| session.is_over(now)).cloned().collect();
         for session in over {

@@ -159,7 +159,7 @@ pub enum SessionState {
     Idle,
     /// Session on disk that waits for a call, which brings it back.
     Stored,
-    /// Session on disk until a client resumes it.
+    /// Session that waits until a client resumes it: on disk, or in its worker until its commands have ended.
     Paused,
 }
 
@@ -216,6 +216,8 @@ struct Times {
     last_used: Timestamp,
     /// True while the session's time stands still, until a client resumes it.
     paused: bool,
+    /// Time before which a session that was paused while its commands ran is not moved to disk.
+    settles: Timestamp,
 }
 
 /// Residency of a session.
@@ -366,9 +368,13 @@ impl Session {
         self.detached.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Ends commands and watches, when the session ends or is paused.
+    /// Ends commands and watches, when the session ends or is paused without them.
     fn detach(&self) {
         self.commands.end_all();
+        self.end_watches();
+    }
+
+    fn end_watches(&self) {
         std::mem::take(&mut *self.detached.lock().unwrap_or_else(PoisonError::into_inner)).cancel();
     }
 
@@ -392,10 +398,18 @@ impl Session {
         !times.paused && (now >= times.expires || (idle_over && !busy))
     }
 
+    /// Returns whether the session was paused while its commands ran, and those have ended.
+    fn is_settling(&self, now: Timestamp) -> bool {
+        let times = *self.times();
+        let is_resident = || matches!(self.residency.try_read().as_deref(), Ok(Residency::Resident(_)));
+        times.paused && now >= times.settles && is_resident() && !self.commands.any()
+    }
+
     fn info(&self) -> SessionInfo {
-        let Times { expires, ttl, idle, last_used, .. } = *self.times();
+        let Times { expires, ttl, idle, last_used, paused, .. } = *self.times();
         let state = match self.residency.try_read().as_deref() {
             Ok(Residency::Paused { .. }) => SessionState::Paused,
+            Ok(Residency::Resident(_)) if paused => SessionState::Paused,
             Ok(Residency::Evicted { .. }) => SessionState::Stored,
             Ok(_) if self.waiting.load(Ordering::Relaxed) == 0 => SessionState::Idle,
             Ok(_) => SessionState::Busy,
@@ -523,7 +537,8 @@ impl Service {
             .room(&self.sessions.all(), owner, most_sessions(&asked.caller))
             .inspect_err(|_| self.metrics.refused.with_label_values(&["sessions"]).inc())?;
         let now = Timestamp::now();
-        let times = Times { expires: after(now, ttl), ttl, idle: asked.idle, last_used: now, paused: false };
+        let expires = after(now, ttl);
+        let times = Times { expires, ttl, idle: asked.idle, last_used: now, paused: false, settles: now };
         let spec = SessionSpec {
             id: SessionId::generate(),
             owner,

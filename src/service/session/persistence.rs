@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
 use super::{OnExpiry, Residency, Session, SessionError, SessionSpec, Times};
+use crate::sandbox::JobsAtSave;
 use crate::service::Service;
 use proofbox_store::{SessionRow, Store};
 use proofbox_types::grant::{AskedLimits, Limits};
@@ -20,6 +21,8 @@ use proofbox_types::token::Token;
 const AT_ONCE: usize = 500;
 /// Sessions that are saved at once, when the service ends.
 const SAVED_AT_ONCE: usize = 16;
+/// Time in which the commands of a session end, when the service ends.
+const COMMANDS_END: Duration = Duration::from_secs(1);
 
 /// Stored description of a session: everything but its memory and files.
 #[derive(Debug, Serialize, Deserialize)]
@@ -133,6 +136,7 @@ impl Service {
             idle: persisted.idle,
             last_used: time(persisted.last_used)?,
             paused: persisted.paused,
+            settles: Timestamp::UNIX_EPOCH,
         };
         let on_expiry = if persisted.pause_on_expiry { OnExpiry::Pause } else { OnExpiry::End };
         let checkpoint = row.checkpoint?.into();
@@ -172,7 +176,10 @@ impl Service {
             let service = Arc::clone(self);
             saving.spawn(async move {
                 session.detach();
-                if let Err(error) = service.evict(&session).await {
+                // Its commands let go of it at once.
+                let residency = Arc::clone(&session.residency).write_owned();
+                let Ok(residency) = tokio::time::timeout(COMMANDS_END, residency).await else { return };
+                if let Err(error) = service.move_to_disk(&session, residency, JobsAtSave::LeaveOut).await {
                     tracing::warn!(session = %session.id, %error, "a session could not be moved to disk, and is lost");
                 }
             });

@@ -114,7 +114,12 @@ impl Service {
                         }
                         Next::Piece(SessionEvent::Changes(changes)) => Report::Changes(changes),
                         Next::Piece(SessionEvent::ChangesMissed) | Next::Overflow(_) => Report::Overflow,
-                        Next::Piece(SessionEvent::Cell(_) | SessionEvent::Stdout(_) | SessionEvent::Stderr(_)) => continue,
+                        Next::Piece(
+                            SessionEvent::Cell(_)
+                            | SessionEvent::Stdout(_)
+                            | SessionEvent::Stderr(_)
+                            | SessionEvent::Exited(_),
+                        ) => continue,
                     };
                     // The worker hears that there is room for more only when this is taken.
                     if tell.send(piece).await.is_err() {

@@ -208,7 +208,7 @@ async fn what_is_wrong_with_a_command_is_said_with_the_field() {
         (json!({"command": "true", "timeout_seconds": 1e9}), 400, "limit_above_ceiling", "timeout_seconds"),
         (json!({"command": "true", "timeout_seconds": 0}), 400, "limit_below_floor", "timeout_seconds"),
         (json!({"command": "true", "shell": "zsh"}), 400, "malformed_request", "shell"),
-        (json!({"command": "x".repeat((1 << 20) + 1)}), 413, "too_large", "command"),
+        (json!({"command": "x".repeat((2 << 20) + 1)}), 413, "too_large", "command"),
         (json!({"command": "true", "stdin": "x".repeat((1 << 20) + 1)}), 413, "too_large", "stdin"),
     ] {
         let (found, answer) = session.post("/commands", request.clone()).await;
@@ -339,4 +339,141 @@ async fn commands_belong_to_the_key_of_their_session_and_count_to_its_fuel() {
     let (status, answer) = with(&own, "POST", &commands, json!({"command": "true"})).await;
     assert_shows(&json!([status, answer]), json!([429, {"error": {"code": "fuel_budget_used"}}]));
     assert!(!server.log().iter().any(|line| line.contains("s3cr3t")), "nothing of it is in the log");
+}
+
+#[tokio::test]
+async fn a_command_ends_while_its_jobs_go_on() {
+    let session = Session::open().await;
+    let began = Instant::now();
+    let answer =
+        session.command(json!({"command": "(sleep 3; echo x > f) >/dev/null 2>&1 & echo started; exit 3"})).await;
+    assert_shows(&answer, json!({"state": "exited", "exit_code": 3, "stdout": "started\n", "timed_out": false}));
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    assert_shows(&session.get("/commands").await.1, json!({"commands": [{"state": "exited", "id": answer["id"]}]}));
+    assert_eq!(session.request("GET", "/files/f", "").await.0, 404, "not yet");
+    eventually_async("the job has ended", async || (session.listed().await == 0).then_some(())).await;
+    assert_eq!(session.request("GET", "/files/f", "").await, (200, b"x\n".to_vec()));
+    let began = Instant::now();
+    assert_shows(&session.command(json!({"command": "sleep 1 & echo hi"})).await, json!({"stdout": "hi\n"}));
+    assert!(began.elapsed() >= Duration::from_secs(1), "the job has its output");
+    // The time of a command is that of its jobs, too.
+    let request = json!({"command": "(sleep 60; echo y > f) >/dev/null 2>&1 &", "timeout_seconds": 1});
+    assert_shows(&session.command(request).await, json!({"exit_code": 0, "timed_out": false}));
+    assert_eq!(session.listed().await, 1);
+    eventually_async("it is ended", async || (session.listed().await == 0).then_some(())).await;
+    assert_eq!(session.request("GET", "/files/f", "").await, (200, b"x\n".to_vec()));
+}
+
+#[tokio::test]
+async fn jobs_count_as_commands_of_their_session_and_end_with_it() {
+    let session = Session::open().await;
+    let mut commands = Vec::new();
+    for _ in 0..32 {
+        let request = json!({"command": "(while :; do echo x > f; sleep 0.1; done) >/dev/null 2>&1 &"});
+        commands.push(session.command(request).await["id"].as_str().expect("an id").to_owned());
+    }
+    let (status, answer) = session.post("/commands", json!({"command": "true"})).await;
+    assert_shows(&json!([status, answer]), json!([409, {"error": {"code": "too_many"}}]));
+    let command = format!("/commands/{}", commands[0]);
+    assert_eq!(session.post(&format!("{command}/signal"), json!({"signal": "SIGKILL"})).await.0, 409, "it has ended");
+    assert_eq!(session.request("DELETE", &command, "").await.0, 204);
+    assert_eq!(session.command(json!({"command": "pgrep -c ."})).await["stdout"], "31\n");
+    let began = Instant::now();
+    assert_eq!(session.request("DELETE", "", "").await.0, 204);
+    assert!(began.elapsed() < Duration::from_secs(5), "at once");
+    assert_eq!(session.get("/commands").await.0, 404);
+}
+
+#[tokio::test]
+async fn processes_of_one_command_are_known_to_the_next() {
+    let (session, other) = (Session::open().await, Session::open().await);
+    let answer = session.command(json!({"command": "echo $$; sleep 60 >/dev/null 2>&1 & echo $!"})).await;
+    let mut numbers = answer["stdout"].as_str().expect("text").lines();
+    assert_eq!(numbers.next(), answer["id"].as_str(), "the number of a command is its process's");
+    let job = numbers.next().expect("a number");
+    let look = format!("kill -0 {job} && ps -o args= -p {job}");
+    assert_shows(&session.command(json!({"command": look})).await, json!({"exit_code": 0, "stdout": "sleep 60\n"}));
+    assert_eq!(other.command(json!({"command": format!("{look} || kill {job}")})).await["exit_code"], 1);
+    let kill = format!("kill {job}; sleep 0.1; kill -0 {job}");
+    assert_shows(&session.command(json!({"command": kill})).await, json!({"exit_code": 1}));
+    let command = session.background("trap 'echo caught; exit 7' TERM; while :; do sleep 0.1; done").await;
+    let kill = format!("kill -TERM {}", command.rsplit('/').next().expect("a number"));
+    eventually_async("it is caught", async || {
+        session.command(json!({"command": kill})).await;
+        (session.get(&command).await.1["exit_code"] == 7).then_some(())
+    })
+    .await;
+    assert_shows(&session.get(&command).await.1, json!({"state": "exited", "stdout": "caught\n"}));
+    // A call sees them, too, and leaves some.
+    let began = Instant::now();
+    session.call("!sleep 60 >/dev/null 2>&1 & echo $! > job").await;
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    let code = "import subprocess; subprocess.run('kill -0 $(cat job) && kill $(cat job)', shell=True).returncode";
+    assert_eq!(session.value(code).await, 0);
+    assert_eq!(session.value(code).await, 1);
+}
+
+#[tokio::test]
+async fn a_session_whose_calls_have_left_jobs_stays_in_its_worker() {
+    let server = Server::start(&["--workers", "1", "--session-memory-bytes", "1000000"]);
+    let session = Session::open_on(&server, json!({})).await;
+    session.call("!(sleep 3; echo x > f) >/dev/null 2>&1 &").await;
+    for _ in 0..4 {
+        Session::open_on(&server, json!({})).await.call("x = list(range(100_000))").await;
+    }
+    eventually_async("the job has ended", async || {
+        (session.request("GET", "/files/f", "").await.0 == 200).then_some(())
+    })
+    .await;
+    let shown = async || {
+        Session::open_on(&server, json!({})).await.call("x = list(range(100_000))").await;
+        (session.info().await["state"] == "stored").then_some(())
+    };
+    eventually_async("it is moved to disk", shown).await;
+    assert_eq!(session.value("open('f').read()").await, "x\n");
+}
+
+#[tokio::test]
+async fn commands_of_two_mebibytes_run() {
+    let session = Session::open().await;
+    let words = vec!["x".repeat(1 << 16); 31];
+    let argv: Vec<_> = ["printf".to_owned(), "%s".to_owned()].into_iter().chain(words).collect();
+    assert_shows(&session.command(json!({"argv": argv})).await, json!({"exit_code": 0, "stdout_bytes": 31 << 16}));
+}
+
+/// Scripts that leave as many jobs as they can, which never rest.
+const BOMBS: [&str; 3] = [
+    "f() { f | f & }; f",
+    "while :; do (while :; do :; done) >/dev/null 2>&1 & done",
+    "for i in {1..100}; do setsid sh -c 'trap \"\" TERM; while :; do :; done' >/dev/null 2>&1 & done",
+];
+
+#[tokio::test]
+async fn fork_bombs_end_with_their_time_and_neighbours_notice_nothing() {
+    let server = Server::start(&["--workers", "1"]);
+    let (session, neighbour) = (Session::open_on(&server, json!({})).await, Session::open_on(&server, json!({})).await);
+    neighbour.call("x = 41").await;
+    for bomb in BOMBS {
+        let mut commands = Vec::new();
+        for _ in 0..8 {
+            let request = json!({"command": bomb, "background": true, "timeout_seconds": 4});
+            commands.push(session.post("/commands", request).await.1["id"].as_str().expect("an id").to_owned());
+        }
+        let (mut longest, mut runs, began) = (Duration::ZERO, 0, Instant::now());
+        while began.elapsed() < Duration::from_secs(3) {
+            let began = Instant::now();
+            assert_eq!(neighbour.value("x").await, 41);
+            longest = longest.max(began.elapsed());
+            runs += 1;
+        }
+        eprintln!("{bomb}: {runs} calls beside it, the longest {longest:?}");
+        assert!(longest < Duration::from_secs(1), "{bomb}: {longest:?}");
+        // While there are as many processes as there may be, none can be started.
+        eventually_async("all have ended", async || {
+            let answer = session.command(json!({"command": "pgrep -c .; echo on"})).await;
+            (answer["stdout"] == "0\non\n").then_some(())
+        })
+        .await;
+    }
+    assert_eq!(server.metric("proofbox_worker_restarts_total").await, 0.0);
 }

@@ -22,6 +22,7 @@ use super::pagemap;
 use super::pool::InterpreterPool;
 use super::report::Reporter;
 use super::scheduler::{Stopwatch, Times, run_metered};
+use super::shell::Shell;
 use super::state::{HostState, OutputFlood, Streams, wasi};
 use super::trusted::trusted_limits;
 use super::usage_events::UsageEvents;
@@ -102,6 +103,8 @@ pub(super) async fn run_guest(
     }
     pool.give_back(&mut store, fuel);
     let state = store.into_data();
+    // Background jobs have used some since the last command.
+    let fuel = fuel.saturating_add(state.shell.as_ref().map_or(0, Shell::take_fuel)).min(limits.fuel);
     drop(live);
     let end = end(returned, &state, limits);
     let mut outcome = outcome(end, state, times, fuel, start);

@@ -178,11 +178,11 @@ impl Session {
         Ok(Self { session_context, contexts: Mutex::new(restored) })
     }
 
-    /// A second session in the state of this one, when its calls have ended.
+    /// A second session in the state of this one, when its calls have ended. Its commands are those of `runner`.
     ///
     /// # Errors
     /// Returns an error when there is no interpreter to be had.
-    pub async fn fork(&self) -> Result<Self, SessionError> {
+    pub async fn fork(&self, runner: Arc<dyn CommandRunner>) -> Result<Self, SessionError> {
         let held = self.hold().await;
         let tables: Vec<&Descriptors> =
             held.iter().filter_map(|(_, _, interpreter)| interpreter.as_ref().map(Interpreter::descriptors)).collect();
@@ -200,7 +200,7 @@ impl Session {
             let calls = context.calls.load(Ordering::Relaxed);
             contexts.insert(number, Arc::new(Context::with(context.cwd.clone(), calls, interpreter)));
         }
-        let session_context = self.session_context.for_fork(tree);
+        let session_context = self.session_context.for_fork(runner, tree);
         Ok(Self { session_context, contexts: Mutex::new(contexts) })
     }
 }

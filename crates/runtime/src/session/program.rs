@@ -69,8 +69,8 @@ impl SessionContext {
     }
 
     /// Makes the context of another session over another tree.
-    pub(super) fn for_fork(&self, tree: SharedTree) -> Self {
-        Self::new(Arc::clone(&self.pool), Arc::clone(&self.runner), tree, self.limits, Arc::clone(&self.env))
+    pub(super) fn for_fork(&self, runner: Arc<dyn CommandRunner>, tree: SharedTree) -> Self {
+        Self::new(Arc::clone(&self.pool), runner, tree, self.limits, Arc::clone(&self.env))
     }
 
     /// Makes the context of a program that a command runs: the same, but for the fuel, which is the program's own.
@@ -212,9 +212,11 @@ fn request_of(args: Vec<String>, env: Vec<(String, String)>, cwd: String) -> Val
     Value::Dict(fields.into_iter().map(|(name, value)| (Value::str(name), value)).collect())
 }
 
-/// Commands from within a call: `!ls`.
+/// Commands of one session or run, from within a call or run: `!ls`.
 pub trait CommandRunner: Send + Sync {
-    /// Runs a script for the shell; what it writes goes to `out`. Its exit code. Dropping the future ends it.
+    /// Runs a script for the shell; what it writes goes to `out`. Its exit code, as soon as nothing holds its output any
+    /// more: background jobs go on until the time of the script, its session or its run is over. Dropping the future
+    /// before that ends all.
     fn run<'a>(
         &'a self,
         session_context: SessionContext,

@@ -1,4 +1,4 @@
-//! Builtins that steer the shell: `exit`, `return`, `break`, `continue`, `eval`, `source`, `trap`.
+//! Builtins that steer the shell: `exit`, `return`, `break`, `continue`, `eval`, `source`.
 
 use crate::state::{Done, Shell, Stop};
 use std::sync::Arc;
@@ -99,17 +99,4 @@ pub(crate) async fn read_script(shell: &mut Shell, path: &str) -> Result<Result<
         }
     }
     Ok(String::from_utf8(bytes).map_err(|_| "cannot execute binary file"))
-}
-
-/// `trap`: nothing sends signals here; a command for the end is kept and run.
-pub(crate) async fn trap(shell: &mut Shell, arguments: &[String]) -> Done {
-    let rest: Vec<&String> = arguments.iter().filter(|argument| *argument != "--").collect();
-    let at_exit = rest.iter().skip(1).any(|name| ["EXIT", "0"].contains(&name.as_str()));
-    if let (Some(action), true) = (rest.first(), at_exit) {
-        shell.at_exit = match action.as_str() {
-            "-" | "" => None,
-            action => Some(Arc::from(action)),
-        };
-    }
-    Ok(0)
 }

@@ -1,25 +1,34 @@
 //! Builtins for background jobs: `wait`, `jobs`, `kill`.
 
-use crate::state::{Done, Shell, Stop};
+use super::trap::{SIGNALS, signal};
+use crate::execute::Waited;
+use crate::processes::Receivers;
+use crate::state::{Done, Shell};
 
 pub(crate) async fn wait(shell: &mut Shell, arguments: &[String]) -> Done {
     if arguments.is_empty() || arguments == ["-n"] {
         for id in shell.job_ids() {
-            shell.wait_for(id).await;
+            if let Some(Waited::Interrupted(signal)) = shell.wait_for(id).await {
+                return Ok(128 + signal);
+            }
         }
         return Ok(0);
     }
     let mut status = 0;
     for argument in arguments {
         let id = job_id(shell, argument);
-        status = match id {
+        let waited = match id {
             Some(id) => shell.wait_for(id).await,
             None => None,
-        }
-        .unwrap_or(127);
-        if status == 127 {
-            shell.error("wait", &format!("pid {argument} is not a child of this shell")).await;
-        }
+        };
+        status = match waited {
+            Some(Waited::Ended(code)) => code,
+            Some(Waited::Interrupted(signal)) => return Ok(128 + signal),
+            None => {
+                shell.error("wait", &format!("pid {argument} is not a child of this shell")).await;
+                127
+            }
+        };
     }
     Ok(status)
 }
@@ -42,38 +51,7 @@ pub(crate) async fn jobs(shell: &mut Shell) -> Done {
     Ok(0)
 }
 
-/// Signals by name, with their numbers on Linux.
-const SIGNALS: [(&str, i32); 19] = [
-    ("EXIT", 0),
-    ("HUP", 1),
-    ("INT", 2),
-    ("QUIT", 3),
-    ("ILL", 4),
-    ("TRAP", 5),
-    ("ABRT", 6),
-    ("BUS", 7),
-    ("FPE", 8),
-    ("KILL", 9),
-    ("USR1", 10),
-    ("SEGV", 11),
-    ("USR2", 12),
-    ("PIPE", 13),
-    ("ALRM", 14),
-    ("TERM", 15),
-    ("CHLD", 17),
-    ("CONT", 18),
-    ("STOP", 19),
-];
-/// Signals that end nothing.
-const HARMLESS: [&str; 2] = ["CHLD", "CONT"];
-
-fn signal(name: &str) -> Option<(&'static str, i32)> {
-    let upper = name.to_ascii_uppercase();
-    let plain = upper.strip_prefix("SIG").unwrap_or(&upper);
-    SIGNALS.into_iter().find(|(known, number)| *known == plain || plain.parse() == Ok(*number))
-}
-
-/// `kill`: ends a job, or the script itself.
+/// `kill`: sends a signal to processes of the session.
 pub(crate) async fn kill(shell: &mut Shell, arguments: &[String]) -> Done {
     let mut rest = arguments;
     let name = match rest {
@@ -89,7 +67,7 @@ pub(crate) async fn kill(shell: &mut Shell, arguments: &[String]) -> Done {
         }
         _ => None,
     };
-    let Some((name, number)) = signal(name.unwrap_or("TERM")) else {
+    let Some((_, number)) = signal(name.unwrap_or("TERM")) else {
         shell.error("kill", &format!("{}: invalid signal specification", name.unwrap_or_default())).await;
         return Ok(1);
     };
@@ -101,26 +79,42 @@ pub(crate) async fn kill(shell: &mut Shell, arguments: &[String]) -> Done {
         return Ok(2);
     }
     let mut status = 0;
-    for process in rest {
-        let ends = number != 0 && !HARMLESS.contains(&name);
-        if process.parse() == Ok(shell.shared.pid) {
-            if !ends {
+    for target in rest {
+        let sent = match receivers(shell, target) {
+            Ok(receivers) => shell.shared.processes.send(receivers, number),
+            Err(what) => {
+                shell.error("kill", &what).await;
+                status = 1;
                 continue;
             }
-            return Err(Stop::Exit(128 + number));
-        }
-        // A job is a group of its own.
-        let id = job_id(shell, process.strip_prefix('-').unwrap_or(process));
-        let found = id.is_some_and(|id| match ends {
-            true => shell.end_job(id),
-            false => shell.running_jobs().contains(&id),
-        });
-        if !found {
-            shell.error("kill", &format!("({process}) - No such process")).await;
+        };
+        if !sent {
+            shell.error("kill", &format!("({target}) - No such process")).await;
             status = 1;
         }
     }
+    if shell.process.signals.is_ending() {
+        // It ends here, by the signal.
+        std::future::pending::<()>().await;
+    }
     Ok(status)
+}
+
+/// Returns the processes that an argument of `kill` names.
+fn receivers(shell: &Shell, target: &str) -> Result<Receivers, String> {
+    if target.starts_with('%') {
+        let id = job_id(shell, target).ok_or_else(|| format!("{target}: no such job"))?;
+        return Ok(Receivers::One(id));
+    }
+    match target.parse::<i64>() {
+        Ok(0) => Ok(Receivers::Group(shell.process.group())),
+        Ok(-1) => Ok(Receivers::AllBut(shell.process.number)),
+        Ok(number) => {
+            let process = u32::try_from(number.unsigned_abs()).unwrap_or(u32::MAX);
+            Ok(if number < 0 { Receivers::Group(process) } else { Receivers::One(process) })
+        }
+        Err(_) => Err(format!("{target}: arguments must be process or job IDs")),
+    }
 }
 
 /// `kill -l`: names of signals, or of those given by number or by a code of exit.

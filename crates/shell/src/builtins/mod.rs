@@ -7,4 +7,6 @@ pub(super) mod jobs;
 pub(super) mod printf;
 pub(super) mod read;
 pub(super) mod test;
+pub(super) mod trap;
+pub(super) mod ulimit;
 pub(super) mod variables;

@@ -1,7 +1,7 @@
 //! Execution of compound commands.
 
 use crate::expand::pattern::{Lies, Pattern};
-use crate::state::{Done, Function, Shell, Stop};
+use crate::state::{Done, Function, Shell, Stop, Streams};
 use crate::syntax::{Arm, Kind, List, Piece, Then, Word};
 use std::sync::Arc;
 
@@ -20,11 +20,18 @@ impl Shell {
             Kind::Simple { assignments, words } => self.run_simple(assignments, words, &[]).await,
             Kind::Subshell(list) => {
                 let Some(_process) = self.shared.used.process() else {
-                    self.error("", "fork: retry: Resource temporarily unavailable").await;
-                    return Err(Stop::Exit(254));
+                    return Err(self.no_process().await);
                 };
+                let ends = std::mem::take(&mut self.ends_with_next);
                 let mut shell = self.subshell().await?;
-                match shell.run_list(list).await {
+                if ends {
+                    self.streams = Streams::closed();
+                }
+                let done = shell.run_list(list).await;
+                if !shell.traps.is_empty() {
+                    self.catch_signals();
+                }
+                match done {
                     Err(Stop::Spent) => Err(Stop::Spent),
                     done => Ok(shell.code_of(done)),
                 }

@@ -1,39 +1,109 @@
 //! Work that runs beside a script within the same future: background jobs, and the host's interpreters.
 
 use crate::state::{BackgroundTask, Shell};
+use crate::streams::WriterObserver;
 use crate::{Host, PythonStart};
-use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable, BoxFuture};
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::Poll;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 
-/// Runs a script, and all that runs beside it, until all have ended; the script's exit code.
+/// Time that jobs and pipelines of a script have, before other tasks of the thread get their turn.
+const TIME_OF_TURN: Duration = Duration::from_millis(2);
+/// Turns without time left that one of them lets pass at most.
+const MAX_MISSED: u8 = 8;
+
+/// Turn of a script on its thread.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    epoch: Instant,
+    /// End of the turn, in microseconds since the epoch.
+    end: AtomicU64,
+}
+
+impl Turn {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self { epoch: Instant::now(), end: AtomicU64::new(0) })
+    }
+
+    fn microseconds(&self) -> u64 {
+        u64::try_from(self.epoch.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+
+    fn begin(&self) {
+        let length = u64::try_from(TIME_OF_TURN.as_micros()).unwrap_or(u64::MAX);
+        self.end.store(self.microseconds().saturating_add(length), Ordering::Relaxed);
+    }
+
+    fn is_over(&self) -> bool {
+        self.microseconds() > self.end.load(Ordering::Relaxed)
+    }
+}
+
+/// Future that is polled while its script's turn has time left: many of them that never rest are not one long turn.
+pub(super) struct Paced<F> {
+    work: F,
+    turn: Arc<Turn>,
+    missed: u8,
+}
+
+impl<F> Paced<F> {
+    pub(super) fn new(work: F, turn: Arc<Turn>) -> Self {
+        Self { work, turn, missed: 0 }
+    }
+}
+
+impl<F: Future + Unpin> Future for Paced<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        if self.missed < MAX_MISSED && self.turn.is_over() {
+            self.missed += 1;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        self.missed = 0;
+        self.work.poll_unpin(context)
+    }
+}
+
+/// Runs a script, and all that runs beside it, until all have ended; the script's exit code. Calls `on_exit` with it when
+/// the script has ended and `outputs` are closed.
 pub(super) async fn drive(
     host: &dyn Host,
     time: Arc<AtomicU64>,
+    turn: Arc<Turn>,
     main: impl Future<Output = i32>,
     mut asked: UnboundedReceiver<BackgroundTask>,
+    outputs: [WriterObserver; 2],
+    on_exit: impl FnOnce(i32) + Send,
 ) -> i32 {
     let mut main = pin!(main);
-    let mut running: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
+    let mut on_exit = Some(on_exit);
+    let mut running: FuturesUnordered<Paced<BoxFuture<'_, ()>>> = FuturesUnordered::new();
     let mut code = None;
     poll_fn(|context| {
         time.store(host.now(), Ordering::Relaxed);
+        turn.begin();
         while let Poll::Ready(Some(beside)) = asked.poll_recv(context) {
             match beside {
-                BackgroundTask::Job(job) => running.push(job),
-                BackgroundTask::Python { start, ended, registration } => running.push(Box::pin(async move {
-                    if let Ok(code) = Abortable::new(host.python(start), registration).await {
-                        // The one who waited may be gone.
-                        let _ = ended.send(code);
-                    }
-                })),
+                BackgroundTask::Job(job) => running.push(Paced::new(job, Arc::clone(&turn))),
+                BackgroundTask::Python { start, ended, registration } => {
+                    let work: BoxFuture<'_, ()> = Box::pin(async move {
+                        if let Ok(code) = Abortable::new(host.python(start), registration).await {
+                            // The one who waited may be gone.
+                            let _ = ended.send(code);
+                        }
+                    });
+                    running.push(Paced::new(work, Arc::clone(&turn)));
+                }
                 BackgroundTask::Packages(answer) => {
                     let _ = answer.send(host.packages());
                 }
@@ -44,6 +114,12 @@ pub(super) async fn drive(
             && let Poll::Ready(ended) = main.as_mut().poll(context)
         {
             code = Some(ended);
+        }
+        if let Some(code) = code
+            && !outputs.iter().any(WriterObserver::is_open)
+            && let Some(on_exit) = on_exit.take()
+        {
+            on_exit(code);
         }
         // What has just been asked for is looked at in the next turn: within this one tokio may give no more.
         if !asked.is_empty() {

@@ -1,17 +1,24 @@
 //! Background jobs: futures beside that of the script.
 
-use crate::state::{BackgroundTask, Done, Job, RUNNING, Shell, Stop};
+use crate::processes::Start;
+use crate::state::{BackgroundTask, Done, Job, RUNNING, Shell};
 use crate::streams::Reader;
 use crate::syntax::Chain;
-use futures_util::future::{AbortHandle, Abortable};
+use futures_util::future::{Either, select};
 use std::pin::pin;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 /// Ended jobs that are remembered for `wait`.
 const REMEMBERED: usize = 200;
-/// Exit code of a job that `kill` ends, 128 + SIGTERM as in bash.
-const TERMINATED: i32 = 143;
+
+/// Reason for the end of `wait`.
+pub(crate) enum Waited {
+    /// End of the job, with its exit code.
+    Ended(i32),
+    /// Arrival of this signal.
+    Interrupted(i32),
+}
 
 impl Shell {
     fn jobs(&self) -> MutexGuard<'_, Vec<Job>> {
@@ -20,26 +27,30 @@ impl Shell {
 
     /// Starts what stands before `&`.
     pub(super) async fn start_job(&mut self, chain: Arc<Chain>) -> Done {
-        let Some(process) = self.shared.used.process() else {
-            self.error("", "fork: retry: Resource temporarily unavailable").await;
-            return Err(Stop::Exit(254));
-        };
+        let Some(permit) = self.shared.used.process() else { return Err(self.no_process().await) };
         let mut shell = self.subshell().await?;
+        let start = Start { number: None, parent: Some(&self.process), command: "bash", now: self.now() };
+        let Some(entry) = self.shared.processes.start(start) else { return Err(self.no_process().await) };
+        shell.process = Arc::clone(&entry.process);
+        shell.owns_process = true;
         shell.streams.stdin = Reader::empty();
         // Jobs are polled beside the script, not within it.
         shell.level = 1;
+        // A job of one command is that command.
+        shell.becomes_next = chain.is_simple();
+        shell.ends_with_next = chain.rest.is_empty();
+        shell.catch_signals();
         let ended = Arc::new(AtomicI32::new(RUNNING));
-        let (abort, registration) = AbortHandle::new_pair();
-        let id = self.shared.next_job.fetch_add(1, Ordering::Relaxed);
+        let id = entry.process.number;
         let shared = Arc::clone(&self.shared);
         let result = Arc::clone(&ended);
-        let work = async move {
-            let done = shell.run_chain(&chain).await;
-            shell.code_of(done)
-        };
         let job = Box::pin(async move {
-            let code = Abortable::new(work, registration).await.unwrap_or(TERMINATED);
-            drop(process);
+            let code = match entry.process.signals.over(shell.run_chain(&chain)).await {
+                Ok(done) => shell.code_of(done),
+                Err(signal) => 128 + signal,
+            };
+            // What it has open is closed before anybody hears of its end.
+            drop((shell, entry, permit));
             result.store(code, Ordering::Relaxed);
             shared.job_ended.notify_waiters();
         });
@@ -47,7 +58,7 @@ impl Shell {
         if jobs.len() >= REMEMBERED {
             jobs.retain(|job| job.ended.load(Ordering::Relaxed) == RUNNING);
         }
-        jobs.push(Job { id, ended, abort });
+        jobs.push(Job { id, ended });
         drop(jobs);
         self.last_job = Some(id);
         // The receiver lives as long as the script.
@@ -55,8 +66,8 @@ impl Shell {
         Ok(0)
     }
 
-    /// Waits for a job; its exit code, or none if there is no such job.
-    pub(crate) async fn wait_for(&mut self, id: u32) -> Option<i32> {
+    /// Waits for a job, or for a signal that has a handler; the exit code, or none if there is no such job.
+    pub(crate) async fn wait_for(&mut self, id: u32) -> Option<Waited> {
         loop {
             let shared = Arc::clone(&self.shared);
             let mut notified = pin!(shared.job_ended.notified());
@@ -64,9 +75,13 @@ impl Shell {
             let code = self.jobs().iter().find(|job| job.id == id)?.ended.load(Ordering::Relaxed);
             if code != RUNNING {
                 self.jobs().retain(|job| job.id != id);
-                return Some(code);
+                return Some(Waited::Ended(code));
             }
-            notified.await;
+            if self.traps.is_empty() || self.in_trap {
+                notified.await;
+            } else if let Either::Left((signal, _)) = select(pin!(self.process.signals.caught()), notified).await {
+                return Some(Waited::Interrupted(signal));
+            }
         }
     }
 
@@ -78,15 +93,5 @@ impl Shell {
     /// Returns the numbers of the jobs that still run.
     pub(crate) fn running_jobs(&self) -> Vec<u32> {
         self.jobs().iter().filter(|job| job.ended.load(Ordering::Relaxed) == RUNNING).map(|job| job.id).collect()
-    }
-
-    /// Ends a job. False: there is no such job running.
-    pub(crate) fn end_job(&self, id: u32) -> bool {
-        let jobs = self.jobs();
-        let job = jobs.iter().find(|job| job.id == id && job.ended.load(Ordering::Relaxed) == RUNNING);
-        if let Some(job) = job {
-            job.abort.abort();
-        }
-        job.is_some()
     }
 }

@@ -10,50 +10,64 @@ mod simple;
 mod substitute;
 
 pub(crate) use conditional::Operands;
+pub(crate) use executor::Turn;
+pub(crate) use jobs::Waited;
 pub(crate) use redirect::WriteAt;
 
 use super::bounds::{MAX_LEVELS, STEPS_OF_SUBSHELL, Use};
-use super::state::{Done, Shared, Shell, Stop};
+use super::processes::{KILL, Start, bit};
+use super::state::{Done, Shared, Shell, Stop, Streams};
 use super::streams::pipe;
 use super::syntax::{Chain, Command, Kind, List, ListOp, Parser, Pipeline, SyntaxError};
 use super::{Host, PIPE_BYTES, Script};
+use executor::Paced;
 use futures_util::future::{BoxFuture, join_all};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 pub(super) use conditional::{Comparison, file_test};
 
-/// Runs a script; see [`run`](super::run).
-pub(super) async fn run(host: &dyn Host, mut script: Script) -> i32 {
+/// Runs a script; see [`run_with_jobs`](super::run_with_jobs).
+pub(super) async fn run(host: &dyn Host, mut script: Script, on_exit: impl FnOnce(i32) + Send) -> i32 {
     let (beside, asked) = tokio::sync::mpsc::unbounded_channel();
     let now = host.now();
-    let pid = process_number(now);
+    let processes = host.processes();
+    let command = format!("bash -c {}", script.text);
+    let start = Start { number: script.number, parent: None, command: &command, now };
+    let Some(entry) = processes.start(start) else {
+        // There is nobody else to tell.
+        let _ = script.stderr.write_all(format!("bash: {NO_PROCESS}\n").as_bytes()).await;
+        drop(script);
+        on_exit(NO_PROCESS_CODE);
+        return NO_PROCESS_CODE;
+    };
     let time = Arc::new(AtomicU64::new(now));
+    let turn = Turn::new();
     let shared = Arc::new(Shared {
-        used: Arc::<Use>::default(),
+        used: Use::new(Arc::clone(processes)),
+        processes: Arc::clone(processes),
         beside,
-        pid,
-        next_job: AtomicU32::new(pid + 1),
         next_file: AtomicU32::new(1),
         random: Arc::new(AtomicU64::new(now)),
         job_ended: tokio::sync::Notify::new(),
         started: now,
         time: Arc::clone(&time),
+        turn: Arc::clone(&turn),
     });
     let text = std::mem::take(&mut script.text);
-    let mut shell = Shell::new(shared, host.tree(), script);
+    let outputs = [script.stdout.observe(), script.stderr.observe()];
+    let mut shell = Shell::new(shared, host.tree(), Arc::clone(&entry.process), script);
     let main = async move {
-        let done = shell.run_text(&text, "-c").await;
-        shell.ended(done).await
+        let done = shell.run_process(&text, "-c").await;
+        drop(entry);
+        shell.code_of(done)
     };
-    executor::drive(host, time, main, asked).await
+    executor::drive(host, time, turn, main, asked, outputs, on_exit).await
 }
 
-/// Chooses a script's process number by its start in microseconds, so that it hardly ever is that of a script before.
-fn process_number(started: u64) -> u32 {
-    const NUMBERS: u64 = 4_000_000;
-    1000 + u32::try_from(started / 1000 % NUMBERS).unwrap_or_default()
-}
+/// Message for a process that can't be started, and the exit code then.
+pub(crate) const NO_PROCESS: &str = "fork: retry: Resource temporarily unavailable";
+pub(crate) const NO_PROCESS_CODE: i32 = 254;
 
 /// Position of a pipeline among those that `&&` and `||` join.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -79,6 +93,60 @@ impl Shell {
             Err(Stop::Spent) => 137,
             Err(Stop::Broken) => 141,
         }
+    }
+
+    /// Runs a text as the process that this shell is: to its end, or to that by a signal.
+    pub(super) fn run_process<'a>(&'a mut self, text: &'a str, from: &'a str) -> BoxFuture<'a, Done> {
+        Box::pin(async move {
+            let process = Arc::clone(&self.process);
+            let level = self.level;
+            let done = match process.signals.over(self.run_text(text, from)).await {
+                Ok(Err(Stop::Spent)) => return Err(Stop::Spent),
+                Ok(done) => done,
+                Err(KILL) => return Ok(128 + KILL),
+                Err(signal) => {
+                    // As they are between commands, whichever it was in.
+                    if let Some(streams) = std::mem::take(&mut self.saved).into_iter().next() {
+                        self.streams = streams;
+                    }
+                    self.level = level;
+                    Err(Stop::Exit(128 + signal))
+                }
+            };
+            let ended = process.signals.over(self.ended(done)).await;
+            Ok(ended.unwrap_or_else(|signal| 128 + signal))
+        })
+    }
+
+    /// Tells the process which signals have handlers here; returns the set of those that are ignored.
+    pub(super) fn catch_signals(&self) -> u32 {
+        let (mut caught, mut ignored) = (0, 0);
+        for (signal, action) in self.traps.iter() {
+            caught |= bit(*signal);
+            if action.is_empty() {
+                ignored |= bit(*signal);
+            }
+        }
+        self.process.signals.catch(caught, ignored);
+        ignored
+    }
+
+    /// Runs the handlers of signals that have arrived.
+    async fn run_traps(&mut self) -> Result<(), Stop> {
+        let process = Arc::clone(&self.process);
+        while let Some(signal) = process.signals.take_pending() {
+            let Some(action) = self.traps.get(&signal).cloned() else { continue };
+            let status = self.status;
+            self.step(STEPS_OF_SUBSHELL).await?;
+            self.deeper().await?;
+            self.in_trap = true;
+            let done = self.run_text(&action, "trap").await;
+            self.in_trap = false;
+            self.level -= 1;
+            done?;
+            self.status = status;
+        }
+        Ok(())
     }
 
     /// The exit code of a shell that has come to its end, after what it left to do then.
@@ -144,6 +212,16 @@ impl Shell {
         shell.in_subshell = true;
         shell.own_jobs = Arc::default();
         shell.at_exit = None;
+        if !shell.traps.is_empty() {
+            // What is ignored stays so.
+            Arc::make_mut(&mut shell.traps).retain(|_, action| action.is_empty());
+        }
+        shell.in_trap = false;
+        shell.saved = Vec::new();
+        shell.owns_process = false;
+        shell.becomes_next = false;
+        shell.leads_group = false;
+        shell.ends_with_next = false;
         match shell.level > MAX_LEVELS {
             true => {
                 self.error("", "subshells are nested too deeply").await;
@@ -164,6 +242,9 @@ impl Shell {
                     false => self.run_chain(&item.chain).await?,
                 };
                 self.status = status;
+                if !self.traps.is_empty() && !self.in_trap && self.process.signals.is_pending() {
+                    self.run_traps().await?;
+                }
             }
             Ok(status)
         })
@@ -233,10 +314,10 @@ impl Shell {
         let mut input = None;
         for (at, command) in commands.iter().enumerate() {
             let Some(process) = self.shared.used.process() else {
-                self.error("", "fork: retry: Resource temporarily unavailable").await;
-                return Err(Stop::Exit(254));
+                return Err(self.no_process().await);
             };
             let mut shell = self.subshell().await?;
+            shell.ends_with_next = true;
             if let Some(input) = input.take() {
                 shell.streams.stdin = input;
             }
@@ -245,7 +326,7 @@ impl Shell {
                 shell.streams.stdout = writer;
                 input = Some(reader);
             }
-            stages.push(async move {
+            let stage = Box::pin(async move {
                 let _process = process;
                 let done = shell.run_command(command).await;
                 match done {
@@ -253,6 +334,10 @@ impl Shell {
                     done => Ok(shell.code_of(done)),
                 }
             });
+            stages.push(Paced::new(stage, Arc::clone(&self.shared.turn)));
+        }
+        if std::mem::take(&mut self.ends_with_next) {
+            self.streams = Streams::closed();
         }
         let mut status = 0;
         for done in join_all(stages).await {
@@ -284,16 +369,25 @@ impl Shell {
             if let Kind::Simple { assignments, words } = &command.kind {
                 return self.run_simple(assignments, words, &command.redirections).await;
             }
+            let ends = std::mem::take(&mut self.ends_with_next);
             if command.redirections.is_empty() {
+                self.ends_with_next = ends && matches!(command.kind, Kind::Subshell(_));
                 return self.run_compound(&command.kind).await;
             }
-            let before = self.streams.clone();
+            if !ends {
+                self.saved.push(self.streams.clone());
+            }
             let done = match self.redirect(&command.redirections).await {
-                Ok(()) => self.run_compound(&command.kind).await,
+                Ok(()) => {
+                    self.ends_with_next = ends && matches!(command.kind, Kind::Subshell(_));
+                    self.run_compound(&command.kind).await
+                }
                 Err(Stop::Failed(code)) => Ok(code),
                 Err(stop) => Err(stop),
             };
-            self.streams = before;
+            if !ends && let Some(before) = self.saved.pop() {
+                self.streams = before;
+            }
             done
         })
     }

@@ -4,8 +4,9 @@ use crate::bounds::MAX_LEVELS;
 use crate::programs;
 use crate::state::{Done, Function, Shell, Stop, Variable};
 use crate::syntax::{Assignment, Redirection, Word};
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, Either, select};
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::Arc;
 
 impl Shell {
@@ -37,13 +38,17 @@ impl Shell {
                     Err(stop) => Err(stop),
                 };
             }
-            let before = (!redirections.is_empty()).then(|| self.streams.clone());
+            let ends = std::mem::take(&mut self.ends_with_next);
+            let saves = !ends && !redirections.is_empty();
+            if saves {
+                self.saved.push(self.streams.clone());
+            }
             let mut hidden: Vec<(String, Option<Variable>)> = Vec::new();
             let done = match self.prepare(assignments, redirections, &mut hidden).await {
                 Ok(()) => self.call(&name, &arguments).await,
                 Err(stop) => Err(stop),
             };
-            if let Some(before) = before {
+            if saves && let Some(before) = self.saved.pop() {
                 self.streams = before;
             }
             for (name, variable) in hidden.into_iter().rev() {
@@ -108,9 +113,33 @@ impl Shell {
     /// Runs a function, a builtin or a program.
     pub(crate) async fn call(&mut self, name: &str, arguments: &[String]) -> Done {
         match self.functions.get(name).cloned() {
-            Some(function) => self.call_function(name, function, arguments).await,
-            None => programs::run(self, name, arguments).await,
+            Some(function) => {
+                self.becomes_next = false;
+                self.call_function(name, function, arguments).await
+            }
+            None => self.run_program(name, arguments).await,
         }
+    }
+
+    /// Runs a builtin or a program. A program ends when a signal with a handler is sent to the group that it is in.
+    async fn run_program(&mut self, name: &str, arguments: &[String]) -> Done {
+        let replaces = std::mem::take(&mut self.becomes_next);
+        if replaces {
+            let words = std::iter::once(name).chain(arguments.iter().map(String::as_str));
+            self.process.set_command(&words.collect::<Vec<_>>().join(" "));
+        }
+        let process = Arc::clone(&self.process);
+        if programs::runs_another(name) {
+            // That hears of signals itself.
+            self.becomes_next = replaces;
+        } else if process.signals.catches_any() && !programs::names::is_builtin(name) {
+            let interrupted = pin!(process.signals.interrupted());
+            return match select(interrupted, programs::run(self, name, arguments)).await {
+                Either::Left((signal, _)) => Ok(128 + signal),
+                Either::Right((done, _)) => done,
+            };
+        }
+        programs::run(self, name, arguments).await
     }
 
     async fn call_function(&mut self, name: &str, function: Function, arguments: &[String]) -> Done {

@@ -83,8 +83,7 @@ impl Shell {
     /// Runs commands in a subshell; its exit code, and what it wrote, of which there may have been too much.
     async fn capture(&self, mut shell: Shell, list: &List, what: &str) -> Result<(i32, Result<Captured, Stop>), Stop> {
         let Some(process) = self.shared.used.process() else {
-            self.error("", "fork: retry: Resource temporarily unavailable").await;
-            return Err(Stop::Exit(254));
+            return Err(self.no_process().await);
         };
         let (writer, reader) = pipe(PIPE_BYTES);
         shell.streams.stdout = writer;

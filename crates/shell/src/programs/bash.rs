@@ -2,12 +2,15 @@
 
 use super::names::{is_executable_name, name_of};
 use crate::builtins::control::read_script;
+use crate::processes::Start;
 use crate::state::{Done, Shell, Stop};
 use proofbox_vfs::{FileKind, Permission, lock};
 use std::sync::Arc;
 
 /// `bash` and `sh`: a shell within this one.
 pub(super) async fn bash(shell: &mut Shell, name: &str, arguments: &[String]) -> Done {
+    let replaces = std::mem::take(&mut shell.becomes_next);
+    let leads_group = std::mem::take(&mut shell.leads_group);
     let mut inner = shell.subshell().await?;
     inner.options = crate::state::Options::default();
     inner.unchecked = 0;
@@ -74,11 +77,28 @@ pub(super) async fn bash(shell: &mut Shell, name: &str, arguments: &[String]) ->
             Err(why) => return Err(shell.fails("bash", why).await),
         },
     };
-    let done = inner.run_text(&text, &from).await;
-    match done {
-        Err(Stop::Spent) => Err(Stop::Spent),
-        done => Ok(inner.ended(done).await),
-    }
+    let words = std::iter::once(name).chain(arguments.iter().map(String::as_str));
+    let command = words.collect::<Vec<_>>().join(" ");
+    let _entry = match replaces {
+        true => {
+            shell.process.set_command(&command);
+            None
+        }
+        false => {
+            let start = Start { number: None, parent: Some(&shell.process), command: &command, now: shell.now() };
+            let Some(entry) = shell.shared.processes.start(start) else { return Err(shell.no_process().await) };
+            if leads_group {
+                entry.process.lead_group();
+            }
+            inner.process = Arc::clone(&entry.process);
+            Some(entry)
+        }
+    };
+    inner.owns_process = true;
+    inner.ignored = inner.catch_signals();
+    inner.pid = inner.process.number;
+    inner.in_subshell = false;
+    inner.run_process(&text, &from).await
 }
 
 /// Directories of `PATH` in which a name is looked for.

@@ -21,6 +21,7 @@ pub(super) async fn env(shell: &mut Shell, who: &str, arguments: &[String]) -> D
         Err(why) => return Err(usage(shell, who, &why, 125).await),
     };
     let mut inner = shell.subshell().await?;
+    inner.becomes_next = std::mem::take(&mut shell.becomes_next);
     {
         let variables = std::sync::Arc::make_mut(&mut inner.variables);
         variables.retain(|_, variable| variable.exported && !given.has('i'));

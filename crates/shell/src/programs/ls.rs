@@ -171,8 +171,9 @@ async fn show(shell: &Shell, entries: &[FileEntry], given: &Given, total: Total)
         if given.has('i') {
             text.push_str(&format!("{} ", entry.inode));
         }
-        // As `ls` does, half a year back.
-        let recent = entry.modified <= now && now - entry.modified < 15_778_476_000_000_000;
+        // As `ls` does, half a year back. A file may be changed after the time that the shell has last looked at.
+        let recent =
+            entry.modified <= now + 60_000_000_000 && now.saturating_sub(entry.modified) < 15_778_476_000_000_000;
         let format = if recent { "%b %e %H:%M" } else { "%b %e  %Y" };
         let date = jiff::fmt::strtime::format(format, &zoned(entry.modified)).unwrap_or_default();
         let target = entry.link_target.as_ref().map(|target| format!(" -> {target}")).unwrap_or_default();

@@ -43,7 +43,7 @@ pub(super) mod options;
 mod paste;
 mod patch;
 mod pip;
-mod processes;
+mod ps;
 mod python;
 mod realpath;
 mod rm;
@@ -57,6 +57,7 @@ mod split;
 mod stat;
 mod strings;
 mod sudo;
+mod system;
 mod tac_rev;
 mod tar;
 mod tee;
@@ -83,14 +84,15 @@ use names::{is_known, name_of};
 pub(super) fn run<'a>(shell: &'a mut Shell, name: &'a str, arguments: &'a [String]) -> BoxFuture<'a, Done> {
     // A path to a program means the program.
     match name_of(name).filter(|name| is_known(name)).unwrap_or(name) {
-        ":" | "true" | "sync" | "ulimit" | "alias" | "unalias" | "hash" | "bg" => boxed(|| async { Ok(0) }),
+        ":" | "true" | "sync" | "alias" | "unalias" | "hash" | "bg" => boxed(|| async { Ok(0) }),
         "false" => boxed(|| async { Ok(1) }),
         name @ ("break" | "continue") => boxed(|| builtins::control::break_or_continue(shell, name, arguments)),
         "return" => boxed(|| builtins::control::return_(shell, arguments)),
         "exit" => boxed(|| builtins::control::exit(shell, arguments)),
         "eval" => boxed(|| builtins::control::eval(shell, arguments)),
         name @ ("." | "source") => boxed(|| builtins::control::source(shell, name, arguments)),
-        "trap" => boxed(|| builtins::control::trap(shell, arguments)),
+        "trap" => boxed(|| builtins::trap::trap(shell, arguments)),
+        "ulimit" => boxed(|| builtins::ulimit::ulimit(shell, arguments)),
         "wait" => boxed(|| builtins::jobs::wait(shell, arguments)),
         "jobs" => boxed(|| builtins::jobs::jobs(shell)),
         "kill" => boxed(|| builtins::jobs::kill(shell, arguments)),
@@ -153,12 +155,12 @@ pub(super) fn run<'a>(shell: &'a mut Shell, name: &'a str, arguments: &'a [Strin
         "cmp" => boxed(|| cmp::cmp(shell, arguments)),
         "column" => boxed(|| column::column(shell, arguments)),
         "comm" => boxed(|| comm::comm(shell, arguments)),
-        "df" => boxed(|| processes::df(shell, arguments)),
+        "df" => boxed(|| system::df(shell, arguments)),
         "diff" => boxed(|| diff::diff(shell, arguments)),
         "expr" => boxed(|| expr::expr(shell, arguments)),
         "file" => boxed(|| file::file(shell, arguments)),
         "fold" => boxed(|| fold::fold(shell, arguments)),
-        "free" => boxed(|| processes::free(shell, arguments)),
+        "free" => boxed(|| system::free(shell, arguments)),
         "gzip" => boxed(|| gzip::gzip(shell, "gzip", arguments)),
         "gunzip" => boxed(|| gzip::gzip(shell, "gunzip", arguments)),
         "zcat" => boxed(|| gzip::gzip(shell, "zcat", arguments)),
@@ -169,12 +171,12 @@ pub(super) fn run<'a>(shell: &'a mut Shell, name: &'a str, arguments: &'a [Strin
         "less" | "more" => boxed(|| less::less(shell, arguments)),
         "od" => boxed(|| od::od(shell, arguments)),
         "patch" => boxed(|| patch::patch(shell, arguments)),
-        name @ ("pgrep" | "pkill") => boxed(|| processes::pgrep(shell, name, arguments)),
-        "ps" => boxed(|| processes::ps(shell, arguments)),
+        name @ ("pgrep" | "pkill") => boxed(|| ps::pgrep(shell, name, arguments)),
+        "ps" => boxed(|| ps::ps(shell, arguments)),
         "shuf" => boxed(|| shuf::shuf(shell, arguments)),
         "split" => boxed(|| split::split(shell, arguments)),
         "strings" => boxed(|| strings::strings(shell, arguments)),
-        "top" => boxed(|| processes::top(shell, arguments)),
+        "top" => boxed(|| system::top(shell, arguments)),
         "tree" => boxed(|| tree::tree(shell, arguments)),
         "truncate" => boxed(|| truncate::truncate(shell, arguments)),
         "zip" => boxed(|| zip::zip(shell, arguments)),
@@ -207,6 +209,14 @@ pub(super) fn run<'a>(shell: &'a mut Shell, name: &'a str, arguments: &'a [Strin
     }
 }
 
+/// Returns whether a name is that of a shell, of a script, or of a program that becomes another.
+pub(super) fn runs_another(name: &str) -> bool {
+    match name_of(name).unwrap_or(name) {
+        "bash" | "sh" | "command" | "env" | "exec" | "nice" | "nohup" | "setsid" | "stdbuf" => true,
+        name => name.contains('/'),
+    }
+}
+
 /// Boxes a future in a frame of its own, so that [`run`] needs no room for the futures of all programs.
 #[inline(never)]
 fn boxed<'a, F: Future<Output = Done> + Send + 'a>(make: impl FnOnce() -> F) -> BoxFuture<'a, Done> {
@@ -234,6 +244,7 @@ fn named<'a>(shell: &'a mut Shell, who: &'a str, arguments: &'a [String]) -> Box
             [flag, name, rest @ ..] if flag == "-p" || flag == "--" => run(shell, name, rest).await,
             [name, rest @ ..] if who == "exec" => {
                 use super::state::Stop;
+                shell.becomes_next = shell.owns_process;
                 match run(shell, name, rest).await {
                     Ok(code) | Err(Stop::Failed(code)) => Err(Stop::Exit(code)),
                     done => done,

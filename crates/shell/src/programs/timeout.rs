@@ -28,6 +28,12 @@ pub(super) async fn timeout(shell: &mut Shell, who: &str, arguments: &[String]) 
     let Some((name, arguments)) = words.split_first() else {
         return Err(usage(shell, who, "missing operand", 125).await);
     };
+    match who {
+        "timeout" => shell.becomes_next = false,
+        "setsid" if shell.becomes_next => shell.process.lead_group(),
+        "setsid" => shell.leads_group = true,
+        _ => {}
+    }
     shell.deeper().await?;
     let work = super::run(shell, name, arguments);
     let done = match limit {
@@ -39,6 +45,7 @@ pub(super) async fn timeout(shell: &mut Shell, who: &str, arguments: &[String]) 
         }
         Some(_) | None => work.await,
     };
+    shell.leads_group = false;
     shell.level -= 1;
     done
 }

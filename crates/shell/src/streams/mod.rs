@@ -9,4 +9,4 @@ pub use reader::Reader;
 pub use writer::{Broken, Writer};
 
 pub(super) use reader::{Endless, Line};
-pub(super) use writer::NotWritten;
+pub(super) use writer::{NotWritten, WriterObserver};

@@ -100,7 +100,20 @@ impl Drop for ReadEnd {
 /// Write end of a pipe.
 pub(super) struct WriteEnd(Arc<Channel>);
 
+/// Observer of a pipe's writers, which is none of them.
+pub(crate) struct PipeObserver(Arc<Channel>);
+
+impl PipeObserver {
+    pub(crate) fn has_writers(&self) -> bool {
+        self.0.lock().writers > 0
+    }
+}
+
 impl WriteEnd {
+    pub(super) fn observe(&self) -> PipeObserver {
+        PipeObserver(Arc::clone(&self.0))
+    }
+
     fn new(channel: Arc<Channel>) -> Self {
         channel.lock().writers += 1;
         Self(channel)

@@ -1,10 +1,10 @@
 //! Output of a command.
 
-use super::pipe::WriteEnd;
+use super::pipe::{PipeObserver, WriteEnd};
 use proofbox_vfs::{Fault, OpenFile};
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Error of a writer to which nothing more can be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -38,7 +38,27 @@ enum Goal {
     File(Arc<FileGoal>),
 }
 
-struct FileGoal {
+/// Observer of a writer, which does not keep it open.
+pub(crate) enum WriterObserver {
+    Closed,
+    Pipe(PipeObserver),
+    Sink(Weak<dyn Fn(&[u8]) + Send + Sync>),
+    File(Weak<FileGoal>),
+}
+
+impl WriterObserver {
+    /// Returns whether any clone of the writer is left.
+    pub(crate) fn is_open(&self) -> bool {
+        match self {
+            Self::Closed => false,
+            Self::Pipe(pipe) => pipe.has_writers(),
+            Self::Sink(sink) => sink.strong_count() > 0,
+            Self::File(file) => file.strong_count() > 0,
+        }
+    }
+}
+
+pub(crate) struct FileGoal {
     file: OpenFile,
     /// Offset of the next bytes; `None` for the end of the file.
     offset: Mutex<Option<u64>>,
@@ -71,6 +91,16 @@ impl Writer {
 
     pub(super) fn pipe(end: WriteEnd) -> Self {
         Self(Goal::Pipe(end))
+    }
+
+    /// Returns an observer of this writer and its clones.
+    pub(crate) fn observe(&self) -> WriterObserver {
+        match &self.0 {
+            Goal::Null | Goal::Closed => WriterObserver::Closed,
+            Goal::Pipe(end) => WriterObserver::Pipe(end.observe()),
+            Goal::Sink(sink) => WriterObserver::Sink(Arc::downgrade(sink)),
+            Goal::File(file) => WriterObserver::File(Arc::downgrade(file)),
+        }
     }
 
     /// Writes all of it.

@@ -21,4 +21,4 @@ pub(super) const MAX_NESTING: usize = 50;
 /// Parts of one script: each takes some hundred bytes.
 pub(super) const MAX_NODES: usize = 100_000;
 /// Maximum length of a script, in bytes.
-pub(super) const MAX_SCRIPT: usize = 1 << 20;
+pub(super) const MAX_SCRIPT: usize = 2 << 20;

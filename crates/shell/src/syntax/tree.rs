@@ -27,6 +27,14 @@ pub(crate) struct Chain {
     pub(crate) rest: Vec<(ListOp, Pipeline)>,
 }
 
+impl Chain {
+    /// Returns whether it is one simple command.
+    pub(crate) fn is_simple(&self) -> bool {
+        let [command] = self.first.commands.as_slice() else { return false };
+        self.rest.is_empty() && matches!(command.kind, Kind::Simple { .. })
+    }
+}
+
 /// Operator between two pipelines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ListOp {

@@ -1,7 +1,7 @@
 //! Behaviour that bash can't be compared with: interpreters, the host's streams, the end by dropping.
 
-use super::{Fake, ran, shown};
-use crate::{Reader, Script, Writer, pipe, run};
+use super::{Fake, ran, script, shown, sink};
+use crate::{Reader, Script, Writer, pipe, run, run_with_jobs};
 use proofbox_vfs::{Credentials, User};
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ fn tree_shows_directories_as_lines() {
 }
 
 #[test]
-fn there_is_one_process_with_its_jobs() {
+fn processes_are_shown() {
     let (stdout, _, code) =
         shown("ps; ps aux | wc -l; ps -ef | head -n 1; sleep 0.01 & pgrep bash; pgrep -c nothing; wait");
     assert!(stdout.starts_with("    PID TTY          TIME CMD\n"), "{stdout}");
@@ -75,6 +75,123 @@ fn there_is_one_process_with_its_jobs() {
     assert_eq!(shown("free -m | awk 'NR == 2 {print $1, $2}'"), ok("Mem: 64\n"));
     assert_eq!(shown("df -h . | awk 'NR == 2 {print $1, $2, $6}'"), ok("sandbox 64M /\n"));
     assert_eq!(shown("top -b -n 1 | grep -c bash"), ok("1\n"));
+    assert_eq!(
+        shown("sleep 9 & sleep 0.01; ps -o args= -p $!; ps -o pid=,comm= $! | sed \"s/$!/N/\"; kill $!; wait"),
+        { ok("sleep 9\n N sleep\n") }
+    );
+    assert_eq!(shown("ps -p $$ -o pid | grep -cw $$; ps -p 7 --no-headers; echo $?"), ok("1\n1\n"));
+    assert_eq!(shown("ps -o nothing").2, 1);
+    let groups =
+        "for c in 'setsid sh' 'setsid -w nohup sh' sh; do $c -c '[ $(ps -o pgid= -p $$) = $$ ]; echo $?'; done";
+    assert_eq!(shown(groups), ok("0\n0\n1\n"));
+    let found = "(sleep 9; :) & sleep 8 & sleep 0.01; pgrep -fc 'sleep 8'; pkill -x sleep; wait $!; echo $?; kill %1; \
+                 sleep 0.01; pgrep -c .";
+    assert_eq!(shown(found), ("1\n143\n0\n".to_owned(), String::new(), 1));
+}
+
+/// Runs a script beside other work until that has ended, and then drops it; when it exited, in what order.
+async fn beside<T>(host: &Fake, text: &str, work: impl Future<Output = T>) -> (Option<i32>, String, T) {
+    let (stdout, out) = sink();
+    let code = std::cell::Cell::new(None);
+    let code = std::sync::Mutex::new(code);
+    let exit = |exit_code| code.lock().expect("no panic").set(Some(exit_code));
+    let run = run_with_jobs(host, script(text, stdout, sink().0), exit);
+    let done = tokio::select! {
+        biased;
+        done = work => done,
+        () = async { run.await; std::future::pending().await } => unreachable!(),
+    };
+    let text = String::from_utf8_lossy(&out.lock().expect("no panic")).into_owned();
+    (code.lock().expect("no panic").get(), text, done)
+}
+
+async fn seconds(count: f64) {
+    tokio::time::sleep(Duration::from_secs_f64(count)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_script_exits_when_nothing_holds_its_output_and_its_jobs_go_on() {
+    let host = Fake::new();
+    let exited = async |text: &str, after: f64| beside(&host, text, seconds(after)).await.0;
+    assert_eq!(exited("(sleep 40; echo x > f) >/dev/null 2>&1 & echo started; exit 3", 1.0).await, Some(3));
+    assert_eq!(exited("sleep 3 & echo hi", 2.0).await, None, "the job has its standard output");
+    assert_eq!(exited("sleep 3 & echo hi", 4.0).await, Some(0));
+    assert_eq!(exited("sleep 3 > /dev/null & echo hi", 2.0).await, None, "the job has its standard error");
+    assert_eq!(exited("(sleep 1; exec >/dev/null 2>&1; sleep 9) &", 2.0).await, Some(0), "it closed them");
+    assert_eq!(exited("bash -c 'exec >/dev/null 2>&1; sleep 9' &", 1.0).await, Some(0), "it closed them");
+    assert_eq!(exited("python3 forever >/dev/null 2>&1 & exec >/dev/null 2>&1", 1.0).await, Some(0));
+    assert_eq!(exited("x=$(sleep 9 >/dev/null & echo 1); echo $x", 2.0).await, Some(0));
+    assert_eq!(exited("cat | sleep 9 2>/dev/null | cat >/dev/null & :", 1.0).await, None, "some hold its errors");
+    assert_eq!(exited("cat 2>/dev/null | sleep 9 2>/dev/null | cat >/dev/null 2>&1 &", 1.0).await, Some(0));
+    assert_eq!(exited("nohup sh -c 'sleep 9' >/dev/null 2>&1 & { sleep 9; } &>/dev/null &", 1.0).await, Some(0));
+    assert_eq!(exited("sleep 9", 2.0).await, None);
+    assert_eq!(ran(&host, "cat f", "").await.code, 1, "those that were dropped have written nothing");
+    let whole =
+        run(&host, script("(sleep 40; echo x > f) >/dev/null 2>&1 & echo started", Writer::null(), Writer::null()));
+    assert_eq!(whole.await, 0);
+    assert_eq!(ran(&host, "cat f", "").await.stdout, "x\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn processes_of_one_script_are_known_to_the_next() {
+    let host = Fake::new();
+    let started = "setsid sh -c 'echo $$ > leader; sleep 50 & echo $! > child; wait' >/dev/null 2>&1 & echo $! > job";
+    let other = async {
+        seconds(1.0).await;
+        let text = "cmp leader job && kill -0 $(cat job) $(cat child) && ps aux | grep -c 'sleep 5[0]'; pgrep -fc sleep; \
+                    kill -s TERM -- -$(cat leader); kill -0 $(cat child); kill -0 $(cat job); echo $?";
+        ran(&host, text, "").await
+    };
+    let (code, _, other) = beside(&host, started, other).await;
+    assert_eq!(code, Some(0));
+    // The words are those of `sh -c`, too.
+    assert_eq!((other.stdout.as_str(), other.code), ("2\n2\n1\n", 0), "{}", other.stderr);
+    assert_eq!(other.stderr.matches("No such process").count(), 2, "{}", other.stderr);
+    let alone = Fake::new();
+    let (_, _, other) = beside(&host, "sleep 50", async {
+        seconds(1.0).await;
+        ran(&alone, "ps -o pid= | wc -l; kill -- -1; echo $?", "").await
+    })
+    .await;
+    assert_eq!(other.stdout, "1\n1\n", "nothing of other sessions");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_script_is_ended_by_a_signal_of_another() {
+    let host = Fake::new();
+    let killed = async |text: &str, signal: &str| {
+        let other = async {
+            seconds(1.0).await;
+            let ran = ran(&host, &format!("kill {signal} $(pgrep -f 'sleep 7[0]'); sleep 0.1"), "").await;
+            assert_eq!((ran.stderr.as_str(), ran.code), ("", 0));
+        };
+        let (code, text, ()) = beside(&host, text, other).await;
+        (code, text)
+    };
+    let text = |code, text: &str| (Some(code), text.to_owned());
+    assert_eq!(killed("echo a; sleep 70; echo b", "").await, text(143, "a\n"));
+    assert_eq!(killed("trap 'echo bye' EXIT; { sleep 70 > f; } > g; echo b", "-INT").await, text(130, "bye\n"));
+    assert_eq!(killed("trap 'echo bye' EXIT TERM; sleep 70; echo b", "-9").await, text(137, ""));
+    assert_eq!(killed("trap 'kill $$; echo no' EXIT; sleep 70", "").await, text(143, ""));
+    assert_eq!(killed("trap 'echo t; exit 5' TERM; sleep 70 & wait; echo b", "").await, text(5, "t\n"));
+    assert_eq!(killed("trap '' TERM; sleep 70", "").await.0, None);
+}
+
+#[test]
+fn a_signal_to_a_group_ends_the_program_that_its_leader_waits_for() {
+    let script = "trap 'echo term' TERM; (sleep 0.05; kill 0) & (exec bash -c 'sleep 5; echo no'); echo $?; wait";
+    assert_eq!(shown(script), ok("term\n143\n"));
+    let script = "trap 'echo term' TERM; (sleep 0.05; kill 0) & sleep 5 | cat; echo $?; setsid sleep 5 & sleep 0.01; kill -- -$$; \
+                  sleep 0.01; kill -0 $! && kill -- -$!; wait $!; echo $?";
+    assert_eq!(shown(script), ok("term\n143\nterm\n143\n"));
+}
+
+#[test]
+fn limits_are_shown_and_not_changed() {
+    assert_eq!(shown("ulimit -f; ulimit -c 0; ulimit -n unlimited; ulimit -a | grep -c -e -f"), ok("unlimited\n1\n"));
+    let refused = "bash: line 1: ulimit: file size: cannot modify limit: Operation not permitted\n";
+    assert_eq!(shown("ulimit -f 100"), (String::new(), refused.to_owned(), 1));
+    assert_eq!(shown("ulimit -v x; ulimit -Z").2, 2);
 }
 
 #[test]
@@ -93,16 +210,7 @@ fn awk_has_the_functions_of_gnu() {
 async fn dropping_the_script_ends_interpreters_jobs_and_pipelines() {
     let host = Fake::new();
     let (writer, mut reader) = pipe(100);
-    let script = Script {
-        text: "python3 forever & cat | python3 forever & echo x; python3 forever".to_owned(),
-        args: Vec::new(),
-        cwd: String::new(),
-        env: Vec::new(),
-        credentials: Credentials::of(User::User),
-        stdin: Reader::empty(),
-        stdout: writer,
-        stderr: Writer::null(),
-    };
+    let script = script("python3 forever & cat | python3 forever & echo x; python3 forever", writer, Writer::null());
     assert!(tokio::time::timeout(Duration::from_secs(60), run(&host, script)).await.is_err());
     let mut bytes = [0; 10];
     assert_eq!(reader.read(&mut bytes).await, 2);

@@ -309,6 +309,50 @@ async fn jobs_and_pipelines_are_counted() {
 }
 
 #[tokio::test]
+async fn many_jobs_are_no_long_turn() {
+    for text in [
+        "for i in {1..150}; do while :; do :; done & done; wait",
+        &format!("{}:", "while :; do :; done | ".repeat(150)),
+    ] {
+        let host = Fake::new();
+        let longest = async {
+            let mut longest = Duration::ZERO;
+            // All of them run by then.
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            for _ in 0..50 {
+                let began = Instant::now();
+                tokio::task::yield_now().await;
+                longest = longest.max(began.elapsed());
+            }
+            longest
+        };
+        let longest = tokio::select! {
+            longest = longest => longest,
+            ran = ran(&host, text, "") => panic!("it ended first: {ran:?}"),
+        };
+        assert!(longest < Duration::from_millis(100), "{longest:?}");
+    }
+}
+
+#[tokio::test]
+async fn processes_of_a_session_are_bounded() {
+    let host = Fake::new();
+    let many = "exec 2> errors$$; for i in {1..150}; do sleep 9 & done; wait";
+    let both = async { tokio::join!(ran(&host, many, ""), ran(&host, many, "")) };
+    assert!(tokio::time::timeout(Duration::from_secs(1), both).await.is_err(), "they wait");
+    let errors = ran(&host, "cat errors*", "").await.stdout;
+    assert!(errors.contains("fork: retry: Resource temporarily unavailable"), "{errors}");
+    assert_eq!(ran(&host, "ps -o pid= | wc -l", "").await.stdout, "1\n", "those that were dropped are gone");
+}
+
+#[tokio::test]
+async fn handlers_of_signals_end() {
+    says(&bounded("trap 'kill $$' TERM; kill $$").await, 137, "steps");
+    says(&bounded("trap 'while :; do :; done' EXIT; exit 3").await, 3, "steps");
+    says(&bounded("trap 'kill $$' EXIT; exit 3").await, 143, "");
+}
+
+#[tokio::test]
 async fn files_obey_the_quota() {
     let host = Fake::with_quota(FilesQuota { bytes: 100_000, count: 5 });
     let ran1 = ran(&host, "yes > big; echo $?; yes | cat > more", "").await;

@@ -4,7 +4,7 @@ mod behaviour;
 mod bounds;
 mod oracle;
 
-use super::{Host, PythonStart, Reader, Script, Writer, run};
+use super::{Host, Processes, PythonStart, Reader, Script, Writer, run};
 use futures_util::future::BoxFuture;
 use proofbox_vfs::{Base, Credentials, FilesQuota, SharedTree, User, lock};
 use std::sync::{Arc, Mutex};
@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 /// A host whose `python3` is a few lines of Rust.
 pub(super) struct Fake {
     tree: SharedTree,
+    processes: Arc<Processes>,
 }
 
 impl Fake {
@@ -22,7 +23,7 @@ impl Fake {
     pub(super) fn with_quota(quota: FilesQuota) -> Self {
         let base =
             Base::bare().with_programs().and_then(|base| base.with_system_files()).expect("their places are free");
-        Self { tree: SharedTree::new(base.tree(quota, 1_700_000_000_000_000_000)) }
+        Self { tree: SharedTree::new(base.tree(quota, 1_700_000_000_000_000_000)), processes: Arc::default() }
     }
 
     /// Puts a file in the tree.
@@ -34,6 +35,10 @@ impl Fake {
 impl Host for Fake {
     fn tree(&self) -> &SharedTree {
         &self.tree
+    }
+
+    fn processes(&self) -> &Arc<Processes> {
+        &self.processes
     }
 
     fn now(&self) -> u64 {
@@ -86,20 +91,26 @@ pub(super) fn sink() -> (Writer, Arc<Mutex<Vec<u8>>>) {
     (writer, bytes)
 }
 
-/// Runs a script, with what it reads.
-pub(super) async fn ran(host: &Fake, text: &str, input: &str) -> Ran {
-    let (stdout, out) = sink();
-    let (stderr, err) = sink();
-    let script = Script {
+/// A script that reads nothing.
+pub(super) fn script(text: &str, stdout: Writer, stderr: Writer) -> Script {
+    Script {
+        number: None,
         text: text.to_owned(),
         args: Vec::new(),
         cwd: "/home/user".to_owned(),
         credentials: Credentials::of(User::User),
         env: vec![("LC_ALL".to_owned(), "C.UTF-8".to_owned())],
-        stdin: Reader::from_bytes(input.to_owned()),
+        stdin: Reader::empty(),
         stdout,
         stderr,
-    };
+    }
+}
+
+/// Runs a script, with what it reads.
+pub(super) async fn ran(host: &Fake, text: &str, input: &str) -> Ran {
+    let (stdout, out) = sink();
+    let (stderr, err) = sink();
+    let script = Script { stdin: Reader::from_bytes(input.to_owned()), ..script(text, stdout, stderr) };
     let code = run(host, script).await;
     let text = |bytes: &Mutex<Vec<u8>>| String::from_utf8_lossy(&bytes.lock().expect("not poisoned")).into_owned();
     Ran { stdout: text(&out), stderr: text(&err), code }

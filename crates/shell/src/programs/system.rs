@@ -1,77 +1,14 @@
-//! Programs that show processes and memory: `ps`, `pgrep`, `pkill`, `top` and `free`. There is one process, the shell,
-//! and its background jobs.
+//! Programs that show what the sandbox has and uses: `top`, `free` and `df`.
 
-use super::input::{options, usage};
+use super::input::options;
 use crate::bounds::MAX_MEMORY;
 use crate::state::{Done, Shell};
 use proofbox_vfs::lock;
 
-/// Names of the processes with their numbers.
-fn processes(shell: &Shell) -> Vec<(u32, &'static str)> {
-    std::iter::once((shell.shared.pid, "bash")).chain(shell.running_jobs().into_iter().map(|id| (id, "bash"))).collect()
-}
-
-pub(super) async fn ps(shell: &mut Shell, arguments: &[String]) -> Done {
-    let letters: String = arguments.iter().map(|word| word.trim_start_matches('-')).collect();
-    let long = letters.starts_with("au") || letters.contains('u');
-    let mut out = match (long, letters.contains('f')) {
-        (true, _) => "USER         PID %CPU %MEM    VSZ   RSS TTY      STAT START   TIME COMMAND\n".to_owned(),
-        (false, true) => "UID          PID    PPID  C STIME TTY          TIME CMD\n".to_owned(),
-        (false, false) => "    PID TTY          TIME CMD\n".to_owned(),
-    };
-    for (id, name) in processes(shell) {
-        let parent = if id == shell.shared.pid { 0 } else { shell.shared.pid };
-        out.push_str(&match (long, letters.contains('f')) {
-            (true, _) => {
-                format!("user     {id:>7}  0.0  0.0      0     0 ?        S    00:00   0:00 {name}\n")
-            }
-            (false, true) => format!("user     {id:>7} {parent:>7}  0 00:00 ?        00:00:00 {name}\n"),
-            (false, false) => format!("{id:>7} ?        00:00:00 {name}\n"),
-        });
-    }
-    shell.out("ps", out.as_bytes()).await?;
-    Ok(0)
-}
-
-/// Runs `pgrep` or `pkill`.
-pub(super) async fn pgrep(shell: &mut Shell, who: &str, arguments: &[String]) -> Done {
-    let given = options(shell, who, arguments, "flaxuncvio9s:", &[("full", 'f'), ("list-name", 'l')], 2).await?;
-    let Some(pattern) = given.operands.first() else {
-        return Err(usage(shell, who, "no matching criteria specified", 2).await);
-    };
-    let expression = crate::regular::posix(pattern, crate::regular::Syntax::Extended);
-    let expression = if given.has('x') { format!("^(?:{expression})$") } else { expression };
-    let regular = match crate::regular::Regular::new(&expression, crate::regular::Case::Sensitive) {
-        Ok(regular) => regular,
-        Err(why) => {
-            shell.error(who, &why).await;
-            return Ok(2);
-        }
-    };
-    let mut found = 0;
-    for (id, name) in processes(shell) {
-        // A script does not find itself.
-        if id == shell.shared.pid || !regular.is_match(name.as_bytes()) {
-            continue;
-        }
-        found += 1;
-        if who == "pkill" {
-            shell.end_job(id);
-        } else if !given.has('c') {
-            let name = if given.has('l') || given.has('a') { format!(" {name}") } else { String::new() };
-            shell.out(who, format!("{id}{name}\n").as_bytes()).await?;
-        }
-    }
-    if given.has('c') {
-        shell.out(who, format!("{found}\n").as_bytes()).await?;
-    }
-    Ok(i32::from(found == 0))
-}
-
 /// Runs `top`, as `-b` has it.
 pub(super) async fn top(shell: &mut Shell, arguments: &[String]) -> Done {
     options(shell, "top", arguments, "bn:d:p:u:o:w:HiscS", &[], 1).await?;
-    let rows = processes(shell);
+    let rows = shell.shared.processes.list();
     let time = jiff::fmt::strtime::format("%H:%M:%S", &super::date::zoned(shell.now())).unwrap_or_default();
     let seconds = shell.now().saturating_sub(shell.shared.started) / 1_000_000_000;
     let (used, free) = memory(shell);
@@ -91,9 +28,14 @@ pub(super) async fn top(shell: &mut Shell, arguments: &[String]) -> Done {
         mib(used),
         mib(free),
     );
-    for (id, name) in rows {
-        let state = if id == shell.shared.pid { 'R' } else { 'S' };
-        out.push_str(&format!("{id:>7} user      20   0       0      0      0 {state}   0.0   0.0   0:00.00 {name}\n"));
+    for process in rows {
+        shell.step(1).await?;
+        let (number, command) = (process.number, process.command());
+        let state = if number == shell.process.number { 'R' } else { 'S' };
+        let name = command.split_whitespace().next().unwrap_or_default();
+        out.push_str(&format!(
+            "{number:>7} user      20   0       0      0      0 {state}   0.0   0.0   0:00.00 {name}\n"
+        ));
     }
     shell.out("top", out.as_bytes()).await?;
     Ok(0)
