@@ -106,9 +106,7 @@ impl Shell {
                 Err(KILL) => return Ok(128 + KILL),
                 Err(signal) => {
                     // As they are between commands, whichever it was in.
-                    if let Some(streams) = std::mem::take(&mut self.saved).into_iter().next() {
-                        self.streams = streams;
-                    }
+                    self.unwind_streams(0);
                     self.level = level;
                     Err(Stop::Exit(128 + signal))
                 }
@@ -129,6 +127,16 @@ impl Shell {
         }
         self.process.signals.catch(caught, ignored);
         ignored
+    }
+
+    /// Puts the streams back that were there when so many were saved, whatever was dropped within.
+    pub(super) fn unwind_streams(&mut self, depth: usize) {
+        self.saved.truncate(depth + 1);
+        if self.saved.len() > depth
+            && let Some(before) = self.saved.pop()
+        {
+            self.streams = before;
+        }
     }
 
     /// Runs the handlers of signals that have arrived.
@@ -374,6 +382,7 @@ impl Shell {
                 self.ends_with_next = ends && matches!(command.kind, Kind::Subshell(_));
                 return self.run_compound(&command.kind).await;
             }
+            let depth = self.saved.len();
             if !ends {
                 self.saved.push(self.streams.clone());
             }
@@ -385,9 +394,7 @@ impl Shell {
                 Err(Stop::Failed(code)) => Ok(code),
                 Err(stop) => Err(stop),
             };
-            if !ends && let Some(before) = self.saved.pop() {
-                self.streams = before;
-            }
+            self.unwind_streams(depth);
             done
         })
     }

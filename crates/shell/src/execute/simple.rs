@@ -39,8 +39,8 @@ impl Shell {
                 };
             }
             let ends = std::mem::take(&mut self.ends_with_next);
-            let saves = !ends && !redirections.is_empty();
-            if saves {
+            let depth = self.saved.len();
+            if !ends && !redirections.is_empty() {
                 self.saved.push(self.streams.clone());
             }
             let mut hidden: Vec<(String, Option<Variable>)> = Vec::new();
@@ -48,9 +48,7 @@ impl Shell {
                 Ok(()) => self.call(&name, &arguments).await,
                 Err(stop) => Err(stop),
             };
-            if saves && let Some(before) = self.saved.pop() {
-                self.streams = before;
-            }
+            self.unwind_streams(depth);
             for (name, variable) in hidden.into_iter().rev() {
                 self.put_back(name, variable);
             }
@@ -133,11 +131,15 @@ impl Shell {
             // That hears of signals itself.
             self.becomes_next = replaces;
         } else if process.signals.catches_any() && !programs::names::is_builtin(name) {
+            let (depth, level) = (self.saved.len(), self.level);
             let interrupted = pin!(process.signals.interrupted());
-            return match select(interrupted, programs::run(self, name, arguments)).await {
-                Either::Left((signal, _)) => Ok(128 + signal),
-                Either::Right((done, _)) => done,
+            let signal = match select(interrupted, programs::run(self, name, arguments)).await {
+                Either::Left((signal, _)) => signal,
+                Either::Right((done, _)) => return done,
             };
+            self.unwind_streams(depth);
+            self.level = level;
+            return Ok(128 + signal);
         }
         programs::run(self, name, arguments).await
     }

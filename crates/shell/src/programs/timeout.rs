@@ -34,18 +34,22 @@ pub(super) async fn timeout(shell: &mut Shell, who: &str, arguments: &[String]) 
         "setsid" => shell.leads_group = true,
         _ => {}
     }
+    let (depth, level) = (shell.saved.len(), shell.level);
     shell.deeper().await?;
     let work = super::run(shell, name, arguments);
     let done = match limit {
         Some(seconds) if seconds > 0.0 => {
             match tokio::time::timeout(Duration::from_secs_f64(seconds.min(1e8)), work).await {
                 Ok(done) => done,
-                Err(_) => Ok(124),
+                Err(_) => {
+                    shell.unwind_streams(depth);
+                    Ok(124)
+                }
             }
         }
         Some(_) | None => work.await,
     };
     shell.leads_group = false;
-    shell.level -= 1;
+    shell.level = level;
     done
 }

@@ -187,6 +187,12 @@ fn a_signal_to_a_group_ends_the_program_that_its_leader_waits_for() {
 }
 
 #[test]
+fn what_is_cut_short_leaves_the_streams_as_they_were() {
+    assert_eq!(shown("timeout 0.01 eval '{ sleep 5 > f; } > g' > h; echo $?"), ok("124\n"));
+    assert_eq!(shown("timeout 0.01 eval '{ sleep 5 > f; } > g'; echo $?"), ok("124\n"));
+}
+
+#[test]
 fn limits_are_shown_and_not_changed() {
     assert_eq!(shown("ulimit -f; ulimit -c 0; ulimit -n unlimited; ulimit -a | grep -c -e -f"), ok("unlimited\n1\n"));
     let refused = "bash: line 1: ulimit: file size: cannot modify limit: Operation not permitted\n";
