@@ -36,11 +36,6 @@ pub trait Host: Send + Sync {
 
     /// Runs `python3 args…` in an interpreter of its own; its exit code. Dropping the future ends it.
     fn python<'a>(&'a self, start: PythonStart) -> BoxFuture<'a, i32>;
-
-    /// Returns the message of `pip install`: that there is no network, and which packages exist.
-    fn packages(&self) -> String {
-        "There is no network here: packages cannot be installed.".to_owned()
-    }
 }
 
 /// Start of a `python3` interpreter.

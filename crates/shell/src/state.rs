@@ -102,7 +102,6 @@ pub(super) const RUNNING: i32 = -1;
 pub(super) enum BackgroundTask {
     Job(BoxFuture<'static, ()>),
     Python { start: PythonStart, ended: oneshot::Sender<i32>, registration: AbortRegistration },
-    Packages(oneshot::Sender<String>),
 }
 
 /// File of a process substitution; removed when dropped.

@@ -34,9 +34,6 @@ pub(super) async fn drive(
                         let _ = ended.send(code);
                     }
                 })),
-                BackgroundTask::Packages(answer) => {
-                    let _ = answer.send(host.packages());
-                }
             }
         }
         while let Poll::Ready(Some(())) = running.poll_next_unpin(context) {}
@@ -76,12 +73,5 @@ impl Shell {
         // Who takes it lives as long as the script.
         let _ = self.shared.beside.send(BackgroundTask::Python { start, ended, registration });
         code.await.unwrap_or(1)
-    }
-
-    /// Returns the host's text on the packages that exist instead of those of the network.
-    pub(crate) async fn packages(&self) -> String {
-        let (answer, text) = oneshot::channel();
-        let _ = self.shared.beside.send(BackgroundTask::Packages(answer));
-        text.await.unwrap_or_default()
     }
 }
