@@ -15,10 +15,12 @@ mod regular;
 mod state;
 mod streams;
 mod syntax;
+mod terminal;
 #[cfg(test)]
 mod tests;
 
 pub use streams::{Broken, Reader, Writer, pipe};
+pub use terminal::TerminalSize;
 
 use futures_util::future::BoxFuture;
 use proofbox_vfs::{Credentials, SharedTree};
@@ -81,5 +83,11 @@ pub struct Script {
 /// Runs a script to its end, and to that of the jobs it leaves in the background; its exit code. Dropping the future
 /// ends everything that it started.
 pub async fn run<H: Host>(host: &H, script: Script) -> i32 {
-    execute::run(host, script).await
+    execute::run(host, script, None).await
+}
+
+/// Runs the shell of a terminal, whose client types what `stdin` of the script gives and sees what `stdout` takes; the
+/// text and `stderr` of the script are not used. Returns its exit code.
+pub async fn run_terminal<H: Host>(host: &H, script: Script, size: TerminalSize) -> i32 {
+    execute::run(host, script, Some(size)).await
 }

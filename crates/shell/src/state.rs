@@ -3,6 +3,7 @@
 use super::bounds::{Held, Pace, Pieces, Use};
 use super::streams::{NotWritten, Reader, Writer};
 use super::syntax::Command;
+use super::terminal::Terminal;
 use super::{PythonStart, Script};
 use futures_util::future::{AbortHandle, AbortRegistration, BoxFuture};
 use proofbox_vfs::{Fault, FileEntry, FileKind, FilesError, SharedTree, lock};
@@ -135,6 +136,8 @@ pub(super) struct Shared {
     /// State of `/dev/urandom`.
     pub(super) random: Arc<AtomicU64>,
     pub(super) job_ended: tokio::sync::Notify,
+    /// Terminal that the script reads and writes; none for one without.
+    pub(super) terminal: Option<Arc<Terminal>>,
     /// Start time of the script, in nanoseconds since 1970.
     pub(super) started: u64,
     /// The host's time as of this turn, ns since 1970.

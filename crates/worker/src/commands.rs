@@ -17,7 +17,7 @@ use proofbox_runtime::session::{
     CommandRunner, Input, OutputSink, Pipes, Program, ScriptOutput, SessionContext, ShellScript, now,
 };
 use proofbox_shell::{Broken, Host, PIPE_BYTES, PythonStart, Reader, Script, Writer, pipe};
-use proofbox_types::session::{CellLimits, Command, CommandOutcome, Stdin};
+use proofbox_types::session::{CellLimits, Command, CommandOutcome, Stdin, TerminalSize};
 use proofbox_types::status::FailureClass;
 use proofbox_vfs::{Credentials, Output, SharedTree, absolute_path};
 
@@ -58,7 +58,8 @@ impl Commands {
         events: Events,
     ) -> CommandOutcome {
         let begun = Instant::now();
-        let Command { script, args, cwd, env, stdin, user } = command;
+        let Command { script, args, cwd, env, stdin, user, terminal } = command;
+        let terminal = terminal.map(|TerminalSize { columns, rows }| proofbox_shell::TerminalSize { columns, rows });
         let stdin = match stdin {
             Stdin::Given(bytes) => Reader::from_bytes(bytes),
             Stdin::Open => {
@@ -85,7 +86,7 @@ impl Commands {
         };
         let spent = AtomicU64::new(0);
         let run = async {
-            let shell = self.shell(session_context, script, limits, &spent);
+            let shell = self.shell(session_context, script, terminal, limits, &spent);
             tokio::time::timeout(limits.wall, shell).await.unwrap_or(TIMED_OUT)
         };
         let exit_code = tokio::select! {
@@ -105,16 +106,20 @@ impl Commands {
         CommandOutcome { exit_code, class, fuel, stdout_bytes, stderr_bytes }
     }
 
-    /// Runs a script to its end; its exit code. Fuel of its interpreters is added to `spent`.
+    /// Runs a script or a terminal's shell to its end; its exit code. Fuel of its interpreters is added to `spent`.
     async fn shell(
         &self,
         session_context: SessionContext,
         script: Script,
+        terminal: Option<proofbox_shell::TerminalSize>,
         limits: CellLimits,
         spent: &AtomicU64,
     ) -> i32 {
         let host = Sandboxed { session_context, free: Arc::clone(&self.free), limits, spent };
-        proofbox_shell::run(&host, script).await
+        match terminal {
+            None => proofbox_shell::run(&host, script).await,
+            Some(size) => proofbox_shell::run_terminal(&host, script, size).await,
+        }
     }
 
     /// Gives a command input; none: there will be no more.
@@ -219,7 +224,7 @@ impl CommandRunner for Commands {
         let stdin = Reader::from_bytes(stdin);
         let script = Script { text, args: Vec::new(), cwd, env, credentials, stdin, stdout, stderr };
         // How long it may take, the call sees to; its fuel is the session's.
-        Box::pin(async move { self.shell(session_context, script, limits, &AtomicU64::new(0)).await })
+        Box::pin(async move { self.shell(session_context, script, None, limits, &AtomicU64::new(0)).await })
     }
 }
 

@@ -14,8 +14,9 @@ pub(crate) use redirect::WriteAt;
 
 use super::bounds::{MAX_LEVELS, STEPS_OF_SUBSHELL, Use};
 use super::state::{Done, Shared, Shell, Stop};
-use super::streams::pipe;
+use super::streams::{Reader, Writer, pipe};
 use super::syntax::{Chain, Command, Kind, List, ListOp, Parser, Pipeline, SyntaxError};
+use super::terminal::{Terminal, TerminalSize, interact};
 use super::{Host, PIPE_BYTES, Script};
 use futures_util::future::{BoxFuture, join_all};
 use std::sync::Arc;
@@ -23,13 +24,21 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 pub(super) use conditional::{Comparison, file_test};
 
-/// Runs a script; see [`run`](super::run).
-pub(super) async fn run(host: &dyn Host, mut script: Script) -> i32 {
+/// Runs a script; see [`run`](super::run) and [`run_terminal`](super::run_terminal).
+pub(super) async fn run(host: &dyn Host, mut script: Script, size: Option<TerminalSize>) -> i32 {
     let (beside, asked) = tokio::sync::mpsc::unbounded_channel();
     let now = host.now();
     let pid = process_number(now);
     let time = Arc::new(AtomicU64::new(now));
+    let terminal = size.map(|size| Terminal::new(size, script.stdout.clone()));
+    let mut keys = Reader::empty();
+    if let Some(terminal) = &terminal {
+        keys = std::mem::replace(&mut script.stdin, Reader::terminal(Arc::clone(terminal)));
+        script.stdout = Writer::terminal(Arc::clone(terminal));
+        script.stderr = script.stdout.clone();
+    }
     let shared = Arc::new(Shared {
+        terminal: terminal.clone(),
         used: Arc::<Use>::default(),
         beside,
         pid,
@@ -43,6 +52,16 @@ pub(super) async fn run(host: &dyn Host, mut script: Script) -> i32 {
     let text = std::mem::take(&mut script.text);
     let mut shell = Shell::new(shared, host.tree(), script);
     let main = async move {
+        if let Some(terminal) = &terminal {
+            let listen = async {
+                terminal.listen(keys).await;
+                std::future::pending().await
+            };
+            return tokio::select! {
+                code = interact(&mut shell, terminal) => code,
+                never = listen => never,
+            };
+        }
         let done = shell.run_text(&text, "-c").await;
         shell.ended(done).await
     };

@@ -62,6 +62,7 @@ mod tar;
 mod tee;
 mod timeout;
 mod touch;
+mod tput;
 mod tr;
 mod tree;
 mod truncate;
@@ -190,6 +191,7 @@ pub(super) fn run<'a>(shell: &'a mut Shell, name: &'a str, arguments: &'a [Strin
         name @ ("whoami" | "id" | "groups" | "uname" | "hostname" | "nproc" | "tty") => {
             boxed(|| uname::uname(shell, name, arguments))
         }
+        name @ ("tput" | "stty") => boxed(|| tput::tput_or_stty(shell, name, arguments)),
         "yes" => boxed(|| yes::yes(shell, arguments)),
         "mktemp" => boxed(|| mktemp::mktemp(shell, arguments)),
         name @ ("timeout" | "nohup" | "nice" | "setsid" | "stdbuf") => {
