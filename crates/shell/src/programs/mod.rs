@@ -21,6 +21,7 @@ mod expr;
 mod file;
 mod find;
 mod fold;
+mod git;
 mod grep;
 mod gzip;
 mod head_tail;
@@ -137,6 +138,7 @@ pub(super) fn run<'a>(shell: &'a mut Shell, name: &'a str, arguments: &'a [Strin
         "tee" => boxed(|| tee::tee(shell, arguments)),
         name @ ("tac" | "rev") => boxed(|| tac_rev::tac_or_rev(shell, name, arguments)),
         "nl" => boxed(|| nl::nl(shell, arguments)),
+        "git" => boxed(|| git::git(shell, arguments)),
         name @ ("grep" | "egrep" | "fgrep") => boxed(|| grep::grep(shell, name, arguments)),
         "sed" => boxed(|| sed::sed(shell, arguments)),
         "sort" => boxed(|| sort::sort(shell, arguments)),

@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod bounds;
+mod git;
 mod oracle;
 mod terminal;
 
