@@ -314,7 +314,7 @@ impl SessionCommand {
     }
 
     /// Waits until somebody ends the command.
-    async fn killed(&self) -> CommandEnd {
+    pub async fn killed(&self) -> CommandEnd {
         self.killed.cancelled().await;
         self.kill_reason.get().cloned().unwrap_or(CommandEnd::SessionEnded)
     }
