@@ -255,6 +255,16 @@ async fn a_paused_sandbox_has_all_its_time_until_it_goes_on() {
     let (_, info) = answer(control(&sandbox.http, Method::GET, &path(""))).await;
     assert_eq!(info["state"], "paused", "{info}");
     assert_eq!(answer(sandbox.own(Method::GET, "/health")).await.0, 502);
+    for (what, body) in [
+        ("/fork", json!({})),
+        ("/snapshots", json!({})),
+        ("/timeout", json!({"timeout": 60})),
+        ("/refreshes", json!({"duration": 60})),
+    ] {
+        assert_eq!(post(what, body).await.0, 409, "{what} needs one that runs");
+    }
+    let (_, info) = answer(control(&sandbox.http, Method::GET, &path(""))).await;
+    assert_eq!(info["state"], "paused", "nobody has woken it: {info}");
     assert_eq!(post("/resume", json!({"timeout": 60})).await.0, 201);
     assert_eq!(answer(sandbox.own(Method::GET, "/health")).await.0, 204);
     let (_, before) = answer(control(&sandbox.http, Method::GET, &path(""))).await;
@@ -429,4 +439,69 @@ async fn a_sandbox_whose_time_is_over_is_paused_with_its_commands() {
     let path = format!("/sandboxes/{}/connect", sandbox.id);
     assert_eq!(answer(control(&sandbox.http, Method::POST, &path).json(&json!({"timeout": 60}))).await.0, 201);
     assert_eq!(answer(sandbox.own(Method::GET, "/files?path=f")).await, (200, json!("done\n")));
+}
+
+#[tokio::test]
+async fn a_snapshot_has_its_last_name() {
+    let sandbox = sandbox().await;
+    let name = format!("named-{}", sandbox.id);
+    let snapshots = format!("/sandboxes/{}/snapshots", sandbox.id);
+    let template = |id: &str| format!("/templates/{id}");
+    for content in ["one", "two"] {
+        assert_eq!(sandbox.upload("f", content).await.0, 200);
+        let made = answer(control(&sandbox.http, Method::POST, &snapshots).json(&json!({"name": name}))).await;
+        assert_eq!(made.0, 201, "{}", made.1);
+    }
+    let (_, listed) = answer(control(&sandbox.http, Method::GET, &format!("/snapshots?name={name}"))).await;
+    assert_eq!(listed.as_array().expect("a list").len(), 1, "{listed}");
+    let alias = |name: &str| answer(control(&sandbox.http, Method::GET, &format!("/templates/aliases/{name}")));
+    assert_eq!((alias(&name).await.0, alias("base").await.0, alias("none").await.0), (200, 200, 404));
+    let copy = sandbox_of(json!({"templateID": name})).await;
+    assert_eq!(answer(copy.own(Method::GET, "/files?path=f")).await.1, "two");
+    for status in [204, 204, 404] {
+        assert_eq!(answer(control(&sandbox.http, Method::DELETE, &template(&name))).await.0, status);
+    }
+}
+
+#[tokio::test]
+async fn a_sandbox_that_is_paused_without_memory_starts_anew() {
+    let request = json!({"templateID": "base", "timeout": 1, "autoPause": true, "autoPauseMemory": false});
+    let sandbox = sandbox_of(request).await;
+    let execute = |code: &str| answer(sandbox.own(Method::POST, "/execute").json(&json!({"code": code})));
+    execute("kept = 1; open('f', 'w').write('x')").await;
+    tokio::time::sleep(std::time::Duration::from_millis(2500)).await;
+    let connect = format!("/sandboxes/{}/connect", sandbox.id);
+    let (status, _) = answer(control(&sandbox.http, Method::POST, &connect).json(&json!({"timeout": 60}))).await;
+    assert_eq!(status, 201);
+    let (_, said) = execute("print(open('f').read(), 'kept' in globals())").await;
+    assert!(said.to_string().contains("x False"), "{said}");
+}
+
+#[tokio::test]
+async fn networks_can_be_denied_and_not_allowed() {
+    let sandbox = sandbox().await;
+    // With the name of the client behind it, as older SDKs keep ids.
+    let path = format!("/sandboxes/{}-proofbox/network", sandbox.id);
+    for (request, status) in [
+        (json!({}), 204),
+        (json!({"denyOut": ["8.8.8.8"]}), 204),
+        (json!({"allowOut": ["8.8.8.8"]}), 501),
+        (json!({"denyOut": ["nowhere"]}), 400),
+    ] {
+        let (found, body) = answer(control(&sandbox.http, Method::PUT, &path).json(&request)).await;
+        assert_eq!(found, status, "{request}: {body}");
+    }
+}
+
+#[tokio::test]
+async fn cells_in_bash_run_in_the_shell() {
+    let sandbox = sandbox().await;
+    let execute = |language: &str| {
+        let request = json!({"code": "echo $A; false", "language": language, "env_vars": {"A": "b"}});
+        answer(sandbox.own(Method::POST, "/execute").json(&request))
+    };
+    let (status, said) = execute("bash").await;
+    let said = said.as_str().expect("lines").to_owned();
+    assert!(status == 200 && said.contains(r#""text":"b\n""#) && said.contains(r#""value":"1""#), "{said}");
+    assert_eq!(execute("cobol").await.0, 404);
 }

@@ -16,11 +16,13 @@ mod regular;
 mod state;
 mod streams;
 mod syntax;
+mod terminal;
 #[cfg(test)]
 mod tests;
 
 pub use processes::Processes;
 pub use streams::{Broken, Reader, Writer, pipe};
+pub use terminal::TerminalSize;
 
 use futures_util::future::BoxFuture;
 use proofbox_vfs::{Credentials, SharedTree};
@@ -42,11 +44,6 @@ pub trait Host: Send + Sync {
 
     /// Runs `python3 args…` in an interpreter of its own; its exit code. Dropping the future ends it.
     fn python<'a>(&'a self, start: PythonStart) -> BoxFuture<'a, i32>;
-
-    /// Returns the message of `pip install`: that there is no network, and which packages exist.
-    fn packages(&self) -> String {
-        "There is no network here: packages cannot be installed.".to_owned()
-    }
 }
 
 /// Start of a `python3` interpreter.
@@ -94,12 +91,20 @@ pub struct Script {
 /// Runs a script to its end, and to that of the jobs it leaves in the background; its exit code. Dropping the future
 /// ends everything that it started.
 pub async fn run<H: Host>(host: &H, script: Script) -> i32 {
-    execute::run(host, script, |_| ()).await
+    execute::run(host, script, None, |_| ()).await
 }
 
 /// Runs a script like [`run`], and calls `on_exit` with its exit code as soon as the script itself has ended and nothing
 /// holds its standard output and error any more: as with a process whose output is read through pipes. Jobs that it
 /// left in the background go on within the future.
-pub async fn run_with_jobs<H: Host>(host: &H, script: Script, on_exit: impl FnOnce(i32) + Send) {
-    execute::run(host, script, on_exit).await;
+///
+/// With a `terminal` of that size it is the shell of a terminal, whose client types what `stdin` of the script gives and
+/// sees what `stdout` takes; the text and `stderr` of the script are not used.
+pub async fn run_with_jobs<H: Host>(
+    host: &H,
+    script: Script,
+    terminal: Option<TerminalSize>,
+    on_exit: impl FnOnce(i32) + Send,
+) {
+    execute::run(host, script, terminal, on_exit).await;
 }

@@ -5,6 +5,7 @@ use super::execute::Turn;
 use super::processes::{Process, Processes};
 use super::streams::{NotWritten, Reader, Writer};
 use super::syntax::Command;
+use super::terminal::Terminal;
 use super::{PythonStart, Script};
 use futures_util::future::{AbortRegistration, BoxFuture};
 use proofbox_vfs::{Fault, FileEntry, FileKind, FilesError, SharedTree, lock};
@@ -111,7 +112,6 @@ pub(super) const RUNNING: i32 = -1;
 pub(super) enum BackgroundTask {
     Job(BoxFuture<'static, ()>),
     Python { start: PythonStart, ended: oneshot::Sender<i32>, registration: AbortRegistration },
-    Packages(oneshot::Sender<String>),
 }
 
 /// File of a process substitution; removed when dropped.
@@ -144,6 +144,8 @@ pub(super) struct Shared {
     /// State of `/dev/urandom`.
     pub(super) random: Arc<AtomicU64>,
     pub(super) job_ended: tokio::sync::Notify,
+    /// Terminal that the script reads and writes; none for one without.
+    pub(super) terminal: Option<Arc<Terminal>>,
     /// Start time of the script, in nanoseconds since 1970.
     pub(super) started: u64,
     /// The host's time as of this turn, ns since 1970.

@@ -325,6 +325,24 @@ pub struct Command {
     pub stdin: Stdin,
     /// User that the script runs as.
     pub user: User,
+    /// Size of its terminal: the shell then runs what is typed, and no script. None for a command without one.
+    pub terminal: Option<TerminalSize>,
+}
+
+/// Size of a terminal, in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TerminalSize {
+    /// Number of columns.
+    pub columns: u16,
+    /// Number of rows.
+    pub rows: u16,
+}
+
+impl TerminalSize {
+    /// Returns xterm's control sequence for this size: typed at a terminal, it changes the size.
+    pub fn sequence(self) -> String {
+        format!("\x1b[8;{};{}t", self.rows, self.columns)
+    }
 }
 
 /// Standard input of a command.

@@ -23,7 +23,7 @@ use proofbox_runtime::session::{
     CommandRunner, Input, OutputSink, Pipes, Program, ScriptOutput, SessionContext, ShellScript, now,
 };
 use proofbox_shell::{Broken, Host, PIPE_BYTES, Processes, PythonStart, Reader, Script, Writer, pipe, run_with_jobs};
-use proofbox_types::session::{CellLimits, Command, CommandOutcome, Stdin};
+use proofbox_types::session::{CellLimits, Command, CommandOutcome, Stdin, TerminalSize};
 use proofbox_types::status::FailureClass;
 use proofbox_vfs::{Credentials, Output, SharedTree, absolute_path};
 
@@ -197,7 +197,8 @@ impl SessionCommands {
         events: Events,
     ) -> CommandOutcome {
         let begun = Instant::now();
-        let Command { script, args, cwd, env, stdin, user } = command;
+        let Command { script, args, cwd, env, stdin, user, terminal } = command;
+        let terminal = terminal.map(|TerminalSize { columns, rows }| proofbox_shell::TerminalSize { columns, rows });
         let stdin = match stdin {
             Stdin::Given(bytes) => Reader::from_bytes(bytes),
             Stdin::Open => {
@@ -244,7 +245,7 @@ impl SessionCommands {
             });
         };
         let host = self.host(session_context, limits, Arc::clone(&spent));
-        let run = tokio::time::timeout(limits.wall, run_with_jobs(&host, script, exit));
+        let run = tokio::time::timeout(limits.wall, run_with_jobs(&host, script, terminal, exit));
         let tell_exit = async {
             exited.notified().await;
             // Not when it has left no jobs: then the answer is next.
@@ -292,7 +293,7 @@ impl CommandRunner for SessionCommands {
                 // Who waited for it may be gone.
                 let _ = exit.send(code);
             };
-            run_with_jobs(&host, script, exit).await;
+            run_with_jobs(&host, script, None, exit).await;
         });
         Box::pin(async move {
             // How long the script may take, the call sees to.

@@ -50,12 +50,15 @@ pub fn check_language(language: Option<&str>) -> Result<(), E2bError> {
     match language {
         None => Ok(()),
         Some(language) if language.eq_ignore_ascii_case("python") => Ok(()),
-        // The status that clients know for this.
-        Some(language) => {
-            let language: String = language.chars().take(40).collect();
-            Err(E2bError::new(Kind::Internal, format!("the language {language:?} is not supported: there is python")))
-        }
+        Some(language) => Err(unsupported(language)),
     }
+}
+
+/// Error for a language that does not exist here, with the status whose message both SDKs show.
+pub fn unsupported(language: &str) -> E2bError {
+    let language: String = language.chars().take(40).collect();
+    let message = format!("the language {language:?} is not supported: there are python and, without contexts, bash");
+    E2bError::new(Kind::NotFound, message)
 }
 
 fn context(number: ContextNumber, cwd: Option<&str>) -> Value {

@@ -15,7 +15,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
 
 use super::error::{E2bError, Kind};
-use super::{E2b, body, contexts, json_ascii, time};
+use super::process::cut_note;
+use super::{E2b, bash, body, contexts, json_ascii, time};
 use crate::sandbox::SessionEvent;
 use crate::service::{CallEvent, CallEvents, CellAsked, CellExecution, Service, SessionError, overflow_note};
 use proofbox_types::grant::AskedLimits;
@@ -24,7 +25,7 @@ use proofbox_types::session::{CellEvent, DEFAULT_CONTEXT, Display, Raised};
 use proofbox_types::status::Status;
 
 /// A stream that is silent for so long says that it is alive.
-const KEEP_ALIVE: Duration = Duration::from_secs(5);
+pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
 #[derive(Deserialize)]
 struct ExecuteRequest {
@@ -53,6 +54,9 @@ async fn begin(e2b: E2b, request: Request) -> Result<Response, E2bError> {
             return Err(E2bError::new(Kind::Bad, "Only one of context_id or language can be provided"));
         }
         (Some(id), None) => contexts::number_of(id).ok_or_else(|| contexts::unknown(id))?,
+        (None, Some(language)) if language.eq_ignore_ascii_case("bash") => {
+            return bash::execute(&e2b, info.id, code, env_vars.unwrap_or_default()).await;
+        }
         (None, language) => {
             contexts::check_language(language.as_deref())?;
             DEFAULT_CONTEXT
@@ -78,8 +82,18 @@ async fn begin(e2b: E2b, request: Request) -> Result<Response, E2bError> {
         }
         error => E2bError::of_sandbox(&info.id.simple(), error),
     })?;
+    Ok(streamed(stream.lines()))
+}
+
+/// Answers with lines as they come.
+pub(super) fn streamed(lines: impl Stream<Item = Result<Bytes, std::io::Error>> + Send + 'static) -> Response {
     let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
-    Ok((headers, Body::from_stream(stream.lines())).into_response())
+    (headers, Body::from_stream(lines)).into_response()
+}
+
+/// A line with output; `kind` is its stream.
+pub(super) fn output(kind: &str, text: &str) -> Json {
+    json!({"type": kind, "text": text, "timestamp": time(jiff::Timestamp::now())})
 }
 
 type Call = Pin<Box<dyn Future<Output = Result<CellExecution, SessionError>> + Send>>;
@@ -92,6 +106,8 @@ struct CellStream {
     events: CallEvents,
     /// Lines that are ready.
     ready: VecDeque<Vec<u8>>,
+    /// Output that has been sent or reported as left out, in bytes.
+    told: u64,
     /// True once the first line has been sent.
     begun: bool,
     /// Exception that the code reported; sent only once it is known how the call ended.
@@ -128,6 +144,7 @@ impl CellStream {
             call,
             events,
             ready: VecDeque::new(),
+            told: 0,
             begun: false,
             raised: None,
             state: StreamState::Runs,
@@ -175,16 +192,21 @@ impl CellStream {
     }
 
     fn event(&mut self, event: CallEvent) {
-        let output = |kind: &str, text| json!({"type": kind, "text": text, "timestamp": time(jiff::Timestamp::now())});
         let event = match event {
             proofbox_memory::Next::Piece(event) => event,
             // Clients know no event for it.
-            proofbox_memory::Next::Overflow(bytes) => CellEvent::Stderr(overflow_note(bytes)),
+            proofbox_memory::Next::Overflow(bytes) => {
+                self.told += bytes;
+                CellEvent::Stderr(overflow_note(bytes))
+            }
         };
+        if let CellEvent::Stdout(text) | CellEvent::Stderr(text) = &event {
+            self.told += text.len() as u64;
+        }
         match event {
             CellEvent::Began(number) => self.begin(number),
-            CellEvent::Stdout(text) => self.tell(&output("stdout", text)),
-            CellEvent::Stderr(text) => self.tell(&output("stderr", text)),
+            CellEvent::Stdout(text) => self.tell(&output("stdout", &text)),
+            CellEvent::Stderr(text) => self.tell(&output("stderr", &text)),
             CellEvent::Display(display) => self.tell(&result(display)),
             CellEvent::Raised(raised) => self.raised = Some(raised),
         }
@@ -198,6 +220,10 @@ impl CellStream {
             return;
         }
         self.begin(execution.number);
+        let written = execution.execution.stdout.total_bytes + execution.execution.stderr.total_bytes;
+        if let Some(note) = cut_note(written.saturating_sub(self.told)) {
+            self.tell(&output("stderr", &note));
+        }
         let raised = self.raised.take().or_else(|| execution.raised.clone());
         if let Some(error) = error_of(&execution, raised) {
             self.tell(&error);
@@ -242,7 +268,7 @@ impl CellStream {
     }
 }
 
-fn told(name: &str, value: &str, traceback: &str) -> Json {
+pub(super) fn told(name: &str, value: &str, traceback: &str) -> Json {
     json!({"type": "error", "name": name, "value": value, "traceback": traceback})
 }
 

@@ -71,7 +71,11 @@ pub async fn download(State(e2b): State<E2b>, headers: HeaderMap, uri: Uri) -> R
     let info = e2b.signed_sandbox(&headers, &uri, &query.access(Operation::Read))?;
     let path = resolve_path(query.path.as_deref().unwrap_or(""), user_named(&query.username)?);
     let reading = Reading { e2b, sandbox: info.id, path };
-    let (first, whole) = reading.piece(0, PIECE).await?;
+    let (first, whole) = reading.piece(0, PIECE).await.map_err(|error| match error.kind() {
+        // In the words of E2B's own servers.
+        Kind::NotFound => E2bError::new(Kind::NotFound, format!("path '{}' does not exist", reading.path)),
+        _ => error,
+    })?;
     let range = headers.get(header::RANGE).and_then(|value| value.to_str().ok()).and_then(ByteRange::parse);
     let (status, start, end) = match range.map(|range| range.within(whole)) {
         None => (StatusCode::OK, 0, whole),

@@ -2,13 +2,14 @@
 //! `service`. A sandbox is a session.
 //!
 //! - `control`: making, finding, pausing, branching and ending sandboxes;
-//! - `execute`, `contexts`: the code interpreter;
+//! - `execute`, `contexts`: the code interpreter; `bash`: its cells in that language;
 //! - `entries`: entries of directories, as clients see them;
 //! - `files`: up- and download;
 //! - `filesystem`, `watchers`, `process`: remote procedures over `connect`;
 //! - `routing`: the sandbox that a request is for, and the right to use it;
 //! - `state`: state of this API flavour beside the sessions.
 
+mod bash;
 mod body;
 pub(super) mod connect;
 mod contexts;
@@ -69,11 +70,12 @@ pub fn routes<S: Clone + Send + Sync + 'static>(shared: &AppState) -> Router<S> 
         .route(&below("connect"), post(control::pause::connect))
         .route("/v2/sandboxes/{id}/connect", post(control::pause::connect))
         .route(&below("metrics"), get(control::metrics::of_one))
-        .route(&below("network"), put(control::network))
+        .route(&below("network"), put(control::network::update))
         .route(&below("snapshots"), post(control::snapshots::make))
         .route(&below("fork"), post(control::snapshots::fork))
         .route("/snapshots", get(control::snapshots::list))
         .route("/templates/{id}", delete(control::snapshots::remove))
+        .route("/templates/aliases/{alias}", get(control::templates::alias))
         .route_layer(from_fn_with_state(e2b.clone(), control::authenticate));
     Router::new()
         .merge(control)

@@ -24,7 +24,7 @@ use crate::service::{
 };
 use proofbox_memory::Next;
 use proofbox_types::ids::SessionId;
-use proofbox_types::session::{Command, Signal, Stdin};
+use proofbox_types::session::{Command, Signal, Stdin, TerminalSize};
 use proofbox_types::user::User;
 
 /// Program that clients start: every command is a script for it.
@@ -34,11 +34,36 @@ const SHELL: &str = "/bin/bash";
 struct StartRequest {
     process: ProcessConfig,
     #[serde(default)]
-    pty: Option<Value>,
+    pty: Option<Pty>,
     #[serde(default)]
     tag: Option<String>,
     #[serde(default)]
     stdin: Option<bool>,
+}
+
+/// A terminal, with its size.
+#[derive(Deserialize)]
+struct Pty {
+    #[serde(default)]
+    size: PtySize,
+}
+
+#[derive(Deserialize)]
+struct PtySize {
+    cols: u16,
+    rows: u16,
+}
+
+impl Default for PtySize {
+    fn default() -> Self {
+        Self { cols: 80, rows: 24 }
+    }
+}
+
+impl From<PtySize> for TerminalSize {
+    fn from(PtySize { cols, rows }: PtySize) -> Self {
+        Self { columns: cols, rows }
+    }
 }
 
 #[derive(Deserialize)]
@@ -70,6 +95,8 @@ struct Selected {
     signal: Option<Value>,
     #[serde(default)]
     input: Option<Input>,
+    #[serde(default)]
+    pty: Option<Pty>,
 }
 
 #[derive(Deserialize)]
@@ -126,7 +153,7 @@ async fn answered(e2b: &E2b, method: &str, request: Request) -> Result<Response,
             "SendInput" => send_input(e2b, id, request).await,
             "CloseStdin" => close_input(e2b, id, request).await,
             "SendSignal" => send_signal(e2b, id, request).await,
-            "Update" => Err(no_terminal()),
+            "Update" => update(e2b, id, request).await,
             _ => Err(E2bError::new(Kind::Unimplemented, "process.Process has no such method")),
         }
     };
@@ -134,7 +161,7 @@ async fn answered(e2b: &E2b, method: &str, request: Request) -> Result<Response,
 }
 
 fn no_terminal() -> E2bError {
-    E2bError::new(Kind::Unimplemented, "this service has no terminals")
+    E2bError::new(Kind::Bad, "the process has no terminal")
 }
 
 impl E2b {
@@ -165,20 +192,18 @@ async fn start(e2b: &E2b, id: SessionId, request: Request) -> Result<Response, E
     let keep_alive = connect::keep_alive(request.headers());
     let deadline = connect::deadline(request.headers())?.filter(|deadline| !deadline.is_zero());
     let StartRequest { process, pty, tag, stdin } = Messages::of(request)?.only().await?;
-    if pty.is_some_and(|pty| !pty.is_null()) {
-        return Err(no_terminal());
-    }
     control::check_env(&process.envs)?;
+    let terminal = pty.map(|pty| TerminalSize::from(pty.size));
     // Clients that know no `stdin` may send input.
-    let stdin = if stdin.unwrap_or(true) { Stdin::Open } else { Stdin::default() };
-    let asked =
-        CommandAsked { command: Command { stdin, ..command_of(process, user) }, tag, ..CommandAsked::default() };
+    let stdin = if terminal.is_some() || stdin.unwrap_or(true) { Stdin::Open } else { Stdin::default() };
+    let command = Command { stdin, terminal, ..command_of(process, user) };
+    let asked = CommandAsked { command, tag, ..CommandAsked::default() };
     let begun = e2b.shared.service.start_command(id, asked).await;
     let (command, events) = begun.map_err(|error| E2bError::of_sandbox(&id.simple(), error))?;
     if let Some(deadline) = deadline {
         kill_in(Arc::clone(&command), deadline);
     }
-    Ok(connect::stream(told(&command, events, keep_alive, deadline)))
+    Ok(connect::stream(told(&command, events, keep_alive, deadline, Some(0))))
 }
 
 /// Translates a process to a command: `/bin/bash -l -c SCRIPT ARGS…` is a script; any other program becomes a script
@@ -197,7 +222,8 @@ fn command_of(process: ProcessConfig, user: User) -> Command {
         _ => (script_of_words(std::iter::once(&cmd).chain(&args).map(String::as_str)), Vec::new()),
     };
     let cwd = cwd.filter(|cwd| !cwd.is_empty()).map(|cwd| resolve_path(&cwd, user));
-    Command { script, args, cwd, env: envs.into_iter().collect(), stdin: Stdin::default(), user }
+    let env = envs.into_iter().collect();
+    Command { script, args, cwd, env, user, ..Command::default() }
 }
 
 /// Ends a command when its time is over, if it still runs then.
@@ -218,20 +244,28 @@ async fn join(e2b: &E2b, id: SessionId, request: Request) -> Result<Response, E2
     let Selected { process, .. } = Messages::of(request)?.only().await?;
     let command = e2b.command(id, &process)?;
     let events = command.listen();
-    Ok(connect::stream(told(&command, events, keep_alive, deadline)))
+    Ok(connect::stream(told(&command, events, keep_alive, deadline, None)))
 }
 
-/// Streams the events of a command, in the form that clients read.
+/// Streams the events of a command, in the form that clients read. `told`: the output before, in bytes, where that is
+/// known, so that the end can say what was left out.
 fn told(
     command: &SessionCommand,
     events: CommandEvents,
     keep_alive: Duration,
     deadline: Option<Duration>,
+    told: Option<u64>,
 ) -> impl Stream<Item = Bytes> + Send + use<> {
     let over = deadline.map(|deadline| Instant::now() + deadline);
+    // A terminal has one screen for both.
+    let (stdout, stderr) = match command.command().terminal {
+        Some(_) => ("pty", "pty"),
+        None => ("stdout", "stderr"),
+    };
     let first = connect::part(&json!({"event": {"start": {"pid": command.number()}}}));
-    let rest = stream::unfold(Some(events), move |events| async move {
-        let mut events = events?;
+    let rest = stream::unfold(Some((events, told)), move |state| async move {
+        let (mut events, told) = state?;
+        let more = |bytes: u64| told.map(|told| told + bytes);
         let is_over = async {
             match over {
                 Some(over) => tokio::time::sleep_until(over).await,
@@ -244,15 +278,17 @@ fn told(
             () = is_over => Some((connect::end(Some(&connect::over())), None)),
             next = events.recv() => match next {
                 Some(Next::Piece(CommandEvent::Stdout(bytes))) => {
-                    Some((event(json!({"data": {"stdout": BASE64.encode(bytes)}})), Some(events)))
+                    let told = more(bytes.len() as u64);
+                    Some((event(json!({"data": {stdout: BASE64.encode(bytes)}})), Some((events, told))))
                 }
                 Some(Next::Piece(CommandEvent::Stderr(bytes))) => {
-                    Some((event(json!({"data": {"stderr": BASE64.encode(bytes)}})), Some(events)))
+                    let told = more(bytes.len() as u64);
+                    Some((event(json!({"data": {stderr: BASE64.encode(bytes)}})), Some((events, told))))
                 }
                 // Clients know no event for it.
                 Some(Next::Overflow(bytes)) => {
-                    let note = BASE64.encode(overflow_note(bytes));
-                    Some((event(json!({"data": {"stderr": note}})), Some(events)))
+                    let (note, told) = (BASE64.encode(overflow_note(bytes)), more(bytes));
+                    Some((event(json!({"data": {stderr: note}})), Some((events, told))))
                 }
                 // No event: clients take one for the command's own end, and ask for the sandbox's health at an error.
                 Some(Next::Piece(CommandEvent::Ended(CommandEnd::SessionEnded))) | None => {
@@ -260,14 +296,25 @@ fn told(
                     Some((connect::end(Some(&error)), None))
                 }
                 Some(Next::Piece(CommandEvent::Ended(end))) => {
-                    let last = [event(json!({"end": end_json(&end)})), connect::end(None)].concat();
-                    Some((last.into(), None))
+                    let mut last = Vec::new();
+                    if let (CommandEnd::Exited(outcome), Some(told)) = (&end, told)
+                        && let Some(note) = cut_note((outcome.stdout_bytes + outcome.stderr_bytes).saturating_sub(told))
+                    {
+                        last.push(event(json!({"data": {stderr: BASE64.encode(note)}})));
+                    }
+                    last.extend([event(json!({"end": end_json(&end)})), connect::end(None)]);
+                    Some((last.concat().into(), None))
                 }
             },
-            () = tokio::time::sleep(keep_alive) => Some((event(json!({"keepalive": {}})), Some(events))),
+            () = tokio::time::sleep(keep_alive) => Some((event(json!({"keepalive": {}})), Some((events, told)))),
         }
     });
     stream::once(async { first }).chain(rest)
+}
+
+/// Line for output that went beyond the limit of a call; none where all was sent.
+pub fn cut_note(bytes: u64) -> Option<String> {
+    (bytes > 0).then(|| format!("\n[{bytes} bytes of output are left out: they are more than a call may write]\n"))
 }
 
 fn end_json(end: &CommandEnd) -> Value {
@@ -292,8 +339,11 @@ fn list(e2b: &E2b, id: SessionId) -> Result<Value, E2bError> {
     let commands = e2b.shared.service.commands(id);
     let commands = commands.map_err(|error| E2bError::of_sandbox(&id.simple(), error))?;
     let process = |running: &Arc<SessionCommand>| {
-        let Command { script, args, cwd, env, .. } = running.command();
-        let mut all = vec!["-l", "-c", script.as_str()];
+        let Command { script, args, cwd, env, terminal, .. } = running.command();
+        let mut all = match terminal {
+            Some(_) => vec!["-i", "-l"],
+            None => vec!["-l", "-c", script.as_str()],
+        };
         if !args.is_empty() {
             all.push(SHELL);
             all.extend(args.iter().map(String::as_str));
@@ -315,10 +365,7 @@ fn list(e2b: &E2b, id: SessionId) -> Result<Value, E2bError> {
 
 impl Input {
     fn bytes(self) -> Result<Bytes, E2bError> {
-        if self.pty.is_some() {
-            return Err(no_terminal());
-        }
-        let bytes = BASE64.decode(self.stdin.unwrap_or_default());
+        let bytes = BASE64.decode(self.pty.or(self.stdin).unwrap_or_default());
         bytes.map(Bytes::from).map_err(|_| E2bError::new(Kind::Bad, "input is no base64"))
     }
 }
@@ -329,6 +376,18 @@ async fn send_input(e2b: &E2b, id: SessionId, request: Request) -> Result<Value,
     let command = e2b.command(id, &process)?;
     let bytes = input.ok_or_else(|| E2bError::new(Kind::Bad, "input is missing"))?.bytes()?;
     input_to(e2b, id, &command, Some(bytes)).await
+}
+
+/// Answers `Update` by telling a terminal its size.
+async fn update(e2b: &E2b, id: SessionId, request: Request) -> Result<Value, E2bError> {
+    let Selected { process, pty, .. } = connect::message(request).await?;
+    let command = e2b.command(id, &process)?;
+    let Some(Pty { size }) = pty else { return Ok(json!({})) };
+    if command.command().terminal.is_none() {
+        return Err(no_terminal());
+    }
+    let sequence = TerminalSize::from(size).sequence();
+    input_to(e2b, id, &command, Some(sequence.into())).await
 }
 
 /// Answers `CloseStdin` by closing a command's standard input.
@@ -414,7 +473,7 @@ mod tests {
             stderr_bytes: 0,
         };
         running.tell(CommandEvent::Ended(CommandEnd::Exited(outcome)));
-        let told: Vec<Bytes> = told(&running, events, Duration::from_secs(9), None).collect().await;
+        let told: Vec<Bytes> = told(&running, events, Duration::from_secs(9), None, Some(0)).collect().await;
         let expected = [
             connect::part(&json!({"event": {"start": {"pid": 7}}})),
             connect::part(&json!({"event": {"data": {"stdout": "aGkK"}}})),
@@ -426,11 +485,25 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn output_beyond_the_limit_of_a_call_is_told_to_be_missing() {
+        let running = running();
+        let events = running.listen();
+        running.tell(CommandEvent::Stdout(Bytes::from_static(b"hi\n")));
+        let class = FailureClass::None;
+        let outcome = CommandOutcome { exit_code: 0, class, fuel: 0, stdout_bytes: 10, stderr_bytes: 0 };
+        running.tell(CommandEvent::Ended(CommandEnd::Exited(outcome)));
+        let told: Vec<Bytes> = told(&running, events, Duration::from_secs(9), None, Some(0)).collect().await;
+        let note = BASE64.encode(cut_note(7).expect("some are missing"));
+        let told = String::from_utf8_lossy(&told.concat()).into_owned();
+        assert!(told.contains(&note) && cut_note(0).is_none(), "{told}");
+    }
+
+    #[tokio::test]
     async fn a_command_whose_sandbox_ends_ends_with_an_error() {
         let running = running();
         let events = running.listen();
         running.tell(CommandEvent::Ended(CommandEnd::SessionEnded));
-        let told: Vec<Bytes> = told(&running, events, Duration::from_secs(9), None).collect().await;
+        let told: Vec<Bytes> = told(&running, events, Duration::from_secs(9), None, Some(0)).collect().await;
         let error = E2bError::new(Kind::Unavailable, "The sandbox was not found");
         assert_eq!(told[1..], [connect::end(Some(&error))]);
     }
@@ -439,7 +512,7 @@ mod tests {
     async fn a_silent_command_is_told_to_be_alive_until_its_time_is_over() {
         let running = running();
         let events = running.listen();
-        let told = told(&running, events, Duration::from_secs(2), Some(Duration::from_secs(5)));
+        let told = told(&running, events, Duration::from_secs(2), Some(Duration::from_secs(5)), Some(0));
         let told: Vec<Bytes> = told.collect().await;
         let keep_alive = connect::part(&json!({"event": {"keepalive": {}}}));
         assert_eq!(told[1..], [keep_alive.clone(), keep_alive, connect::end(Some(&connect::over()))]);

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use super::secrets_equal;
 
 /// Message for a signature that is not the sandbox's.
-pub const WRONG: &str = "the signature is not right";
+pub const WRONG: &str = "invalid signature";
 
 /// Operation that an address is signed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl Access<'_> {
         match self.expiration.map(str::parse::<i64>) {
             None => Ok(()),
             Some(Ok(end)) if now <= end => Ok(()),
-            Some(Ok(_)) => Err("the signature has expired"),
+            Some(Ok(_)) => Err("signature is already expired"),
             Some(Err(_)) => Err("signature_expiration is no number of seconds"),
         }
     }

@@ -317,7 +317,7 @@ impl SessionCommand {
     }
 
     /// Waits until somebody ends the command.
-    async fn killed(&self) -> CommandEnd {
+    pub async fn killed(&self) -> CommandEnd {
         self.killed.cancelled().await;
         self.kill_reason.get().cloned().unwrap_or(CommandEnd::SessionEnded)
     }
@@ -586,7 +586,7 @@ fn check_bytes(field: &'static str, asked: usize, allowed: usize) -> Result<(), 
 
 /// Checks what the front process and the worker hold of a command while it runs.
 fn check_size(command: &Command) -> Result<(), SessionError> {
-    let Command { script, args, cwd, env, stdin, user: _ } = command;
+    let Command { script, args, cwd, env, stdin, user: _, terminal: _ } = command;
     let args = args.iter().map(String::len).sum::<usize>() + cwd.as_ref().map_or(0, String::len);
     let env: usize = env.iter().map(|(name, value)| name.len() + value.len()).sum();
     check_bytes("command", script.len() + args + env, MAX_COMMAND_BYTES)?;

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::eviction::SavedState;
 use super::room::Need;
 use super::{OnExpiry, Residency, Session, SessionError, after};
 use crate::service::Service;
@@ -95,11 +94,11 @@ impl Service {
         let over: Vec<Arc<Session>> =
             self.sessions.all().values().filter(|session| session.is_over(now)).cloned().collect();
         for session in over {
-            if session.on_expiry == OnExpiry::Pause {
+            if let OnExpiry::Pause(saved) = session.on_expiry {
                 session.times().paused = true;
                 let service = Arc::clone(self);
                 tokio::spawn(async move {
-                    if let Err(error) = service.pause(&session, SavedState::Whole).await {
+                    if let Err(error) = service.pause(&session, saved).await {
                         tracing::warn!(session = %session.id, %error, "a session could not be paused at its end");
                         let mut times = session.times();
                         times.paused = false;

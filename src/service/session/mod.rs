@@ -76,8 +76,8 @@ pub enum OnExpiry {
     /// Removes the session and its files.
     #[default]
     End,
-    /// Stores the session on disk until a client resumes or ends it.
-    Pause,
+    /// Stores this of the session on disk until a client resumes or ends it.
+    Pause(SavedState),
 }
 
 /// Request for a new session.

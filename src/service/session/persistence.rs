@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
+use super::eviction::SavedState;
 use super::{OnExpiry, Residency, Session, SessionError, SessionSpec, Times};
 use crate::sandbox::JobsAtSave;
 use crate::service::Service;
@@ -33,7 +34,7 @@ struct PersistedSession {
     image: String,
     limits: Limits,
     labels: Vec<(String, String)>,
-    pause_on_expiry: bool,
+    on_expiry: PersistedExpiry,
     auto_resume: bool,
     template: String,
     token: Token,
@@ -44,6 +45,34 @@ struct PersistedSession {
     paused: bool,
     calls: u64,
     footprint: Footprint,
+}
+
+/// Stored action at the end of a session. Its bytes are those of earlier versions, which wrote whether to pause.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+enum PersistedExpiry {
+    End,
+    PauseWhole,
+    PauseFiles,
+}
+
+impl From<OnExpiry> for PersistedExpiry {
+    fn from(on_expiry: OnExpiry) -> Self {
+        match on_expiry {
+            OnExpiry::End => Self::End,
+            OnExpiry::Pause(SavedState::Whole) => Self::PauseWhole,
+            OnExpiry::Pause(SavedState::Files) => Self::PauseFiles,
+        }
+    }
+}
+
+impl From<PersistedExpiry> for OnExpiry {
+    fn from(persisted: PersistedExpiry) -> Self {
+        match persisted {
+            PersistedExpiry::End => Self::End,
+            PersistedExpiry::PauseWhole => Self::Pause(SavedState::Whole),
+            PersistedExpiry::PauseFiles => Self::Pause(SavedState::Files),
+        }
+    }
 }
 
 /// Limits, asked for one by one.
@@ -70,7 +99,7 @@ impl Session {
             image: self.image.image_hash.clone(),
             limits: *self.grant.limits(),
             labels: self.labels.clone().into_iter().collect(),
-            pause_on_expiry: self.on_expiry == OnExpiry::Pause,
+            on_expiry: self.on_expiry.into(),
             auto_resume: self.auto_resume,
             template: self.template.clone(),
             token: self.token.clone(),
@@ -84,7 +113,7 @@ impl Session {
         };
         let idle = times.idle.map_or(Timestamp::MAX, |idle| super::after(times.last_used, idle));
         // One that is paused, or will be, waits for whoever resumes it.
-        let stays = paused || self.on_expiry == OnExpiry::Pause;
+        let stays = paused || self.on_expiry != OnExpiry::End;
         Some(SessionRow {
             id: self.id.uuid(),
             meta: postcard::to_stdvec(&persisted).expect("plain data"),
@@ -138,7 +167,6 @@ impl Service {
             paused: persisted.paused,
             settles: Timestamp::UNIX_EPOCH,
         };
-        let on_expiry = if persisted.pause_on_expiry { OnExpiry::Pause } else { OnExpiry::End };
         let checkpoint = row.checkpoint?.into();
         let residency =
             if persisted.paused { Residency::Paused { checkpoint } } else { Residency::Evicted { checkpoint } };
@@ -151,7 +179,7 @@ impl Service {
             image: self.image_of(Some(&persisted.image)),
             grant,
             labels: persisted.labels.into_iter().collect(),
-            on_expiry,
+            on_expiry: persisted.on_expiry.into(),
             auto_resume: persisted.auto_resume,
             template: persisted.template,
             token: persisted.token,

@@ -153,11 +153,4 @@ impl Shell {
         let _ = self.shared.beside.send(BackgroundTask::Python { start, ended, registration });
         code.await.unwrap_or(1)
     }
-
-    /// Returns the host's text on the packages that exist instead of those of the network.
-    pub(crate) async fn packages(&self) -> String {
-        let (answer, text) = oneshot::channel();
-        let _ = self.shared.beside.send(BackgroundTask::Packages(answer));
-        text.await.unwrap_or_default()
-    }
 }

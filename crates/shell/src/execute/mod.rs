@@ -17,8 +17,9 @@ pub(crate) use redirect::WriteAt;
 use super::bounds::{MAX_LEVELS, STEPS_OF_SUBSHELL, Use};
 use super::processes::{KILL, Start, bit};
 use super::state::{Done, Shared, Shell, Stop, Streams};
-use super::streams::pipe;
+use super::streams::{Reader, Writer, pipe};
 use super::syntax::{Chain, Command, Kind, List, ListOp, Parser, Pipeline, SyntaxError};
+use super::terminal::{Terminal, TerminalSize, interact};
 use super::{Host, PIPE_BYTES, Script};
 use executor::Paced;
 use futures_util::future::{BoxFuture, join_all};
@@ -28,7 +29,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 pub(super) use conditional::{Comparison, file_test};
 
 /// Runs a script; see [`run_with_jobs`](super::run_with_jobs).
-pub(super) async fn run(host: &dyn Host, mut script: Script, on_exit: impl FnOnce(i32) + Send) -> i32 {
+pub(super) async fn run(
+    host: &dyn Host,
+    mut script: Script,
+    size: Option<TerminalSize>,
+    on_exit: impl FnOnce(i32) + Send,
+) -> i32 {
     let (beside, asked) = tokio::sync::mpsc::unbounded_channel();
     let now = host.now();
     let processes = host.processes();
@@ -43,7 +49,15 @@ pub(super) async fn run(host: &dyn Host, mut script: Script, on_exit: impl FnOnc
     };
     let time = Arc::new(AtomicU64::new(now));
     let turn = Turn::new();
+    let terminal = size.map(|size| Terminal::new(size, script.stdout.clone()));
+    let mut keys = Reader::empty();
+    if let Some(terminal) = &terminal {
+        keys = std::mem::replace(&mut script.stdin, Reader::terminal(Arc::clone(terminal)));
+        script.stdout = Writer::terminal(Arc::clone(terminal));
+        script.stderr = script.stdout.clone();
+    }
     let shared = Arc::new(Shared {
+        terminal: terminal.clone(),
         used: Use::new(Arc::clone(processes)),
         processes: Arc::clone(processes),
         beside,
@@ -58,6 +72,16 @@ pub(super) async fn run(host: &dyn Host, mut script: Script, on_exit: impl FnOnc
     let outputs = [script.stdout.observe(), script.stderr.observe()];
     let mut shell = Shell::new(shared, host.tree(), Arc::clone(&entry.process), script);
     let main = async move {
+        if let Some(terminal) = &terminal {
+            let listen = async {
+                terminal.listen(keys).await;
+                std::future::pending().await
+            };
+            return tokio::select! {
+                code = interact(&mut shell, terminal) => code,
+                never = listen => never,
+            };
+        }
         let done = shell.run_process(&text, "-c").await;
         drop(entry);
         shell.code_of(done)

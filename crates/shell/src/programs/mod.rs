@@ -21,6 +21,7 @@ mod expr;
 mod file;
 mod find;
 mod fold;
+mod git;
 mod grep;
 mod gzip;
 mod head_tail;
@@ -63,6 +64,7 @@ mod tar;
 mod tee;
 mod timeout;
 mod touch;
+mod tput;
 mod tr;
 mod tree;
 mod truncate;
@@ -138,6 +140,7 @@ pub(super) fn run<'a>(shell: &'a mut Shell, name: &'a str, arguments: &'a [Strin
         "tee" => boxed(|| tee::tee(shell, arguments)),
         name @ ("tac" | "rev") => boxed(|| tac_rev::tac_or_rev(shell, name, arguments)),
         "nl" => boxed(|| nl::nl(shell, arguments)),
+        "git" => boxed(|| git::git(shell, arguments)),
         name @ ("grep" | "egrep" | "fgrep") => boxed(|| grep::grep(shell, name, arguments)),
         "sed" => boxed(|| sed::sed(shell, arguments)),
         "sort" => boxed(|| sort::sort(shell, arguments)),
@@ -192,6 +195,7 @@ pub(super) fn run<'a>(shell: &'a mut Shell, name: &'a str, arguments: &'a [Strin
         name @ ("whoami" | "id" | "groups" | "uname" | "hostname" | "nproc" | "tty") => {
             boxed(|| uname::uname(shell, name, arguments))
         }
+        name @ ("tput" | "stty") => boxed(|| tput::tput_or_stty(shell, name, arguments)),
         "yes" => boxed(|| yes::yes(shell, arguments)),
         "mktemp" => boxed(|| mktemp::mktemp(shell, arguments)),
         name @ ("timeout" | "nohup" | "nice" | "setsid" | "stdbuf") => {

@@ -1,22 +1,13 @@
-//! Programs `pip` and `pip3`.
+//! Programs `pip` and `pip3`: what is installed is there, and nothing else can be had.
 
+use super::python::start;
 use crate::state::{Done, Shell};
+
+/// Looks at the distributions of the image. Packages that are there count as installed.
+const PIP: &str = include_str!("pip.py");
 
 /// `pip`, and `python3 -m pip`.
 pub(super) async fn pip(shell: &mut Shell, arguments: &[String]) -> Done {
-    let text = shell.packages().await;
-    match arguments.first().map(String::as_str) {
-        Some("--version" | "-V") => {
-            shell.out("pip", b"pip (there is no network here)\n").await?;
-            Ok(0)
-        }
-        Some("list" | "freeze") => {
-            shell.out("pip", format!("{text}\n").as_bytes()).await?;
-            Ok(0)
-        }
-        _ => {
-            shell.write(&shell.streams.stderr, "pip", format!("ERROR: {text}\n").as_bytes()).await?;
-            Ok(1)
-        }
-    }
+    let before = ["-P", "-c", PIP].map(str::to_owned);
+    start(shell, [&before[..], arguments].concat()).await
 }

@@ -21,7 +21,8 @@ pub(super) async fn pytest(shell: &mut Shell, arguments: &[String]) -> Done {
     start(shell, [&before[..], arguments].concat()).await
 }
 
-async fn start(shell: &mut Shell, args: Vec<String>) -> Done {
+/// Runs `python3` with these arguments.
+pub(super) async fn start(shell: &mut Shell, args: Vec<String>) -> Done {
     let start = PythonStart {
         args,
         env: shell.environment(),

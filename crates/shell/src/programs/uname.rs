@@ -25,6 +25,7 @@ pub(super) async fn uname(shell: &mut Shell, who: &str, arguments: &[String]) ->
         ("uname", Some("-r")) => "6.1.0".to_owned(),
         ("uname", Some("-n")) => HOST_NAME.to_owned(),
         ("uname", _) => "Linux sandbox 6.1.0 #1 SMP wasm32 GNU/Linux".to_owned(),
+        ("tty", _) if shell.shared.terminal.is_some() => "/dev/pts/0".to_owned(),
         ("tty", _) => {
             shell.out(who, b"not a tty\n").await?;
             return Ok(1);

@@ -2,6 +2,7 @@
 
 use super::pipe::ReadEnd;
 use crate::bounds::Use;
+use crate::terminal::Terminal;
 use bytes::Bytes;
 use proofbox_vfs::OpenFile;
 use std::future::poll_fn;
@@ -17,6 +18,7 @@ enum Source {
     Closed,
     Bytes(Arc<Mutex<Bytes>>),
     Pipe(ReadEnd),
+    Terminal(Arc<Terminal>),
     File(Arc<(OpenFile, Mutex<u64>)>),
     Endless(Endless, Arc<Use>),
 }
@@ -96,6 +98,11 @@ impl Reader {
         matches!(self.0, Source::File(_))
     }
 
+    /// Makes a reader of the lines that are typed at a terminal.
+    pub(crate) fn terminal(terminal: Arc<Terminal>) -> Self {
+        Self(Source::Terminal(terminal))
+    }
+
     pub(super) fn pipe(end: ReadEnd) -> Self {
         Self(Source::Pipe(end))
     }
@@ -124,6 +131,7 @@ impl Reader {
                 taken
             }
             Source::Pipe(end) => poll_fn(|context| end.poll_read(context, out, most, stop)).await,
+            Source::Terminal(terminal) => poll_fn(|context| terminal.poll_read(context, out, most, stop)).await,
             Source::File(file) => {
                 let (file, offset) = &**file;
                 let mut offset = lock(offset);

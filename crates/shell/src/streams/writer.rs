@@ -1,6 +1,8 @@
 //! Output of a command.
 
 use super::pipe::{PipeObserver, WriteEnd};
+use crate::terminal::Terminal;
+use futures_util::future::BoxFuture;
 use proofbox_vfs::{Fault, OpenFile};
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,6 +37,7 @@ enum Goal {
     Closed,
     Pipe(WriteEnd),
     Sink(Sink),
+    Terminal(Arc<Terminal>),
     File(Arc<FileGoal>),
 }
 
@@ -89,6 +92,11 @@ impl Writer {
         Self(Goal::Closed)
     }
 
+    /// Makes a writer to a terminal's screen.
+    pub(crate) fn terminal(terminal: Arc<Terminal>) -> Self {
+        Self(Goal::Terminal(terminal))
+    }
+
     pub(super) fn pipe(end: WriteEnd) -> Self {
         Self(Goal::Pipe(end))
     }
@@ -123,6 +131,7 @@ impl Writer {
                 }
                 Ok(())
             }
+            Goal::Terminal(terminal) => show(terminal, bytes).await,
             Goal::Pipe(end) => {
                 while !bytes.is_empty() {
                     let written = poll_fn(|context| end.poll_write(context, bytes)).await;
@@ -133,6 +142,31 @@ impl Writer {
             Goal::File(goal) => goal.write(bytes).map_err(NotWritten::Refused),
         }
     }
+}
+
+/// Number of bytes written to a screen at a time.
+const SCREEN_BLOCK: usize = 16 << 10;
+
+/// Shows bytes on a terminal's screen, which is a writer, too.
+fn show<'a>(terminal: &'a Terminal, bytes: &'a [u8]) -> BoxFuture<'a, Result<(), NotWritten>> {
+    Box::pin(async move {
+        for piece in bytes.chunks(SCREEN_BLOCK) {
+            terminal.output().write(&with_returns(piece)).await?;
+        }
+        Ok(())
+    })
+}
+
+/// Puts a carriage return before each newline, as screens need it.
+fn with_returns(bytes: &[u8]) -> Vec<u8> {
+    let mut shown = Vec::with_capacity(bytes.len() + bytes.len() / 16);
+    for byte in bytes {
+        if *byte == b'\n' {
+            shown.push(b'\r');
+        }
+        shown.push(*byte);
+    }
+    shown
 }
 
 impl FileGoal {

@@ -348,6 +348,7 @@ impl Parser {
         for pending in std::mem::take(&mut self.pending) {
             let mut body = String::new();
             let first = self.line;
+            let mut is_closed = false;
             while !self.rest().is_empty() {
                 let rest = self.rest();
                 let length = rest.find('\n').map_or(rest.len(), |newline| newline + 1);
@@ -362,9 +363,11 @@ impl Parser {
                 self.line += usize::from(rest[..length].ends_with('\n'));
                 self.at += length;
                 if last {
+                    is_closed = true;
                     break;
                 }
             }
+            self.open_document |= !is_closed;
             let word = match pending.quoted {
                 true => Word(vec![Piece::Quoted(body)]),
                 false => {

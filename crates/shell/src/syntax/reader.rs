@@ -14,6 +14,9 @@ pub(crate) struct SyntaxError {
     pub(crate) shown: Option<String>,
 }
 
+/// Beginning of the message for a text that ends where something must be closed.
+const UNCLOSED: &str = "unexpected EOF while looking for matching";
+
 /// A here-document whose body comes after the line.
 pub(super) struct Pending {
     pub(super) end: String,
@@ -32,6 +35,8 @@ pub(crate) struct Parser {
     pub(super) pending: Vec<Pending>,
     /// True when double quotes are open at this position.
     pub(super) within_quotes: bool,
+    /// True when the text ended within a here-document.
+    pub(super) open_document: bool,
 }
 
 impl Parser {
@@ -42,8 +47,16 @@ impl Parser {
 
     /// A parser for a text within another: its first line, and how deep it lies.
     pub(super) fn within(text: &str, line: usize, depth: usize) -> Result<Self, SyntaxError> {
-        let parser =
-            Self { text: Arc::from(text), at: 0, line, depth, nodes: 0, pending: Vec::new(), within_quotes: false };
+        let parser = Self {
+            text: Arc::from(text),
+            at: 0,
+            line,
+            depth,
+            nodes: 0,
+            pending: Vec::new(),
+            within_quotes: false,
+            open_document: false,
+        };
         if text.len() > MAX_SCRIPT {
             return Err(parser.refuse(format!("the script is longer than {MAX_SCRIPT} bytes")));
         }
@@ -70,6 +83,23 @@ impl Parser {
             Some(_) => return Err(self.unexpected()),
         }
         Ok(Some(list))
+    }
+
+    /// Returns whether a text is a whole script, so that no line has to follow. One that is wrong is whole.
+    pub(crate) fn is_whole(text: &str) -> bool {
+        if text.ends_with("\\\n") {
+            return false;
+        }
+        let Ok(mut parser) = Self::new(text) else { return true };
+        loop {
+            match parser.next_line() {
+                Ok(Some(_)) => {}
+                Ok(None) => return !parser.open_document,
+                Err(error) => {
+                    return !error.message.contains("unexpected end of file") && !error.message.starts_with(UNCLOSED);
+                }
+            }
+        }
     }
 
     /// Returns the approximate memory of the trees so far, in bytes.
@@ -185,7 +215,7 @@ impl Parser {
 
     /// The text ends where something must be closed.
     pub(super) fn unclosed(&self, line: usize, closing: char) -> SyntaxError {
-        let message = format!("unexpected EOF while looking for matching `{closing}'");
+        let message = format!("{UNCLOSED} `{closing}'");
         SyntaxError { line, message, shown: None }
     }
 

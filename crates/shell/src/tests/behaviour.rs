@@ -95,7 +95,7 @@ async fn beside<T>(host: &Fake, text: &str, work: impl Future<Output = T>) -> (O
     let code = std::cell::Cell::new(None);
     let code = std::sync::Mutex::new(code);
     let exit = |exit_code| code.lock().expect("no panic").set(Some(exit_code));
-    let run = run_with_jobs(host, script(text, stdout, sink().0), exit);
+    let run = run_with_jobs(host, script(text, stdout, sink().0), None, exit);
     let done = tokio::select! {
         biased;
         done = work => done,

@@ -2,7 +2,9 @@
 
 mod behaviour;
 mod bounds;
+mod git;
 mod oracle;
+mod terminal;
 
 use super::{Host, Processes, PythonStart, Reader, Script, Writer, run};
 use futures_util::future::BoxFuture;
@@ -114,6 +116,35 @@ pub(super) async fn ran(host: &Fake, text: &str, input: &str) -> Ran {
     let code = run(host, script).await;
     let text = |bytes: &Mutex<Vec<u8>>| String::from_utf8_lossy(&bytes.lock().expect("not poisoned")).into_owned();
     Ran { stdout: text(&out), stderr: text(&err), code }
+}
+
+/// Types this at a terminal; what its screen shows, and the exit code of its shell.
+pub(super) async fn typed(host: &Fake, keys: &[&str]) -> (String, i32) {
+    let (stdout, screen) = sink();
+    let (keyboard, stdin) = crate::pipe(1 << 20);
+    let (text, args, cwd) = (String::new(), Vec::new(), String::new());
+    let env = vec![("PS1".to_owned(), "$ ".to_owned())];
+    let script = Script {
+        text,
+        args,
+        cwd,
+        env,
+        credentials: Credentials::of(User::User),
+        stdin,
+        stdout,
+        stderr: Writer::null(),
+    };
+    let size = crate::TerminalSize { columns: 80, rows: 24 };
+    let type_all = async {
+        for keys in keys {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            keyboard.write_all(keys.as_bytes()).await.expect("the shell reads");
+        }
+        drop(keyboard);
+    };
+    let (code, ()) = tokio::join!(crate::run_terminal(host, script, size), type_all);
+    let screen = String::from_utf8_lossy(&screen.lock().expect("not poisoned")).into_owned();
+    (screen, code)
 }
 
 /// Runs a script in files of its own; its output, its errors, its code.

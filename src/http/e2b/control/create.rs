@@ -11,18 +11,17 @@ use serde_json::Value;
 
 use super::super::error::{E2bError, Kind};
 use super::super::{E2b, body};
+use super::network::NetworkOptions;
+use super::templates::{self, Template};
 use super::{check_env, check_size, domain, lifetime, sandbox_json};
-use crate::service::{OnExpiry, SessionAsked, SessionError, SessionInfo};
+use crate::service::{OnExpiry, SavedState, SessionAsked, SessionError, SessionInfo};
 use proofbox_types::caller::Caller;
 use proofbox_types::grant::{AskedLimits, Ceiling};
-use proofbox_types::ids::CheckpointId;
 
 /// Lifetime of a sandbox where the client gives none, in seconds.
 const DEFAULT_TIMEOUT: u64 = 300;
 /// Metadata of one sandbox, in bytes.
 const MAX_METADATA: usize = 64 << 10;
-/// The templates that SDKs ask for by themselves: they mean the default image.
-const TEMPLATES: [&str; 2] = ["base", "code-interpreter-v1"];
 /// E2bState that a sandbox may use where the policy allows it, in bytes.
 const MEMORY_BYTES: u64 = 512 << 20;
 
@@ -40,8 +39,15 @@ struct NewSandbox {
     env_vars: Option<BTreeMap<String, String>>,
     #[serde(default)]
     auto_pause: Option<bool>,
+    /// False: a pause at its end keeps the files only.
+    #[serde(default)]
+    auto_pause_memory: Option<bool>,
     #[serde(default)]
     auto_resume: Option<AutoResume>,
+    #[serde(default)]
+    network: Option<NetworkOptions>,
+    #[serde(default)]
+    secure: Option<bool>,
     #[serde(default)]
     volume_mounts: Option<Vec<Value>>,
 }
@@ -62,9 +68,9 @@ pub async fn create(
     let domain = domain(&headers, request.uri());
     let again = idempotency_key(&headers)?
         .map(|again| format!("{} {again}", caller.owner().map_or_else(String::new, |key| key.to_string())));
-    let images = e2b.shared.service.images();
-    let image = |name: &str| images.find(name).map(|image| image.image_hash.clone());
-    let asked = asked_of(body::json(request).await?, image)?;
+    let new: NewSandbox = body::json(request).await?;
+    let template = templates::find(&e2b, &caller, &new.template_id).await?;
+    let asked = asked_of(new, template)?;
     let asked = SessionAsked { limits: limits(&e2b, &caller)?, caller, ..asked };
     let info = match again {
         None => open(&e2b, asked).await?,
@@ -112,15 +118,20 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, E2bError> {
     }
 }
 
-/// `image_of` gives the hash of the image that has a name.
-fn asked_of(new: NewSandbox, image_of: impl Fn(&str) -> Option<String>) -> Result<SessionAsked, E2bError> {
+fn asked_of(new: NewSandbox, found: Option<Template>) -> Result<SessionAsked, E2bError> {
     let template = new.template_id;
-    let image = image_of(&template);
-    let from_checkpoint = if image.is_some() || TEMPLATES.contains(&template.as_str()) {
-        None
-    } else {
-        Some(CheckpointId::parse(&template).ok_or_else(|| unknown(&template))?)
+    let (image, from_checkpoint) = match found {
+        None => return Err(unknown(&template)),
+        Some(Template::Default) => (None, None),
+        Some(Template::Image(hash)) => (Some(hash), None),
+        Some(Template::Snapshot(id)) => (None, Some(id)),
     };
+    if let Some(network) = &new.network {
+        network.check()?;
+        if network.forbids_public_traffic() && new.secure == Some(false) {
+            return Err(E2bError::new(Kind::Bad, "allowPublicTraffic false needs a secure sandbox"));
+        }
+    }
     if new.volume_mounts.is_some_and(|mounts| !mounts.is_empty()) {
         return Err(E2bError::new(Kind::Bad, "this service has no volumes"));
     }
@@ -131,14 +142,21 @@ fn asked_of(new: NewSandbox, image_of: impl Fn(&str) -> Option<String>) -> Resul
         return Err(E2bError::new(Kind::Bad, "a snapshot has its own environment: envVars can't be given with it"));
     }
     let timeout: Duration = lifetime(new.timeout.unwrap_or(DEFAULT_TIMEOUT))?;
+    let on_expiry = match (new.auto_pause, new.auto_pause_memory) {
+        (Some(true), Some(false)) => OnExpiry::Pause(SavedState::Files),
+        (Some(true), _) => OnExpiry::Pause(SavedState::Whole),
+        _ => OnExpiry::End,
+    };
     Ok(SessionAsked {
         env: env.into_iter().collect(),
         ttl: Some(timeout),
         labels,
         image,
         from_checkpoint,
-        on_expiry: if new.auto_pause.unwrap_or(false) { OnExpiry::Pause } else { OnExpiry::End },
-        auto_resume: new.auto_resume.is_some_and(|auto| auto.enabled),
+        on_expiry,
+        // What is left of a sandbox without memory is woken by nobody but its owner.
+        auto_resume: new.auto_resume.is_some_and(|auto| auto.enabled)
+            && on_expiry != OnExpiry::Pause(SavedState::Files),
         template,
         ..SessionAsked::default()
     })
@@ -167,8 +185,13 @@ mod tests {
     use super::*;
 
     fn asked(request: Value) -> Result<SessionAsked, E2bError> {
-        let image_of = |name: &str| (name == "ml").then(|| "sha256:00".to_owned());
-        asked_of(serde_json::from_value(request).expect("a request"), image_of)
+        let new: NewSandbox = serde_json::from_value(request).expect("a request");
+        let template = match new.template_id.as_str() {
+            "base" | "code-interpreter-v1" => Some(Template::Default),
+            "ml" => Some(Template::Image("sha256:00".to_owned())),
+            _ => None,
+        };
+        asked_of(new, template)
     }
 
     #[test]
@@ -177,10 +200,14 @@ mod tests {
             "autoPause": true, "autoResume": {"enabled": true}, "allow_internet_access": true, "mcp": null}))
         .expect("right");
         assert_eq!(made.ttl, Some(Duration::from_secs(60)));
-        assert_eq!((made.on_expiry, made.auto_resume), (OnExpiry::Pause, true));
+        assert_eq!((made.on_expiry, made.auto_resume), (OnExpiry::Pause(SavedState::Whole), true));
         assert_eq!(made.labels, BTreeMap::from([("a".to_owned(), "b".to_owned())]));
         assert_eq!(made.env, [("X".to_owned(), "1".to_owned())]);
         assert_eq!((made.image, made.from_checkpoint), (None, None));
+        let made = asked(json!({"templateID": "base", "autoPause": true, "autoPauseMemory": false,
+            "autoResume": {"enabled": true}}))
+        .expect("right");
+        assert_eq!((made.on_expiry, made.auto_resume), (OnExpiry::Pause(SavedState::Files), false));
         let other = asked(json!({"templateID": "ml"})).expect("right");
         assert_eq!((other.image.as_deref(), other.from_checkpoint), (Some("sha256:00"), None));
         let silent = asked(json!({"templateID": "code-interpreter-v1"})).expect("right");
@@ -195,6 +222,9 @@ mod tests {
         assert_eq!(kind(json!({"templateID": "base", "timeout": 10_000_000})), Kind::Bad);
         assert_eq!(kind(json!({"templateID": "base", "envVars": {"A=B": "1"}})), Kind::Bad);
         assert_eq!(kind(json!({"templateID": "base", "metadata": {"a": "x".repeat(MAX_METADATA)}})), Kind::Bad);
+        let closed = json!({"templateID": "base", "network": {"allowPublicTraffic": false}, "secure": false});
+        assert_eq!(kind(closed), Kind::Bad);
+        assert_eq!(kind(json!({"templateID": "base", "network": {"allowOut": ["not an ip!"]}})), Kind::Bad);
         assert_eq!(kind(json!({"templateID": "base", "volumeMounts": [{"name": "v", "path": "/v"}]})), Kind::Bad);
     }
 }

@@ -85,8 +85,11 @@ pub async fn list(
     if !ascending {
         all.reverse();
     }
+    let running = all.iter().filter(|info| info.state != SessionState::Paused).count();
     let (page, next) = page_of(&uri, &all, |info| info.id.simple())?;
-    Ok(with_next(Json(page.iter().map(listed_json).collect::<Vec<Value>>()).into_response(), next))
+    let mut response = with_next(Json(page.iter().map(listed_json).collect::<Vec<Value>>()).into_response(), next);
+    response.headers_mut().insert(HeaderName::from_static("x-total-running"), HeaderValue::from(running));
+    Ok(response)
 }
 
 /// Lists the sandboxes that run, in one answer.

@@ -1,15 +1,19 @@
 //! Control plane: management of sandboxes, for clients with a key.
 //!
 //! - here: showing and ending a sandbox, and its lifetime;
-//! - `create`, `list`, `pause`, `snapshots`, `metrics`: the actions of these names.
+//! - `create`, `list`, `pause`, `snapshots`, `metrics`, `network`: the actions of these names;
+//! - `templates`: what sandboxes are made of.
 
 pub mod create;
 pub mod list;
 pub mod metrics;
+pub mod network;
 pub mod pause;
 pub mod snapshots;
+pub mod templates;
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use axum::extract::{Path, Request, State};
@@ -23,7 +27,7 @@ use serde_json::{Value, json};
 use super::error::{E2bError, Kind};
 use super::routing::traffic_token;
 use super::{E2b, ENVD_VERSION, body, time};
-use crate::service::{OnExpiry, SessionInfo, SessionState};
+use crate::service::{OnExpiry, SessionError, SessionInfo, SessionState};
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::SessionId;
 
@@ -59,9 +63,10 @@ pub async fn authenticate(State(e2b): State<E2b>, mut request: Request, next: Ne
 }
 
 impl E2b {
-    /// The sandbox that a path names, if it is the caller's own.
+    /// The sandbox that a path names, if it is the caller's own. Older SDKs write `-` and the client's name behind it.
     fn own(&self, caller: &Caller, text: &str) -> Result<SessionId, E2bError> {
-        let id = SessionId::parse(text).filter(|id| self.shared.service.is_own_session(caller, *id));
+        let named = text.strip_suffix(CLIENT).and_then(|text| text.strip_suffix('-')).unwrap_or(text);
+        let id = SessionId::parse(named).filter(|id| self.shared.service.is_own_session(caller, *id));
         id.ok_or_else(|| {
             let text: String = text.chars().take(100).collect();
             E2bError::new(Kind::NotFound, format!("Sandbox \"{text}\" not found"))
@@ -110,7 +115,12 @@ fn domain(headers: &HeaderMap, uri: &Uri) -> String {
         Some(address) => address.split(']').next().unwrap_or(""),
         None => host.split(':').next().unwrap_or(""),
     };
-    if name.is_empty() { "localhost".to_owned() } else { name.to_owned() }
+    // An address of this machine can't be part of a longer name.
+    match name.parse::<IpAddr>() {
+        Ok(address) if address.is_loopback() => "localhost".to_owned(),
+        _ if name.is_empty() => "localhost".to_owned(),
+        _ => name.to_owned(),
+    }
 }
 
 /// Renders a `Sandbox` of the API.
@@ -158,7 +168,7 @@ fn detail_json(info: &SessionInfo, domain: &str) -> Value {
         "autoResume": info.auto_resume,
         "onTimeout": match info.on_expiry {
             OnExpiry::End => "kill",
-            OnExpiry::Pause => "pause",
+            OnExpiry::Pause(_) => "pause",
         },
     });
     detail
@@ -201,6 +211,14 @@ struct TimeoutRequest {
     timeout: u64,
 }
 
+/// Refuses what only a running sandbox can do.
+fn check_running(e2b: &E2b, id: SessionId) -> Result<(), E2bError> {
+    match e2b.shared.service.session_info(id)?.state {
+        SessionState::Paused => Err(SessionError::Paused.into()),
+        SessionState::Idle | SessionState::Busy | SessionState::Stored => Ok(()),
+    }
+}
+
 /// Sets a sandbox's end, from now.
 pub async fn set_timeout(
     State(e2b): State<E2b>,
@@ -210,6 +228,7 @@ pub async fn set_timeout(
 ) -> Result<StatusCode, E2bError> {
     let id = e2b.own(&caller, &id)?;
     let TimeoutRequest { timeout } = body::json(request).await?;
+    check_running(&e2b, id)?;
     e2b.shared.service.keep_session(id, lifetime(timeout)?).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -229,18 +248,9 @@ pub async fn refresh(
 ) -> Result<StatusCode, E2bError> {
     let id = e2b.own(&caller, &id)?;
     let RefreshRequest { duration } = body::json(request).await?;
+    check_running(&e2b, id)?;
     e2b.shared.service.extend_session(id, lifetime(duration.unwrap_or(15))?).await?;
     Ok(StatusCode::NO_CONTENT)
-}
-
-/// Refuses to set up a network, since sandboxes have none.
-pub async fn network(
-    State(e2b): State<E2b>,
-    Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
-) -> Result<StatusCode, E2bError> {
-    e2b.shared.service.session_info(e2b.own(&caller, &id)?)?;
-    Err(E2bError::new(Kind::Unimplemented, "sandboxes of this service have no network"))
 }
 
 #[cfg(test)]
@@ -266,8 +276,9 @@ mod tests {
     fn the_domain_is_the_name_that_the_client_used() {
         let of = |host: &str| domain(&headers("host", host), &Uri::from_static("/"));
         assert_eq!(of("api.box.example.org"), "box.example.org");
-        assert_eq!(of("127.0.0.1:8080"), "127.0.0.1");
-        assert_eq!(of("[::1]:8080"), "::1");
+        assert_eq!(of("127.0.0.1:8080"), "localhost");
+        assert_eq!(of("[::1]:8080"), "localhost");
+        assert_eq!(of("192.0.2.7:8080"), "192.0.2.7");
         assert_eq!(domain(&HeaderMap::new(), &Uri::from_static("/")), "localhost");
     }
 

@@ -11,7 +11,7 @@ use super::super::body::parameter;
 use super::super::error::{E2bError, Kind};
 use super::super::{E2b, body};
 use super::list::{page_of, with_next};
-use super::{domain, lifetime, sandbox_json};
+use super::{check_running, domain, lifetime, sandbox_json};
 use crate::service::CheckpointInfo;
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::{CheckpointId, SessionId};
@@ -42,6 +42,7 @@ pub async fn make(
     if name.as_ref().is_some_and(|name| name.len() > MAX_NAME) {
         return Err(E2bError::new(Kind::Bad, format!("a name has at most {MAX_NAME} bytes")));
     }
+    check_running(&e2b, id)?;
     let made = e2b.shared.service.checkpoint_session(id, name).await?;
     Ok((StatusCode::CREATED, Json(snapshot_json(&made))))
 }
@@ -59,21 +60,36 @@ pub async fn list(
         let sandbox = SessionId::parse(&sandbox);
         all.retain(|info| sandbox.is_some() && info.session == sandbox);
     }
+    all.sort_by_key(|info| std::cmp::Reverse(info.id));
     if let Some(name) = name {
         all.retain(|info| info.name.as_ref() == Some(&name) || info.id.simple() == name);
+        // A name means the last snapshot that was given it.
+        all.truncate(1);
     }
-    all.sort_by_key(|info| std::cmp::Reverse(info.id));
     let (page, next) = page_of(&uri, &all, |info| info.id.simple())?;
     Ok(with_next(Json(page.iter().map(snapshot_json).collect::<Vec<_>>()).into_response(), next))
 }
 
-/// Removes a snapshot. No other templates can be removed.
+/// Returns the caller's last snapshot of this name.
+pub async fn find_named(e2b: &E2b, caller: &Caller, name: &str) -> Result<Option<CheckpointId>, E2bError> {
+    if name.is_empty() || name.len() > MAX_NAME {
+        return Ok(None);
+    }
+    let all = e2b.shared.service.checkpoints(caller).await?;
+    Ok(all.into_iter().filter(|info| info.name.as_deref() == Some(name)).map(|info| info.id).max())
+}
+
+/// Removes a snapshot, by its id or name. No other templates can be removed.
 pub async fn remove(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<StatusCode, E2bError> {
-    let id = CheckpointId::parse(&id).ok_or_else(|| E2bError::new(Kind::NotFound, "there is no such snapshot"))?;
+    let id = match CheckpointId::parse(&id) {
+        Some(id) => Some(id),
+        None => find_named(&e2b, &caller, &id).await?,
+    };
+    let id = id.ok_or_else(|| E2bError::new(Kind::NotFound, "there is no such snapshot"))?;
     e2b.shared.service.delete_checkpoint(&caller, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -97,6 +113,7 @@ pub async fn fork(
     let id = e2b.own(&caller, &id)?;
     let ForkRequest { timeout, count } = body::json(request).await?;
     let timeout = timeout.map(lifetime).transpose()?;
+    check_running(&e2b, id)?;
     let forks = e2b.shared.service.fork_session(id, count.unwrap_or(1), timeout).await?;
     let forks: Vec<Value> = forks.iter().map(|info| json!({"sandbox": sandbox_json(info, &domain)})).collect();
     Ok((StatusCode::CREATED, Json(json!(forks))))

@@ -222,6 +222,7 @@ fn asked_of(request: CommandRequest) -> Result<CommandAsked, ApiError> {
             env: request.env.into_iter().collect(),
             stdin,
             user: User::User,
+            terminal: None,
         },
         timeout_seconds: request.timeout_seconds,
         tag: None,

@@ -99,6 +99,21 @@ pub(super) async fn diff(shell: &mut Shell, arguments: &[String]) -> Done {
     }
 }
 
+/// Writes the hunks between two texts, with lines around them.
+pub(super) async fn write_git_hunks(shell: &Shell, left: &[u8], right: &[u8], context: usize) -> Result<(), Stop> {
+    let lines = [left, right].iter().flat_map(|text| text.iter()).filter(|byte| **byte == b'\n').count() + 2;
+    let Some(_held) = shell.shared.used.hold(lines * (BYTES_A_LINE + changes::memory(1))) else {
+        return Err(shell.fails("diff", "memory exhausted").await);
+    };
+    shell.step((left.len() + right.len()) as u64 / 512).await?;
+    let texts = hunks::Texts { left: lines_of(left).collect(), right: lines_of(right).collect() };
+    let given = Given::default();
+    let mut numbers = Numbers { known: HashMap::new(), given: &given };
+    let (numbered_left, numbered_right) = (numbers.number(&texts.left), numbers.number(&texts.right));
+    let found = changes(shell, &numbered_left, &numbered_right, context).await?;
+    hunks::write_unified(shell, &texts, &found, context).await
+}
+
 async fn usage(shell: &Shell, why: &str) -> Stop {
     shell.error("diff", why).await;
     shell.error("diff", "Try 'diff --help' for more information.").await;

@@ -1,0 +1,457 @@
+//! Subcommands `branch`, `checkout`, `switch`, `tag`, `rev-parse` and `symbolic-ref`.
+
+use super::objects::Id;
+use super::repository::{Repository, is_name};
+use super::{Failure, Outcome, fatal};
+
+/// Renders a format of `for-each-ref` for a branch.
+fn render(format: &str, name: &str, id: Id, is_current: bool) -> String {
+    let short = name.strip_prefix("refs/heads/").or_else(|| name.strip_prefix("refs/remotes/")).unwrap_or(name);
+    format
+        .replace("%(refname:short)", short)
+        .replace("%(refname)", name)
+        .replace("%(HEAD)", if is_current { "*" } else { " " })
+        .replace("%(objectname:short)", &id.short())
+        .replace("%(objectname)", &id.to_string())
+}
+
+impl Repository<'_> {
+    pub(super) async fn branch(&self, arguments: &[String]) -> Outcome<i32> {
+        let long = [
+            ("format", 'F'),
+            ("list", 'l'),
+            ("all", 'a'),
+            ("remotes", 'r'),
+            ("delete", 'd'),
+            ("move", 'm'),
+            ("force", 'f'),
+            ("show-current", 'c'),
+            ("set-upstream-to", 'u'),
+            ("verbose", 'v'),
+            ("quiet", 'q'),
+            ("no-color", 'n'),
+        ];
+        let given = self.git().options("branch", arguments, "F:lardDmMfcu:vqn", &long).await?;
+        let operands: Vec<&str> = given.operands.iter().map(String::as_str).collect();
+        let current = self.current_branch().await?;
+        if given.has('c') {
+            return self.print(&current.map_or(String::new(), |branch| branch + "\n")).await;
+        }
+        if let Some(upstream) = given.value('u') {
+            let branch = operands.first().map(|name| (*name).to_owned()).or(current);
+            let Some(branch) = branch else {
+                return fatal("could not set upstream of HEAD when it does not point to any branch");
+            };
+            return self.follow(&branch, upstream).await;
+        }
+        if given.has('d') || given.has('D') {
+            for name in operands {
+                self.delete_branch(name, given.has('D') || given.has('f'), current.as_deref()).await?;
+            }
+            return Ok(0);
+        }
+        if given.has('m') || given.has('M') {
+            let (old, new) = match (operands.as_slice(), current.as_deref()) {
+                ([old, new], _) => (*old, *new),
+                ([new], Some(current)) => (current, *new),
+                _ => return fatal("branch name required"),
+            };
+            return self.rename_branch(old, new, given.has('M'), current.as_deref()).await;
+        }
+        match (operands.as_slice(), given.has('l')) {
+            ([name], false) => self.create_branch(name, "HEAD", given.has('f')).await,
+            ([name, start], false) => self.create_branch(name, start, given.has('f')).await,
+            (patterns, _) => {
+                let mut text = String::new();
+                let mut names = Vec::new();
+                if !given.has('r') {
+                    names.extend(self.references("refs/heads/").await?);
+                }
+                if given.has('r') || given.has('a') {
+                    names.extend(self.references("refs/remotes/").await?);
+                }
+                for (name, id) in names {
+                    let short = name.strip_prefix("refs/heads/").unwrap_or(&name).to_owned();
+                    let matches = |pattern: &&str| {
+                        crate::expand::pattern::Pattern::new(pattern, crate::expand::pattern::Lies::Whole)
+                            .is_ok_and(|pattern| pattern.is(&short))
+                    };
+                    if !patterns.is_empty() && !patterns.iter().any(matches) {
+                        continue;
+                    }
+                    let is_current = name.starts_with("refs/heads/") && current.as_deref() == Some(&short);
+                    let default = if is_current { "* %(refname:short)" } else { "  %(refname:short)" };
+                    let mut line = render(given.value('F').unwrap_or(default), &name, id, is_current);
+                    if given.has('v') {
+                        let subject = self.read_commit(id).await?.message;
+                        line.push_str(&format!(" {} {}", id.short(), subject.lines().next().unwrap_or("")));
+                    }
+                    text.push_str(&line);
+                    text.push('\n');
+                }
+                self.print(&text).await
+            }
+        }
+    }
+
+    async fn create_branch(&self, name: &str, start: &str, force: bool) -> Outcome<i32> {
+        if !is_name(name) {
+            return fatal(format!("'{name}' is not a valid branch name"));
+        }
+        let full = format!("refs/heads/{name}");
+        if !force && self.reference(&full).await?.is_some() {
+            return fatal(format!("a branch named '{name}' already exists"));
+        }
+        if start == "HEAD" && self.head().await?.is_none() {
+            let branch = self.current_branch().await?.unwrap_or_default();
+            return fatal(format!("not a valid object name: '{branch}'"));
+        }
+        let id = self.resolve(start).await?;
+        self.read_commit(id).await?;
+        self.write_reference(&full, id).await?;
+        if self.full_name(start).await?.is_some_and(|name| name.starts_with("refs/remotes/")) {
+            self.follow(name, start).await?;
+        }
+        Ok(0)
+    }
+
+    async fn delete_branch(&self, name: &str, force: bool, current: Option<&str>) -> Outcome<()> {
+        let full = format!("refs/heads/{name}");
+        let Some(id) = self.reference(&full).await?.filter(|_| is_name(name)) else {
+            return Err(Failure::Error(format!("branch '{name}' not found")));
+        };
+        if current == Some(name) {
+            let place = self.work_tree.clone().unwrap_or_default();
+            return Err(Failure::Error(format!("cannot delete branch '{name}' used by worktree at '{place}'")));
+        }
+        if !force {
+            let merged = match self.head().await? {
+                Some(head) => self.ancestors(head).await?.contains(&id),
+                None => true,
+            };
+            if !merged {
+                return Err(Failure::Error(format!("the branch '{name}' is not fully merged")));
+            }
+        }
+        self.delete_reference(&full)?;
+        let mut config = self.config().await?;
+        if config.remove_section(&format!("branch.{name}")) {
+            self.write_config(&config).await?;
+        }
+        self.print(&format!("Deleted branch {name} (was {}).\n", id.short())).await?;
+        Ok(())
+    }
+
+    async fn rename_branch(&self, old: &str, new: &str, force: bool, current: Option<&str>) -> Outcome<i32> {
+        let (from, to) = (format!("refs/heads/{old}"), format!("refs/heads/{new}"));
+        if !is_name(old) || !is_name(new) {
+            return fatal(format!("'{new}' is not a valid branch name"));
+        }
+        if !force && self.reference(&to).await?.is_some() {
+            return fatal(format!("a branch named '{new}' already exists"));
+        }
+        match self.reference(&from).await? {
+            Some(id) if from != to => {
+                self.delete_reference(&from)?;
+                self.write_reference(&to, id).await?;
+            }
+            Some(_) => {}
+            // A branch without a commit has no reference yet.
+            None if current == Some(old) => {}
+            None => return fatal(format!("no branch named '{old}'")),
+        }
+        if current == Some(old) {
+            self.write_bytes(&format!("{}/HEAD", self.git_dir), format!("ref: {to}\n").as_bytes()).await?;
+        }
+        Ok(0)
+    }
+
+    /// Makes a branch follow another one.
+    async fn follow(&self, branch: &str, upstream: &str) -> Outcome<i32> {
+        let Some(full) = self.full_name(upstream).await? else {
+            return fatal(format!("the requested upstream branch '{upstream}' does not exist"));
+        };
+        let remote = full.strip_prefix("refs/remotes/").and_then(|rest| rest.split_once('/'));
+        let (remote, merge) = match remote {
+            Some((remote, name)) => (remote.to_owned(), format!("refs/heads/{name}")),
+            None => (".".to_owned(), full.clone()),
+        };
+        self.set_upstream(branch, &remote, &merge).await?;
+        self.print(&format!("branch '{branch}' set up to track '{upstream}'.\n")).await
+    }
+
+    pub(super) async fn set_upstream(&self, branch: &str, remote: &str, merge: &str) -> Outcome<()> {
+        let mut config = self.config().await?;
+        config.set(&format!("branch.{branch}.remote"), remote);
+        config.set(&format!("branch.{branch}.merge"), merge);
+        self.write_config(&config).await
+    }
+
+    pub(super) async fn checkout(&self, arguments: &[String]) -> Outcome<i32> {
+        if let Some(at) = arguments.iter().position(|word| word == "--") {
+            let paths = &arguments[at + 1..];
+            let mut restore: Vec<String> = vec!["--worktree".to_owned()];
+            if let Some(revision) = arguments[..at].iter().find(|word| !word.starts_with('-')) {
+                restore.extend(["--staged".to_owned(), format!("--source={revision}")]);
+            }
+            restore.push("--".to_owned());
+            restore.extend_from_slice(paths);
+            return self.restore(&restore).await;
+        }
+        let long = [("quiet", 'q'), ("detach", 'd'), ("force", 'f'), ("track", 't'), ("orphan", 'o')];
+        let given = self.git().options("checkout", arguments, "qdftb:B:o:", &long).await?;
+        let operands = given.operands.as_slice();
+        match (given.value('b').or(given.value('B')), operands) {
+            (Some(name), [] | [_]) => {
+                let start = operands.first().map(String::as_str);
+                self.switch_to_new(name, start, given.has('B'), given.has('f')).await
+            }
+            (None, [name]) if self.is_switchable(name).await? => {
+                self.switch_to(name, given.has('d'), given.has('f')).await
+            }
+            (None, [_, ..]) if !given.has('d') && !given.has('o') => {
+                let mut restore = vec!["--worktree".to_owned(), "--".to_owned()];
+                restore.extend_from_slice(operands);
+                self.restore(&restore).await
+            }
+            _ => fatal("usage: git checkout [-b] <branch> [<start-point>], or git checkout [<revision>] -- <path>..."),
+        }
+    }
+
+    pub(super) async fn switch(&self, arguments: &[String]) -> Outcome<i32> {
+        let long = [("create", 'c'), ("force-create", 'C'), ("detach", 'd'), ("quiet", 'q'), ("discard-changes", 'f')];
+        let given = self.git().options("switch", arguments, "c:C:dqf", &long).await?;
+        match (given.value('c').or(given.value('C')), given.operands.as_slice()) {
+            (Some(name), start @ ([] | [_])) => {
+                self.switch_to_new(name, start.first().map(String::as_str), given.has('C'), given.has('f')).await
+            }
+            (None, [name]) => self.switch_to(name, given.has('d'), given.has('f')).await,
+            _ => fatal("missing branch or commit argument"),
+        }
+    }
+
+    async fn is_switchable(&self, name: &str) -> Outcome<bool> {
+        Ok(self.resolve(name).await.is_ok() || self.remote_branch(name).await?.is_some())
+    }
+
+    /// Returns the one remote branch of this name, as `origin/name`.
+    async fn remote_branch(&self, name: &str) -> Outcome<Option<String>> {
+        let all = self.references("refs/remotes/").await?;
+        let short = all.keys().filter_map(|full| full.strip_prefix("refs/remotes/"));
+        let mut found = short.filter(|short| short.split_once('/').is_some_and(|(_, branch)| branch == name));
+        let one = found.next().map(str::to_owned);
+        Ok(one.filter(|_| found.next().is_none()))
+    }
+
+    async fn switch_to_new(&self, name: &str, start: Option<&str>, again: bool, force: bool) -> Outcome<i32> {
+        if !is_name(name) {
+            return fatal(format!("'{name}' is not a valid branch name"));
+        }
+        if self.head().await?.is_some() || start.is_some() {
+            let start = start.unwrap_or("HEAD");
+            let full = format!("refs/heads/{name}");
+            if !again && self.reference(&full).await?.is_some() {
+                return fatal(format!("a branch named '{name}' already exists"));
+            }
+            let id = self.resolve(start).await?;
+            self.move_files(id, force).await?;
+            self.create_branch(name, start, true).await?;
+        }
+        self.point_head(&format!("ref: refs/heads/{name}")).await?;
+        self.shell.say(&format!("Switched to a new branch '{name}'\n")).await;
+        Ok(0)
+    }
+
+    async fn switch_to(&self, name: &str, detach: bool, force: bool) -> Outcome<i32> {
+        let full = format!("refs/heads/{name}");
+        if !detach && self.reference(&full).await?.is_some() {
+            let id = self.resolve(name).await?;
+            if self.current_branch().await?.as_deref() == Some(name) && !force {
+                self.shell.say(&format!("Already on '{name}'\n")).await;
+                return Ok(0);
+            }
+            self.move_files(id, force).await?;
+            self.point_head(&format!("ref: {full}")).await?;
+            self.shell.say(&format!("Switched to branch '{name}'\n")).await;
+            return Ok(0);
+        }
+        if let (Some(remote), false, true) = (self.remote_branch(name).await?, detach, is_name(name)) {
+            return self.switch_to_new(name, Some(&remote), false, force).await;
+        }
+        let id = match self.resolve(name).await {
+            Ok(id) => id,
+            Err(Failure::Fatal(_)) => {
+                return Err(Failure::Error(format!("pathspec '{name}' did not match any file(s) known to git")));
+            }
+            Err(failure) => return Err(failure),
+        };
+        self.move_files(id, force).await?;
+        self.point_head(&id.to_string()).await?;
+        let subject = self.read_commit(id).await?.message;
+        self.shell.say(&format!("HEAD is now at {} {}\n", id.short(), subject.lines().next().unwrap_or(""))).await;
+        Ok(0)
+    }
+
+    async fn point_head(&self, text: &str) -> Outcome<()> {
+        self.write_bytes(&format!("{}/HEAD", self.git_dir), format!("{text}\n").as_bytes()).await
+    }
+
+    /// Replaces the files of the current commit by those of another one; what was changed beside it stays, or refuses.
+    pub(super) async fn move_files(&self, id: Id, force: bool) -> Outcome<()> {
+        let new = self.files_of(Some(id)).await?;
+        let mut index = self.read_index().await?;
+        if force {
+            return self.replace_files(&index.entries, &new.entries).await;
+        }
+        let old = self.files_of(self.head().await?).await?;
+        let present = self.scan(&index.entries, &[String::new()]).await?.paths;
+        let paths = old.entries.keys().chain(new.entries.keys());
+        let mut changed: Vec<&String> = paths.filter(|path| old.entries.get(*path) != new.entries.get(*path)).collect();
+        changed.sort_unstable();
+        changed.dedup();
+        self.shell.step(1 + (old.entries.len() + new.entries.len()) as u64).await?;
+        let in_the_way: Vec<&str> = changed
+            .iter()
+            .filter(|path| {
+                let (known, there) = (index.entries.get(**path), present.entries.get(**path));
+                let is_clean = known == old.entries.get(**path) && there == known;
+                !is_clean && there != new.entries.get(**path)
+            })
+            .map(|path| path.as_str())
+            .collect();
+        if !in_the_way.is_empty() {
+            return Err(Failure::Error(format!(
+                "Your local changes to the following files would be overwritten by checkout:\n\t{}\nPlease commit your changes or \
+                 stash them before you switch branches.\nAborting",
+                in_the_way.join("\n\t")
+            )));
+        }
+        for path in &changed {
+            match new.entries.get(*path) {
+                None => {
+                    index.entries.remove(*path);
+                    self.take_away(path).await?;
+                }
+                Some(_) => {}
+            }
+        }
+        // A file may take the place of a directory that is gone now.
+        for path in changed {
+            if let Some(entry) = new.entries.get(path) {
+                index.insert(path.clone(), *entry)?;
+                self.put(path, *entry).await?;
+            }
+        }
+        self.write_index(&index.entries).await
+    }
+
+    pub(super) async fn tag(&self, arguments: &[String]) -> Outcome<i32> {
+        let long = [("delete", 'd'), ("force", 'f'), ("list", 'l'), ("message", 'm'), ("annotate", 'a')];
+        let given = self.git().options("tag", arguments, "dflam:n", &long).await?;
+        match given.operands.as_slice() {
+            [] => {
+                let tags = self.references("refs/tags/").await?;
+                let names = tags.keys().filter_map(|name| name.strip_prefix("refs/tags/"));
+                self.print(&names.fold(String::new(), |text, name| text + name + "\n")).await
+            }
+            [name] if given.has('d') => {
+                let full = format!("refs/tags/{name}");
+                let Some(id) = self.reference(&full).await?.filter(|_| is_name(name)) else {
+                    return Err(Failure::Error(format!("tag '{name}' not found.")));
+                };
+                self.delete_reference(&full)?;
+                self.print(&format!("Deleted tag '{name}' (was {})\n", id.short())).await
+            }
+            [name] | [name, _] if !given.has('l') && is_name(name) => {
+                let full = format!("refs/tags/{name}");
+                if !given.has('f') && self.reference(&full).await?.is_some() {
+                    return fatal(format!("tag '{name}' already exists"));
+                }
+                let mut id = self.resolve(given.operands.get(1).map_or("HEAD", String::as_str)).await?;
+                if let Some(message) = given.value('m') {
+                    let tagger = self.signature("COMMITTER").await?;
+                    let text =
+                        format!("object {id}\ntype commit\ntag {name}\ntagger {tagger}\n\n{}\n", message.trim_end());
+                    id = self.write_object("tag", text.as_bytes()).await?;
+                }
+                self.write_reference(&full, id).await?;
+                Ok(0)
+            }
+            _ => fatal("usage: git tag [-d | -f | -m <message>] [<name> [<commit>]]"),
+        }
+    }
+
+    pub(super) async fn parse_revisions(&self, arguments: &[String]) -> Outcome<i32> {
+        let (mut text, mut abbreviates, mut shortens, mut names) = (String::new(), false, false, false);
+        for word in arguments {
+            let shown = match word.as_str() {
+                "--abbrev-ref" => {
+                    abbreviates = true;
+                    continue;
+                }
+                "--symbolic-full-name" => {
+                    names = true;
+                    continue;
+                }
+                "--short" => {
+                    shortens = true;
+                    continue;
+                }
+                "--verify" | "-q" | "--quiet" => continue,
+                "--show-toplevel" => self.work_tree()?.to_owned(),
+                "--git-dir" | "--absolute-git-dir" | "--git-common-dir" => self.git_dir.clone(),
+                "--is-inside-work-tree" => self.work_tree.is_some().to_string(),
+                "--is-bare-repository" => self.work_tree.is_none().to_string(),
+                "--show-prefix" => match self.relative("")? {
+                    prefix if prefix.is_empty() => prefix,
+                    prefix => prefix + "/",
+                },
+                word if word.starts_with("--") => return fatal(format!("unknown option: {word}")),
+                word if abbreviates || names => {
+                    let full = match word.strip_suffix("@{u}").or_else(|| word.strip_suffix("@{upstream}")) {
+                        Some(branch) => {
+                            let (_, full) = self.upstream_name(branch).await?;
+                            self.resolve(word).await?;
+                            Some(full)
+                        }
+                        None => {
+                            self.resolve(word).await?;
+                            self.full_name(word).await?
+                        }
+                    };
+                    let full = match full.as_deref() {
+                        Some("HEAD") => self.head_reference().await?.or(full),
+                        _ => full,
+                    };
+                    let full = full.unwrap_or_default();
+                    let beginnings = ["refs/heads/", "refs/remotes/", "refs/tags/"];
+                    let short = beginnings.iter().find_map(|beginning| full.strip_prefix(beginning));
+                    short.filter(|_| abbreviates).map_or(full.clone(), str::to_owned)
+                }
+                word => {
+                    let id = self.resolve(word).await?;
+                    if shortens { id.short() } else { id.to_string() }
+                }
+            };
+            text.push_str(&shown);
+            text.push('\n');
+        }
+        self.print(&text).await
+    }
+
+    pub(super) async fn symbolic_reference(&self, arguments: &[String]) -> Outcome<i32> {
+        let given = self.git().options("symbolic-ref", arguments, "q", &[("short", 's'), ("quiet", 'q')]).await?;
+        match given.operands.as_slice() {
+            [name] if name == "HEAD" => {
+                let Some(full) = self.head_reference().await? else { return fatal("ref HEAD is not a symbolic ref") };
+                let short = full.strip_prefix("refs/heads/").filter(|_| given.has('s'));
+                self.print(&format!("{}\n", short.unwrap_or(&full))).await
+            }
+            [name, target] if name == "HEAD" && target.strip_prefix("refs/heads/").is_some_and(is_name) => {
+                self.point_head(&format!("ref: {target}")).await?;
+                Ok(0)
+            }
+            _ => fatal("usage: git symbolic-ref [--short] HEAD [refs/heads/<branch>]"),
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! Objects: loose ones, compressed, by the SHA-1 of their content.
+
+use super::repository::Repository;
+use super::{Failure, Outcome, fatal, file_failure};
+use crate::bounds::{Held, MAX_TEXT};
+use flate2::Compression;
+use flate2::read::ZlibDecoder;
+use flate2::write::ZlibEncoder;
+use proofbox_vfs::lock;
+use sha1::{Digest, Sha1};
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+
+/// Largest object, in bytes.
+const MAX_OBJECT: usize = MAX_TEXT;
+/// Directories of a tree below each other.
+const MAX_DEPTH: usize = 128;
+/// Number of bytes that are compressed or hashed at a time.
+const BLOCK: usize = 64 << 10;
+/// Number of bytes that cost a step to compress.
+const PACKED_A_STEP: u64 = 64;
+/// Number of bytes that cost a step to unpack or to hash.
+const BYTES_A_STEP: u64 = 512;
+
+/// Mode of a directory in a tree.
+pub(super) const DIRECTORY: u32 = 0o40000;
+/// Mode of a file.
+pub(super) const FILE: u32 = 0o100_644;
+/// Mode of a file that can be run.
+pub(super) const EXECUTABLE: u32 = 0o100_755;
+/// Mode of a symbolic link.
+pub(super) const LINK: u32 = 0o120_000;
+
+/// Name of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Id(pub(super) [u8; 20]);
+
+impl Id {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let digits = text.as_bytes();
+        if digits.len() != 40 {
+            return None;
+        }
+        let mut id = [0; 20];
+        for (byte, pair) in id.iter_mut().zip(digits.chunks(2)) {
+            *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+        }
+        Some(Self(id))
+    }
+
+    pub(super) fn short(self) -> String {
+        self.to_string()[..7].to_owned()
+    }
+}
+
+impl std::fmt::Display for Id {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+/// Object that was read, in memory that is counted.
+pub(super) struct Object {
+    pub(super) kind: String,
+    pub(super) data: Vec<u8>,
+    _held: Held,
+}
+
+/// File in a tree or in the index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) mode: u32,
+    pub(super) id: Id,
+}
+
+/// Files by their paths, in memory that is counted.
+pub(super) struct Files {
+    pub(super) entries: BTreeMap<String, Entry>,
+    held: Held,
+}
+
+impl Files {
+    pub(super) fn new(repository: &Repository<'_>) -> Outcome<Self> {
+        Ok(Self { entries: BTreeMap::new(), held: repository.hold(0)? })
+    }
+
+    pub(super) fn insert(&mut self, path: String, entry: Entry) -> Outcome<()> {
+        if !self.held.grow(path.len() + 150) {
+            return fatal("out of memory");
+        }
+        self.entries.insert(path, entry);
+        Ok(())
+    }
+}
+
+/// Commit, as far as it is looked at.
+pub(super) struct Commit {
+    pub(super) tree: Id,
+    pub(super) parents: Vec<Id>,
+    /// Name, address in angle brackets, seconds since 1970, and zone.
+    pub(super) author: String,
+    pub(super) committer: String,
+    pub(super) message: String,
+}
+
+impl Commit {
+    fn parse(data: &[u8]) -> Option<Self> {
+        let text = String::from_utf8_lossy(data);
+        let (head, message) = text.split_once("\n\n").unwrap_or((&text, ""));
+        let values = |name: &str| {
+            let name = format!("{name} ");
+            head.lines().filter_map(move |line| line.strip_prefix(name.as_str()).map(str::to_owned)).collect::<Vec<_>>()
+        };
+        Some(Self {
+            tree: Id::parse(values("tree").first()?)?,
+            parents: values("parent").iter().map(|text| Id::parse(text)).collect::<Option<_>>()?,
+            author: values("author").into_iter().next()?,
+            committer: values("committer").into_iter().next()?,
+            message: message.to_owned(),
+        })
+    }
+
+    /// Seconds since 1970 of a signature's time.
+    pub(super) fn seconds(signature: &str) -> i64 {
+        let mut words = signature.rsplit(' ');
+        words.nth(1).and_then(|seconds| seconds.parse().ok()).unwrap_or(0)
+    }
+}
+
+impl Repository<'_> {
+    fn object_path(&self, id: Id) -> String {
+        let name = id.to_string();
+        format!("{}/objects/{}/{}", self.git_dir, &name[..2], &name[2..])
+    }
+
+    pub(super) fn has_object(&self, id: Id) -> bool {
+        lock(&self.shell.tree).stat(&self.object_path(id)).is_ok()
+    }
+
+    pub(super) async fn read_object(&self, id: Id) -> Outcome<Object> {
+        let Some((packed, _packed_held)) = self.read_bytes(&self.object_path(id)).await? else {
+            return fatal(format!("bad object {id} (packs are not read here)"));
+        };
+        let bad = || Failure::Fatal(format!("loose object {id} is corrupt"));
+        let mut held = self.hold(0)?;
+        let mut unpacker = ZlibDecoder::new(&packed[..]);
+        let mut data = Vec::new();
+        loop {
+            let before = data.len();
+            if !held.grow(BLOCK) {
+                return fatal("out of memory");
+            }
+            let read = (&mut unpacker).take(BLOCK as u64).read_to_end(&mut data).map_err(|_| bad())?;
+            self.shell.step(1 + read as u64 / BYTES_A_STEP).await?;
+            if data.len() > MAX_OBJECT {
+                return fatal(format!("object {id} is too large"));
+            }
+            if data.len() == before {
+                break;
+            }
+        }
+        let end = data.iter().take(40).position(|byte| *byte == 0).ok_or_else(bad)?;
+        let head = String::from_utf8_lossy(&data[..end]).into_owned();
+        data.drain(..=end);
+        let (kind, length) = head.split_once(' ').ok_or_else(bad)?;
+        if length.parse() != Ok(data.len()) {
+            return Err(bad());
+        }
+        Ok(Object { kind: kind.to_owned(), data, _held: held })
+    }
+
+    /// Returns the name that content has as an object.
+    pub(super) async fn hash(&self, kind: &str, data: &[u8]) -> Outcome<Id> {
+        let mut digest = Sha1::new_with_prefix(format!("{kind} {}\0", data.len()));
+        for block in data.chunks(BLOCK) {
+            digest.update(block);
+            self.shell.step(1 + block.len() as u64 / BYTES_A_STEP).await?;
+        }
+        Ok(Id(digest.finalize().into()))
+    }
+
+    pub(super) async fn write_object(&self, kind: &str, data: &[u8]) -> Outcome<Id> {
+        if data.len() > MAX_OBJECT {
+            return fatal(format!("a file has at most {MAX_OBJECT} bytes here"));
+        }
+        let id = self.hash(kind, data).await?;
+        if self.has_object(id) {
+            return Ok(id);
+        }
+        let _held = self.hold(data.len() + (1 << 20))?;
+        let failed = |_| Failure::Fatal("an object could not be compressed".to_owned());
+        let mut packer = ZlibEncoder::new(Vec::new(), Compression::new(1));
+        packer.write_all(format!("{kind} {}\0", data.len()).as_bytes()).map_err(failed)?;
+        for block in data.chunks(BLOCK) {
+            packer.write_all(block).map_err(failed)?;
+            self.shell.step(1 + block.len() as u64 / PACKED_A_STEP).await?;
+        }
+        self.write_bytes(&self.object_path(id), &packer.finish().map_err(failed)?).await?;
+        Ok(id)
+    }
+
+    pub(super) async fn read_commit(&self, id: Id) -> Outcome<Commit> {
+        let mut object = self.read_object(id).await?;
+        // A tag with a message leads to what it names.
+        if object.kind == "tag" {
+            let text = String::from_utf8_lossy(&object.data).into_owned();
+            let target = text.lines().next().and_then(|line| Id::parse(line.strip_prefix("object ")?));
+            object = self.read_object(target.unwrap_or(id)).await?;
+        }
+        match Commit::parse(&object.data) {
+            Some(commit) if object.kind == "commit" => Ok(commit),
+            _ => fatal(format!("{id} is not a commit")),
+        }
+    }
+
+    /// Lists one tree: mode, name and object of each entry.
+    pub(super) async fn read_tree(&self, id: Id) -> Outcome<Vec<(u32, String, Id)>> {
+        let object = self.read_object(id).await?;
+        let mut entries = Vec::new();
+        let mut rest = object.data.as_slice();
+        while !rest.is_empty() {
+            let parsed = parse_tree_entry(rest).filter(|((_, name, _), _)| is_file_name(name));
+            let Some((entry, more)) = parsed.filter(|_| object.kind == "tree") else {
+                return fatal(format!("{id} is not a valid tree"));
+            };
+            entries.push(entry);
+            rest = more;
+        }
+        Ok(entries)
+    }
+
+    /// Lists the files of a tree, with those of the trees below it.
+    pub(super) async fn flatten(&self, tree: Id) -> Outcome<Files> {
+        let mut files = Files::new(self)?;
+        let mut open = vec![(String::new(), tree, 0)];
+        while let Some((above, id, depth)) = open.pop() {
+            if depth > MAX_DEPTH {
+                return fatal("the tree is too deep");
+            }
+            for (mode, name, id) in self.read_tree(id).await? {
+                self.shell.step(1).await?;
+                match mode {
+                    DIRECTORY => open.push((format!("{above}{name}/"), id, depth + 1)),
+                    mode => files.insert(format!("{above}{name}"), Entry { mode, id })?,
+                }
+            }
+        }
+        Ok(files)
+    }
+
+    /// Writes the trees of these files, and returns that of the root.
+    pub(super) async fn write_tree(&self, files: &BTreeMap<String, Entry>) -> Outcome<Id> {
+        let mut directories: BTreeMap<(usize, String), Vec<(String, u32, Id)>> = BTreeMap::new();
+        let key = |path: &str| (path.matches('/').count(), path.to_owned());
+        // The root's path is empty, those of others end in a slash.
+        directories.insert(key(""), Vec::new());
+        let _held = self.hold(files.keys().map(|path| 3 * path.len() + 200).sum())?;
+        for (path, entry) in files {
+            self.shell.step(1).await?;
+            let (directory, name) = path.rfind('/').map_or(("", path.as_str()), |slash| path.split_at(slash + 1));
+            directories.entry(key(directory)).or_default().push((name.to_owned(), entry.mode, entry.id));
+            let mut above = directory;
+            while let Some(slash) = above.strip_suffix('/').and_then(|above| above.rfind('/')) {
+                above = &above[..=slash];
+                directories.entry(key(above)).or_default();
+            }
+        }
+        loop {
+            let Some(((_, path), mut entries)) = directories.pop_last() else {
+                return fatal("a tree is missing");
+            };
+            // A directory is sorted as if a slash followed its name.
+            entries.sort_by_cached_key(
+                |(name, mode, _)| if *mode == DIRECTORY { format!("{name}/") } else { name.clone() },
+            );
+            let mut data = Vec::new();
+            for (name, mode, id) in &entries {
+                data.extend_from_slice(format!("{mode:o} {name}\0").as_bytes());
+                data.extend_from_slice(&id.0);
+            }
+            let id = self.write_object("tree", &data).await?;
+            let Some(inner) = path.strip_suffix('/') else { return Ok(id) };
+            let (above, name) = inner.rfind('/').map_or(("", inner), |slash| inner.split_at(slash + 1));
+            directories.entry(key(above)).or_default().push((name.to_owned(), DIRECTORY, id));
+        }
+    }
+
+    /// Copies the objects that a commit needs from another repository, and are not here.
+    pub(super) async fn copy_objects(&self, from: &Repository<'_>, commit: Id) -> Outcome<()> {
+        let mut held = self.hold(0)?;
+        let mut open = vec![commit];
+        while let Some(id) = open.pop() {
+            if self.has_object(id) {
+                continue;
+            }
+            let object = from.read_object(id).await?;
+            let before = open.len();
+            match object.kind.as_str() {
+                "commit" => {
+                    let commit = from.read_commit(id).await?;
+                    open.push(commit.tree);
+                    open.extend(commit.parents);
+                }
+                "tree" => open.extend(from.read_tree(id).await?.into_iter().map(|(_, _, id)| id)),
+                _ => {}
+            }
+            if !held.grow((open.len() - before) * 32) {
+                return fatal("out of memory");
+            }
+            if self.write_object(&object.kind, &object.data).await? != id {
+                return fatal(format!("loose object {id} is corrupt"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes content to a path of the work tree.
+    pub(super) async fn write_bytes(&self, path: &str, bytes: &[u8]) -> Outcome<()> {
+        self.shell.step(1 + bytes.len() as u64 / 4096).await?;
+        let written = lock(&self.shell.tree).write_file(path, bytes, self.shell.now());
+        written.map_err(|error| file_failure(path, &error))
+    }
+}
+
+/// Parses `MODE NAME\0ID`.
+fn parse_tree_entry(rest: &[u8]) -> Option<((u32, String, Id), &[u8])> {
+    let end = rest.iter().position(|byte| *byte == 0)?;
+    let (mode, name) = std::str::from_utf8(&rest[..end]).ok()?.split_once(' ')?;
+    let id = Id(rest.get(end + 1..end + 21)?.try_into().ok()?);
+    Some(((u32::from_str_radix(mode, 8).ok()?, name.to_owned(), id), &rest[end + 21..]))
+}
+
+/// Returns whether a name may stand in a tree.
+fn is_file_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains('/') && name != "." && name != ".." && !name.eq_ignore_ascii_case(".git")
+}

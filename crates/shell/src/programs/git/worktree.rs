@@ -1,0 +1,213 @@
+//! Files of the work tree: what is there, what is ignored, and what a commit puts there.
+
+use super::objects::{EXECUTABLE, Entry, FILE, Files, LINK};
+use super::repository::{Repository, is_among};
+use super::{Outcome, fatal, file_failure};
+use crate::expand::pattern::{Lies, Pattern};
+use crate::state::absolute;
+use proofbox_vfs::{FileKind, lock};
+use std::collections::BTreeMap;
+
+/// Rules of one `.gitignore`, and the number of all that are looked at for a path.
+const MAX_RULES: usize = 500;
+
+/// Bit of a file that its owner may run.
+const OWNER_EXECUTES: u16 = 0o100;
+
+/// Line of a `.gitignore`.
+struct Rule {
+    pattern: Pattern,
+    /// Directory that the file is in: empty, or ending in a slash.
+    directory: String,
+    is_negated: bool,
+    needs_directory: bool,
+    /// True for a pattern of a whole path, false for one of a name.
+    is_path: bool,
+}
+
+/// What the work tree has beside the index.
+pub(super) struct Scan {
+    /// All files, except those that are ignored and not in the index.
+    pub(super) paths: Files,
+}
+
+/// Parses a line of a `.gitignore`.
+fn parse_rule(line: &str, directory: &str) -> Option<Rule> {
+    let line = line.trim_end();
+    let (is_negated, line) = line.strip_prefix('!').map_or((false, line), |line| (true, line));
+    let (needs_directory, line) = line.strip_suffix('/').map_or((false, line), |line| (true, line));
+    if line.is_empty() || line.starts_with('#') {
+        return None;
+    }
+    let is_path = line.contains('/');
+    let line = line.strip_prefix('/').unwrap_or(line);
+    // Behind `**/` any name will do.
+    let (is_path, line) = match line.strip_prefix("**/") {
+        Some(rest) if !rest.contains('/') => (false, rest),
+        _ => (is_path, line),
+    };
+    let pattern = Pattern::new(line, Lies::Whole).ok()?;
+    Some(Rule { pattern, directory: directory.to_owned(), is_negated, needs_directory, is_path })
+}
+
+fn is_ignored(rules: &[Rule], path: &str, is_directory: bool) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let matching = rules.iter().rev().find(|rule| {
+        let Some(inner) = path.strip_prefix(rule.directory.as_str()) else { return false };
+        (is_directory || !rule.needs_directory) && rule.pattern.is(if rule.is_path { inner } else { name })
+    });
+    matching.is_some_and(|rule| !rule.is_negated)
+}
+
+impl Repository<'_> {
+    /// Lists the files of the work tree, with the objects that they would be. Only paths among the operands count.
+    pub(super) async fn scan(&self, index: &BTreeMap<String, Entry>, operands: &[String]) -> Outcome<Scan> {
+        let work_tree = self.work_tree()?.to_owned();
+        let mut paths = Files::new(self)?;
+        let mut rules: Vec<Rule> = Vec::new();
+        self.read_rules(&format!("{}/info/exclude", self.git_dir), "", &mut rules).await?;
+        let mut held = self.hold(0)?;
+        let mut open = vec![(String::new(), false)];
+        while let Some((directory, ignored)) = open.pop() {
+            // Rules of directories beside this one are of no use any more.
+            rules.retain(|rule| directory.starts_with(&rule.directory));
+            let here = absolute(&work_tree, &directory);
+            let entries = lock(&self.shell.tree).list(&here, 1).unwrap_or_default();
+            self.read_rules(&format!("{here}/.gitignore"), &directory, &mut rules).await?;
+            for entry in entries.into_iter().rev() {
+                self.shell.step(1 + rules.len() as u64 / 8).await?;
+                let path = format!("{directory}{}", entry.name);
+                if entry.name == ".git" || entry.path == self.git_dir {
+                    continue;
+                }
+                let is_directory = entry.kind == FileKind::Directory;
+                let ignored = ignored || is_ignored(&rules, &path, is_directory);
+                if is_directory {
+                    let below = format!("{path}/");
+                    let has_tracked =
+                        index.range(below.clone()..).next().is_some_and(|(known, _)| known.starts_with(&below));
+                    let is_other = super::repository::is_repository(self.shell, &format!("{}/.git", entry.path));
+                    if !is_other && (!ignored || has_tracked) {
+                        if !held.grow(below.len() + 50) {
+                            return fatal("out of memory");
+                        }
+                        open.push((below, ignored));
+                    }
+                    continue;
+                }
+                let wanted = (!ignored || index.contains_key(&path)) && is_among(&path, operands);
+                if wanted && entry.kind != FileKind::Device {
+                    let file = self.work_entry(&path).await?;
+                    paths.insert(path, file)?;
+                }
+            }
+        }
+        Ok(Scan { paths })
+    }
+
+    async fn read_rules(&self, path: &str, directory: &str, rules: &mut Vec<Rule>) -> Outcome<()> {
+        let Some((bytes, _held)) = self.read_bytes(path).await? else { return Ok(()) };
+        let text = String::from_utf8_lossy(&bytes);
+        rules.extend(
+            text.lines().filter_map(|line| parse_rule(line, directory)).take(MAX_RULES - rules.len().min(MAX_RULES)),
+        );
+        Ok(())
+    }
+
+    /// Returns the object that a file of the work tree would be.
+    async fn work_entry(&self, path: &str) -> Outcome<Entry> {
+        let (mode, content) = self.work_content(path).await?;
+        Ok(Entry { mode, id: self.hash("blob", &content).await? })
+    }
+
+    pub(super) async fn work_content(&self, path: &str) -> Outcome<(u32, bytes::Bytes)> {
+        let full = self.absolute(path)?;
+        let found = lock(&self.shell.tree).stat(&full).map_err(|error| file_failure(path, &error))?;
+        if let Some(target) = found.link_target {
+            return Ok((LINK, target.into_bytes().into()));
+        }
+        match self.read_bytes(&full).await? {
+            Some((bytes, _)) => Ok((if found.mode & OWNER_EXECUTES == 0 { FILE } else { EXECUTABLE }, bytes)),
+            None => fatal(format!("'{path}' is not a file")),
+        }
+    }
+
+    /// Stores a file of the work tree as an object.
+    pub(super) async fn store(&self, path: &str, entry: Entry) -> Outcome<()> {
+        if !self.has_object(entry.id) {
+            let (_, content) = self.work_content(path).await?;
+            let _held = self.hold(content.len())?;
+            self.write_object("blob", &content).await?;
+        }
+        Ok(())
+    }
+
+    /// Puts a file into the work tree.
+    pub(super) async fn put(&self, path: &str, entry: Entry) -> Outcome<()> {
+        let full = self.absolute(path)?;
+        if path.split('/').any(|part| part.eq_ignore_ascii_case(".git")) {
+            return fatal(format!("invalid path '{path}'"));
+        }
+        let object = self.read_object(entry.id).await?;
+        let known = lock(&self.shell.tree).stat(&full);
+        match known.map(|known| known.kind) {
+            Ok(FileKind::Directory) => return fatal(format!("'{path}' is a directory")),
+            Ok(FileKind::File) if entry.mode != LINK => {}
+            Ok(_) => self.remove_path(&full)?,
+            Err(_) => {}
+        }
+        if entry.mode == LINK {
+            let target = String::from_utf8_lossy(&object.data).into_owned();
+            let made = lock(&self.shell.tree).make_symbolic_link(&full, &target, self.shell.now());
+            return made.map_err(|error| file_failure(path, &error));
+        }
+        self.write_bytes(&full, &object.data).await?;
+        let mut tree = lock(&self.shell.tree);
+        let found = tree.stat(&full).map_err(|error| file_failure(path, &error))?;
+        let mode = match (entry.mode == EXECUTABLE, found.mode & OWNER_EXECUTES != 0) {
+            (true, false) => found.mode | 0o111,
+            (false, true) => found.mode & !0o111,
+            _ => return Ok(()),
+        };
+        tree.set_mode(&full, mode & 0o777, self.shell.now()).map_err(|error| file_failure(path, &error))
+    }
+
+    fn remove_path(&self, full: &str) -> Outcome<()> {
+        let removed = lock(&self.shell.tree).remove(full, self.shell.now());
+        removed.map_err(|error| file_failure(full, &error))
+    }
+
+    /// Removes a file from the work tree, and the directories that are empty then.
+    pub(super) async fn take_away(&self, path: &str) -> Outcome<()> {
+        let full = self.absolute(path)?;
+        if lock(&self.shell.tree).stat(&full).is_ok() {
+            self.remove_path(&full)?;
+        }
+        let mut above = path;
+        while let Some((directory, _)) = above.rsplit_once('/') {
+            self.shell.step(1).await?;
+            let full = self.absolute(directory)?;
+            let listed = lock(&self.shell.tree).list(&full, 1);
+            if listed.is_ok_and(|entries| entries.is_empty()) {
+                self.remove_path(&full)?;
+            }
+            above = directory;
+        }
+        Ok(())
+    }
+
+    /// Makes the work tree have these files instead of those of the index.
+    pub(super) async fn replace_files(
+        &self,
+        index: &BTreeMap<String, Entry>,
+        new: &BTreeMap<String, Entry>,
+    ) -> Outcome<()> {
+        for path in index.keys().filter(|path| !new.contains_key(*path)) {
+            self.take_away(path).await?;
+        }
+        for (path, entry) in new {
+            self.put(path, *entry).await?;
+        }
+        self.write_index(new).await
+    }
+}

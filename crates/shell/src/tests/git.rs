@@ -1,0 +1,212 @@
+//! The program `git`.
+
+use super::{Fake, ran, shown};
+use crate::Host;
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use proofbox_vfs::lock;
+use sha1::{Digest, Sha1};
+use std::io::Write;
+
+/// Runs a script in a new repository with one commit.
+fn in_repository(text: &str) -> String {
+    let start = "git config --global user.name U; git config --global user.email u@example.com; git init -q -b main r; cd r; \
+                 echo one > a; mkdir d; echo two > d/b; git add -A; git commit -qm first; ";
+    let (stdout, stderr, code) = shown(&format!("{start}{text}"));
+    format!("{stdout}{stderr}{}", if code == 0 { String::new() } else { format!("exit {code}\n") })
+}
+
+#[test]
+fn objects_have_gits_own_names() {
+    let said = in_repository(
+        "export GIT_AUTHOR_DATE='1700000000 +0100' GIT_COMMITTER_DATE='1700000000 +0000'; rm -r .git; git init -q -b main; \
+         git add -A; git commit -qm x; git ls-files -s; git log -1 --pretty=%T,%H",
+    );
+    // As git 2.47 names them.
+    assert_eq!(
+        said,
+        "100644 5626abf0f72e58d7a153368ba57db4c673c0e171 0\ta\n100644 f719efd430d52bcfc8566a43b2eb655688d38871 0\td/b\n\
+         bdd05731c9774fdf24e800ad8e1f57a2f584a4d4,619f01245222d82532e3f9555511804d966f7c56\n"
+    );
+}
+
+#[test]
+fn status_tells_what_changed() {
+    let said = in_repository(
+        "echo more >> a; echo new > n; mkdir u; echo x > u/v; echo '*.o' > .gitignore; echo x > y.o; git add n .gitignore; \
+         git mv d/b 'd/c d'; git status --porcelain -b; git rm -q --cached n; git status -s",
+    );
+    assert_eq!(
+        said,
+        "## main\nA  .gitignore\n M a\nR  d/b -> \"d/c d\"\nA  n\n?? u/\nA  .gitignore\n M a\nR  d/b -> \"d/c d\"\n?? n\n?? u/\n"
+    );
+}
+
+#[test]
+fn branches_keep_their_files() {
+    let said = in_repository(
+        "git checkout -q -b other; echo other > a; git rm -q d/b; git commit -qam second; git checkout main; cat a d/b; \
+         git branch; git switch other; ls; git branch -d main; git checkout main; git branch -d other; git branch -D other",
+    );
+    assert!(said.contains("one\ntwo\n* main\n  other\na\nDeleted branch main"), "{said}");
+    let said =
+        in_repository("git checkout -q -b o; echo 2 > a; git commit -qam 2; echo 3 > a; git checkout main; cat a");
+    assert!(said.contains("would be overwritten by checkout:\n\ta\n") && said.contains("3\n"), "{said}");
+    let said = in_repository("git branch -D main; git branch 'a b'; git branch -- -x; git checkout nowhere");
+    assert!(
+        said.contains("cannot delete branch 'main'") && said.contains("'a b' is not a valid branch name"),
+        "{said}"
+    );
+    assert!(said.contains("pathspec 'nowhere' did not match"), "{said}");
+}
+
+#[test]
+fn what_was_changed_can_be_taken_back() {
+    let said = in_repository(
+        "echo x > a; git add a; git restore --staged a; git status -s; git restore a; cat a; echo y > a; rm -r d; \
+         git reset -q --hard; cat a d/b; echo z > a; git checkout -- a; git add a; git status -s; git rm -q a; git reset -q HEAD a; \
+         git status -s; git commit -qm empty; git commit -q --allow-empty -m empty; git reset -q --soft HEAD~1; git log --oneline | wc -l",
+    );
+    assert_eq!(said.replace(' ', ""), "Ma\none\none\ntwo\nDa\n1\n".replace(' ', ""), "{said}");
+}
+
+#[test]
+fn modes_are_kept() {
+    let said = in_repository(
+        "chmod +x a; git status -s; git commit -qam x; git ls-files -s a; git checkout -q HEAD~1; test -x a || echo plain; \
+         git checkout -q main; test -x a && echo runs",
+    );
+    assert_eq!(said, " M a\n100755 5626abf0f72e58d7a153368ba57db4c673c0e171 0\ta\nplain\nruns\n");
+}
+
+#[test]
+fn history_and_differences_are_shown() {
+    let said = in_repository(
+        "printf 'one\\nmore\\n' > a; git diff; git commit -qam second; git log --pretty=%s; git log -1 --format=%an,%ae,%B; \
+         git diff --name-status HEAD~1 HEAD; git show --stat=1 HEAD:a; git show -s --format=%s HEAD~; git log d/b --format=%s",
+    );
+    assert!(
+        said.starts_with(
+            "diff --git a/a b/a\nindex 5626abf..9a72323 100644\n--- a/a\n+++ b/a\n@@ -1 +1,2 @@\n one\n+more\nsecond\nfirst\nU,u@example.com,second\n"
+        ),
+        "{said}"
+    );
+    assert!(said.contains("M\ta\n"), "{said}");
+}
+
+#[test]
+fn repositories_of_the_sandbox_are_remotes() {
+    let said = in_repository(
+        "cd ..; git init -q --bare -b main b.git; cd r; git remote add origin ../b.git; git push -u origin main 2>/dev/null; \
+         cd ..; git clone -q b.git c; cd c; cat a; echo 2 > a; git commit -qam 2; git status -sb; git push -q 2>/dev/null; cd ../r; git pull; \
+         cat a; git status -sb; git rev-parse --abbrev-ref --symbolic-full-name @{u}; git clone https://example.com/x",
+    );
+    assert!(said.contains("set up to track 'origin/main'.\none\n## main...origin/main [ahead 1]\n"), "{said}");
+    assert!(said.contains("Fast-forward\n2\n## main...origin/main\norigin/main\n"), "{said}");
+    assert!(said.contains("Could not resolve host: example.com"), "{said}");
+    let said =
+        in_repository("git remote add origin /nowhere; git push; git pull; git push origin main; git rev-parse @{u}");
+    assert!(said.contains("has no upstream branch") && said.contains("There is no tracking information"), "{said}");
+    assert!(said.contains("'/nowhere' does not appear to be a git repository"), "{said}");
+}
+
+#[test]
+fn what_is_wrong_is_refused() {
+    let (_, stderr, code) = shown("git status; git init -q r; cd r; git commit -m x; git nonsense");
+    assert!(
+        stderr.contains("fatal: not a git repository") && stderr.contains("'nonsense' is not a git command"),
+        "{stderr}"
+    );
+    assert_eq!(code, 1);
+    let said = in_repository(
+        "printf junk > .git/index; git status; printf 'DIRC\\0\\0\\0\\2\\xff\\xff\\xff\\xff' > .git/index; git status",
+    );
+    assert!(
+        said.contains("this version of the index is not read here") && said.contains("index file corrupt"),
+        "{said}"
+    );
+    let said = in_repository("for f in .git/objects/*/*; do echo x > $f; done; git log; git status");
+    assert!(said.contains("is corrupt"), "{said}");
+    let said = in_repository("echo x > ../out; git add ../out; git -C .. add out");
+    assert!(said.contains("is outside repository at"), "{said}");
+    let said =
+        in_repository("echo 'ref: refs/heads/../../x' > .git/HEAD; git log; echo 'ref: HEAD' > .git/HEAD; git log");
+    assert!(said.contains("does not have any commits yet"), "{said}");
+}
+
+#[test]
+fn large_content_and_long_histories_are_counted() {
+    let said = in_repository("head -c 17000000 /dev/zero > big; git add big; echo $?");
+    assert!(said.contains("a file has at most 16777216 bytes here") && said.contains("128\n"), "{said}");
+}
+
+/// Writes an object as git stores it, and returns its name.
+fn write_object(host: &Fake, kind: &str, data: &[u8]) -> [u8; 20] {
+    let all = [format!("{kind} {}\0", data.len()).as_bytes(), data].concat();
+    let id: [u8; 20] = Sha1::digest(&all).into();
+    let name: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut packer = ZlibEncoder::new(Vec::new(), Compression::fast());
+    packer.write_all(&all).expect("memory");
+    let path = format!("/home/user/r/.git/objects/{}/{}", &name[..2], &name[2..]);
+    lock(host.tree()).write_file(&path, &packer.finish().expect("memory"), 0).expect("there is room");
+    id
+}
+
+/// Runs a script in a repository whose commit has this tree.
+async fn with_tree(tree: impl FnOnce(&Fake) -> [u8; 20], text: &str) -> (String, i32) {
+    let host = Fake::new();
+    assert_eq!(ran(&host, "git init -q -b main r", "").await.code, 0);
+    let name: String = tree(&host).iter().map(|byte| format!("{byte:02x}")).collect();
+    let commit = format!("tree {name}\nauthor U <u> 0 +0000\ncommitter U <u> 0 +0000\n\nx\n");
+    let commit = write_object(&host, "commit", commit.as_bytes());
+    let name: String = commit.iter().map(|byte| format!("{byte:02x}")).collect();
+    lock(host.tree()).write_file("/home/user/r/.git/refs/heads/main", name.as_bytes(), 0).expect("there is room");
+    let ran = ran(&host, &format!("cd r; {text}"), "").await;
+    (ran.stdout + &ran.stderr, ran.code)
+}
+
+fn entry(mode: &str, name: &str, id: [u8; 20]) -> Vec<u8> {
+    [format!("{mode} {name}\0").as_bytes(), &id[..]].concat()
+}
+
+#[tokio::test]
+async fn a_tree_that_has_itself_many_times_is_not_followed_to_its_end() {
+    let nested = |host: &Fake| {
+        let blob = write_object(host, "blob", b"x");
+        (0..40).fold(write_object(host, "tree", &entry("100644", "f", blob)), |below, _| {
+            write_object(host, "tree", &[entry("40000", "a", below), entry("40000", "b", below)].concat())
+        })
+    };
+    let (said, code) = with_tree(nested, "git reset --hard").await;
+    assert!(code == 137 || (code == 128 && said.contains("out of memory")), "{code} {said}");
+    let deep = |host: &Fake| {
+        let blob = write_object(host, "blob", b"x");
+        (0..200).fold(write_object(host, "tree", &entry("100644", "f", blob)), |below, _| {
+            write_object(host, "tree", &entry("40000", "a", below))
+        })
+    };
+    let (said, code) = with_tree(deep, "git reset --hard").await;
+    assert!(code == 128 && said.contains("the tree is too deep"), "{code} {said}");
+}
+
+#[tokio::test]
+async fn names_that_are_no_files_are_refused() {
+    for name in ["..", ".git", ".GIT", "a/b", "."] {
+        let tree = |host: &Fake| {
+            let blob = write_object(host, "blob", b"x");
+            write_object(host, "tree", &entry("100644", name, blob))
+        };
+        let (said, code) = with_tree(tree, "git reset --hard").await;
+        assert!(code == 128 && said.contains("is not a valid tree"), "{name}: {code} {said}");
+    }
+}
+
+#[tokio::test]
+async fn an_object_is_unpacked_up_to_a_limit() {
+    let tree = |host: &Fake| {
+        let blob = write_object(host, "blob", &vec![0; 17 << 20]);
+        write_object(host, "tree", &entry("100644", "big", blob))
+    };
+    let (said, code) = with_tree(tree, "git reset --hard").await;
+    assert!(code == 128 && said.contains("is too large"), "{code} {said}");
+}
