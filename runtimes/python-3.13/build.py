@@ -270,7 +270,7 @@ def link_reactor(build, folder):
         sorted(numpy.glob("*.c")),
         folder / "numpy",
         [*build.compile_flags, *numpy_steps.FLAGS, f"-I{numpy / 'include'}", *python_includes(build), *numpy_steps.includes(build),
-         *(["-DPROOFBOX_EXCEPTIONS"] if build.exceptions else [])],
+         *(["-DPROOFBOX_LIBRARIES"] if build.libraries else [])],
     )
     objects += build.compile_all(
         "compiling ctypes",
@@ -286,7 +286,7 @@ def link_reactor(build, folder):
             [*sorted(glue.glob("*.c")), extension_steps.write_modules(build, folder)],
             folder / "glue",
             [*build.compile_flags, *numpy_steps.FLAGS, f"-I{glue}", f"-I{numpy / 'include'}", *python_includes(build),
-             *numpy_steps.includes(build)],
+             *numpy_steps.includes(build), *(["-DPROOFBOX_EXCEPTIONS"] if build.exceptions else [])],
         )
         objects += extension_steps.objects(build)
     libraries = build.work / "libraries"

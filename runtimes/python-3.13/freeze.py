@@ -77,11 +77,26 @@ def guest_modules(root):
         yield as_module(file.relative_to(root / "stubs"), file.read_bytes())
 
 
-def preloading(modules, more):
-    """The guest's modules, of which the one that imports beforehand (environment.py) imports `more` too."""
+# As a program would import them: when all else is prepared.
+PRELOADING = """
+
+_walk = walk
+
+
+def walk():
+    import importlib
+
+    for name in {names!r}:
+        importlib.import_module(name)
+    _walk()
+"""
+
+
+def preloading(modules, names):
+    """The guest's modules, of which the last that prepares the image (_proofbox_warmup) imports `names` first."""
     for name, is_package, source, shown_as in modules:
-        if more and name == "_proofbox_environment":
-            source += f"\nPRELOAD += {more!r}\n".encode()
+        if names and name == "_proofbox_warmup":
+            source += PRELOADING.format(names=names).encode()
         yield name, is_package, source, shown_as
 
 
