@@ -64,7 +64,8 @@ class Build:
         sources = [Source(entry) for entry in settings["source"]]
         sources += [source for source, _ in package_steps.listed(HERE)]
         if arguments.interpreter not in settings["interpreter"]:
-            raise BuildError(f"runtime.toml has no interpreter {arguments.interpreter}; it has {', '.join(settings['interpreter'])}")
+            names = ", ".join(settings["interpreter"])
+            raise BuildError(f"runtime.toml has no interpreter {arguments.interpreter}; it has {names}")
         self.interpreter = arguments.interpreter
         self.libraries = extension_steps.listed(HERE, settings["interpreter"][self.interpreter])
         # Whether the engine that runs it has WebAssembly's exceptions.
@@ -292,7 +293,8 @@ def link_reactor(build, folder):
     libraries = build.work / "libraries"
     build.run(
         "linking the reactor",
-        [build.tool("c++"), *build.compile_flags, "-mexec-model=reactor", "-o", folder / "reactor.wasm", *objects,
+        [build.tool("c++"), *build.compile_flags, *(extension_steps.EXCEPTIONS if build.exceptions else []),
+         "-mexec-model=reactor", "-o", folder / "reactor.wasm", *objects,
          *numpy_steps.objects(build),
          build.work / build.own("frozen") / "frozen.o", *(build.work / "python" / name for name in PYTHON_ARCHIVES),
          *(libraries / f"lib{name}.a" for name in ("z", "bz2", "lzma", "sqlite3")),

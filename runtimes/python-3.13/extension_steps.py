@@ -9,7 +9,6 @@ import shlex
 import shutil
 import sys
 import tarfile
-import tomllib
 
 import numpy_steps
 import package_steps
@@ -28,6 +27,12 @@ EXCEPTIONS = [
 COMPILED = (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".pxd", ".pxi", ".pxi.in", ".pyx")
 
 
+def loaded(path):
+    import tomllib  # not at the top: an older Python is told so by build.py
+
+    return tomllib.loads(path.read_text())
+
+
 class Library:
     """One file extensions/NAME.toml."""
 
@@ -38,7 +43,7 @@ class Library:
         self.path = recipe / FOLDER / f"{name}.toml"
         if not self.path.is_file():
             raise BuildError(f"{self.path} is missing: each library of an interpreter in runtime.toml has such a file")
-        self.entry = tomllib.loads(self.path.read_text())
+        self.entry = loaded(self.path)
         self.needs = self.entry.get("needs", [])
         defaults = {"name": name, "from": "pypi-source"}
         self.sources = [Source({**defaults, **source}) for source in self.entry.get("source", ())]
@@ -59,14 +64,18 @@ class Library:
 
     def compiled_inputs(self, build):
         parts = {name: self.entry.get(name) for name in ("needs", "file", "configured", "copy", "cython", "compile", "modules")}
-        engine = (unpack, change, adapt_signatures, signatures, generate, matching, cython_modules, init_function, modules, compile_library, jump_flags, includes)
+        engine = (
+            unpack, change, adapt_signatures, signatures, generate, matching, cython_modules, init_function, modules,
+            compile_library, jump_flags, includes,
+        )
         return [
-            build.compile_flags, FLAGS, TEMPITA, build.exceptions, EXCEPTIONS, [source.sha256 for source in self.sources], parts, self.changes(False),
+            build.compile_flags, FLAGS, TEMPITA, build.exceptions, EXCEPTIONS, [source.sha256 for source in self.sources],
+            parts, self.changes(False),
             [inspect.getsource(function) for function in engine],
         ]
 
     def python_inputs(self, build):
-        engine = (unpack, change, matching, collect_python)
+        engine = (unpack, change, matching, copy_python, collect_python)
         return [
             [source.sha256 for source in self.sources], self.entry, [inspect.getsource(function) for function in engine],
             [build.sources[f"packages/{name}"].sha256 for name in self.part("python").get("frozen", ())],
@@ -88,8 +97,7 @@ def listed(recipe, interpreter):
 def unpack_cython(build, folder):
     """The pinned Cython, changed as extensions/cython.toml says."""
     shutil.copytree(build.work / "numpy/tools/cython", folder / "cython")
-    entry = tomllib.loads((build.recipe / FOLDER / "cython.toml").read_text())
-    change(folder / "cython", entry.get("change", ()))
+    change(folder / "cython", loaded(build.recipe / FOLDER / "cython.toml").get("change", ()))
 
 
 def cython(build):
@@ -174,7 +182,7 @@ def adapt_signatures(library, tree):
     for file in matching(tree, library.part("compile").get("signatures", [])):
         text, count = signatures.adapt(file.read_text())
         if not count:
-            raise BuildError(f"{file} has no function whose signature is to be adapted; take it off the list in {library.path.name}")
+            raise BuildError(f"{file} needs no other signatures; take it off the list in {library.path.name}")
         file.write_text(text)
 
 
@@ -226,7 +234,9 @@ def compile_library(build, library, folder):
     def compiled(source, target, flags):
         plus = source.suffix in (".cpp", ".cc", ".cxx")
         compiler = build.tool("c++" if plus else "cc")
-        own = [flag for part in entry.get("for", ()) if any(source.relative_to(folder).match(each) for each in part["files"]) for flag in part["flags"]]
+        path = source.relative_to(folder)
+        parts = (part for part in entry.get("for", ()) if any(path.match(pattern) for pattern in part["files"]))
+        own = [flag for part in parts for flag in part["flags"]]
         language = [*entry.get("cpp_flags" if plus else "c_flags", []), *jump_flags(build, library, plus)]
         if plus and entry.get("threads"):
             language += ["-include", build.recipe / GLUE / "include/no_threads.h"]
@@ -300,6 +310,10 @@ def includes(build, library, folder):
     return [*found, f"-I{build.work / 'trees/python/Include'}", f"-I{build.work / 'python'}"]
 
 
+def copy_python(source, target):
+    shutil.copytree(source, target, ignore=lambda _, names: [name for name in names if not numpy_steps.keeps(name)])
+
+
 def collect_python(build, library, folder):
     """Its modules in Python, which are frozen, in `python`; what lies in the packages' layer, in `data`."""
     entry = library.part("python")
@@ -310,7 +324,7 @@ def collect_python(build, library, folder):
         if source.is_file():
             shutil.copyfile(source, python / f"{name}.py")
         else:
-            shutil.copytree(source, python / name, ignore=lambda _, names: [each for each in names if not numpy_steps.keeps(each)])
+            copy_python(source, python / name)
     for pattern in entry.get("left_out", ()):
         for path in python.glob(pattern):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -326,7 +340,7 @@ def collect_python(build, library, folder):
             if each.suffix == ".py":
                 shutil.copyfile(each, python / each.name)
             elif not each.name.endswith(".dist-info"):
-                shutil.copytree(each, python / each.name, ignore=lambda _, names: [name for name in names if not numpy_steps.keeps(name)])
+                copy_python(each, python / each.name)
     for part in library.entry.get("embedded", ()):
         root = folder / "tree" / part["root"]
         files = {file.relative_to(root).as_posix(): file for file in matching(root, part["files"])}
@@ -354,7 +368,8 @@ def described(build, library):
 def objects(build):
     """What is linked for the interpreter's libraries."""
     found = [library.folder(build) / name for library in build.libraries for name in described(build, library)["objects"]]
-    return [*found, *(sorted((build.work / "exceptions").glob("*.o")) if build.exceptions else [])]
+    # First: the linker takes the toolchain's own of the same names for what is not there yet.
+    return [*(sorted((build.work / "exceptions").glob("*.o")) if build.exceptions else []), *found]
 
 
 # A constructor runs before main, where the table of built-in modules may still be extended: the guest's C needs not know.
