@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Builds the Python runtime: CPython and its C libraries, compiled for WASI and linked with the guest as one reactor.
 
-    python3 build.py --out REACTOR.wasm --work DIR [--sources DIR] [--jobs N]
+    python3 build.py --out REACTOR.wasm --work DIR [--interpreter NAME] [--sources DIR] [--jobs N]
 
 writes packages.bin beside REACTOR.wasm, with the packages that are imported from files.
 
 Standard output speaks to the program that started this: `@step 3/8 95 Building Python` before each step (95 seconds
 expected, 0 when it is already done), and `@error SENTENCE` with exit code 1 when the build cannot go on. All else goes
 to DIR/build.log. A step that was interrupted starts afresh at the next call; finished ones are kept until something
-that went into them changes. runtime.toml says what is built; DIR/native keeps the same Python for this machine.
+that went into them changes. runtime.toml says what is built, and which interpreters there are: those share all steps but
+the last three. DIR/native keeps the same Python for this machine.
 """
 
 import argparse
@@ -31,6 +32,7 @@ import time
 import traceback
 import zipfile
 
+import extension_steps
 import numpy_steps
 import package_steps
 from python_patches import patch_python
@@ -61,6 +63,14 @@ class Build:
         machine = {"arm64": "aarch64", "AMD64": "x86_64"}.get(platform.machine(), platform.machine())
         sources = [Source(entry) for entry in settings["source"]]
         sources += [source for source, _ in package_steps.listed(HERE)]
+        if arguments.interpreter not in settings["interpreter"]:
+            names = ", ".join(settings["interpreter"])
+            raise BuildError(f"runtime.toml has no interpreter {arguments.interpreter}; it has {names}")
+        self.interpreter = arguments.interpreter
+        self.libraries = extension_steps.listed(HERE, settings["interpreter"][self.interpreter])
+        # Whether the engine that runs it has WebAssembly's exceptions.
+        self.exceptions = settings["interpreter"][self.interpreter].get("exceptions", False)
+        sources += [source for library in self.libraries for source in library.sources]
         self.sources = {source.name: source for source in sources if source.machine in (None, machine)}
         if "ziglang" not in self.sources:
             raise BuildError(f"runtime.toml names no compiler for {machine} machines; build on x86_64 or aarch64")
@@ -88,6 +98,10 @@ class Build:
 
     def archive(self, name):
         return self.work / "sources" / self.sources[name].archive
+
+    def own(self, step):
+        """The name, and the directory, of a step that each interpreter has for itself."""
+        return step if self.interpreter == "default" else f"{step}-{self.interpreter}"
 
     def tool(self, name):
         return self.work / "toolchain" / "bin" / name
@@ -216,7 +230,9 @@ def freeze_library(build, folder):
         [build.work / "native/python", "-I", HERE / "freeze.py", "--library", build.work / "trees/python/Lib",
          "--guest", HERE / "guest", "--time-zones", stored(build.archive("tzdata"), folder),
          *(word for name in PACKAGES for word in ("--package", stored(build.archive(name), folder))),
-         "--tree", build.work / "numpy/python", "--out", folder],
+         "--tree", build.work / "numpy/python",
+         *(word for library in build.libraries for word in ("--tree", library.python_folder(build) / "python")),
+         *(word for library in build.libraries for name in library.preload for word in ("--preload", name)), "--out", folder],
     )
     build.run(
         "embedding the standard library",
@@ -254,7 +270,8 @@ def link_reactor(build, folder):
         "compiling what numpy lacks",
         sorted(numpy.glob("*.c")),
         folder / "numpy",
-        [*build.compile_flags, *numpy_steps.FLAGS, f"-I{numpy / 'include'}", *python_includes(build), *numpy_steps.includes(build)],
+        [*build.compile_flags, *numpy_steps.FLAGS, f"-I{numpy / 'include'}", *python_includes(build), *numpy_steps.includes(build),
+         *(["-DPROOFBOX_LIBRARIES"] if build.libraries else [])],
     )
     objects += build.compile_all(
         "compiling ctypes",
@@ -263,12 +280,23 @@ def link_reactor(build, folder):
         [*build.compile_flags, *python_includes(build), f"-I{build.work / 'trees/python/Include/internal'}", f"-I{HERE / 'ctypes/include'}",
          "-DPy_BUILD_CORE_MODULE", "-DHAVE_FFI_PREP_CIF_VAR=1", "-DHAVE_FFI_PREP_CLOSURE_LOC=1", "-DHAVE_FFI_CLOSURE_ALLOC=1"],
     )
+    if build.libraries:
+        glue = HERE / extension_steps.GLUE
+        objects += build.compile_all(
+            "compiling what the libraries lack",
+            [*sorted(glue.glob("*.c")), extension_steps.write_modules(build, folder)],
+            folder / "glue",
+            [*build.compile_flags, *numpy_steps.FLAGS, f"-I{glue}", f"-I{numpy / 'include'}", *python_includes(build),
+             *numpy_steps.includes(build), *(["-DPROOFBOX_EXCEPTIONS"] if build.exceptions else [])],
+        )
+        objects += extension_steps.objects(build)
     libraries = build.work / "libraries"
     build.run(
         "linking the reactor",
-        [build.tool("c++"), *build.compile_flags, "-mexec-model=reactor", "-o", folder / "reactor.wasm", *objects,
+        [build.tool("c++"), *build.compile_flags, *(extension_steps.EXCEPTIONS if build.exceptions else []),
+         "-mexec-model=reactor", "-o", folder / "reactor.wasm", *objects,
          *numpy_steps.objects(build),
-         build.work / "frozen/frozen.o", *(build.work / "python" / name for name in PYTHON_ARCHIVES),
+         build.work / build.own("frozen") / "frozen.o", *(build.work / "python" / name for name in PYTHON_ARCHIVES),
          *(libraries / f"lib{name}.a" for name in ("z", "bz2", "lzma", "sqlite3")),
          "-lwasi-emulated-signal", "-lwasi-emulated-getpid", "-lwasi-emulated-process-clocks", "-lm",
          "-Wl,--export=__stack_pointer", "-Wl,--strip-debug",
@@ -347,27 +375,62 @@ STEPS = [
         "numpy_compiled", numpy_steps.compile_numpy, 240, "Compiling numpy", folder="numpy", needs=["numpy"],
         inputs=lambda build: [numpy_steps.LEFT_OUT.pattern],
     ),
-    Step(
-        "frozen", freeze_library, 3, "Compiling the standard library",
-        needs=["native", "python", "numpy_compiled"], files=["freeze.py", "guest/**/*.py"],
-        inputs=lambda build: [build.sources[name].sha256 for name in ("tzdata", *PACKAGES)],
-    ),
-    Step(
-        "packages", package_steps.make_packages, 25, "Compiling the packages",
-        needs=["native", "numpy_compiled"],
-        files=["package_steps.py", "compile_packages.py", "freeze.py", "packages.toml", "guest/stubs/**/*.py"],
-        inputs=lambda build: [build.sources[name].version for name in package_steps.FROZEN],
-    ),
-    Step(
-        "reactor", link_reactor, 20, "Linking the guest",
-        needs=["compiled", "frozen", "libraries", "numpy_compiled"], files=["guest/**/*.[ch]", "numpy/**/*.[ch]", "ctypes/**/*.[ch]"],
-        inputs=lambda build: [build.compile_flags, build.settings["limits"]],
-    ),
 ]
 
 
+def steps_of(build):
+    """The shared steps, those of the interpreter's libraries, and the interpreter's own."""
+    extensions = []
+    if build.libraries:
+        extensions.append(Step(
+            "cython", extension_steps.unpack_cython, 1, "Unpacking Cython", needs=["numpy"], files=["extensions/cython.toml"],
+        ))
+    if build.exceptions:
+        extensions.append(Step(
+            "exceptions", extension_steps.compile_exceptions, 5, "Compiling C++ exceptions", needs=["toolchain"],
+            inputs=lambda build: [build.compile_flags, extension_steps.FLAGS, extension_steps.EXCEPTIONS],
+            files=[f"{extension_steps.GLUE}/*.S"],
+        ))
+    for library in build.libraries:
+        needed = [f"extension-{name}" for name in library.needs if name not in ("numpy", "libraries")]
+        compiled, python = extension_steps.steps(library)
+        extensions += [
+            Step(
+                library.compiled_step, compiled, library.entry.get("seconds", 10), f"Compiling {library.name}",
+                needs=["cython", "python", "numpy_compiled", "libraries", *needed], inputs=library.compiled_inputs,
+            ),
+            Step(
+                library.python_step, python, 2, f"Unpacking {library.name}'s Python files", needs=["cython"],
+                inputs=library.python_inputs, files=[f"{extension_steps.FOLDER}/{library.name}/*"],
+            ),
+        ]
+    steps = [name for library in build.libraries for name in (library.compiled_step, library.python_step)]
+    steps += ["exceptions"] if build.exceptions else []
+    return [
+        *STEPS, *extensions,
+        Step(
+            build.own("frozen"), freeze_library, 3, "Compiling the standard library",
+            needs=["native", "python", "numpy_compiled", *steps], files=["freeze.py", "guest/**/*.py"],
+            inputs=lambda build: [build.sources[name].sha256 for name in ("tzdata", *PACKAGES)],
+        ),
+        Step(
+            build.own("packages"), package_steps.make_packages, 25, "Compiling the packages",
+            needs=["native", "numpy_compiled", *steps],
+            files=["package_steps.py", "compile_packages.py", "freeze.py", "packages.toml", "guest/stubs/**/*.py"],
+            inputs=lambda build: [build.sources[name].version for name in package_steps.FROZEN],
+        ),
+        Step(
+            build.own("reactor"), link_reactor, 20, "Linking the guest",
+            needs=["compiled", build.own("frozen"), "libraries", "numpy_compiled", *steps],
+            files=["guest/**/*.[ch]", "numpy/**/*.[ch]", "ctypes/**/*.[ch]", *([f"{extension_steps.GLUE}/*.[ch]"] if steps else [])],
+            inputs=lambda build: [build.compile_flags, build.settings["limits"]],
+        ),
+    ]
+
+
 def build_all(build):
-    total = len(STEPS) + 1
+    steps = steps_of(build)
+    total = len(steps) + 1
 
     def announce(number, seconds, text):
         seconds = round(seconds * ESTIMATE_JOBS / build.jobs) if seconds else 0
@@ -378,7 +441,7 @@ def build_all(build):
     stamps = build.work / "stamps"
     stamps.mkdir(exist_ok=True)
     keys = {}
-    for number, step in enumerate(STEPS, start=2):
+    for number, step in enumerate(steps, start=2):
         keys[step.name] = key = step.key(build, keys)
         stamp = stamps / step.name
         if stamp.is_file() and stamp.read_text() == key:
@@ -391,7 +454,10 @@ def build_all(build):
         build.log.write(f"\n{step.text}: {time.monotonic() - started:.0f} s\n")
         stamp.write_text(key)
     build.out.parent.mkdir(parents=True, exist_ok=True)
-    for made, path in (("reactor/reactor.wasm", build.out), ("packages/packages.bin", build.out.with_name("packages.bin"))):
+    for made, path in (
+        (build.own("reactor") + "/reactor.wasm", build.out),
+        (build.own("packages") + "/packages.bin", build.out.with_name("packages.bin")),
+    ):
         partial = path.with_name(path.name + ".partial")
         shutil.copyfile(build.work / made, partial)
         os.replace(partial, path)
@@ -422,6 +488,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description="Builds the Python runtime's reactor module.")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="where the module is written")
     parser.add_argument("--work", type=pathlib.Path, required=True, help="directory kept between builds")
+    parser.add_argument("--interpreter", default="default", help="one of runtime.toml's (default: default)")
     parser.add_argument("--sources", type=pathlib.Path, help="directory with archives, used before any download")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="programs at a time (default: processors)")
     return parser.parse_args()

@@ -1,7 +1,8 @@
 """Compiles the standard library and the guest's own modules into one blob with a table of frozen modules.
 
 Run by build.py with the Python it has just built, so that the byte code fits the interpreter:
-    python freeze.py --library Lib --guest guest --time-zones TZDATA.whl --package PACKAGE.whl ... --tree DIR ... --out DIR
+    python freeze.py --library Lib --guest guest --time-zones TZDATA.whl --package PACKAGE.whl ... --tree DIR ...
+        --preload MODULE ... --out DIR
 writes DIR/frozen.bin and DIR/frozen.c, which defines `guest_frozen`. With it the guest imports without any file.
 """
 
@@ -76,6 +77,29 @@ def guest_modules(root):
         yield as_module(file.relative_to(root / "stubs"), file.read_bytes())
 
 
+# As a program would import them: when all else is prepared.
+PRELOADING = """
+
+_walk = walk
+
+
+def walk():
+    import importlib
+
+    for name in {names!r}:
+        importlib.import_module(name)
+    _walk()
+"""
+
+
+def preloading(modules, names):
+    """The guest's modules, of which the last that prepares the image (_proofbox_warmup) imports `names` first."""
+    for name, is_package, source, shown_as in modules:
+        if names and name == "_proofbox_warmup":
+            source += PRELOADING.format(names=names).encode()
+        yield name, is_package, source, shown_as
+
+
 def time_zones(wheel):
     """Source of a module whose ZONES are the files of package tzdata, by their keys (`environment.py` serves them)."""
     with zipfile.ZipFile(wheel) as archive:
@@ -90,12 +114,14 @@ def main():
         parser.add_argument(option, type=pathlib.Path, required=True)
     for option in ("--package", "--tree"):
         parser.add_argument(option, type=pathlib.Path, action="append", default=[])
+    parser.add_argument("--preload", action="append", default=[])
     arguments = parser.parse_args()
 
     modules = {}
     packages = (module for wheel in arguments.package for module in wheel_modules(wheel))
     trees = (module for tree in arguments.tree for module in tree_modules(tree))
-    found = itertools.chain(standard_library(arguments.library), packages, trees, guest_modules(arguments.guest))
+    guest = preloading(guest_modules(arguments.guest), arguments.preload)
+    found = itertools.chain(standard_library(arguments.library), packages, trees, guest)
     for name, is_package, source, shown_as in found:
         assert re.fullmatch(r"[\w.-]+", name), f"{name} is not a module's name"
         modules[name] = is_package, compile(source, shown_as, "exec", dont_inherit=True, optimize=0)

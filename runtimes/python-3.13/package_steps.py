@@ -41,13 +41,11 @@ def make_packages(build, folder):
         else:
             unpack_source(archive, entry["root"], tree)
             describe(entry["name"], source.version, tree)
-        for change in entry.get("changes", ()):
-            text = (tree / change["file"]).read_text()
-            if text.count(change["old"]) != 1:
-                raise BuildError(f"{change['file']} is not as packages.toml expects it; adapt `changes` to the version")
-            (tree / change["file"]).write_text(text.replace(change["old"], change["new"]))
-    for name in FROZEN:
-        describe(name, build.sources[name].version, tree)
+        apply_changes(entry, tree)
+    for name, version in described(build):
+        describe(name, version, tree)
+    for library in build.libraries:
+        shutil.copytree(library.python_folder(build) / "data", tree, dirs_exist_ok=True)
     build.run(
         "compiling the packages",
         [build.work / "native/python", "-I", build.recipe / "compile_packages.py", "--tree", tree, "--shown-as", DIRECTORY,
@@ -60,11 +58,29 @@ def make_packages(build, folder):
     write(tree, folder / "packages.bin")
 
 
+def apply_changes(entry, tree):
+    for change in entry.get("changes", ()):
+        text = (tree / change["file"]).read_text()
+        if text.count(change["old"]) != 1:
+            raise BuildError(f"{change['file']} is not as packages.toml expects it; adapt `changes` to the version")
+        (tree / change["file"]).write_text(text.replace(change["old"], change["new"]))
+
+
+def described(build):
+    """Names and versions of what is frozen and is not in packages.toml."""
+    yield from ((name, build.sources[name].version) for name in FROZEN)
+    for library in build.libraries:
+        default = [library.name] if library.part("python") else []
+        names = library.part("python").get("described", default)
+        yield from ((source.package, source.version) for source in library.sources if source.name in names)
+
+
 def frozen_sources(build):
     """Paths below the library's directory, and sources, of the frozen modules that are not the guest's own."""
     wheels = [build.archive(name) for name in FROZEN if build.archive(name).suffix == ".whl"]
     found = [*freeze.standard_library(build.work / "trees/python/Lib"), *freeze.tree_modules(build.work / "numpy/python")]
     found += [module for wheel in wheels for module in freeze.wheel_modules(wheel)]
+    found += [module for library in build.libraries for module in freeze.tree_modules(library.python_folder(build) / "python")]
     own = {path.relative_to(build.recipe / "guest/stubs").as_posix() for path in (build.recipe / "guest/stubs").rglob("*.py")}
     for _, _, source, shown_as in found:
         path = shown_as.removeprefix(freeze.LIBRARY_DIRECTORY + "/")

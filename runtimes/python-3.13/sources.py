@@ -15,7 +15,7 @@ class BuildError(Exception):
 
 
 class Source:
-    """An archive that runtime.toml pins."""
+    """An archive that the recipe pins."""
 
     def __init__(self, entry):
         self.name = entry["name"]
@@ -26,6 +26,8 @@ class Source:
         self.suite = entry.get("suite")
         self.machine = entry.get("machine")
         self.backend = entry.get("backend")
+        # Directory of a library's tree that the archive is unpacked into (extension_steps.py).
+        self.below = entry.get("below")
         self.archive = entry["archive"]
         self.sha256 = entry["sha256"]
 
@@ -80,14 +82,21 @@ def fetch_from_pypi(build, source, scratch):
 # Asked for a source archive, pip wants its metadata, and would build them with what the package builds itself with.
 STAND_IN_BACKEND = """\
 import os
-__all__ = ["build_wheel", "prepare_metadata_for_build_wheel"]
-def prepare_metadata_for_build_wheel(directory, config_settings=None):
-    os.mkdir(os.path.join(directory, "{name}-{version}.dist-info"))
-    with open(os.path.join(directory, "{name}-{version}.dist-info", "METADATA"), "w") as file:
-        file.write("Metadata-Version: 2.1\\nName: {name}\\nVersion: {version}\\n")
-    return "{name}-{version}.dist-info"
-def build_wheel(*arguments, **options):
-    raise SystemExit("only the metadata")
+class Backend:
+    def get_requires_for_build_wheel(self, config_settings=None):
+        return []
+    def prepare_metadata_for_build_wheel(self, directory, config_settings=None):
+        os.mkdir(os.path.join(directory, "{name}-{version}.dist-info"))
+        with open(os.path.join(directory, "{name}-{version}.dist-info", "METADATA"), "w") as file:
+            file.write("Metadata-Version: 2.1\\nName: {name}\\nVersion: {version}\\n")
+        return "{name}-{version}.dist-info"
+    def build_wheel(self, *arguments, **options):
+        raise SystemExit("only the metadata")
+    build_sdist = get_requires_for_build_sdist = build_wheel
+__legacy__ = Backend()
+for name in dir(Backend):
+    if name[0] != "_":
+        globals()[name] = getattr(__legacy__, name)
 """
 
 
@@ -151,7 +160,7 @@ def fetch_from_debian(build, source, scratch):
         build.updated_suites.add(source.suite)
     build.run(
         f"downloading {source.package}",
-        [*apt, "source", "--download-only", source.package],
+        [*apt, "source", "--download-only", "--tar-only", source.package],
         cwd=scratch,
         environment=os.environ,
     )
