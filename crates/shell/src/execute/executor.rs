@@ -104,9 +104,6 @@ pub(super) async fn drive(
                     });
                     running.push(Paced::new(work, Arc::clone(&turn)));
                 }
-                BackgroundTask::Packages(answer) => {
-                    let _ = answer.send(host.packages());
-                }
             }
         }
         while let Poll::Ready(Some(())) = running.poll_next_unpin(context) {}

@@ -104,7 +104,7 @@ impl Writer {
     /// Returns an observer of this writer and its clones.
     pub(crate) fn observe(&self) -> WriterObserver {
         match &self.0 {
-            Goal::Null | Goal::Closed => WriterObserver::Closed,
+            Goal::Null | Goal::Closed | Goal::Terminal(_) => WriterObserver::Closed,
             Goal::Pipe(end) => WriterObserver::Pipe(end.observe()),
             Goal::Sink(sink) => WriterObserver::Sink(Arc::downgrade(sink)),
             Goal::File(file) => WriterObserver::File(Arc::downgrade(file)),
