@@ -368,6 +368,8 @@ async fn an_upload_is_watched_as_create_chmod_and_write() {
     let kinds: Vec<&str> =
         events["events"].as_array().expect("a list").iter().filter_map(|event| event["type"].as_str()).collect();
     assert_eq!(kinds, ["EVENT_TYPE_CREATE", "EVENT_TYPE_CHMOD", "EVENT_TYPE_WRITE"]);
+}
+
 /// Bytes of a message in the envelope that streams have.
 fn envelope(message: &Value) -> Vec<u8> {
     let text = message.to_string().into_bytes();

@@ -1,7 +1,7 @@
 //! Builtins `cd` and `pwd`.
 
 use crate::state::{Done, Shell, reason};
-use proofbox_vfs::{FileKind, lock};
+use proofbox_vfs::{FileKind, Permission, lock};
 
 pub(crate) async fn pwd(shell: &mut Shell) -> Done {
     let text = format!("{}\n", shell.cwd);
@@ -28,9 +28,15 @@ pub(crate) async fn cd(shell: &mut Shell, arguments: &[String]) -> Done {
         return Ok(0);
     }
     let path = shell.path(&target);
-    let found = lock(&shell.tree).stat_followed(&path);
+    let found = {
+        let tree = lock(&shell.tree);
+        tree.stat_followed(&path).and_then(|entry| Ok((entry.kind, tree.may(&path, Permission::Execute)?)))
+    };
     match found {
-        Ok(entry) if entry.kind == FileKind::Directory => {}
+        Ok((FileKind::Directory, true)) => {}
+        Ok((FileKind::Directory, false)) => {
+            return Err(shell.fails("cd", &format!("{target}: Permission denied")).await);
+        }
         Ok(_) => return Err(shell.fails("cd", &format!("{target}: Not a directory")).await),
         Err(error) => return Err(shell.fails("cd", &format!("{target}: {}", reason(&error))).await),
     }

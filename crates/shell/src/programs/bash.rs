@@ -175,9 +175,12 @@ pub(super) async fn script_file(shell: &mut Shell, path: &str, arguments: &[Stri
     let is_there = lock(&shell.tree).may(&shell.path(program), Permission::Execute);
     let name = name_of(program).filter(|name| is_executable_name(name));
     if name.is_none() && is_there != Ok(true) {
-        let why = if is_there.is_ok() { "Permission denied" } else { "No such file or directory" };
-        shell.error("", &format!("{path}: {program}: bad interpreter: {why}")).await;
-        return Ok(126);
+        let (why, code) = match is_there {
+            Ok(_) => (format!("{program}: bad interpreter: Permission denied"), 126),
+            Err(_) => ("cannot execute: required file not found".to_owned(), 127),
+        };
+        shell.error("", &format!("{path}: {why}")).await;
+        return Ok(code);
     }
     let words = option.into_iter().chain(std::iter::once(path.to_owned())).chain(arguments.iter().cloned());
     let words: Vec<String> = words.collect();

@@ -133,8 +133,24 @@ fn mistakes_told_in_other_words() {
 
 /// Scripts, what ours gives, and why that is not what bash gives.
 const DIFFERENT: &[(&str, &str, i32, &str)] = &[
-    ("ls -l /dev/null | cut -c1-10", "crw-rw-rw-\n", 0, "there are no modes, so all files show the same"),
-    ("chmod 600 f; echo $?", "0\n", 0, "there are no modes: it is accepted, and means nothing"),
+    (
+        "echo x > f; chmod 0 f; cat f; echo y > f; [ -r f ] || [ -w f ] || echo neither; sudo cat f",
+        "neither\nx\n",
+        0,
+        "what it is compared with may run as root, whom no mode binds",
+    ),
+    (
+        "mkdir d; touch d/f; chmod 500 d; rm -rf d; touch d/g; mv d/f h; ls d; chmod 0 d; ls d; cd d",
+        "f\n",
+        1,
+        "as above",
+    ),
+    (
+        "touch g; chown root g; chmod 600 /tmp; sudo chown root g; stat -c '%U %u' g; chmod 600 g; echo $?; ls -ln g | cut -c12-18",
+        "root 0\n1\n1 0 0 0\n",
+        0,
+        "as above",
+    ),
     ("whoami; id -u; hostname", "user\n1000\nsandbox\n", 0, "the one user of a sandbox"),
     ("[ $$ -ge 1000 ]; echo $? ${PPID-none}", "0 none\n", 0, "there is no process above a script"),
     ("sleep 0.01 & echo $(($! - $$))", "1\n", 0, "jobs are numbered by the shell"),
