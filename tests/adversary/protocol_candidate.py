@@ -49,20 +49,53 @@ def tables():
 RESTORER_NAMES, OPERATIONS = tables()
 
 
-def parameters_of_exchange():
-    try:
-        NATIVE.exchange()
-    except TypeError as error:
-        return str(error).partition("(")[2].count(",") + 1
+# What both sides have, as this side says: the codec writes and reads these by their numbers. Until the bridge is up, of
+# our own, then the bridge's: it would break down over what it does not know.
+SHARED, NUMBERS, NEXT = {}, {}, [1]
 
 
-PARAMETERS = parameters_of_exchange() or 7
+def tables_of_shared():
+    global SHARED, NUMBERS, NEXT
+    for module in MODULES.values():
+        link = getattr(getattr(module, "state", None), "link", None)
+        if link and link[1] is not SHARED:
+            _, SHARED, NUMBERS, NEXT = link
+
+
+def entry():
+    """What may come behind a message."""
+    known = (*SHARED, 1, 2, 3, number())
+    if RNG.random() < 0.1:
+        return junk()
+    whose = RNG.choice(("held", "held", "shared", "shared", "spliced", "spliced", "forgotten", "lost", "mine", "yours", text()))
+    target = RNG.choice((*known, True, -1, 0, NEXT[0], NEXT[0], "1", None, []))
+    if whose == "held":
+        if type(target) is int:
+            SHARED.setdefault(target, [])
+        content = RNG.choice((0, 1, 2, 3, 4, 5, number(), True, None))
+    elif whose == "spliced":
+        content = RNG.choice((0, 0, 1, -1, number())), RNG.choice((0, 1, 2, 3, number())), RNG.choice(((), (junk(),), tuple(LEARNED[-2:]), [], junk()))
+    elif whose == "forgotten":
+        content = RNG.choice(([*known], list(SHARED), [], junk(), [junk()]))
+    else:
+        content = RNG.choice(((), tuple(LEARNED[-2:]), (("answer", 1), ("items", 2)), ((1,),), b"abc", [1], {"a": 1}, junk()))
+    return (whose, target, content)[: RNG.choice((3, 3, 3, 3, 3, 2, 4))]
 
 
 def natively(kind, message, reduce, restore, sent, given, asked):
-    """`_proofbox.exchange`; where it takes more than these seven, the rest are lists, of values that it sends as well."""
-    more = [[junk() for _ in range(RNG.randrange(3))] if RNG.random() < 0.15 else [] for _ in range(PARAMETERS - 7)]
-    answer = NATIVE.exchange(kind, message, reduce, restore, sent, given, asked, *more)
+    """`_proofbox.exchange`: a reply's changes are apart, and some values come behind it."""
+    tables_of_shared()
+    more = [entry() for _ in range(RNG.randrange(4))] if RNG.random() < 0.3 else []
+    changes = None
+    if kind == 2 and type(message) is tuple and len(message) == 3 and type(message[0]) is bool:
+        *message, changes = message
+        message = tuple(message)
+    if RNG.random() < 0.05:
+        NEXT[0] = RNG.choice((0, 1, 2, NEXT[0] + 1, 255, 2**31 - 1))
+    if RNG.random() < 0.1 and LEARNED:
+        SHARED[RNG.choice((1, 2, 300, NEXT[0]))] = LEARNED[-1]
+        NUMBERS[id(LEARNED[-1])] = RNG.choice((1, 2, 300, NEXT[0]))
+    answer = NATIVE.exchange(kind, message, changes, sent, given, asked, reduce, restore, (more, SHARED, NUMBERS, NEXT))
     note(answer[3:])
     return answer[:3]
 
@@ -403,10 +436,10 @@ def raw(message):
     the codec is looked for in this interpreter's memory and written over. What is behind them is one value more."""
     import numpy
 
-    # The message has begun with `t 2 b length fill` when `reduce` is called. That is looked for backwards, so that it is
+    # The message has begun with `t 3 b length fill` when `reduce` is called. That is looked for backwards, so that it is
     # nowhere else in memory.
     fill = bytes(RNG.randrange(1, 255) for _ in range(24)).ljust(len(message) - 3 - len(varint(len(message))), b"\x07")
-    backwards = fill[::-1] + varint(len(fill))[::-1] + b"b\x02t"
+    backwards = fill[::-1] + varint(len(fill))[::-1] + b"b\x03t"
     length = len(backwards)
     message = message.ljust(length, b"N")[:length]
 
@@ -426,7 +459,7 @@ def raw(message):
                 start = content.find(backwards, start + 1)
         return RNG.choice((("decimal", "0"), ("decimal", "0"), ("dict_keys", []), ("timezone", None)))
 
-    return (fill, ForgedCall(overwrite))
+    return (fill, ForgedCall(overwrite), None)
 
 
 class ForgedCall:
@@ -449,7 +482,7 @@ def varint(n):
 
 def raw_value(depth=0):
     """Bytes in the codec's format, honest but for some."""
-    tag = RNG.choice(b"NTFiIfcsubBtlSZdrgxo") if RNG.random() < 0.97 else RNG.randrange(256)
+    tag = RNG.choice(b"NTFiIfcsubBtlSZdrgkKKxo") if RNG.random() < 0.97 else RNG.randrange(256)
     length = RNG.choice((0, 1, 2, 3, 3, 7, 2**31 - 1, 2**32, 2**63)) if RNG.random() < 0.1 else RNG.randrange(4)
     head = bytes([tag])
     kind = chr(tag)
@@ -461,7 +494,9 @@ def raw_value(depth=0):
         return head + bytes(RNG.randrange(256) for _ in range((8, 16)[kind == "c"] - (RNG.random() < 0.05)))
     if kind in "IsubB":
         return head + varint(length) + bytes(RNG.choice((0x41, 0xFF, 0xED, 0xA0, 0x80)) for _ in range(min(length, 8)))
-    if kind in "rg":
+    if kind == "K":
+        return head + varint(RNG.choice((0, 1, 2, NEXT[0], NEXT[0], 2**32))) + (raw_value(depth + 1) if depth < 6 else b"N")
+    if kind in "rgk":
         return head + varint(RNG.choice((0, 0, 1, 1, 2, 3, 9, 2**32)))
     if kind in "tlSZ":
         return head + varint(length) + b"".join(raw_value(depth + 1) for _ in range(min(length, 4) if depth < 6 else 0))
@@ -521,7 +556,7 @@ def patch_operations():
     """Answers some requests of the tests' side otherwise than the bridge would."""
     for module in MODULES.values():
         for name, found in list(vars(module).items()):
-            if type(found) is dict and {"call", "get"} & found.keys():
+            if type(found) is dict and {"call", "get"} & found.keys() and all(map(callable, found.values())):
                 for operation, function in list(found.items()):
                     if RNG.random() < PLAN["patched"]:
                         found[operation] = lambda *arguments, _function=function, _operation=operation: answer(_operation, _function, arguments)

@@ -11,7 +11,8 @@ the caller too.
 
 The side of the tests (`grader`) takes nothing from the other on trust: what comes is data, checked as such; that, and what
 the candidate may do with objects of the tests that it was given, is listed in `border.py`. Behind a message may come
-the contents of containers that the other side has copies of: `(whose, number, content)`."""
+the contents of containers that the other side has copies of: `(whose, number, content)`. Lists and their like that are
+held on both sides are kept in step (sharing.py)."""
 
 import sys
 
@@ -20,6 +21,7 @@ import _proofbox_border as border
 import _proofbox_marshal as marshal
 import _proofbox_proxies as proxies
 import _proofbox_report as report
+import _proofbox_sharing as sharing
 
 READY, REQUEST, REPLY, GONE = range(4)
 
@@ -41,10 +43,11 @@ def converse(request):
     """As `ask`, of a request that is one tuple."""
     sent = []
     state = proxies.state
+    given = None if state.open is None else state.shared.keep_open(state)
     try:
-        kind, message, received, more = _exchange(REQUEST, request, sent, None, sent)
+        kind, message, received, more = _exchange(REQUEST, request, None, sent, given, sent)
         while kind == REQUEST:
-            kind, message, received, more = _answer(message, received, more, sent)
+            kind, message, received, more = _answer(message, received, more, sent, request)
     except SystemError:
         state.on_protocol_error()
     if kind == GONE:
@@ -52,7 +55,7 @@ def converse(request):
     try:
         succeeded, value, changes = message
         if succeeded is not True or changes or more or state.altered or request[0] in SHAPED:
-            _take_reply(request[0], message, more, sent)
+            _take_reply(request, message, more, sent)
     except BaseException:
         state.on_protocol_error()
     if succeeded:
@@ -66,31 +69,40 @@ def converse(request):
 SHAPED = frozenset(operation for operation, shape in border.REPLIES.items() if shape)
 
 
-def _take_reply(operation, message, more, sent):
+def _take_reply(request, message, more, sent):
     """Checks a reply, and carries out what it says beside its value."""
     state = proxies.state
     succeeded, value, changes = message
-    shape = border.REPLIES[operation] if state.grader else None
-    if type(succeeded) is not bool or (shape and succeeded and not border.SHAPES[shape](value)):
-        raise ValueError("a reply of the wrong shape")
     if not succeeded and type(value) is not str and not isinstance(value, BaseException):
         raise ValueError("a failure that says nothing")
-    if more:
-        proxies.take_contents(more)
     if state.altered:
-        proxies.note_reuse(sent)
+        proxies.note_reuse(request, sent)
     if changes:
         marshal.apply(changes, sent)
         state.altered.extend(sent[index] for index, _ in changes)
+    if more:
+        proxies.take_contents(more, _handed(request, sent))
+    # Last of all: what came behind the message may have altered what is in it.
+    shape = border.REPLIES[request[0]] if state.grader else None
+    if type(succeeded) is not bool or (shape and succeeded and not border.SHAPES[shape](value)):
+        raise ValueError("a reply of the wrong shape")
 
 
-def _exchange(kind, message, sent, given, asked):
+def _handed(request, sent):
+    """Containers of a request that the candidate may make known as shared."""
+    return sent if request is not None and request[0] in sharing.HANDING else ()
+
+
+def _exchange(kind, message, changes, sent, given, asked):
     state = proxies.state
+    shared = state.shared
     described, tracked = len(state.described), len(state.tracked)
     try:
         if tracked:
             proxies.note_contents()
-        return _proofbox.exchange(kind, message, marshal.reduce, marshal.restore, sent, given, asked, state.pending)
+        if shared:
+            shared.note(state)
+        answer = _proofbox.exchange(kind, message, changes, sent, given, asked, marshal.reduce, marshal.restore, state.link)
     except SystemError:
         raise
     except BaseException:
@@ -100,41 +112,79 @@ def _exchange(kind, message, sent, given, asked):
         while len(state.tracked) > tracked:
             state.tracked.popitem()
         state.pending.clear()
-        raise
+        if not shared.take_back():
+            raise
+        # What a shared container holds now may be what can't cross.
+        if state.grader:
+            proxies.signal("aliasing_lost")
+        else:
+            state.pending.append(("lost", 0, None))
+        sent.clear()
+        return _exchange(kind, message, changes, sent, given, asked)
+    if shared:
+        shared.crossed()
+    return answer
 
 
 def serve():
     """The candidate's side: answers until the host ends it."""
-    kind, message, received, more = _exchange(READY, None, [], None, None)
+    kind, message, received, more = _exchange(READY, None, None, [], None, None)
     while True:
-        kind, message, received, more = _answer(message, received, more, None)
+        kind, message, received, more = _answer(message, received, more, None, None)
 
 
-def _answer(request, received, more, asked):
-    """Carries out a request and sends the reply; what comes next."""
+def _answer(request, received, more, asked, asking):
+    """Carries out a request and sends the reply; what comes next. `asking`: this side's request that still waits for its
+    reply, if there is one, and `asked` its containers."""
+    state = proxies.state
     if more:
-        proxies.take_contents(more)
-    before = marshal.snapshots(received)
+        _take_contents(state, more, _handed(asking, asked))
+    # Of the candidate's side, whether there are containers of the tests in it.
+    bare = not state.grader and len(received) <= sharing.BARE.get(request[0], 1)
+    if not bare:
+        before = marshal.snapshots(received)
+        if not state.grader and request[0] in sharing.HANDING:
+            state.open = received, before
+    # Nothing else may refer to the result: by that is seen whether somebody holds it.
     try:
-        reply = True, proxies.state.perform(*request)
+        reply = True, state.perform(*request)
     except CandidateGone:
         raise
     except BaseException as error:
         reply = False, error
-        if proxies.state.grader:
+        if state.grader:
             proxies.note_failed_assertion(error)
-    changes = marshal.changes(received, before)
-    if proxies.state.before_reply:
-        proxies.state.before_reply()
+    keeps, state.open = state.open, None
+    if state.before_reply:
+        state.before_reply()
     for stream in (sys.__stdout__, sys.__stderr__):
         try:
             stream.flush()
         except BaseException:
             pass  # it has closed it
+    if bare:
+        changes = None
+    elif keeps and reply[0]:
+        changes = state.shared.keep(state, received, before, reply)
+    else:
+        changes = marshal.changes(received, before)
+        if changes and state.shared:
+            changes = state.shared.unknown(received, changes)
     try:
-        return _exchange(REPLY, (*reply, changes), [], received, asked)
+        return _exchange(REPLY, reply, changes, [], received, asked)
     except SystemError:
         raise
     except BaseException as error:
         # Too large, too deep, or altered by its own encoding: the reply is no exception then, but a text.
-        return _exchange(REPLY, (False, report.text_of(error, 200), None), [], None, asked)
+        return _exchange(REPLY, (False, report.text_of(error, 200)), None, [], None, asked)
+
+
+def _take_contents(state, more, handed):
+    """Carries out what came behind a request."""
+    try:
+        proxies.take_contents(more, handed)
+    except BaseException:
+        if not state.grader:
+            raise
+        state.on_protocol_error()
+    more.clear()

@@ -17,6 +17,10 @@ def order(items):
     return items
 def count(n):
     yield from range(n)
+KEPT = []
+def keep(item):
+    KEPT.append(item)
+    return KEPT
 def each(function, items):
     return [function(item) for item in items]
 def fail():
@@ -36,6 +40,7 @@ ASSERTS = [
     "assert each(lambda item: item + 1, [1, 2]) == [2, 3]",
     "assert Point(1) == Point(1) and Point(2).x == 2",
     "assert NUMBER == 3",
+    "kept = keep(1); keep(2); assert keep(3) is kept and kept == [1, 2, 3]",
     "try: fail()\nexcept ValueError as error: assert str(error) == 'no'",
 ]
 CHECK = """
@@ -81,23 +86,30 @@ def play(run, main):
 _sides = {}
 
 
-def _exchange(kind, message, reduce, restore, sent, given, asked, more):
+def _exchange(kind, message, changes, sent, given, asked, reduce, restore, link):
     """Carries out a request at once, on the other side."""
-    data = _proofbox.encode(message, reduce, sent, given, more)
     if kind != bridge.REQUEST:
         raise RuntimeError("nobody asked")
+    data = _proofbox.encode(kind, message, None, sent, given, reduce, link)
     own, proxies.state = proxies.state, _sides[0]
     _sides[0] = own
-    request, received, contents = _proofbox.decode(data, restore, None)
+    there = proxies.state
+    request, received, contents = _proofbox.decode(data, None, restore, there.link)
+    if there.shared:
+        there.shared.crossed()
     if contents:
         proxies.take_contents(contents)
     before = marshal.snapshots(received)
     try:
-        reply = True, proxies.state.perform(*request)
+        reply = True, there.perform(*request)
     except Exception as error:
         reply = False, error
     sys.__stdout__.flush()
-    data = _proofbox.encode((*reply, marshal.changes(received, before)), reduce, [], received, proxies.state.pending)
-    proxies.state.pending.clear()
+    changes = there.shared.keep(there, received, before, reply) if there.shared.sent else marshal.changes(received, before)
+    if there.shared:
+        there.shared.note(there)
+    data = _proofbox.encode(bridge.REPLY, reply, changes, [], received, reduce, there.link)
+    if there.shared:
+        there.shared.crossed()
     _sides[0], proxies.state = proxies.state, own
-    return bridge.REPLY, *_proofbox.decode(data, restore, asked)
+    return bridge.REPLY, *_proofbox.decode(data, asked, restore, link)

@@ -20,6 +20,7 @@ def serve(main):
 def begin(main):
     proxies.state = state = proxies.State()
     state.ask, state.perform, state.namespace, state.finished = bridge.ask, perform, main, await_theirs
+    state.shared.next[0] = state.shared.sent = 1
 
 
 def perform(operation, *arguments):
@@ -66,7 +67,8 @@ class Tasks:
 
     def __init__(self):
         self.loop = asyncio.new_event_loop()
-        self.tasks = []
+        self.tasks = {}  # by number
+        self.spawned = 0
         self.ended = {}  # those that have ended, which the tests do not know yet
         self.awaited = {}  # of awaitables of the tests: number -> future
         self.running = False
@@ -75,8 +77,9 @@ class Tasks:
         async def whole(awaitable):
             return await awaitable
 
-        task = len(self.tasks)
-        self.tasks.append(self.loop.create_task(whole(proxies.state.objects[number])))
+        self.spawned += 1
+        task = self.spawned
+        self.tasks[task] = self.loop.create_task(whole(proxies.state.objects[number]))
         self.tasks[task].add_done_callback(lambda _: self.ended.setdefault(task))
         return task
 
@@ -97,7 +100,7 @@ class Tasks:
         if task not in self.ended:
             return False, True, None, self._wait(), list(self.ended)
         del self.ended[task]
-        done = self.tasks[task]
+        done = self.tasks.pop(task)
         if done.cancelled():
             return True, False, asyncio.CancelledError(), None, list(self.ended)
         error = done.exception()
@@ -120,7 +123,8 @@ class Tasks:
         return max(0.0, min(timers) - self.loop.time()) if timers else None
 
     def cancel(self, task):
-        self.tasks[task].cancel()
+        if task in self.tasks:
+            self.tasks[task].cancel()
 
     def rest(self, seconds):
         """Lets the tasks go on for some seconds."""

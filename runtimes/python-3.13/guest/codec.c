@@ -12,7 +12,9 @@
  *   S Z n values set, frozenset
  *   d n pairs    dict, in insertion order
  *   r index      a container seen before (shared reference or cycle)
- *   g index      a container of the message that this one answers, by its number there (bridge.py)
+ *   g index      a container of the request that this message answers or calls back for, by its number there (bridge.py)
+ *   k number     a container that both sides have (sharing.py)
+ *   K number v   a container that both sides have from now on; 0: one that they should, but can't
  *   x name value a value of a richer type, reduced by `reduce` and made again by `restore` (values.py, bridge.py)
  *   o type repr  a value that can't cross: two strs
  *
@@ -27,6 +29,7 @@
 #include "immortal.h"
 #include "attributes.h"
 #include "pipe.h"
+#include "sharing.h"
 #include "threads.h"
 #include <stdint.h>
 #include <string.h>
@@ -48,12 +51,35 @@ typedef struct {
     PyObject *record; /* borrowed; list or NULL: takes the containers, by number */
     uint32_t count;
     int depth;
+    /* What both sides have: see sharing.py. */
+    PyObject *shared;  /* borrowed; dict or NULL: number -> container */
+    PyObject *numbers; /* borrowed; dict: id -> number */
+    uint32_t next;     /* the number of the next container that becomes shared */
+    int sharing;       /* whether containers that are held beside the message become shared */
+    int accounted;     /* references to the value that comes next that are the message's own */
+    int copied;        /* ... and those of a copy of the container around it */
+    int held;          /* whether the container around it is held beside the message */
+    int structure;     /* levels of containers, from the next on, that are the message's own */
+    int payload;       /* levels of containers that `reduce` may have made */
 } Writer;
+
+/* How many containers are shared at once, and of how many items, each and all together (sharing.py); those of few items
+ * are not counted. */
+#define MAX_SHARED 256
+#define MAX_SHARED_ITEMS 2000
+#define MAX_SHARED_SUM 10000
+#define FEW_ITEMS 32
 
 /* The host's own bound (crates/types/src/value.rs). */
 #define MAX_DEPTH 200
 
 static int write_value(Writer *w, PyObject *o);
+
+/* As write_value: `accounted` references to the value are the message's own. */
+static int write_item(Writer *w, PyObject *o, int accounted) {
+    w->accounted = accounted;
+    return write_value(w, o);
+}
 
 static int reserve(Writer *w, size_t more) {
     if (more > w->limit - w->length) {
@@ -130,22 +156,34 @@ static int write_int(Writer *w, PyObject *o) {
     return 0;
 }
 
-/* 1: written as a reference; 0: `o` is new and has been numbered; -1: error. */
-static int write_if_seen(Writer *w, PyObject *o) {
+/* The number of a container that both sides have; 0: it is not one; -1: error. */
+static long shared_number(Writer *w, PyObject *o) {
+    if (!w->numbers || !PyDict_GET_SIZE(w->numbers)) return 0;
+    PyObject *key = PyLong_FromVoidPtr(o), *number = key ? PyDict_GetItemWithError(w->numbers, key) : NULL;
+    Py_XDECREF(key);
+    return number ? PyLong_AsLong(number) : PyErr_Occurred() ? -1 : 0;
+}
+
+/* 1: written as a reference; 0: `o` is new and has been numbered; -1: error. `alone`: nothing else can refer to it. */
+static int write_if_seen(Writer *w, PyObject *o, int alone) {
     if (w->given) {
         PyObject *key = PyLong_FromVoidPtr(o), *number = key ? PyDict_GetItemWithError(w->given, key) : NULL;
         Py_XDECREF(key);
         if (number) return write_byte(w, 'g') < 0 || write_number(w, PyLong_AsUnsignedLong(number)) < 0 ? -1 : 1;
         if (PyErr_Occurred()) return -1;
     }
-    int alone = Py_REFCNT(o) == 1;
-    if (w->record) {
-        int known = w->seen && !alone;
-        PyObject *key = known ? PyLong_FromVoidPtr(o) : NULL;
+    int known = w->record && w->seen && !alone;
+    if (known) {
+        PyObject *key = PyLong_FromVoidPtr(o);
         known = key && PyDict_Contains(w->seen, key) == 1;
         Py_XDECREF(key);
-        if (PyErr_Occurred() || (!known && PyList_Append(w->record, o) < 0)) return -1;
+        if (PyErr_Occurred()) return -1;
     }
+    if (!known && !alone) {
+        long number = shared_number(w, o);
+        if (number) return number < 0 || write_byte(w, 'k') < 0 || write_number(w, (uint64_t)number) < 0 ? -1 : 1;
+    }
+    if (w->record && !known && PyList_Append(w->record, o) < 0) return -1;
     /* There is only one empty tuple, whoever uses it. */
     if (alone || (PyTuple_CheckExact(o) && PyTuple_GET_SIZE(o) == 0)) {
         w->count++;
@@ -178,11 +216,8 @@ static int write_sequence(Writer *w, PyObject *o, int is_list) {
     for (Py_ssize_t i = 0; i < n; i++) {
         if (i >= Py_SIZE(o)) return changed_size();
         PyObject *item = Py_NewRef(is_list ? PyList_GET_ITEM(o, i) : PyTuple_GET_ITEM(o, i));
-        /* The reference held here must not make an unshared container look shared. */
-        int shared = Py_REFCNT(item) > 2;
-        if (!shared) Py_DECREF(item);
-        int failed = write_value(w, item);
-        if (shared) Py_DECREF(item);
+        int failed = write_item(w, item, 2);
+        Py_DECREF(item);
         if (failed) return -1;
     }
     return Py_SIZE(o) == n ? 0 : changed_size();
@@ -194,7 +229,7 @@ static int write_set(Writer *w, PyObject *o, unsigned char tag) {
     PyObject *iterator = PyObject_GetIter(o), *item;
     if (!iterator) return -1;
     while ((item = PyIter_Next(iterator)) != NULL) {
-        int failed = ++written > n ? changed_size() : write_value(w, item);
+        int failed = ++written > n ? changed_size() : write_item(w, item, 2);
         Py_DECREF(item);
         if (failed) break;
     }
@@ -211,7 +246,7 @@ static int write_dict(Writer *w, PyObject *o) {
         if (++written > n) return changed_size();
         Py_INCREF(key);
         Py_INCREF(item);
-        int failed = write_value(w, key) < 0 || write_value(w, item) < 0;
+        int failed = write_item(w, key, 2) < 0 || write_item(w, item, 2) < 0;
         Py_DECREF(key);
         Py_DECREF(item);
         if (failed) return -1;
@@ -220,8 +255,50 @@ static int write_dict(Writer *w, PyObject *o) {
     return written == n ? 0 : changed_size();
 }
 
+/* Rich containers that can be shared, by their names on the wire. */
+static int is_container_name(const char *name, size_t length) {
+    static const char *const names[] = {"+deque", "deque", "+counter", "+ordered_dict", "+default_dict"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0) return 1;
+    }
+    return 0;
+}
+
+static int has_room(PyObject *shared, Py_ssize_t size) {
+    if (PyDict_GET_SIZE(shared) >= MAX_SHARED || size > MAX_SHARED_ITEMS) return 0;
+    Py_ssize_t position = 0, sum = size, each;
+    PyObject *o;
+    if (size <= FEW_ITEMS) return 1;
+    while (PyDict_Next(shared, &position, NULL, &o) && sum <= MAX_SHARED_SUM) {
+        if ((each = PyObject_Size(o)) > FEW_ITEMS) sum += each;
+    }
+    return sum <= MAX_SHARED_SUM;
+}
+
+/* has_room(containers, size) -> bool: whether one more, of that many items, can be shared. */
+static PyObject *shared_has_room(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+    Py_ssize_t size = count == 2 && PyDict_Check(args[0]) ? PyLong_AsSsize_t(args[1]) : -1;
+    if (size < 0) return PyErr_Occurred() ? NULL : Py_NewRef(Py_False);
+    return PyBool_FromLong(has_room(args[0], size));
+}
+
+/* Makes a container that is held beside the message one that both sides have. */
+static int write_shared(Writer *w, PyObject *o) {
+    Py_ssize_t size = PyObject_Size(o);
+    if (size < 0) return -1;
+    uint32_t number = has_room(w->shared, size) ? w->next : 0;
+    if (write_byte(w, 'K') < 0 || write_number(w, number) < 0) return -1;
+    if (!number) return 0;
+    w->next++;
+    PyObject *key = PyLong_FromVoidPtr(o), *value = key ? PyLong_FromUnsignedLong(number) : NULL;
+    int failed = !value || PyDict_SetItem(w->shared, value, o) < 0 || PyDict_SetItem(w->numbers, key, value) < 0;
+    Py_XDECREF(key);
+    Py_XDECREF(value);
+    return failed ? -1 : 0;
+}
+
 /* `reduce(value)` gives (name, payload), or (None, (type, repr)) for a value that can't cross. */
-static int write_reduced(Writer *w, PyObject *o) {
+static int write_reduced(Writer *w, PyObject *o, Py_ssize_t references, int accounted) {
     if (!w->reduce || w->reduce == Py_None) {
         PyErr_Format(PyExc_TypeError, "cannot encode %.100s", Py_TYPE(o)->tp_name);
         return -1;
@@ -237,9 +314,20 @@ static int write_reduced(Writer *w, PyObject *o) {
         name = PyTuple_GET_ITEM(pair, 0);
         payload = PyTuple_GET_ITEM(pair, 1);
         if (PyUnicode_CheckExact(name)) {
-            int seen = write_if_seen(w, o);
+            int seen = write_if_seen(w, o, references <= accounted), sharing = w->sharing;
+            if (!seen && sharing) {
+                Py_ssize_t n;
+                const char *text = PyUnicode_AsUTF8AndSize(name, &n);
+                w->held = w->held || references > accounted + w->copied;
+                if (!text || (w->held && is_container_name(text, (size_t)n) && write_shared(w, o) < 0)) seen = -1;
+                /* What describes a class or an exception is made for the message. */
+                if (text && (!strcmp(text, "class") || !strcmp(text, "exception"))) w->sharing = 0;
+                w->structure = 0;
+                w->payload = 2;
+            }
             failed = seen ? (seen < 0 ? -1 : 0)
-                          : (write_byte(w, 'x') < 0 || write_str(w, name) < 0 || write_value(w, payload) < 0 ? -1 : 0);
+                          : (write_byte(w, 'x') < 0 || write_str(w, name) < 0 || write_item(w, payload, 1) < 0 ? -1 : 0);
+            w->sharing = sharing;
         } else if (PyTuple_CheckExact(payload) && PyTuple_GET_SIZE(payload) == 2
                    && PyUnicode_CheckExact(PyTuple_GET_ITEM(payload, 0)) && PyUnicode_CheckExact(PyTuple_GET_ITEM(payload, 1))) {
             failed = write_byte(w, 'o') < 0 || write_str(w, PyTuple_GET_ITEM(payload, 0)) < 0
@@ -250,6 +338,21 @@ static int write_reduced(Writer *w, PyObject *o) {
     }
     Py_DECREF(pair);
     return failed;
+}
+
+/* Shares a container that somebody but the message holds, and says what its items are written by. */
+static int write_if_held(Writer *w, PyObject *o, Py_ssize_t references, int accounted) {
+    if (w->structure) {
+        w->structure--;
+        return 0;
+    }
+    if (w->payload) {
+        w->payload = PyTuple_CheckExact(o) ? w->payload - 1 : 0;
+        if (references <= accounted) return 0;
+        w->payload = 0;
+    }
+    w->held = w->held || references > accounted + w->copied;
+    return w->held && !PyTuple_CheckExact(o) && !PyFrozenSet_CheckExact(o) ? write_shared(w, o) : 0;
 }
 
 static int write_value(Writer *w, PyObject *o) {
@@ -270,19 +373,23 @@ static int write_value(Writer *w, PyObject *o) {
     }
     if (Py_EnterRecursiveCall(" while encoding a value")) return -1;
     w->depth++;
-    int failed = -1;
+    int accounted = w->accounted, held = w->held, structure = w->structure, payload = w->payload, failed;
+    Py_ssize_t references = Py_REFCNT(o);
     if (PyTuple_CheckExact(o) || PyList_CheckExact(o) || PyDict_CheckExact(o) || PyAnySet_CheckExact(o) || PyByteArray_CheckExact(o)) {
-        int seen = write_if_seen(w, o);
-        if (seen > 0) failed = 0;
-        else if (seen < 0) failed = -1;
+        int seen = write_if_seen(w, o, references <= accounted);
+        if (!seen && w->sharing) seen = write_if_held(w, o, references, accounted);
+        if (seen) failed = seen > 0 ? 0 : -1;
         else if (PyTuple_CheckExact(o)) failed = write_sequence(w, o, 0);
         else if (PyList_CheckExact(o)) failed = write_sequence(w, o, 1);
         else if (PyDict_CheckExact(o)) failed = write_dict(w, o);
         else if (PyByteArray_CheckExact(o)) failed = write_bytes(w, 'B', PyByteArray_AS_STRING(o), (size_t)PyByteArray_GET_SIZE(o));
         else failed = write_set(w, o, PyFrozenSet_CheckExact(o) ? 'Z' : 'S');
     } else {
-        failed = write_reduced(w, o);
+        failed = write_reduced(w, o, references, accounted);
     }
+    w->held = held;
+    w->structure = structure;
+    w->payload = payload;
     w->depth--;
     Py_LeaveRecursiveCall();
     return failed;
@@ -293,6 +400,10 @@ typedef struct {
     PyObject *seen;    /* list: the containers by number */
     PyObject *restore; /* borrowed, or NULL: makes richer values */
     PyObject *given;   /* borrowed; list or NULL: the containers of the message that this one answers */
+    PyObject *shared;  /* borrowed; dict or NULL: number -> container that both sides have */
+    PyObject *numbers; /* borrowed; dict: id -> number */
+    int is_told;       /* whether the other side says which containers are shared */
+    int lost;          /* it has said that one can't be */
 } Reader;
 
 static PyObject *read_value(Reader *r);
@@ -446,6 +557,46 @@ static PyObject *read_given(Reader *r) {
     return Py_NewRef(PyList_GET_ITEM(r->given, (Py_ssize_t)index));
 }
 
+static PyObject *read_shared(Reader *r) {
+    uint64_t number;
+    if (read_number(r, &number) < 0) return NULL;
+    PyObject *key = PyLong_FromUnsignedLongLong(number), *o = key && r->shared ? PyDict_GetItemWithError(r->shared, key) : NULL;
+    Py_XDECREF(key);
+    return o ? Py_NewRef(o) : malformed();
+}
+
+/* Whether a list, dict, set or bytearray comes next, or another container that can be shared. */
+static int is_container_next(Reader *r) {
+    const unsigned char *at = r->at;
+    if (at >= r->end) return 0;
+    if (*at == 'l' || *at == 'd' || *at == 'S' || *at == 'B') return 1;
+    return r->end - at > 3 && at[0] == 'x' && at[1] == 's' && at[2] <= r->end - at - 3 && is_container_name((const char *)at + 3, at[2]);
+}
+
+/* Only a container that this message makes becomes shared, and none in the place of another. */
+static PyObject *read_newly_shared(Reader *r) {
+    uint64_t number;
+    if (!r->is_told || read_number(r, &number) < 0 || !is_container_next(r)) return malformed();
+    if (!number) {
+        r->lost = 1;
+        return read_value(r);
+    }
+    PyObject *key = PyLong_FromUnsignedLongLong(number);
+    if (!key || PyDict_GET_SIZE(r->shared) >= MAX_SHARED || PyDict_Contains(r->shared, key)) {
+        Py_XDECREF(key);
+        return malformed();
+    }
+    PyObject *o = read_value(r), *id = o ? PyLong_FromVoidPtr(o) : NULL;
+    if (!id || PyDict_GET_SIZE(r->shared) >= MAX_SHARED || PyDict_Contains(r->shared, key) || PyDict_SetItem(r->shared, key, o) < 0
+        || PyDict_SetItem(r->numbers, id, key) < 0) {
+        Py_CLEAR(o);
+        if (!PyErr_Occurred()) malformed();
+    }
+    Py_DECREF(key);
+    Py_XDECREF(id);
+    return o;
+}
+
 /* `restore(name, payload)` makes the value. One whose name begins with '+' can contain itself: `restore(name, None)`
  * makes it, and `restore(name, payload, value)` fills it. */
 static PyObject *read_extended(Reader *r) {
@@ -484,6 +635,8 @@ static PyObject *read_value(Reader *r) {
     case 'd': o = read_dict(r); break;
     case 'r': o = read_reference(r); break;
     case 'g': o = read_given(r); break;
+    case 'k': o = read_shared(r); break;
+    case 'K': o = read_newly_shared(r); break;
     case 'x': o = read_extended(r); break;
     default: o = malformed();
     }
@@ -550,11 +703,51 @@ static PyObject *post(PyObject *module, PyObject *const *args, Py_ssize_t count)
 static int write_more(Writer *w, PyObject *more) {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(more); i++) {
         PyObject *item = Py_NewRef(PyList_GET_ITEM(more, i));
-        int failed = write_value(w, item);
+        w->structure = 2;
+        int failed = write_item(w, item, 2);
         Py_DECREF(item);
         if (failed) return -1;
     }
     return 0;
+}
+
+static int is_text(PyObject *o, const char *text) { return PyUnicode_CheckExact(o) && PyUnicode_CompareWithASCIIString(o, text) == 0; }
+
+/* A reply is sent as three values: whether the request has succeeded, with what, and how that has changed its containers.
+ * Of a result, what is held beside the message becomes shared. */
+static int write_reply(Writer *w, PyObject *reply, PyObject *changes) {
+    if (!PyTuple_CheckExact(reply) || PyTuple_GET_SIZE(reply) != 2) return write_item(w, reply, 1);
+    w->sharing = w->next != 0 && PyTuple_GET_ITEM(reply, 0) == Py_True;
+    w->count++;
+    if (write_byte(w, 't') < 0 || write_number(w, 3) < 0) return -1;
+    if (write_item(w, PyTuple_GET_ITEM(reply, 0), 1) < 0 || write_item(w, PyTuple_GET_ITEM(reply, 1), 1) < 0) return -1;
+    /* Copies of the contents of containers that may be nobody's any more. */
+    w->copied = 1;
+    w->structure = 3;
+    int failed = write_item(w, changes, 1);
+    w->copied = w->structure = 0;
+    return failed;
+}
+
+/* Of a request of the candidate, all arguments become shared: it can't be seen who holds them. */
+static int write_request(Writer *w, PyObject *request) {
+    if (w->next && PyTuple_CheckExact(request) && PyTuple_GET_SIZE(request)) {
+        PyObject *operation = PyTuple_GET_ITEM(request, 0);
+        int sets = is_text(operation, "set");
+        w->sharing = w->held = sets || is_text(operation, "call") || is_text(operation, "special");
+        w->structure = sets ? 1 : 2;
+    }
+    int failed = write_item(w, request, 1);
+    w->held = w->structure = 0;
+    return failed;
+}
+
+enum { KIND_REPLY = 2 };
+
+static int write_message(Writer *w, int kind, PyObject *message, PyObject *changes, PyObject *more) {
+    int failed = kind == KIND_REPLY ? write_reply(w, message, changes) : write_request(w, message);
+    w->sharing = w->next != 0;
+    return failed || write_more(w, more) < 0 ? -1 : 0;
 }
 
 /* A value, and the list of those behind it or None. */
@@ -569,6 +762,12 @@ static PyObject *decode_all(Reader *r, PyObject **more) {
             Py_XDECREF(item);
         }
     }
+    if (o && *more && r->lost) {
+        if (*more == Py_None) Py_SETREF(*more, PyList_New(0));
+        PyObject *entry = *more ? Py_BuildValue("(siO)", "lost", 0, Py_None) : NULL;
+        if (!entry || PyList_Append(*more, entry) < 0) Py_CLEAR(*more);
+        Py_XDECREF(entry);
+    }
     if (!o || !*more) {
         Py_CLEAR(o);
         Py_CLEAR(*more);
@@ -576,29 +775,66 @@ static PyObject *decode_all(Reader *r, PyObject **more) {
     return o;
 }
 
-/* exchange(kind, value, reduce, restore, sent, given, asked, more) -> (kind, value, received, more)
+/* What all messages of one side have in common: (more, shared, numbers, next). */
+enum { MORE, SHARED, NUMBERS, NEXT, LINKS };
+
+static int is_link(PyObject *link) {
+    return PyTuple_CheckExact(link) && PyTuple_GET_SIZE(link) == LINKS && PyList_CheckExact(PyTuple_GET_ITEM(link, MORE))
+           && PyDict_Check(PyTuple_GET_ITEM(link, SHARED)) && PyDict_CheckExact(PyTuple_GET_ITEM(link, NUMBERS))
+           && PyList_CheckExact(PyTuple_GET_ITEM(link, NEXT)) && PyList_GET_SIZE(PyTuple_GET_ITEM(link, NEXT)) == 1;
+}
+
+static int is_list_or_none(PyObject *o) { return o == Py_None || PyList_CheckExact(o); }
+
+/* `args`: message, changes, sent, given */
+static int encode_message(Writer *w, int kind, PyObject *const *args, PyObject *reduce, PyObject *link) {
+    PyObject *more = PyTuple_GET_ITEM(link, MORE), *next = PyTuple_GET_ITEM(link, NEXT);
+    w->limit = MESSAGE_LIMIT;
+    w->reduce = reduce;
+    w->record = args[2];
+    w->shared = PyTuple_GET_ITEM(link, SHARED);
+    w->numbers = PyTuple_GET_ITEM(link, NUMBERS);
+    w->next = (uint32_t)PyLong_AsLong(PyList_GET_ITEM(next, 0));
+    uint32_t first = w->next;
+    int failed = PyErr_Occurred() != NULL || (args[3] != Py_None && !(w->given = numbers_of(args[3])));
+    failed = failed || write_message(w, kind, args[0], args[1], more) < 0;
+    if (!failed && PyList_GET_SIZE(more)) failed = PyList_SetSlice(more, 0, PyList_GET_SIZE(more), NULL) < 0;
+    if (!failed && w->next != first) {
+        PyObject *number = PyLong_FromUnsignedLong(w->next);
+        failed = !number || PyList_SetItem(next, 0, number) < 0;
+    }
+    Py_CLEAR(w->given);
+    return failed ? -1 : 0;
+}
+
+static Reader reader_of(const unsigned char *data, size_t length, PyObject *restore, PyObject *asked, PyObject *link) {
+    return (Reader){
+        .at = data, .end = data + length, .seen = PyList_New(0), .restore = restore,
+        .given = asked != Py_None ? asked : NULL, .shared = PyTuple_GET_ITEM(link, SHARED), .numbers = PyTuple_GET_ITEM(link, NUMBERS),
+        .is_told = PyLong_AsLong(PyList_GET_ITEM(PyTuple_GET_ITEM(link, NEXT), 0)) == 0,
+    };
+}
+
+/* exchange(kind, message, changes, sent, given, asked, reduce, restore, link) -> (kind, message, received, more)
  *
- * Hands `value` to the other guest of the pair, waits, and returns what comes back; `kind` says which it is (bridge.py).
- * `sent` takes the containers of what is sent, by number. `given` (list or None) holds the containers of the message
- * that this one answers: they cross as themselves. `asked` holds those of the request that still waits for its reply:
- * as them the reply may name what it gives back. `received` lists the containers of what came. What is in the list `more`
- * once `value` is encoded goes behind it, and the list is emptied; what came so is the last item of the result, or None there.
- * A value that can't be encoded raises before anything is sent. */
+ * Hands a message to the other guest of the pair, waits, and returns what comes back; `kind` says which it is (bridge.py).
+ * `changes` belong to a reply. `sent` takes the containers of what is sent, by number. `given` (list or None) holds the
+ * containers of the request that this message answers, or calls back for: they cross as themselves. `asked` holds those of
+ * the request that still waits for its reply: as them that may name what it gives back, and a request what it passes on.
+ * `received` lists the containers of what came.
+ * `link`: what is in the list `more` once the message is encoded goes behind it, and the list is emptied; what came so is
+ * the last item of the result, or None there. `shared` and `numbers` say what both sides have, `next` is a list of the
+ * number of the next such container (0: the other side gives numbers); all three are brought up to date.
+ * A message that can't be encoded raises before anything is sent. */
 static PyObject *exchange(PyObject *module, PyObject *const *args, Py_ssize_t count) {
-    if (count != 8 || !PyList_CheckExact(args[4]) || (args[5] != Py_None && !PyList_CheckExact(args[5]))
-        || (args[6] != Py_None && !PyList_CheckExact(args[6])) || !PyList_CheckExact(args[7])) {
-        PyErr_SetString(PyExc_TypeError, "exchange(kind, value, reduce, restore, sent, given, asked, more)");
+    if (count != 9 || !PyList_CheckExact(args[3]) || !is_list_or_none(args[4]) || !is_list_or_none(args[5]) || !is_link(args[8])) {
+        PyErr_SetString(PyExc_TypeError, "exchange(kind, message, changes, sent, given, asked, reduce, restore, link)");
         return NULL;
     }
-    Writer w = {.limit = MESSAGE_LIMIT, .reduce = args[2], .record = args[4]};
+    Writer w = {0};
     int kind = (int)PyLong_AsLong(args[0]);
-    int failed = kind == -1 && PyErr_Occurred();
-    PyObject *given = NULL;
-    if (!failed && args[5] != Py_None) failed = !(w.given = given = numbers_of(args[5]));
-    failed = failed || write_value(&w, args[1]) < 0 || write_more(&w, args[7]) < 0;
-    if (!failed && PyList_GET_SIZE(args[7])) failed = PyList_SetSlice(args[7], 0, PyList_GET_SIZE(args[7]), NULL) < 0;
+    int failed = (kind == -1 && PyErr_Occurred()) || encode_message(&w, kind, args + 1, args[6], args[8]) < 0;
     int64_t answered = failed ? -1 : host_exchange(kind, w.data, w.length);
-    Py_XDECREF(given);
     forget(&w);
     if (failed) return NULL;
     if (answered < 0) {
@@ -610,12 +846,9 @@ static PyObject *exchange(PyObject *module, PyObject *const *args, Py_ssize_t co
     if (!data) return PyErr_NoMemory();
     PyObject *result = NULL;
     if (host_take(data, length) == 0) {
-        kind = (int)(answered >> 32);
-        int is_reply = kind == 2;
-        Reader r = {.at = data, .end = data + length, .seen = PyList_New(0), .restore = args[3],
-                    .given = is_reply && args[6] != Py_None ? args[6] : NULL};
+        Reader r = reader_of(data, length, args[7], args[5], args[8]);
         PyObject *more, *o = decode_all(&r, &more);
-        if (o) result = Py_BuildValue("(iNON)", kind, o, r.seen, more);
+        if (o) result = Py_BuildValue("(iNON)", (int)(answered >> 32), o, r.seen, more);
         Py_XDECREF(r.seen);
     }
     PyMem_Free(data);
@@ -627,122 +860,30 @@ static PyObject *exchange(PyObject *module, PyObject *const *args, Py_ssize_t co
     return result;
 }
 
-/* encode(value, reduce, sent, given, more) -> bytes, decode(bytes, restore, given) -> (value, received, more): the two
- * halves of exchange, for bridge_warmup.py. */
+/* encode(kind, message, changes, sent, given, reduce, link) -> bytes, decode(bytes, asked, restore, link) -> (message, received, more): the
+ * two halves of exchange, for bridge_warmup.py. */
 static PyObject *encode(PyObject *module, PyObject *const *args, Py_ssize_t count) {
-    if (count != 5 || !PyList_CheckExact(args[2]) || (args[3] != Py_None && !PyList_CheckExact(args[3])) || !PyList_CheckExact(args[4])) {
-        PyErr_SetString(PyExc_TypeError, "encode(value, reduce, sent, given, more)");
+    if (count != 7 || !PyList_CheckExact(args[3]) || !is_list_or_none(args[4]) || !is_link(args[6])) {
+        PyErr_SetString(PyExc_TypeError, "encode(kind, message, changes, sent, given, reduce, link)");
         return NULL;
     }
-    Writer w = {.limit = MESSAGE_LIMIT, .reduce = args[1], .record = args[2]};
-    PyObject *given = args[3] != Py_None ? numbers_of(args[3]) : NULL;
-    w.given = given;
-    int failed = PyErr_Occurred() || write_value(&w, args[0]) < 0 || write_more(&w, args[4]) < 0;
+    Writer w = {0};
+    int kind = (int)PyLong_AsLong(args[0]);
+    int failed = (kind == -1 && PyErr_Occurred()) || encode_message(&w, kind, args + 1, args[5], args[6]) < 0;
     PyObject *bytes = failed ? NULL : PyBytes_FromStringAndSize((const char *)w.data, (Py_ssize_t)w.length);
-    Py_XDECREF(given);
     forget(&w);
     return bytes;
 }
 
 static PyObject *decode_bytes(PyObject *module, PyObject *const *args, Py_ssize_t count) {
-    if (count != 3 || !PyBytes_CheckExact(args[0]) || (args[2] != Py_None && !PyList_CheckExact(args[2]))) {
-        PyErr_SetString(PyExc_TypeError, "decode(bytes, restore, given)");
+    if (count != 4 || !PyBytes_CheckExact(args[0]) || !is_list_or_none(args[1]) || !is_link(args[3])) {
+        PyErr_SetString(PyExc_TypeError, "decode(bytes, asked, restore, link)");
         return NULL;
     }
-    const unsigned char *data = (const unsigned char *)PyBytes_AS_STRING(args[0]);
-    Reader r = {.at = data, .end = data + PyBytes_GET_SIZE(args[0]), .seen = PyList_New(0), .restore = args[1],
-                .given = args[2] != Py_None ? args[2] : NULL};
+    Reader r = reader_of((const unsigned char *)PyBytes_AS_STRING(args[0]), (size_t)PyBytes_GET_SIZE(args[0]), args[2], args[1], args[3]);
     PyObject *more, *o = decode_all(&r, &more), *result = o ? Py_BuildValue("(NON)", o, r.seen, more) : NULL;
     Py_XDECREF(r.seen);
     return result;
-}
-
-/* snapshots(containers) -> list: of each list, dict, set and bytearray a shallow copy, to find out later whether it was
- * changed; None for the rest. */
-static PyObject *snapshots(PyObject *module, PyObject *containers) {
-    if (!PyList_CheckExact(containers)) {
-        PyErr_SetString(PyExc_TypeError, "snapshots(list)");
-        return NULL;
-    }
-    Py_ssize_t n = PyList_GET_SIZE(containers);
-    PyObject *copies = PyList_New(n);
-    for (Py_ssize_t i = 0; copies && i < n; i++) {
-        PyObject *o = PyList_GET_ITEM(containers, i), *copy;
-        if (PyList_CheckExact(o)) copy = PyList_AsTuple(o);
-        else if (PyDict_CheckExact(o)) copy = PyDict_Copy(o);
-        else if (PySet_CheckExact(o)) copy = PyFrozenSet_New(o);
-        else if (PyByteArray_CheckExact(o)) copy = PyBytes_FromStringAndSize(PyByteArray_AS_STRING(o), PyByteArray_GET_SIZE(o));
-        else copy = Py_NewRef(Py_None);
-        if (!copy) Py_CLEAR(copies);
-        else PyList_SET_ITEM(copies, i, copy);
-    }
-    return copies;
-}
-
-/* Whether two dicts hold the same objects in the same order. */
-static int same_items(PyObject *a, PyObject *b) {
-    Py_ssize_t at_a = 0, at_b = 0;
-    PyObject *key_a, *value_a, *key_b, *value_b;
-    if (PyDict_GET_SIZE(a) != PyDict_GET_SIZE(b)) return 0;
-    while (PyDict_Next(a, &at_a, &key_a, &value_a)) {
-        if (!PyDict_Next(b, &at_b, &key_b, &value_b) || key_a != key_b || value_a != value_b) return 0;
-    }
-    return 1;
-}
-
-/* Whether two sets hold the same objects. Iteration runs over the tables: nothing of the user's is called. */
-static int same_members(PyObject *set, PyObject *copy) {
-    if (PySet_GET_SIZE(set) != PySet_GET_SIZE(copy)) return 0;
-    PyObject *ids = PySet_New(NULL), *iterator = ids ? PyObject_GetIter(copy) : NULL, *item;
-    int same = iterator != NULL;
-    while (same && (item = PyIter_Next(iterator)) != NULL) {
-        PyObject *id = PyLong_FromVoidPtr(item);
-        same = id && PySet_Add(ids, id) == 0;
-        Py_XDECREF(id);
-        Py_DECREF(item);
-    }
-    Py_XDECREF(iterator);
-    iterator = same ? PyObject_GetIter(set) : NULL;
-    while (same && iterator && (item = PyIter_Next(iterator)) != NULL) {
-        PyObject *id = PyLong_FromVoidPtr(item);
-        same = id && PySet_Contains(ids, id) == 1;
-        Py_XDECREF(id);
-        Py_DECREF(item);
-    }
-    Py_XDECREF(iterator);
-    Py_XDECREF(ids);
-    PyErr_Clear();
-    return same;
-}
-
-/* changed(containers, snapshots) -> list of the indices of those that are no longer as they were. */
-static PyObject *changed(PyObject *module, PyObject *const *args, Py_ssize_t count) {
-    if (count != 2 || !PyList_CheckExact(args[0]) || !PyList_CheckExact(args[1]) || PyList_GET_SIZE(args[0]) != PyList_GET_SIZE(args[1])) {
-        PyErr_SetString(PyExc_TypeError, "changed(containers, snapshots)");
-        return NULL;
-    }
-    PyObject *indices = PyList_New(0);
-    for (Py_ssize_t i = 0; indices && i < PyList_GET_SIZE(args[0]); i++) {
-        PyObject *o = PyList_GET_ITEM(args[0], i), *copy = PyList_GET_ITEM(args[1], i);
-        int same = 1;
-        if (PyList_CheckExact(o) && PyTuple_CheckExact(copy)) {
-            Py_ssize_t n = PyList_GET_SIZE(o);
-            same = n == PyTuple_GET_SIZE(copy)
-                   && (n == 0 || memcmp(((PyListObject *)o)->ob_item, ((PyTupleObject *)copy)->ob_item, (size_t)n * sizeof(PyObject *)) == 0);
-        } else if (PyDict_CheckExact(o) && PyDict_CheckExact(copy)) {
-            same = same_items(o, copy);
-        } else if (PySet_CheckExact(o) && PyFrozenSet_CheckExact(copy)) {
-            same = same_members(o, copy);
-        } else if (PyByteArray_CheckExact(o) && PyBytes_CheckExact(copy)) {
-            same = PyByteArray_GET_SIZE(o) == PyBytes_GET_SIZE(copy)
-                   && memcmp(PyByteArray_AS_STRING(o), PyBytes_AS_STRING(copy), (size_t)PyBytes_GET_SIZE(copy)) == 0;
-        }
-        if (same) continue;
-        PyObject *index = PyLong_FromSsize_t(i);
-        if (!index || PyList_Append(indices, index) < 0) Py_CLEAR(indices);
-        Py_XDECREF(index);
-    }
-    return indices;
 }
 
 /* printed(stream) -> bytes: what the candidate has written to its standard output (1) or error (2) since it was last
@@ -776,11 +917,18 @@ static PyMethodDef methods[] = {
     {"post", (PyCFunction)(void (*)(void))post, METH_FASTCALL, "post(message, reduce=None): hand a message to the host."},
     {"attempt", (PyCFunction)(void (*)(void))attempt, METH_FASTCALL, "attempt(kind, operation, target): tell the host what was tried."},
     {"exchange", (PyCFunction)(void (*)(void))exchange, METH_FASTCALL,
-     "exchange(kind, value, reduce, restore, sent, given, asked, more): hand a message to the other guest and wait for its."},
-    {"encode", (PyCFunction)(void (*)(void))encode, METH_FASTCALL, "encode(value, reduce, sent, given, more) -> bytes"},
-    {"decode", (PyCFunction)(void (*)(void))decode_bytes, METH_FASTCALL, "decode(bytes, restore, given) -> (value, received, more)"},
-    {"snapshots", snapshots, METH_O, "snapshots(containers): shallow copies, for changed()."},
-    {"changed", (PyCFunction)(void (*)(void))changed, METH_FASTCALL, "changed(containers, snapshots): indices of those that were changed."},
+     "exchange(kind, message, changes, sent, given, asked, reduce, restore, link): hand a message to the other guest and wait for its."},
+    {"encode", (PyCFunction)(void (*)(void))encode, METH_FASTCALL, "encode(kind, message, changes, sent, given, reduce, link) -> bytes"},
+    {"decode", (PyCFunction)(void (*)(void))decode_bytes, METH_FASTCALL, "decode(bytes, asked, restore, link) -> (message, received, more)"},
+    {"snapshots", sharing_snapshots, METH_O, "snapshots(containers): shallow copies, for changed()."},
+    {"changed", (PyCFunction)(void (*)(void))sharing_changed, METH_FASTCALL, "changed(containers, snapshots): indices of those that were changed."},
+    {"altered", (PyCFunction)(void (*)(void))sharing_altered, METH_FASTCALL, "altered(containers, snapshots): as changed(), of dicts."},
+    {"has_room", (PyCFunction)(void (*)(void))shared_has_room, METH_FASTCALL, "has_room(containers, size): whether one more can be shared."},
+    {"begin", (PyCFunction)(void (*)(void))sharing_begin, METH_FASTCALL, "begin(containers, snapshots): snapshots of those that have none."},
+    {"forget", (PyCFunction)(void (*)(void))sharing_forget, METH_FASTCALL, "forget(keys, containers, ids, snapshots): takes them out."},
+    {"spliced", (PyCFunction)(void (*)(void))sharing_spliced, METH_FASTCALL, "spliced(list, snapshot): where it was changed."},
+    {"held", (PyCFunction)(void (*)(void))sharing_held, METH_FASTCALL,
+     "held(containers, snapshots, reply, kinds, own, first): indices of those that something else refers to."},
     {"printed", printed, METH_O, "printed(stream): what the candidate wrote since it was last asked something."},
     {"dup", descriptors_dup, METH_O, "dup(fd): another number for the same open file."},
     {"dup2", (PyCFunction)(void (*)(void))descriptors_dup2, METH_FASTCALL, "dup2(fd, fd2): that number for the same open file."},

@@ -389,9 +389,9 @@ class Candidate:
         try:
             self.names = set(ask("load"))
             if self.watched:
-                ask("watch", self.watched)
+                ask("watch", list(self.watched))
             if self.lent:
-                ask("lend", self.lent)
+                ask("lend", dict(self.lent))
         except bridge.CandidateGone:
             self.names = self.names or set()
 
@@ -500,7 +500,7 @@ class Candidate:
             if of_library and name not in self.names and not name.startswith("_"):
                 self.lent[name] = value
         if self.lent and not self.lost:
-            ask("lend", self.lent)
+            ask("lend", dict(self.lent))
 
     def ignore(self, *arguments):
         """Passes them to the candidate, which does nothing with them."""

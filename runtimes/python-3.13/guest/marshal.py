@@ -50,6 +50,12 @@ def _moment(name):
     return lambda v: (name, (v.replace(tzinfo=None).isoformat(), _zone(v), v.fold))
 
 
+def _viewed(view, copy):
+    """What a view is of, if it is to be a view on the other side, too; else a copy of what it gives."""
+    viewed = viewed_by(view)
+    return copy(view) if viewed is None else viewed
+
+
 _PATTERN = type(re.compile(""))
 
 REDUCERS = {
@@ -70,10 +76,10 @@ REDUCERS = {
     collections.Counter: lambda v: ("+counter", dict(v)),
     collections.OrderedDict: lambda v: ("+ordered_dict", dict(v)),
     collections.defaultdict: lambda v: ("+default_dict", (v.default_factory, dict(v))),
-    type({}.keys()): lambda v: ("dict_keys", list(v)),
-    type({}.values()): lambda v: ("dict_values", list(v)),
-    type({}.items()): lambda v: ("dict_items", list(v)),
-    types.MappingProxyType: lambda v: ("mappingproxy", dict(v)),
+    type({}.keys()): lambda v: ("dict_keys", _viewed(v, list)),
+    type({}.values()): lambda v: ("dict_values", _viewed(v, list)),
+    type({}.items()): lambda v: ("dict_items", _viewed(v, list)),
+    types.MappingProxyType: lambda v: ("mappingproxy", _viewed(v, dict)),
     pathlib.PosixPath: lambda v: ("path", str(v)),
     pathlib.PurePosixPath: lambda v: ("pure_path", str(v)),
     uuid.UUID: lambda v: ("uuid", v.int),
@@ -89,6 +95,7 @@ REDUCERS = {
 # What each payload must be, before anything is made of it: a type, a tuple of such, or a set of types.
 INTEGER = frozenset({int})
 ZONE = frozenset({str, tuple, type(None)})
+VIEWED = frozenset({list, dict})
 MOMENT = (str, ZONE, int)
 PAYLOADS = {
     "range": (int, int, int),
@@ -103,9 +110,9 @@ PAYLOADS = {
     "timedelta": (int, int, int),
     "timezone": frozenset({str, tuple}),
     "deque": (list, int),
-    "dict_keys": list,
-    "dict_values": list,
-    "dict_items": list,
+    "dict_keys": VIEWED,
+    "dict_values": VIEWED,
+    "dict_items": VIEWED,
     "mappingproxy": dict,
     "path": str,
     "pure_path": str,
@@ -161,9 +168,9 @@ RESTORERS = {
     "timedelta": lambda p: datetime.timedelta(*p),
     "timezone": _make_zone,
     "deque": lambda p: collections.deque(p[0], p[1]),
-    "dict_keys": lambda p: dict.fromkeys(p).keys(),
-    "dict_values": lambda p: dict(enumerate(p)).values(),
-    "dict_items": lambda p: dict(p).items(),
+    "dict_keys": lambda p: (p if type(p) is dict else dict.fromkeys(p)).keys(),
+    "dict_values": lambda p: (p if type(p) is dict else dict(enumerate(p))).values(),
+    "dict_items": lambda p: (p if type(p) is dict else dict(p)).items(),
     "mappingproxy": lambda p: types.MappingProxyType(p),
     "path": pathlib.PosixPath,
     "pure_path": pathlib.PurePosixPath,
@@ -306,37 +313,61 @@ def _name_of_type(kind):
 
 
 # Set by proxies.py.
-reduce_object = note_empty_array = None
+reduce_object = note_empty_array = viewed_by = None
 
 
 # ---------------------------------------------------------------- what was changed in place
 
 
+# Containers that can be changed in place, but for arrays; and those that hold others.
+CHANGEABLE = frozenset({
+    list, dict, set, bytearray, collections.deque, collections.Counter, collections.OrderedDict, collections.defaultdict,
+})  # fmt: skip
+HOLDING = CHANGEABLE - {bytearray} | {tuple, frozenset}
+
+
+def snapshot(value):
+    """As `snapshots`, of one container."""
+    content = _CONTENT.get(type(value))
+    return content(value) if content else _proofbox.snapshots([value])[0][0]
+
+
 def snapshots(received):
     """What is needed to find out later which containers of a request were changed."""
+    copies, others = _proofbox.snapshots(received)
     rich = None
-    for index, value in enumerate(received):
-        content = _CONTENT.get(type(value))
+    for index in others or ():
+        content = _CONTENT.get(type(received[index]))
         if content:
             rich = rich or {}
-            rich[index] = content(value)
-    return _proofbox.snapshots(received), rich
+            rich[index] = content(received[index])
+    return copies, rich
 
 
 def changes(received, before):
     """`[(index, content)]` of the containers that were changed, or None."""
     copies, rich = before
-    changed = [(index, _content(received[index])) for index in _proofbox.changed(received, copies)]
+    changed = _proofbox.changed(received, copies)
+    changed = [(index, content_of(received[index])) for index in changed] if changed else []
     if rich:
         for index, content in rich.items():
-            now = _CONTENT[type(received[index])](received[index])
-            if len(now) != len(content) or any(_differ(a, b) for a, b in zip(now, content)):
+            now = content_of(received[index])
+            if differ(now, content):
                 changed.append((index, now))
     return changed or None
 
 
+def is_rich(value):
+    """Whether `_proofbox.changed` can't tell of a container that it has changed."""
+    return type(value) in _CONTENT
+
+
+def differ(now, before):
+    """Whether two contents hold other objects; pairs are made anew each time they are looked at."""
+    return len(now) != len(before) or any(map(_differ, now, before))
+
+
 def _differ(a, b):
-    """Whether they are other objects; pairs are made anew each time they are looked at."""
     if type(a) is bytes and type(b) is bytes:
         return a != b
     if type(a) is tuple and type(b) is tuple and len(a) == len(b) == 2:
@@ -344,7 +375,11 @@ def _differ(a, b):
     return a is not b
 
 
-def _content(value):
+def content_of(value):
+    """What `alter` makes the same container of."""
+    content = _CONTENT.get(type(value))
+    if content:
+        return content(value)
     if type(value) is dict:
         return tuple(value.items())
     return bytes(value) if type(value) is bytearray else tuple(value)
@@ -357,25 +392,28 @@ def apply(changes, sent):
     for index, content in changes:
         if type(index) is not int or not 0 <= index < len(sent):
             raise CannotCross("a change to what was not sent")
-        target = sent[index]
-        kind = type(target)
-        if kind in APPLIERS and type(content) is tuple and len(content) == 1:
-            APPLIERS[kind](target, content[0])
-        elif kind is bytearray and type(content) is bytes:
-            target[:] = content
-        elif type(content) is not tuple:
-            raise CannotCross("a change to what can't be changed")
-        elif kind is list:
-            target[:] = content
-        elif kind in (dict, collections.OrderedDict, collections.defaultdict, collections.Counter):
-            dict.clear(target) if kind is not collections.OrderedDict else target.clear()
-            for key, value in content:
-                target[key] = value
-        elif kind is set:
-            target.clear()
-            target.update(content)
-        elif kind is collections.deque:
-            target.clear()
-            target.extend(content)
-        else:
-            raise CannotCross("a change to what can't be changed")
+        alter(sent[index], content)
+
+
+def alter(target, content):
+    kind = type(target)
+    if kind in APPLIERS and type(content) is tuple and len(content) == 1:
+        APPLIERS[kind](target, content[0])
+    elif kind is bytearray and type(content) is bytes:
+        target[:] = content
+    elif type(content) is not tuple:
+        raise CannotCross("a change to what can't be changed")
+    elif kind is list:
+        target[:] = content
+    elif kind in (dict, collections.OrderedDict, collections.defaultdict, collections.Counter):
+        dict.clear(target) if kind is not collections.OrderedDict else target.clear()
+        for key, value in content:
+            target[key] = value
+    elif kind is set:
+        target.clear()
+        target.update(content)
+    elif kind is collections.deque:
+        target.clear()
+        target.extend(content)
+    else:
+        raise CannotCross("a change to what can't be changed")

@@ -12,6 +12,7 @@ here, unless the class is so named."""
 
 import collections
 import dataclasses
+import gc
 import importlib
 import inspect
 import itertools
@@ -22,6 +23,7 @@ import _proofbox_border as border
 import _proofbox_marshal as marshal
 import _proofbox_packages as packages
 import _proofbox_report as report
+import _proofbox_sharing as sharing
 
 
 class State:
@@ -31,7 +33,7 @@ class State:
         "grader", "objects", "numbers", "proxies", "proxy_types", "homes", "described", "generation", "signals", "named", "paths",
         "ask", "perform", "on_protocol_error", "refresh", "check_may_leave", "inexpressible", "candidate", "streams", "noted", "namespace",
         "runner", "altered", "finished", "tracked", "pending", "dirty", "violation", "before_reply", "values", "handles", "failed",
-        "on_mocks", "measured", "changes", "copies", "copied",
+        "on_mocks", "measured", "changes", "copies", "copied", "shared", "link", "open",
     )  # fmt: skip
 
     def __init__(self):
@@ -47,6 +49,7 @@ class State:
         self.before_reply = self.finished = None
         self.failed = None  # an assertion that failed in a call by the candidate, which has not told yet what it makes of it
         self.copies = 0  # deep copies that this side has begun
+        self.open = None  # the containers of the request that is being carried out, and what they were (candidate's side)
         self.copied = None  # of the other's last one: its number, and what is copied already
         self.changes = 0  # requests that may have changed an object of the candidate's
         self.on_mocks = {}  # ids of handles that the candidate has set on mocks
@@ -60,7 +63,10 @@ class State:
         self.homes = {}  # number of each proxy type
         self.described = {}  # classes of this side that the other has had described
         self.tracked = {}  # containers of this side that the other has a copy of: number -> (container, content)
+        self.shared = sharing.Shared()  # containers that both sides have
         self.pending = []  # contents that go with the next message
+        # What codec.c needs for each message.
+        self.link = self.pending, self.shared, self.shared.numbers, self.shared.next
         self.dirty = {}  # handles of containers whose content this side has changed, by number
         self.measured = {}  # how many items an object of the other side has said to have or has given, and the changes until then
 
@@ -190,8 +196,11 @@ def note_empty(value, depth=_EMPTY_DEPTH):
                 note_empty(item, depth - 1)
 
 
-def note_reuse(sent):
+def note_reuse(request, sent):
     """An argument that one call has changed and the next one gets: few tests mean that."""
+    if request[0] == "call":
+        # Shared ones cross by their numbers.
+        sent = [*sent, *request[2], *request[3].values()]
     if state.grader and any(each is known for each in sent for known in state.altered):
         signal("changed_argument_reused")
         state.altered.clear()
@@ -263,10 +272,14 @@ def _same(a, b):
     return a == b if type(a) is bytes else all(v is w for v, w in zip(a, b))
 
 
-def take_contents(contents):
-    """Sets the contents of handles (and of own containers, on the candidate's side) as the other side has told."""
+def take_contents(contents, handed=()):
+    """Sets the contents of handles, of shared containers, and of own ones on the candidate's side, as the other side has
+    told. `handed`: the containers of the request that it is carrying out or has carried out, if they may become shared."""
     for entry in contents:
         whose, number, content = entry
+        if whose in sharing.ENTRIES:
+            state.shared.take(state, whose, number, content, handed)
+            continue
         if whose == "yours" and not state.grader:
             target = state.objects[number]
             base = next(base for base in CONTAINERS if isinstance(target, base))
@@ -282,6 +295,13 @@ def take_contents(contents):
             CONTAINERS[base][2](target, content)
         if not content:
             signal("empty_result")
+
+
+def viewed_by(view):
+    """The dict behind a view of the candidate's, if its changes are to be seen in the tests' view. Theirs is copied: there is
+    more in the dict than the view shows."""
+    found = gc.get_referents(view) if not state.grader else ()
+    return found[0] if len(found) == 1 and type(found[0]) is dict and len(found[0]) <= sharing.MAX_ITEMS else None
 
 
 def _plain(base, value):
@@ -1441,7 +1461,7 @@ def _note_empty_array():
         signal("empty_result")
 
 
-marshal.reduce_object, marshal.note_empty_array = reduce_object, _note_empty_array
+marshal.reduce_object, marshal.note_empty_array, marshal.viewed_by = reduce_object, _note_empty_array, viewed_by
 marshal.RESTORERS |= {
     "yours": _restore_yours, "mine": _restore_mine, "library": _restore_library, "object": _restore_object,
     "exception": _restore_exception, "class": _restore_class, "module": _restore_module,

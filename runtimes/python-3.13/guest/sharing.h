@@ -1,0 +1,11 @@
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+/* See _proofbox's table of methods in codec.c. */
+PyObject *sharing_snapshots(PyObject *module, PyObject *containers);
+PyObject *sharing_changed(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *sharing_altered(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *sharing_begin(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *sharing_spliced(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *sharing_held(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *sharing_forget(PyObject *module, PyObject *const *args, Py_ssize_t count);
