@@ -96,7 +96,7 @@ def _handed(request, sent):
 def _exchange(kind, message, changes, sent, given, asked):
     state = proxies.state
     shared = state.shared
-    described, tracked = len(state.described), len(state.tracked)
+    described, tracked, violation = len(state.described), len(state.tracked), state.violation
     try:
         if tracked:
             proxies.note_contents()
@@ -114,7 +114,8 @@ def _exchange(kind, message, changes, sent, given, asked):
         state.pending.clear()
         if not shared.take_back():
             raise
-        # What a shared container holds now may be what can't cross.
+        # What a shared container holds now may be what can't cross; nobody has tried to pass it.
+        state.violation = violation
         if state.grader:
             proxies.signal("aliasing_lost")
         else:

@@ -75,7 +75,7 @@ HOT_MODULES = ("_proofbox", "os", "linecache", "codecs", "posixpath", "genericpa
 # What of these runs only when something is refused, or only in sessions.
 COLD_MODULES = (
     "_proofbox_carried", "_proofbox_comparisons", "_proofbox_loop", "_proofbox_packages", "_proofbox_program",
-    "_proofbox_threads", "_proofbox_unsupported",
+    "_proofbox_threads", "_proofbox_unsupported", "_proofbox_processes",
 )  # fmt: skip
 SESSION_MODULES = ("_proofbox_session", "_proofbox_display", "_proofbox_pretty", "_proofbox_tracebacks")
 

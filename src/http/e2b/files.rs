@@ -287,10 +287,10 @@ mod tests {
                 .body(Body::from(body))
                 .expect("a request")
         };
-        let files = parts(request(), None).await.expect("a form");
+        let files = parts(request(), None, User::User).await.expect("a form");
         let files: Vec<_> = files.iter().map(|file| (file.path.as_str(), file.content.as_slice())).collect();
         assert_eq!(files, [("a \"b\" ü%20.txt", &b"one"[..]), ("d/c", b"two")]);
-        assert!(parts(request(), Some("x")).await.is_err());
+        assert!(parts(request(), Some("x"), User::User).await.is_err());
     }
 
     #[test]

@@ -443,7 +443,7 @@ mod tests {
     fn command(cmd: &str, args: &[&str]) -> (String, Vec<String>) {
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
         let process = ProcessConfig { cmd: cmd.to_owned(), args, envs: BTreeMap::new(), cwd: None };
-        let command = command_of(process);
+        let command = command_of(process, User::User);
         (command.script, command.args)
     }
 
