@@ -3,6 +3,7 @@
 use super::objects::Id;
 use super::repository::{Repository, is_name};
 use super::{Failure, Outcome, fatal};
+use crate::programs::options::Given;
 
 /// Renders a format of `for-each-ref` for a branch.
 fn render(format: &str, name: &str, id: Id, is_current: bool) -> String {
@@ -204,11 +205,9 @@ impl Repository<'_> {
         match (given.value('b').or(given.value('B')), operands) {
             (Some(name), [] | [_]) => {
                 let start = operands.first().map(String::as_str);
-                self.switch_to_new(name, start, given.has('B'), given.has('f')).await
+                self.switch_to_new(name, start, &given).await
             }
-            (None, [name]) if self.is_switchable(name).await? => {
-                self.switch_to(name, given.has('d'), given.has('f')).await
-            }
+            (None, [name]) if self.is_switchable(name).await? => self.switch_to(name, &given).await,
             (None, [_, ..]) if !given.has('d') && !given.has('o') => {
                 let mut restore = vec!["--worktree".to_owned(), "--".to_owned()];
                 restore.extend_from_slice(operands);
@@ -223,9 +222,9 @@ impl Repository<'_> {
         let given = self.git().options("switch", arguments, "c:C:dqf", &long).await?;
         match (given.value('c').or(given.value('C')), given.operands.as_slice()) {
             (Some(name), start @ ([] | [_])) => {
-                self.switch_to_new(name, start.first().map(String::as_str), given.has('C'), given.has('f')).await
+                self.switch_to_new(name, start.first().map(String::as_str), &given).await
             }
-            (None, [name]) => self.switch_to(name, given.has('d'), given.has('f')).await,
+            (None, [name]) => self.switch_to(name, &given).await,
             _ => fatal("missing branch or commit argument"),
         }
     }
@@ -243,40 +242,40 @@ impl Repository<'_> {
         Ok(one.filter(|_| found.next().is_none()))
     }
 
-    async fn switch_to_new(&self, name: &str, start: Option<&str>, again: bool, force: bool) -> Outcome<i32> {
+    async fn switch_to_new(&self, name: &str, start: Option<&str>, given: &Given) -> Outcome<i32> {
         if !is_name(name) {
             return fatal(format!("'{name}' is not a valid branch name"));
         }
         if self.head().await?.is_some() || start.is_some() {
             let start = start.unwrap_or("HEAD");
             let full = format!("refs/heads/{name}");
-            if !again && self.reference(&full).await?.is_some() {
+            if !given.has('B') && !given.has('C') && self.reference(&full).await?.is_some() {
                 return fatal(format!("a branch named '{name}' already exists"));
             }
             let id = self.resolve(start).await?;
-            self.move_files(id, force).await?;
+            self.move_files(id, given.has('f')).await?;
             self.create_branch(name, start, true).await?;
         }
         self.point_head(&format!("ref: refs/heads/{name}")).await?;
-        self.shell.say(&format!("Switched to a new branch '{name}'\n")).await;
+        self.say_unless_quiet(given, &format!("Switched to a new branch '{name}'\n")).await;
         Ok(0)
     }
 
-    async fn switch_to(&self, name: &str, detach: bool, force: bool) -> Outcome<i32> {
-        let full = format!("refs/heads/{name}");
+    async fn switch_to(&self, name: &str, given: &Given) -> Outcome<i32> {
+        let (full, detach) = (format!("refs/heads/{name}"), given.has('d'));
         if !detach && self.reference(&full).await?.is_some() {
             let id = self.resolve(name).await?;
-            if self.current_branch().await?.as_deref() == Some(name) && !force {
-                self.shell.say(&format!("Already on '{name}'\n")).await;
+            if self.current_branch().await?.as_deref() == Some(name) && !given.has('f') {
+                self.say_unless_quiet(given, &format!("Already on '{name}'\n")).await;
                 return Ok(0);
             }
-            self.move_files(id, force).await?;
+            self.move_files(id, given.has('f')).await?;
             self.point_head(&format!("ref: {full}")).await?;
-            self.shell.say(&format!("Switched to branch '{name}'\n")).await;
+            self.say_unless_quiet(given, &format!("Switched to branch '{name}'\n")).await;
             return Ok(0);
         }
         if let (Some(remote), false, true) = (self.remote_branch(name).await?, detach, is_name(name)) {
-            return self.switch_to_new(name, Some(&remote), false, force).await;
+            return self.switch_to_new(name, Some(&remote), given).await;
         }
         let id = match self.resolve(name).await {
             Ok(id) => id,
@@ -285,11 +284,18 @@ impl Repository<'_> {
             }
             Err(failure) => return Err(failure),
         };
-        self.move_files(id, force).await?;
+        self.move_files(id, given.has('f')).await?;
         self.point_head(&id.to_string()).await?;
         let subject = self.read_commit(id).await?.message;
-        self.shell.say(&format!("HEAD is now at {} {}\n", id.short(), subject.lines().next().unwrap_or(""))).await;
+        let told = format!("HEAD is now at {} {}\n", id.short(), subject.lines().next().unwrap_or(""));
+        self.say_unless_quiet(given, &told).await;
         Ok(0)
+    }
+
+    async fn say_unless_quiet(&self, given: &Given, text: &str) {
+        if !given.has('q') {
+            self.shell.say(text).await;
+        }
     }
 
     async fn point_head(&self, text: &str) -> Outcome<()> {
@@ -304,7 +310,7 @@ impl Repository<'_> {
             return self.replace_files(&index.entries, &new.entries).await;
         }
         let old = self.files_of(self.head().await?).await?;
-        let present = self.scan(&index.entries, &[String::new()]).await?.paths;
+        let present = self.scan(&index.entries, &[String::new()]).await?;
         let paths = old.entries.keys().chain(new.entries.keys());
         let mut changed: Vec<&String> = paths.filter(|path| old.entries.get(*path) != new.entries.get(*path)).collect();
         changed.sort_unstable();

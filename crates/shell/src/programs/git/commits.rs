@@ -70,7 +70,9 @@ impl Repository<'_> {
         let before = self.files_of(parents.first().copied()).await?;
         let changes = compare(&before.entries, &index.entries);
         if changes.is_empty() && amended.is_none() && !given.has('e') {
-            self.status(&[]).await?;
+            if !given.has('q') {
+                self.status(&[]).await?;
+            }
             return Ok(1);
         }
         let message = match (given.values('m').as_slice(), given.value('F'), &amended) {

@@ -54,7 +54,7 @@ impl Config {
         self.lines.iter().fold(String::new(), |text, line| text + &line.text + "\n")
     }
 
-    /// All settings, as `section.name` and value.
+    /// Lists all settings, as `section.name` and value.
     pub(super) fn settings(&self) -> impl DoubleEndedIterator<Item = (String, &str)> {
         self.lines.iter().filter_map(|line| {
             let (name, value) = line.setting.as_ref()?;

@@ -59,7 +59,7 @@ impl Repository<'_> {
             Some(id) => self.files_of(Some(*id)).await?,
             None if given.has('C') => index,
             None => {
-                let mut present = self.scan(&index.entries, &[String::new()]).await?.paths;
+                let mut present = self.scan(&index.entries, &[String::new()]).await?;
                 present.entries.retain(|path, _| index.entries.contains_key(path));
                 present
             }

@@ -26,8 +26,8 @@ impl<'s> Repository<'s> {
     /// Brings the index up to date with the work tree.
     pub(super) async fn stage(&self, index: &mut Files, operands: &[String], also_new: bool) -> Outcome<()> {
         let scan = self.scan(&index.entries, operands).await?;
-        index.entries.retain(|path, _| !is_among(path, operands) || scan.paths.entries.contains_key(path));
-        for (path, entry) in &scan.paths.entries {
+        index.entries.retain(|path, _| !is_among(path, operands) || scan.entries.contains_key(path));
+        for (path, entry) in &scan.entries {
             if (also_new || index.entries.contains_key(path)) && index.entries.get(path) != Some(entry) {
                 self.store(path, *entry).await?;
                 index.insert(path.clone(), *entry)?;
@@ -82,7 +82,7 @@ impl<'s> Repository<'s> {
             for path in found {
                 let known = index.entries.get(&path);
                 let is_changed = known != head.entries.get(&path)
-                    || scan.paths.entries.get(&path).is_some_and(|entry| Some(entry) != known);
+                    || scan.entries.get(&path).is_some_and(|entry| Some(entry) != known);
                 if is_changed && !given.has('f') && !given.has('c') {
                     return Err(Failure::Error(format!(
                         "the following file has local modifications:\n    {path}\n(use --cached to keep the file, or -f to force \
@@ -253,7 +253,7 @@ impl<'s> Repository<'s> {
         let end = if given.has('z') { '\0' } else { '\n' };
         let mut text = String::new();
         let scanned = if given.has('m') || given.has('d') || given.has('o') {
-            Some(self.scan(&index.entries, &operands).await?.paths)
+            Some(self.scan(&index.entries, &operands).await?)
         } else {
             None
         };

@@ -75,10 +75,9 @@ impl Repository<'_> {
     pub(super) async fn look(&self) -> Outcome<Status> {
         let index = self.read_index().await?;
         let head = self.files_of(self.head().await?).await?;
-        let scan = self.scan(&index.entries, &[String::new()]).await?;
+        let mut present = self.scan(&index.entries, &[String::new()]).await?;
         self.shell.step(1 + (index.entries.len() + head.entries.len()) as u64).await?;
         let mut untracked = BTreeSet::new();
-        let mut present = scan.paths;
         for path in present.entries.keys().filter(|path| !index.entries.contains_key(*path)) {
             untracked.insert(self.untracked_name(path, &index.entries));
         }

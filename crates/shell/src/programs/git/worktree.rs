@@ -25,12 +25,6 @@ struct Rule {
     is_path: bool,
 }
 
-/// What the work tree has beside the index.
-pub(super) struct Scan {
-    /// All files, except those that are ignored and not in the index.
-    pub(super) paths: Files,
-}
-
 /// Parses a line of a `.gitignore`.
 fn parse_rule(line: &str, directory: &str) -> Option<Rule> {
     let line = line.trim_end();
@@ -61,7 +55,7 @@ fn is_ignored(rules: &[Rule], path: &str, is_directory: bool) -> bool {
 
 impl Repository<'_> {
     /// Lists the files of the work tree, with the objects that they would be. Only paths among the operands count.
-    pub(super) async fn scan(&self, index: &BTreeMap<String, Entry>, operands: &[String]) -> Outcome<Scan> {
+    pub(super) async fn scan(&self, index: &BTreeMap<String, Entry>, operands: &[String]) -> Outcome<Files> {
         let work_tree = self.work_tree()?.to_owned();
         let mut paths = Files::new(self)?;
         let mut rules: Vec<Rule> = Vec::new();
@@ -102,7 +96,7 @@ impl Repository<'_> {
                 }
             }
         }
-        Ok(Scan { paths })
+        Ok(paths)
     }
 
     async fn read_rules(&self, path: &str, directory: &str, rules: &mut Vec<Rule>) -> Outcome<()> {
