@@ -196,6 +196,66 @@ NOT_IMPORTED = frozenset({"this", "antigravity", "idlelib", "turtledemo", "turtl
 # ... and those that reach into memory.
 NOT_SHARED = frozenset({"unittest", "doctest", "bdb", "__main__", "ctypes", "_ctypes"})
 
+# ---------------------------------------------------------------- 7. what becomes code of the tests' interpreter
+# Text, bytes and files of the candidate never do (foreign_code.py). Tests in whose text no such word is execute nothing.
+
+EXECUTES = (
+    "import", "eval", "exec", "compile", "getattr", "globals", "vars(", "__", "builtins", "pickle", "load", "doctest", "runpy", "jinja", "sympy",
+)  # fmt: skip
+# Where the tests and the library are; files elsewhere are the candidate's.
+OWN_FOLDERS = ("/tests/", "/tests.py", "/lib/", "/setup.py", "/evaluator.py")
+# Modules of the library that make code of their own, of names that they have checked.
+MAKERS = {
+    "dataclasses": "methods of fields, whose names are identifiers",
+    "collections": "namedtuple, likewise",
+    "attr._make": "methods of attrs' classes",
+    "unittest.mock": "signatures of autospecced functions",
+    "_pytest.assertion.rewrite": "the tests' files",
+    "_pytest.mark.expression": "-k and -m of the tests",
+    "_pytest.outcomes": "importorskip, which only compiles",
+    "hypothesis.internal.reflection": "functions of the tests with other arguments",
+    "ast": "syntax trees",
+    "gettext": "plural forms, which it parses itself",
+    "jinja2.environment": "templates; those of the candidate in a sandbox (foreign_templates.py)",
+    "networkx.utils.decorators": "functions of the library with other arguments",
+    "sympy.utilities.lambdify": "functions of expressions",
+    "mpmath.libmp.backend": "methods of numbers",
+    "mpmath.ctx_mp_python": "the same",
+    "hypothesis.internal.lambda_sources": "lambdas of the tests, by their source",
+    "jinja2.debug": "tracebacks of templates",
+    "sympy.polys.monomials": "functions on tuples",
+    "numpy.f2py.auxfuncs": "conjunctions of functions",
+    "multiprocessing.managers": "proxies of the library's own",
+    "multiprocessing.sharedctypes": "the same",
+    "werkzeug.routing.rules": "builders of URLs",
+}
+# Classes that text of the candidate (`eval(repr(x))`) and pickles of it may call: they hold plain values, and nothing else.
+PLAIN_CLASSES = frozenset(
+    "builtins.set builtins.frozenset builtins.complex builtins.bytearray builtins.bytes builtins.range builtins.slice builtins.list "
+    "builtins.dict builtins.tuple builtins.int builtins.float builtins.str builtins.bool builtins.object "
+    "collections.OrderedDict collections.deque collections.Counter collections.defaultdict "
+    "datetime.date datetime.time datetime.datetime datetime.timedelta datetime.timezone zoneinfo.ZoneInfo "
+    "decimal.Decimal fractions.Fraction uuid.UUID uuid.SafeUUID types.SimpleNamespace array.array "
+    "pathlib.Path pathlib.PurePath pathlib.PosixPath pathlib.PurePosixPath pathlib._local.Path pathlib._local.PurePath "
+    "pathlib._local.PosixPath pathlib._local.PurePosixPath "
+    "ipaddress.IPv4Address ipaddress.IPv6Address ipaddress.IPv4Network ipaddress.IPv6Network "
+    "numpy.ndarray numpy.dtype".split()
+)
+# Functions that text of the candidate may call, and modules whose builtin functions it may.
+PURE_FUNCTIONS = frozenset(
+    f"builtins.{name}"
+    for name in (
+        "abs all any ascii bin chr divmod format hash hex isinstance issubclass len max min oct ord pow print repr round sorted sum".split()
+    )
+) | {"numpy.array", "numpy.arange", "numpy.zeros", "numpy.ones", "ipaddress.ip_address", "ipaddress.ip_network"}
+PURE_MODULES = frozenset({"math", "cmath"})
+# Functions by which pickles make values, and names that they have been known by.
+PICKLE_MAKERS = frozenset(
+    "copyreg._reconstructor _codecs.encode array._array_reconstructor zoneinfo.ZoneInfo._unpickle re._compile "
+    "numpy._core.multiarray._reconstruct numpy.core.multiarray._reconstruct numpy._core.multiarray.scalar numpy.core.multiarray.scalar "
+    "numpy._core.numeric._frombuffer numpy.core.numeric._frombuffer".split()
+)
+
 # ---------------------------------------------------------------- shapes
 
 

@@ -30,6 +30,7 @@ import _proofbox_carried as carried
 import _proofbox_comparisons as comparisons
 import _proofbox_marshal as marshal
 import _proofbox_environment as environment
+import _proofbox_foreign_code as foreign_code
 import _proofbox_grader as grader
 import _proofbox_test_kinds as test_kinds
 import _proofbox_packages as packages
@@ -74,8 +75,9 @@ def prepare():
 HOT_MODULES = ("_proofbox", "os", "linecache", "codecs", "posixpath", "genericpath")
 # What of these runs only when something is refused, or only in sessions.
 COLD_MODULES = (
-    "_proofbox_carried", "_proofbox_comparisons", "_proofbox_loop", "_proofbox_packages", "_proofbox_program",
-    "_proofbox_threads", "_proofbox_unsupported", "_proofbox_processes",
+    "_proofbox_carried", "_proofbox_comparisons", "_proofbox_foreign_code", "_proofbox_foreign_pickles", "_proofbox_foreign_templates",
+    "_proofbox_foreign_text", "_proofbox_loop", "_proofbox_packages", "_proofbox_processes", "_proofbox_program",
+    "_proofbox_threads", "_proofbox_unsupported",
 )  # fmt: skip
 SESSION_MODULES = ("_proofbox_session", "_proofbox_display", "_proofbox_pretty", "_proofbox_tracebacks")
 
@@ -184,6 +186,7 @@ def _grade(request):
     cases.candidate = other
     other.watch(_texts(request["tests"]))
     _keep_from_candidate(request["tests"])
+    foreign_code.watch(request["tests"]["kind"], _texts(request["tests"]))
     other.load()
     # A snippet that can't be imported has no tests to pass; how it failed the host knows from itself. But how many
     # there are may be known only when they are loaded.

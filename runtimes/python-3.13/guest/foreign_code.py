@@ -1,0 +1,291 @@
+"""Keeps text, bytes and files of the candidate from becoming code of the tests' interpreter.
+
+Tests load programs by a path, execute text, unpickle bytes, render templates. Whatever of that is the candidate's would
+run among the expected values. An audit hook sees all that is compiled and executed; border.py says what may be:
+
+    files       by a path outside the tests' folder and the library: imported in the candidate's interpreter instead
+    text        the tests' own constants; else expressions that only make values (foreign_text.py)
+    pickles     classes of plain values (foreign_pickles.py)
+    templates   jinja's sandbox; factories of logging configurations that the tests name (foreign_templates.py)
+
+To compile other text is no harm; to execute it is refused, and the case that is open has not passed."""
+
+import ast
+import importlib.machinery
+import importlib.util
+import os
+import sys
+
+import _proofbox_border as border
+import _proofbox_foreign_pickles as foreign_pickles
+import _proofbox_foreign_templates as foreign_templates
+import _proofbox_foreign_text as foreign_text
+import _proofbox_grader as grader
+import _proofbox_proxies as proxies
+
+HOME = "/home/user/"
+# How many texts that may be executed are remembered of a file name that others have been compiled under.
+_REMEMBERED = 64
+_REFUSED = "the tests execute text of the candidate"
+
+
+class Guard:
+    """What is known of the texts of a run."""
+
+    def __init__(self, texts):
+        self.texts = foreign_text.Texts(texts)
+        self.foreign = {}  # by file name, the last text that was compiled under it and may not be executed
+        self.trusted = {}  # by file name, the last texts that may
+        self.nameless = False  # whether there may be code that may not be executed, under any file name
+        self.busy = False  # whether a text is being looked at
+
+
+_guard = None
+
+
+def watch(kind, texts):
+    """Begins to watch, if the tests can execute anything at all. Examples of `doctest` are the candidate's own."""
+    global _guard
+    texts = list(texts)
+    if kind == "doctest" or not any(word in text for text in texts for word in border.EXECUTES):
+        return
+    _guard = Guard(texts)
+    sys.addaudithook(_hook)
+    sys.path_hooks.insert(0, OutsideFinder)
+    sys.path_importer_cache.clear()
+    importlib.util.spec_from_file_location = _spec_from_file_location
+    # Without the tests' folder, whose files are not all there yet, and would be remembered so.
+    path, sys.path[:] = sys.path[:], [grader.packages.DIRECTORY]
+    foreign_pickles.guard(texts)
+    foreign_templates.guard(_guard.texts)
+    if _guard.texts.mention("runpy"):
+        _guard_runpy()
+    sys.path[:] = path
+
+
+def _hook(event, arguments):
+    judge = _JUDGES.get(event)
+    if judge is not None:
+        judge(*arguments)
+
+
+def refuse(note=None):
+    """Ends the attempt to execute something of the candidate's."""
+    grader.note_inexpressible(note or _REFUSED)
+    proxies.refuse("text_of_the_candidate", note or _REFUSED)
+
+
+# ---------------------------------------------------------------- what is compiled and executed
+
+
+def _compiled(source, filename):
+    guard = _guard
+    if guard.busy or source is None:
+        return
+    frame = sys._getframe(2)
+    maker = frame.f_globals.get("__name__")
+    if _is_maker(maker) or maker in _IMPORTING and str(filename).startswith(border.OWN_FOLDERS):
+        return
+    if not isinstance(source, ast.AST):  # which comes without a file name
+        source = foreign_text.as_text(source)
+    guard.busy = True
+    try:
+        trusted = guard.texts.allows(source, maker, frame)
+    finally:
+        guard.busy = False
+    if trusted:
+        known = guard.trusted.setdefault(filename, [])
+        known.append(source)
+        del known[:-_REMEMBERED]
+    elif filename is None:
+        guard.nameless = True
+    else:
+        guard.foreign[filename] = source
+
+
+def _is_maker(module):
+    return type(module) is str and (module in border.MAKERS or module.startswith("_proofbox") and module != __name__)
+
+
+_IMPORTING = frozenset({"importlib._bootstrap", "importlib._bootstrap_external", "_frozen_importlib", "_frozen_importlib_external"})
+
+
+def _executed(code):
+    filename, guard = code.co_filename, _guard
+    is_own = filename[:1] != "/" or filename.startswith(border.OWN_FOLDERS)
+    if is_own and not guard.nameless and filename not in guard.foreign or guard.busy:
+        return
+    maker = sys._getframe(2).f_globals.get("__name__")
+    if _is_maker(maker) or maker in _IMPORTING and filename.startswith(border.OWN_FOLDERS):
+        return
+    if not _is_trusted(code):
+        refuse(_note_of(guard.foreign.get(filename), filename, maker))
+
+
+def _is_trusted(code):
+    """Whether the code is what a text that may be executed is compiled to."""
+    flags = code.co_flags & _FUTURE_FLAGS
+    _guard.busy = True
+    try:
+        trusted = _guard.trusted
+        for source in reversed([*trusted.get(None, ()), *trusted.get(code.co_filename, ())]):
+            for mode in ("eval", "exec", "single"):
+                try:
+                    if compile(source, code.co_filename, mode, flags, True) == code:
+                        return True
+                except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+                    pass
+    finally:
+        _guard.busy = False
+    return False
+
+
+def _future_flags():
+    import __future__
+
+    flags = 0
+    for name in __future__.all_feature_names:
+        flags |= getattr(__future__, name).compiler_flag
+    return flags
+
+
+_FUTURE_FLAGS = _future_flags()
+
+
+def _note_of(text, filename, maker):
+    """A note by whose first word `auto` finds in the tests' own text that they execute something of the candidate's."""
+    own = _guard.texts
+    if maker == "runpy":
+        return "runpy in the tests' own interpreter"
+    for root in proxies.state.candidate.roots:
+        path = root.replace(".", "/") + ".py"
+        file = path.rpartition("/")[2]
+        is_file = ("/" + filename).endswith("/" + file) or type(text) is str and text == _content(HOME + path)
+        if is_file and own.mention(file):
+            return f"{file} in the tests' own interpreter"
+    return None
+
+
+def _content(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, ValueError):
+        return None
+
+
+def _unmarshalled(*_):
+    frame = sys._getframe(2)
+    if frame.f_globals.get("__name__") in _IMPORTING:
+        if frame.f_code.co_name != "_compile_bytecode":
+            return
+        names = frame.f_locals
+        if str(names.get("source_path") or names.get("bytecode_path")).startswith(border.OWN_FOLDERS):
+            return
+    _guard.nameless = True
+
+
+def _guard_runpy():
+    """A program can't be run here as a module; by its path it is text."""
+    import runpy
+
+    run_module = runpy.run_module
+
+    def run(mod_name, *arguments, **options):
+        if mod_name.partition(".")[0] in proxies.state.candidate.roots:
+            refuse("runpy in the tests' own interpreter")
+        return run_module(mod_name, *arguments, **options)
+
+    runpy.run_module = run
+
+
+_JUDGES = {
+    "compile": _compiled,
+    "exec": _executed,
+    "function.__new__": _executed,
+    "pickle.find_class": foreign_pickles.found,
+    "marshal.loads": _unmarshalled,
+    "marshal.load": _unmarshalled,
+}
+
+# ---------------------------------------------------------------- files
+
+
+def _is_outside(path):
+    path = os.path.realpath(os.fsdecode(path) or ".")
+    return not (path + "/").startswith(border.OWN_FOLDERS)
+
+
+def _module_of(path):
+    """Name of the candidate's module that the file is, or None."""
+    path = os.path.realpath(path)
+    if not path.startswith(HOME) or not path.endswith(".py"):
+        return None
+    name = path[len(HOME) : -len(".py")].removesuffix("/__init__").replace("/", ".")
+    candidate = proxies.state.candidate
+    return name if name.partition(".")[0] in {root.partition(".")[0] for root in candidate.roots} else None
+
+
+class OutsideFinder:
+    """A finder for folders that the candidate writes: its own modules are found in its interpreter."""
+
+    def __init__(self, path):
+        if not _is_outside(path) or path.endswith(".py"):
+            raise ImportError("a folder of the tests or of the library, or no folder")
+        self.path = path or os.getcwd()
+
+    def find_spec(self, name, target=None):
+        stem = os.path.join(self.path, name.rpartition(".")[2])
+        for path in (stem + "/__init__.py", stem + ".py"):
+            if os.path.isfile(path):
+                return None if _is_known(name, path) else _spec_of(name, path)
+        return None
+
+
+def _is_known(name, path):
+    """Whether the finders that come later have the module by this name."""
+    root = name.partition(".")[0]
+    return root in sys.stdlib_module_names or grader.packages.is_known(root) or _module_of(path) == name
+
+
+def _spec_of(name, path):
+    """How a file outside the tests' folder is loaded: as text of the tests, or where the candidate is."""
+    if _guard.texts.is_own(_content(path)):
+        return _find_by_location(name, path, loader=OwnTextLoader(name, path))
+    module = _module_of(path)
+    if module is None:
+        refuse("the tests import a file of the candidate")
+    return importlib.machinery.ModuleSpec(name, CandidateFileLoader(module), origin=path, is_package=path.endswith("/__init__.py"))
+
+
+_find_by_location = importlib.util.spec_from_file_location
+
+
+def _spec_from_file_location(name, location=None, **options):
+    if location is None or "loader" in options or not _is_outside(location) or not os.path.isfile(location):
+        return _find_by_location(name, location, **options)
+    return _spec_of(name, os.path.abspath(os.fspath(location)))
+
+
+class OwnTextLoader(importlib.machinery.SourceFileLoader):
+    """A loader of a file that holds text of the tests. Compiled code beside it might be the candidate's."""
+
+    def get_code(self, fullname):
+        return compile(self.get_data(self.path), self.path, "exec", dont_inherit=True)
+
+
+class CandidateFileLoader:
+    """A loader of a file of the candidate's, which is a module in its interpreter."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def create_module(self, spec):
+        module = grader.ProxyModule(spec.name)
+        candidate = proxies.state.candidate
+        if self.name != candidate.module.__name__ and not candidate.lost:
+            object.__setattr__(module, "_proofbox_number", grader.ask("import", self.name))
+        return module
+
+    def exec_module(self, module):
+        """It has run there."""

@@ -1,0 +1,93 @@
+"""Templates and configurations in the tests' interpreter: those of the candidate reach nothing but what they are given."""
+
+import importlib
+
+import _proofbox_foreign_text as foreign_text
+import _proofbox_packages as packages
+import _proofbox_proxies as proxies
+
+
+def guard(texts):
+    """Prepares the libraries that the tests speak of."""
+    if (texts.mention("jinja2") or texts.mention("flask")) and packages.is_known("jinja2"):
+        _guard_jinja(texts)
+    if texts.mention("logging.config") or texts.mention("dictConfig"):
+        _guard_logging(texts)
+    if texts.mention("yaml") and packages.is_known("yaml"):
+        _guard_yaml()
+
+
+def _guard_jinja(texts):
+    from jinja2 import environment, sandbox
+
+    compile_ = environment.Environment.compile
+
+    def compile(self, source, name=None, filename=None, raw=False, defer_init=False):
+        if not isinstance(self, sandbox.SandboxedEnvironment) and not (isinstance(source, str) and texts.is_own(source)):
+            if not (filename and filename.startswith("/lib/")):
+                _put_in_sandbox(self, sandbox)
+        return compile_(self, source, name, filename, raw, defer_init)
+
+    environment.Environment.compile = compile
+
+
+def _put_in_sandbox(environment, sandbox):
+    """Has the environment refuse what leads from values to code. Templates of the tests that use such fail, too."""
+    kind = type(environment)
+    environment.__class__ = type(kind.__name__, (sandbox.SandboxedEnvironment, kind), {"__module__": kind.__module__})
+    environment.globals["range"] = sandbox.safe_range
+    environment.binop_table = environment.default_binop_table.copy()
+    environment.unop_table = environment.default_unop_table.copy()
+
+
+def _guard_logging(texts):
+    import logging.config
+
+    resolve_ = logging.config.BaseConfigurator.resolve
+    configure_ = logging.config.BaseConfigurator.configure_custom
+
+    def resolve(self, s):
+        if not (texts.is_own(s) or s in _STREAMS or s.startswith("logging.") and _is_of_logging(s)):
+            if s.partition(".")[0] not in proxies.state.candidate.roots:
+                proxies.refuse("text_of_the_candidate", f"{s!r} in a configuration of the candidate")
+        return resolve_(self, s)
+
+    def configure_custom(self, config):
+        factory = config.get("()")
+        if isinstance(factory, type) and type(factory) is not proxies.ProxyType and proxies.is_of_library(factory):
+            if not factory.__module__.startswith("logging") and not foreign_text.is_plain_class(factory):
+                if not (texts.is_own(factory.__name__) or texts.mention(factory.__name__)):
+                    proxies.refuse("text_of_the_candidate", f"{factory.__name__} in a configuration of the candidate")
+        return configure_(self, config)
+
+    logging.config.BaseConfigurator.resolve = resolve
+    logging.config.BaseConfigurator.configure_custom = configure_custom
+
+
+_STREAMS = frozenset({"sys.stdout", "sys.stderr"})
+
+
+def _is_of_logging(path):
+    """Whether the path names a class of package logging."""
+    module, _, name = path.rpartition(".")
+    if module not in ("logging", "logging.handlers"):
+        return False
+    found = vars(importlib.import_module(module)).get(name)
+    return isinstance(found, type) and found.__module__.startswith("logging")
+
+
+def _guard_yaml():
+    """Loaders that make objects of any class make plain values here."""
+    from yaml import constructor
+
+    import _proofbox_foreign_pickles as foreign_pickles
+
+    def find_python_name(self, name, mark, unsafe=False):
+        module, _, name = name.rpartition(".")
+        return foreign_pickles.find(module or "builtins", name)
+
+    def find_python_module(self, name, mark, unsafe=False):
+        proxies.refuse("text_of_the_candidate", f"module {name} in a text of the candidate")
+
+    constructor.FullConstructor.find_python_name = find_python_name
+    constructor.FullConstructor.find_python_module = find_python_module

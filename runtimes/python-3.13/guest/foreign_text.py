@@ -1,0 +1,366 @@
+"""Which text may become code of the tests' interpreter: the tests' own, and expressions that only make values."""
+
+import ast
+import builtins
+import enum
+import keyword
+import re
+import sys
+import types
+
+import _proofbox_border as border
+import _proofbox_grader as grader
+import _proofbox_packages as packages
+import _proofbox_proxies as proxies
+
+_PROMPT = re.compile(r"^\s*(?:>>>|\.\.\.) ?")
+_HOLE = re.compile(r"\{[^{}]*\}|%[sdrif]")
+# What may fill the holes of a template of the tests, but for literals.
+_FILLING = re.compile(r"[\w\s.,:;+\-]*")
+_WORD = re.compile(r"[^\W\d]\w*")
+# How long a part of a text must be to count as the tests', wherever it stands.
+_PIECE = 4
+_MAX_HOLES, _MAX_PIECES, _MAX_TEMPLATES = 16, 2_000, 500
+_MAX_TEMPLATE_TEXT = 20_000
+_COOKIE = re.compile(r"[ \t\f]*#.*?coding[:=]")
+_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+
+
+def as_text(source):
+    return source if isinstance(source, str) else bytes(source).decode("utf-8", "replace")
+
+
+class Texts:
+    """The tests' own sources, and what they say of a text."""
+
+    def __init__(self, texts):
+        self.sources = texts
+        self.whole = None  # constants and files, gathered when first asked for
+        self.lines = set()
+        self.words = set()
+        self.templates = []
+        self.pieces = set()
+        self.between = None  # splits a text at what is in constants
+        self.bound = {}  # by id of a namespace of doctest's, names that examples have bound
+
+    def mention(self, word):
+        return any(word in text for text in self.sources)
+
+    def is_own(self, text, frame=None):
+        """Whether the text is a constant or a file of the tests, or put together of such with names and numbers."""
+        if type(text) is not str:
+            return False
+        if self.whole is None:
+            self._gather()
+        if text.strip() in self.whole or all(self._is_own_line(line.strip(), frame) for line in text.splitlines()):
+            return True
+        if len(text) > _MAX_TEMPLATE_TEXT:
+            return False
+        return any(self._fits(each, text, frame) for each in self.templates) or self._is_composed(text, frame)
+
+    def _is_own_line(self, line, frame):
+        if not line or line in self.lines:
+            return True
+        return len(line) <= _MAX_TEMPLATE_TEXT and any(self._fits(template, line, frame) for template in self.templates)
+
+    def _gather(self):
+        self.whole = set()
+        for source in self.sources:
+            self.whole.add(source.strip())
+            try:
+                tree = ast.parse(source)
+            except _UNREADABLE:
+                self._add(source)
+                continue
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)):
+                    text = as_text(node.value)
+                    self._add(text)
+                    self._add_template(_HOLE.split(text))
+                elif isinstance(node, ast.JoinedStr):
+                    parts = [""]
+                    for part in node.values:
+                        if isinstance(part, ast.Constant):
+                            parts[-1] += part.value
+                        else:
+                            parts.append("")
+                    self._add_template(parts)
+                    self.words.update(_WORD.findall(" ".join(parts)))
+        if "timeit" in sys.modules:
+            for more in ("", ", _setup=_setup", ", _stmt=_stmt", ", _setup=_setup, _stmt=_stmt"):
+                self._add(sys.modules["timeit"].template.format(stmt="_stmt()", setup="_setup()", init=more))
+        pieces = sorted(self.pieces, key=len, reverse=True)[:_MAX_PIECES]
+        self.between = re.compile("|".join(map(re.escape, pieces))) if pieces else None
+
+    def _add(self, text):
+        self.whole.add(text.strip())
+        self.words.update(_WORD.findall(text[:_MAX_TEMPLATE_TEXT]))
+        for line in text.splitlines():
+            self.lines.add(line.strip())
+            self.lines.add(_PROMPT.sub("", line).strip())
+
+    def _add_template(self, parts):
+        self.pieces.update(part for part in parts if len(part.strip()) >= _PIECE)
+        if 1 < len(parts) <= _MAX_HOLES and len(self.templates) < _MAX_TEMPLATES:
+            for text in {"\0".join(parts), *"\0".join(parts).splitlines()}:
+                pieces = text.strip().split("\0")
+                if any(piece.strip(" .,:()") for piece in pieces):
+                    self.templates.append(re.compile("(.*?)".join(map(re.escape, pieces)), re.DOTALL))
+
+    def _fits(self, template, text, frame):
+        found = template.fullmatch(text.strip())
+        return found is not None and all(self._is_filling(each, frame) for each in found.groups())
+
+    def _is_composed(self, text, frame):
+        gaps = self.between.split(text) if self.between else ()
+        return len(gaps) > 1 and all(self._is_filling(each, frame) for each in gaps)
+
+    def _is_filling(self, text, frame):
+        """Whether a text within a template is a literal, or words that mean nothing here but the candidate's functions."""
+        if _FILLING.fullmatch(text):
+            return all(self._is_harmless_word(word, frame) for word in _WORD.findall(text))
+        try:
+            ast.literal_eval(text.strip())
+        except (*_UNREADABLE, TypeError):
+            return False
+        return True
+
+    def _is_harmless_word(self, word, frame):
+        candidate = proxies.state.candidate
+        if keyword.iskeyword(word) or word[:2] == "__":
+            return False
+        for names in (frame.f_locals, frame.f_globals) if frame else ():
+            if word in names:
+                return proxies._is_remote(names[word]) or word in self.whole
+        if word in (candidate.names or ()) or word in candidate.roots or word in self.whole:
+            return True
+        return word not in BUILTINS and word not in sys.stdlib_module_names and not packages.is_known(word)
+
+    # ------------------------------------------------ what a text may do
+
+    def allows(self, source, maker, frame):
+        """Whether code of this text or tree may be executed; also if it is no code at all."""
+        if isinstance(source, ast.AST):
+            return Expression(frame, self).is_harmless(source)
+        code = frame.f_code
+        if self.is_own(source, frame) or code.co_filename.startswith("/lib/") and source in code.co_consts:
+            return True
+        if maker == "doctest":
+            return self._allows_example(source, frame)
+        # Of a text that can't be read here nothing is known, not even that it is no code. Bytes may say how they are to be read.
+        if any(map(_COOKIE.match, source.split("\n", 2)[:2])):
+            return False
+        try:
+            tree = ast.parse(source.strip(), mode="eval")
+        except _UNREADABLE:
+            try:
+                tree = ast.parse(source)
+            except _UNREADABLE:
+                return False
+        if maker in ("typing", "inspect", "typing_extensions"):
+            return is_annotation(tree)
+        return Expression(frame, self).is_harmless(tree)
+
+    def _allows_example(self, source, frame):
+        """An example of a docstring that is not the tests': what it binds stays in the namespace of the examples."""
+        test = frame.f_locals.get("test")
+        try:
+            tree = ast.parse(source)
+        except _UNREADABLE:
+            return False
+        namespace = getattr(test, "globs", {})
+        bound = self.bound.setdefault(id(namespace), set())
+        expression = Expression(frame, self, namespace, bound)
+        return expression.is_harmless(tree)
+
+
+def is_annotation(tree):
+    nodes = list(ast.walk(tree))
+    hidden = any(type(node) is ast.Attribute and node.attr[:1] == "_" for node in nodes)
+    return not hidden and all(isinstance(node, _OF_ANNOTATIONS) for node in nodes)
+
+
+_OF_ANNOTATIONS = (
+    ast.Expression, ast.Name, ast.Attribute, ast.Subscript, ast.Tuple, ast.List, ast.Constant, ast.Starred, ast.BinOp, ast.BitOr,
+    ast.UnaryOp, ast.USub, ast.expr_context,
+)  # fmt: skip
+_OF_VALUES = (
+    ast.Module, ast.Expression, ast.Interactive, ast.Expr, ast.Assign, ast.Constant, ast.Tuple, ast.List, ast.Set, ast.Dict, ast.UnaryOp, ast.BinOp,
+    ast.BoolOp, ast.Compare, ast.IfExp, ast.Call, ast.keyword, ast.Starred, ast.Name, ast.Attribute, ast.Subscript, ast.Slice,
+    ast.JoinedStr, ast.FormattedValue, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.comprehension,
+    ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop,
+)  # fmt: skip
+_OF_EXAMPLES = (*_OF_VALUES, ast.AugAssign, ast.For, ast.If, ast.Import, ast.ImportFrom, ast.alias, ast.Pass)
+
+
+class Expression:
+    """Looks whether code makes values only, of literals, of objects of the candidate, and of what border.py lists.
+
+    What the candidate's functions give may be a class or module of the library, so nothing is called that is not known."""
+
+    def __init__(self, frame, texts, namespace=None, bound=None):
+        self.frame = frame
+        self.namespace = namespace
+        self.examples = namespace is not None
+        self.known = set() if bound is None else bound  # names that earlier examples have bound
+        self.bound = set()
+        self.texts = texts
+        self.of_sympy = str(frame.f_globals.get("__name__")).startswith("sympy.")
+        self.resolved = {}
+
+    def is_harmless(self, tree):
+        allowed = _OF_EXAMPLES if self.examples else _OF_VALUES
+        nodes = list(ast.walk(tree))
+        if not all(isinstance(node, allowed) for node in nodes):
+            return False
+        for node in nodes:
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                if not self._is_harmless_import(node):
+                    return False
+            elif isinstance(node, ast.Assign) and not self.examples and not self._is_harmless_assignment(node):
+                return False
+            elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+                self.bound.add(node.id)
+        bases = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+        ends = {id(node.value if isinstance(node, ast.Expr) else node.body) for node in nodes if isinstance(node, (ast.Expr, ast.Expression))}
+        harmless = all(self._is_harmless_node(node, id(node) in bases, id(node) in ends) for node in nodes)
+        if harmless:
+            self.known |= self.bound
+        return harmless
+
+    def _is_harmless_node(self, node, is_base, is_end):
+        if isinstance(node, ast.Call):
+            return self._may_be_called(node.func)
+        if isinstance(node, ast.Attribute):
+            if node.attr[:1] == "_" or not isinstance(node.ctx, ast.Load):
+                return False
+            found = self._resolve(node)
+            if found is _UNKNOWN:
+                return is_end or self._is_plain(node.value)
+            return self._is_harmless_object(found) or is_base and type(found) is types.ModuleType
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            found = self._resolve(node)
+            if found is _UNKNOWN:
+                return node.id in self.bound
+            if node.id in self.known and type(found) is not types.ModuleType and not isinstance(found, type):
+                return True
+            return self._is_harmless_object(found) or is_base and type(found) is types.ModuleType
+        return True
+
+    def _may_be_called(self, function):
+        found = self._resolve(function)
+        if found is not _UNKNOWN:
+            return self._is_harmless_object(found)
+        return isinstance(function, ast.Attribute) and self._is_plain(function.value)
+
+    def _is_plain(self, node):
+        """Whether an expression gives a plain value, whose methods do no harm."""
+        if isinstance(node, (ast.Constant, ast.JoinedStr, ast.List, ast.Tuple, ast.Dict, ast.Set)):
+            return True
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, (ast.Constant, ast.JoinedStr)):
+                return True
+            found = self._resolve(node.func)
+            return isinstance(found, type) and is_plain_class(found) or self.of_sympy
+        return False
+
+    def _resolve(self, node):
+        """The object that a name or a chain of attributes stands for; `_UNKNOWN` of others."""
+        if id(node) not in self.resolved:
+            self.resolved[id(node)] = self._looked_up(node)
+        return self.resolved[id(node)]
+
+    def _looked_up(self, node):
+        if isinstance(node, ast.Name):
+            if node.id in self.bound:
+                return _UNKNOWN
+            for names in self._namespaces():
+                if node.id in names:
+                    return names[node.id]
+            candidate = proxies.state.candidate
+            if node.id in BUILTINS or node.id in sys.stdlib_module_names or packages.is_known(node.id):
+                return vars(builtins).get(node.id, _UNKNOWN)
+            # In a namespace that was made for it.
+            if node.id in candidate.roots:
+                return sys.modules.get(node.id, _UNKNOWN)
+            return candidate.fetch(node.id) if node.id in (candidate.names or ()) else _UNKNOWN
+        if isinstance(node, ast.Attribute) and node.attr[:1] != "_":
+            base = self._resolve(node.value)
+            if type(base) in (types.ModuleType, grader.ProxyModule) or isinstance(base, type) or proxies._is_remote(base):
+                try:
+                    return getattr(base, node.attr)
+                except AttributeError:
+                    pass
+        return _UNKNOWN
+
+    def _namespaces(self):
+        if self.examples:
+            yield self.namespace
+            return
+        if self.of_sympy:
+            for name in ("local_dict", "global_dict"):
+                names = self.frame.f_locals.get(name)
+                if type(names) is dict:
+                    yield names
+        yield self.frame.f_locals
+        yield self.frame.f_globals
+
+    def _is_harmless_object(self, found):
+        if proxies._is_remote(found) or type(found) in (grader.ProxyModule, grader.Lost):
+            return True
+        if found is None or type(found) is float and (found != found or found in (float("inf"), float("-inf"))):
+            return True
+        if self.of_sympy and str((found if isinstance(found, type) else type(found)).__module__).startswith("sympy."):
+            return True
+        if isinstance(found, type):
+            return is_plain_class(found) or not proxies.is_of_library(found) and not any(map(grader._stays, found.__mro__))
+        module, name = getattr(found, "__module__", None), getattr(found, "__qualname__", None)
+        if isinstance(found, types.FunctionType) and self.of_sympy:
+            return str(module).startswith("sympy.")
+        if isinstance(found, types.BuiltinFunctionType):
+            if isinstance(found.__self__, type):
+                return is_plain_class(found.__self__)
+            return module in border.PURE_MODULES or f"{module}.{name}" in border.PURE_FUNCTIONS
+        if isinstance(found, types.FunctionType):
+            return f"{module}.{name}" in border.PURE_FUNCTIONS
+        # A method or constant of a plain class (`str.upper`, `date.min`), a member of an enumeration of the tests.
+        kind = type(found)
+        if isinstance(found, (types.MethodDescriptorType, types.ClassMethodDescriptorType, enum.Enum)):
+            return True
+        return is_plain_class(kind) and kind not in _INPUTS
+
+    def _is_harmless_assignment(self, node):
+        """Whether a statement binds a name that a text of the tests has, and their code does not."""
+        target, *more = node.targets
+        if more or type(target) is not ast.Name or any(target.id in names for names in self._namespaces()):
+            return False
+        return target.id in self.texts.words and target.id not in BUILTINS
+
+    def _is_harmless_import(self, node):
+        if isinstance(node, ast.ImportFrom):
+            self.bound.update(alias.asname or alias.name for alias in node.names)
+            return node.level == 0 and self._is_harmless_module(node.module) and all(alias.name[:1] != "_" for alias in node.names)
+        for alias in node.names:
+            self.bound.add(alias.asname or alias.name.partition(".")[0])
+        return all(self._is_harmless_module(alias.name) for alias in node.names)
+
+    def _is_harmless_module(self, name):
+        root = name.partition(".")[0]
+        if name in border.PURE_MODULES:
+            return True
+        return root in proxies.state.candidate.roots and root not in sys.stdlib_module_names and not packages.is_known(root)
+
+
+_UNKNOWN = object()
+BUILTINS = frozenset(vars(builtins))
+# Types whose instances hold what the tests know: by a name text could choose among expected values.
+_INPUTS = frozenset({int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset, bool})
+
+
+def is_plain_class(kind):
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    if name in border.PLAIN_CLASSES:
+        return True
+    if kind.__module__ == "builtins":
+        return issubclass(kind, BaseException)
+    return kind.__module__ == "numpy" and any(base.__qualname__ == "generic" and base.__module__ == "numpy" for base in kind.__mro__)
