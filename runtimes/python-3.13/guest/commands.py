@@ -33,7 +33,10 @@ def run(text, cwd, env, stdin=b"", capture=True, timeout=None):
         except (AttributeError, ValueError):
             pass
     timeout = None if timeout is None else max(float(timeout), 0.0)
-    kind, answer, *_ = _proofbox.exchange(COMMAND, (text, cwd, env, stdin, capture, timeout), None, None, [], None, None, [])
+    # The host shares no containers with its guest.
+    nothing_shared = [], {}, {}, [0]
+    command = text, cwd, env, stdin, capture, timeout
+    kind, answer, *_ = _proofbox.exchange(COMMAND, command, None, [], None, None, None, None, nothing_shared)
     if kind != ENDED:
         raise RuntimeError("the sandbox's shell gave no answer")
     return answer
