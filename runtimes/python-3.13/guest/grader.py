@@ -926,7 +926,8 @@ def ask(*request):
 def _rest(seconds, in_loop):
     """Time passes for the candidate while the tests sleep."""
     state = proxies.state
-    if state.grader and state.candidate and not state.candidate.lost:
+    # Neither there nor of this side where the image was made, or nothing is graded.
+    if state is not None and state.grader and state.candidate and not state.candidate.lost:
         ask("rest", float(seconds), in_loop)
 
 
