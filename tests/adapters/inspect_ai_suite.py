@@ -32,14 +32,10 @@ pytestmark = pytest.mark.anyio
 
 # Checks that can't hold yet, and why.
 NO_BITS = "files keep no permission bits"
-NO_SYSTEM = "there is no /etc and no /usr/bin"
 KNOWN = {
     "test_read_file_not_allowed": NO_BITS,
     "test_write_text_file_without_permissions": NO_BITS,
     "test_write_binary_file_without_permissions": NO_BITS,
-    "test_read_file_is_directory": NO_SYSTEM,
-    "test_exec_permission_error": NO_SYSTEM,
-    "test_cwd_custom": NO_SYSTEM,
     "test_exec_as_user": "there is one user",
 }
 

@@ -207,7 +207,6 @@ async def test_a_workspace_is_persisted_and_hydrated(client: E2BSandboxClient, p
         )
 
 
-@pytest.mark.xfail(reason="files keep no permission bits", strict=True)
 async def test_permission_bits_are_persisted(session: SandboxSession) -> None:
     await session.exec("chmod 755 tree/run.py; chmod 600 top.txt")
     with tarfile.open(fileobj=io.BytesIO((await session.persist_workspace()).read())) as archive:
