@@ -70,7 +70,7 @@ pub enum SessionRequest {
     Files(FileAsk),
     /// Asks for the session as bytes, when its calls have ended.
     Save {
-        /// What to do while background jobs go on, which are in no bytes.
+        /// Treatment of background jobs that go on, which are in no bytes.
         jobs: JobsAtSave,
     },
     /// Makes as many copies of the session as there are numbers here.

@@ -18,7 +18,7 @@ impl Session<'_> {
     }
 }
 
-/// What CPython prints as an ordinary user of Linux, with a umask of 022.
+/// Output of CPython for an ordinary user of Linux, with a umask of 022.
 #[tokio::test]
 async fn python_has_modes_as_an_ordinary_user_has() {
     let code = r#"
