@@ -1,8 +1,7 @@
 //! Behaviour that bash can't be compared with: interpreters, the host's streams, the end by dropping.
 
 use super::{Fake, ran, script, shown, sink};
-use crate::{Reader, Script, Writer, pipe, run, run_with_jobs};
-use proofbox_vfs::{Credentials, User};
+use crate::{Writer, pipe, run, run_with_jobs};
 use std::time::Duration;
 
 fn ok(text: &str) -> (String, String, i32) {

@@ -125,6 +125,7 @@ pub(super) async fn typed(host: &Fake, keys: &[&str]) -> (String, i32) {
     let (text, args, cwd) = (String::new(), Vec::new(), String::new());
     let env = vec![("PS1".to_owned(), "$ ".to_owned())];
     let script = Script {
+        number: None,
         text,
         args,
         cwd,
@@ -142,7 +143,10 @@ pub(super) async fn typed(host: &Fake, keys: &[&str]) -> (String, i32) {
         }
         drop(keyboard);
     };
-    let (code, ()) = tokio::join!(crate::run_terminal(host, script, size), type_all);
+    let code = std::sync::atomic::AtomicI32::new(-1);
+    let exit = |ended| code.store(ended, std::sync::atomic::Ordering::Relaxed);
+    tokio::join!(crate::run_with_jobs(host, script, Some(size), exit), type_all);
+    let code = code.into_inner();
     let screen = String::from_utf8_lossy(&screen.lock().expect("not poisoned")).into_owned();
     (screen, code)
 }
