@@ -249,7 +249,9 @@ impl SessionCommands {
         let tell_exit = async {
             exited.notified().await;
             // Not when it has left no jobs: then the answer is next.
-            outcome.get().map(|outcome| events(SessionEvent::Exited(*outcome)));
+            if let Some(outcome) = outcome.get() {
+                events(SessionEvent::Exited(*outcome));
+            }
             std::future::pending::<Infallible>().await
         };
         tokio::select! {

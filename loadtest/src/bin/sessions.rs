@@ -89,7 +89,7 @@ async fn measured(pool: &Arc<InterpreterPool>, rounds: usize) -> anyhow::Result<
         call(&session, "f(3)").await?;
         noted(began);
         let began = Instant::now();
-        let fork = session.fork().await?;
+        let fork = session.fork(Arc::clone(&command_runner)).await?;
         noted(began);
         let began = Instant::now();
         call(&fork, "f(3)").await?;

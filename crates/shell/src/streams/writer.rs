@@ -25,7 +25,8 @@ pub(crate) enum NotWritten {
 }
 
 /// A function that takes bytes.
-type Sink = Arc<dyn Fn(&[u8]) + Send + Sync>;
+type TakeBytes = dyn Fn(&[u8]) + Send + Sync;
+type Sink = Arc<TakeBytes>;
 
 /// Destination of bytes. Clones write to the same place; it is closed when the last is dropped.
 #[derive(Clone)]
@@ -45,7 +46,7 @@ enum Goal {
 pub(crate) enum WriterObserver {
     Closed,
     Pipe(PipeObserver),
-    Sink(Weak<dyn Fn(&[u8]) + Send + Sync>),
+    Sink(Weak<TakeBytes>),
     File(Weak<FileGoal>),
 }
 

@@ -12,7 +12,7 @@ use proofbox_policy::Pack;
 use proofbox_runtime::image::Image;
 use proofbox_runtime::session::{CommandRunner, ScriptOutput, Session, SessionContext, ShellScript};
 use proofbox_runtime::{InterpreterPool, fuzz_targets as runtime};
-use proofbox_shell::{Host, PythonStart, Reader, Script, Writer};
+use proofbox_shell::{Host, Processes, PythonStart, Reader, Script, Writer};
 use proofbox_types::grant::Limits;
 use proofbox_types::session::{Cell, CellLimits, DEFAULT_CONTEXT, Opening};
 use proofbox_types::value::Value;
@@ -244,7 +244,7 @@ impl Sessions {
             let Ok(session) = loaded else { return false };
             // What its memory makes of it is the guest's affair.
             call(&session, "open('a.txt').read()\nlen(kept)").await;
-            drop(session.fork().await);
+            drop(session.fork(Arc::new(Nobody)).await);
             drop(session.save().await);
             session.close();
             true
@@ -402,11 +402,18 @@ fn pack() -> anyhow::Result<Set> {
 const NOW: u64 = 1_700_000_000_000_000_000;
 
 /// A sandbox without Python.
-struct Bare(SharedTree);
+struct Bare {
+    tree: SharedTree,
+    processes: Arc<Processes>,
+}
 
 impl Host for Bare {
     fn tree(&self) -> &SharedTree {
-        &self.0
+        &self.tree
+    }
+
+    fn processes(&self) -> &Arc<Processes> {
+        &self.processes
     }
 
     fn now(&self) -> u64 {
@@ -423,9 +430,10 @@ fn script() -> anyhow::Result<Set> {
     let attempt = move |input: &[u8]| {
         let text = String::from_utf8_lossy(input).into_owned();
         let quota = FilesQuota { bytes: 4 << 20, count: 1000 };
-        let host = Bare(SharedTree::new(Tree::new(quota, NOW)));
+        let host = Bare { tree: SharedTree::new(Tree::new(quota, NOW)), processes: Arc::default() };
         let sink = || Writer::sink(Arc::new(|_: &[u8]| {}));
         let script = Script {
+            number: None,
             text,
             args: Vec::new(),
             cwd: String::new(),

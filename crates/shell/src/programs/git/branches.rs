@@ -333,12 +333,9 @@ impl Repository<'_> {
             )));
         }
         for path in &changed {
-            match new.entries.get(*path) {
-                None => {
-                    index.entries.remove(*path);
-                    self.take_away(path).await?;
-                }
-                Some(_) => {}
+            if !new.entries.contains_key(*path) {
+                index.entries.remove(*path);
+                self.take_away(path).await?;
             }
         }
         // A file may take the place of a directory that is gone now.

@@ -214,7 +214,7 @@ impl Repository<'_> {
     }
 
     /// Lists one tree: mode, name and object of each entry.
-    pub(super) async fn read_tree(&self, id: Id) -> Outcome<Vec<(u32, String, Id)>> {
+    pub(super) async fn read_tree(&self, id: Id) -> Outcome<Vec<TreeEntry>> {
         let object = self.read_object(id).await?;
         let mut entries = Vec::new();
         let mut rest = object.data.as_slice();
@@ -250,7 +250,7 @@ impl Repository<'_> {
 
     /// Writes the trees of these files, and returns that of the root.
     pub(super) async fn write_tree(&self, files: &BTreeMap<String, Entry>) -> Outcome<Id> {
-        let mut directories: BTreeMap<(usize, String), Vec<(String, u32, Id)>> = BTreeMap::new();
+        let mut directories: BTreeMap<(usize, String), Vec<TreeEntry>> = BTreeMap::new();
         let key = |path: &str| (path.matches('/').count(), path.to_owned());
         // The root's path is empty, those of others end in a slash.
         directories.insert(key(""), Vec::new());
@@ -258,7 +258,7 @@ impl Repository<'_> {
         for (path, entry) in files {
             self.shell.step(1).await?;
             let (directory, name) = path.rfind('/').map_or(("", path.as_str()), |slash| path.split_at(slash + 1));
-            directories.entry(key(directory)).or_default().push((name.to_owned(), entry.mode, entry.id));
+            directories.entry(key(directory)).or_default().push((entry.mode, name.to_owned(), entry.id));
             let mut above = directory;
             while let Some(slash) = above.strip_suffix('/').and_then(|above| above.rfind('/')) {
                 above = &above[..=slash];
@@ -271,17 +271,17 @@ impl Repository<'_> {
             };
             // A directory is sorted as if a slash followed its name.
             entries.sort_by_cached_key(
-                |(name, mode, _)| if *mode == DIRECTORY { format!("{name}/") } else { name.clone() },
+                |(mode, name, _)| if *mode == DIRECTORY { format!("{name}/") } else { name.clone() },
             );
             let mut data = Vec::new();
-            for (name, mode, id) in &entries {
+            for (mode, name, id) in &entries {
                 data.extend_from_slice(format!("{mode:o} {name}\0").as_bytes());
                 data.extend_from_slice(&id.0);
             }
             let id = self.write_object("tree", &data).await?;
             let Some(inner) = path.strip_suffix('/') else { return Ok(id) };
             let (above, name) = inner.rfind('/').map_or(("", inner), |slash| inner.split_at(slash + 1));
-            directories.entry(key(above)).or_default().push((name.to_owned(), DIRECTORY, id));
+            directories.entry(key(above)).or_default().push((DIRECTORY, name.to_owned(), id));
         }
     }
 
@@ -322,8 +322,11 @@ impl Repository<'_> {
     }
 }
 
-/// Parses `MODE NAME\0ID`.
-fn parse_tree_entry(rest: &[u8]) -> Option<((u32, String, Id), &[u8])> {
+/// Mode, name and object of an entry of a tree.
+type TreeEntry = (u32, String, Id);
+
+/// Parses `MODE NAME\0ID`, and returns it with the rest.
+fn parse_tree_entry(rest: &[u8]) -> Option<(TreeEntry, &[u8])> {
     let end = rest.iter().position(|byte| *byte == 0)?;
     let (mode, name) = std::str::from_utf8(&rest[..end]).ok()?.split_once(' ')?;
     let id = Id(rest.get(end + 1..end + 21)?.try_into().ok()?);
