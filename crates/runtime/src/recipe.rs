@@ -123,6 +123,34 @@ pub fn collect_packages(
     }
 }
 
+/// Makes a directory hold these files and no others: a source that an earlier recipe left would be compiled in.
+fn unpack(files: &[(&Path, &[u8])], directory: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(directory)?;
+    let mut open = vec![directory.to_owned()];
+    while let Some(above) = open.pop() {
+        for entry in std::fs::read_dir(&above)? {
+            let entry = entry?;
+            let path = entry.path();
+            if entry.file_type()?.is_dir() {
+                open.push(path);
+            } else if !files.iter().any(|(name, _)| directory.join(name) == path) {
+                std::fs::remove_file(path)?;
+            }
+        }
+    }
+    for (path, content) in files {
+        let target = directory.join(path);
+        if let Some(parent) = target.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        // A file that is the same keeps its time of change, by which steps know that they are done.
+        if std::fs::read(&target).ok().as_deref() != Some(*content) {
+            std::fs::write(&target, content)?;
+        }
+    }
+    Ok(())
+}
+
 /// Runs a program of the recipe, showing how far it is; why it failed, if it did.
 fn run(program: &str, arguments: &[&OsStr], work: &Path) -> Result<Option<String>, RecipeError> {
     let io = |what: &str| {
@@ -130,19 +158,9 @@ fn run(program: &str, arguments: &[&OsStr], work: &Path) -> Result<Option<String
         move |source| RecipeError::Io { what, source }
     };
     let recipe = work.join("recipe");
-    std::fs::create_dir_all(&recipe).map_err(io("making the work directory"))?;
     let mut files = Vec::new();
     collect(&RECIPE, &mut files);
-    for (path, content) in files {
-        let target = recipe.join(path);
-        if let Some(parent) = target.parent() {
-            std::fs::create_dir_all(parent).map_err(io("unpacking the recipe"))?;
-        }
-        // A file that is the same keeps its time of change, by which steps know that they are done.
-        if std::fs::read(&target).ok().as_deref() != Some(content) {
-            std::fs::write(&target, content).map_err(io("unpacking the recipe"))?;
-        }
-    }
+    unpack(&files, &recipe).map_err(io("unpacking the recipe"))?;
     let mut command = Command::new("python3");
     command.arg("-B").arg(recipe.join(program)).args(arguments);
     let mut child = command
@@ -202,5 +220,24 @@ impl Progress {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recipe_is_unpacked_over_an_earlier_one() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| directory.path().join(name);
+        let file = |name: &'static str, content: &'static [u8]| (Path::new(name), content);
+        unpack(&[file("a/kept.c", b"1"), file("a/gone.c", b"2")], directory.path()).expect("space");
+        let before = std::fs::metadata(at("a/kept.c")).and_then(|kept| kept.modified()).expect("a file");
+        unpack(&[file("a/kept.c", b"1"), file("b/new.c", b"3")], directory.path()).expect("space");
+        let after = std::fs::metadata(at("a/kept.c")).and_then(|kept| kept.modified()).expect("a file");
+        assert_eq!(before, after);
+        assert_eq!(std::fs::read(at("b/new.c")).expect("a file"), b"3");
+        assert!(!at("a/gone.c").exists());
     }
 }

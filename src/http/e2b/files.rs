@@ -289,7 +289,7 @@ mod tests {
         };
         let files = parts(request(), None, User::User).await.expect("a form");
         let files: Vec<_> = files.iter().map(|file| (file.path.as_str(), file.content.as_slice())).collect();
-        assert_eq!(files, [("a \"b\" ü%20.txt", &b"one"[..]), ("d/c", b"two")]);
+        assert_eq!(files, [("/home/user/a \"b\" ü%20.txt", &b"one"[..]), ("/home/user/d/c", b"two")]);
         assert!(parts(request(), Some("x"), User::User).await.is_err());
     }
 
