@@ -141,7 +141,7 @@ async fn answers_that_nobody_waits_for_are_dropped() {
     let noise = "
 for number in range(1, 2000):
     wide = bytes([number & 127 | 128, number >> 7])
-    frame(bytes([EVENT]) + wide + bytes([3]))
+    frame(bytes([EVENT]) + wide + bytes([4]))
     frame(bytes([ANSWERED]) + wide + bytes([0, 3, 0]))
     frame(bytes([DONE]) + wide + bytes([1, 2]) + b'no')
     frame(bytes([PONG, 5]))

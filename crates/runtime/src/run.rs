@@ -1,6 +1,6 @@
 //! Run of a program: in one guest, or in two where its tests have an interpreter of their own.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::error::RunError;
 use super::grading::isolated;
@@ -33,12 +33,22 @@ pub async fn run_with_commands(
 ) -> Result<Outcome, RunError> {
     // What a command does is not repeatable: it has clocks and entropy of its own.
     let granted = program.commands == CommandAccess::Granted && program.deterministic.is_none();
+    let context = OnceLock::new();
     let shell = |tree: &SharedTree| {
-        let (pool, runner) = (Arc::clone(pool), Arc::clone(runner));
-        let context = SessionContext::new(pool, runner, tree.clone(), *limits, Arc::default());
-        granted.then(|| context.shell(&limits.into()))
+        let made = || {
+            let (pool, runner) = (Arc::clone(pool), Arc::clone(runner));
+            SessionContext::new(pool, runner, tree.clone(), *limits, Arc::default())
+        };
+        granted.then(|| context.get_or_init(made).shell(&limits.into()))
     };
-    run_over(pool, program, limits, shell).await
+    let mut outcome = run_over(pool, program, limits, shell).await?;
+    if let Some(context) = context.get() {
+        // Jobs in the background end with the run, and their fuel is the run's as well.
+        runner.end_jobs().await;
+        let fuel = &mut outcome.usage.fuel;
+        *fuel = fuel.saturating_add(context.take_command_fuel()).min(limits.fuel);
+    }
+    Ok(outcome)
 }
 
 async fn run_over(

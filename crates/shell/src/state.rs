@@ -66,6 +66,8 @@ pub(super) struct Function {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Options {
     pub(super) exit_on_error: bool,
+    /// Whether command substitutions have `exit_on_error` as well, as in a POSIX shell.
+    pub(super) passes_exit_on_error: bool,
     pub(super) unset_is_error: bool,
     pub(super) trace: bool,
     pub(super) pipe_fail: bool,

@@ -316,6 +316,15 @@ impl CommandRunner for SessionCommands {
             code.unwrap_or(LOST)
         })
     }
+
+    fn end_jobs(&self) -> BoxFuture<'_, ()> {
+        let jobs = self.left().as_mut().map(std::mem::take);
+        Box::pin(async {
+            if let Some(mut jobs) = jobs {
+                jobs.shutdown().await;
+            }
+        })
+    }
 }
 
 /// A session as the shell has it.

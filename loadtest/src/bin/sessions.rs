@@ -37,6 +37,10 @@ impl CommandRunner for NoCommands {
     fn run<'a>(&'a self, _: SessionContext, _: ShellScript, _: CellLimits, _: ScriptOutput) -> BoxFuture<'a, i32> {
         Box::pin(async { 127 })
     }
+
+    fn end_jobs(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
 }
 
 fn main() -> anyhow::Result<()> {

@@ -1,6 +1,7 @@
 /* Permission bits and owners of files, which WASI does not know: the host puts them into bytes of its records that WASI
  * leaves free, and has calls of its own to change them. The functions of libc that drop these bytes are here instead. */
 #include "attributes.h"
+#include "descriptors.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -91,7 +92,7 @@ PyObject *set_mode(PyObject *module, PyObject *const *args, Py_ssize_t n) {
     int fd = (int)PyLong_AsLong(args[0]), mode = (int)PyLong_AsLong(args[2]);
     if (PyErr_Occurred()) return NULL;
     const char *path = PyBytes_AS_STRING(args[1]);
-    return PyLong_FromLong(host_path_set_mode(fd, __WASI_LOOKUPFLAGS_SYMLINK_FOLLOW, path, PyBytes_GET_SIZE(args[1]), mode));
+    return PyLong_FromLong(host_path_set_mode(host(fd), __WASI_LOOKUPFLAGS_SYMLINK_FOLLOW, path, PyBytes_GET_SIZE(args[1]), mode));
 }
 
 PyObject *set_owner(PyObject *module, PyObject *const *args, Py_ssize_t n) {
@@ -103,7 +104,7 @@ PyObject *set_owner(PyObject *module, PyObject *const *args, Py_ssize_t n) {
     if (PyErr_Occurred()) return NULL;
     const char *path = PyBytes_AS_STRING(args[1]);
     int flags = follow ? __WASI_LOOKUPFLAGS_SYMLINK_FOLLOW : 0;
-    return PyLong_FromLong(host_path_set_owner(fd, flags, path, PyBytes_GET_SIZE(args[1]), owner));
+    return PyLong_FromLong(host_path_set_owner(host(fd), flags, path, PyBytes_GET_SIZE(args[1]), owner));
 }
 
 PyObject *set_descriptor_mode(PyObject *module, PyObject *const *args, Py_ssize_t n) {
@@ -113,7 +114,7 @@ PyObject *set_descriptor_mode(PyObject *module, PyObject *const *args, Py_ssize_
     }
     int fd = (int)PyLong_AsLong(args[0]), mode = (int)PyLong_AsLong(args[1]);
     if (PyErr_Occurred()) return NULL;
-    return PyLong_FromLong(host_fd_set_mode(fd, mode));
+    return PyLong_FromLong(host_fd_set_mode(host(fd), mode));
 }
 
 PyObject *set_mask(PyObject *module, PyObject *mask) {

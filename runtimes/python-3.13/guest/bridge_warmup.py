@@ -8,6 +8,7 @@ import _proofbox_bridge as bridge
 import _proofbox_candidate as candidate
 import _proofbox_marshal as marshal
 import _proofbox_proxies as proxies
+import _proofbox_threads as threads
 
 SNIPPET = """
 def add(a, b):
@@ -76,7 +77,7 @@ def play(run, main):
         del sys.modules[name]
     for key in [key for key in proxies._known if "__main__" in key]:
         del proxies._known[key]
-    proxies.state = None
+    proxies.state = threads.rest = None
     _sides.clear()
     if errors:
         raise RuntimeError(f"the warm-up of the bridge failed: {errors}")

@@ -39,8 +39,7 @@ static void begin(void) {
     copied = 1;
 }
 
-/* The host's number; -1, which no call takes for open. */
-static inline int32_t host(int32_t fd) {
+int32_t host(int32_t fd) {
     if (!copied) return fd;
     return (uint32_t)fd < MAX_DESCRIPTORS ? host_of[fd] : -1;
 }

@@ -925,9 +925,7 @@ def ask(*request):
 
 def _rest(seconds, in_loop):
     """Time passes for the candidate while the tests sleep."""
-    state = proxies.state
-    # Neither there nor of this side where the image was made, or nothing is graded.
-    if state is not None and state.grader and state.candidate and not state.candidate.lost:
+    if not proxies.state.candidate.lost:
         ask("rest", float(seconds), in_loop)
 
 
@@ -935,13 +933,13 @@ def connect(module, modules):
     """Makes the candidate known to the tests as `module`."""
     proxies.state = state = proxies.State()
     state.grader = True
-    threads.rest = _rest
     state.ask, state.perform, state.on_protocol_error = ask, _perform, _on_protocol_error
     state.refresh, state.check_may_leave, state.inexpressible = _refresh, _check_may_leave, note_inexpressible
     state.finished = lambda handle: state.candidate.finished(handle)
     state.streams = (1, "stdout", sys.stdout), (2, "stderr", sys.stderr)
     state.noted = []
     state.candidate = Candidate(module, modules)
+    threads.rest = _rest
     return state.candidate
 
 

@@ -153,9 +153,14 @@ async fn every_signal_ends_a_command() {
         assert_shows(&session.ended(&command).await, shown);
     }
     let command = session.background("sleep 60").await;
-    let (wait, delete) = tokio::join!(session.ended(&command), session.request("DELETE", &command, ""));
-    assert_shows(&wait, json!({"state": "killed", "signal": "SIGKILL"}));
-    assert_eq!((delete.0, session.get(&command).await.0), (204, 404));
+    let url = format!("{}{}", session.server.url, session.path(&format!("{command}/output")));
+    // Who has its headers follows it.
+    let follow = http().get(url).header("accept", "application/x-ndjson").send().await.expect("the server answers");
+    assert_eq!(session.request("DELETE", &command, "").await.0, 204);
+    let told = follow.text().await.expect("whole");
+    let last: Value = serde_json::from_str(told.lines().last().expect("an event")).expect("JSON");
+    assert_shows(&last, json!({"type": "end", "answer": {"state": "killed", "signal": "SIGKILL"}}));
+    assert_eq!(session.get(&command).await.0, 404);
 }
 
 #[tokio::test]

@@ -224,4 +224,7 @@ pub trait CommandRunner: Send + Sync {
         limits: CellLimits,
         out: ScriptOutput,
     ) -> BoxFuture<'a, i32>;
+
+    /// Kills the background jobs that scripts have left, and waits until they are gone.
+    fn end_jobs(&self) -> BoxFuture<'_, ()>;
 }

@@ -1,35 +1,65 @@
 //! Builtins `cd` and `pwd`.
 
-use crate::state::{Done, Shell, reason};
+use crate::state::{Done, Shell, Stop, reason};
 use proofbox_vfs::{FileKind, Permission, lock};
 
-pub(crate) async fn pwd(shell: &mut Shell) -> Done {
-    let text = format!("{}\n", shell.cwd);
-    shell.out("pwd", text.as_bytes()).await?;
+/// Leading options of `cd` and `pwd`, of which the last says whether links are followed (`-P`), and what comes after them.
+async fn is_physical<'a>(shell: &Shell, who: &str, arguments: &'a [String]) -> Result<(bool, &'a [String]), Stop> {
+    let (mut physical, mut rest) = (false, arguments);
+    while let Some((first, more)) = rest.split_first() {
+        let Some(flags) = first.strip_prefix('-').filter(|flags| !flags.is_empty()) else { break };
+        rest = more;
+        if flags == "-" {
+            break;
+        }
+        for flag in flags.chars() {
+            match flag {
+                'P' => physical = true,
+                'L' => physical = false,
+                'e' if who == "cd" => {}
+                flag => {
+                    shell.error(who, &format!("-{flag}: invalid option")).await;
+                    return Err(Stop::Failed(2));
+                }
+            }
+        }
+    }
+    Ok((physical, rest))
+}
+
+pub(crate) async fn pwd(shell: &mut Shell, arguments: &[String]) -> Done {
+    let (physical, _) = is_physical(shell, "pwd", arguments).await?;
+    let directory = if physical { lock(&shell.tree).real_path(&shell.cwd) } else { Ok(shell.cwd.clone()) };
+    match directory {
+        Ok(directory) => shell.out("pwd", format!("{directory}\n").as_bytes()).await?,
+        Err(error) => return Err(shell.fails("pwd", reason(&error)).await),
+    }
     Ok(0)
 }
 
 pub(crate) async fn cd(shell: &mut Shell, arguments: &[String]) -> Done {
-    let operands: Vec<&String> =
-        arguments.iter().filter(|argument| !["-P", "-L", "--"].contains(&argument.as_str())).collect();
-    let (target, shows) = match operands.as_slice() {
+    let (physical, operands) = is_physical(shell, "cd", arguments).await?;
+    let (target, shows) = match operands {
         [] => match shell.text_of("HOME") {
             Some(home) => (home.to_string(), false),
             None => return Err(shell.fails("cd", "HOME not set").await),
         },
-        [dash] if *dash == "-" => match shell.text_of("OLDPWD") {
+        [dash] if dash == "-" => match shell.text_of("OLDPWD") {
             Some(before) => (before.to_string(), true),
             None => return Err(shell.fails("cd", "OLDPWD not set").await),
         },
-        [target] => ((*target).clone(), false),
+        [target] => (target.clone(), false),
         _ => return Err(shell.fails("cd", "too many arguments").await),
     };
     if target.is_empty() {
         return Ok(0);
     }
-    let path = shell.path(&target);
+    let mut path = shell.path(&target);
     let found = {
         let tree = lock(&shell.tree);
+        if physical {
+            path = tree.real_path(&path).unwrap_or(path);
+        }
         tree.stat_followed(&path).and_then(|entry| Ok((entry.kind, tree.may(&path, Permission::Execute)?)))
     };
     match found {

@@ -212,7 +212,8 @@ pub(crate) async fn options(shell: &mut Shell, arguments: &[String]) -> Done {
                         "pipefail" => options.pipe_fail = on,
                         "noglob" => options.no_glob = on,
                         "noclobber" => options.no_clobber = on,
-                        "posix" | "errtrace" | "functrace" | "allexport" | "braceexpand" | "monitor" | "verbose" => {}
+                        "posix" => options.passes_exit_on_error = on,
+                        "errtrace" | "functrace" | "allexport" | "braceexpand" | "monitor" | "verbose" => {}
                         name => {
                             shell.error("set", &format!("{name}: invalid option name")).await;
                             return Ok(2);
@@ -234,8 +235,12 @@ pub(crate) async fn options(shell: &mut Shell, arguments: &[String]) -> Done {
 
 pub(crate) async fn shopt(shell: &mut Shell, arguments: &[String]) -> Done {
     let on = arguments.first().is_some_and(|flag| flag == "-s");
-    if arguments.iter().any(|name| name == "nullglob") {
-        shell.options.null_glob = on;
+    for name in arguments {
+        match name.as_str() {
+            "nullglob" => shell.options.null_glob = on,
+            "inherit_errexit" => shell.options.passes_exit_on_error = on,
+            _ => {}
+        }
     }
     Ok(0)
 }

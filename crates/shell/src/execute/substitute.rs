@@ -33,7 +33,7 @@ impl Shell {
             };
         }
         let mut shell = self.subshell().await?;
-        shell.options.exit_on_error = false;
+        shell.options.exit_on_error &= shell.options.passes_exit_on_error;
         let (code, captured) = self.capture(shell, list, "command substitution").await?;
         self.status = code;
         self.substituted = Some(code);

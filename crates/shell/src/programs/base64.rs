@@ -33,7 +33,7 @@ pub(super) async fn base64(shell: &mut Shell, arguments: &[String]) -> Done {
     let mut bytes = Vec::new();
     loop {
         let read = reader.read_into(&mut bytes, PIPE_BYTES, None).await;
-        shell.step(1 + read as u64 / 4096).await?;
+        shell.step(1 + read as u64 / 1024).await?;
         let mut out = Vec::new();
         let valid = match (decodes, read) {
             (true, 0) => decoder.is_complete(),

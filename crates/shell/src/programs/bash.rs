@@ -12,7 +12,7 @@ pub(super) async fn bash(shell: &mut Shell, name: &str, arguments: &[String]) ->
     let replaces = std::mem::take(&mut shell.becomes_next);
     let leads_group = std::mem::take(&mut shell.leads_group);
     let mut inner = shell.subshell().await?;
-    inner.options = crate::state::Options::default();
+    inner.options = crate::state::Options { passes_exit_on_error: name == "sh", ..Default::default() };
     inner.unchecked = 0;
     inner.functions = Arc::default();
     Arc::make_mut(&mut inner.variables).retain(|_, variable| variable.exported);
@@ -28,7 +28,11 @@ pub(super) async fn bash(shell: &mut Shell, name: &str, arguments: &[String]) ->
                 shell.out(name, text.as_bytes()).await?;
                 return Ok(0);
             }
-            "-login" | "-norc" | "-noprofile" | "-posix" => continue,
+            "-posix" => {
+                inner.options.passes_exit_on_error = true;
+                continue;
+            }
+            "-login" | "-norc" | "-noprofile" => continue,
             _ => {}
         }
         for flag in flags.chars() {

@@ -114,7 +114,7 @@ pub(super) fn run<'a>(shell: &'a mut Shell, name: &'a str, arguments: &'a [Strin
         name @ ("test" | "[") => boxed(|| builtins::test::test(shell, name, arguments)),
         "echo" => boxed(|| builtins::echo::echo(shell, arguments)),
         "printf" => boxed(|| builtins::printf::printf(shell, arguments)),
-        "pwd" => boxed(|| builtins::cd::pwd(shell)),
+        "pwd" => boxed(|| builtins::cd::pwd(shell, arguments)),
         "cd" => boxed(|| builtins::cd::cd(shell, arguments)),
         "chmod" => boxed(|| modes::chmod(shell, arguments)),
         "chown" => boxed(|| modes::chown(shell, arguments)),

@@ -92,7 +92,7 @@ pub(super) async fn tr(shell: &mut Shell, arguments: &[String]) -> Done {
     let mut before = None;
     loop {
         let read = reader.read_into(&mut bytes, PIPE_BYTES, None).await;
-        shell.step(1 + read as u64 / 1024).await?;
+        shell.step(1 + read as u64 / 128).await?;
         // A character may be cut in two.
         let whole = match std::str::from_utf8(&bytes) {
             Err(error) if error.error_len().is_none() && read > 0 => error.valid_up_to(),

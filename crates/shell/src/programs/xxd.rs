@@ -150,7 +150,7 @@ impl Dump {
             let block = usize::try_from(skip.saturating_add(left)).unwrap_or(usize::MAX).min(PIPE_BYTES);
             let before = bytes.len();
             let read = if block == 0 { 0 } else { reader.read_into(&mut bytes, block, None).await };
-            shell.step(1 + read as u64 / 8).await?;
+            shell.step(1 + read as u64 / 4).await?;
             ended = read == 0;
             let dropped = usize::try_from(skip).unwrap_or(usize::MAX).min(read);
             bytes.drain(before..before + dropped);

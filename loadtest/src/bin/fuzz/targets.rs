@@ -208,6 +208,10 @@ impl CommandRunner for Nobody {
     fn run<'a>(&'a self, _: SessionContext, _: ShellScript, _: CellLimits, _: ScriptOutput) -> BoxFuture<'a, i32> {
         Box::pin(async { 127 })
     }
+
+    fn end_jobs(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
 }
 
 /// A worker's side of sessions, and the bytes of an honest one.
