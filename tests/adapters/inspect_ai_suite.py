@@ -31,13 +31,7 @@ from proofbox.inspect import ProofboxSandboxConfig, ProofboxSandboxEnvironment, 
 pytestmark = pytest.mark.anyio
 
 # Checks that can't hold yet, and why.
-NO_BITS = "files keep no permission bits"
-KNOWN = {
-    "test_read_file_not_allowed": NO_BITS,
-    "test_write_text_file_without_permissions": NO_BITS,
-    "test_write_binary_file_without_permissions": NO_BITS,
-    "test_exec_as_user": "there is one user",
-}
+KNOWN = {"test_exec_as_user": "there is one user for commands, and no program that makes others"}
 
 
 @pytest.fixture

@@ -201,7 +201,15 @@ class ProofboxSandboxEnvironment(SandboxEnvironment):
     async def write_file(self, file: str, contents: str | bytes) -> None:
         """Writes a file, and creates the directories above it."""
         with _translated(file):
+            await self._require(file, "w")
             await self._write(file, contents.encode() if isinstance(contents, str) else contents)
+
+    async def _require(self, file: str, permission: Literal["r", "w"]) -> None:
+        """Raises what a program of the sandbox would: the service's calls for files have permissions that it has not."""
+        name = shlex.quote(file)
+        done = await self.session.commands.run(f"[ ! -e {name} ] || [ -{permission} {name} ]")
+        if not done.ok:
+            raise PermissionError(f"{file}: Permission denied")
 
     async def _write(self, file: str, data: bytes) -> None:
         await self.session.files.write(file, data[:_PART_BYTES])
@@ -220,6 +228,7 @@ class ProofboxSandboxEnvironment(SandboxEnvironment):
     async def read_file(self, file: str, text: bool = True) -> str | bytes:
         """Reads a file."""
         with _translated(file):
+            await self._require(file, "r")
             entry = await self.session.files.stat(file)
             if entry.size > SandboxEnvironmentLimits.MAX_READ_FILE_SIZE:
                 raise OutputLimitExceededError(SandboxEnvironmentLimits.MAX_READ_FILE_SIZE_STR, None)
