@@ -1,7 +1,6 @@
 //! The Connect protocol with JSON, as far as E2B's SDKs speak it: calls with one answer, and streams of envelopes.
 //! <https://connectrpc.com/docs/protocol>
 
-use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::Json;
@@ -104,9 +103,9 @@ pub fn end(error: Option<&E2bError>) -> Bytes {
     envelope(LAST, content.as_bytes())
 }
 
-/// A stream as an answer.
-pub fn stream(parts: impl Stream<Item = Bytes> + Send + 'static) -> Response {
-    let body = Body::from_stream(parts.map(Ok::<_, Infallible>));
+/// A stream as an answer. An error ends the connection without the stream's end.
+pub fn stream(parts: impl Stream<Item = std::io::Result<Bytes>> + Send + 'static) -> Response {
+    let body = Body::from_stream(parts);
     ([(header::CONTENT_TYPE, STREAM)], body).into_response()
 }
 
@@ -194,6 +193,8 @@ fn take(buffer: &mut BytesMut) -> Result<Option<(u8, Bytes)>, E2bError> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+
+    use std::convert::Infallible;
 
     use super::*;
 

@@ -255,7 +255,7 @@ fn told(
     keep_alive: Duration,
     deadline: Option<Duration>,
     told: Option<u64>,
-) -> impl Stream<Item = Bytes> + Send + use<> {
+) -> impl Stream<Item = std::io::Result<Bytes>> + Send + use<> {
     let over = deadline.map(|deadline| Instant::now() + deadline);
     // A terminal has one screen for both.
     let (stdout, stderr) = match command.command().terminal {
@@ -275,25 +275,25 @@ fn told(
         let event = |event: Value| connect::part(&json!({"event": event}));
         tokio::select! {
             biased;
-            () = is_over => Some((connect::end(Some(&connect::over())), None)),
+            () = is_over => Some((Ok(connect::end(Some(&connect::over()))), None)),
             next = events.recv() => match next {
                 Some(Next::Piece(CommandEvent::Stdout(bytes))) => {
                     let told = more(bytes.len() as u64);
-                    Some((event(json!({"data": {stdout: BASE64.encode(bytes)}})), Some((events, told))))
+                    Some((Ok(event(json!({"data": {stdout: BASE64.encode(bytes)}}))), Some((events, told))))
                 }
                 Some(Next::Piece(CommandEvent::Stderr(bytes))) => {
                     let told = more(bytes.len() as u64);
-                    Some((event(json!({"data": {stderr: BASE64.encode(bytes)}})), Some((events, told))))
+                    Some((Ok(event(json!({"data": {stderr: BASE64.encode(bytes)}}))), Some((events, told))))
                 }
                 // Clients know no event for it.
                 Some(Next::Overflow(bytes)) => {
                     let (note, told) = (BASE64.encode(overflow_note(bytes)), more(bytes));
-                    Some((event(json!({"data": {stderr: note}})), Some((events, told))))
+                    Some((Ok(event(json!({"data": {stderr: note}}))), Some((events, told))))
                 }
-                // No event: clients take one for the command's own end, and ask for the sandbox's health at an error.
+                // As the connection to a sandbox that is gone: clients ask for its health then. An event they would take
+                // for the command's own end.
                 Some(Next::Piece(CommandEvent::Ended(CommandEnd::SessionEnded))) | None => {
-                    let error = E2bError::new(Kind::Unavailable, "The sandbox was not found");
-                    Some((connect::end(Some(&error)), None))
+                    Some((Err(std::io::Error::other("the sandbox has ended")), None))
                 }
                 Some(Next::Piece(CommandEvent::Ended(end))) => {
                     let mut last = Vec::new();
@@ -303,13 +303,13 @@ fn told(
                         last.push(event(json!({"data": {stderr: BASE64.encode(note)}})));
                     }
                     last.extend([event(json!({"end": end_json(&end)})), connect::end(None)]);
-                    Some((last.concat().into(), None))
+                    Some((Ok(last.concat().into()), None))
                 }
             },
-            () = tokio::time::sleep(keep_alive) => Some((event(json!({"keepalive": {}})), Some((events, told)))),
+            () = tokio::time::sleep(keep_alive) => Some((Ok(event(json!({"keepalive": {}}))), Some((events, told)))),
         }
     });
-    stream::once(async { first }).chain(rest)
+    stream::once(async { Ok(first) }).chain(rest)
 }
 
 /// Line for output that went beyond the limit of a call; none where all was sent.
@@ -416,7 +416,7 @@ async fn stream_input(e2b: &E2b, id: SessionId, request: Request) -> Result<Resp
             input_to(e2b, id, command, Some(input.bytes()?)).await?;
         }
     }
-    Ok(connect::stream(stream::iter([connect::part(&json!({})), connect::end(None)])))
+    Ok(connect::stream(stream::iter([connect::part(&json!({})), connect::end(None)].map(Ok))))
 }
 
 /// Answers `SendSignal`: either of the two supported signals ends the command.

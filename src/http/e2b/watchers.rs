@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::body::Bytes;
 use axum::extract::Request;
 use axum::response::Response;
-use futures_util::{Stream, stream};
+use futures_util::{Stream, StreamExt, stream};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -214,7 +214,7 @@ pub async fn watch(e2b: E2b, sandbox: SessionId, user: User, request: Request) -
     let deadline = connect::deadline(request.headers())?.filter(|deadline| !deadline.is_zero());
     let request = Messages::of(request)?.only().await?;
     let watching = Watching::begin(&e2b, sandbox, user, request).await?;
-    Ok(connect::stream(event_stream(watching, keep_alive, deadline)))
+    Ok(connect::stream(event_stream(watching, keep_alive, deadline).map(Ok)))
 }
 
 fn event_stream(
@@ -245,7 +245,7 @@ fn event_stream(
             () = over => Some((connect::end(Some(&connect::over())), None)),
         }
     });
-    futures_util::StreamExt::chain(first, rest)
+    first.chain(rest)
 }
 
 /// Answers `CreateWatcher` by starting a watch, whose changes are buffered until they are fetched.
