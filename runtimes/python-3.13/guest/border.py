@@ -5,7 +5,10 @@ says what follows from each table, and names the rows by these names. The code t
 `marshal.py` (values), `grader.py` (what C may ask), `bridge.py` (messages)."""
 
 import asyncio
+import concurrent.futures
 import sys
+import threading
+from abc import ABC
 from collections import abc
 
 # ---------------------------------------------------------------- 1. requests of G to C, and the shape of the reply
@@ -24,11 +27,11 @@ REPLIES = {
     "del": None,
     "dir": "names",
     "index": None,  # Class[item]
+    "is": "truth",  # isinstance or issubclass, by a class whose metaclass decides
     "special": None,  # by SPECIALS
     "spawn": "number",  # makes a task of a coroutine
     "turn": "turn",  # lets the candidate's event loop run until it waits
     "cancel": None,
-    "ignore": None,  # passes arguments and does nothing (complexity)
     "seed": None,
     "seed_numpy": None,
     "lend": None,  # what the tests have imported of the library
@@ -116,6 +119,8 @@ NEVER = {"__array_ufunc__": None, "__array_priority__": 0.0}
 # Raised by anything but the request that means them they become RuntimeError, as at the border of a generator (PEP 479).
 
 STEERING = (StopIteration, StopAsyncIteration, GeneratorExit, asyncio.CancelledError)
+# In a thread of a pool this one does, too: asyncio takes it for a cancellation of its own.
+STEERING_IN_THREADS = (concurrent.futures.CancelledError,)
 MEANS_IT = {
     "__next__": StopIteration,
     "__anext__": StopAsyncIteration,
@@ -159,11 +164,13 @@ SERVED = {
     "spawn": "an awaitable: starts it",
     "warned": "a warning: raised or shown as the tests' own filters say",
     "logged": "a log record: given to the handlers of the tests",
+    "altered": "what the tests look at in their own interpreter has been altered in the candidate's",
     "surroundings": "environment and working directory, once the candidate has changed them",
 }
 # Abstract classes that a handle is an instance of where its own class derives from them: libraries choose by them how they
 # compare, and a mapping taken for a sequence is compared by its keys alone.
-ABSTRACT = (abc.Mapping, abc.MutableMapping, abc.Sequence, abc.MutableSequence, abc.Set, abc.MutableSet)
+# abc.ABC is for tests that ask for it by name.
+ABSTRACT = (ABC, abc.Mapping, abc.MutableMapping, abc.Sequence, abc.MutableSequence, abc.Set, abc.MutableSet)
 # What a mock keeps of its calls, and how it is told to answer.
 MOCK_RECORDS = (
     "assert_", "call_", "called", "mock_calls", "method_calls", "return_value", "side_effect", "await_", "awaited", "reset_mock",
@@ -267,10 +274,16 @@ def is_number(value):
     return type(value) is int and value >= 0
 
 
+def is_truth(value):
+    return type(value) is bool
+
+
 def is_parameters(value):
+    """(name, kind, whether there is a default, the default, (annotation,) or ()); last of all what is returned"""
     return value is None or type(value) is list and all(
-        type(each) is tuple and len(each) == 4 and type(each[0]) is str and type(each[1]) is int and type(each[2]) is bool for each in value
-    )
+        type(each) is tuple and len(each) == 5 and type(each[0]) is str and type(each[1]) is int and type(each[2]) is bool
+        and type(each[4]) is tuple and len(each[4]) <= 1 for each in value
+    )  # fmt: skip
 
 
 def is_turn(value):
@@ -282,7 +295,7 @@ def is_turn(value):
     )  # fmt: skip
 
 
-SHAPES = {"names": is_names, "number": is_number, "parameters": is_parameters, "turn": is_turn}
+SHAPES = {"names": is_names, "number": is_number, "truth": is_truth, "parameters": is_parameters, "turn": is_turn}
 
 # ---------------------------------------------------------------- steering exceptions
 
@@ -290,7 +303,8 @@ SHAPES = {"names": is_names, "number": is_number, "parameters": is_parameters, "
 def at_border(error, request):
     """What an exception of C becomes when the request that it answers returns."""
     if not isinstance(error, STEERING):
-        return error
+        if not isinstance(error, STEERING_IN_THREADS) or threading.current_thread() is threading.main_thread():
+            return error
     name = request[2] if request and request[0] == "special" else None
     if name in MEANS_IT and isinstance(error, MEANS_IT[name]):
         return error

@@ -65,6 +65,20 @@ def converse(request):
     raise marshal.CannotCross(f"the result can't leave its interpreter: {value[:200]}")
 
 
+def pass_nowhere(request):
+    """Does what passing a request costs both sides, on this side alone: how much that is must not be the candidate's word."""
+    own = proxies.state
+    try:
+        proxies.state = here = proxies.State()
+        data = _proofbox.encode(REQUEST, request, None, [], None, marshal.reduce, here.link)
+        proxies.state = there = proxies.State()
+        there.shared.next[0] = there.shared.sent = 1
+        _, received, _ = _proofbox.decode(data, None, marshal.restore, there.link)
+        marshal.changes(received, marshal.snapshots(received))
+    finally:
+        proxies.state = own
+
+
 # Requests whose reply has a shape.
 SHAPED = frozenset(operation for operation, shape in border.REPLIES.items() if shape)
 
@@ -80,6 +94,9 @@ def _take_reply(request, message, more, sent):
     if changes:
         marshal.apply(changes, sent)
         state.altered.extend(sent[index] for index, _ in changes)
+        if state.grader and request[0] == "call" and value is not None:
+            # What the tests compute of the argument now, they compute of what the candidate has made of it.
+            proxies.signal("argument_changed")
     if more:
         proxies.take_contents(more, _handed(request, sent))
     # Last of all: what came behind the message may have altered what is in it.
@@ -96,7 +113,7 @@ def _handed(request, sent):
 def _exchange(kind, message, changes, sent, given, asked):
     state = proxies.state
     shared = state.shared
-    described, tracked, violation = len(state.described), len(state.tracked), state.violation
+    described, tracked, violation, signals = len(state.described), len(state.tracked), state.violation, len(state.signals)
     try:
         if tracked:
             proxies.note_contents()
@@ -116,6 +133,8 @@ def _exchange(kind, message, changes, sent, given, asked):
             raise
         # What a shared container holds now may be what can't cross; nobody has tried to pass it.
         state.violation = violation
+        while len(state.signals) > signals:
+            state.signals.popitem()
         if state.grader:
             proxies.signal("aliasing_lost")
         else:

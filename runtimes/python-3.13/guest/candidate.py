@@ -59,6 +59,11 @@ def _special(number, name, arguments):
     return getattr(type(target), name)(target, *arguments)
 
 
+def _is(number, what, value):
+    cls = proxies.state.objects[number]
+    return isinstance(value, cls) if what == "instance" else issubclass(value, cls)
+
+
 # ---------------------------------------------------------------- coroutines
 
 
@@ -230,23 +235,39 @@ def _watch(what):
         warnings.showwarning = showwarning
     if "logs" in what:
         _watch_logs(state)
-    if "surroundings" in what:
-        _watch_surroundings(state)
+    _watch_state(state, [name for name in what if name in _STATE])
 
 
-def _watch_surroundings(state):
-    def now():
-        return dict(os.environ), os.getcwd(), sys.getrecursionlimit()
-
-    known = [now()]
+def _watch_state(state, names):
+    """Tells of changes to this interpreter with the reply to the request that made them."""
+    known = {name: _STATE[name]() for name in names}
 
     def before_reply():
-        present = now()
-        if present != known[0]:
-            known[0] = present
-            state.ask("surroundings", *present)
+        for name, before in known.items():
+            present = _STATE[name]()
+            if present != before:
+                known[name] = present
+                state.ask("surroundings", *present) if name == "surroundings" else state.ask("altered", name)
 
-    state.before_reply = before_reply
+    if names:
+        state.before_reply = before_reply
+
+
+def _loggers():
+    import logging
+
+    loggers = [logging.root, *(each for each in logging.root.manager.loggerDict.values() if isinstance(each, logging.Logger))]
+    # Loggers that are new are as they are made.
+    made = (0, [], True, False)
+    states = {each.name: (each.level, list(each.handlers), each.propagate, each.disabled) for each in loggers}
+    return {name: found for name, found in states.items() if found != made}
+
+
+_STATE = {
+    "surroundings": lambda: (dict(os.environ), os.getcwd(), sys.getrecursionlimit()),
+    "sys.path": lambda: list(sys.path),
+    "loggers": _loggers,
+}
 
 
 def _watch_logs(state):
@@ -297,12 +318,12 @@ OPERATIONS = {
     "del": lambda number, name: delattr(proxies.state.objects[number], name),
     "dir": lambda number: [name for name in dir(proxies.state.objects[number]) if type(name) is str],
     "index": lambda number, key: proxies.state.objects[number][key],
+    "is": _is,
     "special": _special,
     "spawn": lambda number: tasks().spawn(number),
     "turn": lambda task, alone, settled: tasks().turn(task, alone, settled),
     "cancel": lambda task: tasks().cancel(task),
     "lend": lambda names: [proxies.state.namespace.setdefault(name, value) for name, value in names.items()] and None,
-    "ignore": lambda arguments: None,
     "seed": lambda a, version: random.seed(a, version),
     "seed_numpy": lambda seed: sys.modules["numpy.random"].seed(seed),
     "patch": _patch,

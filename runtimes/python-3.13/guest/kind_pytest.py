@@ -50,7 +50,9 @@ FILE = "test_solution.py"
 TEMPORARY = "/tmp/pytest"
 # What each does, costs, or needs of a system, is no use here: caches, descriptors, threads, and collections of garbage
 # at the end of each session.
-WITHOUT = ("cacheprovider", "faulthandler", "pastebin", "threadexception", "unraisableexception")
+WITHOUT = ("cacheprovider", "faulthandler", "pastebin")
+# Nor these, unless the tests' settings may make errors of what they warn of.
+WITHOUT_WARNINGS = ("threadexception", "unraisableexception")
 # Nor these, but for their options, which the grader's settings may have.
 WITHOUT_SETTINGS = ("doctest", "junitxml", "setuponly", "setupplan", "terminal")
 OPTIONS = ["--disable-plugin-autoload", "--continue-on-collection-errors", "--capture=no"]
@@ -159,15 +161,25 @@ class PyTests:
     def _config(self, run):
         """What pytest.main makes of its arguments."""
         ini = next((name for name in INI_FILES if name in self.files), None)
-        if _prepared and ini is None and "conftest.py" not in self.files:
+        warns = self._warns()
+        if _prepared and ini is None and "conftest.py" not in self.files and not warns:
             config, hook = _prepared.pop()
             sys.meta_path.insert(0, hook)
         else:
-            config, hook = _configure(_arguments(ini, run.unusable))
+            config, hook = _configure(_arguments(ini, run.unusable, warns))
         if self.source is not None:
             _offer(grading.Names(run.candidate.namespace(), self.entry_point), hook)
         config.pluginmanager.register(run)
         return config
+
+
+    def _warns(self):
+        """Whether exceptions in threads and finalizers of the tests are to become warnings of pytest's."""
+        texts = (self.source, *self.files.values())
+        return any(word in (each if type(each) is str else bytes(each or b"").decode("utf-8", "replace")) for each in texts for word in _WARNING)
+
+
+_WARNING = ("filterwarnings", "PytestUnhandled", "PytestUnraisable")
 
 
 def _take_options():
@@ -175,8 +187,8 @@ def _take_options():
     return {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("PYTEST_")}
 
 
-def _arguments(ini=None, ignored=()):
-    without = WITHOUT if ini else WITHOUT + WITHOUT_SETTINGS
+def _arguments(ini=None, ignored=(), warns=False):
+    without = WITHOUT + WITHOUT_WARNINGS * (not warns) + WITHOUT_SETTINGS * (not ini)
     # The file's folder is the root of all names, also if there is no such file.
     return [
         *OPTIONS,

@@ -25,8 +25,10 @@ import types
 import weakref
 
 import _proofbox
+import _proofbox_assignments as assignments
 import _proofbox_candidate as candidate
 import _proofbox_carried as carried
+import _proofbox_class_checks as class_checks
 import _proofbox_comparisons as comparisons
 import _proofbox_marshal as marshal
 import _proofbox_environment as environment
@@ -60,6 +62,7 @@ def prepare():
     test_kinds.prepare()
     comparisons.prepare()
     carried.prepare()
+    class_checks.prepare()
     session.prepare()
     environment.leave_nothing_random()
     vars(builtins).pop("_", None)  # what a display hook leaves
@@ -75,7 +78,7 @@ def prepare():
 HOT_MODULES = ("_proofbox", "os", "linecache", "codecs", "posixpath", "genericpath")
 # What of these runs only when something is refused, or only in sessions.
 COLD_MODULES = (
-    "_proofbox_carried", "_proofbox_comparisons", "_proofbox_foreign_code", "_proofbox_foreign_pickles", "_proofbox_foreign_templates",
+    "_proofbox_assignments", "_proofbox_carried", "_proofbox_class_checks", "_proofbox_comparisons", "_proofbox_foreign_code", "_proofbox_foreign_pickles", "_proofbox_foreign_templates",
     "_proofbox_foreign_text", "_proofbox_loop", "_proofbox_packages", "_proofbox_processes", "_proofbox_program",
     "_proofbox_threads", "_proofbox_unsupported",
 )  # fmt: skip
@@ -185,6 +188,9 @@ def _grade(request):
     other = grader.connect(request["module"] or "solution", request["modules"])
     cases.candidate = other
     other.watch(_texts(request["tests"]))
+    text = "\n".join(_texts(request["tests"]))
+    assignments.watch(other, text)
+    class_checks.watch(text)
     _keep_from_candidate(request["tests"])
     foreign_code.watch(request["tests"]["kind"], _texts(request["tests"]))
     other.load()
@@ -196,6 +202,8 @@ def _grade(request):
         except BaseException as error:
             cases.failures += 1
             _proofbox.post(("error", report.describe(error)))
+    if foreign_code.is_rewritten(request["code"], _texts(request["tests"])):
+        proxies.signal("source_rewritten")
     _proofbox.post(("basis", proxies.state.values, proxies.state.handles))
     if proxies.state.signals:
         _proofbox.post(("signals", list(proxies.state.signals)))
