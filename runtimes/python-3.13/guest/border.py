@@ -42,9 +42,15 @@ REPLIES = {
     "argv": None,
     "contexts": None,  # how numpy treats errors, and the decimal context
     "recursion": None,
+    "place": None,  # the task of the tests that asks from now on
+    "in_thread": "step",  # a request of a thread of the tests
+    "go_on": "step",  # lets the candidate's threads go on with such a request
+    "beside": None,  # whether the tests have other threads
     "rest": None,  # lets what goes on there go on while the tests sleep
     "watch": None,  # warnings and log records are to be told
     "signature": "parameters",
+    "release": None,  # objects that the tests have dropped
+    "collect": None,  # gc.collect()
     "copy": None,  # an object of the class of the one that is copied
 }
 
@@ -108,8 +114,10 @@ SPECIALS = {
     **dict.fromkeys(("__iter__", "__next__", "__reversed__", "__getitem__", "__setitem__", "__delitem__", "__missing__"), ("asked", ANY)),
     **dict.fromkeys(("__enter__", "__exit__", "__aiter__", "__anext__", "__aenter__", "__aexit__", "__await__"), ("asked", ANY)),
     "__call__": ("asked", ANY),
+    **dict.fromkeys(("__get__", "__set__", "__delete__", "__set_name__"), ("asked", ANY)),  # in classes of the tests
     "__array__": ("asked", ANY),  # an ndarray that crosses as a value; not of what has met a value of the tests
 }
+DESCRIPTORS = frozenset({"__get__", "__set__", "__delete__", "__set_name__"})
 # Of generators, both ways; nothing else has them.
 GENERATOR_METHODS = ("send", "throw", "close", "asend", "athrow", "aclose")
 # Never answered by objects that have no plain content: with these numpy would have C compare.
@@ -164,6 +172,8 @@ SERVED = {
     "spawn": "an awaitable: starts it",
     "warned": "a warning: raised or shown as the tests' own filters say",
     "logged": "a log record: given to the handlers of the tests",
+    "stirred": "it has made tasks that nobody awaits: lets them have their turns",
+    "rest": "lets the tests' threads go on while it waits",
     "altered": "what the tests look at in their own interpreter has been altered in the candidate's",
     "surroundings": "environment and working directory, once the candidate has changed them",
 }
@@ -295,7 +305,15 @@ def is_turn(value):
     )  # fmt: skip
 
 
-SHAPES = {"names": is_names, "number": is_number, "truth": is_truth, "parameters": is_parameters, "turn": is_turn}
+def is_step(value):
+    """(done, succeeded, value, seconds until somebody can go on, or None)"""
+    return (
+        type(value) is tuple and len(value) == 4 and type(value[0]) is bool and type(value[1]) is bool
+        and (value[1] or isinstance(value[2], BaseException)) and (value[3] is None or type(value[3]) in (int, float) and value[3] >= 0)
+    )  # fmt: skip
+
+
+SHAPES = {"step": is_step, "names": is_names, "number": is_number, "truth": is_truth, "parameters": is_parameters, "turn": is_turn}
 
 # ---------------------------------------------------------------- steering exceptions
 

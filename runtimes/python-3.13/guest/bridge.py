@@ -22,6 +22,7 @@ import _proofbox_marshal as marshal
 import _proofbox_proxies as proxies
 import _proofbox_report as report
 import _proofbox_sharing as sharing
+import _proofbox_threads as threads
 
 READY, REQUEST, REPLY, GONE = range(4)
 
@@ -157,6 +158,8 @@ def _answer(request, received, more, asked, asking):
     """Carries out a request and sends the reply; what comes next. `asking`: this side's request that still waits for its
     reply, if there is one, and `asked` its containers."""
     state = proxies.state
+    calls = state.calls
+    calls.append(received)
     if more:
         _take_contents(state, more, _handed(asking, asked))
     # Of the candidate's side, whether there are containers of the tests in it.
@@ -190,6 +193,10 @@ def _answer(request, received, more, asked, asking):
         changes = marshal.changes(received, before)
         if changes and state.shared:
             changes = state.shared.unknown(received, changes)
+    if calls[-1] is not received:
+        # Another thread is being asked something, and waits: who was asked last answers first.
+        threads.wait(lambda: calls[-1] is received, None, "its turn to answer")
+    calls.pop()
     try:
         return _exchange(REPLY, reply, changes, [], received, asked)
     except SystemError:

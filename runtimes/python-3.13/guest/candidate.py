@@ -1,6 +1,7 @@
 """The candidate's side of the bridge: does with the candidate's objects what the tests' side asks."""
 
 import asyncio
+import gc
 import importlib
 import os
 import random
@@ -8,13 +9,16 @@ import sys
 import time
 
 import _proofbox_bridge as bridge
+import _proofbox_places as places
 import _proofbox_proxies as proxies
+import _proofbox_released as released
+import _proofbox_threads as threads
 
 
 def serve(main):
     """Answers the tests' side until the host ends this interpreter."""
     begin(main)
-    bridge.serve()
+    threads.guarded(bridge.serve)
 
 
 def begin(main):
@@ -77,6 +81,7 @@ class Tasks:
         self.ended = {}  # those that have ended, which the tests do not know yet
         self.awaited = {}  # of awaitables of the tests: number -> future
         self.running = False
+        self.theirs = _theirs()
 
     def spawn(self, number):
         async def whole(awaitable):
@@ -84,7 +89,7 @@ class Tasks:
 
         self.spawned += 1
         task = self.spawned
-        self.tasks[task] = self.loop.create_task(whole(proxies.state.objects[number]))
+        self.tasks[task] = self.loop.create_task(whole(proxies.state.objects[number]), context=self.theirs.context)
         self.tasks[task].add_done_callback(lambda _: self.ended.setdefault(task))
         return task
 
@@ -113,6 +118,7 @@ class Tasks:
 
     def _run(self, alone, task):
         """One round of the loop, so that the tests' own tasks go on beside the candidate's."""
+        self.theirs.stirred = False
         wait = self._wait()
         if alone and wait:
             self.loop.call_later(wait, self.loop.stop)
@@ -133,6 +139,7 @@ class Tasks:
 
     def rest(self, seconds):
         """Lets the tasks go on for some seconds."""
+        self.theirs.stirred = False
         outer = asyncio._get_running_loop()
         self.running = True
         asyncio._set_running_loop(None)
@@ -150,6 +157,14 @@ def tasks():
     if state.runner is None:
         state.runner = Tasks()
     return state.runner
+
+
+def _theirs():
+    """The tests' tasks and threads."""
+    state = proxies.state
+    if state.theirs is None:
+        state.theirs = places.Theirs(OPERATIONS, tasks)
+    return state.theirs
 
 
 def _rest(seconds, in_loop):
@@ -335,7 +350,13 @@ OPERATIONS = {
     "recursion": sys.setrecursionlimit,
     "watch": _watch,
     "rest": _rest,
+    "place": lambda number, parent, in_loop: _theirs().place(number, parent, in_loop),
+    "in_thread": lambda ident, alive, request: _theirs().in_thread(ident, alive, request),
+    "go_on": lambda ident: _theirs().go_on(ident),
+    "beside": lambda are_there: _theirs().beside(are_there),
     "signature": lambda number: proxies.signature_of(proxies.state.objects[number]),
+    "release": released.release,
+    "collect": lambda: gc.collect() and None,
     "copy": lambda number, copy: proxies.copy_of(proxies.state.objects[number], copy),
     "module_names": _module_names,
 }

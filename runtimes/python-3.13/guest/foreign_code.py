@@ -223,7 +223,7 @@ def _find_in_candidate():
 
     def _from_module(self, module, object):
         if type(module) is grader.ProxyModule and proxies._is_remote(object):
-            return getattr(object, "__module__", None) == module.__name__
+            return grader.ask("get", proxies.remote_id(object), "__module__") in (module.__name__, "__main__")
         return from_module(self, module, object)
 
     doctest.DocTestFinder._from_module = _from_module

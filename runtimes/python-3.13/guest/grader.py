@@ -16,11 +16,13 @@ import warnings
 from unittest import mock
 
 import _proofbox
+import _proofbox_attributes as attributes
 import _proofbox_border as border
 import _proofbox_bridge as bridge
 import _proofbox_names as code_names
 import _proofbox_kind_pytest  # noqa: F401: it imports pytest as it must be imported here
 import _proofbox_packages as packages
+import _proofbox_places as places
 import _proofbox_proxies as proxies
 import _proofbox_report as report
 import _proofbox_threads as threads
@@ -62,7 +64,7 @@ def _object(number):
 def _visible(target, name):
     if type(name) is not str:
         proxies.refuse("protocol_violation", "an attribute has a name")
-    if name in border.METADATA:
+    if name in border.METADATA or name[:1] == "_" and attributes.is_own(target, name):
         return
     if name.startswith("_") or name.startswith(border.INNARDS) or name == "mro" or isinstance(target, _CALLABLES):
         proxies.signal("looked_into_the_tests")
@@ -79,6 +81,8 @@ def _visible(target, name):
 
 def _get(number, name):
     target = _object(number)
+    if name == "__dict__" and _has_attributes(target):
+        return attributes.Attributes(target, _check_alterable)
     _visible(target, name)
     value = getattr(target, name)
     if isinstance(value, _MACHINERY):
@@ -86,8 +90,20 @@ def _get(number, name):
     return value
 
 
+def _has_attributes(target):
+    """Whether it is an instance of a class of the tests' own, or one that only holds attributes."""
+    kind = type(target)
+    own = not proxies.is_of_library(kind) and not isinstance(target, (type, mock.NonCallableMock)) and not any(map(_stays, kind.__mro__))
+    return (own or (kind.__module__, kind.__qualname__) in _NAMESPACES) and type(getattr(target, "__dict__", None)) is dict
+
+
+_NAMESPACES = frozenset({("argparse", "Namespace"), ("types", "SimpleNamespace")})
+
+
 def _check_alterable(target, name):
     """Only attributes of instances, and not what tests assert on."""
+    if type(name) is str and name[:1] == "_" and not any(map(_stays, type(target).__mro__)) and attributes.can_be_own(target, name, _kept_by):
+        return
     if type(name) is not str or name.startswith("_") or name in border.METADATA or name.startswith(border.INNARDS):
         proxies.refuse("altered_the_tests", "a hidden attribute of the tests can't be set")
     if isinstance(target, (type, *_CALLABLES, *_MACHINERY)):
@@ -149,6 +165,8 @@ def _special(number, name, arguments):
     known = border.GENERATOR_METHODS if isinstance(target, (types.GeneratorType, types.AsyncGeneratorType)) else ()
     if type(name) is not str or name not in border.SPECIALS and name not in known or type(arguments) is not tuple:
         proxies.refuse("protocol_violation", f"{name!r} is not passed on")
+    if name in border.DESCRIPTORS and proxies.is_of_library(type(target)):
+        proxies.refuse("protocol_violation", f"{name} of a {type(target).__name__} of the tests")
     if isinstance(target, mock.NonCallableMock):
         # Its special methods are mocks of its own, which are not given the object.
         method = next(vars(kind)[name] for kind in type(target).__mro__ if name in vars(kind))
@@ -291,6 +309,13 @@ def _carry_recursion_limit():
     sys.setrecursionlimit = setrecursionlimit
 
 
+def _rest_here(seconds):
+    """Lets threads of the tests go on while the candidate's main thread waits."""
+    if type(seconds) not in (int, float) or not 0 <= seconds:
+        proxies.refuse("protocol_violation", "a time that is none")
+    return proxies.state.candidate.places.rest(seconds)
+
+
 _OPERATIONS = {
     "call": _call,
     "get": _get,
@@ -305,6 +330,8 @@ _OPERATIONS = {
     "warned": _warned,
     "logged": _logged,
     "altered": _altered,
+    "stirred": lambda: proxies.state.candidate.places.stirred(),
+    "rest": _rest_here,
     "surroundings": _surroundings,
 }
 assert _OPERATIONS.keys() == border.SERVED.keys()
@@ -364,6 +391,8 @@ class Candidate:
         self.runners = []
         self.watched = ()
         self.builtins = None  # as they were, if the tests speak of them
+        self.places = places.Places()
+        self.own_attributes = {}  # by id, instances of the tests and names that the candidate has set on them
         self.looked_at = {}  # by what the candidate tells if it alters it, the word by which the tests look at theirs
         self.assigned = None  # attributes of the library that the tests assign to (assignments.py)
         self.lent = {}
@@ -416,6 +445,7 @@ class Candidate:
         """A fresh interpreter for the candidate, if there is one to be had."""
         if _proofbox.renew():
             self.lost = None
+            self.places = places.Places()
             self.settled.clear()
             proxies.state.reset()
             self.load()
@@ -858,13 +888,17 @@ def ask(*request):
         raise candidate.lost
     if candidate.assigned is not None:
         candidate.assigned.carry()
+    if state.make_handles is not dict and request[0] != "release":
+        state.proxies.tell()
     if candidate.builtins is not None:
         candidate.check_builtins()
     if request[0] not in _READING and not (request[0] == "special" and request[2] in _MEASURING):
         state.changes += 1
     try:
         _tell_of_changes(candidate)
-        value = bridge.converse(request)
+        if (loop := asyncio._get_running_loop()) is not None or candidate.places.present:
+            candidate.places.tell(loop)
+        value = candidate.places.ask(request) if threads.started else bridge.converse(request)
         kind = type(value)
         if state.failed is not None and request[0] not in _OF_TASKS:
             proxies.note_swallowed(True)
@@ -914,7 +948,8 @@ def ask(*request):
 
 def _rest(seconds, in_loop):
     """Time passes for the candidate while the tests sleep."""
-    if not proxies.state.candidate.lost:
+    candidate = proxies.state.candidate
+    if not candidate.lost and not candidate.places.resting:
         ask("rest", float(seconds), in_loop)
 
 

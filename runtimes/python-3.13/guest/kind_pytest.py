@@ -4,6 +4,7 @@ Nothing but the grader's files below /tests configures it: no ini file, conftest
 candidate's. An interpreter that has ended takes the test modules with it that hold its objects, so the cases left over
 are collected again, and run in a session of their own."""
 
+import inspect
 import io
 import os
 import re
@@ -12,6 +13,7 @@ import types
 
 import _proofbox_grading as grading
 import _proofbox_report as report
+import _proofbox_threads as threads
 
 
 def _import_pytest():
@@ -126,7 +128,7 @@ class PyTests:
                     file.write(content.encode() if type(content) is str else content)
 
     def _run(self, candidate, cases, imports):
-        run = Run(candidate, cases, self.fresh_per_case)
+        run = Run(candidate, cases, self.fresh_per_case, self._texts())
         self._session(candidate, run, imports)
         if run.names is None:
             error = run.error or grading.NoTests("pytest has collected no test")
@@ -175,8 +177,11 @@ class PyTests:
 
     def _warns(self):
         """Whether exceptions in threads and finalizers of the tests are to become warnings of pytest's."""
-        texts = (self.source, *self.files.values())
-        return any(word in (each if type(each) is str else bytes(each or b"").decode("utf-8", "replace")) for each in texts for word in _WARNING)
+        return any(word in text for text in self._texts() for word in _WARNING)
+
+    def _texts(self):
+        texts = (self.source or "", *self.files.values())
+        return [text if type(text) is str else bytes(text).decode("utf-8", "replace") for text in texts]
 
 
 _WARNING = ("filterwarnings", "PytestUnhandled", "PytestUnraisable")
@@ -244,8 +249,9 @@ def _offer(names, hook):
 class Run:
     """The plugin that tells of the cases, through as many sessions as it takes."""
 
-    def __init__(self, candidate, cases, fresh_per_case):
+    def __init__(self, candidate, cases, fresh_per_case, texts):
         self.candidate = candidate
+        self.texts = texts
         self.cases = cases
         self.fresh_per_case = fresh_per_case
         self.names = None
@@ -400,6 +406,16 @@ class Run:
         elif report.skipped or report.when == "call":
             self.case_passed = True
         return report
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_pyfunc_call(self, pyfuncitem):
+        test = pyfuncitem.obj
+        if not inspect.iscoroutinefunction(test):
+            pyfuncitem.obj = threads.guarded_if(self.texts, test)
+        try:
+            return (yield)
+        finally:
+            pyfuncitem.obj = test
 
     # Of the candidate's output only what goes through sys.stdout reaches the interpreter of the tests.
 

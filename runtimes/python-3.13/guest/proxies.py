@@ -12,6 +12,7 @@ here, unless the class is so named."""
 
 import collections
 import dataclasses
+import functools
 import gc
 import importlib
 import inspect
@@ -33,7 +34,7 @@ class State:
         "grader", "objects", "numbers", "proxies", "proxy_types", "homes", "described", "generation", "signals", "named", "paths",
         "ask", "perform", "on_protocol_error", "refresh", "check_may_leave", "inexpressible", "candidate", "streams", "noted", "namespace",
         "runner", "altered", "finished", "tracked", "pending", "dirty", "violation", "before_reply", "values", "handles", "failed",
-        "on_mocks", "measured", "changes", "copies", "copied", "shared", "link", "open", "unequal", "read",
+        "on_mocks", "measured", "changes", "copies", "copied", "shared", "link", "open", "unequal", "read", "calls", "theirs", "make_handles",
     )  # fmt: skip
 
     def __init__(self):
@@ -45,12 +46,15 @@ class State:
         self.generation = 0  # of which interpreter of the candidate: each fresh one begins with no objects
         self.violation = None  # what the open case can't pass for, whatever its test makes of it
         self.values = self.handles = 0  # results that crossed as values; requests that the candidate's objects answered
+        self.theirs = None
+        self.make_handles = dict
         self.namespace = self.runner = self.candidate = self.refresh = self.check_may_leave = self.inexpressible = None
         self.before_reply = self.finished = None
         self.failed = None  # an assertion that failed in a call by the candidate, which has not told yet what it makes of it
         self.copies = 0  # deep copies that this side has begun
         self.open = None  # the containers of the request that is being carried out, and what they were (candidate's side)
         self.copied = None  # of the other's last one: its number, and what is copied already
+        self.calls = []  # requests of the other side that are being carried out
         self.unequal = []  # objects of the candidate and what the open case has found them to differ from
         self.changes = 0  # requests that may have changed an object of the candidate's
         self.on_mocks = {}  # ids of handles that the candidate has set on mocks
@@ -59,7 +63,7 @@ class State:
     def clear(self):
         self.objects = []  # this side's objects that the other knows, by number
         self.numbers = {}  # and the numbers, by id
-        self.proxies = {}  # the other side's objects, by number
+        self.proxies = self.make_handles()  # the other side's objects, by number
         self.proxy_types = {}  # and those of its classes
         self.homes = {}  # number of each proxy type
         self.described = {}  # classes of this side that the other has had described
@@ -121,6 +125,11 @@ MUTATORS = frozenset(
     "append appendleft extend extendleft insert remove pop popleft clear sort reverse rotate add discard update subtract setdefault "
     "popitem move_to_end intersection_update difference_update symmetric_difference_update "
     "__setitem__ __delitem__ __iadd__ __imul__ __ior__ __iand__ __isub__ __ixor__".split()
+)
+# Those that take out what they are given: by that a class would hear what the tests expect to be there.
+REMOVERS = frozenset(
+    "remove pop popleft discard subtract popitem intersection_update difference_update symmetric_difference_update "
+    "__delitem__ __iand__ __isub__ __ixor__".split()
 )
 KEPT_BASES = {*VALUE_TYPES, *CONTAINERS, object}
 SPECIALS = tuple(border.SPECIALS)
@@ -611,6 +620,10 @@ _NAMELESS = {value.__qualname__: value for value in vars(types).values() if isin
 _known = {}
 
 
+# Classes of the library whose instances a class of the tests may have as descriptors.
+_DESCRIPTORS = frozenset({property, functools.cached_property, functools.partialmethod, functools.singledispatchmethod})
+
+
 def _library_proxy_type(cls):
     """For an object of a class that both sides have, and that did not come with a description."""
     key = (state.grader, "library", cls)
@@ -618,6 +631,7 @@ def _library_proxy_type(cls):
     if proxy_type is None:
         specials = [
             special for special in SPECIALS if getattr(cls, special, None) is not None and getattr(cls, special) is not _BY_DEFAULT.get(special)
+            and (special not in border.DESCRIPTORS or cls in _DESCRIPTORS)
         ]
         if getattr(cls, "__hash__", None) is None:
             specials.append("unhashable")
@@ -673,6 +687,8 @@ class ProxyType(type):
         return state.ask("call", remote_id(cls), args, kwargs)
 
     def __getattr__(cls, name):
+        if name == "__signature__":
+            return _signature(cls)
         _check_readable(name)
         _check_no_record(cls, name)
         value = state.ask("get", remote_id(cls), name)
@@ -733,7 +749,7 @@ def _check_readable(name):
     """Raises AttributeError for what a handle does not answer."""
     if not state.grader:
         # What a decorator of the candidate's copies from a function of the tests, if it can be had.
-        if name in border.READABLE and name not in border.METADATA:
+        if name in border.READABLE and name not in border.METADATA and name != "__dict__":
             raise AttributeError(name)
         return
     if name in border.MOCK_ASSERTIONS:
@@ -799,7 +815,13 @@ def _mark_tainted(result, name):
     the tests want."""
     if not _is_remote(result) or isinstance(result, (*VALUE_TYPES, type)) or type(result)._proofbox_container:
         refuse("operator_of_the_candidate", f"{name} with a value of the tests must give an object of the candidate, not {type(result).__name__}")
-    object.__setattr__(result, "_proofbox_tainted", True)
+    _taint(result)
+
+
+def _taint(handle):
+    object.__setattr__(handle, "_proofbox_tainted", True)
+    if state.make_handles is not dict:
+        state.proxies.keep(handle._proofbox_number, handle)
 
 
 def _arithmetic(name):
@@ -1116,7 +1138,7 @@ def _contains_anything(handle):
 
 def _changed_here(base, name, is_overridden):
     """A method that alters a container. Of a class that the tests name it is the candidate's; else the builtin's own, on
-    the content that is here. One that such a class overrides must do the same as the builtin's."""
+    the content that is here. What such a class overrides, other than what takes out, must do the same as the builtin's."""
     function = getattr(base, name)
 
     def method(self, *args, **kwargs):
@@ -1374,7 +1396,7 @@ _METHODS |= {name: _arithmetic(name) for name in ARITHMETIC}
 _METHODS |= {name: _converted(name) for name in ("__int__", "__index__", "__float__", "__complex__", "__bytes__")}
 _METHODS |= {name: _ordering(name) for name in ("__lt__", "__le__", "__gt__", "__ge__")}
 for _name in ("__str__", "__repr__", "__format__", "__hash__", "__next__", "__enter__", "__aenter__", "__anext__", "__aiter__", "__reversed__",
-              "__getitem__", "__setitem__", "__delitem__", "__missing__"):  # fmt: skip
+              "__getitem__", "__setitem__", "__delitem__", "__missing__", *border.DESCRIPTORS):  # fmt: skip
     _METHODS[_name] = _forwarded(_name)
 _METHODS |= {
     "__call__": _call, "__eq__": _equal, "__contains__": _contains, "__await__": _await, "__exit__": _exit, "__aexit__": _aexit,
@@ -1415,7 +1437,7 @@ def _as_copy(handle, copied):
         if type(copied) is not type(handle):
             refuse("copy_of_another_class", "a copy of an object of the candidate must be of its class")
         if handle._proofbox_tainted:
-            object.__setattr__(copied, "_proofbox_tainted", True)
+            _taint(copied)
     return copied
 
 
@@ -1543,7 +1565,7 @@ def _container_methods(base, specials, own, overridden):
     if "__bool__" in own:
         namespace["__bool__"] = _truth_of_content(base)
     namespace |= _overridden(base, overridden)
-    namespace |= {name: _changed_here(base, name, name in own or name in overridden) for name in MUTATORS if hasattr(base, name)}
+    namespace |= {name: _changed_here(base, name, name not in REMOVERS and (name in own or name in overridden)) for name in MUTATORS if hasattr(base, name)}
     if base is collections.defaultdict:
         namespace["__missing__"] = _METHODS["__missing__"]
     namespace["__eq__"], namespace["__ne__"] = _content_equal(base), _not_equal

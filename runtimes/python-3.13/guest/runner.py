@@ -38,6 +38,7 @@ import _proofbox_test_kinds as test_kinds
 import _proofbox_packages as packages
 import _proofbox_program as program
 import _proofbox_proxies as proxies
+import _proofbox_released as released
 import _proofbox_bridge_warmup as bridge_warmup
 import _proofbox_report as report
 import _proofbox_session as session
@@ -79,8 +80,8 @@ HOT_MODULES = ("_proofbox", "os", "linecache", "codecs", "posixpath", "genericpa
 # What of these runs only when something is refused, or only in sessions.
 COLD_MODULES = (
     "_proofbox_assignments", "_proofbox_carried", "_proofbox_class_checks", "_proofbox_comparisons", "_proofbox_foreign_code", "_proofbox_foreign_pickles", "_proofbox_foreign_templates",
-    "_proofbox_foreign_text", "_proofbox_loop", "_proofbox_packages", "_proofbox_processes", "_proofbox_program",
-    "_proofbox_threads", "_proofbox_unsupported",
+    "_proofbox_foreign_text", "_proofbox_loop", "_proofbox_packages", "_proofbox_places", "_proofbox_processes", "_proofbox_program",
+    "_proofbox_attributes", "_proofbox_released", "_proofbox_threads", "_proofbox_unsupported",
 )  # fmt: skip
 SESSION_MODULES = ("_proofbox_session", "_proofbox_display", "_proofbox_pretty", "_proofbox_tracebacks")
 
@@ -191,6 +192,7 @@ def _grade(request):
     text = "\n".join(_texts(request["tests"]))
     assignments.watch(other, text)
     class_checks.watch(text)
+    released.watch(text)
     _keep_from_candidate(request["tests"])
     foreign_code.watch(request["tests"]["kind"], _texts(request["tests"]))
     other.load()

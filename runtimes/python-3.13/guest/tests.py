@@ -10,6 +10,7 @@ import types
 import _proofbox
 import _proofbox_test_kinds as test_kinds
 import _proofbox_report as report
+import _proofbox_threads as threads
 import _proofbox_values as values
 
 TESTS = "/tests.py"
@@ -116,6 +117,11 @@ class Cases:
         return True
 
 
+def _executor(*sources):
+    """What executes code of the tests, whose threads may be many."""
+    return threads.execute if threads.guarded_if(sources, exec) is not exec else exec
+
+
 class Asserts:
     """Each statement is a case, run on its own in a namespace with the snippet's names (MBPP)."""
 
@@ -125,13 +131,14 @@ class Asserts:
         self.names = [shorten(source) for source in self.sources]
 
     def run(self, candidate, cases):
+        execute = _executor(self.setup, *self.sources)
         try:
             setup = compile(self.setup, "/setup.py", "exec", dont_inherit=True) if self.setup else None
             codes = [self._compiled(index) for index in range(len(self.sources))]
             candidate.choose_entry_point([code for code in (setup, *codes) if type(code) is types.CodeType])
             namespace = candidate.namespace(setup or NO_CODE)
             if setup:
-                exec(setup, namespace)
+                execute(setup, namespace)
                 cases.charge(candidate)
         except BaseException as error:
             _proofbox.post(("error", report.describe(error)))
@@ -144,12 +151,11 @@ class Asserts:
                 if type(code) is not types.CodeType:
                     raise code
                 candidate.bind(namespace, code)
-                exec(code, namespace)
+                execute(code, namespace)
             except BaseException as error:
                 cases.end(error)
             else:
                 cases.end()
-
 
     def _compiled(self, index):
         """The code of an assert, or the exception that it can't be compiled for."""
@@ -192,6 +198,7 @@ class CheckFunction:
         self.entry_point = request["entry_point"]
         self.code = self.error = None
         source, places = request["source"], []
+        self.source = source
         try:
             # Each asserting statement S becomes: begin(i); try: S; except BaseException as e: end(e); else: end().
             self.code = _proofbox.compile_check(source, TESTS, places)
@@ -212,7 +219,7 @@ class CheckFunction:
                 cases.begin(0)
             call = compile(f"check({self.entry_point})", TESTS, "exec", dont_inherit=True)
             candidate.bind(namespace, call, self.entry_point)
-            exec(call, namespace)
+            _executor(self.source)(call, namespace)
             if cases.open is not None:
                 cases.end()
             elif candidate.gone() and not cases.charged:
@@ -238,7 +245,7 @@ class Script:
         try:
             code = compile(self.source, TESTS, "exec", dont_inherit=True)
             candidate.choose_entry_point([code])
-            exec(code, candidate.namespace(code))
+            _executor(self.source)(code, candidate.namespace(code))
         except BaseException as error:
             cases.end(error)
         else:
