@@ -13,6 +13,8 @@ import _proofbox_grader as grader
 import _proofbox_packages as packages
 import _proofbox_proxies as proxies
 
+# An attribute that is assigned to, and in its line the path to it.
+_TARGET = re.compile(r"\.\w+[ \t]*(?:,[^=\n(]*)?=(?!=)")
 _ASSIGNED = re.compile(r"(?<![\w.])((?:[^\W\d]\w*\.)+)(\w+)[ \t]*(?:,[^=\n(]*)?=(?!=)")
 _SET = re.compile(r"""\bsetattr\(\s*([\w.]+)\s*,\s*["'](\w+)["']""")
 _IMPORTED = re.compile(r"\bimport\s+([\w.]+)\s+as\s+(\w+)")
@@ -24,16 +26,15 @@ _MISSING = object()
 class Assignments:
     """The attributes of the library's modules that the tests assign to."""
 
-    def __init__(self, text):
-        known_as = {alias: name for name, alias in _IMPORTED.findall(text)}
-        found = [(path.rstrip("."), name) for path, name in _ASSIGNED.findall(text)] + _SET.findall(text)
+    def __init__(self, found, known_as):
         self.known = {}  # by module and name: what it was, and what the candidate has been told that it is
         for path, name in found:
             first, _, rest = path.partition(".")
             path = known_as.get(first, first) + ("." + rest if rest else "")
             module = _module_at_the_end(path)
             if module is not None and not (module is sys and name in _NOT_CARRIED):
-                value = vars(module).get(name, _MISSING)
+                # Not by its dict: that of `random` is filled when it is first used.
+                value = getattr(module, name, _MISSING)
                 if value is not _MISSING:
                     self.known[module, name] = [value, value]
 
@@ -60,9 +61,14 @@ class Assignments:
 
 def watch(candidate, text):
     """Has assignments carried over, if there are any in the text."""
-    assigned = Assignments(text)
-    if assigned.known:
-        candidate.assigned = assigned
+    found = _SET.findall(text) if "setattr(" in text else []
+    for target in _TARGET.finditer(text):
+        line = text[text.rfind("\n", 0, target.start()) + 1 : target.end()]
+        found += [(path.rstrip("."), name) for path, name in _ASSIGNED.findall(line) if path != "self."]
+    if found:
+        assigned = Assignments(found, {alias: name for name, alias in _IMPORTED.findall(text)} if " as " in text else {})
+        if assigned.known:
+            candidate.assigned = assigned
 
 
 def _module_at_the_end(path):

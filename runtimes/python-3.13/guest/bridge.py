@@ -114,7 +114,8 @@ def _handed(request, sent):
 def _exchange(kind, message, changes, sent, given, asked):
     state = proxies.state
     shared = state.shared
-    described, tracked, violation, signals = len(state.described), len(state.tracked), state.violation, len(state.signals)
+    described, tracked, violation = len(state.described), len(state.tracked), state.violation
+    signals = len(state.signals) if shared else 0
     try:
         if tracked:
             proxies.note_contents()
@@ -147,19 +148,21 @@ def _exchange(kind, message, changes, sent, given, asked):
     return answer
 
 
-def serve():
-    """The candidate's side: answers until the host ends it."""
-    kind, message, received, more = _exchange(READY, None, None, [], None, None)
-    while True:
-        kind, message, received, more = _answer(message, received, more, None, None)
+def serve(upcoming=None):
+    """The candidate's side: answers until the host ends it, or, without a message that has come, until there are threads."""
+    state = proxies.state
+    _, message, received, more = upcoming or _exchange(READY, None, None, [], None, None)
+    while upcoming is not None or state.calls is None:
+        _, message, received, more = _answer(message, received, more, None, None)
+    return None, message, received, more
 
 
 def _answer(request, received, more, asked, asking):
     """Carries out a request and sends the reply; what comes next. `asking`: this side's request that still waits for its
     reply, if there is one, and `asked` its containers."""
     state = proxies.state
-    calls = state.calls
-    calls.append(received)
+    if state.calls is not None:
+        state.calls.append(received)
     if more:
         _take_contents(state, more, _handed(asking, asked))
     # Of the candidate's side, whether there are containers of the tests in it.
@@ -193,10 +196,8 @@ def _answer(request, received, more, asked, asking):
         changes = marshal.changes(received, before)
         if changes and state.shared:
             changes = state.shared.unknown(received, changes)
-    if calls[-1] is not received:
-        # Another thread is being asked something, and waits: who was asked last answers first.
-        threads.wait(lambda: calls[-1] is received, None, "its turn to answer")
-    calls.pop()
+    if state.calls is not None:
+        _await_turn(state.calls, received)
     try:
         return _exchange(REPLY, reply, changes, [], received, asked)
     except SystemError:
@@ -204,6 +205,16 @@ def _answer(request, received, more, asked, asking):
     except BaseException as error:
         # Too large, too deep, or altered by its own encoding: the reply is no exception then, but a text.
         return _exchange(REPLY, (False, report.text_of(error, 200)), None, [], None, asked)
+
+
+def _await_turn(calls, received):
+    """Among threads that are asked something, who was asked last answers first. (One that was asked before there were
+    threads is not in the list.)"""
+    of_old = not any(each is received for each in calls)
+    if not (not calls if of_old else calls[-1] is received):
+        threads.wait(lambda: not calls if of_old else calls[-1] is received, None, "its turn to answer")
+    if not of_old:
+        calls.pop()
 
 
 def _take_contents(state, more, handed):

@@ -18,7 +18,9 @@ import _proofbox_threads as threads
 def serve(main):
     """Answers the tests' side until the host ends this interpreter."""
     begin(main)
-    threads.guarded(bridge.serve)
+    upcoming = bridge.serve()
+    # Since the tests have threads, too.
+    threads.guarded(bridge.serve, upcoming)
 
 
 def begin(main):

@@ -78,9 +78,9 @@ def refuse(note=None):
     proxies.refuse("text_of_the_candidate", note or _REFUSED)
 
 
-def is_rewritten(source, texts):
+def is_rewritten(source, text):
     """Whether tests that look at the snippet's source find another one than was run."""
-    if not any(word in text for text in texts for word in _READS_SOURCE):
+    if not ("solution.py" in text or "__file__" in text or "getsource" in text):
         return False
     try:
         with open(report.SNIPPET, "rb") as file:
@@ -88,8 +88,6 @@ def is_rewritten(source, texts):
     except OSError:
         return False
 
-
-_READS_SOURCE = ("solution.py", "__file__", "getsource")
 
 # ---------------------------------------------------------------- what is compiled and executed
 

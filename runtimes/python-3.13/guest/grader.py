@@ -391,6 +391,7 @@ class Candidate:
         self.runners = []
         self.watched = ()
         self.builtins = None  # as they were, if the tests speak of them
+        self.attends = False  # whether requests need more than to be sent
         self.places = places.Places()
         self.own_attributes = {}  # by id, instances of the tests and names that the candidate has set on them
         self.looked_at = {}  # by what the candidate tells if it alters it, the word by which the tests look at theirs
@@ -450,13 +451,12 @@ class Candidate:
             proxies.state.reset()
             self.load()
 
-    def watch(self, sources):
+    def watch(self, text):
         """Has the candidate's warnings and log records told if the tests speak of such."""
-        text = "\n".join(sources)
         if not any(word in text for word in _LOOKED_AT):
             return
         text = _COMMENT.sub("", text)
-        found = {word for word in _LOOKED_AT if word in text}
+        found = {word for word in _ALL_WORDS if word in text}
         self.watched = [what for what, words in _WATCHED.items() if not found.isdisjoint(words)]
         for what, words in _LOOKED_AT_LATER.items():
             if (used := [word for word in words if word in found]) and not (what == "loggers" and _RESTORES.search(text)):
@@ -552,6 +552,19 @@ class Candidate:
                 self.lent[name] = value
         if self.lent and not self.lost:
             ask("lend", dict(self.lent))
+
+    def attend(self, request):
+        """As `bridge.converse`, for tests whose text says that they do more than ask."""
+        state = proxies.state
+        if self.assigned is not None:
+            self.assigned.carry()
+        if self.builtins is not None:
+            self.check_builtins()
+        if state.make_handles is not dict and request[0] != "release":
+            state.proxies.tell()
+        if (loop := asyncio._get_running_loop()) is not None or self.places.present:
+            self.places.tell(loop)
+        return self.places.ask(request) if threads.started else bridge.converse(request)
 
     # Coroutines of the candidate's.
 
@@ -676,7 +689,11 @@ _COMMENT = re.compile(r"(?m)(?:^|(?<=\s))#.*$")
 _OF_TASKS = frozenset({"turn", "spawn", "cancel"})
 _OF_OBJECTS = frozenset({"call", "get", "index", "special", "global"})
 _CONTEXTS = ("localcontext(", "errstate(", "seterr(")
-_LOOKED_AT = (*_CONTEXTS, *_OF_ONE_INTERPRETER, *(word for words in (*_WATCHED.values(), *_LOOKED_AT_LATER.values()) for word in words), "builtins")
+_WATCHED_WORDS = tuple(word for words in _WATCHED.values() for word in words)
+_LATER_WORDS = tuple(word for words in _LOOKED_AT_LATER.values() for word in words)
+_ALL_WORDS = (*_CONTEXTS, *_OF_ONE_INTERPRETER, *_WATCHED_WORDS, *_LATER_WORDS, "builtins")
+# A text without these has none of those.
+_LOOKED_AT = (*_CONTEXTS, *(word for word in _OF_ONE_INTERPRETER if "sys.path" not in word), *_WATCHED_WORDS, "sys.path", "builtins")
 # By these a function can be reached without its name.
 _REACHING = frozenset({"getattr", "globals", "vars", "locals", "eval", "exec", "__import__", "import_module", "modules", "__dict__", "solution"})
 
@@ -886,19 +903,11 @@ def ask(*request):
     candidate = state.candidate
     if candidate.lost:
         raise candidate.lost
-    if candidate.assigned is not None:
-        candidate.assigned.carry()
-    if state.make_handles is not dict and request[0] != "release":
-        state.proxies.tell()
-    if candidate.builtins is not None:
-        candidate.check_builtins()
     if request[0] not in _READING and not (request[0] == "special" and request[2] in _MEASURING):
         state.changes += 1
     try:
         _tell_of_changes(candidate)
-        if (loop := asyncio._get_running_loop()) is not None or candidate.places.present:
-            candidate.places.tell(loop)
-        value = candidate.places.ask(request) if threads.started else bridge.converse(request)
+        value = candidate.attend(request) if candidate.attends else bridge.converse(request)
         kind = type(value)
         if state.failed is not None and request[0] not in _OF_TASKS:
             proxies.note_swallowed(True)

@@ -128,7 +128,7 @@ class PyTests:
                     file.write(content.encode() if type(content) is str else content)
 
     def _run(self, candidate, cases, imports):
-        run = Run(candidate, cases, self.fresh_per_case, self._texts())
+        run = Run(candidate, cases, self.fresh_per_case, self._text())
         self._session(candidate, run, imports)
         if run.names is None:
             error = run.error or grading.NoTests("pytest has collected no test")
@@ -177,11 +177,12 @@ class PyTests:
 
     def _warns(self):
         """Whether exceptions in threads and finalizers of the tests are to become warnings of pytest's."""
-        return any(word in text for text in self._texts() for word in _WARNING)
+        text = self._text()
+        return any(word in text for word in _WARNING)
 
-    def _texts(self):
+    def _text(self):
         texts = (self.source or "", *self.files.values())
-        return [text if type(text) is str else bytes(text).decode("utf-8", "replace") for text in texts]
+        return "\n".join([text if type(text) is str else bytes(text).decode("utf-8", "replace") for text in texts])
 
 
 _WARNING = ("filterwarnings", "PytestUnhandled", "PytestUnraisable")
@@ -249,9 +250,11 @@ def _offer(names, hook):
 class Run:
     """The plugin that tells of the cases, through as many sessions as it takes."""
 
-    def __init__(self, candidate, cases, fresh_per_case, texts):
+    def __init__(self, candidate, cases, fresh_per_case, text):
         self.candidate = candidate
-        self.texts = texts
+        self.has_threads = threads.may_start(text)
+        if self.has_threads:
+            grading.guard_test_methods()
         self.cases = cases
         self.fresh_per_case = fresh_per_case
         self.names = None
@@ -409,9 +412,10 @@ class Run:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_pyfunc_call(self, pyfuncitem):
+        if not self.has_threads or inspect.iscoroutinefunction(pyfuncitem.obj):
+            return (yield)
         test = pyfuncitem.obj
-        if not inspect.iscoroutinefunction(test):
-            pyfuncitem.obj = threads.guarded_if(self.texts, test)
+        pyfuncitem.obj = threads.guarding(test)
         try:
             return (yield)
         finally:

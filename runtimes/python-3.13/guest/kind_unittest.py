@@ -3,7 +3,6 @@
 The semantics are those of `python -m unittest`, but that a class's or module's fixture counts for cases: what fails in
 its set-up fails each case that needed it, and what fails in its tear-down the last one."""
 
-import functools
 import importlib
 import random
 import sys
@@ -12,16 +11,6 @@ import unittest
 
 import _proofbox_grading as grading
 import _proofbox_threads as threads
-
-# The test's frames may go on above calls from C of threads that it starts. pytest calls such tests so, too.
-_call_test_method = unittest.TestCase._callTestMethod
-unittest.TestCase._callTestMethod = lambda self, method: _call_test_method(self, functools.partial(threads.guarded, *_function_of(method)))
-
-
-def _function_of(method):
-    function, arguments, keywords = threads.plain(method, (), {})
-    return functools.partial(function, **keywords) if keywords else function, *arguments
-
 
 class UnitTests:
     def __init__(self, request):
@@ -35,6 +24,8 @@ class UnitTests:
         self.names = None
 
     def run(self, candidate, cases):
+        if threads.may_start("\n".join((self.source or "", *map(grading.text, (self.files or {}).values())))):
+            grading.guard_test_methods()
         with grading.Imports(self.module, self.files) as imports:
             return self._run(candidate, cases, imports)
 

@@ -25,6 +25,14 @@ _place = contextvars.ContextVar("place", default=0)
 BLOCKING = frozenset({"call", "special", "get", "set", "del", "index"})
 
 
+def _calls():
+    """The requests that are being carried out: from the first thread on they are kept."""
+    state = proxies.state
+    if state.calls is None:
+        state.calls = []
+    return state.calls
+
+
 class Places:
     """What the candidate knows of the tests' tasks and threads."""
 
@@ -54,6 +62,7 @@ class Places:
 
     def ask(self, request):
         """As `bridge.converse`, if there are or were threads."""
+        _calls()
         if threads.is_main():
             beside = threads.has_others()
             if beside != self.beside:
@@ -65,6 +74,9 @@ class Places:
     def _ask_from_thread(self, request):
         state, ident = proxies.state, threading.get_ident()
         alive = None
+        if not self.beside:
+            self.beside = True
+            bridge.converse(("beside", True))
         if ident not in self.idents:
             alive = threads.idents()
             self.idents.intersection_update(alive)
@@ -168,10 +180,10 @@ class Theirs:
 
     def go_on(self, ident):
         """Lets threads go on until this one's request is carried out, or all of them wait."""
-        worker, calls = self.workers[ident], proxies.state.calls
-        call = calls[-1]
+        worker, calls = self.workers[ident], _calls()
+        call = calls[-1] if calls else None
         while worker.outcome is None and threads.can_go_on(_WAITING):
-            threads.wait(lambda: calls[-1] is call, None, _WAITING, is_patient=True)
+            threads.wait(lambda: (calls[-1] if calls else None) is call, None, _WAITING, is_patient=True)
         if worker.outcome is None:
             return False, True, None, threads.seconds_left()
         succeeded, value = worker.outcome
@@ -179,6 +191,7 @@ class Theirs:
         return True, succeeded, value, None
 
     def beside(self, are_there):
+        _calls()
         threads.beside = (lambda seconds: proxies.state.ask("rest", seconds)) if are_there else None
 
 

@@ -54,7 +54,7 @@ class State:
         self.copies = 0  # deep copies that this side has begun
         self.open = None  # the containers of the request that is being carried out, and what they were (candidate's side)
         self.copied = None  # of the other's last one: its number, and what is copied already
-        self.calls = []  # requests of the other side that are being carried out
+        self.calls = None  # requests of the other side that are being carried out, where there are threads
         self.unequal = []  # objects of the candidate and what the open case has found them to differ from
         self.changes = 0  # requests that may have changed an object of the candidate's
         self.on_mocks = {}  # ids of handles that the candidate has set on mocks
@@ -1290,11 +1290,12 @@ def _getattr(self, name):
     _check_readable(name)
     _check_no_record(self, name)
     value = state.ask("get", remote_id(self), name)
-    if state.grader and type(value) in VALUE_TYPES:
+    if state.grader and type(value) in _PLAIN_VALUES:
         _note_attribute(remote_id(self), name, value)
     return value
 
 
+_PLAIN_VALUES = frozenset(VALUE_TYPES)
 # How many attributes are remembered.
 _MAX_READ = 256
 

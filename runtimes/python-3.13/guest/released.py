@@ -8,7 +8,7 @@ import weakref
 import _proofbox
 import _proofbox_proxies as proxies
 
-_SPEAKS_OF = re.compile(r"gc\.collect|weakref|__del__|(?m:^\s*del\s+[\w, ]+\s*$)")
+_DELETES = re.compile(r"(?m)^\s*del\s+[\w, ]+\s*$")
 
 
 class Handles:
@@ -53,7 +53,7 @@ class Handles:
 def watch(text):
     """Begins to look at what is dropped, if the tests speak of it."""
     state = proxies.state
-    if not _SPEAKS_OF.search(text):
+    if not ("gc.collect" in text or "weakref" in text or "__del__" in text or "del " in text and _DELETES.search(text)):
         return
     state.make_handles, state.proxies = Handles, Handles()
     exchange, collect_ = _proofbox.exchange, gc.collect

@@ -188,13 +188,18 @@ def _grade(request):
         cases.plan(plan.names)
     other = grader.connect(request["module"] or "solution", request["modules"])
     cases.candidate = other
-    other.watch(_texts(request["tests"]))
-    text = "\n".join(_texts(request["tests"]))
+    texts = list(_texts(request["tests"]))
+    text = "\n".join(texts)
+    other.watch(text)
+    _keep_from_candidate(text)
+    foreign_code.watch(request["tests"]["kind"], texts)
     assignments.watch(other, text)
     class_checks.watch(text)
     released.watch(text)
-    _keep_from_candidate(request["tests"])
-    foreign_code.watch(request["tests"]["kind"], _texts(request["tests"]))
+    other.attends = (
+        threads.may_start(text) or "async" in text or other.assigned is not None or other.builtins is not None
+        or proxies.state.make_handles is not dict
+    )  # fmt: skip
     other.load()
     # A snippet that can't be imported has no tests to pass; how it failed the host knows from itself. But how many
     # there are may be known only when they are loaded.
@@ -204,7 +209,7 @@ def _grade(request):
         except BaseException as error:
             cases.failures += 1
             _proofbox.post(("error", report.describe(error)))
-    if foreign_code.is_rewritten(request["code"], _texts(request["tests"])):
+    if foreign_code.is_rewritten(request["code"], text):
         proxies.signal("source_rewritten")
     _proofbox.post(("basis", proxies.state.values, proxies.state.handles))
     if proxies.state.signals:
@@ -212,9 +217,9 @@ def _grade(request):
     return 1 if cases.failures else 0
 
 
-def _keep_from_candidate(tests):
+def _keep_from_candidate(text):
     """What libraries of tests keep on disk is kept where the candidate does not write."""
-    if any("hypothesis" in text for text in _texts(tests)):
+    if "hypothesis" in text:
         # Without the tests' folder, whose files are not all there yet, and would be remembered so.
         path, sys.path[:] = sys.path[:], [packages.DIRECTORY]
         from hypothesis import configuration

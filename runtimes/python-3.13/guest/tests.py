@@ -118,8 +118,8 @@ class Cases:
 
 
 def _executor(*sources):
-    """What executes code of the tests, whose threads may be many."""
-    return threads.execute if threads.guarded_if(sources, exec) is not exec else exec
+    """What executes code of the tests: threads that they start may be in calls from C."""
+    return threads.execute if threads.may_start("\n".join(sources)) else exec
 
 
 class Asserts:

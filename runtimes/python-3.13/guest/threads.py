@@ -17,7 +17,7 @@ import _proofbox
 import _thread
 from _proofbox_unsupported import refusal
 
-__all__ = ["can_go_on", "end", "idents", "is_main", "seconds_left", "execute", "guarded", "guarded_if", "install", "pause", "plain", "run_in_context", "settle", "shut_down", "sleep_in_loop", "wait", "work_in_pools"]
+__all__ = ["can_go_on", "end", "idents", "is_main", "seconds_left", "execute", "guarded", "guarding", "install", "may_start", "pause", "plain", "run_in_context", "settle", "shut_down", "sleep_in_loop", "wait", "work_in_pools"]
 
 MAX_THREADS = 256
 # Of a sleep while the main thread waits: between two of them it hears of interrupts. In seconds.
@@ -549,10 +549,13 @@ def guarded(function, *arguments, **keywords):
         _proofbox.threads_guard(place)
 
 
-def guarded_if(texts, function):
-    """The function, guarded if these texts of a program may start threads."""
-    if not any(word in text for text in texts for word in ("hread", "concurrent", "run_in_executor")):
-        return function
+def may_start(text):
+    """Whether a program of this text may start threads."""
+    return "hread" in text or "concurrent" in text or "run_in_executor" in text
+
+
+def guarding(function):
+    """The function, guarded."""
 
     @functools.wraps(function)
     def called(*arguments, **keywords):
