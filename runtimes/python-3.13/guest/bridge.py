@@ -95,8 +95,8 @@ def _take_reply(request, message, more, sent):
     if changes:
         marshal.apply(changes, sent)
         state.altered.extend(sent[index] for index, _ in changes)
-        if state.grader and request[0] == "call" and value is not None:
-            # What the tests compute of the argument now, they compute of what the candidate has made of it.
+        if state.grader and any(type(sent[index]) is type(value) and sent[index] is not value for index, _ in changes):
+            # Who gives a new container rarely means to alter the old one. What the tests expect may be computed of that.
             proxies.signal("argument_changed")
     if more:
         proxies.take_contents(more, _handed(request, sent))

@@ -1024,8 +1024,8 @@ def _equal(self, other):
         signal("equality_with_plain_data")
         if type(other) in _STAND_INS:
             _ask_of_stand_in(self, "__eq__", other)
-        if len(state.unequal) < _MAX_UNEQUAL and _decides_alone(other):
-            state.unequal.append((self, other))
+        if len(state.unequal) < _MAX_UNEQUAL and (told := _to_be_told(other)) is not _UNTOLD:
+            state.unequal.append((self, told))
     return NotImplemented
 
 
@@ -1033,12 +1033,35 @@ def _equal(self, other):
 _MAX_UNEQUAL = 64
 
 
-def _decides_alone(other):
-    """Whether what is no object of the candidate leaves it to such an object whether both are equal."""
-    kind = type(other)
-    if kind in _STAND_INS or kind in marshal.REDUCERS and kind.__module__ != "numpy":
-        return True
-    return kind.__eq__ is object.__eq__ and not isinstance(other, (type, types.FunctionType)) and not is_of_library(kind)
+# Values that nobody can alter.
+_SCALARS = frozenset({
+    kind for kind in marshal.REDUCERS if kind.__module__ in ("decimal", "fractions", "datetime", "uuid", "ipaddress")
+} | {int, float, complex, bool, str, bytes, type(None), range})  # fmt: skip
+_MAX_TOLD = 64
+_UNTOLD = object()
+
+
+def _to_be_told(value):
+    """What the candidate may be told of a value that the tests have not passed to it: a copy, so that it alters nothing of
+    theirs. `_UNTOLD` of what can't be copied so, or compares by itself."""
+    kind = type(value)
+    if kind in _SCALARS:
+        return value
+    if kind in (list, tuple, set, frozenset) and len(value) <= _MAX_TOLD and _SCALARS.issuperset(map(type, value)):
+        return kind(value)
+    if kind is dict and len(value) <= _MAX_TOLD and _SCALARS.issuperset(map(type, (*value, *value.values()))):
+        return dict(value)
+    if kind.__eq__ is not object.__eq__ or isinstance(value, type) or is_of_library(kind) or state.check_may_leave is None:
+        return _UNTOLD
+    attributes = getattr(value, "__dict__", None)
+    if type(attributes) is not dict or not _SCALARS.issuperset(map(type, attributes.values())):
+        return _UNTOLD
+    try:
+        copied = object.__new__(kind)
+    except TypeError:
+        return _UNTOLD
+    copied.__dict__.update(attributes)
+    return copied
 
 
 def bear_out():
@@ -1047,7 +1070,7 @@ def bear_out():
     unequal, state.unequal = state.unequal, []
     for handle, other in unequal:
         try:
-            answer = special(handle, "__eq__", list(other) if type(other) is list else other)
+            answer = special(handle, "__eq__", other)
         except Exception as error:
             answer = error
         if answer is not NotImplemented and answer is not False and state.violation is None:
@@ -1164,7 +1187,11 @@ def _change_on_both_sides(handle, base, name, args, kwargs):
     """Alters a container by the method that its class has of its own, and fails the case where that is not what the
     builtin's does: either may be what the tests count on."""
     _, read, fill = CONTAINERS[base]
-    args = tuple(list(each) if hasattr(type(each), "__next__") else each for each in args)
+    args = tuple(list(each) if hasattr(type(each), "__next__") and not _is_remote(each) else each for each in args)
+    told, keywords = tuple(map(_given, args)), {key: _given(each) for key, each in kwargs.items()}
+    if any(each is _UNTOLD for each in (*told, *keywords.values())):
+        state.dirty[handle._proofbox_number] = True
+        return getattr(base, name)(handle, *args, **kwargs)
     plain, failure, wanted = base.__new__(base), None, None
     fill(plain, read(handle))
     try:
@@ -1172,7 +1199,7 @@ def _change_on_both_sides(handle, base, name, args, kwargs):
     except Exception as error:
         failure = error
     try:
-        _change(handle, name, args, kwargs)
+        _change(handle, name, told, keywords)
     except Exception as error:
         if type(error) is not type(failure):
             _note_other_change()
@@ -1182,6 +1209,10 @@ def _change_on_both_sides(handle, base, name, args, kwargs):
     else:
         fill(handle, read(plain))
     return handle if wanted is plain else wanted
+
+
+def _given(value):
+    return value if _is_remote(value) else _to_be_told(value)
 
 
 def _note_other_change():
