@@ -75,7 +75,8 @@ def pass_nowhere(request):
         proxies.state = there = proxies.State()
         there.shared.next[0] = there.shared.sent = 1
         _, received, _ = _proofbox.decode(data, None, marshal.restore, there.link)
-        marshal.changes(received, marshal.snapshots(received))
+        # As `_answer` of a call.
+        there.shared.keep(there, received, marshal.snapshots(received), (True, None))
     finally:
         proxies.state = own
 
