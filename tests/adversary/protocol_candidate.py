@@ -320,8 +320,10 @@ def payload(name, depth):
         "exception": lambda: (
             RNG.choice((None, RNG.randrange(40), number())), Forged("library", ("builtins", RNG.choice(("ValueError", "StopIteration", "SystemExit", "int", "GeneratorExit", "BaseException", "KeyboardInterrupt", "ExceptionGroup")))),
             RNG.choice(((), ("negative",), [1], None, (junk(depth + 1),))), text(), RNG.choice(({}, {"value": junk(depth + 1)}, {"__class__": 1, "__dict__": {}}, {"__notes__": 5}, [], {5: 6})),
-            RNG.choice(([], [("f", 1, "g", "h")], [5], None, "x")), RNG.choice((None, 5, junk(depth + 1))), RNG.choice((True, False, 5)),
+            RNG.choice(([], [("f", 1, "g", "h")], [5], None, "x")), RNG.choice((None, 5, junk(depth + 1))), RNG.choice((None, 5, junk(depth + 1))), RNG.choice((True, False, 5)),
         ),
+        "generic": lambda: (RNG.choice((list, dict, 5, junk(depth + 1))), (junk(depth + 1),)), "union": lambda: RNG.choice(((), (int,), (int, str), (5, junk(depth + 1)))),
+        "typing": lambda: (RNG.choice(("List", "Union", "Callable", "Any", "cast", "", "Literal")), RNG.choice((None, (), (int,), (junk(depth + 1),)))),
     }  # fmt: skip
     made = known[name]() if name in known else junk(depth + 1)
     if RNG.random() < PLAN["noise"] / 3:

@@ -5,7 +5,10 @@ says what follows from each table, and names the rows by these names. The code t
 `marshal.py` (values), `grader.py` (what C may ask), `bridge.py` (messages)."""
 
 import asyncio
+import concurrent.futures
 import sys
+import threading
+from abc import ABC
 from collections import abc
 
 # ---------------------------------------------------------------- 1. requests of G to C, and the shape of the reply
@@ -24,11 +27,11 @@ REPLIES = {
     "del": None,
     "dir": "names",
     "index": None,  # Class[item]
+    "is": "truth",  # isinstance or issubclass, by a class whose metaclass decides
     "special": None,  # by SPECIALS
     "spawn": "number",  # makes a task of a coroutine
     "turn": "turn",  # lets the candidate's event loop run until it waits
     "cancel": None,
-    "ignore": None,  # passes arguments and does nothing (complexity)
     "seed": None,
     "seed_numpy": None,
     "lend": None,  # what the tests have imported of the library
@@ -39,9 +42,15 @@ REPLIES = {
     "argv": None,
     "contexts": None,  # how numpy treats errors, and the decimal context
     "recursion": None,
+    "place": None,  # the task of the tests that asks from now on
+    "in_thread": "step",  # a request of a thread of the tests
+    "go_on": "step",  # lets the candidate's threads go on with such a request
+    "beside": None,  # whether the tests have other threads
     "rest": None,  # lets what goes on there go on while the tests sleep
     "watch": None,  # warnings and log records are to be told
     "signature": "parameters",
+    "release": None,  # objects that the tests have dropped
+    "collect": None,  # gc.collect()
     "copy": None,  # an object of the class of the one that is copied
 }
 
@@ -105,8 +114,10 @@ SPECIALS = {
     **dict.fromkeys(("__iter__", "__next__", "__reversed__", "__getitem__", "__setitem__", "__delitem__", "__missing__"), ("asked", ANY)),
     **dict.fromkeys(("__enter__", "__exit__", "__aiter__", "__anext__", "__aenter__", "__aexit__", "__await__"), ("asked", ANY)),
     "__call__": ("asked", ANY),
+    **dict.fromkeys(("__get__", "__set__", "__delete__", "__set_name__"), ("asked", ANY)),  # in classes of the tests
     "__array__": ("asked", ANY),  # an ndarray that crosses as a value; not of what has met a value of the tests
 }
+DESCRIPTORS = frozenset({"__get__", "__set__", "__delete__", "__set_name__"})
 # Of generators, both ways; nothing else has them.
 GENERATOR_METHODS = ("send", "throw", "close", "asend", "athrow", "aclose")
 # Never answered by objects that have no plain content: with these numpy would have C compare.
@@ -116,6 +127,8 @@ NEVER = {"__array_ufunc__": None, "__array_priority__": 0.0}
 # Raised by anything but the request that means them they become RuntimeError, as at the border of a generator (PEP 479).
 
 STEERING = (StopIteration, StopAsyncIteration, GeneratorExit, asyncio.CancelledError)
+# In a thread of a pool this one does, too: asyncio takes it for a cancellation of its own.
+STEERING_IN_THREADS = (concurrent.futures.CancelledError,)
 MEANS_IT = {
     "__next__": StopIteration,
     "__anext__": StopAsyncIteration,
@@ -159,11 +172,15 @@ SERVED = {
     "spawn": "an awaitable: starts it",
     "warned": "a warning: raised or shown as the tests' own filters say",
     "logged": "a log record: given to the handlers of the tests",
+    "stirred": "it has made tasks that nobody awaits: lets them have their turns",
+    "rest": "lets the tests' threads go on while it waits",
+    "altered": "what the tests look at in their own interpreter has been altered in the candidate's",
     "surroundings": "environment and working directory, once the candidate has changed them",
 }
 # Abstract classes that a handle is an instance of where its own class derives from them: libraries choose by them how they
 # compare, and a mapping taken for a sequence is compared by its keys alone.
-ABSTRACT = (abc.Mapping, abc.MutableMapping, abc.Sequence, abc.MutableSequence, abc.Set, abc.MutableSet)
+# abc.ABC is for tests that ask for it by name.
+ABSTRACT = (ABC, abc.Mapping, abc.MutableMapping, abc.Sequence, abc.MutableSequence, abc.Set, abc.MutableSet)
 # What a mock keeps of its calls, and how it is told to answer.
 MOCK_RECORDS = (
     "assert_", "call_", "called", "mock_calls", "method_calls", "return_value", "side_effect", "await_", "awaited", "reset_mock",
@@ -267,10 +284,16 @@ def is_number(value):
     return type(value) is int and value >= 0
 
 
+def is_truth(value):
+    return type(value) is bool
+
+
 def is_parameters(value):
+    """(name, kind, whether there is a default, the default, (annotation,) or ()); last of all what is returned"""
     return value is None or type(value) is list and all(
-        type(each) is tuple and len(each) == 4 and type(each[0]) is str and type(each[1]) is int and type(each[2]) is bool for each in value
-    )
+        type(each) is tuple and len(each) == 5 and type(each[0]) is str and type(each[1]) is int and type(each[2]) is bool
+        and type(each[4]) is tuple and len(each[4]) <= 1 for each in value
+    )  # fmt: skip
 
 
 def is_turn(value):
@@ -282,7 +305,15 @@ def is_turn(value):
     )  # fmt: skip
 
 
-SHAPES = {"names": is_names, "number": is_number, "parameters": is_parameters, "turn": is_turn}
+def is_step(value):
+    """(done, succeeded, value, seconds until somebody can go on, or None)"""
+    return (
+        type(value) is tuple and len(value) == 4 and type(value[0]) is bool and type(value[1]) is bool
+        and (value[1] or isinstance(value[2], BaseException)) and (value[3] is None or type(value[3]) in (int, float) and value[3] >= 0)
+    )  # fmt: skip
+
+
+SHAPES = {"step": is_step, "names": is_names, "number": is_number, "truth": is_truth, "parameters": is_parameters, "turn": is_turn}
 
 # ---------------------------------------------------------------- steering exceptions
 
@@ -290,7 +321,8 @@ SHAPES = {"names": is_names, "number": is_number, "parameters": is_parameters, "
 def at_border(error, request):
     """What an exception of C becomes when the request that it answers returns."""
     if not isinstance(error, STEERING):
-        return error
+        if not isinstance(error, STEERING_IN_THREADS) or threading.current_thread() is threading.main_thread():
+            return error
     name = request[2] if request and request[0] == "special" else None
     if name in MEANS_IT and isinstance(error, MEANS_IT[name]):
         return error

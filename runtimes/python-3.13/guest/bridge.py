@@ -22,6 +22,7 @@ import _proofbox_marshal as marshal
 import _proofbox_proxies as proxies
 import _proofbox_report as report
 import _proofbox_sharing as sharing
+import _proofbox_threads as threads
 
 READY, REQUEST, REPLY, GONE = range(4)
 
@@ -65,6 +66,21 @@ def converse(request):
     raise marshal.CannotCross(f"the result can't leave its interpreter: {value[:200]}")
 
 
+def pass_nowhere(request):
+    """Does what passing a request costs both sides, on this side alone: how much that is must not be the candidate's word."""
+    own = proxies.state
+    try:
+        proxies.state = here = proxies.State()
+        data = _proofbox.encode(REQUEST, request, None, [], None, marshal.reduce, here.link)
+        proxies.state = there = proxies.State()
+        there.shared.next[0] = there.shared.sent = 1
+        _, received, _ = _proofbox.decode(data, None, marshal.restore, there.link)
+        # As `_answer` of a call.
+        there.shared.keep(there, received, marshal.snapshots(received), (True, None))
+    finally:
+        proxies.state = own
+
+
 # Requests whose reply has a shape.
 SHAPED = frozenset(operation for operation, shape in border.REPLIES.items() if shape)
 
@@ -80,6 +96,9 @@ def _take_reply(request, message, more, sent):
     if changes:
         marshal.apply(changes, sent)
         state.altered.extend(sent[index] for index, _ in changes)
+        if state.grader and any(type(sent[index]) is type(value) and sent[index] is not value for index, _ in changes):
+            # Who gives a new container rarely means to alter the old one. What the tests expect may be computed of that.
+            proxies.signal("argument_changed")
     if more:
         proxies.take_contents(more, _handed(request, sent))
     # Last of all: what came behind the message may have altered what is in it.
@@ -97,6 +116,7 @@ def _exchange(kind, message, changes, sent, given, asked):
     state = proxies.state
     shared = state.shared
     described, tracked, violation = len(state.described), len(state.tracked), state.violation
+    signals = len(state.signals) if shared else 0
     try:
         if tracked:
             proxies.note_contents()
@@ -116,6 +136,8 @@ def _exchange(kind, message, changes, sent, given, asked):
             raise
         # What a shared container holds now may be what can't cross; nobody has tried to pass it.
         state.violation = violation
+        while len(state.signals) > signals:
+            state.signals.popitem()
         if state.grader:
             proxies.signal("aliasing_lost")
         else:
@@ -127,17 +149,21 @@ def _exchange(kind, message, changes, sent, given, asked):
     return answer
 
 
-def serve():
-    """The candidate's side: answers until the host ends it."""
-    kind, message, received, more = _exchange(READY, None, None, [], None, None)
-    while True:
-        kind, message, received, more = _answer(message, received, more, None, None)
+def serve(upcoming=None):
+    """The candidate's side: answers until the host ends it, or, without a message that has come, until there are threads."""
+    state = proxies.state
+    _, message, received, more = upcoming or _exchange(READY, None, None, [], None, None)
+    while upcoming is not None or state.calls is None:
+        _, message, received, more = _answer(message, received, more, None, None)
+    return None, message, received, more
 
 
 def _answer(request, received, more, asked, asking):
     """Carries out a request and sends the reply; what comes next. `asking`: this side's request that still waits for its
     reply, if there is one, and `asked` its containers."""
     state = proxies.state
+    if state.calls is not None:
+        state.calls.append(received)
     if more:
         _take_contents(state, more, _handed(asking, asked))
     # Of the candidate's side, whether there are containers of the tests in it.
@@ -171,6 +197,8 @@ def _answer(request, received, more, asked, asking):
         changes = marshal.changes(received, before)
         if changes and state.shared:
             changes = state.shared.unknown(received, changes)
+    if state.calls is not None:
+        _await_turn(state.calls, received)
     try:
         return _exchange(REPLY, reply, changes, [], received, asked)
     except SystemError:
@@ -178,6 +206,16 @@ def _answer(request, received, more, asked, asking):
     except BaseException as error:
         # Too large, too deep, or altered by its own encoding: the reply is no exception then, but a text.
         return _exchange(REPLY, (False, report.text_of(error, 200)), None, [], None, asked)
+
+
+def _await_turn(calls, received):
+    """Among threads that are asked something, who was asked last answers first. (One that was asked before there were
+    threads is not in the list.)"""
+    of_old = not any(each is received for each in calls)
+    if not (not calls if of_old else calls[-1] is received):
+        threads.wait(lambda: not calls if of_old else calls[-1] is received, None, "its turn to answer")
+    if not of_old:
+        calls.pop()
 
 
 def _take_contents(state, more, handed):

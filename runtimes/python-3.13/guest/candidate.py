@@ -1,6 +1,7 @@
 """The candidate's side of the bridge: does with the candidate's objects what the tests' side asks."""
 
 import asyncio
+import gc
 import importlib
 import os
 import random
@@ -8,13 +9,18 @@ import sys
 import time
 
 import _proofbox_bridge as bridge
+import _proofbox_places as places
 import _proofbox_proxies as proxies
+import _proofbox_released as released
+import _proofbox_threads as threads
 
 
 def serve(main):
     """Answers the tests' side until the host ends this interpreter."""
     begin(main)
-    bridge.serve()
+    upcoming = bridge.serve()
+    # Since the tests have threads, too.
+    threads.guarded(bridge.serve, upcoming)
 
 
 def begin(main):
@@ -59,6 +65,11 @@ def _special(number, name, arguments):
     return getattr(type(target), name)(target, *arguments)
 
 
+def _is(number, what, value):
+    cls = proxies.state.objects[number]
+    return isinstance(value, cls) if what == "instance" else issubclass(value, cls)
+
+
 # ---------------------------------------------------------------- coroutines
 
 
@@ -72,6 +83,7 @@ class Tasks:
         self.ended = {}  # those that have ended, which the tests do not know yet
         self.awaited = {}  # of awaitables of the tests: number -> future
         self.running = False
+        self.theirs = _theirs()
 
     def spawn(self, number):
         async def whole(awaitable):
@@ -79,7 +91,7 @@ class Tasks:
 
         self.spawned += 1
         task = self.spawned
-        self.tasks[task] = self.loop.create_task(whole(proxies.state.objects[number]))
+        self.tasks[task] = self.loop.create_task(whole(proxies.state.objects[number]), context=self.theirs.context)
         self.tasks[task].add_done_callback(lambda _: self.ended.setdefault(task))
         return task
 
@@ -108,6 +120,7 @@ class Tasks:
 
     def _run(self, alone, task):
         """One round of the loop, so that the tests' own tasks go on beside the candidate's."""
+        self.theirs.stirred = False
         wait = self._wait()
         if alone and wait:
             self.loop.call_later(wait, self.loop.stop)
@@ -128,6 +141,7 @@ class Tasks:
 
     def rest(self, seconds):
         """Lets the tasks go on for some seconds."""
+        self.theirs.stirred = False
         outer = asyncio._get_running_loop()
         self.running = True
         asyncio._set_running_loop(None)
@@ -145,6 +159,14 @@ def tasks():
     if state.runner is None:
         state.runner = Tasks()
     return state.runner
+
+
+def _theirs():
+    """The tests' tasks and threads."""
+    state = proxies.state
+    if state.theirs is None:
+        state.theirs = places.Theirs(OPERATIONS, tasks)
+    return state.theirs
 
 
 def _rest(seconds, in_loop):
@@ -230,23 +252,39 @@ def _watch(what):
         warnings.showwarning = showwarning
     if "logs" in what:
         _watch_logs(state)
-    if "surroundings" in what:
-        _watch_surroundings(state)
+    _watch_state(state, [name for name in what if name in _STATE])
 
 
-def _watch_surroundings(state):
-    def now():
-        return dict(os.environ), os.getcwd(), sys.getrecursionlimit()
-
-    known = [now()]
+def _watch_state(state, names):
+    """Tells of changes to this interpreter with the reply to the request that made them."""
+    known = {name: _STATE[name]() for name in names}
 
     def before_reply():
-        present = now()
-        if present != known[0]:
-            known[0] = present
-            state.ask("surroundings", *present)
+        for name, before in known.items():
+            present = _STATE[name]()
+            if present != before:
+                known[name] = present
+                state.ask("surroundings", *present) if name == "surroundings" else state.ask("altered", name)
 
-    state.before_reply = before_reply
+    if names:
+        state.before_reply = before_reply
+
+
+def _loggers():
+    import logging
+
+    loggers = [logging.root, *(each for each in logging.root.manager.loggerDict.values() if isinstance(each, logging.Logger))]
+    # Loggers that are new are as they are made.
+    made = (0, [], True, False)
+    states = {each.name: (each.level, list(each.handlers), each.propagate, each.disabled) for each in loggers}
+    return {name: found for name, found in states.items() if found != made}
+
+
+_STATE = {
+    "surroundings": lambda: (dict(os.environ), os.getcwd(), sys.getrecursionlimit()),
+    "sys.path": lambda: list(sys.path),
+    "loggers": _loggers,
+}
 
 
 def _watch_logs(state):
@@ -297,12 +335,12 @@ OPERATIONS = {
     "del": lambda number, name: delattr(proxies.state.objects[number], name),
     "dir": lambda number: [name for name in dir(proxies.state.objects[number]) if type(name) is str],
     "index": lambda number, key: proxies.state.objects[number][key],
+    "is": _is,
     "special": _special,
     "spawn": lambda number: tasks().spawn(number),
     "turn": lambda task, alone, settled: tasks().turn(task, alone, settled),
     "cancel": lambda task: tasks().cancel(task),
     "lend": lambda names: [proxies.state.namespace.setdefault(name, value) for name, value in names.items()] and None,
-    "ignore": lambda arguments: None,
     "seed": lambda a, version: random.seed(a, version),
     "seed_numpy": lambda seed: sys.modules["numpy.random"].seed(seed),
     "patch": _patch,
@@ -314,7 +352,13 @@ OPERATIONS = {
     "recursion": sys.setrecursionlimit,
     "watch": _watch,
     "rest": _rest,
+    "place": lambda number, parent, in_loop: _theirs().place(number, parent, in_loop),
+    "in_thread": lambda ident, alive, request: _theirs().in_thread(ident, alive, request),
+    "go_on": lambda ident: _theirs().go_on(ident),
+    "beside": lambda are_there: _theirs().beside(are_there),
     "signature": lambda number: proxies.signature_of(proxies.state.objects[number]),
+    "release": released.release,
+    "collect": lambda: gc.collect() and None,
     "copy": lambda number, copy: proxies.copy_of(proxies.state.objects[number], copy),
     "module_names": _module_names,
 }

@@ -99,6 +99,7 @@ def prepare():
     _prepare_surroundings()
     _prepare_mock()
     _prepare_monkeypatch()
+    _prepare_tracing()
     randomness.after_first_use(random, _seed_both)
     randomness.after_first_use(sys.modules["numpy.random"], _seed_both_numpy)
 
@@ -158,6 +159,23 @@ def _prepare_monkeypatch():
 
     MonkeyPatch.setattr, MonkeyPatch.delattr, MonkeyPatch.setitem = patched_setattr, patched_delattr, patched_setitem
     MonkeyPatch.syspath_prepend, MonkeyPatch.undo = patched_syspath_prepend, patched_undo
+
+
+def _prepare_tracing():
+    """Memory is traced in the tests' own interpreter, by whatever name they start that."""
+    import _tracemalloc
+
+    start = _tracemalloc.start
+
+    def noted(nframe=1, /):
+        if _grading():
+            grader.note_inexpressible("tracemalloc in the tests' own interpreter")
+        start(nframe)
+
+    noted.__name__, noted.__module__, noted.__doc__ = start.__name__, start.__module__, start.__doc__
+    _tracemalloc.start = noted
+    if "tracemalloc" in sys.modules:
+        sys.modules["tracemalloc"].start = noted
 
 
 def _seed_both():

@@ -22,6 +22,7 @@ import _proofbox_foreign_templates as foreign_templates
 import _proofbox_foreign_text as foreign_text
 import _proofbox_grader as grader
 import _proofbox_proxies as proxies
+import _proofbox_report as report
 
 HOME = "/home/user/"
 # How many texts that may be executed are remembered of a file name that others have been compiled under.
@@ -60,6 +61,8 @@ def watch(kind, texts):
     foreign_templates.guard(_guard.texts)
     if _guard.texts.mention("runpy"):
         _guard_runpy()
+    if _guard.texts.mention("doctest"):
+        _find_in_candidate()
     sys.path[:] = path
 
 
@@ -73,6 +76,17 @@ def refuse(note=None):
     """Ends the attempt to execute something of the candidate's."""
     grader.note_inexpressible(note or _REFUSED)
     proxies.refuse("text_of_the_candidate", note or _REFUSED)
+
+
+def is_rewritten(source, text):
+    """Whether tests that look at the snippet's source find another one than was run."""
+    if not ("solution.py" in text or "__file__" in text or "getsource" in text):
+        return False
+    try:
+        with open(report.SNIPPET, "rb") as file:
+            return file.read() != source
+    except OSError:
+        return False
 
 
 # ---------------------------------------------------------------- what is compiled and executed
@@ -197,6 +211,20 @@ def _guard_runpy():
         return run_module(mod_name, *arguments, **options)
 
     runpy.run_module = run
+
+
+def _find_in_candidate():
+    """doctest tells by globals whether a function is of a module; of the candidate's it can by names alone."""
+    import doctest
+
+    from_module = doctest.DocTestFinder._from_module
+
+    def _from_module(self, module, object):
+        if type(module) is grader.ProxyModule and proxies._is_remote(object):
+            return grader.ask("get", proxies.remote_id(object), "__module__") in (module.__name__, "__main__")
+        return from_module(self, module, object)
+
+    doctest.DocTestFinder._from_module = _from_module
 
 
 _JUDGES = {

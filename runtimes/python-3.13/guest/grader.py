@@ -16,10 +16,13 @@ import warnings
 from unittest import mock
 
 import _proofbox
+import _proofbox_attributes as attributes
 import _proofbox_border as border
 import _proofbox_bridge as bridge
+import _proofbox_names as code_names
 import _proofbox_kind_pytest  # noqa: F401: it imports pytest as it must be imported here
 import _proofbox_packages as packages
+import _proofbox_places as places
 import _proofbox_proxies as proxies
 import _proofbox_report as report
 import _proofbox_threads as threads
@@ -61,7 +64,7 @@ def _object(number):
 def _visible(target, name):
     if type(name) is not str:
         proxies.refuse("protocol_violation", "an attribute has a name")
-    if name in border.METADATA:
+    if name in border.METADATA or name[:1] == "_" and attributes.is_own(target, name):
         return
     if name.startswith("_") or name.startswith(border.INNARDS) or name == "mro" or isinstance(target, _CALLABLES):
         proxies.signal("looked_into_the_tests")
@@ -78,6 +81,8 @@ def _visible(target, name):
 
 def _get(number, name):
     target = _object(number)
+    if name == "__dict__" and _has_attributes(target):
+        return attributes.Attributes(target, _check_alterable)
     _visible(target, name)
     value = getattr(target, name)
     if isinstance(value, _MACHINERY):
@@ -85,8 +90,20 @@ def _get(number, name):
     return value
 
 
+def _has_attributes(target):
+    """Whether it is an instance of a class of the tests' own, or one that only holds attributes."""
+    kind = type(target)
+    own = not proxies.is_of_library(kind) and not isinstance(target, (type, mock.NonCallableMock)) and not any(map(_stays, kind.__mro__))
+    return (own or (kind.__module__, kind.__qualname__) in _NAMESPACES) and type(getattr(target, "__dict__", None)) is dict
+
+
+_NAMESPACES = frozenset({("argparse", "Namespace"), ("types", "SimpleNamespace")})
+
+
 def _check_alterable(target, name):
     """Only attributes of instances, and not what tests assert on."""
+    if type(name) is str and name[:1] == "_" and not any(map(_stays, type(target).__mro__)) and attributes.can_be_own(target, name, _kept_by):
+        return
     if type(name) is not str or name.startswith("_") or name in border.METADATA or name.startswith(border.INNARDS):
         proxies.refuse("altered_the_tests", "a hidden attribute of the tests can't be set")
     if isinstance(target, (type, *_CALLABLES, *_MACHINERY)):
@@ -148,6 +165,8 @@ def _special(number, name, arguments):
     known = border.GENERATOR_METHODS if isinstance(target, (types.GeneratorType, types.AsyncGeneratorType)) else ()
     if type(name) is not str or name not in border.SPECIALS and name not in known or type(arguments) is not tuple:
         proxies.refuse("protocol_violation", f"{name!r} is not passed on")
+    if name in border.DESCRIPTORS and proxies.is_of_library(type(target)):
+        proxies.refuse("protocol_violation", f"{name} of a {type(target).__name__} of the tests")
     if isinstance(target, mock.NonCallableMock):
         # Its special methods are mocks of its own, which are not given the object.
         method = next(vars(kind)[name] for kind in type(target).__mro__ if name in vars(kind))
@@ -253,6 +272,14 @@ def _logged(told, error, enabled):
     return True
 
 
+def _altered(what):
+    """The candidate has altered what the tests look at here: they can't see it."""
+    word = proxies.state.candidate.looked_at.get(what) if type(what) is str else None
+    if word is None:
+        proxies.refuse("protocol_violation", "a change that nobody has asked for")
+    note_inexpressible(f"{word} in the tests' own interpreter")
+
+
 def _surroundings(environment, directory, limit):
     """The environment, the working directory and the recursion limit that the candidate has made for itself."""
     texts = type(environment) is dict and all(type(each) is str for pair in environment.items() for each in pair)
@@ -282,6 +309,13 @@ def _carry_recursion_limit():
     sys.setrecursionlimit = setrecursionlimit
 
 
+def _rest_here(seconds):
+    """Lets threads of the tests go on while the candidate's main thread waits."""
+    if type(seconds) not in (int, float) or not 0 <= seconds:
+        proxies.refuse("protocol_violation", "a time that is none")
+    return proxies.state.candidate.places.rest(seconds)
+
+
 _OPERATIONS = {
     "call": _call,
     "get": _get,
@@ -295,6 +329,9 @@ _OPERATIONS = {
     "spawn": _spawn,
     "warned": _warned,
     "logged": _logged,
+    "altered": _altered,
+    "stirred": lambda: proxies.state.candidate.places.stirred(),
+    "rest": _rest_here,
     "surroundings": _surroundings,
 }
 assert _OPERATIONS.keys() == border.SERVED.keys()
@@ -354,6 +391,11 @@ class Candidate:
         self.runners = []
         self.watched = ()
         self.builtins = None  # as they were, if the tests speak of them
+        self.attends = False  # whether requests need more than to be sent
+        self.places = places.Places()
+        self.own_attributes = {}  # by id, instances of the tests and names that the candidate has set on them
+        self.looked_at = {}  # by what the candidate tells if it alters it, the word by which the tests look at theirs
+        self.assigned = None  # attributes of the library that the tests assign to (assignments.py)
         self.lent = {}
         self.copies = []  # dicts of the candidate's that the tests have copies of, by name
         self.used = {}  # by code, the names in it
@@ -378,9 +420,14 @@ class Candidate:
     def gone(self):
         return self.lost
 
-    def objection(self):
+    def objection(self, has_passed):
         """Why the open case has not passed, whatever its test says; asked once a case."""
         state = proxies.state
+        if state.unequal:
+            if has_passed and not self.lost:
+                with contextlib.suppress(bridge.CandidateGone):
+                    proxies.bear_out()
+            state.unequal.clear()
         violation, state.violation = state.violation, None
         return violation or self.own_interpreter
 
@@ -399,18 +446,22 @@ class Candidate:
         """A fresh interpreter for the candidate, if there is one to be had."""
         if _proofbox.renew():
             self.lost = None
+            self.places = places.Places()
             self.settled.clear()
             proxies.state.reset()
             self.load()
 
-    def watch(self, sources):
+    def watch(self, text):
         """Has the candidate's warnings and log records told if the tests speak of such."""
-        text = "\n".join(sources)
         if not any(word in text for word in _LOOKED_AT):
             return
         text = _COMMENT.sub("", text)
-        found = {word for word in _LOOKED_AT if word in text}
+        found = {word for word in _ALL_WORDS if word in text}
         self.watched = [what for what, words in _WATCHED.items() if not found.isdisjoint(words)]
+        for what, words in _LOOKED_AT_LATER.items():
+            if (used := [word for word in words if word in found]) and not (what == "loggers" and _RESTORES.search(text)):
+                self.watched.append(what)
+                self.looked_at[what] = used[0].strip("([:]=<> ")
         for word in found.intersection(_OF_ONE_INTERPRETER):
             note_inexpressible(f"{word.strip('([), ')} in the tests' own interpreter")
             self.own_interpreter = proxies.state.violation
@@ -448,7 +499,7 @@ class Candidate:
         """Which builtin's name means the snippet's function: the one name of the snippet that all these tests use.
 
         Only where nothing of the snippet can be reached otherwise, lest the snippet decide what the tests compare."""
-        names = set().union(*map(self.names_in, codes), *map(words_of, codes)) if codes else set()
+        names = set().union(*map(self.names_in, codes), *map(code_names.words_of, codes)) if codes else set()
         ours = names & self.names
         if len(ours) == 1 and ours <= BUILTINS and not names & _REACHING and all(ours & self.names_in(code) for code in codes):
             (self.entry_point,) = ours
@@ -457,7 +508,7 @@ class Candidate:
         """Names that the code uses, looked for once."""
         known = self.used.get(id(code))
         if known is None:
-            known = self.used[id(code)] = names_of(code), code
+            known = self.used[id(code)] = code_names.names_of(code), code
         return known[0]
 
     def mentioned(self, code, entry_point):
@@ -484,7 +535,7 @@ class Candidate:
             # Functions and classes stay what they are.
             if name not in self.stored and (known is self or known is self.given.get(name) and not proxies._is_remote(known)):
                 namespace[name] = self.given[name] = self.fetch(name)
-        self.stored |= stored_names(code)
+        self.stored |= code_names.stored_names(code)
 
     def check_builtins(self):
         """Notes a builtin that the tests have replaced by assignment: the candidate still has the language's."""
@@ -502,9 +553,18 @@ class Candidate:
         if self.lent and not self.lost:
             ask("lend", dict(self.lent))
 
-    def ignore(self, *arguments):
-        """Passes them to the candidate, which does nothing with them."""
-        ask("ignore", arguments)
+    def attend(self, request):
+        """As `bridge.converse`, for tests whose text says that they do more than ask."""
+        state = proxies.state
+        if self.assigned is not None:
+            self.assigned.carry()
+        if self.builtins is not None:
+            self.check_builtins()
+        if state.make_handles is not dict and request[0] != "release":
+            state.proxies.tell()
+        if (loop := asyncio._get_running_loop()) is not None or self.places.present:
+            self.places.tell(loop)
+        return self.places.ask(request) if threads.started else bridge.converse(request)
 
     # Coroutines of the candidate's.
 
@@ -595,7 +655,7 @@ class Candidate:
         return module
 
     def exec_module(self, module):
-        if vars(module).get("_proofbox_loaded"):
+        if _OWN_NAMESPACE.__get__(module).get("_proofbox_loaded"):
             note_inexpressible("importlib.reload")
         types.ModuleType.__setattr__(module, "_proofbox_loaded", True)
 
@@ -611,6 +671,13 @@ _WATCHED = {
     "logs": ("caplog", "Logs(", "logging"),
     "surroundings": ("environ", "getenv", "getcwd", "Path.cwd", "recursionlimit"),
 }
+# ... what is told of if the candidate alters it, and then can't be seen ...
+_LOOKED_AT_LATER = {
+    "sys.path": ("sys.path ==", "== sys.path", "list(sys.path)", "sys.path[:]", "sys.path.copy()", "len(sys.path)"),
+    "loggers": (".handlers", ".getEffectiveLevel(", ".hasHandlers(", ".isEnabledFor(", ".propagate", "root.level"),
+}
+# Tests that clean up after those before them mean no more by it.
+_RESTORES = re.compile(r"removeHandler\(|\.handlers\s*=[^=]|\.handlers\.(?:clear|remove)\(|\.handlers\[:\]\s*=[^=]")
 # ... and what can't be.
 _OF_ONE_INTERPRETER = (
     "tracemalloc", "random.getstate", "get_state(", "gc.get_", "sys.settrace", "sys.setprofile", "getcontext(",
@@ -622,7 +689,11 @@ _COMMENT = re.compile(r"(?m)(?:^|(?<=\s))#.*$")
 _OF_TASKS = frozenset({"turn", "spawn", "cancel"})
 _OF_OBJECTS = frozenset({"call", "get", "index", "special", "global"})
 _CONTEXTS = ("localcontext(", "errstate(", "seterr(")
-_LOOKED_AT = (*_CONTEXTS, *_OF_ONE_INTERPRETER, *(word for words in _WATCHED.values() for word in words), "builtins")
+_WATCHED_WORDS = tuple(word for words in _WATCHED.values() for word in words)
+_LATER_WORDS = tuple(word for words in _LOOKED_AT_LATER.values() for word in words)
+_ALL_WORDS = (*_CONTEXTS, *_OF_ONE_INTERPRETER, *_WATCHED_WORDS, *_LATER_WORDS, "builtins")
+# A text without these has none of those.
+_LOOKED_AT = (*_CONTEXTS, *(word for word in _OF_ONE_INTERPRETER if "sys.path" not in word), *_WATCHED_WORDS, "sys.path", "builtins")
 # By these a function can be reached without its name.
 _REACHING = frozenset({"getattr", "globals", "vars", "locals", "eval", "exec", "__import__", "import_module", "modules", "__dict__", "solution"})
 
@@ -636,88 +707,6 @@ def _contexts():
     context = decimal.getcontext()
     traps = [trap.__name__ for trap, is_set in context.traps.items() if is_set]
     return numpy.geterr(), (context.prec, context.rounding, context.Emin, context.Emax, context.capitals, context.clamp, traps)
-
-
-def names_of(code):
-    names = set(code.co_names)
-    for constant in code.co_consts:
-        if type(constant) is types.CodeType:
-            names |= names_of(constant)
-        elif type(constant) is str and constant.isidentifier():
-            names.add(constant)
-        elif type(constant) is str and not _EXECUTING.isdisjoint(code.co_names):
-            names.update(_WORD.findall(constant))
-    return names
-
-
-def words_of(code):
-    """Words of the texts in the code: by them a function can be found (`attrgetter("core.solve")`)."""
-    words = set()
-    for constant in code.co_consts:
-        if type(constant) is types.CodeType:
-            words |= words_of(constant)
-        elif type(constant) is str and len(constant) <= _LONGEST_PATH:
-            words.update(_WORD.findall(constant))
-    return words
-
-
-_WORD = re.compile(r"[^\W\d]\w*")
-_LONGEST_PATH = 200
-# By these, text becomes code, or names are bound that the code does not show.
-_EXECUTING = frozenset({"exec", "eval", "compile"})
-_BINDING = frozenset({"globals", "vars", "locals", "setattr", "__dict__"})
-_STORE_NAME = opcode.opmap["STORE_NAME"]
-_STORE_GLOBAL = opcode.opmap["STORE_GLOBAL"]
-_EXTENDED = opcode.opmap["EXTENDED_ARG"]
-
-
-def stored_names(code):
-    """Names that the code binds in its namespace."""
-    stored, octets, extended = set(), code.co_code, 0
-    if _STORE_NAME in octets or _STORE_GLOBAL in octets:
-        for at in range(0, len(octets), 2):
-            argument = extended << 8 | octets[at + 1]
-            extended = argument if octets[at] == _EXTENDED else 0
-            if octets[at] in (_STORE_NAME, _STORE_GLOBAL) and argument < len(code.co_names):
-                stored.add(code.co_names[argument])
-    stored |= _bound_by_name(code)
-    for constant in code.co_consts:
-        if type(constant) is types.CodeType:
-            stored |= _global_names(constant)
-    return stored
-
-
-def _bound_by_name(code):
-    """Names that `globals()["name"] = …`, `globals().update(name=…)` or `exec("name = …")` may bind."""
-    if _BINDING.isdisjoint(code.co_names) and _EXECUTING.isdisjoint(code.co_names):
-        return set()
-    stored = set()
-    for constant in code.co_consts:
-        if type(constant) is tuple:
-            stored.update(each for each in constant if type(each) is str)
-        elif type(constant) is str and constant.isidentifier():
-            stored.add(constant)
-        elif type(constant) is str and not _EXECUTING.isdisjoint(code.co_names):
-            stored.update(name for name, _ in _ASSIGNED.findall(constant))
-    return stored
-
-
-_ASSIGNED = re.compile(r"([^\W\d]\w*)\s*(:?=)(?!=)")
-
-
-def _global_names(code):
-    """Names that a function or class binds with `global`."""
-    stored, octets, extended = _bound_by_name(code), code.co_code, 0
-    if _STORE_GLOBAL in octets:
-        for at in range(0, len(octets), 2):
-            argument = extended << 8 | octets[at + 1]
-            extended = argument if octets[at] == _EXTENDED else 0
-            if octets[at] == _STORE_GLOBAL and argument < len(code.co_names):
-                stored.add(code.co_names[argument])
-    for constant in code.co_consts:
-        if type(constant) is types.CodeType:
-            stored |= _global_names(constant)
-    return stored
 
 
 def found(value, path):
@@ -771,11 +760,50 @@ def _doc(module):
     return ask("global", "__doc__") if module._proofbox_number is None else ask("get", module._proofbox_number, "__doc__")
 
 
+class Globals(dict):
+    """What `vars(module)` of the candidate's gives: its names with their values, taken when it was asked for."""
+
+    def __init__(self, module):
+        self.module = module
+        own = _OWN_NAMESPACE.__get__(module)
+        super().__init__({name: value for name, value in own.items() if not name.startswith("_proofbox")})
+        if module._proofbox_number is None:
+            names = proxies.state.candidate.names
+        else:
+            names = ask("module_names", module._proofbox_number)
+        for name in names:
+            try:
+                super().__setitem__(name, getattr(module, name))
+            except AttributeError:
+                pass
+
+    def __setitem__(self, name, value):
+        setattr(self.module, name, value)
+        super().__setitem__(name, value)
+
+    def __delitem__(self, name):
+        delattr(self.module, name)
+        super().__delitem__(name)
+
+
+_OWN_NAMESPACE = types.ModuleType.__dict__["__dict__"]
+# Modules of the library that look for a module's content in its namespace.
+_LOOKING = frozenset({"doctest", "inspect", "typing"})
+
+
+def _namespace(module):
+    asks = sys._getframe(1).f_globals.get("__name__")
+    if proxies.state.candidate.lost or asks not in _LOOKING and border.asked_by(1) != "tests":
+        return _OWN_NAMESPACE.__get__(module)
+    return Globals(module)
+
+
 class ProxyModule(types.ModuleType):
     """A module of the candidate's."""
 
     _proofbox_number = None
     __doc__ = property(_doc)
+    __dict__ = property(_namespace)
 
     def __getattr__(self, name):
         if name == "__all__" and _imports_all(importer := sys._getframe(1)):
@@ -833,7 +861,7 @@ def _is_runners(name):
 
 
 # Requests that leave an honest object as it is, so that it has as many items after them as before.
-_READING = frozenset({"get", "dir", "index", "signature", "copy"})
+_READING = frozenset({"get", "dir", "index", "is", "signature", "copy"})
 _MEASURING = frozenset({"__len__", "__length_hint__", "__bool__", "__iter__", "__next__", "__reversed__", "__getitem__", "__contains__", "__eq__", "__str__", "__repr__"})
 
 
@@ -875,13 +903,11 @@ def ask(*request):
     candidate = state.candidate
     if candidate.lost:
         raise candidate.lost
-    if candidate.builtins is not None:
-        candidate.check_builtins()
     if request[0] not in _READING and not (request[0] == "special" and request[2] in _MEASURING):
         state.changes += 1
     try:
         _tell_of_changes(candidate)
-        value = bridge.converse(request)
+        value = candidate.attend(request) if candidate.attends else bridge.converse(request)
         kind = type(value)
         if state.failed is not None and request[0] not in _OF_TASKS:
             proxies.note_swallowed(True)
@@ -889,6 +915,9 @@ def ask(*request):
             proxies.note_empty(value)
         if request[0] == "call" and type(kind) is not proxies.ProxyType:
             state.values += 1
+            if kind is float and value != value:
+                # It is neither above nor below a bound.
+                state.signals["not_a_number"] = True
             if kind in proxies.TEXTS and not value:
                 # A loop over it checks nothing.
                 state.signals["empty_result"] = True
@@ -910,8 +939,11 @@ def ask(*request):
     except MemoryError as error:
         state.violation = state.violation or error
         raise
-    except border.STEERING as error:
-        raise _at_border(error, request) from None
+    except (*border.STEERING, *border.STEERING_IN_THREADS) as error:
+        become = _at_border(error, request)
+        if become is error:
+            raise
+        raise become from None
     finally:
         if state.failed is not None and request[0] not in _OF_TASKS:
             proxies.note_swallowed(False)
@@ -925,7 +957,8 @@ def ask(*request):
 
 def _rest(seconds, in_loop):
     """Time passes for the candidate while the tests sleep."""
-    if not proxies.state.candidate.lost:
+    candidate = proxies.state.candidate
+    if not candidate.lost and not candidate.places.resting:
         ask("rest", float(seconds), in_loop)
 
 

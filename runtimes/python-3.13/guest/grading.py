@@ -12,6 +12,7 @@ import _proofbox
 import _proofbox_border as border
 import _proofbox_proxies as proxies
 import _proofbox_report as report
+import _proofbox_threads as threads
 
 # Where tracebacks say the tests are. Below the folder they are real files where the host has put them.
 SOURCE = "/tests.py"
@@ -118,6 +119,14 @@ def execute(source, namespace, name):
             namespace["__name__"] = before["__name__"]
     missing = object()
     return {key: value for key, value in namespace.items() if value is not before.get(key, missing)}
+
+
+def guard_test_methods():
+    """Has frames of unittest's tests go on above calls from C of threads that they start."""
+    import unittest
+
+    call = unittest.TestCase._callTestMethod
+    unittest.TestCase._callTestMethod = lambda self, method: call(self, threads.guarding(method))
 
 
 class NamespaceModule(types.ModuleType):

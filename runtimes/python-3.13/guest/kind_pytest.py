@@ -4,6 +4,7 @@ Nothing but the grader's files below /tests configures it: no ini file, conftest
 candidate's. An interpreter that has ended takes the test modules with it that hold its objects, so the cases left over
 are collected again, and run in a session of their own."""
 
+import inspect
 import io
 import os
 import re
@@ -12,6 +13,7 @@ import types
 
 import _proofbox_grading as grading
 import _proofbox_report as report
+import _proofbox_threads as threads
 
 
 def _import_pytest():
@@ -50,7 +52,9 @@ FILE = "test_solution.py"
 TEMPORARY = "/tmp/pytest"
 # What each does, costs, or needs of a system, is no use here: caches, descriptors, threads, and collections of garbage
 # at the end of each session.
-WITHOUT = ("cacheprovider", "faulthandler", "pastebin", "threadexception", "unraisableexception")
+WITHOUT = ("cacheprovider", "faulthandler", "pastebin")
+# Nor these, unless the tests' settings may make errors of what they warn of.
+WITHOUT_WARNINGS = ("threadexception", "unraisableexception")
 # Nor these, but for their options, which the grader's settings may have.
 WITHOUT_SETTINGS = ("doctest", "junitxml", "setuponly", "setupplan", "terminal")
 OPTIONS = ["--disable-plugin-autoload", "--continue-on-collection-errors", "--capture=no"]
@@ -124,7 +128,7 @@ class PyTests:
                     file.write(content.encode() if type(content) is str else content)
 
     def _run(self, candidate, cases, imports):
-        run = Run(candidate, cases, self.fresh_per_case)
+        run = Run(candidate, cases, self.fresh_per_case, self._text())
         self._session(candidate, run, imports)
         if run.names is None:
             error = run.error or grading.NoTests("pytest has collected no test")
@@ -159,15 +163,29 @@ class PyTests:
     def _config(self, run):
         """What pytest.main makes of its arguments."""
         ini = next((name for name in INI_FILES if name in self.files), None)
-        if _prepared and ini is None and "conftest.py" not in self.files:
+        warns = self._warns()
+        if _prepared and ini is None and "conftest.py" not in self.files and not warns:
             config, hook = _prepared.pop()
             sys.meta_path.insert(0, hook)
         else:
-            config, hook = _configure(_arguments(ini, run.unusable))
+            config, hook = _configure(_arguments(ini, run.unusable, warns))
         if self.source is not None:
             _offer(grading.Names(run.candidate.namespace(), self.entry_point), hook)
         config.pluginmanager.register(run)
         return config
+
+
+    def _warns(self):
+        """Whether exceptions in threads and finalizers of the tests are to become warnings of pytest's."""
+        text = self._text()
+        return any(word in text for word in _WARNING)
+
+    def _text(self):
+        texts = (self.source or "", *self.files.values())
+        return "\n".join([text if type(text) is str else bytes(text).decode("utf-8", "replace") for text in texts])
+
+
+_WARNING = ("filterwarnings", "PytestUnhandled", "PytestUnraisable")
 
 
 def _take_options():
@@ -175,8 +193,8 @@ def _take_options():
     return {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("PYTEST_")}
 
 
-def _arguments(ini=None, ignored=()):
-    without = WITHOUT if ini else WITHOUT + WITHOUT_SETTINGS
+def _arguments(ini=None, ignored=(), warns=False):
+    without = WITHOUT + WITHOUT_WARNINGS * (not warns) + WITHOUT_SETTINGS * (not ini)
     # The file's folder is the root of all names, also if there is no such file.
     return [
         *OPTIONS,
@@ -232,8 +250,11 @@ def _offer(names, hook):
 class Run:
     """The plugin that tells of the cases, through as many sessions as it takes."""
 
-    def __init__(self, candidate, cases, fresh_per_case):
+    def __init__(self, candidate, cases, fresh_per_case, text):
         self.candidate = candidate
+        self.has_threads = threads.may_start(text)
+        if self.has_threads:
+            grading.guard_test_methods()
         self.cases = cases
         self.fresh_per_case = fresh_per_case
         self.names = None
@@ -388,6 +409,17 @@ class Run:
         elif report.skipped or report.when == "call":
             self.case_passed = True
         return report
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_pyfunc_call(self, pyfuncitem):
+        if not self.has_threads or inspect.iscoroutinefunction(pyfuncitem.obj):
+            return (yield)
+        test = pyfuncitem.obj
+        pyfuncitem.obj = threads.guarding(test)
+        try:
+            return (yield)
+        finally:
+            pyfuncitem.obj = test
 
     # Of the candidate's output only what goes through sys.stdout reaches the interpreter of the tests.
 

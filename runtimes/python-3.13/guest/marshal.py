@@ -7,12 +7,15 @@ import collections
 import datetime
 import decimal
 import fractions
+import functools
 import ipaddress
 import math
+import operator
 import pathlib
 import re
 import time
 import types
+import typing
 import uuid
 import zoneinfo
 
@@ -56,6 +59,45 @@ def _viewed(view, copy):
     return copy(view) if viewed is None else viewed
 
 
+def _reduce_alias(value):
+    """`typing.List[int]`, `Optional[str]`, `Callable[[int], str]`, by their names in the module."""
+    origin = value.__origin__
+    name = value._name if type(origin) is type else origin._name if origin in (typing.Union, typing.Literal) else None
+    name = name or getattr(value, "_name", None)
+    if type(name) is not str or name not in _FORMS:
+        return reduce_object(value)
+    if name == "Callable":
+        *parameters, result = value.__args__
+        return "typing", (name, (parameters[0] if parameters == [...] else parameters, result))
+    return "typing", (name, value.__args__)
+
+
+def _make_alias(payload):
+    name, arguments = payload
+    if name not in _FORMS:
+        raise CannotCross("no form of typing")
+    form = getattr(typing, name)
+    return form if arguments is None else form[arguments if len(arguments) != 1 else arguments[0]]
+
+
+def _make_union(members):
+    if len(members) < 2 or not all(isinstance(each, (type, types.GenericAlias)) or each is None for each in members):
+        raise CannotCross("no types")
+    return functools.reduce(operator.or_, members)
+
+
+def _make_generic(payload):
+    origin, arguments = payload
+    if not isinstance(origin, type):
+        raise CannotCross("no generic type")
+    return types.GenericAlias(origin, arguments)
+
+
+# Forms of typing that annotations are made of.
+_FORMS = frozenset(
+    "List Dict Set FrozenSet Tuple Type Deque DefaultDict OrderedDict Counter Iterable Iterator Sequence MutableSequence Mapping "
+    "MutableMapping Collection Container Generator Awaitable Coroutine AsyncIterable AsyncIterator Callable Union Literal".split()
+)
 _PATTERN = type(re.compile(""))
 
 REDUCERS = {
@@ -89,6 +131,11 @@ REDUCERS = {
     _PATTERN: lambda v: ("pattern", (v.pattern, v.flags)),
     memoryview: lambda v: ("memoryview", v.tobytes()),
     time.struct_time: lambda v: ("struct_time", tuple(v)),
+    types.GenericAlias: lambda v: ("generic", (v.__origin__, v.__args__)),
+    types.UnionType: lambda v: ("union", v.__args__),
+    type(typing.List): lambda v: ("typing", (v._name, None)) if v._name in _FORMS else reduce_object(v),
+    type(typing.Callable): lambda v: ("typing", ("Callable", None)),
+    **dict.fromkeys(map(type, (typing.List[int], typing.Optional[int], typing.Callable[[int], int], typing.Literal[1])), _reduce_alias),
 }
 
 
@@ -123,6 +170,9 @@ PAYLOADS = {
     "pattern": (frozenset({str, bytes}), int),
     "memoryview": bytes,
     "struct_time": tuple,
+    "generic": (object, tuple),
+    "union": tuple,
+    "typing": (str, frozenset({tuple, type(None)})),
     "+deque": (list,),
     "+counter": dict,
     "+ordered_dict": dict,
@@ -138,7 +188,7 @@ PAYLOADS = {
     "module": str,
     "object": (int, object, object),
     "class": (int, str, str, tuple, tuple, tuple, tuple),
-    "exception": (object, object, tuple, str, dict, object, object, bool),
+    "exception": (object, object, tuple, str, dict, object, object, object, bool),
 }
 
 
@@ -181,6 +231,9 @@ RESTORERS = {
     "pattern": lambda p: re.compile(*p),
     "memoryview": memoryview,
     "struct_time": time.struct_time,
+    "generic": _make_generic,
+    "union": _make_union,
+    "typing": _make_alias,
 }
 
 
@@ -251,6 +304,8 @@ def know_numpy():
         made.shape = shape
         if not content:
             note_empty_array()
+        elif kind.kind in "fc" and numpy.isnan(made).any():
+            note_nan()
 
     def normalise(octets, kind):
         """A truth value is 0 or 1: others would be equal to both."""
@@ -313,7 +368,7 @@ def _name_of_type(kind):
 
 
 # Set by proxies.py.
-reduce_object = note_empty_array = viewed_by = None
+reduce_object = note_empty_array = note_nan = viewed_by = None
 
 
 # ---------------------------------------------------------------- what was changed in place

@@ -12,6 +12,7 @@ here, unless the class is so named."""
 
 import collections
 import dataclasses
+import functools
 import gc
 import importlib
 import inspect
@@ -33,7 +34,7 @@ class State:
         "grader", "objects", "numbers", "proxies", "proxy_types", "homes", "described", "generation", "signals", "named", "paths",
         "ask", "perform", "on_protocol_error", "refresh", "check_may_leave", "inexpressible", "candidate", "streams", "noted", "namespace",
         "runner", "altered", "finished", "tracked", "pending", "dirty", "violation", "before_reply", "values", "handles", "failed",
-        "on_mocks", "measured", "changes", "copies", "copied", "shared", "link", "open",
+        "on_mocks", "measured", "changes", "copies", "copied", "shared", "link", "open", "unequal", "read", "calls", "theirs", "make_handles",
     )  # fmt: skip
 
     def __init__(self):
@@ -45,12 +46,16 @@ class State:
         self.generation = 0  # of which interpreter of the candidate: each fresh one begins with no objects
         self.violation = None  # what the open case can't pass for, whatever its test makes of it
         self.values = self.handles = 0  # results that crossed as values; requests that the candidate's objects answered
+        self.theirs = None
+        self.make_handles = dict
         self.namespace = self.runner = self.candidate = self.refresh = self.check_may_leave = self.inexpressible = None
         self.before_reply = self.finished = None
         self.failed = None  # an assertion that failed in a call by the candidate, which has not told yet what it makes of it
         self.copies = 0  # deep copies that this side has begun
         self.open = None  # the containers of the request that is being carried out, and what they were (candidate's side)
         self.copied = None  # of the other's last one: its number, and what is copied already
+        self.calls = None  # requests of the other side that are being carried out, where there are threads
+        self.unequal = []  # objects of the candidate and what the open case has found them to differ from
         self.changes = 0  # requests that may have changed an object of the candidate's
         self.on_mocks = {}  # ids of handles that the candidate has set on mocks
         self.clear()
@@ -58,7 +63,7 @@ class State:
     def clear(self):
         self.objects = []  # this side's objects that the other knows, by number
         self.numbers = {}  # and the numbers, by id
-        self.proxies = {}  # the other side's objects, by number
+        self.proxies = self.make_handles()  # the other side's objects, by number
         self.proxy_types = {}  # and those of its classes
         self.homes = {}  # number of each proxy type
         self.described = {}  # classes of this side that the other has had described
@@ -68,6 +73,7 @@ class State:
         # What codec.c needs for each message.
         self.link = self.pending, self.shared, self.shared.numbers, self.shared.next
         self.dirty = {}  # handles of containers whose content this side has changed, by number
+        self.read = {}  # plain attributes of objects of the other side, and the changes until they were read
         self.measured = {}  # how many items an object of the other side has said to have or has given, and the changes until then
 
     def reset(self):
@@ -119,6 +125,11 @@ MUTATORS = frozenset(
     "append appendleft extend extendleft insert remove pop popleft clear sort reverse rotate add discard update subtract setdefault "
     "popitem move_to_end intersection_update difference_update symmetric_difference_update "
     "__setitem__ __delitem__ __iadd__ __imul__ __ior__ __iand__ __isub__ __ixor__".split()
+)
+# Those that take out what they are given: by that a class would hear what the tests expect to be there.
+REMOVERS = frozenset(
+    "remove pop popleft discard subtract popitem intersection_update difference_update symmetric_difference_update "
+    "__delitem__ __iand__ __isub__ __ixor__".split()
 )
 KEPT_BASES = {*VALUE_TYPES, *CONTAINERS, object}
 SPECIALS = tuple(border.SPECIALS)
@@ -390,6 +401,10 @@ def _reduce_class(cls):
         elif found is not None and found is not _BY_DEFAULT.get(special):
             specials.append(special)
     value_base = next((base for base in (*VALUE_TYPES, *CONTAINERS) if base in cls.__mro__), None)
+    if not cls.__weakrefoffset__ and value_base is None:
+        specials.append("unreferable")
+    if type(cls) is not type and type(cls).__instancecheck__ is not type.__instancecheck__:
+        specials.append("checks")
     overridden = []
     if value_base:
         for name_, _ in inspect.getmembers_static(value_base):
@@ -423,14 +438,28 @@ PLAIN_TYPES = frozenset({*VALUE_TYPES, list, dict, set, bytearray, bool, type(No
 _instance_dict = BaseException.__dict__["__dict__"].__get__
 
 
-def _reduce_exception(error, depth=0):
+# How long a chain of contexts is told of; of a longer one (in a recursion), nothing.
+_MAX_CONTEXTS = 8
+
+
+def _context_of(error):
+    """What was being handled when a candidate's exception was raised."""
+    context, length = error.__context__, 0
+    seen = {id(error)}
+    while context is not None and id(context) not in seen and length < _MAX_CONTEXTS:
+        seen.add(id(context))
+        context, length = context.__context__, length + 1
+    return None if state.grader or context is not None else error.__context__
+
+
+def _reduce_exception(error):
     from _proofbox_unsupported import marks_of
 
     kind = type(error)
     user = _library_name(kind) is None
     if state.grader and isinstance(error, border.TELLING):
         # What an assertion of the tests says may be what it expects.
-        return "exception", (number_of(error) if user else None, kind, (), "", {}, [], None, True)
+        return "exception", (number_of(error) if user else None, kind, (), "", {}, [], None, None, True)
     attributes = {}
     for base, names in ATTRIBUTES.items():
         if isinstance(error, base):
@@ -455,6 +484,7 @@ def _reduce_exception(error, depth=0):
         attributes,
         frames,
         cause if isinstance(cause, BaseException) and cause is not error else None,
+        _context_of(error),
         error.__suppress_context__,
     )
 
@@ -524,10 +554,10 @@ def _attach(proxy, number):
 def _restore_exception(payload):
     from _proofbox_unsupported import MARKS
 
-    number, cls, args, text, attributes, frames, cause, suppress = payload
+    number, cls, args, text, attributes, frames, cause, context, suppress = payload
     if not (
         isinstance(cls, type) and issubclass(cls, BaseException) and type(args) is tuple and type(text) is str
-        and type(attributes) is dict and (cause is None or isinstance(cause, BaseException))
+        and type(attributes) is dict and all(each is None or isinstance(each, BaseException) for each in (cause, context))
         and (number is None or border.is_number(number))
     ):  # fmt: skip
         raise marshal.CannotCross("no exception")
@@ -545,6 +575,8 @@ def _restore_exception(payload):
     BaseException.__setattr__(error, "_proofbox_frames", frames)
     if cause is not None:
         error.__cause__ = cause
+    if context is not None:
+        error.__context__ = context
     error.__suppress_context__ = bool(suppress)
     if type(cls) is ProxyType and number is not None:
         _attach(error, number)
@@ -580,11 +612,16 @@ def _restore_class(payload):
     return proxy_type
 
 
-_SPECIALS_AND_MARK = frozenset({*SPECIALS, "unhashable"})
+# Marks beside the special methods: no hash, no weak references; its metaclass says what is an instance (abc.ABCMeta).
+_SPECIALS_AND_MARK = frozenset({*SPECIALS, "unhashable", "unreferable", "checks"})
 # Builtin types that have no name in `builtins`.
 _NAMELESS = {value.__qualname__: value for value in vars(types).values() if isinstance(value, type) and value.__module__ == "builtins"}
 # Proxy types by what they were described as: a class keeps its proxy type when its interpreter is replaced by a fresh one.
 _known = {}
+
+
+# Classes of the library whose instances a class of the tests may have as descriptors.
+_DESCRIPTORS = frozenset({property, functools.cached_property, functools.partialmethod, functools.singledispatchmethod})
 
 
 def _library_proxy_type(cls):
@@ -594,6 +631,7 @@ def _library_proxy_type(cls):
     if proxy_type is None:
         specials = [
             special for special in SPECIALS if getattr(cls, special, None) is not None and getattr(cls, special) is not _BY_DEFAULT.get(special)
+            and (special not in border.DESCRIPTORS or cls in _DESCRIPTORS)
         ]
         if getattr(cls, "__hash__", None) is None:
             specials.append("unhashable")
@@ -638,7 +676,7 @@ class ProxyType(type):
     _proofbox_real = None
     _proofbox_value_base = None
     _proofbox_container = None
-    _proofbox_own = frozenset()
+    _proofbox_own = _proofbox_specials = _proofbox_library = frozenset()
 
     def __new__(mcls, name, bases, namespace, **kwargs):
         if state.inexpressible:
@@ -649,6 +687,8 @@ class ProxyType(type):
         return state.ask("call", remote_id(cls), args, kwargs)
 
     def __getattr__(cls, name):
+        if name == "__signature__":
+            return _signature(cls)
         _check_readable(name)
         _check_no_record(cls, name)
         value = state.ask("get", remote_id(cls), name)
@@ -689,12 +729,27 @@ class ProxyType(type):
     def __dir__(cls):
         return state.ask("dir", remote_id(cls))
 
+    def __instancecheck__(cls, instance):
+        return type.__instancecheck__(cls, instance) or _is_checked(cls, "instance", instance)
+
+    def __subclasscheck__(cls, subclass):
+        return type.__subclasscheck__(cls, subclass) or isinstance(subclass, type) and _is_checked(cls, "subclass", subclass)
+
+
+def _is_checked(cls, what, value):
+    """What the metaclass of a candidate's class says is an instance or subclass of it (`abc.ABC.register`, a protocol)."""
+    if not state.grader or "checks" not in cls._proofbox_specials or border.asked_by(2) != "tests":
+        return False
+    if not _is_remote(value):
+        signal("instance_by_candidate")
+    return state.ask("is", remote_id(cls), what, value)
+
 
 def _check_readable(name):
     """Raises AttributeError for what a handle does not answer."""
     if not state.grader:
         # What a decorator of the candidate's copies from a function of the tests, if it can be had.
-        if name in border.READABLE and name not in border.METADATA:
+        if name in border.READABLE and name not in border.METADATA and name != "__dict__":
             raise AttributeError(name)
         return
     if name in border.MOCK_ASSERTIONS:
@@ -760,7 +815,13 @@ def _mark_tainted(result, name):
     the tests want."""
     if not _is_remote(result) or isinstance(result, (*VALUE_TYPES, type)) or type(result)._proofbox_container:
         refuse("operator_of_the_candidate", f"{name} with a value of the tests must give an object of the candidate, not {type(result).__name__}")
-    object.__setattr__(result, "_proofbox_tainted", True)
+    _taint(result)
+
+
+def _taint(handle):
+    object.__setattr__(handle, "_proofbox_tainted", True)
+    if state.make_handles is not dict:
+        state.proxies.keep(handle._proofbox_number, handle)
 
 
 def _arithmetic(name):
@@ -963,7 +1024,58 @@ def _equal(self, other):
         signal("equality_with_plain_data")
         if type(other) in _STAND_INS:
             _ask_of_stand_in(self, "__eq__", other)
+        if len(state.unequal) < _MAX_UNEQUAL and (told := _to_be_told(other)) is not _UNTOLD:
+            state.unequal.append((self, told))
     return NotImplemented
+
+
+# How many comparisons of a case are borne out.
+_MAX_UNEQUAL = 64
+
+
+# Values that nobody can alter.
+_SCALARS = frozenset({
+    kind for kind in marshal.REDUCERS if kind.__module__ in ("decimal", "fractions", "datetime", "uuid", "ipaddress")
+} | {int, float, complex, bool, str, bytes, type(None), range})  # fmt: skip
+_MAX_TOLD = 64
+_UNTOLD = object()
+
+
+def _to_be_told(value):
+    """What the candidate may be told of a value that the tests have not passed to it: a copy, so that it alters nothing of
+    theirs. `_UNTOLD` of what can't be copied so, or compares by itself."""
+    kind = type(value)
+    if kind in _SCALARS:
+        return value
+    if kind in (list, tuple, set, frozenset) and len(value) <= _MAX_TOLD and _SCALARS.issuperset(map(type, value)):
+        return kind(value)
+    if kind is dict and len(value) <= _MAX_TOLD and _SCALARS.issuperset(map(type, (*value, *value.values()))):
+        return dict(value)
+    if kind.__eq__ is not object.__eq__ or isinstance(value, type) or is_of_library(kind) or state.check_may_leave is None:
+        return _UNTOLD
+    attributes = getattr(value, "__dict__", None)
+    if type(attributes) is not dict or not _SCALARS.issuperset(map(type, attributes.values())):
+        return _UNTOLD
+    try:
+        copied = object.__new__(kind)
+    except TypeError:
+        return _UNTOLD
+    copied.__dict__.update(attributes)
+    return copied
+
+
+def bear_out():
+    """Asks the candidate about comparisons that were decided here, once the case has passed by them: that an object
+    differs from a value must be what it says itself. Before that it is told of no value of the tests."""
+    unequal, state.unequal = state.unequal, []
+    for handle, other in unequal:
+        try:
+            answer = special(handle, "__eq__", other)
+        except Exception as error:
+            answer = error
+        if answer is not NotImplemented and answer is not False and state.violation is None:
+            signal("equality_not_borne_out")
+            state.violation = Refused("an object of the candidate does not say itself that it differs from a value (grading: isolated)")
 
 
 def _not_equal(self, other):
@@ -1047,21 +1159,66 @@ def _contains_anything(handle):
         return False
 
 
-def _changed_here(base, name):
+def _changed_here(base, name, is_overridden):
     """A method that alters a container. Of a class that the tests name it is the candidate's; else the builtin's own, on
-    the content that is here."""
+    the content that is here. What such a class overrides, other than what takes out, must do the same as the builtin's."""
     function = getattr(base, name)
 
     def method(self, *args, **kwargs):
         if not state.grader or _named(self):
-            if name in border.SPECIALS:
-                return special(self, name, *args)
-            return state.ask("get", remote_id(self), name)(*args, **kwargs)
+            return _change(self, name, args, kwargs)
+        if is_overridden:
+            return _change_on_both_sides(self, base, name, args, kwargs)
         state.dirty[self._proofbox_number] = True
         return function(self, *args, **kwargs)
 
     method.__name__ = name
     return method
+
+
+def _change(handle, name, args, kwargs):
+    """Alters the candidate's container by its own method."""
+    if name in border.SPECIALS:
+        return special(handle, name, *args)
+    return state.ask("get", remote_id(handle), name)(*args, **kwargs)
+
+
+def _change_on_both_sides(handle, base, name, args, kwargs):
+    """Alters a container by the method that its class has of its own, and fails the case where that is not what the
+    builtin's does: either may be what the tests count on."""
+    _, read, fill = CONTAINERS[base]
+    args = tuple(list(each) if hasattr(type(each), "__next__") and not _is_remote(each) else each for each in args)
+    told, keywords = tuple(map(_given, args)), {key: _given(each) for key, each in kwargs.items()}
+    if any(each is _UNTOLD for each in (*told, *keywords.values())):
+        state.dirty[handle._proofbox_number] = True
+        return getattr(base, name)(handle, *args, **kwargs)
+    plain, failure, wanted = base.__new__(base), None, None
+    fill(plain, read(handle))
+    try:
+        wanted = getattr(base, name)(plain, *args, **kwargs)
+    except Exception as error:
+        failure = error
+    try:
+        _change(handle, name, told, keywords)
+    except Exception as error:
+        if type(error) is not type(failure):
+            _note_other_change()
+        raise
+    if failure is not None or read(handle) != read(plain):
+        _note_other_change()
+    else:
+        fill(handle, read(plain))
+    return handle if wanted is plain else wanted
+
+
+def _given(value):
+    return value if _is_remote(value) else _to_be_told(value)
+
+
+def _note_other_change():
+    signal("changed_by_candidate")
+    if state.violation is None:
+        state.violation = Refused("a container of the candidate is not altered as its builtin class is, and the tests do not name its class (grading: isolated)")
 
 
 def _next(self):
@@ -1163,7 +1320,25 @@ def _getattr(self, name):
         return getattr(type(self), name)
     _check_readable(name)
     _check_no_record(self, name)
-    return state.ask("get", remote_id(self), name)
+    value = state.ask("get", remote_id(self), name)
+    if state.grader and type(value) in _PLAIN_VALUES:
+        _note_attribute(remote_id(self), name, value)
+    return value
+
+
+_PLAIN_VALUES = frozenset(VALUE_TYPES)
+# How many attributes are remembered.
+_MAX_READ = 256
+
+
+def _note_attribute(number, name, value):
+    """Whether an attribute has another value than before, though nothing has been asked since that could change it."""
+    known = state.read.get((number, name))
+    if known and known[1] == state.changes and known[0] != value and known[0] == known[0]:
+        signal("changing_attribute")
+    if len(state.read) >= _MAX_READ:
+        state.read.clear()
+    state.read[number, name] = value, state.changes
 
 
 def _setattr(self, name, value):
@@ -1196,24 +1371,36 @@ def _text(self):
 def signature_of(target):
     """The parameters of a callable as plain data, or None."""
     try:
-        parameters = inspect.signature(target).parameters.values()
+        signature = inspect.signature(target)
     except (TypeError, ValueError):
         return None
-    # Defaults of the tests' own functions are no business of the candidate's.
-    return [
-        (p.name, int(p.kind), p.default is not p.empty, None if p.default is p.empty or state.grader else p.default)
-        for p in parameters
+    # Defaults and annotations of the tests' own functions are no business of the candidate's.
+    told = [
+        (p.name, int(p.kind), p.default is not p.empty, None if p.default is p.empty or state.grader else p.default, _told(p.annotation))
+        for p in signature.parameters.values()
     ]
+    return [*told, ("return", _RETURN, False, None, _told(signature.return_annotation))]
+
+
+_RETURN = -1
+
+
+def _told(annotation):
+    return () if annotation is inspect.Signature.empty or state.grader else (annotation,)
 
 
 def _signature(self):
     parameters = state.ask("signature", remote_id(self))
     if parameters is None:
         raise AttributeError("__signature__")
-    made = []
-    for name, kind, has_default, default in parameters:
-        made.append(inspect.Parameter(name, kind, default=default if has_default else inspect.Parameter.empty))
-    return inspect.Signature(made)
+    made, returned = [], ()
+    for name, kind, has_default, default, annotation in parameters:
+        if kind == _RETURN:
+            returned = annotation
+            continue
+        default = default if has_default else inspect.Parameter.empty
+        made.append(inspect.Parameter(name, kind, default=default, annotation=annotation[0] if annotation else inspect.Parameter.empty))
+    return inspect.Signature(made, return_annotation=returned[0] if returned else inspect.Signature.empty)
 
 
 def _bound(self, instance, owner=None):
@@ -1241,7 +1428,7 @@ _METHODS |= {name: _arithmetic(name) for name in ARITHMETIC}
 _METHODS |= {name: _converted(name) for name in ("__int__", "__index__", "__float__", "__complex__", "__bytes__")}
 _METHODS |= {name: _ordering(name) for name in ("__lt__", "__le__", "__gt__", "__ge__")}
 for _name in ("__str__", "__repr__", "__format__", "__hash__", "__next__", "__enter__", "__aenter__", "__anext__", "__aiter__", "__reversed__",
-              "__getitem__", "__setitem__", "__delitem__", "__missing__"):  # fmt: skip
+              "__getitem__", "__setitem__", "__delitem__", "__missing__", *border.DESCRIPTORS):  # fmt: skip
     _METHODS[_name] = _forwarded(_name)
 _METHODS |= {
     "__call__": _call, "__eq__": _equal, "__contains__": _contains, "__await__": _await, "__exit__": _exit, "__aexit__": _aexit,
@@ -1282,7 +1469,7 @@ def _as_copy(handle, copied):
         if type(copied) is not type(handle):
             refuse("copy_of_another_class", "a copy of an object of the candidate must be of its class")
         if handle._proofbox_tainted:
-            object.__setattr__(copied, "_proofbox_tainted", True)
+            _taint(copied)
     return copied
 
 
@@ -1338,10 +1525,13 @@ def _make_proxy_type(qualname, module, bases, specials, own, overridden, real=No
         # It would match whatever is expected.
         signal("raises_by_multiple_bases")
         proxied = [Exception]
+    elif exception and state.grader and len(_branches(proxied)) > 1:
+        signal("raises_by_two_bases")
     proxied = tuple(proxied) or (object,)
     namespace = {
         "__module__": module, "__qualname__": qualname, "_proofbox_value_base": value_base, "_proofbox_container": container,
         "_proofbox_own": frozenset(own), "_proofbox_specials": frozenset(specials), "_proofbox_real": real,
+        "_proofbox_library": frozenset(base for given in bases for base in given.__mro__ if type(base) is not ProxyType and base is not object),
     }  # fmt: skip
     if exception:
         namespace |= {"__getattr__": _getattr, "__setattr__": _set_exception_attribute, "__str__": _text, "_proofbox_tainted": False}
@@ -1367,6 +1557,8 @@ def _make_proxy_type(qualname, module, bases, specials, own, overridden, real=No
         namespace.setdefault("__hash__", _hash_by_identity)
         if "unhashable" in specials:
             namespace["__hash__"] = None
+        if "unreferable" in specials:
+            namespace["__slots__"] = () if any(type(base) is ProxyType for base in proxied) else ("__dict__",)
         if real is not None and module == "builtins" and qualname in ("coroutine", "async_generator_asend", "async_generator_athrow", "anext_awaitable"):
             namespace |= {"send": _send, "throw": _throw, "close": _close}
         elif real is types.FunctionType:
@@ -1405,7 +1597,7 @@ def _container_methods(base, specials, own, overridden):
     if "__bool__" in own:
         namespace["__bool__"] = _truth_of_content(base)
     namespace |= _overridden(base, overridden)
-    namespace |= {name: _changed_here(base, name) for name in MUTATORS if hasattr(base, name)}
+    namespace |= {name: _changed_here(base, name, name not in REMOVERS and (name in own or name in overridden)) for name in MUTATORS if hasattr(base, name)}
     if base is collections.defaultdict:
         namespace["__missing__"] = _METHODS["__missing__"]
     namespace["__eq__"], namespace["__ne__"] = _content_equal(base), _not_equal
@@ -1461,7 +1653,13 @@ def _note_empty_array():
         signal("empty_result")
 
 
-marshal.reduce_object, marshal.note_empty_array, marshal.viewed_by = reduce_object, _note_empty_array, viewed_by
+def _note_nan():
+    if state.grader:
+        # It is neither above nor below a bound.
+        signal("not_a_number")
+
+
+marshal.reduce_object, marshal.note_empty_array, marshal.note_nan, marshal.viewed_by = reduce_object, _note_empty_array, _note_nan, viewed_by
 marshal.RESTORERS |= {
     "yours": _restore_yours, "mine": _restore_mine, "library": _restore_library, "object": _restore_object,
     "exception": _restore_exception, "class": _restore_class, "module": _restore_module,

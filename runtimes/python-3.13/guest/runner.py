@@ -25,8 +25,10 @@ import types
 import weakref
 
 import _proofbox
+import _proofbox_assignments as assignments
 import _proofbox_candidate as candidate
 import _proofbox_carried as carried
+import _proofbox_class_checks as class_checks
 import _proofbox_comparisons as comparisons
 import _proofbox_marshal as marshal
 import _proofbox_environment as environment
@@ -36,6 +38,7 @@ import _proofbox_test_kinds as test_kinds
 import _proofbox_packages as packages
 import _proofbox_program as program
 import _proofbox_proxies as proxies
+import _proofbox_released as released
 import _proofbox_bridge_warmup as bridge_warmup
 import _proofbox_report as report
 import _proofbox_session as session
@@ -60,6 +63,7 @@ def prepare():
     test_kinds.prepare()
     comparisons.prepare()
     carried.prepare()
+    class_checks.prepare()
     session.prepare()
     environment.leave_nothing_random()
     vars(builtins).pop("_", None)  # what a display hook leaves
@@ -75,9 +79,9 @@ def prepare():
 HOT_MODULES = ("_proofbox", "os", "linecache", "codecs", "posixpath", "genericpath")
 # What of these runs only when something is refused, or only in sessions.
 COLD_MODULES = (
-    "_proofbox_carried", "_proofbox_comparisons", "_proofbox_foreign_code", "_proofbox_foreign_pickles", "_proofbox_foreign_templates",
-    "_proofbox_foreign_text", "_proofbox_loop", "_proofbox_packages", "_proofbox_processes", "_proofbox_program",
-    "_proofbox_threads", "_proofbox_unsupported",
+    "_proofbox_assignments", "_proofbox_carried", "_proofbox_class_checks", "_proofbox_comparisons", "_proofbox_foreign_code", "_proofbox_foreign_pickles", "_proofbox_foreign_templates",
+    "_proofbox_foreign_text", "_proofbox_loop", "_proofbox_packages", "_proofbox_places", "_proofbox_processes", "_proofbox_program",
+    "_proofbox_attributes", "_proofbox_released", "_proofbox_threads", "_proofbox_unsupported",
 )  # fmt: skip
 SESSION_MODULES = ("_proofbox_session", "_proofbox_display", "_proofbox_pretty", "_proofbox_tracebacks")
 
@@ -184,9 +188,18 @@ def _grade(request):
         cases.plan(plan.names)
     other = grader.connect(request["module"] or "solution", request["modules"])
     cases.candidate = other
-    other.watch(_texts(request["tests"]))
-    _keep_from_candidate(request["tests"])
-    foreign_code.watch(request["tests"]["kind"], _texts(request["tests"]))
+    texts = list(_texts(request["tests"]))
+    text = "\n".join(texts)
+    other.watch(text)
+    _keep_from_candidate(text)
+    foreign_code.watch(request["tests"]["kind"], texts)
+    assignments.watch(other, text)
+    class_checks.watch(text)
+    released.watch(text)
+    other.attends = (
+        threads.may_start(text) or "async" in text or other.assigned is not None or other.builtins is not None
+        or proxies.state.make_handles is not dict
+    )  # fmt: skip
     other.load()
     # A snippet that can't be imported has no tests to pass; how it failed the host knows from itself. But how many
     # there are may be known only when they are loaded.
@@ -196,15 +209,17 @@ def _grade(request):
         except BaseException as error:
             cases.failures += 1
             _proofbox.post(("error", report.describe(error)))
+    if foreign_code.is_rewritten(request["code"], text):
+        proxies.signal("source_rewritten")
     _proofbox.post(("basis", proxies.state.values, proxies.state.handles))
     if proxies.state.signals:
         _proofbox.post(("signals", list(proxies.state.signals)))
     return 1 if cases.failures else 0
 
 
-def _keep_from_candidate(tests):
+def _keep_from_candidate(text):
     """What libraries of tests keep on disk is kept where the candidate does not write."""
-    if any("hypothesis" in text for text in _texts(tests)):
+    if "hypothesis" in text:
         # Without the tests' folder, whose files are not all there yet, and would be remembered so.
         path, sys.path[:] = sys.path[:], [packages.DIRECTORY]
         from hypothesis import configuration

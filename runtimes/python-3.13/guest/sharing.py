@@ -25,7 +25,7 @@ MAX_CONTAINERS, MAX_ITEMS = 256, 2000
 FEW = 6
 ENTRIES = frozenset({"held", "shared", "spliced", "forgotten", "lost"})
 # Requests by which the tests hand containers to the candidate.
-HANDING = frozenset({"call", "special", "set", "set_global"})
+HANDING = frozenset({"call", "special", "set", "set_global", "in_thread"})
 # How many containers a request has if none of them is of the tests: its tuple, arguments, keywords.
 BARE = {"call": 3, "special": 2}
 
@@ -122,7 +122,7 @@ class Shared(dict):
         if not held:
             return self.unknown(received, changes) if changes else None
         changed = dict(changes or ())
-        request = received[0]
+        request = received[0] if received[0][0] != "in_thread" else received[0][3]
         keywords = request[3] if request[0] == "call" else None
         for index in held:
             value = received[index]

@@ -10,6 +10,7 @@ import types
 import _proofbox
 import _proofbox_test_kinds as test_kinds
 import _proofbox_report as report
+import _proofbox_threads as threads
 import _proofbox_values as values
 
 TESTS = "/tests.py"
@@ -98,7 +99,7 @@ class Cases:
         index, self.open = self.open, None
         if self.candidate:
             # The candidate's end counts for more than what the test makes of it; so does what the border has refused.
-            objection = self.candidate.objection()
+            objection = self.candidate.objection(error is None)
             gone = self.candidate.gone() or self.charge_next
             self.charged, self.charge_next = gone is not None, None
             error = gone or error or objection
@@ -116,6 +117,11 @@ class Cases:
         return True
 
 
+def _executor(*sources):
+    """What executes code of the tests: threads that they start may be in calls from C."""
+    return threads.execute if threads.may_start("\n".join(sources)) else exec
+
+
 class Asserts:
     """Each statement is a case, run on its own in a namespace with the snippet's names (MBPP)."""
 
@@ -125,13 +131,14 @@ class Asserts:
         self.names = [shorten(source) for source in self.sources]
 
     def run(self, candidate, cases):
+        execute = _executor(self.setup, *self.sources)
         try:
             setup = compile(self.setup, "/setup.py", "exec", dont_inherit=True) if self.setup else None
             codes = [self._compiled(index) for index in range(len(self.sources))]
             candidate.choose_entry_point([code for code in (setup, *codes) if type(code) is types.CodeType])
             namespace = candidate.namespace(setup or NO_CODE)
             if setup:
-                exec(setup, namespace)
+                execute(setup, namespace)
                 cases.charge(candidate)
         except BaseException as error:
             _proofbox.post(("error", report.describe(error)))
@@ -144,12 +151,11 @@ class Asserts:
                 if type(code) is not types.CodeType:
                     raise code
                 candidate.bind(namespace, code)
-                exec(code, namespace)
+                execute(code, namespace)
             except BaseException as error:
                 cases.end(error)
             else:
                 cases.end()
-
 
     def _compiled(self, index):
         """The code of an assert, or the exception that it can't be compiled for."""
@@ -192,6 +198,7 @@ class CheckFunction:
         self.entry_point = request["entry_point"]
         self.code = self.error = None
         source, places = request["source"], []
+        self.source = source
         try:
             # Each asserting statement S becomes: begin(i); try: S; except BaseException as e: end(e); else: end().
             self.code = _proofbox.compile_check(source, TESTS, places)
@@ -212,7 +219,7 @@ class CheckFunction:
                 cases.begin(0)
             call = compile(f"check({self.entry_point})", TESTS, "exec", dont_inherit=True)
             candidate.bind(namespace, call, self.entry_point)
-            exec(call, namespace)
+            _executor(self.source)(call, namespace)
             if cases.open is not None:
                 cases.end()
             elif candidate.gone() and not cases.charged:
@@ -238,7 +245,7 @@ class Script:
         try:
             code = compile(self.source, TESTS, "exec", dont_inherit=True)
             candidate.choose_entry_point([code])
-            exec(code, candidate.namespace(code))
+            _executor(self.source)(code, candidate.namespace(code))
         except BaseException as error:
             cases.end(error)
         else:
@@ -287,8 +294,8 @@ class FunctionCases:
 
 
 class Complexity:
-    """For each size n two cases: the arguments that `generate(n)` gives go to the candidate and nothing is done with them,
-    then the function is called with them. What the second costs beyond the first is the function's own."""
+    """For each size n two cases: what it costs to pass the arguments that `generate(n)` gives is spent here, without the
+    candidate, then the function is called with them. What the second costs beyond the first is the function's own."""
 
     def __init__(self, request):
         self.generator, self.entry_point, self.sizes = request["generator"], request["entry_point"], request["sizes"]
@@ -307,7 +314,7 @@ class Complexity:
             except BaseException as error:
                 _proofbox.post(("error", report.describe(error)))
                 return
-            for number, call in ((2 * index, candidate.ignore), (2 * index + 1, function)):
+            for number, call in ((2 * index, _pass_nowhere), (2 * index + 1, function)):
                 cases.begin(number)
                 try:
                     call(*arguments)
@@ -315,6 +322,13 @@ class Complexity:
                     cases.end(error)
                     return
                 cases.end()
+
+
+def _pass_nowhere(*arguments):
+    # Imported here: in process there is no bridge.
+    import _proofbox_bridge as bridge
+
+    bridge.pass_nowhere(("call", 0, arguments, {}))
 
 
 PLANS = {"asserts": Asserts, "check_function": CheckFunction, "function_cases": FunctionCases, "script": Script, "complexity": Complexity}

@@ -6,17 +6,18 @@ began to wait, of those whose wait is over. So a program's threads run in the sa
 
 Nothing of this is at work before a program starts a thread, but for calls that would block."""
 
+import functools
 import sys
 import threading
 import time
 from functools import partial
-from types import BuiltinFunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType
 
 import _proofbox
 import _thread
 from _proofbox_unsupported import refusal
 
-__all__ = ["end", "guarded", "install", "pause", "run_in_context", "settle", "shut_down", "sleep_in_loop", "wait", "work_in_pools"]
+__all__ = ["can_go_on", "end", "idents", "is_main", "seconds_left", "execute", "guarded", "guarding", "install", "may_start", "pause", "plain", "run_in_context", "settle", "shut_down", "sleep_in_loop", "wait", "work_in_pools"]
 
 MAX_THREADS = 256
 # Of a sleep while the main thread waits: between two of them it hears of interrupts. In seconds.
@@ -36,6 +37,7 @@ _monotonic, _idle = time.monotonic, time.sleep
 _get_ident = _thread.get_ident
 
 rest = None  # rests in the place of this interpreter: for seconds, and whether within an event loop
+beside = None  # lets what runs beside this interpreter go on, for seconds at most; whether anything was asked meanwhile
 started = False  # whether there was ever a thread besides the main one
 _ending = False
 
@@ -147,6 +149,8 @@ def _choose():
                     return _most_overdue()
         deadlines = [fiber.deadline for fiber in _waiting if fiber.deadline is not None and _can_run(fiber.number)]
         if not deadlines:
+            if beside is not None and _running is _main and not _main.is_returning and _let_others(beside, SLICE):
+                continue
             return _break_deadlock()
         _pause(min(deadlines) - _monotonic())
 
@@ -163,6 +167,11 @@ def _deadline_of(fiber):
 
 
 def _sleep(seconds, in_loop=False):
+    if beside is not None and _running is _main and type(seconds) in (int, float):
+        end = _monotonic() + seconds
+        while (left := end - _monotonic()) > 0:
+            beside(left)
+        return None
     if rest is None or type(seconds) not in (int, float) or seconds <= 0:
         return _idle(seconds)
     end = _monotonic() + seconds
@@ -179,13 +188,23 @@ def _pause(seconds):
     if seconds <= 0:
         return
     if _running is _main and not _main.is_returning:
-        _end()  # from here on an interrupt is raised
-        try:
-            _sleep(seconds)
-        finally:
-            _begin(False)
+        _let_others(_sleep if beside is None else beside, seconds)
     else:
         _sleep(min(seconds, SLICE))
+
+
+def _let_others(function, seconds):
+    """Calls `function(seconds)` in the main thread, which may be asked to do other things meanwhile, and to wait."""
+    waited = _main.attempt, _main.deadline, _main.what, _main.is_patient, _main.outcome, _main.error
+    place = _waiting.index(_main)
+    del _waiting[place]
+    _end()  # from here on an interrupt is raised
+    try:
+        return function(seconds)
+    finally:
+        _begin(False)
+        _main.attempt, _main.deadline, _main.what, _main.is_patient, _main.outcome, _main.error = waited
+        _waiting.insert(place, _main)
 
 
 def _break_deadlock():
@@ -242,6 +261,35 @@ def end(ident):
             fiber.call = _at_once, (), {}
         elif fiber.ident == ident:
             fiber.attempt, fiber.error = _at_once, SystemExit()
+
+
+def is_main():
+    """Whether the main thread asks."""
+    return _running is _main
+
+
+def idents():
+    """Idents of all threads besides the main one."""
+    return [handle.ident for handle in _alive]
+
+
+def can_go_on(*but):
+    """Whether a thread that waits could go on now; not of those that wait for what is named."""
+    now = _monotonic()
+    for fiber in _waiting:
+        if fiber.number is None:
+            return True
+        if fiber.what in but and not (fiber.handle is not None and fiber.attempt()) or not _can_run(fiber.number):
+            continue
+        if fiber.attempt is not None and fiber.attempt() or fiber.deadline is not None and fiber.deadline <= now:
+            return True
+    return False
+
+
+def seconds_left():
+    """Seconds until the first of those that wait for a time can go on, or None."""
+    deadlines = [fiber.deadline for fiber in _waiting if fiber.deadline is not None]
+    return max(0.0, min(deadlines) - _monotonic()) if deadlines else None
 
 
 def has_others():
@@ -396,7 +444,7 @@ def _start(function, arguments, keywords, handle):
     _last_ident += 1
     handle._ident, handle.state = _last_ident, RUNNING
     _alive.add(handle)
-    _waiting.append(_Fiber(_last_ident, _plain(function, arguments, keywords), handle))
+    _waiting.append(_Fiber(_last_ident, plain(function, arguments, keywords), handle))
 
 
 def start_new_thread(function, args, kwargs=None, /):
@@ -477,7 +525,7 @@ def _is_busy(fiber, end):
 # ---------------------------------------------------------------- calls
 
 
-def _plain(function, arguments, keywords):
+def plain(function, arguments, keywords):
     """The same call, of the function behind methods and partial objects: one of Python then needs no C to be called."""
     while True:
         if type(function) is MethodType:
@@ -490,15 +538,36 @@ def _plain(function, arguments, keywords):
             return function, arguments, keywords
 
 
-def guarded(function, *arguments):
+def guarded(function, *arguments, **keywords):
     """Calls a function of Python. Until it returns, its frames may go on above calls from C of other threads."""
     place = _proofbox.threads_guard(None)
     try:
-        return function(*arguments)
+        return function(*arguments, **keywords)
     finally:
         if not _proofbox.threads_at_home():
             _come_home()
         _proofbox.threads_guard(place)
+
+
+def may_start(text):
+    """Whether a program of this text may start threads."""
+    return "hread" in text or "concurrent" in text or "run_in_executor" in text
+
+
+def guarding(function):
+    """The function, guarded."""
+
+    @functools.wraps(function)
+    def called(*arguments, **keywords):
+        inner, arguments, keywords = plain(function, arguments, keywords)
+        return guarded(inner, *arguments, **keywords)
+
+    return called
+
+
+def execute(code, namespace):
+    """As `exec`, guarded."""
+    guarded(FunctionType(code, namespace))
 
 
 def _come_home():
@@ -513,7 +582,7 @@ def _come_home():
 
 def run_in_context(context, function, arguments, keywords):
     """`context.run` without a call from C."""
-    function, arguments, keywords = _plain(function, arguments, keywords)
+    function, arguments, keywords = plain(function, arguments, keywords)
     _proofbox.threads_enter_context(context)
     try:
         return function(*arguments, **keywords)
@@ -691,7 +760,7 @@ class _Thread:
     def run(self):
         try:
             if self._target is not None:
-                self._target, self._args, self._kwargs = _plain(self._target, self._args, self._kwargs)
+                self._target, self._args, self._kwargs = plain(self._target, self._args, self._kwargs)
                 self._target(*self._args, **self._kwargs)
         finally:
             del self._target, self._args, self._kwargs
@@ -701,7 +770,7 @@ class _WorkItem:
     def run(self):
         if not self.future.set_running_or_notify_cancel():
             return
-        self.fn, self.args, self.kwargs = _plain(self.fn, self.args, self.kwargs)
+        self.fn, self.args, self.kwargs = plain(self.fn, self.args, self.kwargs)
         try:
             result = self.fn(*self.args, **self.kwargs)
         except BaseException as exc:
@@ -781,7 +850,7 @@ def work_in_pools():
         Pool.__init__(self, processes, initializer, initargs, context=Context)
 
     def apply_async(self, func, args=(), kwds={}, callback=None, error_callback=None):
-        func, args, kwds = _plain(func, tuple(args), kwds)
+        func, args, kwds = plain(func, tuple(args), kwds)
         return Pool.apply_async(self, func, args, kwds, callback, error_callback)
 
     def _get_sentinels(self):
@@ -793,11 +862,11 @@ def work_in_pools():
             change_notifier.get()
 
     def mapstar(args):
-        function, more, keywords = _plain(args[0], (), {})
+        function, more, keywords = plain(args[0], (), {})
         return [function(*more, *each, **keywords) for each in zip(*args[1:])]
 
     def starmapstar(args):
-        function, more, keywords = _plain(args[0], (), {})
+        function, more, keywords = plain(args[0], (), {})
         return [function(*more, *each, **keywords) for each in args[1]]
 
     def _handle_tasks(taskqueue, put, outqueue, pool, cache):

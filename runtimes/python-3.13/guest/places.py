@@ -1,0 +1,240 @@
+"""Which task or thread of the tests asks: on the candidate's side each has a context or a thread of its own.
+
+A *place* is a task of the tests' event loop. Before its first request it is told, with the place that it was made in: the
+candidate then has a running loop, and the context variables that belong there.
+
+A request of a thread is carried out by a thread of the candidate's side. Where that one waits for a lock or for time to
+pass, the reply says so, and the tests' other threads go on; so what one thread of the tests waits for another one can do,
+and their time limits pass. While the candidate's main thread waits, it lets the tests' threads go on."""
+
+import asyncio
+import contextvars
+import threading
+from functools import partial
+from weakref import WeakKeyDictionary
+
+import _proofbox_border as border
+import _proofbox_bridge as bridge
+import _proofbox_proxies as proxies
+import _proofbox_threads as threads
+
+# ---------------------------------------------------------------- the tests' side
+
+_place = contextvars.ContextVar("place", default=0)
+# Requests that may have to wait for another thread.
+BLOCKING = frozenset({"call", "special", "get", "set", "del", "index"})
+
+
+def _calls():
+    """The requests that are being carried out: from the first thread on they are kept."""
+    state = proxies.state
+    if state.calls is None:
+        state.calls = []
+    return state.calls
+
+
+class Places:
+    """What the candidate knows of the tests' tasks and threads."""
+
+    def __init__(self):
+        self.present = self.last = 0
+        self.numbers = None  # of tasks, and of loops for what runs in no task
+        self.idents = set()  # of threads that have asked
+        self.beside = False  # whether there are threads that can go on while the main one asks
+        self.resting = False  # whether they do
+
+    def tell(self, loop):
+        """Says where the next request comes from."""
+        number = 0
+        if loop is not None:
+            if self.numbers is None:
+                self.numbers = WeakKeyDictionary()
+            key = asyncio.current_task(loop) or loop
+            number = self.numbers.get(key)
+            if number is None:
+                self.last += 1
+                number = self.numbers[key] = self.last
+        if number != self.present:
+            self.present, parent = number, _place.get()
+            if number:
+                _place.set(number)
+            bridge.converse(("place", number, parent, loop is not None))
+
+    def ask(self, request):
+        """As `bridge.converse`, if there are or were threads."""
+        _calls()
+        if threads.is_main():
+            beside = threads.has_others()
+            if beside != self.beside:
+                self.beside = beside
+                bridge.converse(("beside", beside))
+            return bridge.converse(request)
+        return self._ask_from_thread(request) if request[0] in BLOCKING else bridge.converse(request)
+
+    def _ask_from_thread(self, request):
+        state, ident = proxies.state, threading.get_ident()
+        alive = None
+        if not self.beside:
+            self.beside = True
+            bridge.converse(("beside", True))
+        if ident not in self.idents:
+            alive = threads.idents()
+            self.idents.intersection_update(alive)
+            self.idents.add(ident)
+        done, succeeded, value, wait = bridge.converse(("in_thread", ident, alive, request))
+        while not done:
+            changes = state.changes
+            threads.wait(lambda: state.changes != changes, wait, "the candidate")
+            done, succeeded, value, wait = bridge.converse(("go_on", ident))
+        shape = border.REPLIES[request[0]]
+        if succeeded and shape and not border.SHAPES[shape](value):
+            state.on_protocol_error()
+        if succeeded:
+            return value
+        raise value
+
+    def rest(self, seconds):
+        """Lets threads go on while the candidate's main thread waits; whether one of them has asked something."""
+        state = proxies.state
+        changes = state.changes
+        self.resting = True
+        try:
+            return bool(threads.wait(lambda: state.changes != changes, seconds, "the candidate", is_patient=True))
+        finally:
+            self.resting = False
+
+    def stirred(self):
+        """The candidate has made tasks that nobody awaits: they have their turns with the tests'."""
+        loop = asyncio._get_running_loop()
+        if loop is not None:
+            loop.call_soon(self._turn, loop)
+
+    def _turn(self, loop):
+        state = proxies.state
+        if state.candidate.lost is None:
+            _, _, _, wait, ended = state.ask("turn", 0, False, [])
+            state.candidate.wake({number: future for number, future in state.candidate.waiting.items() if number in ended})
+            if wait == 0:
+                loop.call_soon(self._turn, loop)
+
+
+# ---------------------------------------------------------------- the candidate's side
+
+# Contexts that are kept.
+_MAX_CONTEXTS = 1024
+_WAITING = "the tests"
+
+
+class Theirs:
+    """The tests' tasks and threads, as the candidate's side follows them."""
+
+    def __init__(self, operations, tasks):
+        self.operations, self.tasks = operations, tasks
+        self.contexts = {}  # by place
+        self.present = 0
+        self.entered = []
+        self.workers = {}  # by ident of the tests' thread
+        self.stirred = False
+
+    # Tasks.
+
+    def place(self, number, parent, in_loop):
+        if number and number not in self.contexts:
+            while len(self.contexts) >= _MAX_CONTEXTS:
+                del self.contexts[next(iter(self.contexts))]
+            within = self.contexts.get(parent)
+            self.contexts[number] = within.copy() if within else contextvars.copy_context()
+        self.present = number
+        asyncio._set_running_loop(self.tasks().loop if in_loop else None)
+        proxies.state.perform = self.perform
+
+    @property
+    def context(self):
+        return self.contexts.get(self.present)
+
+    def perform(self, operation, *arguments):
+        """Carries out a request in the context of the task that asks."""
+        context, function = self.context, self.operations[operation]
+        if context is None or operation not in BLOCKING or context in self.entered or _is_entered(context):
+            return function(*arguments)
+        self.entered.append(context)
+        try:
+            return threads.run_in_context(context, function, arguments, {})
+        finally:
+            self.entered.remove(context)
+            if not self.stirred and self.tasks().loop._ready:
+                self.stirred = True
+                proxies.state.ask("stirred")
+
+    # Threads.
+
+    def in_thread(self, ident, alive, request):
+        if alive is not None:
+            for other in self.workers.keys() - set(alive):
+                self.workers.pop(other).end()
+        worker = self.workers.get(ident)
+        if worker is None:
+            worker = self.workers[ident] = Worker(self.operations)
+        worker.job, worker.outcome = request, None
+        return self.go_on(ident)
+
+    def go_on(self, ident):
+        """Lets threads go on until this one's request is carried out, or all of them wait."""
+        worker, calls = self.workers[ident], _calls()
+        call = calls[-1] if calls else None
+        while worker.outcome is None and threads.can_go_on(_WAITING):
+            threads.wait(lambda: (calls[-1] if calls else None) is call, None, _WAITING, is_patient=True)
+        if worker.outcome is None:
+            return False, True, None, threads.seconds_left()
+        succeeded, value = worker.outcome
+        worker.outcome = None
+        return True, succeeded, value, None
+
+    def beside(self, are_there):
+        _calls()
+        threads.beside = (lambda seconds: proxies.state.ask("rest", seconds)) if are_there else None
+
+
+def _is_entered(context):
+    """Whether a task of the candidate's that runs in it has called back, and is asked something now."""
+    try:
+        context.run(int)
+    except RuntimeError:
+        return True
+    return False
+
+
+class Worker:
+    """A thread that carries out what a thread of the tests asks for."""
+
+    def __init__(self, operations):
+        self.operations = operations
+        self.job = self.outcome = None
+        self.over = False
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def end(self):
+        self.over = True
+
+    def _has_job(self):
+        return self.over or self.job is not None
+
+    def _run(self):
+        while True:
+            while not self._has_job():
+                threads.wait(self._has_job, None, _WAITING, is_patient=True)
+            if self.over:
+                return
+            (operation, *arguments), self.job = self.job, None
+            keywords = {}
+            try:
+                function = self.operations[operation]
+                if operation == "call":
+                    # Without a call from C in between, below which no other thread could go on.
+                    number, arguments, keywords = arguments
+                    function, arguments, keywords = threads.plain(proxies.state.objects[number], arguments, keywords)
+                outcome = True, function(*arguments, **keywords)
+            except BaseException as error:
+                outcome = False, error
+            self.outcome = outcome
+            operation = arguments = keywords = function = outcome = None
