@@ -953,11 +953,12 @@ def _length(handle):
 
 
 def _measure(handle, size):
-    """Holds how many items a handle has against what it said or gave before, if nothing can have changed it since."""
+    """Holds how many items a handle has against what it said or gave before, if nothing can have changed it since. A class
+    that was returned, and that the tests do not name, keeps its items: they can't know of anything that would change it."""
     number = remote_id(handle)
     known = state.measured.get(number)
     state.measured[number] = size, state.changes
-    if known and known[1] == state.changes and known[0] != size:
+    if known and known[0] != size and (known[1] == state.changes or isinstance(handle, type) and not _named(handle)):
         contradicts(handle)
 
 

@@ -435,6 +435,8 @@ async fn send_signal(e2b: &E2b, id: SessionId, request: Request) -> Result<Value
 
 #[cfg(test)]
 mod tests {
+    use futures_util::TryStreamExt;
+
     use super::*;
     use proofbox_memory::Budget;
     use proofbox_types::session::CommandOutcome;
@@ -473,7 +475,8 @@ mod tests {
             stderr_bytes: 0,
         };
         running.tell(CommandEvent::Ended(CommandEnd::Exited(outcome)));
-        let told: Vec<Bytes> = told(&running, events, Duration::from_secs(9), None, Some(0)).collect().await;
+        let told = told(&running, events, Duration::from_secs(9), None, Some(0));
+        let told: Vec<Bytes> = told.try_collect().await.expect("its end");
         let expected = [
             connect::part(&json!({"event": {"start": {"pid": 7}}})),
             connect::part(&json!({"event": {"data": {"stdout": "aGkK"}}})),
@@ -492,20 +495,22 @@ mod tests {
         let class = FailureClass::None;
         let outcome = CommandOutcome { exit_code: 0, class, fuel: 0, stdout_bytes: 10, stderr_bytes: 0 };
         running.tell(CommandEvent::Ended(CommandEnd::Exited(outcome)));
-        let told: Vec<Bytes> = told(&running, events, Duration::from_secs(9), None, Some(0)).collect().await;
+        let told = told(&running, events, Duration::from_secs(9), None, Some(0));
+        let told: Vec<Bytes> = told.try_collect().await.expect("its end");
         let note = BASE64.encode(cut_note(7).expect("some are missing"));
         let told = String::from_utf8_lossy(&told.concat()).into_owned();
         assert!(told.contains(&note) && cut_note(0).is_none(), "{told}");
     }
 
     #[tokio::test]
-    async fn a_command_whose_sandbox_ends_ends_with_an_error() {
+    async fn the_connection_of_a_command_whose_sandbox_ends_is_dropped() {
         let running = running();
         let events = running.listen();
         running.tell(CommandEvent::Ended(CommandEnd::SessionEnded));
-        let told: Vec<Bytes> = told(&running, events, Duration::from_secs(9), None, Some(0)).collect().await;
-        let error = E2bError::new(Kind::Unavailable, "The sandbox was not found");
-        assert_eq!(told[1..], [connect::end(Some(&error))]);
+        let mut told = std::pin::pin!(told(&running, events, Duration::from_secs(9), None, Some(0)));
+        assert!(told.next().await.is_some_and(|start| start.is_ok()));
+        assert!(told.next().await.is_some_and(|end| end.is_err()));
+        assert!(told.next().await.is_none());
     }
 
     #[tokio::test(start_paused = true)]
@@ -513,7 +518,7 @@ mod tests {
         let running = running();
         let events = running.listen();
         let told = told(&running, events, Duration::from_secs(2), Some(Duration::from_secs(5)), Some(0));
-        let told: Vec<Bytes> = told.collect().await;
+        let told: Vec<Bytes> = told.try_collect().await.expect("its end");
         let keep_alive = connect::part(&json!({"event": {"keepalive": {}}}));
         assert_eq!(told[1..], [keep_alive.clone(), keep_alive, connect::end(Some(&connect::over()))]);
     }
