@@ -46,6 +46,10 @@ impl App {
         let source = config.image.clone();
         let images = tokio::task::spawn_blocking(move || {
             let image = Image::ready(&source)?;
+            // Of the others no more is made here than code for this machine.
+            for other in Images::other_sources(&source) {
+                Image::ready(&other)?;
+            }
             Ok::<_, ImageError>(Images::over(image, &source).0)
         });
         Self::with_images(config, images.await??, Hardened::default()).await

@@ -2,6 +2,7 @@
 //!
 //! A setting comes from its flag, else from its variable, else from the file, else it has its default.
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use clap::{Args, ValueEnum};
 use serde::Deserialize;
 
 use proofbox_runtime::image::ImageSource;
-use proofbox_runtime::packaged;
+use proofbox_runtime::{images, packaged};
 use proofbox_types::hardening::Hardening;
 
 /// The file of keys, in the data directory.
@@ -28,6 +29,9 @@ pub struct RuntimeSettings {
     /// A ready image.wasm to use instead of building one, or an image.wasm.zst; without it that is used which was installed with the program
     #[arg(long, global = true, env = "PROOFBOX_IMAGE", value_name = "FILE")]
     pub image: Option<PathBuf>,
+    /// A ready image.wasm of the interpreter `data`, as --image is one of `default`
+    #[arg(long, global = true, env = "PROOFBOX_DATA_IMAGE", value_name = "FILE")]
+    pub data_image: Option<PathBuf>,
     /// Directory with the runtime's source archives, for building without package clients
     #[arg(long, global = true, env = "PROOFBOX_SOURCES_DIR", value_name = "DIR")]
     pub sources_dir: Option<PathBuf>,
@@ -309,7 +313,11 @@ impl Config {
         let config = Self {
             image: ImageSource {
                 cache,
-                prebuilt: runtime.image.or(file.runtime.image).or_else(packaged::find),
+                interpreter: images::DEFAULT.to_owned(),
+                prebuilt: prebuilt(
+                    runtime.image.or(file.runtime.image),
+                    runtime.data_image.or(file.runtime.data_image),
+                ),
                 sources: runtime.sources_dir.or(file.runtime.sources_dir),
                 spare: data_dir.as_ref().map(|directory| directory.join("cache")),
             },
@@ -442,6 +450,13 @@ fn collector(endpoint: &str) -> Result<&str, &'static str> {
     } else {
         Err(RULE)
     }
+}
+
+/// The ready images by their interpreters: those that are installed, and over them those that settings give.
+fn prebuilt(default: Option<PathBuf>, data: Option<PathBuf>) -> BTreeMap<String, PathBuf> {
+    let given = [(images::DEFAULT, default), (images::DATA, data)];
+    let given = given.into_iter().filter_map(|(name, path)| Some((name.to_owned(), path?)));
+    packaged::installed().into_iter().chain(given).collect()
 }
 
 fn read(path: &Path) -> Result<SettingsFile, ConfigError> {

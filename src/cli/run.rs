@@ -46,7 +46,7 @@ pub struct RunArguments {
     /// Policy pack
     #[arg(long, default_value = "default")]
     policy: String,
-    /// Name or hash of an image (see `proofbox runtime list`)
+    /// Name or hash of an image (see `proofbox runtime list`) [default: the smallest that has what is imported]
     #[arg(long, value_name = "NAME")]
     image_name: Option<String>,
     /// Limit in fuel units

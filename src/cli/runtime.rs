@@ -5,15 +5,19 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use clap::builder::PossibleValuesParser;
 
 use crate::config::Config;
 use proofbox_runtime::image::Image;
-use proofbox_runtime::images::{Images, Unusable};
+use proofbox_runtime::images::{self, Images, Unusable};
 
 #[derive(Subcommand)]
 pub enum RuntimeCommand {
-    /// Build the image, unless it is there already; with --packages, one with packages of your own
+    /// Build an image, unless it is there already; with --packages, one with packages of your own
     Build {
+        /// Interpreter of the image: default, or data, which has pandas, matplotlib, Pillow and what goes with them
+        #[arg(long, value_name = "NAME", default_value = images::DEFAULT, value_parser = interpreter())]
+        interpreter: String,
         /// A requirements file, a wheel, or a directory of wheels: packages without native code, which are added with what
         /// they need
         #[arg(long, value_name = "FILE", requires = "name")]
@@ -40,10 +44,11 @@ pub enum RuntimeCommand {
 
 pub fn runtime(command: &RuntimeCommand, config: &Config) -> anyhow::Result<ExitCode> {
     match command {
-        RuntimeCommand::Build { packages, name } => {
+        RuntimeCommand::Build { interpreter, packages, name } => {
+            let source = config.image.of(interpreter);
             let image = match name {
-                Some(name) => Image::build_with_packages(&config.image, name, packages)?,
-                None => Image::ready(&config.image)?,
+                Some(name) => Image::build_with_packages(&source, name, packages)?,
+                None => Image::ready(&source)?,
             };
             println!("{}", image.image_hash);
             Ok(ExitCode::SUCCESS)
@@ -75,6 +80,11 @@ pub fn runtime(command: &RuntimeCommand, config: &Config) -> anyhow::Result<Exit
             Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+/// Parses the name of an interpreter, and knows which there are.
+fn interpreter() -> PossibleValuesParser {
+    PossibleValuesParser::new(images::interpreters().iter().map(String::as_str))
 }
 
 fn none(config: &Config) -> ExitCode {

@@ -1,6 +1,7 @@
 //! `proofbox serve`: the front process.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 
@@ -11,8 +12,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::app::App;
 use crate::config::{Config, Traces};
 use crate::telemetry::logs;
-use proofbox_runtime::image::Image;
-use proofbox_runtime::images::{Images, Unusable};
+use proofbox_runtime::image::{Image, ImageSource};
+use proofbox_runtime::images::{self, Images, Unusable};
 use proofbox_worker::jail::{self, Needs};
 
 /// Serves until SIGINT or SIGTERM. SIGHUP has the policies read again.
@@ -22,7 +23,11 @@ pub fn serve(config: &Config) -> anyhow::Result<ExitCode> {
     let listener =
         std::net::TcpListener::bind(config.listen).with_context(|| format!("listening on {}", config.listen))?;
     listener.set_nonblocking(true)?;
-    let (images, unusable) = Images::over(ready_image(config)?, &config.image);
+    let default = ready_image(&config.image)?;
+    for other in Images::other_sources(&config.image) {
+        ready_image(&other)?;
+    }
+    let (images, unusable) = Images::over(default, &config.image);
     for Unusable { name, reason } in unusable {
         tracing::warn!(image = %name, %reason, "an image can't be used");
     }
@@ -66,15 +71,16 @@ pub fn serve(config: &Config) -> anyhow::Result<ExitCode> {
 }
 
 /// The image, made by another process if need be: making it takes rights and threads that a service is not to have.
-fn ready_image(config: &Config) -> anyhow::Result<Image> {
-    let source = &config.image;
+fn ready_image(source: &ImageSource) -> anyhow::Result<Image> {
     if let Some(image) = Image::cached(source) {
         return Ok(image);
     }
     let mut build = Command::new("/proc/self/exe");
-    build.args(["runtime", "build"]).arg("--cache-dir").arg(&source.cache);
-    if let Some(prebuilt) = &source.prebuilt {
-        build.arg("--image").arg(prebuilt);
+    build.args(["runtime", "build", "--interpreter", &source.interpreter]).arg("--cache-dir").arg(&source.cache);
+    for (interpreter, flag) in [(images::DEFAULT, "--image"), (images::DATA, "--data-image")] {
+        if let Some(prebuilt) = source.prebuilt.get(interpreter) {
+            build.arg(flag).arg(prebuilt);
+        }
     }
     if let Some(sources) = &source.sources {
         build.arg("--sources-dir").arg(sources);
@@ -89,7 +95,9 @@ fn ready_image(config: &Config) -> anyhow::Result<Image> {
 fn needs(config: &Config, images: &Images) -> Needs {
     // For the workers that it starts: a cache that was moved has its compiled image where it was.
     let connect = config.traces != Traces::Off || !config.callback_hosts.is_empty();
-    let mut needs = Needs { read: vec![images.default().compiled.clone()], connect, ..Needs::default() };
+    let mut needs = Needs { connect, ..Needs::default() };
+    let compiled: BTreeSet<PathBuf> = images.all().map(|image| image.compiled.clone()).collect();
+    needs.read.extend(compiled);
     needs.read.extend(images.all().filter_map(|image| image.packages_file.clone()));
     needs.read.extend(config.policies_dir.clone());
     needs.read.extend(config.callback_secret_file.clone());

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::try_join_all;
 
 use super::admission::RunPermit;
-use super::{Asking, Busy, KeyError, OverQuota, Service};
+use super::{Asking, Busy, ImageReason, KeyError, OverQuota, Service};
 use crate::sandbox::{self, FilesError, SandboxError};
 use crate::telemetry;
 use proofbox_grading::Planned;
@@ -17,6 +17,7 @@ use proofbox_grading::lint::LintReport;
 use proofbox_grading::receipt::Receipt;
 use proofbox_policy::{Pack, Refusal, ScanReport};
 use proofbox_runtime::image::Image;
+use proofbox_runtime::images;
 use proofbox_types::caller::Caller;
 use proofbox_types::canary::Canary;
 use proofbox_types::grant::{Grant, Limits};
@@ -107,6 +108,8 @@ pub struct Execution {
     pub policy: String,
     /// Image that the submission ran in.
     pub image: Arc<Image>,
+    /// Name of the image, or its hash, and the reason for which it was taken; none before that is known.
+    pub image_choice: Option<(String, ImageReason)>,
     /// Report of the policy's gate on the snippet; none where it was not asked for.
     pub scan: Option<ScanReport>,
     /// Cases that did not always end the same.
@@ -180,6 +183,7 @@ impl Execution {
             limits: *grant.limits(),
             policy,
             image,
+            image_choice: None,
             scan: None,
             flaky: Vec::new(),
             complexity: None,
@@ -395,7 +399,9 @@ impl Service {
             asked: asked.chars().take(TOLD).collect(),
             known: self.images.names().collect::<Vec<_>>().join(", "),
         };
-        let Some(asked) = asked else { return Ok(Arc::clone(self.images.default())) };
+        let Some(asked) = asked.filter(|asked| *asked != images::AUTO) else {
+            return Ok(Arc::clone(self.images.default()));
+        };
         self.images.find(asked).map(Arc::clone).ok_or_else(|| unknown(asked))
     }
 

@@ -54,6 +54,9 @@ impl Execution {
         for captured in [&mut self.stdout, &mut self.stderr] {
             *captured = Captured::default();
         }
+        if let Some((_, reason)) = &mut self.image_choice {
+            reason.hide();
+        }
         if !self.flaky.is_empty() {
             self.flaky = vec!["(hidden)".to_owned()];
         }

@@ -4,6 +4,7 @@ mod admission;
 mod completion;
 mod execute;
 mod hiding;
+mod image_choice;
 mod jobs;
 mod keys;
 mod policy_check;
@@ -21,6 +22,7 @@ use std::sync::{Arc, PoisonError, RwLock, Weak};
 pub use admission::{Admission, AdmissionSettings, Busy};
 pub use completion::code_of_completion;
 pub use execute::{ExecuteError, Execution};
+pub use image_choice::ImageReason;
 pub use jobs::{
     CallbackRefused, CallbackSecret, CallbackSettings, JobAccepted, JobAsked, JobError, JobInfo, JobLine, JobSettings,
     JobState, JobWire, JobsAsked, Progress, SecretError,
@@ -73,6 +75,7 @@ pub struct Service {
     admission: Admission,
     keys: Keys,
     images: Images,
+    chooser: image_choice::ImageChooser,
     metrics: Arc<Metrics>,
     receipts: Receipts,
     linter: Linter,
@@ -137,6 +140,7 @@ impl Service {
         } = parts;
         let most_memory_bytes = policies.most_memory_bytes();
         let policies = RwLock::new(Arc::new(policies));
+        let chooser = image_choice::ImageChooser::new(&images);
         let linter = Linter::new(LINTING_THREADS);
         let sessions = Arc::new(session::Sessions::new(sessions));
         let jobs = jobs::Jobs::new(jobs, admission.capacity());
@@ -148,6 +152,7 @@ impl Service {
             admission,
             keys,
             images,
+            chooser,
             metrics,
             receipts,
             linter,

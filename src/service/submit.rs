@@ -4,7 +4,7 @@ use super::execute::check;
 use super::policy_check::{command_access, judge_attempts};
 use super::receipts::Subject;
 use super::tracing::traced;
-use super::{Asking, ExecuteError, Execution, Service};
+use super::{Asking, ExecuteError, Execution, ImageReason, Service};
 use crate::telemetry::{ExecutionInfo, ExecutionSpan};
 use proofbox_grading::canaries;
 use proofbox_policy::Decision;
@@ -39,7 +39,10 @@ impl Service {
         let policies = self.policies();
         let pack = policies.pack(caller, &submission.policy)?;
         let grant = check(pack, &submission)?;
-        let image = self.image_asked(submission.image.as_deref())?;
+        let (image, mut reason) = match self.chooses_image(&submission) {
+            true => self.choose_image(&submission),
+            false => (self.image_asked(submission.image.as_deref())?, ImageReason::Requested),
+        };
         submission.program.image = self.images.worker_hash(&image);
         self.has_fuel(caller)?;
         let hidden = submission.hidden.unwrap_or(pack.defaults.hidden);
@@ -67,7 +70,18 @@ impl Service {
                 }
             };
             // Side by side; what is refused does not wait for the linter.
+            let elsewhere = self.may_run_elsewhere(&submission).then(|| submission.clone());
             let (mut execution, lint) = tokio::try_join!(self.run_repeats(asking, &grant, submission), lint)?;
+            // Nobody has seen anything of that run.
+            if let Some(mut submission) = elsewhere
+                && let Some((image, missing)) = self.other_image(&execution)
+            {
+                submission.program.image = self.images.worker_hash(&image);
+                let first = execution.cost;
+                execution = self.run_repeats(asking, &grant, submission).await?;
+                execution.cost.add(&first);
+                reason = missing;
+            }
             execution.lint = lint;
             execution.scan = Some(scanned.report);
             if graded {
@@ -77,6 +91,7 @@ impl Service {
             judge_attempts(pack, &mut execution);
             execution
         };
+        execution.image_choice = Some((self.images.name_of(&execution.image).to_owned(), reason));
         // What the gate says is of the snippet alone.
         if hidden && execution.verdict.status != Status::Blocked {
             execution.hide();

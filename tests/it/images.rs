@@ -57,10 +57,12 @@ impl Workshop {
         let output = proofbox(&["runtime", "info", "--json"]).output().expect("the binary was built");
         let info: Value = serde_json::from_slice(&output.stdout).expect("there is an image");
         let compiled = PathBuf::from(info["compiled"].as_str().expect("a path"));
-        let runtimes = compiled.parent().and_then(Path::parent).expect("a directory of directories");
+        let runtime = compiled.parent().expect("a directory");
         let directory = tempfile::tempdir().expect("a directory");
-        std::fs::create_dir(directory.path().join("cache")).expect("a directory");
-        std::os::unix::fs::symlink(runtimes, directory.path().join("cache/runtimes")).expect("a link");
+        let runtimes = directory.path().join("cache/runtimes");
+        std::fs::create_dir_all(&runtimes).expect("a directory");
+        // It alone: whoever has built other interpreters has the same tests.
+        std::os::unix::fs::symlink(runtime, runtimes.join(runtime.file_name().expect("a name"))).expect("a link");
         Self { directory }
     }
 
@@ -149,10 +151,53 @@ async fn several_images_live_side_by_side() {
     let code = "import importlib.util as u\nprint([u.find_spec(name) is None for name in ('attr._make', 'greet.tests', 'attr.only')])";
     let answer = server.execute(json!({"code": code, "image": "two"})).await;
     assert_shows(&answer, json!({"stdout": "[True, True, False]\n"}));
-    for default in [json!({"code": GREET}), json!({"code": GREET, "image": "default"})] {
-        let answer = server.execute(default).await;
-        assert_shows(&answer, json!({"stderr_class": "missing_dependency", "runtime": {"image_hash": hashes[0]}}));
+    let answer = server.execute(json!({"code": GREET, "image": "default"})).await;
+    let runtime = json!({"image": "default", "image_reason": "requested", "image_hash": hashes[0]});
+    assert_shows(&answer, json!({"stderr_class": "missing_dependency", "runtime": runtime}));
+}
+
+#[tokio::test]
+async fn an_image_is_chosen_by_what_is_imported() {
+    let server = MADE.server();
+    let script = |source: &str| json!({"kind": "script", "source": source});
+    let run_time = "name = 'gre' + 'et'\nprint(__import__(name).VERSION)";
+    let cases = [
+        (json!({"code": "print(1)"}), "default", "default"),
+        (json!({"code": "import json, numpy, nowhere_to_be_found"}), "default", "default"),
+        // The smallest that has them all.
+        (json!({"code": "from greet.words import WORD"}), "one", "imports: greet"),
+        (json!({"code": "import broken, greet"}), "two", "imports: broken, greet"),
+        (json!({"code": "x = 1", "tests": script("import greet")}), "one", "imports: greet"),
+        (json!({"code": "import m", "files": {"m.py": "import greet"}}), "one", "imports: greet"),
+        (json!({"code": run_time, "image": "auto"}), "one", "missing at run time: greet"),
+        (json!({"code": "x = 1", "tests": script(run_time)}), "one", "missing at run time: greet"),
+        // The program's own module is no package.
+        (json!({"code": "import greet", "files": {"greet.py": ""}}), "default", "default"),
+        (json!({"code": "import greet", "image": "two"}), "two", "requested"),
+    ];
+    for (request, image, reason) in cases {
+        let answer = server.execute(request.clone()).await;
+        assert_shows(&answer["runtime"], json!({"image": image, "image_reason": reason}));
+        let fails = request["code"].as_str().is_some_and(|code| code.contains("nowhere") || code.contains("broken"));
+        let expected =
+            if fails { json!("error") } else { json!(["ok", "passed"][usize::from(answer["tests_total"] == 1)]) };
+        assert_eq!(answer["status"], expected, "{request}: {answer}");
     }
+    // What is told of hidden tests is not what they import.
+    let hidden = json!({"code": "x = 1", "tests": script("import greet"), "visibility": "hidden"});
+    assert_shows(&server.execute(hidden).await["runtime"], json!({"image": "one", "image_reason": "imports"}));
+    // An interpreter that was not built is named, and nothing else changes.
+    let answer = server.execute(json!({"code": "import pandas"})).await;
+    let reason = answer["runtime"]["image_reason"].as_str().expect("text");
+    assert!(reason.starts_with("default: pandas is in the image `data`, which was not built"), "{answer}");
+    assert_shows(&answer, json!({"stderr_class": "missing_dependency", "runtime": {"image": "default"}}));
+    // A program that says what CPython would is run once more, and not again.
+    let lie = "raise ModuleNotFoundError(\"No module named 'greet'\", name='greet')";
+    let answer = server.execute(json!({"code": lie})).await;
+    assert_shows(&answer, json!({"stderr_class": "missing_dependency", "runtime": {"image": "one"}}));
+    // A session has the default image, unless it names one.
+    let (_, session) = server.post("/v1/sessions", &json!({})).await;
+    assert_shows(&session["runtime"], json!({"image": "default"}));
 }
 
 #[tokio::test]
@@ -169,8 +214,11 @@ async fn grading_happens_in_the_image_with_candidate_and_tests() {
     assert_shows(&answer, json!({"status": "passed", "tests_passed": 1, "integrity": {"level": "isolated"}}));
     let receipt = &answer["receipt"];
     assert_eq!(receipt["payload"]["image_hash"], answer["runtime"]["image_hash"], "{receipt}");
-    let answer = server.execute(json!({"code": code, "tests": tests})).await;
+    let answer = server.execute(json!({"code": code, "tests": tests, "image": "default"})).await;
     assert_shows(&answer, json!({"status": "failed", "stderr_class": "missing_dependency"}));
+    let request = json!({"items": [{"id": "a", "code": code, "tests": tests}]});
+    let (_, answer) = server.post("/v1/suites", &request).await;
+    assert!(answer.to_string().contains("imports: greet"), "{answer}");
 }
 
 #[tokio::test]
@@ -272,6 +320,8 @@ fn the_command_line_runs_in_an_image() {
     std::fs::write(&file, GREET).expect("a file");
     let output = MADE.proofbox(&["run", "--image-name", "two", file.to_str().expect("UTF-8")]);
     assert_eq!(String::from_utf8_lossy(&output.stdout), "2.0 hello 2.0 True False\n", "{output:?}");
+    let output = MADE.proofbox(&["run", file.to_str().expect("UTF-8")]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "1.0 hello 1.0 False True\n", "{output:?}");
     let output = MADE.proofbox(&["run", "--image-name", "three", file.to_str().expect("UTF-8")]);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(

@@ -14,6 +14,7 @@ mod cli;
 mod clients;
 mod connections;
 mod cpython;
+mod data;
 mod deploy;
 mod deterministic;
 mod e2b;

@@ -65,10 +65,7 @@ async fn a_request_can_put_nothing_beside_them() {
 #[tokio::test]
 async fn a_missing_package_is_told_with_whether_it_could_be_added() {
     for (module, said) in [
-        (
-            "pandas",
-            "No module named 'pandas' (not in this image, and it can't be added: it has native code, or needs a package that has)",
-        ),
+        ("pandas", "No module named 'pandas' (not in this image; the image `data` has it)"),
         (
             "humanize",
             "No module named 'humanize' (not in this image; a package without native code can be added to one)",

@@ -16,10 +16,14 @@ const HOST_STACK: usize = MIB;
 /// pages; what a slot keeps counts for nobody, and there may be a thousand slots.
 const KEEP_RESIDENT: usize = 4 * MIB;
 
+/// Functions that an image may call indirectly: `default` has 12 000 of them, `data` 25 000. A slot's table takes address
+/// space for so many, and memory for those that were called.
+const TABLE_ELEMENTS: usize = 32_000;
+
 /// Sizes of the pool of one worker.
 #[derive(Clone, Copy, Debug)]
 pub struct PoolSize {
-    /// Interpreters alive at once.
+    /// Interpreters alive at once, of all images.
     pub slots: u32,
     /// Largest linear memory that any policy allows, in bytes.
     pub memory_bytes: usize,
@@ -77,7 +81,7 @@ fn pool(size: PoolSize) -> PoolingAllocationConfig {
     pool.total_core_instances(size.slots).total_memories(size.slots).total_tables(size.slots).total_stacks(size.slots);
     pool.total_component_instances(1);
     pool.max_memory_size(size.memory_bytes);
-    pool.table_elements(20_000);
+    pool.table_elements(TABLE_ELEMENTS);
     pool.max_core_instance_size(MIB);
     pool.max_unused_warm_slots(size.slots);
     pool.async_stack_keep_resident(64 << 10);

@@ -1,7 +1,8 @@
 //! The image: found in the cache, verified, or made.
 //!
 //! ```text
-//! <cache>/runtimes/<recipe hash>/   manifest.json   what is there, with its hashes
+//! <cache>/runtimes/<recipe hash>/   manifest.json   what is there, with its hashes; for another interpreter than the
+//!                                                   default one the directory's name ends in its name
 //!                                   image.wasm      initialised interpreter, portable
 //!                                   <hash>.cwasm    compiled for this wasmtime and this CPU
 //! <cache>/build/                    work directory of the recipe
@@ -11,7 +12,7 @@
 //! Files come into being under another name and are renamed when they are whole, the manifest last, so that an
 //! interrupted build leaves nothing that looks finished.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::hash::{Hash, Hasher};
 use std::io::ErrorKind;
@@ -24,7 +25,7 @@ use sha2::{Digest, Sha256};
 
 use super::engine;
 use super::hashing::hash_file;
-use super::package_runs;
+use super::package_runs::{self, Importable};
 use super::packaged;
 use super::packages;
 use super::pool::{ImageFiles, InterpreterPool};
@@ -36,8 +37,10 @@ use super::snapshot;
 pub struct ImageSource {
     /// Root of the cache.
     pub cache: PathBuf,
-    /// A ready `image.wasm` instead of the recipe's, or one that is packed (`packaged.rs`).
-    pub prebuilt: Option<PathBuf>,
+    /// Name of the interpreter, one of the recipe's.
+    pub interpreter: String,
+    /// For each interpreter a ready `image.wasm` instead of the recipe's, or one that is packed (`packaged.rs`).
+    pub prebuilt: BTreeMap<String, PathBuf>,
     /// A directory with the recipe's source archives.
     pub sources: Option<PathBuf>,
     /// Second cache, for code compiled from an image whose own cache can't be written.
@@ -45,14 +48,31 @@ pub struct ImageSource {
 }
 
 impl ImageSource {
+    /// The same for another interpreter.
+    #[must_use]
+    pub fn of(&self, interpreter: &str) -> Self {
+        Self { interpreter: interpreter.to_owned(), ..self.clone() }
+    }
+
+    /// The ready image of its interpreter, where one is given.
+    pub fn prebuilt(&self) -> Option<&Path> {
+        self.prebuilt.get(&self.interpreter).map(PathBuf::as_path)
+    }
+
+    /// Returns whether its image was made once, or is given: then it takes no more than to compile it for this machine.
+    pub fn is_built(&self) -> bool {
+        self.prebuilt().is_some() || directory(self).is_ok_and(|directory| directory.join("image.wasm").exists())
+    }
+
     /// The image of a cache that can't be written, to be compiled elsewhere.
     fn elsewhere(&self) -> Option<Self> {
-        let prebuilt = match &self.prebuilt {
-            Some(path) => path.clone(),
+        let prebuilt = match self.prebuilt() {
+            Some(path) => path.to_owned(),
             None => directory(self).ok()?.join("image.wasm"),
         };
         let cache = self.spare.clone().filter(|_| prebuilt.exists())?;
-        Some(Self { cache, prebuilt: Some(prebuilt), sources: None, spare: None })
+        let prebuilt = BTreeMap::from([(self.interpreter.clone(), prebuilt)]);
+        Some(Self { cache, interpreter: self.interpreter.clone(), prebuilt, sources: None, spare: None })
     }
 }
 
@@ -69,6 +89,8 @@ pub struct Image {
     pub packages: BTreeMap<String, String>,
     /// Modules of the standard library that can be imported.
     pub modules: Vec<String>,
+    /// Modules at the top that can be imported and are not of the standard library.
+    pub imports: BTreeSet<String>,
     /// Path of the compiled module.
     pub compiled: PathBuf,
     /// File with the packages that are imported from files.
@@ -186,6 +208,27 @@ pub(super) fn by_engine(what: &'static str) -> impl FnOnce(wasmtime::Error) -> I
 }
 
 impl Image {
+    /// Makes the description of an image that is nowhere, for choices among images.
+    #[doc(hidden)]
+    pub fn described(hash: &str, initial_memory_bytes: u64, imports: BTreeSet<String>) -> Self {
+        Self {
+            image_hash: hash.to_owned(),
+            python: String::new(),
+            packages_hash: String::new(),
+            packages: BTreeMap::new(),
+            modules: Vec::new(),
+            imports,
+            compiled: PathBuf::new(),
+            packages_file: None,
+            packages_file_hash: None,
+            compiled_hash: String::new(),
+            compiled_for: String::new(),
+            image_bytes: 0,
+            initial_memory_bytes,
+            verified: Verified::default(),
+        }
+    }
+
     /// Returns the files that a pool of interpreters loads.
     pub fn pool_files(&self) -> ImageFiles {
         ImageFiles {
@@ -286,12 +329,12 @@ impl Image {
         if let Some(image) = Self::found(source) {
             return Ok(image);
         }
-        let module = match &source.prebuilt {
+        let module = match source.prebuilt() {
             Some(path) => given(path)?,
             None => initialised(source, &directory)?,
         };
         let compiled = compile(&directory, &module);
-        match (&source.prebuilt, compiled) {
+        match (source.prebuilt(), compiled) {
             (Some(path), Err(ImageError::Engine { what, reason })) => {
                 // The file is not ours to keep trying: nothing of it is left.
                 let _ = fs::remove_dir_all(&directory);
@@ -313,9 +356,9 @@ fn manifest(directory: &Path) -> PathBuf {
 
 /// Returns the directory of an image: named by its recipe, or by the content of the file that is given.
 fn directory(source: &ImageSource) -> Result<PathBuf, ImageError> {
-    let name = match &source.prebuilt {
+    let name = match source.prebuilt() {
         Some(path) => format!("prebuilt-{}", packaged::content_hash(path).map_err(io("reading the image", path))?),
-        None => recipe::hash(),
+        None => recipe::hash(&source.interpreter),
     };
     Ok(source.cache.join("runtimes").join(name))
 }
@@ -336,11 +379,16 @@ fn initialised(source: &ImageSource, directory: &Path) -> Result<Vec<u8>, ImageE
     if let Ok(module) = fs::read(&path) {
         return Ok(module);
     }
-    eprintln!("Building the Python runtime: about 15 minutes on 2 cores, once.");
+    let interpreter = source.interpreter.as_str();
+    let minutes = if interpreter == recipe::DEFAULT { 15 } else { 30 };
+    eprintln!("Building the Python runtime `{interpreter}`: about {minutes} minutes on 2 cores, once.");
+    // All share the directory, and with it the steps that they have in common.
     let work = source.cache.join("build");
-    let reactor = work.join("reactor.wasm");
-    recipe::build(&reactor, &work, source.sources.as_deref())?;
-    let packages = work.join(packages::FILE);
+    let own = if interpreter == recipe::DEFAULT { work.clone() } else { work.join(format!("out-{interpreter}")) };
+    fs::create_dir_all(&own).map_err(io("making", &own))?;
+    let reactor = own.join("reactor.wasm");
+    recipe::build(interpreter, &reactor, &work, source.sources.as_deref())?;
+    let packages = own.join(packages::FILE);
     let packages = fs::read(&packages).map_err(io("reading", &packages))?;
     let reactor = fs::read(&reactor).map_err(io("reading", &reactor))?;
     eprintln!("Initialising the interpreter and taking its snapshot.");
@@ -403,6 +451,7 @@ fn compile(directory: &Path, module: &[u8]) -> Result<Image, ImageError> {
         packages_hash: String::new(),
         packages: BTreeMap::new(),
         modules: Vec::new(),
+        imports: BTreeSet::new(),
         compiled: path,
         packages_file,
         packages_file_hash: packages.map(|content| recipe::hex(&Sha256::digest(content))),
@@ -414,10 +463,10 @@ fn compile(directory: &Path, module: &[u8]) -> Result<Image, ImageError> {
     };
     let pool = InterpreterPool::for_building(&image.pool_files()).map_err(by_engine("loading the image"))?;
     image.initial_memory_bytes = pool.initial_memory_bytes();
-    let (modules, packages) = package_runs::importable(&pool)
+    let Importable { modules, imports, packages } = package_runs::importable(&pool)
         .map_err(|reason| ImageError::Engine { what: "trying the new image", reason })?;
     image.packages_hash = packages::hash_of(&packages);
-    (image.modules, image.packages) = (modules, packages);
+    (image.modules, image.imports, image.packages) = (modules, imports, packages);
     // Changes from now on have another time, so that the next start need not read the files.
     std::thread::sleep(Stamp::MIN_AGE);
     image.verify().map_err(io("reading the image in", directory))?;

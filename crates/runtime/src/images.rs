@@ -1,4 +1,4 @@
-//! The images that there are: the default one, and those with packages of one's own.
+//! The images that there are: one of each interpreter that was built, and those with packages of one's own.
 //!
 //! ```text
 //! <cache>/images/<hash>/        manifest.json   what is there, with its hashes
@@ -6,10 +6,10 @@
 //! <cache>/images/names/<name>   the hash of the image that has this name
 //! ```
 //!
-//! All share the interpreter, and with it the compiled module and the memory that runs start from: one more image costs
-//! the file of its packages. It belongs to one interpreter: for another it has to be made again.
+//! One with packages of one's own shares its interpreter, and with it the compiled module and the memory that runs start
+//! from: it costs the file of its packages. It belongs to one interpreter: for another it has to be made again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,8 +24,24 @@ use super::packages;
 use super::pool::InterpreterPool;
 use super::recipe;
 
-/// The name of the image that runs have which name none.
-pub const DEFAULT: &str = "default";
+/// The name of the image that is always there.
+pub const DEFAULT: &str = recipe::DEFAULT;
+
+/// The name of the image with the libraries for data: pandas, matplotlib and their kin.
+pub const DATA: &str = "data";
+
+/// The name that stands for the smallest image which has what a program imports.
+pub const AUTO: &str = "auto";
+
+/// Names of the interpreters that can be built, the default one first.
+pub fn interpreters() -> &'static [String] {
+    recipe::interpreters()
+}
+
+/// Names of the modules at the top that an interpreter's own libraries have, whether it was built or not.
+pub fn modules_of(interpreter: &str) -> Vec<String> {
+    recipe::modules_of(interpreter)
+}
 
 /// The longest name of an image.
 const MAX_NAME: usize = 64;
@@ -34,6 +50,8 @@ const MAX_NAME: usize = 64;
 #[derive(Clone, Debug)]
 pub struct Images {
     default: Arc<Image>,
+    /// Images of the other interpreters, by name, in the recipe's order.
+    others: Vec<(String, Arc<Image>)>,
     own: BTreeMap<String, Arc<Image>>,
     names: BTreeMap<String, String>,
 }
@@ -47,10 +65,13 @@ pub struct Unusable {
     pub reason: String,
 }
 
+const OTHER_INTERPRETER: &str = "it was made for another interpreter: make it again";
+
 #[derive(Serialize, Deserialize)]
 struct Manifest {
     /// Hash of the image that it was made from.
     base: String,
+    imports: BTreeSet<String>,
     packages: BTreeMap<String, String>,
     packages_file_hash: String,
 }
@@ -58,19 +79,36 @@ struct Manifest {
 impl Images {
     /// Makes a set of the default image alone.
     pub fn only(default: Image) -> Self {
-        Self { default: Arc::new(default), own: BTreeMap::new(), names: BTreeMap::new() }
+        Self { default: Arc::new(default), others: Vec::new(), own: BTreeMap::new(), names: BTreeMap::new() }
     }
 
-    /// The default image with those that were made from it, and what is there beside and can't be used.
+    /// The sources of the other interpreters that were built for this recipe, or are given.
+    pub fn other_sources(source: &ImageSource) -> Vec<ImageSource> {
+        let others = recipe::interpreters().iter().filter(|name| *name != DEFAULT);
+        others.map(|name| source.of(name)).filter(ImageSource::is_built).collect()
+    }
+
+    /// The default image, the other interpreters' and those with packages of one's own, and what is there beside and
+    /// can't be used.
     pub fn over(default: Image, source: &ImageSource) -> (Self, Vec<Unusable>) {
         let mut images = Self::only(default);
         let mut unusable = Vec::new();
+        for source in Self::other_sources(source) {
+            match Image::cached(&source) {
+                Some(image) => images.others.push((source.interpreter, Arc::new(image))),
+                None => {
+                    let reason =
+                        "it is not compiled for this machine: `proofbox runtime build --interpreter` does that";
+                    unusable.push(Unusable { name: source.interpreter, reason: reason.to_owned() });
+                }
+            }
+        }
         // Those of the cache come last: their names are what `proofbox runtime build` set, where it can.
         for directory in directories(source).iter().rev() {
             let names = names_in(&directory.join("names"));
             let entries = fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
             for hash in entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| is_hash(name)) {
-                match images.default.with_packages_in(&directory.join(&hash)) {
+                match images.with_packages_in(&directory.join(&hash)) {
                     Ok(image) => drop(images.own.insert(image.image_hash.clone(), Arc::new(image))),
                     Err(reason) => {
                         let name = names.iter().find(|(_, named)| **named == hash).map_or(&hash, |(name, _)| name);
@@ -91,8 +129,12 @@ impl Images {
 
     /// Returns the image of a name or hash.
     pub fn find(&self, asked: &str) -> Option<&Arc<Image>> {
+        let named = |(name, image): &&(String, Arc<Image>)| *name == asked || image.image_hash == asked;
         if asked == DEFAULT || asked == self.default.image_hash {
             return Some(&self.default);
+        }
+        if let Some((_, image)) = self.others.iter().find(named) {
+            return Some(image);
         }
         self.own.get(self.names.get(asked).map_or(asked, String::as_str))
     }
@@ -110,28 +152,48 @@ impl Images {
     /// Names of an image.
     pub fn names_of(&self, image: &Image) -> impl Iterator<Item = &str> {
         let default = (image.image_hash == self.default.image_hash).then_some(DEFAULT);
+        let others = self.others.iter().filter(|(_, other)| other.image_hash == image.image_hash);
         let names = self.names.iter().filter(|(_, hash)| **hash == image.image_hash);
-        default.into_iter().chain(names.map(|(name, _)| name.as_str()))
+        let others = others.map(|(name, _)| name.as_str());
+        default.into_iter().chain(others).chain(names.map(|(name, _)| name.as_str()))
     }
 
-    /// Returns all images, the default one first.
+    /// The name of an image, or its hash where it has none.
+    pub fn name_of<'a>(&'a self, image: &'a Image) -> &'a str {
+        self.names_of(image).next().unwrap_or(&image.image_hash)
+    }
+
+    /// Returns all images, the default one first, then the other interpreters'.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Image>> {
-        std::iter::once(&self.default).chain(self.own.values())
+        let others = self.others.iter().map(|(_, image)| image);
+        std::iter::once(&self.default).chain(others).chain(self.own.values())
     }
 
     /// Names of the images, the default one's first.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(DEFAULT).chain(self.names.keys().map(String::as_str))
+        let others = self.others.iter().map(|(name, _)| name.as_str());
+        std::iter::once(DEFAULT).chain(others).chain(self.names.keys().map(String::as_str))
+    }
+
+    /// The interpreters' images, the default one first.
+    fn interpreters(&self) -> impl Iterator<Item = &Arc<Image>> {
+        std::iter::once(&self.default).chain(self.others.iter().map(|(_, image)| image))
+    }
+
+    /// Makes the image with the packages in that directory, of the interpreter that it was made for.
+    fn with_packages_in(&self, directory: &Path) -> Result<Image, String> {
+        let manifest = manifest_in(directory)?;
+        let base = self.interpreters().find(|interpreter| interpreter.image_hash == manifest.base);
+        base.ok_or(OTHER_INTERPRETER)?.with_packages_in(directory)
     }
 }
 
 impl Image {
     /// Makes the image of this interpreter with the packages in that directory.
     fn with_packages_in(&self, directory: &Path) -> Result<Self, String> {
-        let text = fs::read(directory.join("manifest.json")).map_err(|error| error.to_string())?;
-        let manifest: Manifest = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
+        let manifest = manifest_in(directory)?;
         if manifest.base != self.image_hash {
-            return Err("it was made for another interpreter: make it again".to_owned());
+            return Err(OTHER_INTERPRETER.to_owned());
         }
         let mut image = self.with_packages(manifest, directory.join(packages::FILE));
         image.verify_packages().map_err(|error| error.to_string())?;
@@ -143,6 +205,7 @@ impl Image {
             image_hash: format!("sha256:{}", hash_of(&manifest.base, &manifest.packages_file_hash)),
             packages_hash: packages::hash_of(&manifest.packages),
             packages: manifest.packages,
+            imports: manifest.imports,
             packages_file: Some(file),
             packages_file_hash: Some(manifest.packages_file_hash),
             ..self.clone()
@@ -200,19 +263,20 @@ impl Image {
         write_whole(&file, &packages::written(packages::over(base, own)))?;
 
         let packages_file_hash = hash_file(&file).map_err(io("reading", &file))?;
-        let manifest = |packages| Manifest {
+        let manifest = |imports, packages| Manifest {
             base: self.image_hash.clone(),
+            imports,
             packages,
             packages_file_hash: packages_file_hash.clone(),
         };
-        let image = self.with_packages(manifest(BTreeMap::new()), file);
+        let image = self.with_packages(manifest(BTreeSet::new(), BTreeMap::new()), file);
         let pool = InterpreterPool::for_building(&image.pool_files()).map_err(by_engine("loading the new image"))?;
-        let Tried { packages, failing } = package_runs::tried(&pool, &imported)
+        let Tried { imports, packages, failing } = package_runs::tried(&pool, &imported)
             .map_err(|reason| ImageError::Engine { what: "trying the new image", reason })?;
         for (module, error) in failing {
             eprintln!("Not importable here: {module} ({error})");
         }
-        let manifest = manifest(packages);
+        let manifest = manifest(imports, packages);
         write_whole(&new.join("manifest.json"), &serde_json::to_vec_pretty(&manifest).expect("plain data"))?;
         let place = directory.join(hash_of(&self.image_hash, &packages_file_hash));
         // The same packages again: what is there is as good.
@@ -248,6 +312,12 @@ impl Image {
     }
 }
 
+/// Reads the manifest of an image with packages of one's own.
+fn manifest_in(directory: &Path) -> Result<Manifest, String> {
+    let text = fs::read(directory.join("manifest.json")).map_err(|error| error.to_string())?;
+    serde_json::from_slice(&text).map_err(|error| error.to_string())
+}
+
 /// Returns the directories of images: in the cache, and beside the service's data where the cache can't be written.
 fn directories(source: &ImageSource) -> Vec<PathBuf> {
     std::iter::once(&source.cache).chain(&source.spare).map(|cache| cache.join("images")).collect()
@@ -274,7 +344,8 @@ fn check_name(name: &str) -> Result<(), ImageError> {
     let fits = name.len() <= MAX_NAME
         && name.bytes().next().is_some_and(plain)
         && name.bytes().all(|byte| plain(byte) || matches!(byte, b'.' | b'_' | b'-'))
-        && name != DEFAULT
+        && name != AUTO
+        && !recipe::interpreters().iter().any(|interpreter| interpreter == name)
         && !is_hash(name);
     if fits { Ok(()) } else { Err(ImageError::BadName { name: name.to_owned() }) }
 }
@@ -299,7 +370,8 @@ mod tests {
             assert!(check_name(good).is_ok(), "{good}");
         }
         let (long, hash) = ("a".repeat(MAX_NAME + 1), "0".repeat(64));
-        for bad in ["", "default", "A", ".", "..", "a/b", "-a", "a b", "sha256:0", "a\n", &long, &hash] {
+        for bad in ["", "default", "data", "auto", "A", ".", "..", "a/b", "-a", "a b", "sha256:0", "a\n", &long, &hash]
+        {
             assert!(check_name(bad).is_err(), "{bad:?}");
         }
     }

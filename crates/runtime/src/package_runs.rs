@@ -1,6 +1,6 @@
 //! Runs of our own that compile the packages of an image, and try what it has.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -68,6 +68,8 @@ for number, shown in enumerate(sys.argv[1:]):
 
 /// Contents that an image turned out to have.
 pub(super) struct Tried {
+    /// Modules at the top that are not of the standard library.
+    pub imports: BTreeSet<String>,
     /// Packages of the image, with their versions.
     pub packages: BTreeMap<String, String>,
     /// Modules that can't be imported, and why.
@@ -79,7 +81,7 @@ pub(super) struct Tried {
 /// # Errors
 /// Returns an error when it can't be asked.
 pub(super) fn tried(pool: &InterpreterPool, modules: &[String]) -> Result<Tried, String> {
-    let (_, packages) = importable(pool)?;
+    let Importable { imports, packages, .. } = importable(pool)?;
     let mut failing = Vec::new();
     for module in modules {
         // Each in a fresh interpreter: what one does is no matter of the next one's.
@@ -96,11 +98,24 @@ pub(super) fn tried(pool: &InterpreterPool, modules: &[String]) -> Result<Tried,
             failing.push((module.clone(), said));
         }
     }
-    Ok(Tried { packages, failing })
+    Ok(Tried { imports, packages, failing })
 }
 
-/// Names of the standard library's modules that this image can import, and the packages in it with their versions.
-pub(super) fn importable(pool: &InterpreterPool) -> Result<(Vec<String>, BTreeMap<String, String>), String> {
+/// Modules and packages that an image has.
+pub(super) struct Importable {
+    /// Modules of the standard library that can be imported.
+    pub modules: Vec<String>,
+    /// Other modules at the top.
+    pub imports: BTreeSet<String>,
+    /// Packages, with their versions.
+    pub packages: BTreeMap<String, String>,
+}
+
+/// Returns the modules and packages that this image has.
+///
+/// # Errors
+/// Returns an error when it can't be asked.
+pub(super) fn importable(pool: &InterpreterPool) -> Result<Importable, String> {
     const CODE: &str = "\
 import sys
 def present(name):
@@ -110,11 +125,12 @@ def present(name):
     except Exception:
         return False
 try:
-    from _proofbox_packages import installed
+    from _proofbox_packages import available, installed
 except ImportError:
-    installed = dict
+    installed, available = dict, tuple
 modules = sorted(name for name in sys.stdlib_module_names if not name.startswith('_') and present(name))
-modules, [f'{name} {version}' for name, version in installed().items()]
+imports = [name for name in available() if name not in sys.stdlib_module_names]
+modules, imports, [f'{name} {version}' for name, version in installed().items()]
 ";
     let program = Program { code: CODE.to_owned(), result: Some(ResultWanted::LastExpression), ..Program::default() };
     let outcome = block_on(run(pool, program, &trusted_limits())).map_err(|error| error.to_string())?;
@@ -127,12 +143,14 @@ modules, [f'{name} {version}' for name, version in installed().items()]
         ),
         _ => None,
     };
-    let found: Option<(Vec<String>, Vec<String>)> = match &outcome.report.result {
-        Some(Value::Tuple(parts)) if parts.len() == 2 => texts(&parts[0]).zip(texts(&parts[1])),
+    let found: Option<Vec<Vec<String>>> = match &outcome.report.result {
+        Some(Value::Tuple(parts)) => parts.iter().map(texts).collect(),
         _ => None,
     };
-    let (modules, packages) =
-        found.ok_or_else(|| format!("it ended with {:?}: {}", outcome.end, outcome.stderr.text()))?;
+    let Some(Ok([modules, imports, packages])) = found.map(<[Vec<String>; 3]>::try_from) else {
+        return Err(format!("it ended with {:?}: {}", outcome.end, outcome.stderr.text()));
+    };
     let versions = packages.iter().filter_map(|package| package.split_once(' '));
-    Ok((modules, versions.map(|(name, version)| (name.to_owned(), version.to_owned())).collect()))
+    let packages = versions.map(|(name, version)| (name.to_owned(), version.to_owned())).collect();
+    Ok(Importable { modules, imports: imports.into_iter().collect(), packages })
 }

@@ -8,6 +8,7 @@
 //! zstd's own tools pass over the first frame (RFC 8878, 3.1.2). It says which image the file has without unpacking it,
 //! and what the content must be once it is unpacked.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -18,8 +19,19 @@ use sha2::{Digest, Sha256};
 use super::hashing::hash_file;
 use super::recipe;
 
-/// Name of the file.
-pub const FILE: &str = "image.wasm.zst";
+/// Name of the file of an interpreter.
+pub fn file_of(interpreter: &str) -> String {
+    match interpreter {
+        recipe::DEFAULT => "image.wasm.zst".to_owned(),
+        other => format!("{other}.wasm.zst"),
+    }
+}
+
+/// Returns the images that are installed with the program, by their interpreters.
+pub fn installed() -> BTreeMap<String, PathBuf> {
+    let found = |name: &String| find(name).map(|path| (name.clone(), path));
+    recipe::interpreters().iter().filter_map(found).collect()
+}
 
 /// First bytes of the skippable frame.
 const MAGIC: [u8; 4] = 0x184D_2A50_u32.to_le_bytes();
@@ -36,14 +48,15 @@ struct Head {
 }
 
 /// Returns the image beside the program, or in `../share/proofbox` of it, if the recipe of this program made it.
-pub fn find() -> Option<PathBuf> {
+fn find(interpreter: &str) -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?;
     let directory = program.parent()?;
     let installed = |path: &PathBuf| {
         let head = File::open(path).and_then(|mut file| read_head(&mut file));
-        head.is_ok_and(|head| head.is_some_and(|head| head.recipe == recipe::hash()))
+        head.is_ok_and(|head| head.is_some_and(|head| head.recipe == recipe::hash(interpreter)))
     };
-    [directory.join(FILE), directory.parent()?.join("share/proofbox").join(FILE)].into_iter().find(installed)
+    let file = file_of(interpreter);
+    [directory.join(&file), directory.parent()?.join("share/proofbox").join(&file)].into_iter().find(installed)
 }
 
 /// Returns the SHA-256 of `image.wasm`, which the file is or has in it.
@@ -91,7 +104,7 @@ mod tests {
     use super::*;
 
     fn packed(content: &[u8], sha256: &str) -> Vec<u8> {
-        let head = serde_json::json!({"recipe": recipe::hash(), "sha256": sha256}).to_string();
+        let head = serde_json::json!({"recipe": recipe::hash(recipe::DEFAULT), "sha256": sha256}).to_string();
         let mut file = MAGIC.to_vec();
         file.extend_from_slice(&u32::try_from(head.len()).expect("it is short").to_le_bytes());
         file.extend_from_slice(head.as_bytes());

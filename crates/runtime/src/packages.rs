@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use bytes::Bytes;
@@ -34,13 +34,13 @@ pub(super) type Files = Vec<(String, Bytes)>;
 ///
 /// # Errors
 /// Returns an error when it can't be read, or is not such a file.
-pub(super) fn base(file: Option<&Path>) -> wasmtime::Result<Base> {
+pub(super) fn base(packages: Option<&Mapped>) -> wasmtime::Result<Base> {
     let programs = |base: Base| base.with_programs().map_err(|error| wasmtime::Error::msg(error.to_string()));
-    let Some(file) = file else { return programs(Base::bare()) };
-    let damaged = |what: String| damaged(file, &what);
+    let Some(packages) = packages else { return programs(Base::bare()) };
+    let damaged = |what: String| damaged(&packages.path, &what);
     // With the directories above it, so that nothing can be put there, either.
     let below = DIRECTORY.strip_prefix(MOUNT).and_then(|below| below.strip_prefix('/')).expect("it lies there");
-    let files = read(file)?.into_iter().map(|(path, content)| (format!("{below}/{path}"), content));
+    let files = packages.files()?.into_iter().map(|(path, content)| (format!("{below}/{path}"), content));
     let layer = Layer::new(files, 0).map_err(|error| damaged(error.to_string()))?;
     Base::with_layers([(MOUNT.to_owned(), layer)]).map_err(|error| damaged(error.to_string())).and_then(programs)
 }
@@ -64,13 +64,37 @@ fn damaged(file: &Path, what: &str) -> wasmtime::Error {
 /// # Errors
 /// Returns an error when it can't be read, or is not such a file.
 pub(super) fn read(file: &Path) -> wasmtime::Result<Files> {
-    let unread = |error| wasmtime::Error::msg(format!("reading the packages {}: {error}", file.display()));
-    let open = File::open(file).map_err(unread)?;
-    // SAFETY: nobody writes to the file while it is mapped. It lies in the user's own cache directory, where `write_whole`
-    // makes such files under another name: an image that is made anew leaves this one as it was
-    // (`packages_that_are_made_anew_leave_those_in_use_alone`).
-    let content = unsafe { Mmap::map(&open) }.map_err(unread)?;
-    parsed(&Bytes::from_owner(content)).map_err(|what| damaged(file, what))
+    Mapped::open(file)?.files()
+}
+
+/// A packages file whose content is read where it is used.
+pub(super) struct Mapped {
+    path: PathBuf,
+    content: Bytes,
+}
+
+impl Mapped {
+    /// Maps a packages file.
+    ///
+    /// # Errors
+    /// Returns an error when it can't be opened.
+    pub fn open(path: &Path) -> wasmtime::Result<Self> {
+        let unread = |error| wasmtime::Error::msg(format!("reading the packages {}: {error}", path.display()));
+        let open = File::open(path).map_err(unread)?;
+        // SAFETY: nobody writes to the file while it is mapped. It lies in the user's own cache directory, where
+        // `write_whole` makes such files under another name: an image that is made anew leaves this one as it was
+        // (`packages_that_are_made_anew_leave_those_in_use_alone`).
+        let content = unsafe { Mmap::map(&open) }.map_err(unread)?;
+        Ok(Self { path: path.to_owned(), content: Bytes::from_owner(content) })
+    }
+
+    /// Returns the files in it.
+    ///
+    /// # Errors
+    /// Returns an error when it is no packages file.
+    pub fn files(&self) -> wasmtime::Result<Files> {
+        parsed(&self.content).map_err(|what| damaged(&self.path, what))
+    }
 }
 
 fn parsed(content: &Bytes) -> Result<Files, &'static str> {
@@ -213,6 +237,6 @@ mod tests {
     #[test]
     fn an_image_without_packages_has_none() {
         assert!(base(None).is_ok());
-        assert!(base(Some(Path::new("/nonexistent"))).is_err());
+        assert!(Mapped::open(Path::new("/nonexistent")).is_err());
     }
 }

@@ -1,7 +1,11 @@
 //! Pool of interpreters: loads images, hands out instances of them, and counts those that live.
+//!
+//! Images that differ only in their packages share a compiled module ([`LoadedModule`]). Of the modules and packages that
+//! are not the default image's nothing but the description is read until a guest uses them: the kernel reads their files
+//! where they are touched.
 
-use std::collections::HashMap;
-use std::path::PathBuf;
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -26,6 +30,9 @@ pub(super) const YIELD_INTERVAL: u64 = 10_000_000;
 /// themselves, which never find their slots taken.
 pub const COMMAND_SLOTS: u32 = 16;
 
+/// Memory that an interpreter may have to start with beyond the default one's, in bytes.
+const MAX_UNCOUNTED_BYTES: u64 = 512 << 20;
+
 /// Files that a pool loads an image from.
 #[derive(Clone, Debug)]
 pub struct ImageFiles {
@@ -37,26 +44,42 @@ pub struct ImageFiles {
     pub packages: Option<PathBuf>,
 }
 
-/// Makes interpreters from an image.
+/// Makes interpreters from images.
 pub struct InterpreterPool {
     engine: Engine,
-    pre: InstancePre<HostState>,
-    initial_memory_bytes: u64,
-    /// Files that guests start from: the default image's packages.
-    base: Bases,
-    /// Files that guests start from in the other images, by image hash.
-    other_bases: HashMap<String, Bases>,
+    /// The default image.
+    default: Arc<LoadedImage>,
+    /// The other images, by hash.
+    others: HashMap<String, Arc<LoadedImage>>,
     live: Arc<AtomicUsize>,
     /// Permits for persistent interpreters: all other slots are for runs, which must never find them taken.
     session_slots: Arc<Semaphore>,
     /// Scheduler of this process's core.
     core: CpuScheduler,
+}
+
+/// Compiled module of one or more images, ready for instances, and what is known of them.
+pub(super) struct LoadedModule {
+    pre: InstancePre<HostState>,
+    initial_memory_bytes: u64,
+    /// Memory of the interpreter beyond the default one's, which no limit counts: what a program may use is the same in
+    /// every image.
+    uncounted_bytes: u64,
     /// Memory that checkpoints are compared with; made for the first checkpoint.
     pristine: OnceCell<Pristine>,
     /// Pages that stay in memory between runs.
-    resident: OnceLock<Resident>,
+    pub(super) resident: OnceCell<Resident>,
     /// Small runs since pages were last given back.
     small_runs: AtomicUsize,
+}
+
+/// Image that guests can be made of.
+pub struct LoadedImage {
+    pub(super) module: Arc<LoadedModule>,
+    /// File with its packages, which stays open: a worker can open none.
+    packages: Option<packages::Mapped>,
+    /// Files that guests start from, read for the first of them.
+    bases: OnceLock<Bases>,
 }
 
 /// Counts an interpreter as live until dropped.
@@ -77,85 +100,73 @@ struct Bases {
 }
 
 impl Bases {
-    fn of(image: &ImageFiles) -> wasmtime::Result<Self> {
-        let run = packages::base(image.packages.as_deref())?;
+    fn of(packages: Option<&packages::Mapped>) -> wasmtime::Result<Self> {
+        let run = packages::base(packages)?;
         let session = run.with_system_files().map_err(|error| wasmtime::Error::msg(error.to_string()))?;
         Ok(Self { run, session })
     }
 }
 
 impl InterpreterPool {
-    /// Makes the pool of a worker: up to `slots` runs and `session_slots` interpreters of sessions at once, none larger
-    /// than `memory_bytes`. The default image comes first; all have its interpreter.
+    /// Makes the pool of a worker: up to `slots` runs and `session_slots` interpreters of sessions at once, none with more
+    /// than `memory_bytes` that count. The default image comes first.
     ///
     /// # Errors
     /// Returns an error when the compiled image can't be loaded, or the pool can't be had.
     pub fn new(images: &[ImageFiles], slots: u32, session_slots: u32, memory_bytes: u64) -> wasmtime::Result<Self> {
-        let memory_bytes = usize::try_from(memory_bytes).unwrap_or(usize::MAX);
-        // One more is the pristine one.
-        let slots = slots + session_slots + COMMAND_SLOTS + 1;
+        let modules: BTreeSet<&Path> = images.iter().map(|image| image.compiled.as_path()).collect();
+        // One more of each module is the pristine one.
+        let slots = slots + session_slots + COMMAND_SLOTS + u32::try_from(modules.len()).unwrap_or(u32::MAX);
+        // Where there is more than one, some may have more memory to start with, which does not count.
+        let uncounted = if modules.len() > 1 { MAX_UNCOUNTED_BYTES } else { 0 };
+        let memory_bytes = usize::try_from(memory_bytes.saturating_add(uncounted)).unwrap_or(usize::MAX);
         let engine = engine::pooled(PoolSize { slots, memory_bytes })?;
-        let (default, others) = images.split_first().ok_or_else(|| wasmtime::Error::msg("there is no image"))?;
-        let mut pool = Self::load(engine, default, Arc::new(Semaphore::new(session_slots as usize)))?;
-        for image in others {
-            pool.other_bases.insert(image.hash.clone(), Bases::of(image)?);
-        }
-        Ok(pool)
+        Self::load(engine, images, Arc::new(Semaphore::new(session_slots as usize)))
     }
 
     /// Makes interpreters for trying an image that was just made.
     pub(super) fn for_building(image: &ImageFiles) -> wasmtime::Result<Self> {
-        Self::load(engine::for_building()?, image, Arc::new(Semaphore::new(0)))
+        Self::load(engine::for_building()?, std::slice::from_ref(image), Arc::new(Semaphore::new(0)))
     }
 
-    fn load(engine: Engine, image: &ImageFiles, session_slots: Arc<Semaphore>) -> wasmtime::Result<Self> {
-        // SAFETY: the file was written by `Image::build` in the user's own cache directory, and its hash was compared
-        // with the one in the manifest when `image` was made (`an_altered_image_is_not_loaded` in tests/it/image.rs), and
-        // again by the worker that loads it (`an_image_that_is_damaged_meanwhile` in tests/it/faults.rs).
-        let module = unsafe { Module::deserialize_file(&engine, &image.compiled) }?;
-        let pre = linker(&engine)?.instantiate_pre(&module)?;
-        let memory = module.get_export("memory").and_then(|export| export.memory().map(wasmtime::MemoryType::minimum));
-        let initial_memory_bytes = memory.unwrap_or(0) * 65_536;
-        let base = Bases::of(image)?;
-        Ok(Self {
-            engine,
-            pre,
-            initial_memory_bytes,
-            base,
-            other_bases: HashMap::new(),
-            live: Arc::default(),
-            session_slots,
-            core: CpuScheduler::default(),
-            pristine: OnceCell::new(),
-            resident: OnceLock::new(),
-            small_runs: AtomicUsize::new(0),
-        })
+    fn load(engine: Engine, images: &[ImageFiles], session_slots: Arc<Semaphore>) -> wasmtime::Result<Self> {
+        let linker = linker(&engine)?;
+        let mut modules: HashMap<&Path, Arc<LoadedModule>> = HashMap::new();
+        let mut loaded: Vec<Arc<LoadedImage>> = Vec::new();
+        for ImageFiles { compiled, packages, .. } in images {
+            let module = match modules.get(compiled.as_path()) {
+                Some(module) => Arc::clone(module),
+                None => {
+                    let counted = loaded.first().map(|default| default.module.initial_memory_bytes);
+                    let module = Arc::new(LoadedModule::load(&engine, &linker, compiled, counted)?);
+                    modules.insert(compiled, Arc::clone(&module));
+                    module
+                }
+            };
+            let packages = packages.as_deref().map(packages::Mapped::open).transpose()?;
+            loaded.push(Arc::new(LoadedImage { module, packages, bases: OnceLock::new() }));
+        }
+        let default = loaded.first().cloned().ok_or_else(|| wasmtime::Error::msg("there is no image"))?;
+        // What is wrong with it is told before there is a run.
+        default.bases()?;
+        let hashes = images.iter().map(|image| image.hash.clone());
+        let others = hashes.zip(loaded).skip(1).collect();
+        let core = CpuScheduler::default();
+        Ok(Self { engine, default, others, live: Arc::default(), session_slots, core })
     }
 
-    /// Returns the files that guests start from in an image, by its hash; in the default one, where none is given.
+    /// Returns the image of that hash; the default one, where none is given.
     ///
     /// # Errors
     /// Returns an error when there is no such image here.
-    pub(super) fn base(&self, image: Option<&str>) -> Result<&Base, RunError> {
-        Ok(&self.bases(image)?.run)
+    pub(super) fn image(&self, hash: Option<&str>) -> Result<&Arc<LoadedImage>, RunError> {
+        let Some(hash) = hash else { return Ok(&self.default) };
+        self.others.get(hash).ok_or_else(|| RunError::NoImage { hash: hash.to_owned() })
     }
 
-    /// Returns the files that sessions start from in an image: those of [`Self::base`], and the system's.
-    ///
-    /// # Errors
-    /// Returns an error when there is no such image here.
-    pub(super) fn session_base(&self, image: Option<&str>) -> Result<&Base, RunError> {
-        Ok(&self.bases(image)?.session)
-    }
-
-    fn bases(&self, image: Option<&str>) -> Result<&Bases, RunError> {
-        let Some(hash) = image else { return Ok(&self.base) };
-        self.other_bases.get(hash).ok_or_else(|| RunError::NoImage { hash: hash.to_owned() })
-    }
-
-    /// Size of the linear memory that every interpreter starts with.
+    /// Size of the linear memory that interpreters of the default image start with.
     pub fn initial_memory_bytes(&self) -> u64 {
-        self.initial_memory_bytes
+        self.default.module.initial_memory_bytes
     }
 
     /// Returns the number of interpreters alive now.
@@ -181,14 +192,16 @@ impl InterpreterPool {
     /// A fresh interpreter with the host's side of it, and fuel to start with.
     pub(super) async fn instantiate(
         &self,
-        state: HostState,
+        module: &LoadedModule,
+        mut state: HostState,
         fuel: u64,
     ) -> Result<(Store<HostState>, wasmtime::Instance), RunError> {
+        state.limiter.leave_uncounted(module.uncounted_bytes);
         let mut store = Store::new(&self.engine, state);
         store.limiter(|state| &mut state.limiter);
         store.set_fuel(fuel).map_err(by_engine("giving fuel"))?;
         store.fuel_async_yield_interval(Some(YIELD_INTERVAL)).map_err(by_engine("setting the yield interval"))?;
-        let instance = self.pre.instantiate_async(&mut store).await.map_err(by_engine("making an interpreter"))?;
+        let instance = module.pre.instantiate_async(&mut store).await.map_err(by_engine("making an interpreter"))?;
         Ok((store, instance))
     }
 
@@ -197,31 +210,89 @@ impl InterpreterPool {
         &self.core
     }
 
-    /// Returns the memory that interpreters start with.
+    /// Returns the memory that interpreters of an image start with.
     ///
     /// # Errors
     /// Returns an error when the image can't be started from.
-    pub(super) async fn pristine(&self) -> Result<&Pristine, RunError> {
+    pub(super) async fn pristine<'a>(&self, image: &'a LoadedImage) -> Result<&'a Pristine, RunError> {
+        let module = &*image.module;
         let make = async || {
-            let tree = SharedTree::new(self.base(None)?.tree(FilesQuota { bytes: 0, count: 0 }, 0));
+            let tree = SharedTree::new(packages::empty().tree(FilesQuota { bytes: 0, count: 0 }, 0));
             let descriptors = Descriptors::new(&tree, Credentials::of(User::User));
             let state = HostState::for_session(u64::MAX, descriptors, Clock::real());
-            let (mut store, instance) = self.instantiate(state, 1).await?;
+            let (mut store, instance) = self.instantiate(module, state, 1).await?;
             let memory = instance.get_memory(&mut store, "memory");
             let memory = memory.ok_or_else(|| wasmtime::Error::msg("the image has no memory"));
             Ok(Pristine { store: Mutex::new(store), memory: memory.map_err(by_engine("reading the image"))? })
         };
-        self.pristine.get_or_try_init(make).await
+        module.pristine.get_or_try_init(make).await
+    }
+}
+
+impl LoadedImage {
+    /// Returns the files that runs start from.
+    ///
+    /// # Errors
+    /// Returns an error when the packages are damaged.
+    pub(super) fn base(&self) -> Result<&Base, RunError> {
+        Ok(&self.bases().map_err(by_engine("reading the packages"))?.run)
     }
 
-    /// Returns whether the pages that stay in memory between runs are known.
-    pub(super) fn knows_pages(&self) -> bool {
-        self.resident.get().is_some()
+    /// Returns the files that sessions start from: those of [`Self::base`], and the system's.
+    ///
+    /// # Errors
+    /// Returns an error when the packages are damaged.
+    pub(super) fn session_base(&self) -> Result<&Base, RunError> {
+        Ok(&self.bases().map_err(by_engine("reading the packages"))?.session)
     }
 
-    /// Keeps these pages in memory between runs, where none are known yet.
-    pub(super) fn keep_pages(&self, resident: Resident) {
-        let _ = self.resident.set(resident);
+    fn bases(&self) -> wasmtime::Result<&Bases> {
+        if let Some(bases) = self.bases.get() {
+            return Ok(bases);
+        }
+        let bases = Bases::of(self.packages.as_ref())?;
+        Ok(self.bases.get_or_init(|| bases))
+    }
+}
+
+impl LoadedModule {
+    /// Loads a compiled module; `counted` is the memory that the default image's interpreters start with, where it is
+    /// another one's.
+    fn load(
+        engine: &Engine,
+        linker: &Linker<HostState>,
+        compiled: &Path,
+        counted: Option<u64>,
+    ) -> wasmtime::Result<Self> {
+        // SAFETY: the file was written by `Image::build` in the user's own cache directory, and its hash was compared
+        // with the one in the manifest when `image` was made (`an_altered_image_is_not_loaded` in tests/it/image.rs), and
+        // again by the worker that loads it (`an_image_that_is_damaged_meanwhile` in tests/it/faults.rs).
+        let module = unsafe { Module::deserialize_file(engine, compiled) }?;
+        let pre = linker.instantiate_pre(&module)?;
+        let memory = module.get_export("memory").and_then(|export| export.memory().map(wasmtime::MemoryType::minimum));
+        let initial_memory_bytes = memory.unwrap_or(0) * 65_536;
+        let uncounted_bytes = counted.map_or(0, |counted| initial_memory_bytes.saturating_sub(counted));
+        if uncounted_bytes > MAX_UNCOUNTED_BYTES {
+            return Err(wasmtime::Error::msg(format!("it starts with {initial_memory_bytes} bytes of memory")));
+        }
+        Ok(Self {
+            pre,
+            initial_memory_bytes,
+            uncounted_bytes,
+            pristine: OnceCell::new(),
+            resident: OnceCell::new(),
+            small_runs: AtomicUsize::new(0),
+        })
+    }
+
+    /// Size of the linear memory that its instances start with.
+    pub(super) fn initial_memory_bytes(&self) -> u64 {
+        self.initial_memory_bytes
+    }
+
+    /// Returns the memory of its instances that no limit counts, in bytes.
+    pub(super) fn uncounted_bytes(&self) -> u64 {
+        self.uncounted_bytes
     }
 
     /// Writes what is there to the pages that are to stay.

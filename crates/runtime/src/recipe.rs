@@ -5,11 +5,15 @@ use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use include_dir::{Dir, DirEntry, include_dir};
 use indicatif::{ProgressBar, ProgressStyle};
 use sha2::{Digest, Sha256};
+
+/// The interpreter that is built where none is named.
+pub const DEFAULT: &str = "default";
 
 static RECIPE: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../runtimes/python-3.13");
 
@@ -40,8 +44,8 @@ pub enum RecipeError {
     },
 }
 
-/// Identifies everything that the reactor is built from.
-pub fn hash() -> String {
+/// Identifies everything that an interpreter is built from: the recipe, and which of its interpreters it is.
+pub fn hash(interpreter: &str) -> String {
     let mut files = Vec::new();
     collect(&RECIPE, &mut files);
     files.sort_unstable_by_key(|(path, _)| *path);
@@ -52,7 +56,37 @@ pub fn hash() -> String {
         hash.update((content.len() as u64).to_le_bytes());
         hash.update(content);
     }
-    hex(&hash.finalize())
+    let recipe = hex(&hash.finalize());
+    if interpreter == DEFAULT { recipe } else { format!("{recipe}-{interpreter}") }
+}
+
+/// Names of the interpreters that can be built, the default one first.
+pub fn interpreters() -> &'static [String] {
+    static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
+        let runtime = toml_of("runtime.toml");
+        let names = runtime.get("interpreter").and_then(|value| value.as_table()).map(|table| table.keys().cloned());
+        let others = names.into_iter().flatten().filter(|name| name != DEFAULT);
+        std::iter::once(DEFAULT.to_owned()).chain(others).collect()
+    });
+    &NAMES
+}
+
+/// Names of the modules at the top that an interpreter's own libraries have.
+pub fn modules_of(interpreter: &str) -> Vec<String> {
+    let runtime = toml_of("runtime.toml");
+    let listed = runtime.get("interpreter").and_then(|all| all.get(interpreter)?.get("extensions")?.as_array());
+    let libraries = listed.into_iter().flatten().filter_map(|name| name.as_str());
+    let packages = libraries.filter_map(|name| {
+        let library = toml_of(&format!("extensions/{name}.toml"));
+        Some(library.get("python")?.get("packages")?.as_table()?.keys().cloned().collect::<Vec<_>>())
+    });
+    packages.flatten().collect()
+}
+
+/// The table in a file of the recipe; an empty one, where there is no such file.
+fn toml_of(path: &str) -> toml::Table {
+    let text = RECIPE.get_file(path).and_then(|file| file.contents_utf8()).unwrap_or_default();
+    text.parse().unwrap_or_default()
 }
 
 /// Returns bytes as lower-case hexadecimal.
@@ -73,9 +107,7 @@ fn collect(dir: &'static Dir<'static>, files: &mut Vec<(&'static Path, &'static 
 
 /// The value of `key` in the recipe's `runtime.toml`, below `[python]`.
 pub fn python_version() -> String {
-    let text = RECIPE.get_file("runtime.toml").and_then(|file| file.contents_utf8()).unwrap_or_default();
-    let table: toml::Table = text.parse().unwrap_or_default();
-    table
+    toml_of("runtime.toml")
         .get("python")
         .and_then(|python| python.get("version"))
         .and_then(|version| version.as_str())
@@ -83,12 +115,14 @@ pub fn python_version() -> String {
         .to_owned()
 }
 
-/// Builds the reactor at `reactor`, working below `work`, with archives from `sources` where they are there.
+/// Builds the reactor of an interpreter at `reactor`, working below `work`, with archives from `sources` where they are
+/// there.
 ///
 /// # Errors
 /// Returns an error when a prerequisite is missing or a step fails; finished steps are kept.
-pub fn build(reactor: &Path, work: &Path, sources: Option<&Path>) -> Result<(), RecipeError> {
+pub fn build(interpreter: &str, reactor: &Path, work: &Path, sources: Option<&Path>) -> Result<(), RecipeError> {
     let mut arguments = vec![OsStr::new("--out"), reactor.as_os_str(), OsStr::new("--work"), work.as_os_str()];
+    arguments.extend([OsStr::new("--interpreter"), OsStr::new(interpreter)]);
     if let Some(sources) = sources {
         arguments.extend([OsStr::new("--sources"), sources.as_os_str()]);
     }

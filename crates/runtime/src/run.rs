@@ -33,11 +33,12 @@ pub async fn run_with_commands(
 ) -> Result<Outcome, RunError> {
     // What a command does is not repeatable: it has clocks and entropy of its own.
     let granted = program.commands == CommandAccess::Granted && program.deterministic.is_none();
+    let image = Arc::clone(pool.image(program.image.as_deref())?);
     let context = OnceLock::new();
     let shell = |tree: &SharedTree| {
         let made = || {
-            let (pool, runner) = (Arc::clone(pool), Arc::clone(runner));
-            SessionContext::new(pool, runner, tree.clone(), *limits, Arc::default())
+            let (pool, image, runner) = (Arc::clone(pool), Arc::clone(&image), Arc::clone(runner));
+            SessionContext::new(pool, image, runner, tree.clone(), *limits, Arc::default())
         };
         granted.then(|| context.get_or_init(made).shell(&limits.into()))
     };
@@ -57,7 +58,7 @@ async fn run_over(
     limits: &Limits,
     shell: impl Fn(&SharedTree) -> Option<Shell>,
 ) -> Result<Outcome, RunError> {
-    let tree = tree(pool.base(program.image.as_deref())?, &program, limits)?;
+    let tree = tree(pool.image(program.image.as_deref())?.base()?, &program, limits)?;
     let mut outcome = if program.isolated && program.tests.is_some() {
         isolated::run(pool, &program, limits, &tree, || shell(&tree.with_view(View::WithoutTests))).await?
     } else {

@@ -19,6 +19,8 @@ NATIVE = frozenset("""
     torch torchvision transformers uvloop wordcloud xgboost zmq
 """.split())
 
+# Those that the image `data` has (extensions/*.toml).
+IN_DATA = frozenset("contourpy kiwisolver lxml matplotlib mpl_toolkits pandas PIL pylab regex seaborn".split())
 
 # And without: by name, these are nobody's but their distribution's.
 PURE = frozenset("""
@@ -49,6 +51,8 @@ def hint(name):
     top = name.partition(".")[0]
     if not top or top in sys.stdlib_module_names or top in sys.modules:
         return ""
+    if top in IN_DATA:
+        return " (not in this image; the image `data` has it)"
     if top in NATIVE:
         return " (not in this image, and it can't be added: it has native code, or needs a package that has)"
     return " (not in this image; a package without native code can be added to one)"

@@ -22,6 +22,7 @@ from asyncio import events
 import _proofbox
 import _proofbox_display as display
 import _proofbox_environment as environment
+import _proofbox_figures as figures
 import _proofbox_packages as packages
 import _proofbox_report as report
 import _proofbox_threads as threads
@@ -77,7 +78,12 @@ def cell(request):
                 environment.start(request["env"], None)
             if request["cell_env"]:
                 _set_variables(request["cell_env"])
-            _run(str(request["cell"], "utf-8", "replace"), request["number"], request["value"])
+            try:
+                _run(str(request["cell"], "utf-8", "replace"), request["number"], request["value"])
+            except Exception:
+                figures.flush()
+                raise
+            figures.flush()
         finally:
             if _borrowed or display.capturing:
                 _tidy_up()
@@ -113,6 +119,7 @@ def _begin(request):
     namespace.pop("__cached__", None)
     sys.modules.update(_notebook_modules)
     display.session = True
+    figures.prepare()
     shell = ZMQInteractiveShell(namespace, sys.modules[__name__])
     builtins.display, builtins.get_ipython, builtins.__IPYTHON__ = display.display, shell.get, True
     builtins.input, getpass.getpass = _input, _getpass

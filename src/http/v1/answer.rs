@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use utoipa::ToSchema;
 
 use super::request::Base64Content;
-use crate::service::Execution;
+use crate::service::{Execution, ImageReason};
 use proofbox_grading::canaries::CanaryFound;
 use proofbox_grading::complexity::ComplexityReport;
 use proofbox_grading::lint::LintReport;
@@ -196,15 +196,24 @@ impl From<&Limits> for LimitsInForce {
 /// Image that the code ran on.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RuntimeAnswer {
+    /// Name of the image, or its hash where it has none.
+    image: String,
+    /// Reason for which the image was taken: `requested`, `default`, `imports: …` with modules that the default image
+    /// lacks, `missing at run time: …` where a first run in another image failed for that import, or
+    /// `default: … is in the image …, which was not built`. None for a session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image_reason: Option<String>,
     image_hash: String,
     python: String,
     packages_hash: String,
 }
 
 impl RuntimeAnswer {
-    /// Describes an image by its hashes.
-    pub fn of(image: &Image) -> Self {
+    /// Describes an image by its name and hashes.
+    pub fn of(image: &Image, name: String, reason: Option<&ImageReason>) -> Self {
         Self {
+            image: name,
+            image_reason: reason.map(ToString::to_string),
             image_hash: image.image_hash.clone(),
             python: image.python.clone(),
             packages_hash: image.packages_hash.clone(),
@@ -257,6 +266,7 @@ pub fn answer_of(execution: Execution, labels: BTreeMap<String, String>) -> Answ
         limits,
         policy,
         image,
+        image_choice,
         scan,
         flaky,
         complexity,
@@ -317,7 +327,10 @@ pub fn answer_of(execution: Execution, labels: BTreeMap<String, String>) -> Answ
             .collect(),
         files_error,
         limits: (&limits).into(),
-        runtime: RuntimeAnswer::of(&image),
+        runtime: match image_choice {
+            Some((name, reason)) => RuntimeAnswer::of(&image, name, Some(&reason)),
+            None => RuntimeAnswer::of(&image, image.image_hash.clone(), None),
+        },
         labels,
         receipt,
     }

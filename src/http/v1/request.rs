@@ -53,7 +53,8 @@ pub struct ExecuteRequest {
     /// Name of a policy pack.
     #[serde(default = "default_policy")]
     policy: String,
-    /// Name or hash of an image; `GET /v1/runtime` lists them.
+    /// Name or hash of an image; `GET /v1/runtime` lists them. `auto`, or absent: the smallest image that has all modules
+    /// which the code, its files and its tests import.
     image: Option<String>,
     #[serde(default)]
     #[schema(value_type = LimitsRequest)]

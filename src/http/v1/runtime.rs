@@ -27,13 +27,13 @@ pub struct RuntimeDescription {
     /// Images that requests can name in `image`, by name or hash.
     images: Vec<ImageDescription>,
     image_bytes: u64,
-    /// Linear memory that every interpreter starts with; limits.memory_bytes includes it.
+    /// Linear memory that interpreters of the default image start with; limits.memory_bytes includes it.
     initial_memory_bytes: u64,
     /// Privileges that the service's processes have dropped; empty where hardening is off.
     hardening: HardeningDescription,
 }
 
-/// An image, which differs from the others in its packages.
+/// An image, which differs from the others in its packages, or is of another interpreter.
 #[derive(Serialize, ToSchema)]
 pub struct ImageDescription {
     /// `default` for the one that requests have which name none.
@@ -42,6 +42,9 @@ pub struct ImageDescription {
     packages_hash: String,
     /// Packages beyond the standard library, with their versions.
     packages: BTreeMap<String, String>,
+    /// Linear memory that its interpreters start with. What it has beyond the default image's is not counted by
+    /// limits.memory_bytes.
+    initial_memory_bytes: u64,
 }
 
 /// Layers of hardening, by process.
@@ -83,6 +86,7 @@ pub async fn runtime(State(shared): State<AppState>) -> Json<RuntimeDescription>
         image_hash: image.image_hash.clone(),
         packages_hash: image.packages_hash.clone(),
         packages: image.packages.clone(),
+        initial_memory_bytes: image.initial_memory_bytes,
     };
     Json(RuntimeDescription {
         image_hash: image.image_hash,

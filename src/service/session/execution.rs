@@ -10,7 +10,7 @@ use super::{Session, SessionError};
 use crate::sandbox::{RequestError, SessionCallError, SessionEvent};
 use crate::service::policy_check::judge_attempts;
 use crate::service::tracing::traced;
-use crate::service::{Asking, Busy, ExecuteError, Execution, Service};
+use crate::service::{Asking, Busy, ExecuteError, Execution, ImageReason, Service};
 use crate::telemetry::{self, ExecutionInfo, ExecutionSpan};
 use proofbox_memory::{Next, Receiver, Sender, queue};
 use proofbox_policy::{Decision, Refusal};
@@ -205,6 +205,7 @@ impl Service {
             session.policy.clone(),
             Arc::clone(&session.image),
         );
+        execution.image_choice = Some((self.images.name_of(&session.image).to_owned(), ImageReason::Requested));
         execution.limits.fuel = granted.fuel;
         execution.limits.wall = granted.wall;
         execution.limits.output_bytes = granted.output_bytes;

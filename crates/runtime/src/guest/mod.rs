@@ -19,7 +19,7 @@ use super::host_work::HostWork;
 use super::limiter::MemoryLimiter;
 use super::page_reset::Resident;
 use super::pagemap;
-use super::pool::InterpreterPool;
+use super::pool::{InterpreterPool, LoadedImage};
 use super::report::Reporter;
 use super::scheduler::{Stopwatch, Times, run_metered};
 use super::shell::Shell;
@@ -43,35 +43,41 @@ pub(super) const RUNNER_FAILED: i32 = -1;
 /// # Errors
 /// Returns an error when the image can't be started from.
 pub async fn open_all(pool: &InterpreterPool) -> Result<(), RunError> {
-    pool.pristine().await?;
-    learn_pages(pool).await?;
+    let image = pool.image(None)?;
+    pool.pristine(image).await?;
+    learn_pages(pool, image).await?;
     // Without /proc there are no checkpoints; runs need none.
     let _ = pagemap::pagemap();
     Ok(())
 }
 
-/// Learns which pages every run writes to. Where the kernel does not tell, nothing is written to beforehand.
+/// Learns which pages every run in an image writes to, where nobody has yet. Where the kernel does not tell, nothing is
+/// written to beforehand.
 ///
 /// # Errors
 /// Returns an error when there is no interpreter to be had.
-async fn learn_pages(pool: &InterpreterPool) -> Result<(), RunError> {
-    if pool.knows_pages() {
-        return Ok(());
-    }
+async fn learn_pages(pool: &InterpreterPool, image: &LoadedImage) -> Result<(), RunError> {
+    image.module.resident.get_or_try_init(|| resident_pages(pool, image)).await.map(drop)
+}
+
+/// Runs a short program, and returns the pages that it wrote to.
+///
+/// # Errors
+/// Returns an error when there is no interpreter to be had.
+async fn resident_pages(pool: &InterpreterPool, image: &LoadedImage) -> Result<Resident, RunError> {
     let program = Program { code: "print(1 + 1)".to_owned(), ..Program::default() };
     let limits = trusted_limits();
-    let tree = tree(pool.base(None)?, &program, &limits)?;
+    let tree = tree(image.base()?, &program, &limits)?;
     let mut request = Vec::new();
     request_of(&program, &Role::Alone(None)).encode(&mut request);
     let state = state(&program, &limits, &tree, Role::Alone(None));
-    let (mut store, instance) = pool.instantiate(state, limits.fuel).await?;
+    let (mut store, instance) = pool.instantiate(&image.module, state, limits.fuel).await?;
     call(&mut store, instance, &request).await.map_err(by_engine("running a first program"))?;
     let mapped = store
         .data()
         .memory
         .and_then(|memory| pagemap::mapped_pages(memory.data_ptr(&store), memory.data_size(&store)).ok());
-    pool.keep_pages(mapped.map(|mapped| Resident::of(&mapped)).unwrap_or_default());
-    Ok(())
+    Ok(mapped.map(|mapped| Resident::of(&mapped)).unwrap_or_default())
 }
 
 /// Runs an interpreter in its role, from its start to its end.
@@ -82,6 +88,9 @@ pub(super) async fn run_guest(
     tree: &SharedTree,
     role: Role,
 ) -> Result<Outcome, RunError> {
+    let image = pool.image(program.image.as_deref())?;
+    // The first run in an image that is not the default one finds out, in its own slot.
+    learn_pages(pool, image).await?;
     let began = Instant::now();
     let live = pool.count_live();
     let mut request = Vec::new();
@@ -90,8 +99,8 @@ pub(super) async fn run_guest(
     let grades = matches!(role, Role::Grader(_));
     let state = state(program, limits, tree, role);
     let stopwatch = Arc::clone(&state.stopwatch);
-    let (mut store, instance) = pool.instantiate(state, limits.fuel).await?;
-    pool.pre_dirty(&mut store, instance);
+    let (mut store, instance) = pool.instantiate(&image.module, state, limits.fuel).await?;
+    image.module.pre_dirty(&mut store, instance);
     let start = began.elapsed();
 
     let (returned, times) =
@@ -101,7 +110,7 @@ pub(super) async fn run_guest(
     if !matches!(returned, Some(Ok(_))) {
         take_pending_output(&mut store, instance).await;
     }
-    pool.give_back(&mut store, fuel);
+    image.module.give_back(&mut store, fuel);
     let state = store.into_data();
     // Background jobs have used some since the last command.
     let fuel = fuel.saturating_add(state.shell.as_ref().map_or(0, Shell::take_fuel)).min(limits.fuel);

@@ -18,7 +18,7 @@ use super::program::{CommandRunner, SessionContext};
 use super::{CONTEXTS, Context, Session, SessionError};
 use crate::guest::quota;
 use crate::pagemap::PAGE;
-use crate::pool::{InterpreterPool, Pristine};
+use crate::pool::{InterpreterPool, LoadedImage, Pristine};
 use proofbox_types::grant::Limits;
 use proofbox_types::session::ContextNumber;
 use proofbox_vfs::{DamagedFiles, Descriptors, SandboxFiles, fork_sandbox, save_sandbox};
@@ -111,7 +111,7 @@ impl Session {
     /// # Errors
     /// Returns an error when the kernel does not tell which pages changed.
     pub async fn save(&self) -> Result<Vec<u8>, SessionError> {
-        let pristine = self.session_context.pool.pristine().await?;
+        let pristine = self.session_context.pool.pristine(&self.session_context.image).await?;
         let mut held = self.hold().await;
         let mut contexts = Vec::with_capacity(held.len());
         for (number, context, interpreter) in &mut held {
@@ -150,7 +150,9 @@ impl Session {
         limits: Limits,
     ) -> Result<Self, SessionError> {
         // No honest session is larger: every context's memory, and files.
-        let most = (limits.memory_bytes + (1 << 20)) * CONTEXTS as u64 + 2 * limits.files_bytes + (64 << 20);
+        let image = Arc::clone(pool.image(image)?);
+        let memory_bytes = limits.memory_bytes + image.module.uncounted_bytes();
+        let most = (memory_bytes + (1 << 20)) * CONTEXTS as u64 + 2 * limits.files_bytes + (64 << 20);
         let Saved { env, files, contexts } = apart(move || parsed(&bytes, most)).await?;
         if contexts.len() > CONTEXTS {
             return Err(CheckpointError::Damaged("too many contexts").into());
@@ -159,9 +161,8 @@ impl Session {
         if asked.bytes > allowed.bytes {
             return Err(CheckpointError::TooLarge { needed: asked.bytes, allowed: allowed.bytes }.into());
         }
-        let (tree, tables) = files.load(pool.session_base(image)?).map_err(CheckpointError::Files)?;
+        let (tree, tables) = files.load(image.session_base()?).map_err(CheckpointError::Files)?;
         let mut tables = tables.into_iter();
-        let pristine = pool.pristine().await?;
         let mut restored = BTreeMap::new();
         for SavedContext { number, cwd, calls, interpreter } in contexts {
             let interpreter = match interpreter {
@@ -169,12 +170,12 @@ impl Session {
                 Some(saved) => {
                     let descriptors =
                         tables.next().ok_or(CheckpointError::Damaged("a table of descriptors is missing"))?;
-                    Some(resumed(&pool, pristine, saved, descriptors, &limits).await?)
+                    Some(resumed(&pool, &image, saved, descriptors, &limits).await?)
                 }
             };
             restored.insert(number, Arc::new(Context::with(cwd, calls, interpreter)));
         }
-        let session_context = SessionContext::new(pool, command_runner, tree, limits, env.into());
+        let session_context = SessionContext::new(pool, image, command_runner, tree, limits, env.into());
         Ok(Self { session_context, contexts: Mutex::new(restored) })
     }
 
@@ -194,7 +195,8 @@ impl Session {
                 None => None,
                 Some(original) => {
                     let descriptors = copies.next().expect("one for each interpreter");
-                    Some(original.copy(&self.session_context.pool, descriptors, &self.session_context.limits).await?)
+                    let SessionContext { pool, image, limits, .. } = &self.session_context;
+                    Some(original.copy(pool, image, descriptors, limits).await?)
                 }
             };
             let calls = context.calls.load(Ordering::Relaxed);
@@ -222,10 +224,11 @@ impl Interpreter {
     async fn copy(
         &mut self,
         pool: &InterpreterPool,
+        image: &LoadedImage,
         descriptors: Descriptors,
         limits: &Limits,
     ) -> Result<Self, SessionError> {
-        let mut copy = Self::new(pool, limits.memory_bytes, descriptors, self.uptime()).await?;
+        let mut copy = Self::new(pool, image, limits.memory_bytes, descriptors, self.uptime()).await?;
         let stack_pointer = self.stack_pointer();
         let ranges = self.own_pages().map_err(CheckpointError::Io)?;
         let memory = self.memory.data(&self.store);
@@ -289,17 +292,18 @@ fn parsed(bytes: &[u8], most: u64) -> Result<Saved, CheckpointError> {
 
 async fn resumed(
     pool: &InterpreterPool,
-    pristine: &Pristine,
+    image: &LoadedImage,
     mut saved: SavedInterpreter,
     descriptors: Descriptors,
     limits: &Limits,
 ) -> Result<Interpreter, SessionError> {
     let SavedInterpreter { memory_bytes, stack_pointer, uptime, ref pages, ref mut contents } = saved;
     let damaged = |what| SessionError::from(CheckpointError::Damaged(what));
-    if memory_bytes > limits.memory_bytes {
-        return Err(CheckpointError::TooLarge { needed: memory_bytes, allowed: limits.memory_bytes }.into());
+    let counted = memory_bytes.saturating_sub(image.module.uncounted_bytes());
+    if counted > limits.memory_bytes {
+        return Err(CheckpointError::TooLarge { needed: counted, allowed: limits.memory_bytes }.into());
     }
-    if memory_bytes % 65_536 != 0 || memory_bytes < pool.initial_memory_bytes() {
+    if memory_bytes % 65_536 != 0 || memory_bytes < image.module.initial_memory_bytes() {
         return Err(damaged("its memory has no possible size"));
     }
     if contents.len() != pages.len() * PAGE
@@ -308,12 +312,12 @@ async fn resumed(
     {
         return Err(damaged("its pages are not in order"));
     }
-    pristine.with_memory(|image| {
+    pool.pristine(image).await?.with_memory(|image| {
         for (page, contents) in pages.iter().zip(contents.chunks_exact_mut(PAGE)) {
             xor(contents, page_of(image, *page as usize));
         }
     });
-    let mut interpreter = Interpreter::new(pool, limits.memory_bytes, descriptors, uptime).await?;
+    let mut interpreter = Interpreter::new(pool, image, limits.memory_bytes, descriptors, uptime).await?;
     let pages = pages.iter().map(|page| *page as usize).zip(contents.chunks_exact(PAGE));
     let memory_bytes = usize::try_from(memory_bytes).map_err(|_| damaged("its memory has no possible size"))?;
     interpreter.resume(memory_bytes, stack_pointer, pages).await?;

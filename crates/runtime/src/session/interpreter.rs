@@ -23,7 +23,7 @@ use crate::error::{RunError, by_engine};
 use crate::guest::{self, RUNNER_FAILED, take_pending_output};
 use crate::host_work::HostWork;
 use crate::pagemap;
-use crate::pool::{InterpreterPool, LiveCount, YIELD_INTERVAL};
+use crate::pool::{InterpreterPool, LiveCount, LoadedImage, YIELD_INTERVAL};
 use crate::scheduler::{CpuScheduler, Stopwatch, Times, run_metered};
 use crate::state::{HostState, Streams};
 use crate::usage_events::UsageEvents;
@@ -68,6 +68,7 @@ impl Interpreter {
     /// Returns an error when the pool has none.
     pub async fn new(
         pool: &InterpreterPool,
+        image: &LoadedImage,
         memory_bytes: u64,
         descriptors: Descriptors,
         uptime: Duration,
@@ -76,7 +77,7 @@ impl Interpreter {
         let live = pool.count_live();
         let clock = Clock::real_since(uptime);
         let state = HostState::for_session(memory_bytes, descriptors, clock);
-        let (mut store, instance) = pool.instantiate(state, GRACE_FUEL).await?;
+        let (mut store, instance) = pool.instantiate(&image.module, state, GRACE_FUEL).await?;
         let missing =
             || RunError::Engine { what: "making an interpreter", reason: "the image lacks an export".to_owned() };
         let memory = instance.get_memory(&mut store, "memory").ok_or_else(missing)?;

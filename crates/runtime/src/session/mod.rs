@@ -107,12 +107,14 @@ impl Session {
     ) -> Result<Self, SessionError> {
         let Opening { limits, env, files, image } = opening;
         let now = now();
-        let mut tree = pool.session_base(image.as_deref())?.tree(guest::quota(&limits), now);
+        let image = Arc::clone(pool.image(image.as_deref())?);
+        let mut tree = image.session_base()?.tree(guest::quota(&limits), now);
         for File { path, content } in &files {
             tree.write_file(path, content, now)?;
         }
         let contexts = BTreeMap::from([(DEFAULT_CONTEXT, Arc::new(Context::new(None)))]);
-        let session_context = SessionContext::new(pool, command_runner, SharedTree::new(tree), limits, env.into());
+        let tree = SharedTree::new(tree);
+        let session_context = SessionContext::new(pool, image, command_runner, tree, limits, env.into());
         Ok(Self { session_context, contexts: Mutex::new(contexts) })
     }
 
@@ -217,11 +219,9 @@ impl Session {
         let interpreter = match &mut *place {
             Some(interpreter) => interpreter,
             None => {
-                let descriptors = Descriptors::new(&self.session_context.tree, Credentials::of(User::User));
-                let memory_bytes = self.session_context.limits.memory_bytes;
-                place.insert(
-                    Interpreter::new(&self.session_context.pool, memory_bytes, descriptors, Duration::ZERO).await?,
-                )
+                let SessionContext { pool, image, tree, limits, .. } = &self.session_context;
+                let descriptors = Descriptors::new(tree, Credentials::of(User::User));
+                place.insert(Interpreter::new(pool, image, limits.memory_bytes, descriptors, Duration::ZERO).await?)
             }
         };
         let calls = context.calls.fetch_add(1, Ordering::Relaxed) + 1;

@@ -14,7 +14,7 @@ use super::script::{RunScript, ScriptOutput, ShellScript};
 use crate::clock::Clock;
 use crate::error::RunError;
 use crate::guest::{self, take_pending_output};
-use crate::pool::InterpreterPool;
+use crate::pool::{InterpreterPool, LoadedImage};
 use crate::scheduler::run_metered;
 use crate::shell::Shell;
 use crate::state::HostState;
@@ -28,6 +28,8 @@ use proofbox_vfs::{Credentials, Descriptors, SharedTree};
 #[derive(Clone)]
 pub struct SessionContext {
     pub(super) pool: Arc<InterpreterPool>,
+    /// Image of its interpreters.
+    pub(super) image: Arc<LoadedImage>,
     /// Runner of its scripts.
     runner: Arc<dyn CommandRunner>,
     pub(super) tree: SharedTree,
@@ -59,18 +61,20 @@ impl SessionContext {
 
     pub(crate) fn new(
         pool: Arc<InterpreterPool>,
+        image: Arc<LoadedImage>,
         runner: Arc<dyn CommandRunner>,
         tree: SharedTree,
         limits: Limits,
         env: Arc<[(String, String)]>,
     ) -> Self {
         let command_permits = Arc::new(Semaphore::new(Self::MAX_COMMAND_INTERPRETERS));
-        Self { pool, runner, tree, limits, env, command_fuel: Arc::default(), command_permits }
+        Self { pool, image, runner, tree, limits, env, command_fuel: Arc::default(), command_permits }
     }
 
     /// Makes the context of another session over another tree.
     pub(super) fn for_fork(&self, runner: Arc<dyn CommandRunner>, tree: SharedTree) -> Self {
-        Self::new(Arc::clone(&self.pool), runner, tree, self.limits, Arc::clone(&self.env))
+        let (pool, image, env) = (Arc::clone(&self.pool), Arc::clone(&self.image), Arc::clone(&self.env));
+        Self::new(pool, image, runner, tree, self.limits, env)
     }
 
     /// Makes the context of a program that a command runs: the same, but for the fuel, which is the program's own.
@@ -129,7 +133,7 @@ impl SessionContext {
         state.streams.pipes = Some(pipes);
         state.shell = Some(self.for_program().shell(limits));
         let stopwatch = Arc::clone(&state.stopwatch);
-        let (store, instance) = self.pool.instantiate(state, granted).await?;
+        let (store, instance) = self.pool.instantiate(&self.image.module, state, granted).await?;
         let mut fuelled = Fuelled { store: Some(store), granted, meters: [spent, &self.command_fuel] };
         let store = fuelled.store();
         let mut request = Vec::new();

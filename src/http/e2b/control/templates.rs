@@ -7,11 +7,14 @@ use serde_json::{Value, json};
 use super::super::E2b;
 use super::super::error::{E2bError, Kind};
 use super::snapshots::find_named;
+use proofbox_runtime::images;
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::CheckpointId;
 
-/// The templates that SDKs ask for by themselves: they mean the default image.
-const DEFAULTS: [&str; 2] = ["base", "code-interpreter-v1"];
+/// The template that E2B's SDK asks for by itself: the default image.
+const BASE: &str = "base";
+/// The template that its code interpreter asks for by itself: the image for data, where it was built.
+const CODE_INTERPRETER: &str = "code-interpreter-v1";
 
 /// Origin of a sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +32,12 @@ pub async fn find(e2b: &E2b, caller: &Caller, name: &str) -> Result<Option<Templ
     if let Some(image) = e2b.shared.service.images().find(name) {
         return Ok(Some(Template::Image(image.image_hash.clone())));
     }
-    if DEFAULTS.contains(&name) {
+    if name == CODE_INTERPRETER
+        && let Some(image) = e2b.shared.service.images().find(images::DATA)
+    {
+        return Ok(Some(Template::Image(image.image_hash.clone())));
+    }
+    if name == BASE || name == CODE_INTERPRETER {
         return Ok(Some(Template::Default));
     }
     let id = match CheckpointId::parse(name) {

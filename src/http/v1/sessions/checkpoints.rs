@@ -146,7 +146,7 @@ pub async fn fork(
 ) -> Result<(StatusCode, Json<ForkAnswer>), ApiError> {
     let ttl = request.ttl_seconds.map(|seconds| duration("ttl_seconds", seconds)).transpose()?;
     let forks = shared.service.fork_session(own_session(&shared, &caller, &id)?, request.count, ttl).await?;
-    let sessions = forks.into_iter().map(session_answer).collect();
+    let sessions = forks.into_iter().map(|info| session_answer(info, shared.service.images())).collect();
     Ok((StatusCode::CREATED, Json(ForkAnswer { sessions })))
 }
 
@@ -164,5 +164,5 @@ pub async fn restore(
 ) -> Result<Json<SessionAnswer>, ApiError> {
     let checkpoint = checkpoint_id("checkpoint", &request.checkpoint)?;
     let info = shared.service.restore_session(&caller, own_session(&shared, &caller, &id)?, checkpoint).await?;
-    Ok(Json(session_answer(info)))
+    Ok(Json(session_answer(info, shared.service.images())))
 }

@@ -31,6 +31,7 @@ use crate::http::AppState;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Object, read_json};
 use crate::service::{SessionAsked, SessionInfo, SessionState};
+use proofbox_runtime::images::Images;
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::{CheckpointId, SessionId};
 use proofbox_types::session::DEFAULT_CONTEXT;
@@ -69,7 +70,7 @@ const LARGEST_PAGE: usize = 1000;
 pub struct SessionRequest {
     /// Name of a policy pack; `default`, or that of the checkpoint.
     policy: Option<String>,
-    /// Name or hash of an image; `GET /v1/runtime` lists them. A checkpoint has its own.
+    /// Name or hash of an image; `GET /v1/runtime` lists them. A checkpoint has its own. If absent, `default`.
     image: Option<String>,
     /// Limits of each call; those of memory and files are of the whole session.
     #[serde(default)]
@@ -148,7 +149,7 @@ pub struct Page {
 }
 
 /// The session on the wire.
-pub fn session_answer(info: SessionInfo) -> SessionAnswer {
+pub fn session_answer(info: SessionInfo, images: &Images) -> SessionAnswer {
     SessionAnswer {
         id: info.id.to_string(),
         state: match info.state {
@@ -167,7 +168,7 @@ pub fn session_answer(info: SessionInfo) -> SessionAnswer {
         execution_count: info.calls,
         memory_bytes: info.footprint.memory_bytes,
         files_bytes: info.footprint.files_bytes,
-        runtime: RuntimeAnswer::of(&info.image),
+        runtime: RuntimeAnswer::of(&info.image, images.name_of(&info.image).to_owned(), None),
         labels: info.labels,
     }
 }
@@ -214,7 +215,7 @@ pub async fn open(
 ) -> Result<(StatusCode, Json<SessionAnswer>), ApiError> {
     let asked = read_json(request, |request| asked_of(request, caller)).await?;
     let info = shared.service.open_session(asked).await?;
-    Ok((StatusCode::CREATED, Json(session_answer(info))))
+    Ok((StatusCode::CREATED, Json(session_answer(info, shared.service.images()))))
 }
 
 fn asked_of(request: SessionRequest, caller: Caller) -> Result<SessionAsked, ApiError> {
@@ -260,7 +261,7 @@ pub async fn list(
     let mut infos = shared.service.session_list(&caller, after, limit + 1);
     let next = (infos.len() > limit).then(|| infos[limit - 1].id.to_string());
     infos.truncate(limit);
-    let sessions = infos.into_iter().map(session_answer).collect();
+    let sessions = infos.into_iter().map(|info| session_answer(info, shared.service.images())).collect();
     Ok(Json(SessionList { sessions, next }))
 }
 
@@ -275,7 +276,7 @@ pub async fn show(
     Path(id): Path<String>,
 ) -> Result<Json<SessionAnswer>, ApiError> {
     let info = shared.service.session_info(own_session(&shared, &caller, &id)?)?;
-    Ok(Json(session_answer(info)))
+    Ok(Json(session_answer(info, shared.service.images())))
 }
 
 /// Sets a session's lifetime, from now.
@@ -291,7 +292,7 @@ pub async fn change(
 ) -> Result<Json<SessionAnswer>, ApiError> {
     let ttl = duration("ttl_seconds", request.ttl_seconds)?;
     let info = shared.service.keep_session(own_session(&shared, &caller, &id)?, ttl).await?;
-    Ok(Json(session_answer(info)))
+    Ok(Json(session_answer(info, shared.service.images())))
 }
 
 /// Ends a session, and removes its files.
@@ -341,5 +342,5 @@ pub async fn restart(
 ) -> Result<Json<SessionAnswer>, ApiError> {
     let id = own_session(&shared, &caller, &id)?;
     shared.service.restart_context(id, DEFAULT_CONTEXT).await?;
-    Ok(Json(session_answer(shared.service.session_info(id)?)))
+    Ok(Json(session_answer(shared.service.session_info(id)?, shared.service.images())))
 }

@@ -1,0 +1,84 @@
+//! The image `data`, which is not built for tests. Where a cache with it is at hand (`PROOFBOX_DATA_CACHE`, the
+//! directory of `proofbox runtime build --interpreter data --cache-dir DIRECTORY`), it is tried here.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::harness::{Server, assert_shows};
+
+/// A server with both images, or `None` with a note where the cache is not at hand.
+fn server() -> Option<Server> {
+    let Some(cache) = std::env::var_os("PROOFBOX_DATA_CACHE") else {
+        eprintln!("PROOFBOX_DATA_CACHE is not set: the image `data` is not tried");
+        return None;
+    };
+    Some(Server::start_with(&["--workers", "1"], |command| {
+        command.env("PROOFBOX_CACHE_DIR", cache).env_remove("PROOFBOX_IMAGE");
+    }))
+}
+
+#[tokio::test]
+async fn a_program_runs_in_the_smallest_image_that_has_its_imports() {
+    let Some(server) = server() else { return };
+    let code = "import pandas as pd\nprint(pd.DataFrame({'a': [1, 2]}).a.sum())";
+    let answer = server.execute(json!({"code": code})).await;
+    let runtime = json!({"image": "data", "image_reason": "imports: pandas"});
+    assert_shows(&answer, json!({"status": "ok", "stdout": "3\n", "stderr": "", "runtime": runtime}));
+    let answer = server.execute(json!({"code": "print(__import__('PI' + 'L').__name__)"})).await;
+    let runtime = json!({"image": "data", "image_reason": "missing at run time: PIL"});
+    assert_shows(&answer, json!({"stdout": "PIL\n", "runtime": runtime}));
+    let answer = server.execute(json!({"code": "import numpy"})).await;
+    assert_shows(&answer, json!({"status": "ok", "runtime": {"image": "default", "image_reason": "default"}}));
+    let tests = json!({"kind": "asserts", "asserts": ["mean([1, 2, 3]) == 2", "assert mean([1, 2, 6]) == 3"]});
+    let code = "import pandas as pd\ndef mean(items):\n    return float(pd.Series(items).mean())";
+    let answer = server.execute(json!({"code": code, "tests": tests})).await;
+    assert_shows(&answer, json!({"status": "passed", "tests_passed": 2, "integrity": {"level": "isolated"}}));
+}
+
+#[tokio::test]
+async fn a_program_has_the_same_memory_in_every_image() {
+    let Some(server) = server() else { return };
+    for image in ["default", "data"] {
+        for (mebibytes, class) in [(210, "none"), (260, "memory_limit")] {
+            let code = format!("held = [bytes((1 << 20) - 64) for _ in range({mebibytes})]");
+            let answer = server.execute(json!({"code": code, "image": image})).await;
+            assert_shows(&answer, json!({"stderr_class": class, "runtime": {"image": image}}));
+            let peak = answer["peak_memory_bytes"].as_u64().expect("a number");
+            assert!(peak <= 352_321_536, "{image}: {peak}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_session_shows_figures_and_tables_and_moves() {
+    let Some(server) = server() else { return };
+    let (_, session) = server.post("/v1/sessions", &json!({"image": "data"})).await;
+    assert_shows(&session["runtime"], json!({"image": "data"}));
+    let call = async |id: &Value, code: &str| {
+        let path = format!("/v1/sessions/{}/execute", id.as_str().expect("text"));
+        server.post(&path, &json!({"code": code})).await.1
+    };
+    let id = session["id"].clone();
+    let answer = call(&id, "import pandas as pd\ntable = pd.DataFrame({'a': [1, 2]})\ntable").await;
+    let html = answer["displays"][0]["data"]["text/html"].as_str().expect("text");
+    assert!(html.contains("<table"), "{answer}");
+    for end in ["plt.show()", ""] {
+        let answer = call(&id, &format!("import matplotlib.pyplot as plt\nlines = plt.plot([1, 3, 2])\n{end}")).await;
+        let png = answer["displays"][0]["data"]["image/png"].as_str().unwrap_or_default();
+        let png = STANDARD.decode(png).expect("base64");
+        assert!(png.starts_with(b"\x89PNG") && png.len() > 5000, "{answer}");
+        assert_eq!((answer["stderr"].as_str(), answer["displays"].as_array().map(Vec::len)), (Some(""), Some(1)));
+    }
+    let path = |what: &str| format!("/v1/sessions/{}/{what}", id.as_str().expect("text"));
+    let (status, checkpoint) = server.post(&path("checkpoints"), &json!({})).await;
+    assert_eq!(status, 201, "{checkpoint}");
+    let (status, resumed) = server.post("/v1/sessions", &json!({"from_checkpoint": checkpoint["id"]})).await;
+    assert_eq!((status, &resumed["runtime"]["image"]), (201, &json!("data")), "{resumed}");
+    assert_shows(&call(&resumed["id"], "print(table.a.sum())").await, json!({"stdout": "3\n"}));
+    let (status, forks) = server.post(&path("fork"), &json!({})).await;
+    assert_eq!(status, 201, "{forks}");
+    assert_shows(&call(&forks["sessions"][0]["id"], "print(len(table))").await, json!({"stdout": "2\n"}));
+    let asked = json!({"from_checkpoint": checkpoint["id"], "image": "default"});
+    assert_eq!(server.post("/v1/sessions", &asked).await.0, 409);
+}
