@@ -13,9 +13,11 @@ import _proofbox_grader as grader
 import _proofbox_packages as packages
 import _proofbox_proxies as proxies
 
-# An attribute that is assigned to, and in its line the path to it.
-_TARGET = re.compile(r"\.\w+[ \t]*(?:,[^=\n(]*)?=(?!=)")
-_ASSIGNED = re.compile(r"(?<![\w.])((?:[^\W\d]\w*\.)+)(\w+)[ \t]*(?:,[^=\n(]*)?=(?!=)")
+# An attribute that is assigned to, and before it the path to it. All that repeats is bounded: tests may have a line of a
+# hundred thousand numbers.
+_TARGET = re.compile(r"\.[^\W\d]\w*[ \t]*(?:,[^=\n(]{0,100})?=(?!=)")
+_ASSIGNED = re.compile(r"(?<![\w.])((?:[^\W\d]\w*\.){1,9})(\w+)[ \t]*(?:,[^=\n(]{0,100})?=(?!=)")
+_PATH_LENGTH = 200
 _SET = re.compile(r"""\bsetattr\(\s*([\w.]+)\s*,\s*["'](\w+)["']""")
 _IMPORTED = re.compile(r"\bimport\s+([\w.]+)\s+as\s+(\w+)")
 # Of sys: carried otherwise (grader.py), or each interpreter's own.
@@ -63,7 +65,8 @@ def watch(candidate, text):
     """Has assignments carried over, if there are any in the text."""
     found = _SET.findall(text) if "setattr(" in text else []
     for target in _TARGET.finditer(text):
-        line = text[text.rfind("\n", 0, target.start()) + 1 : target.end()]
+        before = max(0, target.start() - _PATH_LENGTH)
+        line = text[text.rfind("\n", before, target.start()) + 1 or before : target.end()]
         found += [(path.rstrip("."), name) for path, name in _ASSIGNED.findall(line) if path != "self."]
     if found:
         assigned = Assignments(found, {alias: name for name, alias in _IMPORTED.findall(text)} if " as " in text else {})

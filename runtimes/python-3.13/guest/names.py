@@ -70,7 +70,7 @@ def _bound_by_name(code):
     return stored
 
 
-_ASSIGNED = re.compile(r"([^\W\d]\w*)\s*(:?=)(?!=)")
+_ASSIGNED = re.compile(r"(?<!\w)([^\W\d]\w*)\s*(:?=)(?!=)")
 
 
 def _global_names(code):

@@ -8,7 +8,7 @@ import weakref
 import _proofbox
 import _proofbox_proxies as proxies
 
-_DELETES = re.compile(r"(?m)^\s*del\s+[\w, ]+\s*$")
+_DELETES = re.compile(r"(?m)^[ \t]*del [\w, ]+$")
 
 
 class Handles:
