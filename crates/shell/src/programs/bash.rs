@@ -3,7 +3,7 @@
 use super::names::{is_executable_name, name_of};
 use crate::builtins::control::read_script;
 use crate::processes::Start;
-use crate::state::{Done, Shell, Stop};
+use crate::state::{Done, Shell, Stop, Streams};
 use proofbox_vfs::{FileKind, Permission, lock};
 use std::sync::Arc;
 
@@ -86,6 +86,8 @@ pub(super) async fn bash(shell: &mut Shell, name: &str, arguments: &[String]) ->
     let _entry = match replaces {
         true => {
             shell.process.set_command(&command);
+            // Nothing comes after it here that would write.
+            shell.streams = Streams::closed();
             None
         }
         false => {

@@ -119,7 +119,8 @@ async fn a_script_exits_when_nothing_holds_its_output_and_its_jobs_go_on() {
     assert_eq!(exited("(sleep 1; exec >/dev/null 2>&1; sleep 9) &", 2.0).await, Some(0), "it closed them");
     assert_eq!(exited("bash -c 'exec >/dev/null 2>&1; sleep 9' &", 1.0).await, Some(0), "it closed them");
     assert_eq!(exited("python3 forever >/dev/null 2>&1 & exec >/dev/null 2>&1", 1.0).await, Some(0));
-    assert_eq!(exited("x=$(sleep 9 >/dev/null & echo 1); echo $x", 2.0).await, Some(0));
+    assert_eq!(exited("x=$(sleep 9 >/dev/null & echo 1); echo $x", 2.0).await, None, "the job has its standard error");
+    assert_eq!(exited("x=$(sleep 9 >/dev/null 2>&1 & echo 1); echo $x", 2.0).await, Some(0));
     assert_eq!(exited("cat | sleep 9 2>/dev/null | cat >/dev/null & :", 1.0).await, None, "some hold its errors");
     assert_eq!(exited("cat 2>/dev/null | sleep 9 2>/dev/null | cat >/dev/null 2>&1 &", 1.0).await, Some(0));
     assert_eq!(exited("nohup sh -c 'sleep 9' >/dev/null 2>&1 & { sleep 9; } &>/dev/null &", 1.0).await, Some(0));

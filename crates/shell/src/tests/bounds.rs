@@ -202,7 +202,7 @@ async fn others_get_their_turn() {
 
 #[tokio::test]
 async fn a_script_too_long_or_of_too_many_parts_is_refused() {
-    says(&bounded(&" ".repeat((1 << 20) + 1)).await, 2, "longer than 1048576 bytes");
+    says(&bounded(&" ".repeat((2 << 20) + 1)).await, 2, "longer than 2097152 bytes");
     says(&bounded(&":;".repeat(60_000)).await, 2, "more than 100000 parts");
     says(&bounded(&"$x".repeat(110_000)).await, 2, "more than 100000 parts");
 }
