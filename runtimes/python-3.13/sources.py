@@ -94,9 +94,9 @@ class Backend:
         raise SystemExit("only the metadata")
     build_sdist = get_requires_for_build_sdist = build_wheel
 __legacy__ = Backend()
-for name in dir(Backend):
-    if name[0] != "_":
-        globals()[name] = getattr(__legacy__, name)
+__all__ = [name for name in dir(Backend) if name[0] != "_"]
+for name in __all__:
+    globals()[name] = getattr(__legacy__, name)
 """
 
 
