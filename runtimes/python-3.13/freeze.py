@@ -86,8 +86,11 @@ _walk = walk
 def walk():
     import importlib
 
+    import _proofbox_frames
+
     for name in {names!r}:
         importlib.import_module(name)
+    _proofbox_frames.prepare()
     _walk()
 """
 

@@ -213,6 +213,12 @@ NOT_IMPORTED = frozenset({"this", "antigravity", "idlelib", "turtledemo", "turtl
 # ... and those that reach into memory.
 NOT_SHARED = frozenset({"unittest", "doctest", "bdb", "__main__", "ctypes", "_ctypes"})
 
+# Packages whose classes are known on both sides by name, too, so that `isinstance(ax, plt.Axes)` holds of an object of the
+# candidate. Of others these are the exceptions: objects of sympy, say, are compared where all of them are.
+NAMED_PACKAGES = frozenset("PIL bs4 flask lxml matplotlib mpl_toolkits numpy openpyxl pandas requests seaborn urllib3 werkzeug".split())
+# State of the interpreter in which the candidate draws: functions of this module that the tests call are called there.
+DRAWING = "matplotlib.pyplot"
+
 # ---------------------------------------------------------------- 7. what becomes code of the tests' interpreter
 # Text, bytes and files of the candidate never do (foreign_code.py). Tests in whose text no such word is execute nothing.
 

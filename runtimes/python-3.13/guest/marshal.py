@@ -250,7 +250,7 @@ FILLABLE = {
     "+ordered_dict": (collections.OrderedDict, lambda p, made: made.update(p)),
     "+default_dict": (collections.defaultdict, _fill_default_dict),
 }
-_CONTENT = {
+CONTENT = {
     collections.deque: tuple,
     collections.Counter: lambda v: tuple(dict.items(v)),
     collections.OrderedDict: lambda v: tuple(v.items()),
@@ -280,8 +280,8 @@ def restore(name, payload, made=None):
 # ---------------------------------------------------------------- numpy's values
 
 
-# By type: how a change of a rich value is carried out.
-APPLIERS = {}
+# By type: how a change of a rich value is carried out, and how it is seen where `differ` does not see it.
+APPLIERS, SAME = {}, {}
 
 
 def know_numpy():
@@ -353,7 +353,7 @@ def know_numpy():
     REDUCERS[numpy.ndarray] = reduce_array
     RESTORERS["object_array"] = make_objects
     FILLABLE["+ndarray"] = (lambda: numpy.empty(0, "u1"), fill_array)
-    _CONTENT[numpy.ndarray] = lambda v: () if v.dtype.hasobject else (v.tobytes(),)
+    CONTENT[numpy.ndarray] = lambda v: () if v.dtype.hasobject else (v.tobytes(),)
     RESTORERS["numpy_number"] = make_number
     APPLIERS[numpy.ndarray] = apply_array
     RESTORERS["numpy_type"] = make_type
@@ -383,7 +383,7 @@ HOLDING = CHANGEABLE - {bytearray} | {tuple, frozenset}
 
 def snapshot(value):
     """As `snapshots`, of one container."""
-    content = _CONTENT.get(type(value))
+    content = CONTENT.get(type(value))
     return content(value) if content else _proofbox.snapshots([value])[0][0]
 
 
@@ -392,7 +392,7 @@ def snapshots(received):
     copies, others = _proofbox.snapshots(received)
     rich = None
     for index in others or ():
-        content = _CONTENT.get(type(received[index]))
+        content = CONTENT.get(type(received[index]))
         if content:
             rich = rich or {}
             rich[index] = content(received[index])
@@ -407,14 +407,15 @@ def changes(received, before):
     if rich:
         for index, content in rich.items():
             now = content_of(received[index])
-            if differ(now, content):
+            same = SAME.get(type(received[index]))
+            if not same(now, content) if same else differ(now, content):
                 changed.append((index, now))
     return changed or None
 
 
 def is_rich(value):
     """Whether `_proofbox.changed` can't tell of a container that it has changed."""
-    return type(value) in _CONTENT
+    return type(value) in CONTENT
 
 
 def differ(now, before):
@@ -432,7 +433,7 @@ def _differ(a, b):
 
 def content_of(value):
     """What `alter` makes the same container of."""
-    content = _CONTENT.get(type(value))
+    content = CONTENT.get(type(value))
     if content:
         return content(value)
     if type(value) is dict:

@@ -339,13 +339,26 @@ def _library_name(cls):
     module, name = cls.__module__, cls.__qualname__
     if _NAMELESS.get(name) is cls:
         return "builtins", name
-    if type(module) is str and _is_shared(module):
+    if type(module) is str and (_is_shared(module) or _is_class_of_package(cls)):
         found = sys.modules.get(module)
         for part in name.split("."):
             found = getattr(found, part, None)
         if found is cls:
             return module, name
     return None
+
+
+def _is_class_of_package(cls):
+    """Whether a class of a package is known by name on both sides: exceptions, and those of some packages (border.py). An
+    instance of a builtin's subclass would lose its content so, unless it crosses as a value."""
+    root = cls.__module__.partition(".")[0]
+    mro = cls.__mro__
+    if root not in border.NAMED_PACKAGES and not (BaseException in mro and packages.is_known(root)):
+        return False
+    if cls not in marshal.REDUCERS and any(base in mro for base in (*VALUE_TYPES, *CONTAINERS)):
+        return False
+    found = sys.modules.get(cls.__module__)
+    return type(found) is types.ModuleType and _is_package(found)
 
 
 def _is_library_module(module):
@@ -357,12 +370,15 @@ def _is_library_module(module):
 def _is_package(module):
     """Whether a module is one of the image's packages, as everybody knows them."""
     file, name = getattr(module, "__file__", None), module.__name__
-    if type(file) is not str or not file.startswith("/lib/python3.13/") or name.startswith(border.STAYS):
+    if type(file) is str and not file.startswith("/lib/python3.13/") or name.startswith(border.STAYS):
+        return False
+    if type(file) is not str and name not in sys.builtin_module_names:
         return False
     return packages.is_known(name.partition(".")[0])
 
 
 def _restore_module(name):
+    """A module of the library, or of a package that the image has."""
     if type(name) is not str:
         raise marshal.CannotCross("no module of the library")
     if not _is_shared(name):
@@ -468,7 +484,10 @@ def _reduce_exception(error):
                 if type(value) in (int, str, bytes) or name == "value":
                     attributes[name] = value
     own = _instance_dict(error)
-    if not user and not state.grader:
+    if not user and not _is_shared(kind.__module__):
+        # Of a package: `HTTPError.response` is an object.
+        attributes.update({name: value for name, value in own.items() if name[:1] != "_"})
+    elif not user and not state.grader:
         attributes.update({name: value for name, value in own.items() if name[:1] != "_" and type(value) in PLAIN_TYPES})
     notes = own.get("__notes__")
     if type(notes) is list:
@@ -504,14 +523,14 @@ def _restore_mine(number):
 
 def _restore_library(payload):
     module, name = payload
-    if type(module) is not str or type(name) is not str or not _is_shared(module):
-        raise marshal.CannotCross(f"no class of the library: {module}.{name}")
+    if type(name) is not str:
+        raise marshal.CannotCross("no class of the library")
     if module == "builtins" and name in _NAMELESS:
         return _NAMELESS[name]
-    found = importlib.import_module(module)
+    found = _restore_module(module)
     for part in name.split("."):
-        found = vars(found)[part]
-    if not isinstance(found, type):
+        found = vars(found).get(part) if isinstance(found, (type, types.ModuleType)) else None
+    if not isinstance(found, type) or not _is_shared(module) and not _is_class_of_package(found):
         raise marshal.CannotCross(f"no class of the library: {module}.{name}")
     return found
 
@@ -526,6 +545,8 @@ def _restore_object(payload):
     if type(cls) is not ProxyType:
         if not isinstance(cls, type):
             raise marshal.CannotCross("an object without a class")
+        if cls in marshal.REDUCERS and cls.__module__ != "typing":
+            raise marshal.CannotCross("an object that should be a value")
         cls = _library_proxy_type(cls)
     elif issubclass(cls, BaseException):
         raise marshal.CannotCross("an exception that is none")
@@ -565,8 +586,10 @@ def _restore_exception(payload):
         raise marshal.CannotCross("an exception of the tests' library")
     error = cls.__new__(cls, *args) if not issubclass(cls, UnicodeError) else _unicode_error(cls, args)
     BaseException.__setattr__(error, "args", args)
+    of_package = type(cls) is not ProxyType and not _is_shared(cls.__module__)
     for name, value in attributes.items():
-        if type(name) is str and (name == "__notes__" or name in MARKS or name in _ATTRIBUTE_NAMES or name[:1] != "_" and type(value) in PLAIN_TYPES):
+        public = type(name) is str and name[:1] != "_" and (of_package or type(value) in PLAIN_TYPES)
+        if public or type(name) is str and (name == "__notes__" or name in MARKS or name in _ATTRIBUTE_NAMES):
             try:
                 BaseException.__setattr__(error, name, value)
             except (AttributeError, TypeError):

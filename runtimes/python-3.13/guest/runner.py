@@ -36,6 +36,7 @@ import _proofbox_foreign_code as foreign_code
 import _proofbox_grader as grader
 import _proofbox_test_kinds as test_kinds
 import _proofbox_packages as packages
+import _proofbox_plotting as plotting
 import _proofbox_program as program
 import _proofbox_proxies as proxies
 import _proofbox_released as released
@@ -80,7 +81,7 @@ HOT_MODULES = ("_proofbox", "os", "linecache", "codecs", "posixpath", "genericpa
 # What of these runs only when something is refused, or only in sessions.
 COLD_MODULES = (
     "_proofbox_assignments", "_proofbox_carried", "_proofbox_class_checks", "_proofbox_comparisons", "_proofbox_foreign_code", "_proofbox_foreign_pickles", "_proofbox_foreign_templates",
-    "_proofbox_foreign_text", "_proofbox_loop", "_proofbox_packages", "_proofbox_places", "_proofbox_processes", "_proofbox_program",
+    "_proofbox_foreign_text", "_proofbox_loop", "_proofbox_packages", "_proofbox_places", "_proofbox_plotting", "_proofbox_processes", "_proofbox_program",
     "_proofbox_attributes", "_proofbox_released", "_proofbox_threads", "_proofbox_unsupported",
 )  # fmt: skip
 SESSION_MODULES = ("_proofbox_session", "_proofbox_display", "_proofbox_pretty", "_proofbox_tracebacks")
@@ -191,6 +192,7 @@ def _grade(request):
     texts = list(_texts(request["tests"]))
     text = "\n".join(texts)
     other.watch(text)
+    plotting.watch(text)
     _keep_from_candidate(text)
     foreign_code.watch(request["tests"]["kind"], texts)
     assignments.watch(other, text)
