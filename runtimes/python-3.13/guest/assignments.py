@@ -48,6 +48,11 @@ class Assignments:
                 entry[1] = value
                 self._tell(module, name, value, original, told)
 
+    def forget_told(self):
+        """The candidate's interpreter is a fresh one: there, all is what it was."""
+        for entry in self.known.values():
+            entry[1] = entry[0]
+
     def _tell(self, module, name, value, original, told):
         carried = proxies.state.candidate.carried
         try:

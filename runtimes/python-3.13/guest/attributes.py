@@ -3,6 +3,7 @@
 Where neither the instance nor its class has a name, nor uses it in a method, the candidate may set it, private or not;
 what it has set so is its own, to read, set and delete. `__dict__` of such an instance shows that, and what is public."""
 
+import types
 from collections import abc
 
 import _proofbox_proxies as proxies
@@ -14,27 +15,57 @@ def is_own(target, name):
     return entry is not None and name in entry[1]
 
 
-def can_be_own(target, name, kept_by):
-    """Whether the candidate may set a private attribute. `kept_by`: the names that a class of the tests uses."""
+def can_be_own(target, name):
+    """Whether the candidate may set a private attribute: nothing in the tests' classes speaks of it."""
     if name.startswith("__") or isinstance(target, type) or proxies.is_of_library(type(target)):
         return False
     if is_own(target, name):
         return True
     kinds = type(target).__mro__
-    if name in getattr(target, "__dict__", ()) or any(name in vars(kind) or name in kept_by(kind) for kind in kinds):
-        return False
-    proxies.state.candidate.own_attributes.setdefault(id(target), (target, set()))[1].add(name)
-    return True
+    return name not in getattr(target, "__dict__", ()) and not any(name in vars(kind) or name in _names_in(kind) for kind in kinds)
+
+
+def _names_in(kind):
+    """Names and texts in the code of a class of the tests: methods, properties, and what is defined in them."""
+    found = set()
+    codes = [function.__code__ for value in vars(kind).values() for function in _functions_of(value)]
+    while codes:
+        code = codes.pop()
+        found.update(code.co_names)
+        for constant in code.co_consts:
+            if type(constant) is types.CodeType:
+                codes.append(constant)
+            elif type(constant) is str:
+                found.add(constant)
+    return found
+
+
+def _functions_of(value):
+    parts = (value, *(getattr(value, part, None) for part in ("fget", "fset", "fdel", "func", "__func__", "__wrapped__")))
+    return (part for part in parts if type(part) is types.FunctionType)
+
+
+def note_set(target, name):
+    """The candidate has set an attribute: a private one is its own from now on."""
+    if name[:1] == "_":
+        proxies.state.candidate.own_attributes.setdefault(id(target), (target, set()))[1].add(name)
+
+
+def note_deleted(target, name):
+    """The candidate has deleted an attribute: whoever sets it next, owns it."""
+    entry = proxies.state.candidate.own_attributes.get(id(target))
+    if entry is not None:
+        entry[1].discard(name)
 
 
 class Attributes(abc.MutableMapping):
     """`__dict__` of an instance of the tests, as the candidate sees it."""
 
-    __slots__ = ("_alter", "_target")
+    __slots__ = ("_check_delete", "_check_set", "_target")
     __module__ = "tests"
 
-    def __init__(self, target, alter):
-        self._target, self._alter = target, alter
+    def __init__(self, target, check_set, check_delete):
+        self._target, self._check_set, self._check_delete = target, check_set, check_delete
 
     def _names(self):
         return [name for name in vars(self._target) if type(name) is str and (name[:1] != "_" or is_own(self._target, name))]
@@ -45,12 +76,16 @@ class Attributes(abc.MutableMapping):
         return vars(self._target)[name]
 
     def __setitem__(self, name, value):
-        self._alter(self._target, name)
+        self._check_set(self._target, name, value)
         vars(self._target)[name] = value
+        note_set(self._target, name)
 
     def __delitem__(self, name):
-        self._alter(self._target, name)
+        if name not in self._names():
+            raise KeyError(name)
+        self._check_delete(self._target, name)
         del vars(self._target)[name]
+        note_deleted(self._target, name)
 
     def __iter__(self):
         return iter(self._names())

@@ -14,6 +14,7 @@ the candidate may do with objects of the tests that it was given, is listed in `
 the contents of containers that the other side has copies of: `(whose, number, content)`. Lists and their like that are
 held on both sides are kept in step (sharing.py)."""
 
+import collections
 import sys
 
 import _proofbox
@@ -71,9 +72,12 @@ def pass_nowhere(request):
     own = proxies.state
     try:
         proxies.state = here = proxies.State()
+        # Objects of the candidate among the arguments have their numbers, and mean nothing there.
+        here.homes, here.generation, here.proxy_types, here.refresh = own.homes, own.generation, own.proxy_types, own.refresh
         data = _proofbox.encode(REQUEST, request, None, [], None, marshal.reduce, here.link)
         proxies.state = there = proxies.State()
         there.shared.next[0] = there.shared.sent = 1
+        there.objects = collections.defaultdict(object)
         _, received, _ = _proofbox.decode(data, None, marshal.restore, there.link)
         # As `_answer` of a call.
         there.shared.keep(there, received, marshal.snapshots(received), (True, None))

@@ -51,9 +51,11 @@ def _import(name):
     return proxies.number_of(sys.modules[name])
 
 
-def _module_names(number):
-    """What `import *` of a module brings, in the language's own way."""
+def _module_names(number, are_all=False):
+    """What `import *` of a module brings, in the language's own way; or all names in it but special ones."""
     names = vars(proxies.state.objects[number])
+    if are_all:
+        return [name for name in names if type(name) is str and name[:2] != "__"]
     told = names.get("__all__")
     if isinstance(told, (list, tuple)):
         return [name for name in told if type(name) is str]
@@ -172,7 +174,7 @@ def _theirs():
 def _rest(seconds, in_loop):
     """Lets threads go on while the tests sleep, and tasks if it is their loop that sleeps."""
     runner = proxies.state.runner
-    if in_loop and runner is not None and not runner.running and asyncio.all_tasks(runner.loop):
+    if in_loop and runner is not None and not runner.running and (asyncio.all_tasks(runner.loop) or runner.loop._scheduled):
         runner.rest(seconds)
     else:
         time.sleep(seconds)
@@ -353,7 +355,7 @@ OPERATIONS = {
     "watch": _watch,
     "rest": _rest,
     "place": lambda number, parent, in_loop: _theirs().place(number, parent, in_loop),
-    "in_thread": lambda ident, alive, request: _theirs().in_thread(ident, alive, request),
+    "in_thread": lambda ident, alive, place, request: _theirs().in_thread(ident, alive, place, request),
     "go_on": lambda ident: _theirs().go_on(ident),
     "beside": lambda are_there: _theirs().beside(are_there),
     "signature": lambda number: proxies.signature_of(proxies.state.objects[number]),

@@ -66,4 +66,4 @@ def _derives(proxy_type, cls):
 
 
 # Classes of the library that handles' classes are told to derive from.
-LIBRARY = (enum.Enum, enum.IntEnum, enum.StrEnum, enum.Flag, enum.IntFlag, abc.ABC)
+LIBRARY = (enum.Enum, enum.IntEnum, enum.StrEnum, enum.Flag, enum.IntFlag)

@@ -18,6 +18,8 @@ _HOLE = re.compile(r"\{[^{}]*\}|%[sdrif]")
 # What may fill the holes of a template of the tests, but for literals.
 _FILLING = re.compile(r"[\w\s.,:;+\-]*")
 _WORD = re.compile(r"[^\W\d]\w*")
+# Text of one line that only names things.
+_NAMES = re.compile(r"\s*[^\W\d][\w.]*(?:\s*,\s*[\w.]+)*\s*")
 # How long a part of a text must be to count as the tests', wherever it stands.
 _PIECE = 4
 _MAX_HOLES, _MAX_PIECES, _MAX_TEMPLATES = 16, 2_000, 500
@@ -105,11 +107,25 @@ class Texts:
             for text in {"\0".join(parts), *"\0".join(parts).splitlines()}:
                 pieces = text.strip().split("\0")
                 if any(piece.strip(" .,:()") for piece in pieces):
-                    self.templates.append(re.compile("(.*?)".join(map(re.escape, pieces)), re.DOTALL))
+                    self.templates.append(pieces)
 
     def _fits(self, template, text, frame):
-        found = template.fullmatch(text.strip())
-        return found is not None and all(self._is_filling(each, frame) for each in found.groups())
+        """Whether a text is a template with fillings. Each piece is where it first can be: no other way is tried."""
+        text = text.strip()
+        if len(template) == 1:
+            return [text] == template
+        first, *between, last = template
+        end = len(text) - len(last)
+        if not (text.startswith(first) and text.endswith(last) and len(first) <= end):
+            return False
+        at, fillings = len(first), []
+        for piece in between:
+            found = text.find(piece, at, end)
+            if found < 0:
+                return False
+            fillings.append(text[at:found])
+            at = found + len(piece)
+        return all(self._is_filling(each, frame) for each in (*fillings, text[at:end]))
 
     def _is_composed(self, text, frame):
         gaps = self.between.split(text) if self.between else ()
@@ -131,7 +147,8 @@ class Texts:
             return False
         for names in (frame.f_locals, frame.f_globals) if frame else ():
             if word in names:
-                return proxies._is_remote(names[word]) or word in self.whole
+                value = names[word]
+                return proxies._is_remote(value) or word in self.whole and (callable(value) or type(value) is types.ModuleType)
         if word in (candidate.names or ()) or word in candidate.roots or word in self.whole:
             return True
         return word not in BUILTINS and word not in sys.stdlib_module_names and not packages.is_known(word)
@@ -143,7 +160,8 @@ class Texts:
         if isinstance(source, ast.AST):
             return Expression(frame, self).is_harmless(source)
         code = frame.f_code
-        if self.is_own(source, frame) or code.co_filename.startswith("/lib/") and source in code.co_consts:
+        # `expected` is a text of tests that have a parameter of this name; they do not say that it is code.
+        if not _NAMES.fullmatch(source) and self.is_own(source, frame) or code.co_filename.startswith("/lib/") and source in code.co_consts:
             return True
         if maker == "doctest":
             return self._allows_example(source, frame)
@@ -204,6 +222,8 @@ class Expression:
         self.examples = namespace is not None
         self.known = set() if bound is None else bound  # names that earlier examples have bound
         self.bound = set()
+        self.local = set()  # ids of names that a comprehension around them binds
+        self.plain_formats = set()  # ids of `"...".format` that reads no attributes
         self.texts = texts
         self.of_sympy = str(frame.f_globals.get("__name__")).startswith("sympy.")
         self.resolved = {}
@@ -219,8 +239,9 @@ class Expression:
                     return False
             elif isinstance(node, ast.Assign) and not self.examples and not self._is_harmless_assignment(node):
                 return False
-            elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-                self.bound.add(node.id)
+            elif isinstance(node, ast.Call) and _is_plain_format(node.func):
+                self.plain_formats.add(id(node.func))
+        self._bind(tree, frozenset())
         bases = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
         ends = {id(node.value if isinstance(node, ast.Expr) else node.body) for node in nodes if isinstance(node, (ast.Expr, ast.Expression))}
         harmless = all(self._is_harmless_node(node, id(node) in bases, id(node) in ends) for node in nodes)
@@ -228,12 +249,38 @@ class Expression:
             self.known |= self.bound
         return harmless
 
+    def _bind(self, node, scope):
+        """Finds out what each name is bound by: `scope` has those of the comprehensions around it."""
+        if isinstance(node, ast.Name):
+            if not isinstance(node.ctx, ast.Load):
+                if node.id not in scope:
+                    self.bound.add(node.id)
+            elif node.id in scope:
+                self.local.add(id(node))
+        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            targets = (name for each in node.generators for name in ast.walk(each.target) if isinstance(name, ast.Name))
+            first = node.generators[0].iter
+            self._bind(first, scope)
+            scope |= {name.id for name in targets}
+            for child in ast.iter_child_nodes(node):
+                for part in ast.iter_child_nodes(child) if isinstance(child, ast.comprehension) else (child,):
+                    if part is not first:
+                        self._bind(part, scope)
+        else:
+            for child in ast.iter_child_nodes(node):
+                self._bind(child, scope)
+
+    def _is_bound(self, name):
+        return id(name) in self.local or name.id in self.bound
+
     def _is_harmless_node(self, node, is_base, is_end):
         if isinstance(node, ast.Call):
             return self._may_be_called(node.func)
         if isinstance(node, ast.Attribute):
             if node.attr[:1] == "_" or not isinstance(node.ctx, ast.Load):
                 return False
+            if node.attr in _FORMATS:
+                return id(node) in self.plain_formats
             found = self._resolve(node)
             if found is _UNKNOWN:
                 return is_end or self._is_plain(node.value)
@@ -241,9 +288,12 @@ class Expression:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             found = self._resolve(node)
             if found is _UNKNOWN:
-                return node.id in self.bound
+                return self._is_bound(node)
             if node.id in self.known and type(found) is not types.ModuleType and not isinstance(found, type):
                 return True
+            if not self.of_sympy and node.id not in _NUMBERS and not _is_definition(found):
+                # What the tests have stored may be what they expect.
+                return False
             return self._is_harmless_object(found) or is_base and type(found) is types.ModuleType
         return True
 
@@ -272,7 +322,7 @@ class Expression:
 
     def _looked_up(self, node):
         if isinstance(node, ast.Name):
-            if node.id in self.bound:
+            if self._is_bound(node):
                 return _UNKNOWN
             for names in self._namespaces():
                 if node.id in names:
@@ -351,7 +401,26 @@ class Expression:
         return root in proxies.state.candidate.roots and root not in sys.stdlib_module_names and not packages.is_known(root)
 
 
+def _is_definition(found):
+    """Whether an object is the candidate's, or a class, function or module: none that the tests compute."""
+    if proxies._is_remote(found) or type(found) in (grader.ProxyModule, grader.Lost):
+        return True
+    return isinstance(found, (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType))
+
+
+def _is_plain_format(function):
+    """Whether it is the method of a literal whose fields read neither attributes nor items."""
+    if not isinstance(function, ast.Attribute) or function.attr != "format" or not isinstance(function.value, ast.Constant):
+        return False
+    text = function.value.value
+    return type(text) is str and not any("." in field.partition(":")[0] or "[" in field or "{" in field for field in text.split("{")[1:])
+
+
 _UNKNOWN = object()
+# Methods whose text reads attributes of what it is given.
+_FORMATS = frozenset({"format", "format_map"})
+# Numbers that the library has under these names.
+_NUMBERS = frozenset({"inf", "nan", "pi", "e", "tau"})
 BUILTINS = frozenset(vars(builtins))
 # Types whose instances hold what the tests know: by a name text could choose among expected values.
 _INPUTS = frozenset({int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset, bool})

@@ -13,6 +13,7 @@ import re
 import sys
 import types
 import warnings
+from collections import abc
 from unittest import mock
 
 import _proofbox
@@ -82,7 +83,7 @@ def _visible(target, name):
 def _get(number, name):
     target = _object(number)
     if name == "__dict__" and _has_attributes(target):
-        return attributes.Attributes(target, _check_alterable)
+        return attributes.Attributes(target, _check_set, _check_alterable)
     _visible(target, name)
     value = getattr(target, name)
     if isinstance(value, _MACHINERY):
@@ -102,7 +103,7 @@ _NAMESPACES = frozenset({("argparse", "Namespace"), ("types", "SimpleNamespace")
 
 def _check_alterable(target, name):
     """Only attributes of instances, and not what tests assert on."""
-    if type(name) is str and name[:1] == "_" and not any(map(_stays, type(target).__mro__)) and attributes.can_be_own(target, name, _kept_by):
+    if type(name) is str and name[:1] == "_" and not any(map(_stays, type(target).__mro__)) and attributes.can_be_own(target, name):
         return
     if type(name) is not str or name.startswith("_") or name in border.METADATA or name.startswith(border.INNARDS):
         proxies.refuse("altered_the_tests", "a hidden attribute of the tests can't be set")
@@ -135,17 +136,23 @@ def _kept_by(kind):
     return names
 
 
-def _set(number, name, value):
-    target = _object(number)
+def _check_set(target, name, value):
     _check_alterable(target, name)
     _note_alteration(target, name, value)
+
+
+def _set(number, name, value):
+    target = _object(number)
+    _check_set(target, name, value)
     setattr(target, name, value)
+    attributes.note_set(target, name)
 
 
 def _delete(number, name):
     target = _object(number)
     _check_alterable(target, name)
     delattr(target, name)
+    attributes.note_deleted(target, name)
 
 
 def _index(number, key):
@@ -234,6 +241,8 @@ def _settled(number, task):
         proxies.note_failed_assertion(error)
     candidate.settled.append((number, error is None, task.result() if error is None else error))
     candidate.wake(candidate.waiting)
+    if not candidate.waiting:
+        candidate.places.stirred()
 
 
 def _warned(message, category, filename, lineno):
@@ -449,7 +458,18 @@ class Candidate:
             self.places = places.Places()
             self.settled.clear()
             proxies.state.reset()
+            self._forget_told()
             self.load()
+
+    def _forget_told(self):
+        """A fresh interpreter has been told nothing of what the tests have changed around it."""
+        if self.assigned is not None:
+            self.assigned.forget_told()
+        self.changed |= {"environ", "chdir"}
+        self.arguments = None
+        self.input = self.own_input
+        if self.contexts is not None:
+            self.contexts = ()
 
     def watch(self, text):
         """Has the candidate's warnings and log records told if the tests speak of such."""
@@ -532,8 +552,8 @@ class Candidate:
         """Brings up to date what `code` mentions, but for what the tests have bound."""
         for name in self.mentioned(code, entry_point):
             known = namespace.get(name, self)
-            # Functions and classes stay what they are.
-            if name not in self.stored and (known is self or known is self.given.get(name) and not proxies._is_remote(known)):
+            # Functions and classes stay what they are. What the tests only seem to bind is not there.
+            if known is self or name not in self.stored and known is self.given.get(name) and not proxies._is_remote(known):
                 namespace[name] = self.given[name] = self.fetch(name)
         self.stored |= code_names.stored_names(code)
 
@@ -770,7 +790,7 @@ class Globals(dict):
         if module._proofbox_number is None:
             names = proxies.state.candidate.names
         else:
-            names = ask("module_names", module._proofbox_number)
+            names = ask("module_names", module._proofbox_number, True)
         for name in names:
             try:
                 super().__setitem__(name, getattr(module, name))
@@ -778,12 +798,22 @@ class Globals(dict):
                 pass
 
     def __setitem__(self, name, value):
-        setattr(self.module, name, value)
+        if name[:2] != "__":
+            setattr(self.module, name, value)
         super().__setitem__(name, value)
 
     def __delitem__(self, name):
-        delattr(self.module, name)
+        if name[:2] != "__":
+            delattr(self.module, name)
         super().__delitem__(name)
+
+    # As everything else that changes it, by these two.
+    update, pop, popitem = abc.MutableMapping.update, abc.MutableMapping.pop, abc.MutableMapping.popitem
+    setdefault, clear = abc.MutableMapping.setdefault, abc.MutableMapping.clear
+
+    def __ior__(self, other):
+        self.update(other)
+        return self
 
 
 _OWN_NAMESPACE = types.ModuleType.__dict__["__dict__"]
@@ -861,7 +891,7 @@ def _is_runners(name):
 
 
 # Requests that leave an honest object as it is, so that it has as many items after them as before.
-_READING = frozenset({"get", "dir", "index", "is", "signature", "copy"})
+_READING = frozenset({"get", "dir", "index", "is", "signature", "copy", "release", "collect"})
 _MEASURING = frozenset({"__len__", "__length_hint__", "__bool__", "__iter__", "__next__", "__reversed__", "__getitem__", "__contains__", "__eq__", "__str__", "__repr__"})
 
 

@@ -59,12 +59,20 @@ def _viewed(view, copy):
     return copy(view) if viewed is None else viewed
 
 
+def _is_type(value):
+    """Whether annotations can be made of it on the other side: a class, `list[int]`, a form of typing, None."""
+    kind = type(value)
+    if kind is types.GenericAlias:
+        return isinstance(value.__origin__, type)
+    return isinstance(value, type) or value is None or kind.__module__ == "typing" and kind in REDUCERS
+
+
 def _reduce_alias(value):
     """`typing.List[int]`, `Optional[str]`, `Callable[[int], str]`, by their names in the module."""
     origin = value.__origin__
     name = value._name if type(origin) is type else origin._name if origin in (typing.Union, typing.Literal) else None
     name = name or getattr(value, "_name", None)
-    if type(name) is not str or name not in _FORMS:
+    if type(name) is not str or name not in _FORMS or name != "Literal" and not all(each is ... or _is_type(each) for each in value.__args__):
         return reduce_object(value)
     if name == "Callable":
         *parameters, result = value.__args__
@@ -131,8 +139,8 @@ REDUCERS = {
     _PATTERN: lambda v: ("pattern", (v.pattern, v.flags)),
     memoryview: lambda v: ("memoryview", v.tobytes()),
     time.struct_time: lambda v: ("struct_time", tuple(v)),
-    types.GenericAlias: lambda v: ("generic", (v.__origin__, v.__args__)),
-    types.UnionType: lambda v: ("union", v.__args__),
+    types.GenericAlias: lambda v: ("generic", (v.__origin__, v.__args__)) if _is_type(v) else reduce_object(v),
+    types.UnionType: lambda v: ("union", v.__args__) if all(map(_is_type, v.__args__)) else reduce_object(v),
     type(typing.List): lambda v: ("typing", (v._name, None)) if v._name in _FORMS else reduce_object(v),
     type(typing.Callable): lambda v: ("typing", ("Callable", None)),
     **dict.fromkeys(map(type, (typing.List[int], typing.Optional[int], typing.Callable[[int], int], typing.Literal[1])), _reduce_alias),
@@ -140,7 +148,6 @@ REDUCERS = {
 
 
 # What each payload must be, before anything is made of it: a type, a tuple of such, or a set of types.
-INTEGER = frozenset({int})
 ZONE = frozenset({str, tuple, type(None)})
 VIEWED = frozenset({list, dict})
 MOMENT = (str, ZONE, int)

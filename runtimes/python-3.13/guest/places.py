@@ -10,7 +10,6 @@ and their time limits pass. While the candidate's main thread waits, it lets the
 import asyncio
 import contextvars
 import threading
-from functools import partial
 from weakref import WeakKeyDictionary
 
 import _proofbox_border as border
@@ -42,6 +41,7 @@ class Places:
         self.idents = set()  # of threads that have asked
         self.beside = False  # whether there are threads that can go on while the main one asks
         self.resting = False  # whether they do
+        self.upcoming = None  # the next turn of the candidate's own tasks: the loop, and its handle there
 
     def tell(self, loop):
         """Says where the next request comes from."""
@@ -81,7 +81,7 @@ class Places:
             alive = threads.idents()
             self.idents.intersection_update(alive)
             self.idents.add(ident)
-        done, succeeded, value, wait = bridge.converse(("in_thread", ident, alive, request))
+        done, succeeded, value, wait = bridge.converse(("in_thread", ident, alive, _place.get(), request))
         while not done:
             changes = state.changes
             threads.wait(lambda: state.changes != changes, wait, "the candidate")
@@ -94,12 +94,14 @@ class Places:
         raise value
 
     def rest(self, seconds):
-        """Lets threads go on while the candidate's main thread waits; whether one of them has asked something."""
+        """Lets threads go on while the candidate's main thread waits; whether one of them has asked something, or will be able
+        to go on later."""
         state = proxies.state
         changes = state.changes
         self.resting = True
         try:
-            return bool(threads.wait(lambda: state.changes != changes, seconds, "the candidate", is_patient=True))
+            asked = threads.wait(lambda: state.changes != changes, seconds, "the candidate", is_patient=True)
+            return bool(asked) or threads.seconds_left() is not None
         finally:
             self.resting = False
 
@@ -107,15 +109,22 @@ class Places:
         """The candidate has made tasks that nobody awaits: they have their turns with the tests'."""
         loop = asyncio._get_running_loop()
         if loop is not None:
-            loop.call_soon(self._turn, loop)
+            self._let_turn(loop, 0)
+
+    def _let_turn(self, loop, seconds):
+        if self.upcoming is not None and self.upcoming[0] is loop:
+            self.upcoming[1].cancel()
+        self.upcoming = loop, loop.call_later(seconds, self._turn, loop) if seconds else loop.call_soon(self._turn, loop)
 
     def _turn(self, loop):
-        state = proxies.state
-        if state.candidate.lost is None:
-            _, _, _, wait, ended = state.ask("turn", 0, False, [])
-            state.candidate.wake({number: future for number, future in state.candidate.waiting.items() if number in ended})
-            if wait == 0:
-                loop.call_soon(self._turn, loop)
+        state, self.upcoming = proxies.state, None
+        candidate = state.candidate
+        if candidate.lost is None:
+            settled, candidate.settled = candidate.settled, []
+            _, _, _, wait, ended = state.ask("turn", 0, False, settled)
+            candidate.wake({number: future for number, future in candidate.waiting.items() if number in ended})
+            if wait is not None:
+                self._let_turn(loop, wait)
 
 
 # ---------------------------------------------------------------- the candidate's side
@@ -139,10 +148,15 @@ class Theirs:
     # Tasks.
 
     def place(self, number, parent, in_loop):
-        if number and number not in self.contexts:
+        if number in self.contexts:
+            # The one that was used last is the last to go.
+            self.contexts[number] = self.contexts.pop(number)
+        elif number:
             while len(self.contexts) >= _MAX_CONTEXTS:
                 del self.contexts[next(iter(self.contexts))]
-            within = self.contexts.get(parent)
+            within = self.contexts.pop(parent, None)
+            if within is not None:
+                self.contexts[parent] = within
             self.contexts[number] = within.copy() if within else contextvars.copy_context()
         self.present = number
         asyncio._set_running_loop(self.tasks().loop if in_loop else None)
@@ -155,27 +169,30 @@ class Theirs:
     def perform(self, operation, *arguments):
         """Carries out a request in the context of the task that asks."""
         context, function = self.context, self.operations[operation]
-        if context is None or operation not in BLOCKING or context in self.entered or _is_entered(context):
+        if context is None or operation not in BLOCKING or any(each is context for each in self.entered) or _is_entered(context):
             return function(*arguments)
         self.entered.append(context)
         try:
             return threads.run_in_context(context, function, arguments, {})
         finally:
-            self.entered.remove(context)
-            if not self.stirred and self.tasks().loop._ready:
+            self.entered[:] = [each for each in self.entered if each is not context]
+            loop = self.tasks().loop
+            if not self.stirred and (loop._ready or loop._scheduled):
                 self.stirred = True
                 proxies.state.ask("stirred")
 
     # Threads.
 
-    def in_thread(self, ident, alive, request):
+    def in_thread(self, ident, alive, place, request):
         if alive is not None:
             for other in self.workers.keys() - set(alive):
                 self.workers.pop(other).end()
         worker = self.workers.get(ident)
         if worker is None:
             worker = self.workers[ident] = Worker(self.operations)
-        worker.job, worker.outcome = request, None
+        # Of `asyncio.to_thread`: it runs in the context of the task that waits for it.
+        context = self.contexts.get(place)
+        worker.job, worker.outcome = (context and context.copy(), request), None
         return self.go_on(ident)
 
     def go_on(self, ident):
@@ -225,7 +242,7 @@ class Worker:
                 threads.wait(self._has_job, None, _WAITING, is_patient=True)
             if self.over:
                 return
-            (operation, *arguments), self.job = self.job, None
+            (context, (operation, *arguments)), self.job = self.job, None
             keywords = {}
             try:
                 function = self.operations[operation]
@@ -233,8 +250,8 @@ class Worker:
                     # Without a call from C in between, below which no other thread could go on.
                     number, arguments, keywords = arguments
                     function, arguments, keywords = threads.plain(proxies.state.objects[number], arguments, keywords)
-                outcome = True, function(*arguments, **keywords)
+                outcome = True, threads.run_in_context(context, function, arguments, keywords) if context else function(*arguments, **keywords)
             except BaseException as error:
                 outcome = False, error
             self.outcome = outcome
-            operation = arguments = keywords = function = outcome = None
+            operation = arguments = keywords = function = outcome = context = None

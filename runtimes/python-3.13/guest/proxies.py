@@ -79,6 +79,8 @@ class State:
     def reset(self):
         """A fresh interpreter on the other side: nothing that it knew of is there."""
         self.generation += 1
+        if self.calls:
+            self.calls.clear()
         self.clear()
 
 
@@ -545,7 +547,7 @@ def _restore_object(payload):
     if type(cls) is not ProxyType:
         if not isinstance(cls, type):
             raise marshal.CannotCross("an object without a class")
-        if cls in marshal.REDUCERS and cls.__module__ != "typing":
+        if cls in marshal.REDUCERS and cls.__module__ not in ("types", "typing"):
             raise marshal.CannotCross("an object that should be a value")
         cls = _library_proxy_type(cls)
     elif issubclass(cls, BaseException):
@@ -761,8 +763,12 @@ class ProxyType(type):
 
 def _is_checked(cls, what, value):
     """What the metaclass of a candidate's class says is an instance or subclass of it (`abc.ABC.register`, a protocol)."""
-    if not state.grader or "checks" not in cls._proofbox_specials or border.asked_by(2) != "tests":
+    if not state.grader or "checks" not in cls._proofbox_specials:
         return False
+    if border.asked_by(2) != "tests":
+        # `assertIsInstance` asks for the tests; nothing of theirs crosses so.
+        if not _is_remote(value) or sys._getframe(2).f_globals.get("__name__") != "unittest.case":
+            return False
     if not _is_remote(value):
         signal("instance_by_candidate")
     return state.ask("is", remote_id(cls), what, value)
@@ -1088,6 +1094,12 @@ def _to_be_told(value):
     return copied
 
 
+def _is_false(answer):
+    """Whether a plain value says no: None, where `__eq__` returns nothing, or numpy's False."""
+    kind = type(answer)
+    return (kind in _SCALARS or kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_")) and not answer
+
+
 def bear_out():
     """Asks the candidate about comparisons that were decided here, once the case has passed by them: that an object
     differs from a value must be what it says itself. Before that it is told of no value of the tests."""
@@ -1097,7 +1109,7 @@ def bear_out():
             answer = special(handle, "__eq__", other)
         except Exception as error:
             answer = error
-        if answer is not NotImplemented and answer is not False and state.violation is None:
+        if answer is not NotImplemented and not _is_false(answer) and state.violation is None:
             signal("equality_not_borne_out")
             state.violation = Refused("an object of the candidate does not say itself that it differs from a value (grading: isolated)")
 

@@ -29,7 +29,10 @@ class Handles:
             self.kept[number] = handle
             return
         try:
-            self.weak[number] = weakref.ref(handle, lambda _: self._drop(number))
+            self.weak[number] = weakref.ref(handle, lambda dropped: self._drop(number, dropped))
+            if number in self.dropped:
+                # It has come again before the candidate was told.
+                self.dropped.remove(number)
         except TypeError:
             self.kept[number] = handle
 
@@ -37,8 +40,10 @@ class Handles:
         """What is known of this handle must not be forgotten with it."""
         self.kept[number] = handle
 
-    def _drop(self, number):
-        self.weak.pop(number, None)
+    def _drop(self, number, dropped):
+        if self.weak.get(number) is not dropped:
+            return
+        del self.weak[number]
         self.dropped.append(number)
         if not self.busy:
             self.tell()

@@ -122,7 +122,7 @@ class Shared(dict):
         if not held:
             return self.unknown(received, changes) if changes else None
         changed = dict(changes or ())
-        request = received[0] if received[0][0] != "in_thread" else received[0][3]
+        request = received[0] if received[0][0] != "in_thread" else received[0][4]
         keywords = request[3] if request[0] == "call" else None
         for index in held:
             value = received[index]

@@ -167,7 +167,7 @@ def _deadline_of(fiber):
 
 
 def _sleep(seconds, in_loop=False):
-    if beside is not None and _running is _main and type(seconds) in (int, float):
+    if beside is not None and _running is _main and type(seconds) in (int, float) and seconds > 0:
         end = _monotonic() + seconds
         while (left := end - _monotonic()) > 0:
             beside(left)
