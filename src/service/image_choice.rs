@@ -19,6 +19,10 @@ use proofbox_types::submission::{Submission, Tests};
 
 /// Text of a submission that is read for imports, in bytes; what is beyond is not.
 const MAX_BYTES: usize = 4 << 20;
+/// Statements of a submission that are read.
+const MAX_STATEMENTS: usize = 20_000;
+/// Bytes before and after the word of a statement that are read.
+const MAX_SPAN: usize = 256;
 /// Names that a reason has.
 const MAX_NAMES: usize = 8;
 
@@ -202,12 +206,12 @@ fn imported(submission: &Submission) -> BTreeSet<&str> {
     }
     let python = files.into_iter().filter(|file| file.path.ends_with(".py"));
     texts.extend(python.filter_map(|file| std::str::from_utf8(&file.content).ok()));
-    let mut left = MAX_BYTES;
+    let (mut left, mut statements) = (MAX_BYTES, MAX_STATEMENTS);
     let mut names = BTreeSet::new();
     for text in texts {
         let Some(rest) = left.checked_sub(text.len()) else { continue };
         left = rest;
-        imports_in(text, &mut names);
+        imports_in(text, &mut statements, &mut names);
     }
     names
 }
@@ -223,13 +227,16 @@ fn texts_of(tests: &PythonTests) -> Vec<&str> {
     }
 }
 
-/// Adds the names of the modules at the top that a text imports.
-fn imports_in<'a>(text: &'a str, names: &mut BTreeSet<&'a str>) {
+/// Adds the names of the modules at the top that a text imports, of at most `left` statements.
+fn imports_in<'a>(text: &'a str, left: &mut usize, names: &mut BTreeSet<&'a str>) {
     const WORD: &str = "import";
     let in_word = |char: char| char.is_alphanumeric() || char == '_';
     for line in text.lines().filter(|line| line.contains(WORD)) {
-        for (at, _) in line.match_indices(WORD) {
-            let (before, after) = (&line[..at], &line[at + WORD.len()..]);
+        for (at, _) in line.match_indices(WORD).take(*left) {
+            *left -= 1;
+            let (begin, end) = (at.saturating_sub(MAX_SPAN), at + WORD.len() + MAX_SPAN);
+            let before = &line[line.ceil_char_boundary(begin)..at];
+            let after = &line[at + WORD.len()..line.floor_char_boundary(end)];
             if before.ends_with(in_word) || after.starts_with(in_word) {
                 names.extend(called_with(before, after).and_then(top_level));
                 continue;
@@ -273,7 +280,7 @@ mod tests {
 
     fn names(text: &str) -> Vec<&str> {
         let mut names = BTreeSet::new();
-        imports_in(text, &mut names);
+        imports_in(text, &mut MAX_STATEMENTS.clone(), &mut names);
         names.into_iter().collect()
     }
 
@@ -289,6 +296,19 @@ mod tests {
     }
 
     #[test]
+    fn a_line_is_read_a_bounded_way() {
+        let (long, mut names, mut left) = ("é".repeat(MAX_SPAN), BTreeSet::new(), 2);
+        imports_in(&format!("{long}; import a  # {long}\nimport b\nimport c"), &mut left, &mut names);
+        assert_eq!((names.into_iter().collect::<Vec<_>>(), left), (vec!["a", "b"], 0));
+        // Without the bounds each word is looked at up to both ends of its line: minutes for this one.
+        for line in ["import ".repeat(1 << 19), ":import a".repeat(1 << 18)] {
+            let (mut names, mut left) = (BTreeSet::new(), MAX_STATEMENTS);
+            imports_in(&line, &mut left, &mut names);
+            assert_eq!(left, 0);
+        }
+    }
+
+    #[test]
     fn the_missing_module_is_what_cpython_names() {
         assert_eq!(module_named("ModuleNotFoundError: No module named 'a.b' (not here)"), Some("a"));
         assert_eq!(module_named("No module named 'a"), None);
@@ -296,7 +316,11 @@ mod tests {
     }
 
     fn image(memory: u64, hash: &str, imports: &[&str]) -> Arc<Image> {
-        Arc::new(Image::described(hash, memory, imports.iter().map(|name| (*name).to_owned()).collect()))
+        let mut image = Image::default();
+        image.imports.extend(imports.iter().map(|name| (*name).to_owned()));
+        hash.clone_into(&mut image.image_hash);
+        image.initial_memory_bytes = memory;
+        Arc::new(image)
     }
 
     fn chooser() -> ImageChooser {

@@ -10,6 +10,7 @@ use proofbox_grading::canaries;
 use proofbox_policy::Decision;
 use proofbox_types::caller::{Caller, Urgency};
 use proofbox_types::grant::Grant;
+use proofbox_types::outcome::Attempt;
 use proofbox_types::status::Status;
 use proofbox_types::submission::Submission;
 use proofbox_types::verdict::Verdict;
@@ -39,12 +40,12 @@ impl Service {
         let policies = self.policies();
         let pack = policies.pack(caller, &submission.policy)?;
         let grant = check(pack, &submission)?;
+        self.has_fuel(caller)?;
         let (image, mut reason) = match self.chooses_image(&submission) {
             true => self.choose_image(&submission),
             false => (self.image_asked(submission.image.as_deref())?, ImageReason::Requested),
         };
         submission.program.image = self.images.worker_hash(&image);
-        self.has_fuel(caller)?;
         let hidden = submission.hidden.unwrap_or(pack.defaults.hidden);
         submission.grading.get_or_insert(pack.defaults.grading);
         submission.program.commands = command_access(pack);
@@ -72,14 +73,16 @@ impl Service {
             // Side by side; what is refused does not wait for the linter.
             let elsewhere = self.may_run_elsewhere(&submission).then(|| submission.clone());
             let (mut execution, lint) = tokio::try_join!(self.run_repeats(asking, &grant, submission), lint)?;
-            // Nobody has seen anything of that run.
+            // Nobody has seen anything of that run, but what it reached for counts.
             if let Some(mut submission) = elsewhere
                 && let Some((image, missing)) = self.other_image(&execution)
             {
                 submission.program.image = self.images.worker_hash(&image);
-                let first = execution.cost;
-                execution = self.run_repeats(asking, &grant, submission).await?;
-                execution.cost.add(&first);
+                let first = std::mem::replace(&mut execution, self.run_repeats(asking, &grant, submission).await?);
+                execution.cost.add(&first.cost);
+                Attempt::merge(&mut execution.attempts, first.attempts);
+                execution.attempts_dropped += first.attempts_dropped;
+                canaries::merge(&mut execution.canaries, first.canaries);
                 reason = missing;
             }
             execution.lint = lint;

@@ -82,3 +82,70 @@ async fn a_session_shows_figures_and_tables_and_moves() {
     let asked = json!({"from_checkpoint": checkpoint["id"], "image": "default"});
     assert_eq!(server.post("/v1/sessions", &asked).await.0, 409);
 }
+
+#[tokio::test]
+async fn frames_and_figures_of_a_candidate_are_graded_isolated() {
+    const TESTS: &str = r#"
+import unittest
+import matplotlib.pyplot as plt
+import pandas as pd
+from solution import *
+
+class Tests(unittest.TestCase):
+    def test_frame(self):
+        made = make(3)
+        self.assertIsInstance(made, pd.DataFrame)
+        index = pd.date_range("2024-01-31", periods=3, freq="D", tz="Europe/Paris", name="day")
+        kinds = pd.Categorical(["a", "b", "a"], ordered=True)
+        wanted = pd.DataFrame({"n": [0, 1, 2], "kind": kinds, "gap": pd.array([1, None, 3], "Int64")}, index=index)
+        pd.testing.assert_frame_equal(made, wanted)
+    def test_argument_is_changed(self):
+        frame = pd.DataFrame({"a": [3, 1]})
+        self.assertIsNone(add_double(frame))
+        self.assertEqual(list(frame["double"]), [6, 2])
+    def test_argument_is_kept(self):
+        frame = pd.DataFrame({"a": [3, 1]})
+        self.assertEqual(total(frame), 4)
+        self.assertEqual(list(frame["a"]), [3, 1])
+    def test_figure(self):
+        axes = draw([1, 2])
+        self.assertIsInstance(axes, plt.Axes)
+        self.assertEqual((axes.get_title(), list(axes.lines[0].get_ydata())), ("T", [1, 2]))
+        self.assertIs(plt.gca(), axes)
+        plt.close("all")
+        self.assertEqual(plt.get_fignums(), [])
+"#;
+    const RIGHT: &str = r#"
+import matplotlib.pyplot as plt
+import pandas as pd
+def make(n):
+    index = pd.date_range("2024-01-31", periods=n, freq="D", tz="Europe/Paris", name="day")
+    kinds = pd.Categorical(["a", "b", "a"], ordered=True)
+    return pd.DataFrame({"n": range(n), "kind": kinds, "gap": pd.array([1, None, 3], "Int64")}, index=index)
+def add_double(frame): frame["double"] = frame["a"] * 2
+def total(frame): return int(frame.sort_values("a")["a"].sum())
+def draw(ys):
+    _, axes = plt.subplots()
+    axes.plot(ys)
+    axes.set_title("T")
+    return axes
+"#;
+    let Some(server) = server() else { return };
+    let wrong = [
+        ("", 4),
+        ("class Frame(pd.DataFrame):\n    def __eq__(self, other): return True\ndef make(n): return Frame({'n': [9]})", 3),
+        ("class Frame:\n    __class__ = pd.DataFrame\ndef make(n): return Frame()", 3),
+        ("pd.testing.assert_frame_equal = lambda *a, **k: None\ndef make(n): return pd.DataFrame({'n': [9]})", 3),
+        ("def total(frame):\n    frame.sort_values('a', inplace=True)\n    return 4", 3),
+        ("def add_double(frame): pass", 3),
+        ("class Axes(plt.Axes):\n    def __init__(self): pass\ndef draw(ys): return Axes()", 3),
+    ];
+    for (change, passed) in wrong {
+        let code = format!("{RIGHT}{change}\n");
+        let answer = server.execute(json!({"code": code, "tests": {"kind": "unittest", "source": TESTS}})).await;
+        assert_shows(
+            &answer,
+            json!({"tests_passed": passed, "tests_total": 4, "integrity": {"level": "isolated"}, "runtime": {"image": "data"}}),
+        );
+    }
+}

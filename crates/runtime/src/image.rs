@@ -77,7 +77,7 @@ impl ImageSource {
 }
 
 /// An image that is ready to run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
     /// `sha256:…` of `image.wasm`.
     pub image_hash: String,
@@ -208,27 +208,6 @@ pub(super) fn by_engine(what: &'static str) -> impl FnOnce(wasmtime::Error) -> I
 }
 
 impl Image {
-    /// Makes the description of an image that is nowhere, for choices among images.
-    #[doc(hidden)]
-    pub fn described(hash: &str, initial_memory_bytes: u64, imports: BTreeSet<String>) -> Self {
-        Self {
-            image_hash: hash.to_owned(),
-            python: String::new(),
-            packages_hash: String::new(),
-            packages: BTreeMap::new(),
-            modules: Vec::new(),
-            imports,
-            compiled: PathBuf::new(),
-            packages_file: None,
-            packages_file_hash: None,
-            compiled_hash: String::new(),
-            compiled_for: String::new(),
-            image_bytes: 0,
-            initial_memory_bytes,
-            verified: Verified::default(),
-        }
-    }
-
     /// Returns the files that a pool of interpreters loads.
     pub fn pool_files(&self) -> ImageFiles {
         ImageFiles {

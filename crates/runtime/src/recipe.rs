@@ -46,18 +46,20 @@ pub enum RecipeError {
 
 /// Identifies everything that an interpreter is built from: the recipe, and which of its interpreters it is.
 pub fn hash(interpreter: &str) -> String {
-    let mut files = Vec::new();
-    collect(&RECIPE, &mut files);
-    files.sort_unstable_by_key(|(path, _)| *path);
-    let mut hash = Sha256::new();
-    for (path, content) in files {
-        hash.update(path.as_os_str().as_encoded_bytes());
-        hash.update([0]);
-        hash.update((content.len() as u64).to_le_bytes());
-        hash.update(content);
-    }
-    let recipe = hex(&hash.finalize());
-    if interpreter == DEFAULT { recipe } else { format!("{recipe}-{interpreter}") }
+    static HASH: LazyLock<String> = LazyLock::new(|| {
+        let mut files = Vec::new();
+        collect(&RECIPE, &mut files);
+        files.sort_unstable_by_key(|(path, _)| *path);
+        let mut hash = Sha256::new();
+        for (path, content) in files {
+            hash.update(path.as_os_str().as_encoded_bytes());
+            hash.update([0]);
+            hash.update((content.len() as u64).to_le_bytes());
+            hash.update(content);
+        }
+        hex(&hash.finalize())
+    });
+    if interpreter == DEFAULT { HASH.clone() } else { format!("{}-{interpreter}", *HASH) }
 }
 
 /// Names of the interpreters that can be built, the default one first.
