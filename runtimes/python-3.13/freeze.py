@@ -87,10 +87,12 @@ def walk():
     import importlib
 
     import _proofbox_frames
+    import _proofbox_plotting
 
     for name in {names!r}:
         importlib.import_module(name)
     _proofbox_frames.prepare()
+    _proofbox_plotting.prepare()
     _walk()
 """
 

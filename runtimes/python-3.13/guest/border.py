@@ -213,9 +213,9 @@ NOT_IMPORTED = frozenset({"this", "antigravity", "idlelib", "turtledemo", "turtl
 # ... and those that reach into memory.
 NOT_SHARED = frozenset({"unittest", "doctest", "bdb", "__main__", "ctypes", "_ctypes"})
 
-# Packages whose classes are known on both sides by name, too, so that `isinstance(ax, plt.Axes)` holds of an object of the
-# candidate. Of others these are the exceptions: objects of sympy, say, are compared where all of them are.
-NAMED_PACKAGES = frozenset("PIL bs4 flask lxml matplotlib mpl_toolkits numpy openpyxl pandas requests seaborn urllib3 werkzeug".split())
+# Classes of packages are known on both sides by name, too, so that `isinstance(ax, plt.Axes)` holds of an object of the
+# candidate. Of these packages only the exceptions are: their objects are compared with others of C, where all of them are.
+NOT_NAMED = frozenset({"mpmath", "sympy"})
 # State of the interpreter in which the candidate draws: functions of this module that the tests call are called there.
 DRAWING = "matplotlib.pyplot"
 

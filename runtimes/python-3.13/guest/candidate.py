@@ -200,6 +200,9 @@ _replaced = {}
 
 
 def _owner(module, path):
+    """The module or class at a path; the snippet, without a module."""
+    if module is None:
+        return sys.modules["__main__"]
     found = importlib.import_module(module)
     for part in path:
         found = getattr(found, part)

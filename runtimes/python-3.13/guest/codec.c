@@ -355,13 +355,26 @@ static int write_if_held(Writer *w, PyObject *o, Py_ssize_t references, int acco
     return w->held && !PyTuple_CheckExact(o) && !PyFrozenSet_CheckExact(o) ? write_shared(w, o) : 0;
 }
 
+/* `math.nan` and `numpy.nan`: containers that hold these are equal. Kept for ever. */
+static PyObject *constants[2];
+
+/* Between two guests these are reduced like richer values (marshal.py), so that they are the same objects there. */
+static int is_constant(const Writer *w, const PyObject *o) {
+    return w->numbers && PyFloat_AS_DOUBLE(o) != PyFloat_AS_DOUBLE(o) && (o == constants[0] || o == constants[1]);
+}
+
+static PyObject *know_constants(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+    for (Py_ssize_t i = 0; i < count && i < 2; i++) constants[i] = PyFloat_CheckExact(args[i]) ? Py_NewRef(args[i]) : NULL;
+    Py_RETURN_NONE;
+}
+
 static int write_value(Writer *w, PyObject *o) {
     if (o == Py_None) return write_byte(w, 'N');
     if (o == Py_True) return write_byte(w, 'T');
     if (o == Py_False) return write_byte(w, 'F');
     if (PyLong_CheckExact(o)) return write_int(w, o);
     if (PyUnicode_CheckExact(o)) return write_str(w, o);
-    if (PyFloat_CheckExact(o)) return write_byte(w, 'f') < 0 ? -1 : write_double(w, PyFloat_AS_DOUBLE(o));
+    if (PyFloat_CheckExact(o) && !is_constant(w, o)) return write_byte(w, 'f') < 0 ? -1 : write_double(w, PyFloat_AS_DOUBLE(o));
     if (PyBytes_CheckExact(o)) return write_bytes(w, 'b', PyBytes_AS_STRING(o), (size_t)PyBytes_GET_SIZE(o));
     if (PyComplex_CheckExact(o)) {
         Py_complex c = PyComplex_AsCComplex(o);
@@ -920,6 +933,7 @@ static PyMethodDef methods[] = {
      "exchange(kind, message, changes, sent, given, asked, reduce, restore, link): hand a message to the other guest and wait for its."},
     {"encode", (PyCFunction)(void (*)(void))encode, METH_FASTCALL, "encode(kind, message, changes, sent, given, reduce, link) -> bytes"},
     {"decode", (PyCFunction)(void (*)(void))decode_bytes, METH_FASTCALL, "decode(bytes, asked, restore, link) -> (message, received, more)"},
+    {"know_constants", (PyCFunction)(void (*)(void))know_constants, METH_FASTCALL, "know_constants(nan, ...): floats whose identity crosses."},
     {"snapshots", sharing_snapshots, METH_O, "snapshots(containers): shallow copies, for changed()."},
     {"changed", (PyCFunction)(void (*)(void))sharing_changed, METH_FASTCALL, "changed(containers, snapshots): indices of those that were changed."},
     {"altered", (PyCFunction)(void (*)(void))sharing_altered, METH_FASTCALL, "altered(containers, snapshots): as changed(), of dicts."},

@@ -1,4 +1,5 @@
-"""pandas' values across the border: frames, series, indices, their extension arrays and scalars (marshal.py's tables).
+"""pandas' values across the border: frames, series, indices, their extension arrays and scalars (marshal.py's tables),
+and numpy's masked arrays.
 
 Each crosses as tuples of plain values and bytes, and is made again there by pandas' own constructors, which check it: what
 the tests compare are frames of their own interpreter. A frame or series that the candidate changes in place is changed in
@@ -35,6 +36,7 @@ def prepare():
         type(pandas.NA): lambda v: ("not_available", ()),
     }.items():
         marshal.REDUCERS[kind] = reduce
+    marshal.REDUCERS[numpy.ma.MaskedArray] = lambda v: ("masked_array", (v.data, numpy.ma.getmaskarray(v), v.fill_value))
     for kind in (
         pandas.Index, pandas.RangeIndex, pandas.MultiIndex, pandas.DatetimeIndex, pandas.TimedeltaIndex, pandas.PeriodIndex,
         pandas.CategoricalIndex, pandas.IntervalIndex,
@@ -57,6 +59,7 @@ def prepare():
         "interval": (object, object, str),
         "not_a_time": (),
         "not_available": (),
+        "masked_array": (numpy.ndarray, numpy.ndarray, object),
     }
     marshal.RESTORERS |= {
         name: _checked(restore)
@@ -70,6 +73,7 @@ def prepare():
             "interval": lambda p: pandas.Interval(*p),
             "not_a_time": lambda p: pandas.NaT,
             "not_available": lambda p: pandas.NA,
+            "masked_array": lambda p: numpy.ma.MaskedArray(p[0], p[1], fill_value=p[2]),
         }.items()
     }
     for name, kind, pack, make in (

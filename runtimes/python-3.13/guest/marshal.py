@@ -156,6 +156,7 @@ PAYLOADS = {
     "slice": (object, object, object),
     "ellipsis": (),
     "not_implemented": (),
+    "nan": int,
     "decimal": str,
     "fraction": (int, int),
     "date": (int, int, int),
@@ -357,6 +358,11 @@ def know_numpy():
         normalise(octets, target.dtype)
         target[...] = numpy.ndarray(target.shape, target.dtype, octets)
 
+    nans = math.nan, numpy.nan
+    _proofbox.know_constants(*nans)
+    # Of floats only these come here (codec.c).
+    REDUCERS[float] = lambda v: ("nan", int(v is numpy.nan))
+    RESTORERS["nan"] = lambda index: nans[index == 1]
     REDUCERS[numpy.ndarray] = reduce_array
     RESTORERS["object_array"] = make_objects
     FILLABLE["+ndarray"] = (lambda: numpy.empty(0, "u1"), fill_array)

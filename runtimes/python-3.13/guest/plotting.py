@@ -10,6 +10,12 @@ import _proofbox_border as border
 import _proofbox_proxies as proxies
 
 
+def prepare():
+    """Once, when an image with matplotlib is made: else the first figure would alter `plt.show`, which may be a mock then."""
+    if border.DRAWING in sys.modules:
+        sys.modules[border.DRAWING].switch_backend("agg")
+
+
 def watch(text):
     """Has the tests draw with the candidate's pyplot, if they speak of it and the image has it."""
     if "pyplot" not in text or border.DRAWING not in sys.modules:

@@ -351,11 +351,11 @@ def _library_name(cls):
 
 
 def _is_class_of_package(cls):
-    """Whether a class of a package is known by name on both sides: exceptions, and those of some packages (border.py). An
-    instance of a builtin's subclass would lose its content so, unless it crosses as a value."""
+    """Whether a class of a package is known by name on both sides. An instance of a builtin's subclass would lose its
+    content so, unless it crosses as a value."""
     root = cls.__module__.partition(".")[0]
     mro = cls.__mro__
-    if root not in border.NAMED_PACKAGES and not (BaseException in mro and packages.is_known(root)):
+    if not packages.is_known(root) or root in border.NOT_NAMED and BaseException not in mro:
         return False
     if cls not in marshal.REDUCERS and any(base in mro for base in (*VALUE_TYPES, *CONTAINERS)):
         return False
@@ -489,7 +489,7 @@ def _reduce_exception(error):
     if not user and not _is_shared(kind.__module__):
         # Of a package: `HTTPError.response` is an object.
         attributes.update({name: value for name, value in own.items() if name[:1] != "_"})
-    elif not user and not state.grader:
+    elif not user:
         attributes.update({name: value for name, value in own.items() if name[:1] != "_" and type(value) in PLAIN_TYPES})
     notes = own.get("__notes__")
     if type(notes) is list:
@@ -631,10 +631,20 @@ def _restore_class(payload):
     same = (state.grader, qualname, module, bases, specials, own, overridden)
     proxy_type = _known.get(same)
     if proxy_type is None or proxy_type in state.homes:
-        proxy_type = _known[same] = _make_proxy_type(qualname, module, bases, specials, own, overridden)
+        real = _class_of_package(module, qualname)
+        proxy_type = _known[same] = _make_proxy_type(qualname, module, bases, specials, own, overridden, real)
     state.homes[proxy_type] = number
     state.proxy_types[number] = proxy_type
     return proxy_type
+
+
+def _class_of_package(module, qualname):
+    """The class of that name of a package, which derives from a builtin: `BarContainer`, a tuple with names."""
+    root = module.partition(".")[0]
+    if not packages.is_known(root) or root in border.NOT_NAMED or type(sys.modules.get(module)) is not types.ModuleType:
+        return None
+    found = vars(sys.modules[module]).get(qualname)
+    return found if isinstance(found, type) and _is_package(sys.modules[module]) else None
 
 
 # Marks beside the special methods: no hash, no weak references; its metaclass says what is an instance (abc.ABCMeta).
@@ -1576,6 +1586,8 @@ def _make_proxy_type(qualname, module, bases, specials, own, overridden, real=No
         namespace["__doc__"] = property(lambda self: state.ask("get", remote_id(self), "__doc__"))
         namespace["__dict__"] = property(lambda self: _getattr(self, "__dict__"))
     if value_base is not None:
+        if real is not None:
+            namespace["__class__"] = property(_class)
         # Text of it, and what the user's class adds; the value itself is plain.
         namespace |= {name: _METHODS[name] for name in own if name in OWN_OF_VALUES}
         namespace |= {name: _of_value(value_base, name) for name in own if name in ARITHMETIC}
