@@ -359,7 +359,7 @@ fn initialised(source: &ImageSource, directory: &Path) -> Result<Vec<u8>, ImageE
         return Ok(module);
     }
     let interpreter = source.interpreter.as_str();
-    let minutes = if interpreter == recipe::DEFAULT { 15 } else { 30 };
+    let minutes = if interpreter == recipe::DEFAULT { 9 } else { 30 };
     eprintln!("Building the Python runtime `{interpreter}`: about {minutes} minutes on 2 cores, once.");
     // All share the directory, and with it the steps that they have in common.
     let work = source.cache.join("build");
