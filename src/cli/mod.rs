@@ -2,6 +2,7 @@
 
 mod eval;
 mod keys;
+mod mcp;
 mod policy;
 mod run;
 mod runtime;
@@ -43,6 +44,8 @@ enum Command {
     Run(run::RunArguments),
     /// Grade a suite, and report on it; needs no server
     Eval(eval::EvalArguments),
+    /// Serve the Model Context Protocol on standard input and output, for one agent; needs no server
+    Mcp(mcp::McpArguments),
     /// Look at Python files with a policy's gate, and run nothing: exit code 0 when all may run, 1 when one may not
     Scan(scan::ScanArguments),
     /// Keys: make one, show them, revoke one
@@ -101,6 +104,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Serve(server) => serve::serve(&settings(server)?),
         Command::Run(arguments) => run::run(arguments, settings(ServerSettings::default())?),
         Command::Eval(arguments) => eval::eval(arguments, &settings(ServerSettings::default())?),
+        Command::Mcp(arguments) => mcp::mcp(settings(arguments.into())?),
         Command::Scan(arguments) => scan::scan(&arguments, &settings(ServerSettings::default())?),
         Command::Keys(command) => keys::keys(command, &settings(ServerSettings::default())?),
         Command::Policy(command) => policy::policy(&command),

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use crate::sandbox::RequestError;
-use crate::service::{Busy, ExecuteError, JobError, OverQuota, SessionError, StatsError};
+use crate::service::{Busy, ExecuteError, GradeError, JobError, OverQuota, SessionError, StatsError};
 use proofbox_memory::{Full, TooManyValues};
 use proofbox_policy::Refusal;
 use proofbox_types::session::FileTrouble;
@@ -357,6 +357,16 @@ impl From<SessionError> for ApiError {
                 tracing::error!(error = message, "a session failed");
                 Self::internal()
             }
+        }
+    }
+}
+
+impl From<GradeError> for ApiError {
+    fn from(error: GradeError) -> Self {
+        match error {
+            GradeError::NoFile(_) | GradeError::NotText(_) => Self::meaningless("path", error.to_string()),
+            GradeError::Session(error) => error.into(),
+            GradeError::Execute(error) => error.into(),
         }
     }
 }

@@ -10,6 +10,7 @@ mod extract;
 #[doc(hidden)]
 pub mod fuzz_targets;
 mod health;
+pub mod mcp;
 mod pace;
 mod query;
 mod range;
@@ -109,6 +110,7 @@ pub fn router(service: Arc<Service>, telemetry: Telemetry, settings: RouterSetti
     Router::new()
         .merge(v1)
         .merge(e2b::routes(&shared))
+        .merge(mcp::routes(&shared))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
         .route("/metrics", get(health::metrics))

@@ -159,6 +159,20 @@ impl Service {
         self.chooser.choose(submission)
     }
 
+    /// Returns the name of the image for a new session that begins with this code and these files: the smallest with the
+    /// modules that the code imports.
+    pub fn image_for_code(&self, code: &str, files: &[File]) -> String {
+        let mut names = BTreeSet::new();
+        if self.chooser.has_others() && code.len() <= MAX_BYTES {
+            imports_in(code, &mut names);
+            for own in files.iter().filter_map(own_module) {
+                names.remove(own);
+            }
+        }
+        let (image, _) = self.chooser.with_modules(&names);
+        self.images.name_of(&image).to_owned()
+    }
+
     /// Returns the image that has the module for whose absence an execution failed.
     pub(super) fn other_image(&self, execution: &Execution) -> Option<(Arc<Image>, ImageReason)> {
         let verdict = &execution.verdict;

@@ -31,9 +31,9 @@ pub use keys::{Keys, OverQuota, Recognised, Secret};
 pub use receipts::{KeyError, Receipts};
 pub use session::{
     CallEvent, CallEvents, CellAsked, CellExecution, CheckpointInfo, CommandAsked, CommandEnd, CommandEvent,
-    CommandEvents, CommandNumber, CommandProgress, DEFAULT_TTL, MAX_TTL, OnExpiry, OutputRetention, SavedState,
-    SessionAsked, SessionCommand, SessionError, SessionInfo, SessionSettings, SessionState, Watch, WatchEvent,
-    overflow_note, script_of_words,
+    CommandEvents, CommandNumber, CommandProgress, DEFAULT_TTL, GradeError, MAX_TTL, OnExpiry, OutputRetention,
+    SavedState, SessionAsked, SessionCommand, SessionError, SessionInfo, SessionSettings, SessionState, Watch,
+    WatchEvent, overflow_note, script_of_words,
 };
 pub use stats::{StatsAsked, StatsError, StatsFound, StatsGroup};
 pub use suite::{Failed, Finished, SuiteItem};

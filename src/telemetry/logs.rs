@@ -25,13 +25,18 @@ static WRITER: OnceLock<NonBlocking> = OnceLock::new();
 /// # Errors
 /// Returns an error when the filter can't be read.
 pub fn begin(filter: &str, format: LogFormat) -> Result<(), ParseError> {
-    let lines = tracing_subscriber::fmt().with_env_filter(EnvFilter::try_new(filter)?).with_writer(Lines);
+    let lines = tracing_subscriber::fmt().with_env_filter(filter_of(filter)?).with_writer(Lines);
     match format {
         LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).init(),
         LogFormat::Json => lines.json().flatten_event(true).with_current_span(true).with_span_list(false).init(),
     }
     std::panic::set_hook(Box::new(tell_of_panic));
     Ok(())
+}
+
+/// Reads the filter. Without a level of its own in it, rmcp says nothing: its lines have what clients send.
+fn filter_of(filter: &str) -> Result<EnvFilter, ParseError> {
+    EnvFilter::try_new(format!("rmcp=off,{filter}"))
 }
 
 /// Starts a thread that writes the lines. Lines that wait are written when the result is dropped.

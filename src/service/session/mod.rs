@@ -3,6 +3,7 @@
 //! - here: the list of sessions, making and ending them;
 //! - `execution`: code for them;
 //! - `access`: a session while it is used;
+//! - `grade`: verdicts on their files;
 //! - `commands`: scripts for their shell;
 //! - `watch`: changes of their files;
 //! - `persistence`: sessions on disk, restored when the service starts;
@@ -17,6 +18,7 @@ mod error;
 mod eviction;
 mod execution;
 mod expiry;
+mod grade;
 mod persistence;
 mod room;
 mod watch;
@@ -42,6 +44,7 @@ pub use commands::{
 pub use error::SessionError;
 pub use eviction::{CheckpointInfo, SavedState};
 pub use execution::{CallEvent, CallEvents, CellAsked, CellExecution};
+pub use grade::GradeError;
 use proofbox_policy::Refusal;
 use proofbox_runtime::image::Image;
 use proofbox_types::caller::Caller;

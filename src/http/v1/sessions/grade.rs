@@ -10,8 +10,7 @@ use crate::http::AppState;
 use crate::http::auth::AdmissionCheck;
 use crate::http::error::ApiError;
 use crate::http::extract::read_json;
-use proofbox_types::caller::{Caller, Urgency};
-use proofbox_types::session::{FileAnswer, FileAsk};
+use proofbox_types::caller::Caller;
 
 /// Grades a file of the session, beside copies of the session's other files, in fresh interpreters. The session is left
 /// as it is.
@@ -35,26 +34,9 @@ pub async fn grade(
     request: Request,
 ) -> Result<Json<Answer>, ApiError> {
     let id = own_session(&shared, &caller, &id)?;
-    let GradeAsked { path, mut submission } = read_json(request, grade_of).await?;
-    let info = shared.service.session_info(id)?;
-    let ask = FileAsk::Collect { patterns: vec!["**".to_owned()], most_bytes: info.limits.files_bytes };
-    let FileAnswer::Files(mut files) = shared.service.session_files(id, ask).await? else {
-        return Err(ApiError::internal());
-    };
-    files.retain(|file| !file.path.starts_with('/'));
-    let Some(file) = files.iter().find(|file| file.path == path) else {
-        return Err(ApiError::meaningless("path", format!("the session has no file `{path}` in /home/user")));
-    };
-    submission.program.code = String::from_utf8(file.content.clone())
-        .map_err(|_| ApiError::meaningless("path", format!("`{path}` is not UTF-8")))?;
-    submission.program.files = files;
-    submission.code_field = "path";
-    submission.image = Some(info.image.image_hash.clone());
-    if submission.policy.is_empty() {
-        submission.policy = info.policy;
-    }
+    let GradeAsked { path, submission } = read_json(request, grade_of).await?;
     let labels = submission.labels.clone();
-    let execution = shared.service.submit(&caller, Urgency::Interactive, submission).await?;
+    let execution = shared.service.grade_session(&caller, id, &path, submission).await?;
     shared.service.note_run(&caller, &execution, &labels);
     Ok(Json(answer_of(execution, labels)))
 }

@@ -1,0 +1,253 @@
+//! One call of a tool: its caller, its cancellation and its progress.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::http::request::Parts;
+use rmcp::model::{ProgressNotificationParam, ProgressToken, RequestId};
+use rmcp::service::{Peer, RequestContext};
+use rmcp::{ErrorData, RoleServer};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::handler::CallerSource;
+use crate::http::error::ApiError;
+use crate::service::{ExecuteError, Service, SessionError};
+use proofbox_types::caller::Caller;
+use proofbox_types::ids::{KeyId, SessionId};
+
+/// Time between two notifications of progress.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Reason why a tool has no result: a sentence for the model, on which it can act.
+#[derive(Debug)]
+pub struct ToolError(String);
+
+impl ToolError {
+    /// Makes the error of this sentence.
+    pub fn new(sentence: impl Into<String>) -> Self {
+        Self(sentence.into())
+    }
+
+    /// Returns the sentence.
+    pub fn into_text(self) -> String {
+        self.0
+    }
+}
+
+impl From<ApiError> for ToolError {
+    fn from(error: ApiError) -> Self {
+        let json = error.to_json();
+        let text = |name: &str| json[name].as_str().unwrap_or_default();
+        let mut sentence = text("message").to_owned();
+        let field = text("field");
+        if !field.is_empty() && !sentence.contains(field) {
+            sentence = format!("`{field}`: {sentence}");
+        }
+        let hint = match text("code") {
+            "session_not_found" | "session_lost" => " Open a new one with open_session.",
+            "busy" | "rate_limited" | "memory_full" | "draining" | "internal_error" => " Try again in a few seconds.",
+            "too_many_sessions" => " Close one with close_session.",
+            _ => "",
+        };
+        if !hint.is_empty() && !sentence.ends_with('.') {
+            sentence.push('.');
+        }
+        sentence.push_str(hint);
+        Self(sentence)
+    }
+}
+
+impl From<SessionError> for ToolError {
+    fn from(error: SessionError) -> Self {
+        ApiError::from(error).into()
+    }
+}
+
+impl From<ExecuteError> for ToolError {
+    fn from(error: ExecuteError) -> Self {
+        ApiError::from(error).into()
+    }
+}
+
+/// Name that a client of an earlier revision got with `initialize`, for the requests that it cancels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ClientSession(pub Uuid);
+
+/// A call over HTTP that its client can cancel with another request.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct CallKey {
+    owner: Option<KeyId>,
+    session: ClientSession,
+    request: RequestId,
+}
+
+/// Calls over HTTP that run.
+#[derive(Default)]
+pub struct CallsInFlight(Mutex<HashMap<CallKey, CancellationToken>>);
+
+impl CallsInFlight {
+    fn calls(&self) -> MutexGuard<'_, HashMap<CallKey, CancellationToken>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Cancels the call that a client's request made, if it runs.
+    pub fn cancel(&self, caller: &Caller, session: ClientSession, request: RequestId) {
+        let key = CallKey { owner: caller.owner(), session, request };
+        if let Some(call) = self.calls().get(&key) {
+            call.cancel();
+        }
+    }
+}
+
+/// Entry of a call among those that run, removed when it ends.
+struct InFlight {
+    all: Arc<CallsInFlight>,
+    key: CallKey,
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.all.calls().remove(&self.key);
+    }
+}
+
+/// Receiver of a call's progress.
+struct Progress {
+    peer: Peer<RoleServer>,
+    token: ProgressToken,
+    began: Instant,
+}
+
+/// One call of a tool.
+pub struct Call {
+    /// Service that does the work.
+    pub service: Arc<Service>,
+    /// Caller on whose behalf it is done.
+    pub caller: Caller,
+    handle: CallHandle,
+}
+
+/// What a client can do to a call while it runs, and what it hears of it.
+pub struct CallHandle {
+    cancelled: CancellationToken,
+    progress: Option<Progress>,
+    _in_flight: Option<InFlight>,
+}
+
+/// Returns the caller of a request.
+///
+/// # Errors
+/// Returns an error when the request bypassed authentication.
+pub fn caller_of(source: CallerSource, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
+    let parts = context.extensions.get::<Parts>();
+    match source {
+        CallerSource::Keyless => Ok(Caller::keyless()),
+        CallerSource::Request => parts
+            .and_then(|parts| parts.extensions.get::<Caller>().cloned())
+            .ok_or_else(|| ErrorData::internal_error("the request has no caller", None)),
+    }
+}
+
+impl CallHandle {
+    /// Takes the handle of a request.
+    pub fn new(context: RequestContext<RoleServer>, caller: &Caller, all: &Arc<CallsInFlight>) -> Self {
+        let cancelled = context.ct.child_token();
+        let session = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<ClientSession>());
+        let in_flight = session.map(|session| {
+            let key = CallKey { owner: caller.owner(), session: *session, request: context.id };
+            all.calls().insert(key.clone(), cancelled.clone());
+            InFlight { all: Arc::clone(all), key }
+        });
+        let token = context.meta.get_progress_token();
+        let progress = token.map(|token| Progress { peer: context.peer, token, began: Instant::now() });
+        Self { cancelled, progress, _in_flight: in_flight }
+    }
+
+    /// Does work until it ends or the client cancels it, and tells the client meanwhile that it goes on. Work that is
+    /// cancelled is dropped.
+    ///
+    /// # Errors
+    /// Returns an error when it was cancelled.
+    pub async fn run<T>(&self, work: impl Future<Output = T>, doing: &Doing) -> Result<T, ToolError> {
+        let mut work = std::pin::pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                () = self.cancelled.cancelled() => return Err(ToolError::new("the call was cancelled")),
+                done = &mut work => return Ok(done),
+                () = self.tell_of(doing) => {}
+            }
+        }
+    }
+
+    /// Tells the client after a while that work goes on.
+    async fn tell_of(&self, doing: &Doing) {
+        let Some(Progress { peer, token, began }) = &self.progress else { return std::future::pending().await };
+        tokio::time::sleep(PROGRESS_INTERVAL).await;
+        let progress = ProgressNotificationParam::new(token.clone(), began.elapsed().as_secs_f64());
+        // Who does not listen any more has cancelled the call.
+        let _ = peer.notify_progress(progress.with_message(doing.text())).await;
+    }
+}
+
+impl Call {
+    /// Begins a call.
+    pub fn new(service: Arc<Service>, caller: Caller, handle: CallHandle) -> Self {
+        Self { service, caller, handle }
+    }
+
+    /// Does work as [`CallHandle::run`] does.
+    ///
+    /// # Errors
+    /// Returns an error when it was cancelled, or the work's own.
+    pub async fn run<T, E: Into<ToolError>>(
+        &self,
+        work: impl Future<Output = Result<T, E>>,
+        doing: &Doing,
+    ) -> Result<T, ToolError> {
+        self.handle.run(work, doing).await?.map_err(Into::into)
+    }
+
+    /// Returns the caller's session of this id; sessions of others are reported as not found.
+    ///
+    /// # Errors
+    /// Returns an error when the caller has no such session.
+    pub fn session(&self, id: &str) -> Result<SessionId, ToolError> {
+        let session = SessionId::parse(id).filter(|id| self.service.is_own_session(&self.caller, *id));
+        session.ok_or_else(|| ApiError::no_session().into())
+    }
+
+    /// Returns whether the client hears of progress.
+    pub fn has_listener(&self) -> bool {
+        self.handle.progress.is_some()
+    }
+}
+
+/// Description of work that goes on: a constant, or the last line of its output.
+#[derive(Default)]
+pub struct Doing(Mutex<String>);
+
+impl Doing {
+    /// Longest line that is told, in bytes.
+    const MAX_LINE: usize = 200;
+
+    /// Makes the description.
+    pub fn new(text: &str) -> Self {
+        Self(Mutex::new(text.to_owned()))
+    }
+
+    /// Takes the last line of an output that has any text as the description.
+    pub fn printed(&self, output: &str) {
+        if let Some(line) = output.lines().rev().map(str::trim_end).find(|line| !line.is_empty()) {
+            let line = &line[..line.floor_char_boundary(Self::MAX_LINE)];
+            line.clone_into(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
+    fn text(&self) -> String {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}

@@ -1,0 +1,131 @@
+//! Requests of the protocol.
+
+use std::sync::Arc;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListResourceTemplatesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+
+use super::backend::Backend;
+use super::call::{Call, CallHandle, CallsInFlight, Doing, ToolError, caller_of};
+use super::resources;
+use super::tools::{self, Answer};
+
+/// Text for the model about the tools as a whole.
+const INSTRUCTIONS: &str = "\
+Runs Python 3.13 and shell commands in a WebAssembly sandbox without network. run_python without `session` is a fresh \
+interpreter each time; open_session keeps variables and files between calls, and run_command, the file tools, \
+fork_session and checkpoint_session work in such a session. run_tests grades code in an interpreter that the code \
+can't reach: trust its `passed` and `total`. Code that fails is a normal result: read `status`, `failure_class`, \
+`error` and `stderr`, mend it and run it again. Files are below /home/user.";
+
+/// Source of a request's caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallerSource {
+    /// The HTTP request, which was authenticated.
+    Request,
+    /// Nobody else than the user who started this process.
+    Keyless,
+}
+
+/// Server of the protocol.
+#[derive(Clone)]
+pub struct Handler {
+    backend: Backend,
+    callers: CallerSource,
+    in_flight: Arc<CallsInFlight>,
+}
+
+impl Handler {
+    /// Makes the server over a service.
+    pub fn new(backend: Backend, callers: CallerSource, in_flight: Arc<CallsInFlight>) -> Self {
+        Self { backend, callers, in_flight }
+    }
+
+    /// Begins a call, which waits for the service.
+    async fn begin(&self, context: RequestContext<RoleServer>) -> Result<Result<Call, ToolError>, ErrorData> {
+        let caller = caller_of(self.callers, &context)?;
+        let handle = CallHandle::new(context, &caller, &self.in_flight);
+        let service = handle.run(self.backend.service(), &Doing::new("proofbox is starting")).await;
+        Ok(match service {
+            Ok(Ok(service)) => Ok(Call::new(service, caller, handle)),
+            Ok(Err(error)) | Err(error) => Err(error),
+        })
+    }
+}
+
+fn result_of(answered: Result<Answer, ToolError>) -> CallToolResult {
+    match answered {
+        Ok(Answer { structured, content }) => {
+            let mut blocks = vec![ContentBlock::text(structured.to_string())];
+            blocks.extend(content);
+            let mut result = CallToolResult::success(blocks);
+            result.structured_content = Some(structured);
+            result
+        }
+        Err(error) => CallToolResult::error(vec![ContentBlock::text(error.into_text())]),
+    }
+}
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
+        let about = Implementation::new("proofbox", env!("CARGO_PKG_VERSION")).with_title("proofbox");
+        ServerConfig::new(capabilities).with_server_info(about).with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(tools::all().to_vec()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        tools::all().iter().find(|tool| tool.name == name).cloned()
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if !tools::all().iter().any(|tool| tool.name == request.name) {
+            return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
+        }
+        let arguments = request.arguments.unwrap_or_default();
+        let answered = match self.begin(context).await? {
+            Ok(call) => tools::call(&call, &request.name, arguments).await,
+            Err(error) => Err(error),
+        };
+        Ok(result_of(answered).into())
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(vec![resources::template()]))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let read = match self.begin(context).await? {
+            Ok(call) => resources::read(&call, &request.uri).await,
+            Err(error) => Err(error),
+        };
+        match read {
+            Ok(contents) => Ok(contents.into()),
+            Err(error) => Err(ErrorData::resource_not_found(error.into_text(), None)),
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! API flavour of the Model Context Protocol (MCP): tools for agents, translated to `service`.
+//!
+//! - here: the two transports, `POST /mcp` and standard input and output;
+//! - `handler`: requests of the protocol;
+//! - `tools`: the tools, one file for each subject;
+//! - `call`: one call of a tool, with its cancellation and progress;
+//! - `backend`: the service, which may still be starting;
+//! - `schema`: schemas of arguments and results;
+//! - `resources`: files of sessions by their address;
+//! - `text`: bounds of what a model is to read.
+//!
+//! Requests over HTTP stand alone: the server keeps nothing of a client between them.
+
+mod backend;
+mod call;
+mod handler;
+mod resources;
+mod schema;
+mod text;
+mod tools;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::middleware::from_fn_with_state;
+use axum::response::Response;
+use axum::routing::post;
+use axum::{Extension, Router};
+use rmcp::ServiceExt;
+use rmcp::model::RequestId;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::AppState;
+use super::auth::authenticate;
+use super::body::WholeBody;
+use super::error::ApiError;
+use crate::service::Service;
+use backend::Backend;
+use call::{CallsInFlight, ClientSession};
+use handler::{CallerSource, Handler};
+use proofbox_types::caller::Caller;
+
+/// Header in which clients of the revisions before 2026-07-28 name the session that `initialize` gave them.
+const SESSION_HEADER: &str = "mcp-session-id";
+/// Size of the longest message that is looked at for its method before it is parsed, in bytes.
+const MAX_HEAD_BYTES: usize = 64 << 10;
+
+/// State that the handlers of this API flavour share.
+struct Mcp {
+    http: StreamableHttpService<Handler, NeverSessionManager>,
+    in_flight: Arc<CallsInFlight>,
+}
+
+/// Builds the routes of this API flavour.
+pub(super) fn routes(shared: &AppState) -> Router<AppState> {
+    let in_flight = Arc::<CallsInFlight>::default();
+    let backend = Backend::ready(Arc::clone(&shared.service));
+    let handler = Handler::new(backend, CallerSource::Request, Arc::clone(&in_flight));
+    // `authenticate` has the rules for hosts and origins, and `WholeBody` the largest size.
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .disable_allowed_hosts()
+        .disable_allowed_origins()
+        .with_max_request_body_bytes(usize::MAX);
+    let http = StreamableHttpService::new(move || Ok(handler.clone()), Arc::default(), config);
+    Router::new()
+        .route("/mcp", post(answer))
+        .layer(Extension(Arc::new(Mcp { http, in_flight })))
+        .route_layer(from_fn_with_state(shared.clone(), authenticate))
+}
+
+/// Serves one client on standard input and output, until its input ends. The service is started meanwhile.
+///
+/// # Errors
+/// Returns an error when the client's first messages are not those of the protocol.
+pub async fn serve_stdio(
+    start: impl Future<Output = anyhow::Result<Arc<Service>>> + Send + 'static,
+) -> anyhow::Result<()> {
+    let handler = Handler::new(Backend::starting(start), CallerSource::Keyless, Arc::default());
+    let running = match handler.serve(rmcp::transport::stdio()).await {
+        Ok(running) => running,
+        // A client that only looks whether the program starts.
+        Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    running.waiting().await?;
+    Ok(())
+}
+
+/// Beginning of a message, as far as it is needed before the message is parsed.
+#[derive(Default, Deserialize)]
+struct Head {
+    #[serde(default)]
+    method: String,
+    #[serde(default)]
+    params: HeadParams,
+}
+
+#[derive(Default, Deserialize)]
+struct HeadParams {
+    #[serde(default, rename = "requestId")]
+    request_id: Option<RequestId>,
+}
+
+impl Head {
+    /// Reads the head of a message; nothing of a long one, or of one that is no message.
+    fn of(message: &[u8]) -> Self {
+        if message.len() > MAX_HEAD_BYTES {
+            return Self::default();
+        }
+        serde_json::from_slice(message).unwrap_or_default()
+    }
+}
+
+/// Answers one message of a client.
+async fn answer(
+    State(shared): State<AppState>,
+    Extension(mcp): Extension<Arc<Mcp>>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    if shared.draining.has_begun() {
+        return Err(ApiError::draining());
+    }
+    let (uri, headers) = (request.uri().clone(), request.headers().clone());
+    let body = WholeBody::read(request).await?;
+    let head = Head::of(&body.bytes);
+    let session = session_of(&headers);
+    if head.method == "notifications/cancelled"
+        && let (Some(session), Some(request)) = (session, head.params.request_id)
+    {
+        mcp.in_flight.cancel(&caller, session, request);
+    }
+    let message = forwarded(uri, headers, body.bytes.clone(), caller, session)?;
+    let response = body.parse(move |_| Ok::<_, ApiError>(Begun::new(mcp, message))).await?;
+    let mut response = response.answer().await;
+    if head.method == "initialize" && response.status().is_success() {
+        // A name for the client alone, by which it can cancel what it has asked for: nothing is kept under it.
+        let name = HeaderValue::from_str(&Uuid::now_v7().to_string()).map_err(|_| ApiError::internal())?;
+        response.headers_mut().insert(SESSION_HEADER, name);
+    }
+    Ok(response)
+}
+
+fn session_of(headers: &HeaderMap) -> Option<ClientSession> {
+    let text = headers.get(SESSION_HEADER)?.to_str().ok()?;
+    Uuid::try_parse(text).ok().map(ClientSession)
+}
+
+/// Makes the request anew for the protocol's own server, with what the handler is to know of it.
+fn forwarded(
+    uri: axum::http::Uri,
+    mut headers: HeaderMap,
+    bytes: axum::body::Bytes,
+    caller: Caller,
+    session: Option<ClientSession>,
+) -> Result<Request, ApiError> {
+    headers.remove(header::AUTHORIZATION);
+    let mut request = Request::post(uri).body(Body::from(bytes)).map_err(|_| ApiError::internal())?;
+    *request.headers_mut() = headers;
+    request.extensions_mut().insert(caller);
+    if let Some(session) = session {
+        request.extensions_mut().insert(session);
+    }
+    Ok(request)
+}
+
+/// A message whose answer has begun: it was parsed, on the thread that began it.
+enum Begun {
+    Answered(Response),
+    Waiting(Pin<Box<dyn Future<Output = Response> + Send>>),
+}
+
+impl Begun {
+    /// Polls the protocol's server once: it has the whole body and parses it before it waits for anything.
+    fn new(mcp: Arc<Mcp>, message: Request) -> Self {
+        let mut answer: Pin<Box<dyn Future<Output = Response> + Send>> =
+            Box::pin(async move { mcp.http.handle(message).await.map(Body::new) });
+        match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(response) => Self::Answered(response),
+            Poll::Pending => Self::Waiting(answer),
+        }
+    }
+
+    async fn answer(self) -> Response {
+        match self {
+            Self::Answered(response) => response,
+            Self::Waiting(answer) => answer.await,
+        }
+    }
+}
