@@ -37,6 +37,7 @@ mod kinds;
 mod leaks;
 mod limits;
 mod lint;
+mod mcp;
 mod neighbours;
 mod numpy;
 mod operation;

@@ -1,0 +1,229 @@
+//! The Model Context Protocol: its clients as people have them, unmodified; and what they do not do.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::access::{create, send};
+use crate::clients::TURN;
+use crate::harness::{Server, assert_shows, http, proofbox};
+use crate::process::eventually_async;
+use crate::tools::{installed, packages, root, succeed};
+
+const ACCEPT: (&str, &str) = ("accept", "application/json, text/event-stream");
+
+/// Points a client at a server, and at the binary that it may start.
+fn ways(command: &mut Command, server: &Server) {
+    command.env("PROOFBOX_URL", &server.url).env("PROOFBOX_BINARY", env!("CARGO_BIN_EXE_proofbox"));
+}
+
+#[test]
+fn agents_of_the_python_sdk_and_fastmcp_solve_their_tasks() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let suites = root().join("tests/mcp");
+    let site = packages("mcp", "python3", &suites.join("requirements.txt"), &[]);
+    let server = Server::start(&[]);
+    let mut command = Command::new("python3");
+    command.arg("-B").arg(suites.join("agent_suite.py")).env("PYTHONPATH", site);
+    ways(&mut command, &server);
+    let said = succeed("the agents over MCP", &mut command);
+    assert!(said.contains(" passed"), "{said}");
+}
+
+#[test]
+fn agents_of_the_typescript_sdk_solve_their_tasks() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let source = root().join("tests/mcp");
+    let files = ["package.json", "package-lock.json"];
+    let content: Vec<u8> =
+        files.iter().flat_map(|file| std::fs::read(source.join(file)).expect("it is there")).collect();
+    let place = installed("mcp-js", &content, |place| {
+        for file in files {
+            std::fs::copy(source.join(file), place.join(file)).expect("the cache directory can be written");
+        }
+        let mut npm = Command::new("npm");
+        npm.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"]).current_dir(place);
+        succeed("installing MCP's TypeScript SDK (needs Node.js 20 and npm)", &mut npm);
+    });
+    std::fs::copy(source.join("agent.mjs"), place.join("agent.mjs")).expect("the cache directory can be written");
+    let server = Server::start(&[]);
+    let mut command = Command::new("node");
+    command.arg(place.join("agent.mjs"));
+    ways(&mut command, &server);
+    let said = succeed("the agent in JavaScript", &mut command);
+    assert!(said.contains("all passed"), "{said}");
+}
+
+fn request(id: u64, method: &str, params: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
+
+fn tool(id: u64, name: &str, arguments: Value) -> Value {
+    request(id, "tools/call", json!({"name": name, "arguments": arguments}))
+}
+
+/// Sends a message as clients of 2025-11-25 do; status, and the answer if there is one.
+async fn post(server: &Server, headers: &[(&str, &str)], message: Value) -> (u16, Value) {
+    let mut all = vec![ACCEPT, ("mcp-protocol-version", "2025-11-25")];
+    all.extend_from_slice(headers);
+    let (status, _, body) = send(server, "POST", "/mcp", &all, message).await;
+    let answer = body.as_str().and_then(|events| {
+        let data = events.lines().filter_map(|line| line.strip_prefix("data:"));
+        data.filter_map(|data| serde_json::from_str(data.trim()).ok()).next_back()
+    });
+    (status, answer.unwrap_or(body))
+}
+
+#[tokio::test]
+async fn what_a_key_opens_is_its_own() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let server = Server::start_with(&["--workers", "1"], |command| {
+        command.args(["--keyless", "never"]).env("PROOFBOX_DATA_DIR", data.path());
+    });
+    let (one, other) = (create(data.path(), &["one"]), create(data.path(), &["other"]));
+    let (one, other) = (format!("Bearer {one}"), format!("Bearer {other}"));
+    assert_eq!(post(&server, &[], tool(1, "open_session", json!({}))).await.0, 401);
+    let (_, opened) = post(&server, &[("authorization", &one)], tool(1, "open_session", json!({}))).await;
+    let session = opened["result"]["structuredContent"]["session"].as_str().expect("it is open").to_owned();
+    for (name, arguments) in [
+        ("run_python", json!({"session": session, "code": "1"})),
+        ("run_command", json!({"session": session, "command": "ls"})),
+        ("run_tests", json!({"session": session, "tests": "def test(): pass"})),
+        ("fork_session", json!({"session": session})),
+        ("checkpoint_session", json!({"session": session})),
+        ("close_session", json!({"session": session})),
+        ("list_files", json!({"session": session})),
+        ("read_file", json!({"session": session, "path": "a"})),
+        ("write_file", json!({"session": session, "path": "a", "text": ""})),
+    ] {
+        let (status, answer) = post(&server, &[("authorization", &other)], tool(2, name, arguments)).await;
+        assert_eq!((status, &answer["result"]["isError"]), (200, &json!(true)), "{name}: {answer}");
+        let said = answer["result"]["content"][0]["text"].as_str().expect("a sentence");
+        assert!(said.starts_with("there is no such session"), "{name}: {said}");
+    }
+    let uri = json!({"uri": format!("proofbox://sessions/{session}/files/a")});
+    let (_, read) = post(&server, &[("authorization", &other)], request(3, "resources/read", uri)).await;
+    assert!(read["error"]["message"].as_str().expect("an error").starts_with("there is no such session"), "{read}");
+    let (_, ran) =
+        post(&server, &[("authorization", &one)], tool(4, "run_python", json!({"session": session, "code": "1 + 1"})))
+            .await;
+    assert_shows(&ran, json!({"result": {"structuredContent": {"result": "2"}}}));
+}
+
+#[tokio::test]
+async fn pages_of_other_sites_are_refused() {
+    let server = Server::shared();
+    let list = || request(1, "tools/list", json!({}));
+    for headers in [[("origin", "https://example.com")], [("host", "evil.example")]] {
+        let (status, error) = post(server, &headers, list()).await;
+        assert_eq!((status, &error["error"]["code"]), (403, &json!("other_site")), "{headers:?}");
+    }
+    for headers in [[("origin", "http://localhost:3000")], [("host", "localhost")]] {
+        assert_eq!(post(server, &headers, list()).await.0, 200, "{headers:?}");
+    }
+}
+
+#[tokio::test]
+async fn messages_that_are_none_are_refused_and_bounded() {
+    let server = Server::shared();
+    for method in ["GET", "DELETE", "PUT"] {
+        assert_eq!(send(server, method, "/mcp", &[ACCEPT], Value::Null).await.0, 405, "{method}");
+    }
+    for wrong in [json!(7), json!([]), json!({}), json!({"jsonrpc": "2.0", "id": 1, "method": 3})] {
+        let (status, _) = post(server, &[], wrong.clone()).await;
+        assert!((400..=422).contains(&status), "{wrong}: {status}");
+    }
+    let (status, answer) = post(server, &[], tool(1, "format_disk", json!({}))).await;
+    assert_eq!((status, &answer["error"]["code"]), (200, &json!(-32602)), "{answer}");
+    let large = json!({"code": "x".repeat(33 << 20)});
+    assert_eq!(post(server, &[], tool(1, "run_python", large)).await.0, 413);
+    let many = json!({"code": "1", "more": vec![0; 2_000_000]});
+    assert_eq!(post(server, &[], tool(1, "run_python", many)).await.0, 413);
+    // Parsed apart, and answered as one that is small.
+    let long = json!({"code": format!("{}\n6 * 7", "# x".repeat(100_000))});
+    let (_, answer) = post(server, &[], tool(1, "run_python", long)).await;
+    assert_shows(&answer, json!({"result": {"structuredContent": {"result": "42"}}}));
+    let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
+    let deep = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"x","arguments":{{"a":{deep}}}}}}}"#
+    );
+    let request = http().post(format!("{}/mcp", server.url)).header(ACCEPT.0, ACCEPT.1);
+    let response = request.header("content-type", "application/json").body(deep).send().await.expect("an answer");
+    assert!(response.status().is_client_error(), "{}", response.status());
+}
+
+#[tokio::test]
+async fn a_call_is_cancelled_by_its_client_alone() {
+    let server = Server::shared();
+    let hello =
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}});
+    let hello = request(1, "initialize", hello);
+    let greet = async || {
+        let greeting = http().post(format!("{}/mcp", server.url)).header(ACCEPT.0, ACCEPT.1).json(&hello);
+        let greeting = greeting.send().await.expect("it answers");
+        greeting.headers()["mcp-session-id"].to_str().expect("text").to_owned()
+    };
+    let (own, other) = (greet().await, greet().await);
+    let endless = tool(7, "run_python", json!({"code": "while True: pass", "timeout": 60}));
+    let running = tokio::spawn({
+        let own = own.clone();
+        async move { post(Server::shared(), &[("mcp-session-id", &own)], endless).await }
+    });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}});
+    assert_eq!(post(server, &[("mcp-session-id", &other)], cancel.clone()).await.0, 202);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(!running.is_finished());
+    assert_eq!(post(server, &[("mcp-session-id", &own)], cancel).await.0, 202);
+    let (_, answer) = tokio::time::timeout(Duration::from_secs(5), running).await.expect("it ends").expect("no panic");
+    assert_shows(&answer, json!({"result": {"isError": true, "content": [{"text": "the call was cancelled"}]}}));
+}
+
+#[tokio::test]
+async fn a_run_ends_with_its_connection_and_leaves_no_session() {
+    let server = Server::start(&["--workers", "1"]);
+    let endless = tool(7, "run_python", json!({"code": "while True: pass", "timeout": 60}));
+    let request = http().post(format!("{}/mcp", server.url)).header(ACCEPT.0, ACCEPT.1).json(&endless);
+    let gone =
+        tokio::time::timeout(Duration::from_secs(2), async { request.send().await.expect("begun").text().await });
+    assert!(gone.await.is_err(), "it runs");
+    eventually_async("the session ends", async || {
+        (server.metric("proofbox_sessions{where=\"memory\"}").await == 0.0).then_some(())
+    })
+    .await;
+    let began = Instant::now();
+    server.execute(json!({"code": "1"})).await;
+    assert!(began.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn standard_output_has_messages_only_and_its_end_ends_the_process() {
+    let mut child = proofbox(&["--workers", "1", "mcp"])
+        .env("PROOFBOX_LOG", "info")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let mut stdin = child.stdin.take().expect("piped");
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+    let hello =
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}});
+    let mut ask = |message: Value| writeln!(stdin, "{message}").expect("it reads");
+    ask(request(1, "initialize", hello));
+    ask(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    ask(tool(2, "run_python", json!({"code": "print('out')\nimport sys; print('err', file=sys.stderr)"})));
+    let mut answer = || -> Value {
+        let line = lines.next().expect("an answer").expect("text");
+        serde_json::from_str(&line).unwrap_or_else(|_| panic!("no message: {line}"))
+    };
+    assert_shows(&answer(), json!({"id": 1, "result": {"serverInfo": {"name": "proofbox"}}}));
+    assert_shows(&answer(), json!({"id": 2, "result": {"structuredContent": {"stdout": "out\n", "stderr": "err\n"}}}));
+    drop(stdin);
+    let began = Instant::now();
+    assert!(child.wait().expect("it is ours").success());
+    assert!(began.elapsed() < Duration::from_secs(5));
+}
