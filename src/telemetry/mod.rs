@@ -13,7 +13,7 @@ mod work;
 
 pub use execution::{Ended, ExecutionInfo, ExecutionSpan, case, graded, ran, scanned};
 pub use export::{Collector, CollectorError};
-pub use request::{Head, Request, Visibility, carry, name_key};
+pub use request::{Head, Request, RequestScope, Visibility, carry, name_key};
 pub use request_id::RequestId;
 
 use std::sync::Arc;

@@ -83,17 +83,36 @@ pub(super) async fn within<F: Future>(scope: Scope, work: F) -> F::Output {
     CURRENT.scope(scope, work).await
 }
 
-/// Has a task of its own do `work` for the request that this one serves: its lines have the request's name, its spans
-/// belong to the request's trace.
+/// Request that a task serves, for tasks that others start: their lines have the request's name, their spans belong to
+/// the request's trace.
+#[derive(Clone)]
+pub struct RequestScope {
+    scope: Option<Scope>,
+    span: tracing::Span,
+}
+
+impl RequestScope {
+    /// Takes the request that this task serves, if there is one.
+    pub fn current() -> Self {
+        Self { scope: CURRENT.try_with(Scope::clone).ok(), span: tracing::Span::current() }
+    }
+
+    /// Does `work` for the request.
+    pub fn serve<F: Future>(self, work: F) -> impl Future<Output = F::Output> {
+        let Self { scope, span } = self;
+        let work = async move {
+            match scope {
+                Some(scope) => CURRENT.scope(scope, work).await,
+                None => work.await,
+            }
+        };
+        work.instrument(span)
+    }
+}
+
+/// Has a task of its own do `work` for the request that this one serves.
 pub fn carry<F: Future>(work: F) -> impl Future<Output = F::Output> {
-    let scope = CURRENT.try_with(Scope::clone).ok();
-    let work = async move {
-        match scope {
-            Some(scope) => CURRENT.scope(scope, work).await,
-            None => work.await,
-        }
-    };
-    work.in_current_span()
+    RequestScope::current().serve(work)
 }
 
 /// Notes whose request this task serves: the name of a key, as its operator chose it.

@@ -189,11 +189,17 @@ async fn a_run_ends_with_its_connection_and_leaves_no_session() {
     let request = http().post(format!("{}/mcp", server.url)).header(ACCEPT.0, ACCEPT.1).json(&endless);
     let gone =
         tokio::time::timeout(Duration::from_secs(2), async { request.send().await.expect("begun").text().await });
-    assert!(gone.await.is_err(), "it runs");
-    eventually_async("the session ends", async || {
-        (server.metric("proofbox_sessions{where=\"memory\"}").await == 0.0).then_some(())
-    })
-    .await;
+    let sessions = async || {
+        let (_, list) = server.get("/v1/sessions").await;
+        let list: Value = serde_json::from_str(&list).expect("JSON");
+        list["sessions"].as_array().expect("a list").len()
+    };
+    let (gone, during) = tokio::join!(gone, async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        sessions().await
+    });
+    assert!(gone.is_err() && during == 1, "it runs");
+    eventually_async("the session ends", async || (sessions().await == 0).then_some(())).await;
     let began = Instant::now();
     server.execute(json!({"code": "1"})).await;
     assert!(began.elapsed() < Duration::from_secs(5));

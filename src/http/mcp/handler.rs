@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::http::request::Parts;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListResourceTemplatesResult,
     ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
@@ -14,6 +15,7 @@ use super::backend::Backend;
 use super::call::{Call, CallHandle, CallsInFlight, Doing, ToolError, caller_of};
 use super::resources;
 use super::tools::{self, Answer};
+use crate::telemetry::RequestScope;
 
 /// Text for the model about the tools as a whole.
 const INSTRUCTIONS: &str = "\
@@ -58,6 +60,12 @@ impl Handler {
     }
 }
 
+/// Returns the request that a call is part of; the protocol's server starts a task for each.
+fn scope_of(context: &RequestContext<RoleServer>) -> RequestScope {
+    let parts = context.extensions.get::<Parts>();
+    parts.and_then(|parts| parts.extensions.get().cloned()).unwrap_or_else(RequestScope::current)
+}
+
 fn result_of(answered: Result<Answer, ToolError>) -> CallToolResult {
     match answered {
         Ok(Answer { structured, content }) => {
@@ -99,11 +107,13 @@ impl ServerHandler for Handler {
             return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
         }
         let arguments = request.arguments.unwrap_or_default();
-        let answered = match self.begin(context).await? {
-            Ok(call) => tools::call(&call, &request.name, arguments).await,
-            Err(error) => Err(error),
-        };
-        Ok(result_of(answered).into())
+        let answered = scope_of(&context).serve(async {
+            match self.begin(context).await? {
+                Ok(call) => Ok::<_, ErrorData>(tools::call(&call, &request.name, arguments).await),
+                Err(error) => Ok(Err(error)),
+            }
+        });
+        Ok(result_of(answered.await?).into())
     }
 
     async fn list_resource_templates(
@@ -119,11 +129,13 @@ impl ServerHandler for Handler {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let read = match self.begin(context).await? {
-            Ok(call) => resources::read(&call, &request.uri).await,
-            Err(error) => Err(error),
-        };
-        match read {
+        let read = scope_of(&context).serve(async {
+            match self.begin(context).await? {
+                Ok(call) => Ok::<_, ErrorData>(resources::read(&call, &request.uri).await),
+                Err(error) => Ok(Err(error)),
+            }
+        });
+        match read.await? {
             Ok(contents) => Ok(contents.into()),
             Err(error) => Err(ErrorData::resource_not_found(error.into_text(), None)),
         }

@@ -43,6 +43,7 @@ use super::auth::authenticate;
 use super::body::WholeBody;
 use super::error::ApiError;
 use crate::service::Service;
+use crate::telemetry::RequestScope;
 use backend::Backend;
 use call::{CallsInFlight, ClientSession};
 use handler::{CallerSource, Handler};
@@ -163,10 +164,13 @@ fn forwarded(
     caller: Caller,
     session: Option<ClientSession>,
 ) -> Result<Request, ApiError> {
-    headers.remove(header::AUTHORIZATION);
+    for secret in [header::AUTHORIZATION.as_str(), "x-api-key"] {
+        headers.remove(secret);
+    }
     let mut request = Request::post(uri).body(Body::from(bytes)).map_err(|_| ApiError::internal())?;
     *request.headers_mut() = headers;
     request.extensions_mut().insert(caller);
+    request.extensions_mut().insert(RequestScope::current());
     if let Some(session) = session {
         request.extensions_mut().insert(session);
     }
