@@ -1,13 +1,13 @@
 //! The Model Context Protocol: its clients as people have them, unmodified; and what they do not do.
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Command, Stdio};
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio as Pipe};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::access::{create, send};
+use crate::access::{create, known, send};
 use crate::clients::TURN;
 use crate::harness::{Server, assert_shows, http, proofbox};
 use crate::process::eventually_async;
@@ -65,6 +65,12 @@ fn tool(id: u64, name: &str, arguments: Value) -> Value {
     request(id, "tools/call", json!({"name": name, "arguments": arguments}))
 }
 
+/// First message of clients of 2025-11-25.
+fn hello() -> Value {
+    let client = json!({"name": "a", "version": "1"});
+    request(1, "initialize", json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}))
+}
+
 /// Sends a message as clients of 2025-11-25 do; status, and the answer if there is one.
 async fn post(server: &Server, headers: &[(&str, &str)], message: Value) -> (u16, Value) {
     let mut all = vec![ACCEPT, ("mcp-protocol-version", "2025-11-25")];
@@ -84,6 +90,7 @@ async fn what_a_key_opens_is_its_own() {
         command.args(["--keyless", "never"]).env("PROOFBOX_DATA_DIR", data.path());
     });
     let (one, other) = (create(data.path(), &["one"]), create(data.path(), &["other"]));
+    known(&server, &other).await;
     let (one, other) = (format!("Bearer {one}"), format!("Bearer {other}"));
     assert_eq!(post(&server, &[], tool(1, "open_session", json!({}))).await.0, 401);
     let (_, opened) = post(&server, &[("authorization", &one)], tool(1, "open_session", json!({}))).await;
@@ -158,11 +165,8 @@ async fn messages_that_are_none_are_refused_and_bounded() {
 #[tokio::test]
 async fn a_call_is_cancelled_by_its_client_alone() {
     let server = Server::shared();
-    let hello =
-        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}});
-    let hello = request(1, "initialize", hello);
     let greet = async || {
-        let greeting = http().post(format!("{}/mcp", server.url)).header(ACCEPT.0, ACCEPT.1).json(&hello);
+        let greeting = http().post(format!("{}/mcp", server.url)).header(ACCEPT.0, ACCEPT.1).json(&hello());
         let greeting = greeting.send().await.expect("it answers");
         greeting.headers()["mcp-session-id"].to_str().expect("text").to_owned()
     };
@@ -205,31 +209,67 @@ async fn a_run_ends_with_its_connection_and_leaves_no_session() {
     assert!(began.elapsed() < Duration::from_secs(5));
 }
 
-#[test]
-fn standard_output_has_messages_only_and_its_end_ends_the_process() {
-    let mut child = proofbox(&["--workers", "1", "mcp"])
-        .env("PROOFBOX_LOG", "info")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("it starts");
-    let mut stdin = child.stdin.take().expect("piped");
-    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
-    let hello =
-        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}});
-    let mut ask = |message: Value| writeln!(stdin, "{message}").expect("it reads");
-    ask(request(1, "initialize", hello));
-    ask(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-    ask(tool(2, "run_python", json!({"code": "print('out')\nimport sys; print('err', file=sys.stderr)"})));
-    let mut answer = || -> Value {
-        let line = lines.next().expect("an answer").expect("text");
+/// A process of `proofbox mcp`, and the messages on its standard output.
+struct Stdio {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Stdio {
+    fn start(arguments: &[&str]) -> Self {
+        let mut command = proofbox(arguments);
+        command.args(["--workers", "1", "mcp"]).env("PROOFBOX_LOG", "info");
+        command.stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::null());
+        let mut child = command.spawn().expect("it starts");
+        let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        Self { stdin: child.stdin.take(), child, lines }
+    }
+
+    fn say(&mut self, message: &Value) {
+        writeln!(self.stdin.as_mut().expect("open"), "{message}").expect("it reads");
+    }
+
+    fn ask(&mut self, message: &Value) -> Value {
+        self.say(message);
+        let line = self.lines.next().expect("an answer").expect("text");
         serde_json::from_str(&line).unwrap_or_else(|_| panic!("no message: {line}"))
-    };
-    assert_shows(&answer(), json!({"id": 1, "result": {"serverInfo": {"name": "proofbox"}}}));
-    assert_shows(&answer(), json!({"id": 2, "result": {"structuredContent": {"stdout": "out\n", "stderr": "err\n"}}}));
-    drop(stdin);
-    let began = Instant::now();
-    assert!(child.wait().expect("it is ours").success());
-    assert!(began.elapsed() < Duration::from_secs(5));
+    }
+
+    /// Begins as clients of a revision with a handshake do; the answer.
+    fn greet(&mut self) -> Value {
+        let answer = self.ask(&hello());
+        self.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        answer
+    }
+
+    fn end(mut self) {
+        self.stdin = None;
+        let began = Instant::now();
+        assert!(self.child.wait().expect("it is ours").success());
+        assert!(began.elapsed() < Duration::from_secs(5));
+    }
+}
+
+#[test]
+fn standard_output_has_messages_only_and_the_end_of_input_ends_the_process() {
+    let mut stdio = Stdio::start(&[]);
+    assert_shows(&stdio.greet(), json!({"id": 1, "result": {"serverInfo": {"name": "proofbox"}}}));
+    let ran =
+        stdio.ask(&tool(2, "run_python", json!({"code": "print('out')\nimport sys; print('err', file=sys.stderr)"})));
+    assert_shows(&ran, json!({"id": 2, "result": {"structuredContent": {"stdout": "out\n", "stderr": "err\n"}}}));
+    stdio.end();
+}
+
+#[test]
+fn a_service_that_cannot_start_says_why_to_the_model() {
+    let mut stdio = Stdio::start(&["--image", "/nowhere/image.wasm"]);
+    stdio.greet();
+    let tools = stdio.ask(&request(2, "tools/list", json!({})));
+    assert_eq!(tools["result"]["tools"].as_array().map(Vec::len), Some(11));
+    let ran = stdio.ask(&tool(3, "run_python", json!({"code": "1"})));
+    assert_eq!(ran["result"]["isError"], json!(true));
+    let said = ran["result"]["content"][0]["text"].as_str().expect("a sentence");
+    assert!(said.starts_with("proofbox could not start: ") && said.contains("/nowhere/image.wasm"), "{said}");
+    stdio.end();
 }
