@@ -209,6 +209,20 @@ async fn a_run_ends_with_its_connection_and_leaves_no_session() {
     assert!(began.elapsed() < Duration::from_secs(5));
 }
 
+#[tokio::test]
+async fn no_log_has_what_clients_send_or_hear() {
+    let server = Server::start_with(&["--workers", "1"], |command| {
+        command.env("PROOFBOX_LOG", "trace");
+    });
+    let code = json!({"code": "print('LOUD' + 'MARK')"});
+    let (_, ran) = post(&server, &[], tool(1, "run_python", code.clone())).await;
+    assert_shows(&ran, json!({"result": {"structuredContent": {"stdout": "LOUDMARK\n"}}}));
+    post(&server, &[], tool(2, "LOUD", code)).await;
+    post(&server, &[("mcp-method", "LOUD")], json!({"jsonrpc": "2.0", "id": 3, "method": "LOUD", "params": {}})).await;
+    let log = server.log();
+    assert!(log.len() > 3 && !log.iter().any(|line| line.contains("LOUD")), "{log:?}");
+}
+
 /// A process of `proofbox mcp`, and the messages on its standard output.
 struct Stdio {
     child: Child,
