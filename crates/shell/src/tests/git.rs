@@ -210,3 +210,38 @@ async fn an_object_is_unpacked_up_to_a_limit() {
     let (said, code) = with_tree(tree, "git reset --hard").await;
     assert!(code == 128 && said.contains("is too large"), "{code} {said}");
 }
+
+/// Writes a tree with one directory.
+fn write_directory(host: &Fake, name: &str, below: [u8; 20]) -> [u8; 20] {
+    write_object(host, "tree", &entry("40000", name, below))
+}
+
+#[tokio::test]
+async fn names_and_paths_of_a_tree_are_bounded() {
+    let (longest, longer) = ("n".repeat(255), "n".repeat(256));
+    let nested = |name: &str, count| {
+        let name = name.to_owned();
+        move |host: &Fake| {
+            let file = write_object(host, "tree", &entry("100644", "f", write_object(host, "blob", b"x")));
+            (0..count).fold(file, |below, _| write_directory(host, &name, below))
+        }
+    };
+    let (said, code) = with_tree(nested(&longest, 10), "git reset -q --hard; find . -name f | wc -c").await;
+    assert_eq!((code, said.as_str()), (0, "2563\n"));
+    let (said, code) = with_tree(nested(&longer, 1), "git status").await;
+    assert!(code == 128 && said.contains("is not a valid tree"), "{code} {said}");
+    let (said, code) = with_tree(nested(&longest, 16), "git status").await;
+    assert!(code == 128 && said.contains("a path that is too long"), "{code} {said}");
+}
+
+#[tokio::test]
+async fn directories_of_a_tree_are_counted() {
+    let wide = |host: &Fake| {
+        let empty = write_object(host, "tree", b"");
+        let entries: Vec<u8> = (0..30_000).flat_map(|at| entry("40000", &format!("{at:0100}"), empty)).collect();
+        let wide = write_object(host, "tree", &entries);
+        (0..15).fold(wide, |below, _| write_directory(host, &"n".repeat(255), below))
+    };
+    let (said, code) = with_tree(wide, "git status").await;
+    assert!(code == 128 && said.contains("out of memory"), "{code} {said}");
+}

@@ -18,6 +18,7 @@ mod status;
 mod worktree;
 
 use super::options::{Given, Order, read};
+use crate::bounds::Held;
 use crate::state::{Done, Shell, Stop, absolute, reason};
 use proofbox_vfs::FilesError;
 
@@ -46,6 +47,11 @@ impl From<Stop> for Failure {
 
 fn fatal<T>(message: impl Into<String>) -> Outcome<T> {
     Err(Failure::Fatal(message.into()))
+}
+
+/// Takes more memory.
+fn grow(held: &mut Held, bytes: usize) -> Outcome<()> {
+    if held.grow(bytes) { Ok(()) } else { fatal("out of memory") }
 }
 
 fn file_failure(path: &str, error: &FilesError) -> Failure {

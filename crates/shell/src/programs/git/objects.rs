@@ -1,18 +1,23 @@
 //! Objects: loose ones, compressed, by the SHA-1 of their content.
 
 use super::repository::Repository;
-use super::{Failure, Outcome, fatal, file_failure};
+use super::{Failure, Outcome, fatal, file_failure, grow};
 use crate::bounds::{Held, MAX_TEXT};
+use crate::state::Shell;
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
-use proofbox_vfs::lock;
+use proofbox_vfs::{MAX_NAME, MAX_PATH, lock};
 use sha1::{Digest, Sha1};
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 
 /// Largest object, in bytes.
 const MAX_OBJECT: usize = MAX_TEXT;
+/// Largest commit or tag, in bytes.
+pub(super) const MAX_COMMIT: usize = 4 << 20;
+/// Tags that lead to each other.
+const MAX_TAGS: usize = 10;
 /// Directories of a tree below each other.
 const MAX_DEPTH: usize = 128;
 /// Number of bytes that are compressed or hashed at a time.
@@ -85,11 +90,32 @@ impl Files {
     }
 
     pub(super) fn insert(&mut self, path: String, entry: Entry) -> Outcome<()> {
-        if !self.held.grow(path.len() + 150) {
-            return fatal("out of memory");
-        }
+        grow(&mut self.held, path.len() + 150)?;
         self.entries.insert(path, entry);
         Ok(())
+    }
+}
+
+/// Tree that is gone through, entry by entry.
+pub(super) struct Tree {
+    id: Id,
+    object: Object,
+    /// Offset of the next entry.
+    at: usize,
+}
+
+impl Tree {
+    /// Returns mode, name and object of the next entry; none at the end.
+    pub(super) async fn next(&mut self, shell: &Shell) -> Outcome<Option<TreeEntry>> {
+        shell.step(1).await?;
+        let rest = &self.object.data[self.at..];
+        if rest.is_empty() {
+            return Ok(None);
+        }
+        let parsed = parse_tree_entry(rest).filter(|((_, name, _), _)| is_file_name(name));
+        let Some((entry, length)) = parsed else { return fatal(format!("{} is not a valid tree", self.id)) };
+        self.at += length;
+        Ok(Some(entry))
     }
 }
 
@@ -101,10 +127,11 @@ pub(super) struct Commit {
     pub(super) author: String,
     pub(super) committer: String,
     pub(super) message: String,
+    _held: Held,
 }
 
 impl Commit {
-    fn parse(data: &[u8]) -> Option<Self> {
+    fn parse(data: &[u8], held: Held) -> Option<Self> {
         let text = String::from_utf8_lossy(data);
         let (head, message) = text.split_once("\n\n").unwrap_or((&text, ""));
         let values = |name: &str| {
@@ -117,6 +144,7 @@ impl Commit {
             author: values("author").into_iter().next()?,
             committer: values("committer").into_iter().next()?,
             message: message.to_owned(),
+            _held: held,
         })
     }
 
@@ -200,47 +228,66 @@ impl Repository<'_> {
     }
 
     pub(super) async fn read_commit(&self, id: Id) -> Outcome<Commit> {
-        let mut object = self.read_object(id).await?;
-        // A tag with a message leads to what it names.
-        if object.kind == "tag" {
-            let text = String::from_utf8_lossy(&object.data).into_owned();
-            let target = text.lines().next().and_then(|line| Id::parse(line.strip_prefix("object ")?));
-            object = self.read_object(target.unwrap_or(id)).await?;
-        }
-        match Commit::parse(&object.data) {
+        let (id, object) = self.read_peeled(id).await?;
+        // Lists of lines, and the texts that they are made of.
+        let held = self.hold(4 * object.data.len())?;
+        match Commit::parse(&object.data, held) {
             Some(commit) if object.kind == "commit" => Ok(commit),
             _ => fatal(format!("{id} is not a commit")),
         }
     }
 
-    /// Lists one tree: mode, name and object of each entry.
-    pub(super) async fn read_tree(&self, id: Id) -> Outcome<Vec<TreeEntry>> {
-        let object = self.read_object(id).await?;
-        let mut entries = Vec::new();
-        let mut rest = object.data.as_slice();
-        while !rest.is_empty() {
-            let parsed = parse_tree_entry(rest).filter(|((_, name, _), _)| is_file_name(name));
-            let Some((entry, more)) = parsed.filter(|_| object.kind == "tree") else {
-                return fatal(format!("{id} is not a valid tree"));
-            };
-            entries.push(entry);
-            rest = more;
+    /// Returns the object that a tag leads to; that object itself for any other.
+    pub(super) async fn peel(&self, id: Id) -> Outcome<Id> {
+        Ok(self.read_peeled(id).await?.0)
+    }
+
+    /// Reads an object, or that which a tag with a message leads to.
+    async fn read_peeled(&self, id: Id) -> Outcome<(Id, Object)> {
+        let mut id = id;
+        for _ in 0..MAX_TAGS {
+            let object = self.read_object(id).await?;
+            if matches!(object.kind.as_str(), "commit" | "tag") && object.data.len() > MAX_COMMIT {
+                return fatal(format!("object {id} is too large"));
+            }
+            if object.kind != "tag" {
+                return Ok((id, object));
+            }
+            let text = String::from_utf8_lossy(object.data.get(..47).unwrap_or_default());
+            let target = text.lines().next().and_then(|line| Id::parse(line.strip_prefix("object ")?));
+            id = target.ok_or_else(|| Failure::Fatal(format!("tag {id} is corrupt")))?;
         }
-        Ok(entries)
+        fatal(format!("{id}: too many tags lead to each other"))
+    }
+
+    pub(super) async fn read_tree(&self, id: Id) -> Outcome<Tree> {
+        let object = self.read_object(id).await?;
+        if object.kind != "tree" {
+            return fatal(format!("{id} is not a valid tree"));
+        }
+        Ok(Tree { id, object, at: 0 })
     }
 
     /// Lists the files of a tree, with those of the trees below it.
     pub(super) async fn flatten(&self, tree: Id) -> Outcome<Files> {
         let mut files = Files::new(self)?;
+        let mut held = self.hold(0)?;
         let mut open = vec![(String::new(), tree, 0)];
         while let Some((above, id, depth)) = open.pop() {
             if depth > MAX_DEPTH {
                 return fatal("the tree is too deep");
             }
-            for (mode, name, id) in self.read_tree(id).await? {
-                self.shell.step(1).await?;
+            let mut tree = self.read_tree(id).await?;
+            while let Some((mode, name, id)) = tree.next(self.shell).await? {
+                if above.len() + name.len() >= MAX_PATH {
+                    return fatal("the tree has a path that is too long");
+                }
                 match mode {
-                    DIRECTORY => open.push((format!("{above}{name}/"), id, depth + 1)),
+                    DIRECTORY => {
+                        let below = format!("{above}{name}/");
+                        grow(&mut held, below.len() + 100)?;
+                        open.push((below, id, depth + 1));
+                    }
                     mode => files.insert(format!("{above}{name}"), Entry { mode, id })?,
                 }
             }
@@ -301,12 +348,16 @@ impl Repository<'_> {
                     open.push(commit.tree);
                     open.extend(commit.parents);
                 }
-                "tree" => open.extend(from.read_tree(id).await?.into_iter().map(|(_, _, id)| id)),
+                "tree" => {
+                    let mut tree = from.read_tree(id).await?;
+                    while let Some((_, _, id)) = tree.next(self.shell).await? {
+                        grow(&mut held, 64)?;
+                        open.push(id);
+                    }
+                }
                 _ => {}
             }
-            if !held.grow((open.len() - before) * 32) {
-                return fatal("out of memory");
-            }
+            grow(&mut held, (open.len() - before) * 32)?;
             if self.write_object(&object.kind, &object.data).await? != id {
                 return fatal(format!("loose object {id} is corrupt"));
             }
@@ -325,15 +376,18 @@ impl Repository<'_> {
 /// Mode, name and object of an entry of a tree.
 type TreeEntry = (u32, String, Id);
 
-/// Parses `MODE NAME\0ID`, and returns it with the rest.
-fn parse_tree_entry(rest: &[u8]) -> Option<(TreeEntry, &[u8])> {
-    let end = rest.iter().position(|byte| *byte == 0)?;
+/// Bytes of a tree's entry before its object: mode, blank, name and what ends it.
+const MAX_ENTRY: usize = MAX_NAME + 16;
+
+/// Parses `MODE NAME\0ID`, and returns it with its length.
+fn parse_tree_entry(rest: &[u8]) -> Option<(TreeEntry, usize)> {
+    let end = rest.iter().take(MAX_ENTRY).position(|byte| *byte == 0)?;
     let (mode, name) = std::str::from_utf8(&rest[..end]).ok()?.split_once(' ')?;
     let id = Id(rest.get(end + 1..end + 21)?.try_into().ok()?);
-    Some(((u32::from_str_radix(mode, 8).ok()?, name.to_owned(), id), &rest[end + 21..]))
+    Some(((u32::from_str_radix(mode, 8).ok()?, name.to_owned(), id), end + 21))
 }
 
 /// Returns whether a name may stand in a tree.
 fn is_file_name(name: &str) -> bool {
-    !name.is_empty() && !name.contains('/') && name != "." && name != ".." && !name.eq_ignore_ascii_case(".git")
+    !name.is_empty() && name.len() <= MAX_NAME && !name.contains('/') && name != "." && name != ".." && !name.eq_ignore_ascii_case(".git")
 }
