@@ -245,3 +245,47 @@ async fn directories_of_a_tree_are_counted() {
     let (said, code) = with_tree(wide, "git status").await;
     assert!(code == 128 && said.contains("out of memory"), "{code} {said}");
 }
+
+/// Writes an index of these paths, with empty files.
+fn write_index(host: &Fake, paths: &[String]) {
+    let blob = write_object(host, "blob", b"");
+    let mut bytes = [b"DIRC\0\0\0\x02", &u32::try_from(paths.len()).expect("few").to_be_bytes()[..]].concat();
+    for path in paths {
+        let start = bytes.len();
+        bytes.extend([&[0; 24], &0o100_644_u32.to_be_bytes()[..], &[0; 12], &blob, &[0; 2], path.as_bytes()].concat());
+        let length = bytes.len() - start;
+        bytes.resize(start + length / 8 * 8 + 8, 0);
+    }
+    lock(host.tree()).write_file("/home/user/r/.git/index", &bytes, 0).expect("there is room");
+}
+
+/// Runs a script in a repository whose index has these paths.
+async fn with_index(paths: &[String], text: &str) -> (String, i32) {
+    let host = Fake::new();
+    let start = "git config --global user.name U; git config --global user.email u; git init -q -b main r";
+    assert_eq!(ran(&host, start, "").await.code, 0);
+    write_index(&host, paths);
+    let ran = ran(&host, &format!("cd r; {text}"), "").await;
+    (ran.stdout + &ran.stderr, ran.code)
+}
+
+#[tokio::test]
+async fn paths_of_the_index_are_those_of_files() {
+    let deepest = vec!["a"; 127].join("/");
+    let (said, code) = with_index(&[format!("{deepest}/b")], "git commit -qm x; git ls-files | wc -c").await;
+    assert_eq!((code, said.as_str()), (0, "256\n"));
+    let long = vec!["n".repeat(255); 16].join("/");
+    for path in [&format!("{deepest}/b/c"), &long, "", "a//b", "/a", "a/", "./a", "a/../b", "a/.GIT/x", "..", ".git"] {
+        let (said, code) = with_index(&[path.to_owned()], "git status").await;
+        assert!(code == 128 && said.contains("index file corrupt"), "{path}: {code} {said}");
+    }
+}
+
+#[tokio::test]
+async fn directories_of_the_index_are_counted() {
+    let paths: Vec<String> = (0..1000)
+        .map(|at| (0..120).map(|_| format!("{at:030}/")).collect::<String>() + "f")
+        .collect();
+    let (said, code) = with_index(&paths, "git commit -qm x").await;
+    assert!(code == 128 && said.contains("out of memory"), "{code} {said}");
+}

@@ -1,8 +1,9 @@
 //! The index: the files of the next commit.
 
-use super::objects::{Entry, Files, Id};
+use super::objects::{Entry, Files, Id, is_file_path};
 use super::repository::Repository;
 use super::{Failure, Outcome, fatal};
+use proofbox_vfs::MAX_PATH;
 use sha1::{Digest, Sha1};
 use std::collections::BTreeMap;
 
@@ -29,8 +30,11 @@ impl Repository<'_> {
             let is_extended = fixed[60] & 0x40 != 0;
             let name_at = at + FIXED + if is_extended { 2 } else { 0 };
             let rest = bytes.get(name_at..).ok_or_else(bad)?;
-            let length = rest.iter().take(1 << 16).position(|byte| *byte == 0).ok_or_else(bad)?;
+            let length = rest.iter().take(MAX_PATH + 1).position(|byte| *byte == 0).ok_or_else(bad)?;
             let name = std::str::from_utf8(&rest[..length]).map_err(|_| bad())?;
+            if !is_file_path(name) {
+                return Err(bad());
+            }
             files.insert(name.to_owned(), Entry { mode, id })?;
             // One to eight null bytes follow.
             at += (name_at - at + length) / 8 * 8 + 8;

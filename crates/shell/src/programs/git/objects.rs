@@ -301,26 +301,36 @@ impl Repository<'_> {
         let key = |path: &str| (path.matches('/').count(), path.to_owned());
         // The root's path is empty, those of others end in a slash.
         directories.insert(key(""), Vec::new());
-        let _held = self.hold(files.keys().map(|path| 3 * path.len() + 200).sum())?;
+        let mut held = self.hold(0)?;
         for (path, entry) in files {
             self.shell.step(1).await?;
+            grow(&mut held, 2 * path.len() + 200)?;
             let (directory, name) = path.rfind('/').map_or(("", path.as_str()), |slash| path.split_at(slash + 1));
             directories.entry(key(directory)).or_default().push((entry.mode, name.to_owned(), entry.id));
             let mut above = directory;
             while let Some(slash) = above.strip_suffix('/').and_then(|above| above.rfind('/')) {
                 above = &above[..=slash];
-                directories.entry(key(above)).or_default();
+                self.shell.step(1).await?;
+                // Those above one that is known are known too.
+                if directories.contains_key(&key(above)) {
+                    break;
+                }
+                grow(&mut held, above.len() + 200)?;
+                directories.insert(key(above), Vec::new());
             }
         }
         loop {
             let Some(((_, path), mut entries)) = directories.pop_last() else {
                 return fatal("a tree is missing");
             };
+            self.shell.step(1 + entries.len() as u64 / 16).await?;
             // A directory is sorted as if a slash followed its name.
             entries.sort_by_cached_key(
                 |(mode, name, _)| if *mode == DIRECTORY { format!("{name}/") } else { name.clone() },
             );
-            let mut data = Vec::new();
+            let length = entries.iter().map(|(_, name, _)| name.len() + 30).sum();
+            let _held = self.hold(length)?;
+            let mut data = Vec::with_capacity(length);
             for (mode, name, id) in &entries {
                 data.extend_from_slice(format!("{mode:o} {name}\0").as_bytes());
                 data.extend_from_slice(&id.0);
@@ -385,6 +395,11 @@ fn parse_tree_entry(rest: &[u8]) -> Option<(TreeEntry, usize)> {
     let (mode, name) = std::str::from_utf8(&rest[..end]).ok()?.split_once(' ')?;
     let id = Id(rest.get(end + 1..end + 21)?.try_into().ok()?);
     Some(((u32::from_str_radix(mode, 8).ok()?, name.to_owned(), id), end + 21))
+}
+
+/// Returns whether a path may stand in the index: names of a tree, not too many, and not too long.
+pub(super) fn is_file_path(path: &str) -> bool {
+    path.len() < MAX_PATH && path.split('/').count() <= MAX_DEPTH && path.split('/').all(is_file_name)
 }
 
 /// Returns whether a name may stand in a tree.
