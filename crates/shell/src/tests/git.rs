@@ -289,3 +289,19 @@ async fn directories_of_the_index_are_counted() {
     let (said, code) = with_index(&paths, "git commit -qm x").await;
     assert!(code == 128 && said.contains("out of memory"), "{code} {said}");
 }
+
+#[test]
+fn settings_are_bounded() {
+    let said = in_repository("yes '#' | head -c 1100000 >> .git/config; git remote; git config --list");
+    assert!(said.matches("config' is too large").count() == 2, "{said}");
+    // Lines of one section, whose name each of them had, and lines without anything.
+    let said = in_repository(
+        "{ printf '['; head -c 300000 /dev/zero | tr '\\0' x; echo ]; yes '' | head -n 100000; } >> .git/config; git remote; \
+         git config x.y || echo none",
+    );
+    assert_eq!(said, "none\n");
+    let said = in_repository("yes '' | head -c 1000000 >> .git/config; git remote; git config x.y");
+    assert!(said.matches("out of memory").count() == 2, "{said}");
+    let said = in_repository("yes 12345678901234567890 | head -c 5000 > .git/refs/heads/x; git rev-parse x");
+    assert!(said.contains("refs/heads/x' is too large"), "{said}");
+}

@@ -66,13 +66,14 @@ impl Repository<'_> {
                 let mut text = String::new();
                 let mut names = Vec::new();
                 if !given.has('r') {
-                    names.extend(self.references("refs/heads/").await?);
+                    names.push(self.references("refs/heads/").await?);
                 }
                 if given.has('r') || given.has('a') {
-                    names.extend(self.references("refs/remotes/").await?);
+                    names.push(self.references("refs/remotes/").await?);
                 }
-                for (name, id) in names {
-                    let short = name.strip_prefix("refs/heads/").unwrap_or(&name).to_owned();
+                for (name, id) in names.iter().flat_map(|references| &references.by_name) {
+                    let id = *id;
+                    let short = name.strip_prefix("refs/heads/").unwrap_or(name).to_owned();
                     let matches = |pattern: &&str| {
                         crate::expand::pattern::Pattern::new(pattern, crate::expand::pattern::Lies::Whole)
                             .is_ok_and(|pattern| pattern.is(&short))
@@ -82,7 +83,7 @@ impl Repository<'_> {
                     }
                     let is_current = name.starts_with("refs/heads/") && current.as_deref() == Some(&short);
                     let default = if is_current { "* %(refname:short)" } else { "  %(refname:short)" };
-                    let mut line = render(given.value('F').unwrap_or(default), &name, id, is_current);
+                    let mut line = render(given.value('F').unwrap_or(default), name, id, is_current);
                     if given.has('v') {
                         let subject = self.read_commit(id).await?.message;
                         line.push_str(&format!(" {} {}", id.short(), subject.lines().next().unwrap_or("")));
@@ -236,7 +237,7 @@ impl Repository<'_> {
     /// Returns the one remote branch of this name, as `origin/name`.
     async fn remote_branch(&self, name: &str) -> Outcome<Option<String>> {
         let all = self.references("refs/remotes/").await?;
-        let short = all.keys().filter_map(|full| full.strip_prefix("refs/remotes/"));
+        let short = all.by_name.keys().filter_map(|full| full.strip_prefix("refs/remotes/"));
         let mut found = short.filter(|short| short.split_once('/').is_some_and(|(_, branch)| branch == name));
         let one = found.next().map(str::to_owned);
         Ok(one.filter(|_| found.next().is_none()))
@@ -354,7 +355,7 @@ impl Repository<'_> {
         match given.operands.as_slice() {
             [] => {
                 let tags = self.references("refs/tags/").await?;
-                let names = tags.keys().filter_map(|name| name.strip_prefix("refs/tags/"));
+                let names = tags.by_name.keys().filter_map(|name| name.strip_prefix("refs/tags/"));
                 self.print(&names.fold(String::new(), |text, name| text + name + "\n")).await
             }
             [name] if given.has('d') => {

@@ -182,11 +182,11 @@ impl Repository<'_> {
             });
         }
         let current = self.head_reference().await?;
-        for (name, target) in self.references("refs/").await? {
-            if target == id && current.as_deref() != Some(&name) {
+        for (name, target) in &self.references("refs/").await?.by_name {
+            if *target == id && current.as_deref() != Some(name) {
                 let short = name.strip_prefix("refs/heads/").or_else(|| name.strip_prefix("refs/remotes/"));
                 let tag = name.strip_prefix("refs/tags/").map(|tag| format!("tag: {tag}"));
-                names.push(tag.unwrap_or_else(|| short.unwrap_or(&name).to_owned()));
+                names.push(tag.unwrap_or_else(|| short.unwrap_or(name).to_owned()));
             }
         }
         Ok(if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) })
@@ -247,7 +247,7 @@ impl Repository<'_> {
             }
         }
         if given.has('a') {
-            starts.extend(self.references("refs/").await?.into_values());
+            starts.extend(self.references("refs/").await?.by_name.into_values());
         }
         if starts.is_empty() {
             let Some(head) = self.head().await? else {

@@ -1,11 +1,12 @@
 //! Subcommand `diff`.
 
 use super::objects::{Entry, Id};
-use super::repository::{Repository, is_among};
+use super::repository::{Content, Repository, is_among};
 use super::status::compare;
 use super::{Failure, Outcome};
 use crate::programs::diff::write_git_hunks;
 use crate::programs::options::Given;
+use bytes::Bytes;
 use std::collections::BTreeMap;
 
 impl Repository<'_> {
@@ -127,13 +128,14 @@ impl Repository<'_> {
             _ => String::new(),
         };
         head.push_str(&format!("index {}..{}{mode}\n", short(old), short(new)));
-        let (left, right) = (self.content(before, old).await?, self.content(path, new).await?);
+        let (old_content, new_content) = (self.content(before, old).await?, self.content(path, new).await?);
+        let (left, right) = (&old_content.bytes[..], &new_content.bytes[..]);
         let is_binary = |bytes: &[u8]| bytes.iter().take(8000).any(|byte| *byte == 0);
         let names = (
             old.map_or("/dev/null".to_owned(), |_| format!("a/{before}")),
             new.map_or("/dev/null".to_owned(), |_| format!("b/{path}")),
         );
-        if is_binary(&left) || is_binary(&right) {
+        if is_binary(left) || is_binary(right) {
             head.push_str(&format!("Binary files {} and {} differ\n", names.0, names.1));
             self.print(&head).await?;
             return Ok(());
@@ -142,16 +144,19 @@ impl Repository<'_> {
             head.push_str(&format!("--- {}\n+++ {}\n", names.0, names.1));
         }
         self.print(&head).await?;
-        write_git_hunks(self.shell, &left, &right, context).await?;
+        write_git_hunks(self.shell, left, right, context).await?;
         Ok(())
     }
 
     /// Returns the content of a file: of its object, or of the work tree where it has none.
-    async fn content(&self, path: &str, entry: Option<&Entry>) -> Outcome<Vec<u8>> {
+    async fn content(&self, path: &str, entry: Option<&Entry>) -> Outcome<Content> {
         match entry {
-            None => Ok(Vec::new()),
-            Some(entry) if self.has_object(entry.id) => Ok(self.read_object(entry.id).await?.data),
-            Some(_) => Ok(self.work_content(path).await?.1.to_vec()),
+            None => Ok(Content { bytes: Bytes::new(), held: self.hold(0)? }),
+            Some(entry) if self.has_object(entry.id) => {
+                let object = self.read_object(entry.id).await?;
+                Ok(Content { bytes: object.data.into(), held: object.held })
+            }
+            Some(_) => Ok(self.work_content(path).await?.1),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The index: the files of the next commit.
 
 use super::objects::{Entry, Files, Id, is_file_path};
-use super::repository::Repository;
+use super::repository::{MAX_FILE, Repository};
 use super::{Failure, Outcome, fatal};
 use proofbox_vfs::MAX_PATH;
 use sha1::{Digest, Sha1};
@@ -13,9 +13,10 @@ const FIXED: usize = 62;
 impl Repository<'_> {
     pub(super) async fn read_index(&self) -> Outcome<Files> {
         let mut files = Files::new(self)?;
-        let Some((bytes, _held)) = self.read_bytes(&format!("{}/index", self.git_dir)).await? else {
+        let Some(content) = self.read_bytes(&format!("{}/index", self.git_dir), MAX_FILE).await? else {
             return Ok(files);
         };
+        let bytes = &content.bytes;
         let bad = || Failure::Fatal("index file corrupt".to_owned());
         let number = |at: usize| bytes.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes);
         if bytes.get(..4) != Some(b"DIRC") || !matches!(number(4), Some(2 | 3)) {

@@ -2,6 +2,7 @@
 //!
 //! - `objects`, `index`, `config`, `repository`: what is on disk;
 //! - `worktree`: files beside it;
+//! - `output`: what is shown;
 //! - the others: subcommands.
 
 mod branches;
@@ -10,6 +11,7 @@ mod config;
 mod diff;
 mod index;
 mod objects;
+mod output;
 mod paths;
 mod remotes;
 mod repository;

@@ -1,6 +1,6 @@
 //! Objects: loose ones, compressed, by the SHA-1 of their content.
 
-use super::repository::Repository;
+use super::repository::{MAX_FILE, Repository};
 use super::{Failure, Outcome, fatal, file_failure, grow};
 use crate::bounds::{Held, MAX_TEXT};
 use crate::state::Shell;
@@ -68,7 +68,7 @@ impl std::fmt::Display for Id {
 pub(super) struct Object {
     pub(super) kind: String,
     pub(super) data: Vec<u8>,
-    _held: Held,
+    pub(super) held: Held,
 }
 
 /// File in a tree or in the index.
@@ -166,12 +166,12 @@ impl Repository<'_> {
     }
 
     pub(super) async fn read_object(&self, id: Id) -> Outcome<Object> {
-        let Some((packed, _packed_held)) = self.read_bytes(&self.object_path(id)).await? else {
+        let Some(packed) = self.read_bytes(&self.object_path(id), MAX_FILE).await? else {
             return fatal(format!("bad object {id} (packs are not read here)"));
         };
         let bad = || Failure::Fatal(format!("loose object {id} is corrupt"));
         let mut held = self.hold(0)?;
-        let mut unpacker = ZlibDecoder::new(&packed[..]);
+        let mut unpacker = ZlibDecoder::new(&packed.bytes[..]);
         let mut data = Vec::new();
         loop {
             let before = data.len();
@@ -194,7 +194,7 @@ impl Repository<'_> {
         if length.parse() != Ok(data.len()) {
             return Err(bad());
         }
-        Ok(Object { kind: kind.to_owned(), data, _held: held })
+        Ok(Object { kind: kind.to_owned(), data, held })
     }
 
     /// Returns the name that content has as an object.

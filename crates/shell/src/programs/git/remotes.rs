@@ -74,9 +74,9 @@ impl<'s> Git<'s> {
         let remote = given.value('o').unwrap_or("origin");
         let address = if url.contains("://") { url.clone() } else { absolute(&self.cwd, url) };
         if given.has('B') {
-            for (name, id) in source.references("refs/").await? {
-                new.copy_objects(&source, id).await?;
-                new.write_reference(&name, id).await?;
+            for (name, id) in &source.references("refs/").await?.by_name {
+                new.copy_objects(&source, *id).await?;
+                new.write_reference(name, *id).await?;
             }
             return Ok(0);
         }
@@ -164,7 +164,7 @@ impl<'s> Repository<'s> {
                     return Ok(2);
                 }
                 self.write_config(&config).await?;
-                for reference in self.references(&format!("refs/remotes/{name}/")).await?.keys() {
+                for reference in self.references(&format!("refs/remotes/{name}/")).await?.by_name.keys() {
                     self.delete_reference(reference)?;
                 }
                 Ok(0)
@@ -196,15 +196,15 @@ impl<'s> Repository<'s> {
 
     /// Copies the branches of another repository, as those of a remote of this name.
     async fn fetch_from(&self, source: &Repository<'_>, remote: &str) -> Outcome<()> {
-        for (name, id) in source.references("refs/heads/").await? {
-            self.copy_objects(source, id).await?;
-            let short = name.strip_prefix("refs/heads/").unwrap_or(&name);
-            self.write_reference(&format!("refs/remotes/{remote}/{short}"), id).await?;
+        for (name, id) in &source.references("refs/heads/").await?.by_name {
+            self.copy_objects(source, *id).await?;
+            let short = name.strip_prefix("refs/heads/").unwrap_or(name);
+            self.write_reference(&format!("refs/remotes/{remote}/{short}"), *id).await?;
         }
-        for (name, id) in source.references("refs/tags/").await? {
-            if self.reference(&name).await?.is_none() {
-                self.copy_objects(source, id).await?;
-                self.write_reference(&name, id).await?;
+        for (name, id) in &source.references("refs/tags/").await?.by_name {
+            if self.reference(name).await?.is_none() {
+                self.copy_objects(source, *id).await?;
+                self.write_reference(name, *id).await?;
             }
         }
         Ok(())

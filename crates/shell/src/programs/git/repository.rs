@@ -1,8 +1,9 @@
 //! A repository: its directory, references and revisions.
 
-use super::config::Config;
+use super::config::{Config, MAX_SETTINGS};
 use super::objects::Id;
-use super::{Failure, Git, Outcome, fatal, file_failure};
+use super::settings::{check_settings, global_path};
+use super::{Failure, Git, Outcome, fatal, file_failure, grow};
 use crate::bounds::Held;
 use crate::state::{Shell, absolute};
 use bytes::Bytes;
@@ -10,7 +11,13 @@ use proofbox_vfs::{FileKind, lock};
 use std::collections::BTreeMap;
 
 /// Largest file of the repository's own, in bytes.
-const MAX_FILE: u64 = 64 << 20;
+pub(super) const MAX_FILE: u64 = 64 << 20;
+/// Largest file of a reference, in bytes.
+const MAX_REFERENCE: u64 = 4096;
+/// Largest file of packed references, in bytes.
+const MAX_PACKED: u64 = 16 << 20;
+/// Number of bytes of a text that cost a step to look through.
+const BYTES_A_STEP: u64 = 512;
 /// Symbolic references that lead to each other.
 const MAX_LINKS: usize = 5;
 /// Steps back that one revision may name.
@@ -26,6 +33,32 @@ pub(super) struct Repository<'s> {
     pub(super) cwd: String,
     /// Values of `-c`.
     pub(super) given_settings: Vec<(String, String)>,
+}
+
+/// Content of a file, in memory that is counted.
+pub(super) struct Content {
+    pub(super) bytes: Bytes,
+    pub(super) held: Held,
+}
+
+/// References by full name, in memory that is counted.
+pub(super) struct References {
+    pub(super) by_name: BTreeMap<String, Id>,
+    _held: Held,
+}
+
+/// Text of a file, in memory that is counted.
+struct Text {
+    text: String,
+    _held: Held,
+}
+
+impl std::ops::Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.text
+    }
 }
 
 impl<'s> Git<'s> {
@@ -92,28 +125,42 @@ impl Repository<'_> {
     }
 
     /// Reads a file, in memory that is counted; none if it is not there.
-    pub(super) async fn read_bytes(&self, path: &str) -> Outcome<Option<(Bytes, Held)>> {
+    pub(super) async fn read_bytes(&self, path: &str, most: u64) -> Outcome<Option<Content>> {
         let found = lock(&self.shell.tree).stat_followed(path);
         let Some(entry) = found.ok().filter(|entry| entry.kind == FileKind::File) else { return Ok(None) };
-        if entry.size > MAX_FILE {
+        if entry.size > most {
             return fatal(format!("'{path}' is too large"));
         }
         let held = self.hold(usize::try_from(entry.size).unwrap_or(usize::MAX))?;
         self.shell.step(1 + entry.size / 4096).await?;
         let bytes = lock(&self.shell.tree).read_file(path).map_err(|error| file_failure(path, &error))?;
-        Ok(Some((bytes, held)))
+        Ok(Some(Content { bytes, held }))
     }
 
-    async fn read_text(&self, path: &str) -> Outcome<Option<String>> {
-        Ok(self.read_bytes(path).await?.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned()))
+    /// Reads a file of text, in memory that is counted; none if it is not there.
+    async fn read_text(&self, path: &str, most: u64) -> Outcome<Option<Text>> {
+        let Some(content) = self.read_bytes(path, most).await? else { return Ok(None) };
+        self.shell.step(content.bytes.len() as u64 / BYTES_A_STEP).await?;
+        let held = self.hold(content.bytes.len())?;
+        Ok(Some(Text { text: String::from_utf8_lossy(&content.bytes).into_owned(), _held: held }))
     }
 
     pub(super) async fn config(&self) -> Outcome<Config> {
-        Ok(Config::parse(&self.read_text(&format!("{}/config", self.git_dir)).await?.unwrap_or_default()))
+        self.read_config(&format!("{}/config", self.git_dir)).await
+    }
+
+    async fn read_config(&self, path: &str) -> Outcome<Config> {
+        match self.read_text(path, MAX_SETTINGS as u64).await? {
+            Some(text) => Config::parse(self.shell, path, &text).await,
+            None => Ok(Config::default()),
+        }
     }
 
     pub(super) async fn write_config(&self, config: &Config) -> Outcome<()> {
-        self.write_bytes(&format!("{}/config", self.git_dir), config.render().as_bytes()).await
+        let path = format!("{}/config", self.git_dir);
+        let text = config.render();
+        check_settings(&path, &text)?;
+        self.write_bytes(&path, text.as_bytes()).await
     }
 
     /// Returns the value of a key: of `-c`, of the repository, or of the user.
@@ -124,14 +171,14 @@ impl Repository<'_> {
         if let Some(value) = self.config().await?.values(key).last() {
             return Ok(Some((*value).to_owned()));
         }
-        let text = self.read_text(&super::settings::global_path(self.shell)).await?.unwrap_or_default();
-        Ok(Config::parse(&text).values(key).last().map(|value| (*value).to_owned()))
+        let config = self.read_config(&global_path(self.shell)).await?;
+        Ok(config.values(key).last().map(|value| (*value).to_owned()))
     }
 
     /// Returns the reference that `HEAD` leads to, as `refs/heads/main`; none where it is detached.
     pub(super) async fn head_reference(&self) -> Outcome<Option<String>> {
-        let text = self.read_text(&format!("{}/HEAD", self.git_dir)).await?.unwrap_or_default();
-        Ok(text.trim().strip_prefix("ref: ").map(|name| name.trim().to_owned()))
+        let text = self.read_text(&format!("{}/HEAD", self.git_dir), MAX_REFERENCE).await?;
+        Ok(text.and_then(|text| Some(text.trim().strip_prefix("ref: ")?.trim().to_owned())))
     }
 
     /// Returns the branch that is checked out; none where `HEAD` is detached.
@@ -151,7 +198,7 @@ impl Repository<'_> {
             if name.split('/').any(|part| part == "..") {
                 return Ok(None);
             }
-            let Some(text) = self.read_text(&format!("{}/{name}", self.git_dir)).await? else {
+            let Some(text) = self.read_text(&format!("{}/{name}", self.git_dir), MAX_REFERENCE).await? else {
                 return self.packed_reference(&name).await;
             };
             match text.trim().strip_prefix("ref: ") {
@@ -163,13 +210,15 @@ impl Repository<'_> {
     }
 
     async fn packed_reference(&self, name: &str) -> Outcome<Option<Id>> {
-        let text = self.read_text(&format!("{}/packed-refs", self.git_dir)).await?.unwrap_or_default();
+        let Some(text) = self.read_text(&format!("{}/packed-refs", self.git_dir), MAX_PACKED).await? else {
+            return Ok(None);
+        };
         let mut lines = text.lines().filter_map(|line| line.split_once(' '));
         Ok(lines.find(|(_, known)| *known == name).and_then(|(id, _)| Id::parse(id)))
     }
 
     /// Lists the references below `refs/` with this beginning, by full name.
-    pub(super) async fn references(&self, beginning: &str) -> Outcome<BTreeMap<String, Id>> {
+    pub(super) async fn references(&self, beginning: &str) -> Outcome<References> {
         let mut found = BTreeMap::new();
         let mut held = self.hold(0)?;
         let mut open = vec![beginning.trim_end_matches('/').to_owned()];
@@ -178,9 +227,7 @@ impl Repository<'_> {
             for entry in listed.unwrap_or_default() {
                 self.shell.step(1).await?;
                 let name = format!("{name}/{}", entry.name);
-                if !held.grow(2 * name.len() + 100) {
-                    return fatal("out of memory");
-                }
+                grow(&mut held, 2 * name.len() + 100)?;
                 if entry.kind == FileKind::Directory {
                     open.push(name);
                 } else if let Some(id) = self.reference(&name).await? {
@@ -188,13 +235,16 @@ impl Repository<'_> {
                 }
             }
         }
-        let packed = self.read_text(&format!("{}/packed-refs", self.git_dir)).await?.unwrap_or_default();
-        for (id, name) in packed.lines().filter_map(|line| line.split_once(' ')) {
+        let packed = self.read_text(&format!("{}/packed-refs", self.git_dir), MAX_PACKED).await?;
+        for line in packed.as_deref().unwrap_or_default().lines() {
+            self.shell.step(1).await?;
+            let Some((id, name)) = line.split_once(' ') else { continue };
             if let Some(id) = Id::parse(id).filter(|_| name.starts_with(beginning)) {
+                grow(&mut held, name.len() + 100)?;
                 found.entry(name.to_owned()).or_insert(id);
             }
         }
-        Ok(found)
+        Ok(References { by_name: found, _held: held })
     }
 
     pub(super) async fn write_reference(&self, name: &str, id: Id) -> Outcome<()> {

@@ -1,18 +1,24 @@
 //! Subcommands `init`, `config` and `credential`.
 
-use super::config::Config;
+use super::config::{Config, MAX_SETTINGS};
+use super::output::Output;
 use super::repository::{Repository, is_name, is_repository};
 use super::{Git, Outcome, fatal, file_failure};
 use crate::programs::input::Content;
 use crate::state::{Shell, absolute};
 use proofbox_vfs::{HOME, lock};
 
-/// Largest file of settings, in bytes.
-const MAX_SETTINGS: usize = 1 << 20;
-
 /// Returns the path of the user's settings.
 pub(super) fn global_path(shell: &Shell) -> String {
     shell.path(&format!("{}/.gitconfig", shell.text_of("HOME").as_deref().unwrap_or(HOME)))
+}
+
+/// Refuses a file of settings that could not be read again.
+pub(super) fn check_settings(path: &str, text: &str) -> Outcome<()> {
+    if text.len() > MAX_SETTINGS {
+        return fatal(format!("'{path}' would be too large"));
+    }
+    Ok(())
 }
 
 impl<'s> Git<'s> {
@@ -62,10 +68,7 @@ impl<'s> Git<'s> {
     async fn read_settings(&self, path: &str) -> Outcome<Config> {
         let Ok(reader) = self.shell.reader_of(path) else { return Ok(Config::default()) };
         let content = Content::read(self.shell, "git", reader).await?;
-        if content.bytes.len() > MAX_SETTINGS {
-            return fatal(format!("'{path}' is too large"));
-        }
-        Ok(Config::parse(&String::from_utf8_lossy(&content.bytes)))
+        Config::parse(self.shell, path, &String::from_utf8_lossy(&content.bytes)).await
     }
 
     async fn user_setting(&self, key: &str) -> Outcome<Option<String>> {
@@ -126,9 +129,11 @@ impl<'s> Git<'s> {
             configs.push(self.read_settings(&path).await?);
         }
         if given.has('l') {
-            let settings = configs.iter().flat_map(Config::settings);
-            let text = settings.fold(String::new(), |text, (key, value)| text + &format!("{key}={value}\n"));
-            return self.print(&text).await;
+            let mut output = Output::new(self.shell);
+            for (key, value) in configs.iter().flat_map(Config::settings) {
+                output.push(&format!("{key}={value}\n")).await?;
+            }
+            return output.finish().await;
         }
         let [key] = operands.as_slice() else { return fatal("usage: git config [<options>] <name> [<value>]") };
         let mut values: Vec<&str> = configs.iter().flat_map(|config| config.values(key)).collect();
@@ -144,9 +149,7 @@ impl<'s> Git<'s> {
 
     async fn write_settings(&self, path: &str, config: &Config) -> Outcome<i32> {
         let text = config.render();
-        if text.len() > MAX_SETTINGS {
-            return fatal(format!("'{path}' would be too large"));
-        }
+        check_settings(path, &text)?;
         let written = lock(&self.shell.tree).write_file(path, text.as_bytes(), self.shell.now());
         written.map_err(|error| file_failure(path, &error))?;
         Ok(0)

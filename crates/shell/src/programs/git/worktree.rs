@@ -1,7 +1,7 @@
 //! Files of the work tree: what is there, what is ignored, and what a commit puts there.
 
 use super::objects::{EXECUTABLE, Entry, FILE, Files, LINK};
-use super::repository::{Repository, is_among};
+use super::repository::{Content, MAX_FILE, Repository, is_among};
 use super::{Outcome, fatal, file_failure};
 use crate::expand::pattern::{Lies, Pattern};
 use crate::state::absolute;
@@ -100,8 +100,8 @@ impl Repository<'_> {
     }
 
     async fn read_rules(&self, path: &str, directory: &str, rules: &mut Vec<Rule>) -> Outcome<()> {
-        let Some((bytes, _held)) = self.read_bytes(path).await? else { return Ok(()) };
-        let text = String::from_utf8_lossy(&bytes);
+        let Some(content) = self.read_bytes(path, MAX_FILE).await? else { return Ok(()) };
+        let text = String::from_utf8_lossy(&content.bytes);
         rules.extend(
             text.lines().filter_map(|line| parse_rule(line, directory)).take(MAX_RULES - rules.len().min(MAX_RULES)),
         );
@@ -111,17 +111,18 @@ impl Repository<'_> {
     /// Returns the object that a file of the work tree would be.
     async fn work_entry(&self, path: &str) -> Outcome<Entry> {
         let (mode, content) = self.work_content(path).await?;
-        Ok(Entry { mode, id: self.hash("blob", &content).await? })
+        Ok(Entry { mode, id: self.hash("blob", &content.bytes).await? })
     }
 
-    pub(super) async fn work_content(&self, path: &str) -> Outcome<(u32, bytes::Bytes)> {
+    pub(super) async fn work_content(&self, path: &str) -> Outcome<(u32, Content)> {
         let full = self.absolute(path)?;
         let found = lock(&self.shell.tree).stat(&full).map_err(|error| file_failure(path, &error))?;
         if let Some(target) = found.link_target {
-            return Ok((LINK, target.into_bytes().into()));
+            let held = self.hold(target.len())?;
+            return Ok((LINK, Content { bytes: target.into_bytes().into(), held }));
         }
-        match self.read_bytes(&full).await? {
-            Some((bytes, _)) => Ok((if found.mode & OWNER_EXECUTES == 0 { FILE } else { EXECUTABLE }, bytes)),
+        match self.read_bytes(&full, MAX_FILE).await? {
+            Some(content) => Ok((if found.mode & OWNER_EXECUTES == 0 { FILE } else { EXECUTABLE }, content)),
             None => fatal(format!("'{path}' is not a file")),
         }
     }
@@ -130,8 +131,7 @@ impl Repository<'_> {
     pub(super) async fn store(&self, path: &str, entry: Entry) -> Outcome<()> {
         if !self.has_object(entry.id) {
             let (_, content) = self.work_content(path).await?;
-            let _held = self.hold(content.len())?;
-            self.write_object("blob", &content).await?;
+            self.write_object("blob", &content.bytes).await?;
         }
         Ok(())
     }
