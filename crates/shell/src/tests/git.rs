@@ -305,3 +305,19 @@ fn settings_are_bounded() {
     let said = in_repository("yes 12345678901234567890 | head -c 5000 > .git/refs/heads/x; git rev-parse x");
     assert!(said.contains("refs/heads/x' is too large"), "{said}");
 }
+
+#[test]
+fn formats_are_bounded() {
+    let many = "x=%B; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do x=$x$x; done; yes | head -c 1000000 > m; \
+                git commit -q --allow-empty -F m; ";
+    for script in ["git log -1 --format=\"$x\"", "git show -s --format=\"$x\"", "git log --pretty=\"$x\""] {
+        let said = in_repository(&format!("{many}{script}; echo $?"));
+        assert!(said.contains("fatal: the output of the format is too large") && said.contains("128\n"), "{said}");
+    }
+    let many = "x='%(objectname)'; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19; do x=$x$x; done; ";
+    let said = in_repository(&format!("{many} git branch --format=\"$x\""));
+    assert!(said.contains("the output of the format is too large"), "{said}");
+    let said = in_repository("git branch --format='%(HEAD)%(refname)%%(x)%y%(refname:short)'; git branch --format='%(x'; git branch --format='%(x)'");
+    assert!(said.starts_with("*refs/heads/main%(x)%ymain\n"), "{said}");
+    assert!(said.contains("malformed format string %(x\n") && said.contains("unknown field name: x\n"), "{said}");
+}

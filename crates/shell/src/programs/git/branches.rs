@@ -1,19 +1,36 @@
 //! Subcommands `branch`, `checkout`, `switch`, `tag`, `rev-parse` and `symbolic-ref`.
 
 use super::objects::Id;
+use super::output::Rendered;
 use super::repository::{Repository, is_name};
 use super::{Failure, Outcome, fatal};
 use crate::programs::options::Given;
 
-/// Renders a format of `for-each-ref` for a branch.
-fn render(format: &str, name: &str, id: Id, is_current: bool) -> String {
+/// Adds a branch to a text by a format of `for-each-ref`.
+async fn render(text: &mut Rendered<'_>, format: &str, name: &str, id: Id, is_current: bool) -> Outcome<()> {
     let short = name.strip_prefix("refs/heads/").or_else(|| name.strip_prefix("refs/remotes/")).unwrap_or(name);
-    format
-        .replace("%(refname:short)", short)
-        .replace("%(refname)", name)
-        .replace("%(HEAD)", if is_current { "*" } else { " " })
-        .replace("%(objectname:short)", &id.short())
-        .replace("%(objectname)", &id.to_string())
+    let mut rest = format;
+    while let Some((plain, after)) = rest.split_once('%') {
+        text.push(plain).await?;
+        let Some(after) = after.strip_prefix('(') else {
+            text.push("%").await?;
+            rest = after.strip_prefix('%').unwrap_or(after);
+            continue;
+        };
+        let Some((field, more)) = after.split_once(')') else {
+            return fatal(format!("malformed format string %({after}"));
+        };
+        rest = more;
+        match field {
+            "refname:short" => text.push(short).await?,
+            "refname" => text.push(name).await?,
+            "HEAD" => text.push(if is_current { "*" } else { " " }).await?,
+            "objectname:short" => text.push(&id.short()).await?,
+            "objectname" => text.push(&id.to_string()).await?,
+            field => return fatal(format!("unknown field name: {field}")),
+        }
+    }
+    text.push(rest).await
 }
 
 impl Repository<'_> {
@@ -63,7 +80,7 @@ impl Repository<'_> {
             ([name], false) => self.create_branch(name, "HEAD", given.has('f')).await,
             ([name, start], false) => self.create_branch(name, start, given.has('f')).await,
             (patterns, _) => {
-                let mut text = String::new();
+                let mut text = Rendered::new(self.shell, self.hold(0)?);
                 let mut names = Vec::new();
                 if !given.has('r') {
                     names.push(self.references("refs/heads/").await?);
@@ -83,15 +100,14 @@ impl Repository<'_> {
                     }
                     let is_current = name.starts_with("refs/heads/") && current.as_deref() == Some(&short);
                     let default = if is_current { "* %(refname:short)" } else { "  %(refname:short)" };
-                    let mut line = render(given.value('F').unwrap_or(default), name, id, is_current);
+                    render(&mut text, given.value('F').unwrap_or(default), name, id, is_current).await?;
                     if given.has('v') {
                         let subject = self.read_commit(id).await?.message;
-                        line.push_str(&format!(" {} {}", id.short(), subject.lines().next().unwrap_or("")));
+                        text.push(&format!(" {} {}", id.short(), subject.lines().next().unwrap_or(""))).await?;
                     }
-                    text.push_str(&line);
-                    text.push('\n');
+                    text.push("\n").await?;
                 }
-                self.print(&text).await
+                self.print(&text.text).await
             }
         }
     }

@@ -1,13 +1,14 @@
 //! Subcommands `commit`, `log` and `show`.
 
 use super::objects::{Commit, Id};
+use super::output::Rendered;
 use super::repository::{Repository, is_among};
 use super::status::compare;
 use super::{Failure, Outcome, fatal};
 use crate::programs::input::Content;
 use std::collections::{BinaryHeap, HashSet};
 
-impl Repository<'_> {
+impl<'s> Repository<'s> {
     /// Returns name, address and time of who acts as `AUTHOR` or `COMMITTER`.
     pub(super) async fn signature(&self, role: &str) -> Outcome<String> {
         let given = |name: &str| self.shell.text_of(&format!("GIT_{role}_{name}")).map(|text| text.to_string());
@@ -122,54 +123,58 @@ impl Repository<'_> {
     }
 
     /// Renders a commit by a format of `log`.
-    async fn render(&self, id: Id, commit: &Commit, format: &str) -> Outcome<String> {
+    async fn render(&self, id: Id, commit: &Commit, format: &str) -> Outcome<Rendered<'s>> {
         let (subject, body) = commit.message.split_once('\n').unwrap_or((&commit.message, ""));
-        let mut text = String::new();
-        let mut characters = format.chars();
-        while let Some(character) = characters.next() {
-            if character != '%' {
-                text.push(character);
-                continue;
-            }
+        let mut text = Rendered::new(self.shell, self.hold(0)?);
+        let mut rest = format;
+        while let Some(at) = rest.find('%') {
+            text.push(&rest[..at]).await?;
+            let mut characters = rest[at + 1..].chars();
             let mut letter = characters.next().unwrap_or('%');
             let signature = match letter {
-                'a' | 'c' => {
-                    let signature = if letter == 'a' { &commit.author } else { &commit.committer };
-                    letter = characters.next().unwrap_or(' ');
-                    Some(signature)
-                }
+                'a' => Some(&commit.author),
+                'c' => Some(&commit.committer),
                 _ => None,
             };
+            if signature.is_some() {
+                letter = characters.next().unwrap_or(' ');
+            }
+            rest = characters.as_str();
             if let Some(signature) = signature {
-                let (name, rest) = signature.split_once(" <").unwrap_or((signature, ""));
+                let (name, address) = signature.split_once(" <").unwrap_or((signature, ""));
                 match letter {
-                    'n' | 'N' => text.push_str(name),
-                    'e' | 'E' => text.push_str(rest.split('>').next().unwrap_or("")),
-                    't' => text.push_str(&Commit::seconds(signature).to_string()),
-                    'd' => text.push_str(&render_time(signature, "%a %b %-d %H:%M:%S %Y +0000")),
-                    's' => text.push_str(&render_time(signature, "%Y-%m-%d")),
-                    'I' => text.push_str(&render_time(signature, "%Y-%m-%dT%H:%M:%S+00:00")),
-                    'i' => text.push_str(&render_time(signature, "%Y-%m-%d %H:%M:%S +0000")),
+                    'n' | 'N' => text.push(name).await?,
+                    'e' | 'E' => text.push(address.split('>').next().unwrap_or("")).await?,
+                    't' => text.push(&Commit::seconds(signature).to_string()).await?,
+                    'd' => text.push(&render_time(signature, "%a %b %-d %H:%M:%S %Y +0000")).await?,
+                    's' => text.push(&render_time(signature, "%Y-%m-%d")).await?,
+                    'I' => text.push(&render_time(signature, "%Y-%m-%dT%H:%M:%S+00:00")).await?,
+                    'i' => text.push(&render_time(signature, "%Y-%m-%d %H:%M:%S +0000")).await?,
                     _ => {}
                 }
                 continue;
             }
             match letter {
-                'H' => text.push_str(&id.to_string()),
-                'h' => text.push_str(&id.short()),
-                'T' => text.push_str(&commit.tree.to_string()),
-                'P' => text.push_str(&commit.parents.iter().map(Id::to_string).collect::<Vec<_>>().join(" ")),
-                'p' => text.push_str(&commit.parents.iter().map(|id| id.short()).collect::<Vec<_>>().join(" ")),
-                's' => text.push_str(subject),
-                'b' => text.push_str(body.trim_start_matches('\n')),
-                'B' => text.push_str(&commit.message),
-                'n' => text.push('\n'),
-                'd' => text.push_str(&self.decoration(id).await?),
-                'D' => text.push_str(self.decoration(id).await?.trim_matches([' ', '(', ')'])),
-                '%' => text.push('%'),
-                other => text.extend(['%', other]),
+                'H' => text.push(&id.to_string()).await?,
+                'h' => text.push(&id.short()).await?,
+                'T' => text.push(&commit.tree.to_string()).await?,
+                'P' | 'p' => {
+                    for (at, id) in commit.parents.iter().enumerate() {
+                        text.push(if at == 0 { "" } else { " " }).await?;
+                        text.push(&if letter == 'P' { id.to_string() } else { id.short() }).await?;
+                    }
+                }
+                's' => text.push(subject).await?,
+                'b' => text.push(body.trim_start_matches('\n')).await?,
+                'B' => text.push(&commit.message).await?,
+                'n' => text.push("\n").await?,
+                'd' => text.push(&self.decoration(id).await?).await?,
+                'D' => text.push(self.decoration(id).await?.trim_matches([' ', '(', ')'])).await?,
+                '%' => text.push("%").await?,
+                other => text.push(&format!("%{other}")).await?,
             }
         }
+        text.push(rest).await?;
         Ok(text)
     }
 
@@ -192,16 +197,19 @@ impl Repository<'_> {
         Ok(if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) })
     }
 
-    async fn render_long(&self, id: Id, commit: &Commit, decorates: bool) -> Outcome<String> {
+    async fn render_long(&self, id: Id, commit: &Commit, decorates: bool) -> Outcome<Rendered<'s>> {
         let names = if decorates { "%d" } else { "" };
         let merge = match commit.parents.as_slice() {
             [_, _, ..] => "Merge: %p\n",
             _ => "",
         };
-        let head =
+        let mut text =
             self.render(id, commit, &format!("commit %H{names}\n{merge}Author: %an <%ae>\nDate:   %ad\n\n")).await?;
-        let lines = commit.message.trim_end().lines().map(|line| format!("    {line}").trim_end().to_owned() + "\n");
-        Ok(lines.fold(head, |text, line| text + &line))
+        for line in commit.message.trim_end().lines() {
+            text.push(format!("    {line}").trim_end()).await?;
+            text.push("\n").await?;
+        }
+        Ok(text)
     }
 
     pub(super) async fn log(&self, arguments: &[String]) -> Outcome<i32> {
@@ -320,21 +328,24 @@ impl Repository<'_> {
                 None => self.render_long(id, &commit, decorates).await?,
             };
             if format.is_some() && (ends_lines || !names.is_empty()) {
-                text.push('\n');
+                text.push("\n").await?;
             }
             if !names.is_empty() {
-                text.push_str(if format.is_none() { "\n" } else { "" });
-                text.push_str(&names);
-            }
-            if !held.grow(text.len()) {
-                return fatal("out of memory");
+                text.push(if format.is_none() { "\n" } else { "" }).await?;
+                text.push(&names).await?;
             }
             shown.push(text);
         }
         if given.has('r') {
             shown.reverse();
         }
-        self.print(&shown.join(if format.is_some() && ends_lines { "" } else { "\n" })).await
+        for (at, text) in shown.iter().enumerate() {
+            if at > 0 && !(format.is_some() && ends_lines) {
+                self.print("\n").await?;
+            }
+            self.print(&text.text).await?;
+        }
+        Ok(0)
     }
 
     pub(super) async fn show(&self, arguments: &[String]) -> Outcome<i32> {
@@ -360,15 +371,18 @@ impl Repository<'_> {
         }
         let id = self.resolve(revision).await?;
         let commit = self.read_commit(id).await?;
-        let head = match given.value('f') {
+        let mut head = match given.value('f') {
             Some(format) => {
                 let plain =
                     format.strip_prefix("format:").or_else(|| format.strip_prefix("tformat:")).unwrap_or(format);
-                self.render(id, &commit, plain).await? + "\n"
+                self.render(id, &commit, plain).await?
             }
             None => self.render_long(id, &commit, false).await?,
         };
-        self.print(&head).await?;
+        if given.has('f') {
+            head.push("\n").await?;
+        }
+        self.print(&head.text).await?;
         if given.has('s') {
             return Ok(0);
         }

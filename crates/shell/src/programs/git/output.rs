@@ -36,3 +36,28 @@ impl<'s> Output<'s> {
         Ok(0)
     }
 }
+
+/// Text that is made by a format, which may have any value in it many times.
+pub(super) struct Rendered<'s> {
+    shell: &'s Shell,
+    held: Held,
+    pub(super) text: String,
+}
+
+impl<'s> Rendered<'s> {
+    /// Begins a text, for which this memory grows.
+    pub(super) fn new(shell: &'s Shell, held: Held) -> Self {
+        Self { shell, held, text: String::new() }
+    }
+
+    pub(super) async fn push(&mut self, text: &str) -> Outcome<()> {
+        self.shell.step(1 + text.len() as u64 / BYTES_A_STEP).await?;
+        if self.text.len() + text.len() > MAX_TEXT {
+            return fatal("the output of the format is too large");
+        }
+        // A text that grows has twice its length.
+        grow(&mut self.held, 2 * text.len())?;
+        self.text.push_str(text);
+        Ok(())
+    }
+}
