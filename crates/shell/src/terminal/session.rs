@@ -10,8 +10,8 @@ use proofbox_vfs::{HOME, User};
 const MAX_COMMAND: usize = 64 << 10;
 /// Bytes of such a command that make a step.
 const BYTES_A_STEP: u64 = 64;
-/// Characters of a prompt's variable that are used.
-const MAX_PROMPT: usize = 1000;
+/// Maximum length of a prompt, in bytes: it may have a variable many times.
+const MAX_PROMPT: usize = 4096;
 /// The variables with prompts, and what stands for them.
 const FIRST_PROMPT: (&str, &str) = ("PS1", r"\u@\h:\w\$ ");
 const NEXT_PROMPT: (&str, &str) = ("PS2", "> ");
@@ -109,22 +109,25 @@ fn prompt(shell: &Shell, (name, default): (&str, &str)) -> String {
     let text = shell.text_of(name);
     let mut characters = text.as_deref().unwrap_or(default).chars().take(MAX_PROMPT);
     let mut prompt = String::new();
-    while let Some(character) = characters.next() {
+    // A part that does not fit ends it.
+    while prompt.len() < MAX_PROMPT
+        && let Some(character) = characters.next()
+    {
         if character != '\\' {
             prompt.push(character);
             continue;
         }
         match characters.next() {
-            Some('u') => prompt.push_str(shell.text_of("USER").as_deref().unwrap_or("user")),
+            Some('u') => push_start(&mut prompt, shell.text_of("USER").as_deref().unwrap_or("user")),
             Some('h' | 'H') => prompt.push_str("sandbox"),
             Some('w') => match shell.cwd.strip_prefix(HOME) {
                 Some(below) if below.is_empty() || below.starts_with('/') => {
                     prompt.push('~');
-                    prompt.push_str(below);
+                    push_start(&mut prompt, below);
                 }
-                _ => prompt.push_str(&shell.cwd),
+                _ => push_start(&mut prompt, &shell.cwd),
             },
-            Some('W') => prompt.push_str(shell.cwd.rsplit('/').next().unwrap_or("")),
+            Some('W') => push_start(&mut prompt, shell.cwd.rsplit('/').next().unwrap_or("")),
             Some('s') => prompt.push_str("bash"),
             Some('n') => prompt.push('\n'),
             Some('e') => prompt.push('\x1b'),
@@ -139,4 +142,10 @@ fn prompt(shell: &Shell, (name, default): (&str, &str)) -> String {
         }
     }
     prompt
+}
+
+/// Adds as much of a text as a prompt may have.
+fn push_start(prompt: &mut String, text: &str) {
+    let room = MAX_PROMPT.saturating_sub(prompt.len());
+    prompt.push_str(&text[..text.floor_char_boundary(room)]);
 }

@@ -58,3 +58,13 @@ async fn a_command_of_many_lines_is_bounded() {
     let (screen, _) = shown(&keys).await;
     assert!(screen.contains("a command has at most 65536 bytes here"), "{screen}");
 }
+
+#[tokio::test]
+async fn a_prompt_is_bounded() {
+    let (screen, code) =
+        shown(&["USER=$(head -c 1000000 /dev/zero | tr '\\0' x)\r", "PS1='\\u\\u\\u\\u>'\r", "exit 3\r"]).await;
+    assert!(code == 3 && (4096..9000).contains(&screen.len()), "{code} {}", screen.len());
+    let many = "PS1='>'; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13; do PS1=$PS1$PS1; done\r";
+    let (screen, code) = shown(&[many, "exit 3\r"]).await;
+    assert!(code == 3 && (4096..5000).contains(&screen.len()), "{code} {}", screen.len());
+}
