@@ -321,3 +321,9 @@ fn formats_are_bounded() {
     assert!(said.starts_with("*refs/heads/main%(x)%ymain\n"), "{said}");
     assert!(said.contains("malformed format string %(x\n") && said.contains("unknown field name: x\n"), "{said}");
 }
+
+#[test]
+fn a_revision_may_have_any_characters() {
+    let said = in_repository("for r in 'HEAD^0é' 'HEAD~é' 'é^' 'HEAD^{é}' 'HEAD^{' 'HEAD~1~'; do git rev-parse $r; done");
+    assert_eq!(said.matches("unknown revision").count(), 6, "{said}");
+}

@@ -298,7 +298,7 @@ impl Repository<'_> {
         let (name, mut steps) = revision.split_at(start);
         let mut id = self.resolve_name(name).await?.ok_or_else(unknown)?;
         while let Some(step) = steps.chars().next() {
-            steps = &steps[1..];
+            steps = &steps[step.len_utf8()..];
             if let Some(rest) = steps.strip_prefix("{commit}").or_else(|| steps.strip_prefix("{}")) {
                 steps = rest;
                 continue;
