@@ -12,8 +12,10 @@ pub mod fuzz_targets;
 mod health;
 pub mod mcp;
 mod pace;
+mod programs;
 mod query;
 mod range;
+mod sandbox_fusion;
 mod v1;
 
 use std::sync::Arc;
@@ -111,6 +113,7 @@ pub fn router(service: Arc<Service>, telemetry: Telemetry, settings: RouterSetti
         .merge(v1)
         .merge(e2b::routes(&shared))
         .merge(mcp::routes(&shared))
+        .nest("/sandbox-fusion", sandbox_fusion::routes(&shared))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
         .route("/metrics", get(health::metrics))

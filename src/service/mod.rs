@@ -15,6 +15,7 @@ mod stats;
 mod submit;
 mod suite;
 mod tracing;
+mod unattended;
 
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
@@ -37,6 +38,7 @@ pub use session::{
 };
 pub use stats::{StatsAsked, StatsError, StatsFound, StatsGroup};
 pub use suite::{Failed, Finished, SuiteItem};
+pub use unattended::{RequestDigest, UnansweredError};
 
 use crate::metrics::{Metrics, gauged};
 use crate::sandbox::Sandbox;
@@ -89,6 +91,8 @@ pub struct Service {
     unread: Budget,
     /// Budget for the output of commands that is kept.
     command_output: Budget,
+    /// Submissions whose clients may ask for them again.
+    unattended: unattended::Unattended,
     /// Weak reference to the service itself, for work that goes on when the client who asked for it disconnects.
     weak_self: Weak<Self>,
 }
@@ -164,6 +168,7 @@ impl Service {
             hardened,
             unread: Budget::new(UNREAD_BYTES),
             command_output: Budget::new(COMMAND_OUTPUT_BYTES),
+            unattended: unattended::Unattended::default(),
             weak_self: Weak::clone(weak_self),
         })
     }

@@ -48,6 +48,7 @@ mod receipts;
 mod recursion;
 mod redteam;
 mod results;
+mod sandbox_fusion;
 mod sessions;
 mod storage;
 mod subprocess;

@@ -1,0 +1,201 @@
+//! Parts that the flavours share which run whole programs: Submissions of them, limits in their units, and keys in URLs.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderValue, header};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use sha2::{Digest, Sha256};
+
+use super::AppState;
+use super::error::Denied;
+use crate::service::{Execution, RequestDigest};
+use proofbox_types::caller::Caller;
+use proofbox_types::grant::{AskedLimits, Ceiling, Limits};
+use proofbox_types::program::Program;
+use proofbox_types::status::FailureClass;
+use proofbox_types::submission::{Grading, Submission, Tests};
+
+/// Name of the policy whose limits hold: these flavours have no word for another.
+const POLICY: &str = "default";
+
+/// Fuel that counts as a second of a program's time: about what a busy interpreter uses in one. Fuel is the same however
+/// busy the machine is, and so is what it limits.
+const FUEL_PER_SECOND: f64 = 15e9;
+
+/// Ratio of the wall limit to the time limit: the wall limit only ends programs that fuel does not end.
+const WALL_RATIO: f64 = 2.0;
+
+/// Time that a program may take: computing, counted in fuel, and sleep.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TimeLimit(Duration);
+
+impl TimeLimit {
+    /// Makes the limit of a number of seconds from a request: the nearest that a wall clock can have.
+    pub fn seconds(seconds: f64) -> Self {
+        Self(Duration::try_from_secs_f64(seconds.max(0.001)).unwrap_or(Duration::MAX))
+    }
+
+    /// Returns the time that is left after a part of it.
+    pub fn less(self, used: Duration) -> Self {
+        Self(self.0.saturating_sub(used).max(Duration::from_millis(1)))
+    }
+
+    /// Returns the smaller of two limits.
+    pub fn min(self, other: Self) -> Self {
+        Self(self.0.min(other.0))
+    }
+
+    /// Returns whether a run has used it up.
+    pub fn is_exceeded_by(self, execution: &Execution) -> bool {
+        matches!(execution.verdict.class, FailureClass::Timeout | FailureClass::FuelExhausted)
+            || time_used(execution) > self.0
+    }
+}
+
+/// Returns the time that a run took as [`TimeLimit`] counts it.
+pub fn time_used(execution: &Execution) -> Duration {
+    let slept = execution.cost.execution.saturating_sub(execution.cost.cpu);
+    slept.saturating_add(Duration::from_secs_f64(execution.cost.fuel as f64 / FUEL_PER_SECOND))
+}
+
+/// Limits that a request of these flavours gives.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ProgramLimits {
+    /// Time for all that the program does.
+    pub time: TimeLimit,
+    /// Time for computing alone, where it has a limit of its own.
+    pub cpu: Option<TimeLimit>,
+    /// Memory for the program's own objects, in bytes; none for the policy's default.
+    pub memory_bytes: Option<u64>,
+}
+
+impl ProgramLimits {
+    /// Translates to the service's limits: the nearest that the policy grants, as other services have other ranges.
+    pub fn within(self, ceiling: &Ceiling) -> AskedLimits {
+        let Limits { fuel: most_fuel, wall: most_wall, memory_bytes: most_memory, .. } = ceiling.most;
+        let Limits { fuel: least_fuel, wall: least_wall, memory_bytes: least_memory, .. } = ceiling.least;
+        let seconds = self.time.0.as_secs_f64();
+        // Beyond the range of u64 it is the largest number.
+        let fuel = (self.cpu.map_or(seconds, |cpu| cpu.0.as_secs_f64().min(seconds)) * FUEL_PER_SECOND) as u64;
+        let wall = (seconds * WALL_RATIO).clamp(least_wall.as_secs_f64(), most_wall.as_secs_f64());
+        AskedLimits {
+            fuel: Some(fuel.clamp(least_fuel, most_fuel)),
+            wall_seconds: Some(wall),
+            // The smallest memory has the interpreter in it.
+            memory_bytes: self.memory_bytes.map(|own| own.saturating_add(least_memory).min(most_memory)),
+            ..AskedLimits::default()
+        }
+    }
+}
+
+impl AppState {
+    /// Translates limits of a request to those of the service.
+    pub fn limits_of(&self, caller: &Caller, limits: ProgramLimits) -> AskedLimits {
+        // A policy that the caller may not use is refused when the submission is.
+        let policies = self.service.policies();
+        policies.pack(caller, POLICY).map_or_else(|_| AskedLimits::default(), |pack| limits.within(&pack.ceiling))
+    }
+}
+
+/// Makes the submission of a program.
+pub fn submission(program: Program, limits: AskedLimits, graded: Option<(Tests, Grading)>) -> Submission {
+    let (tests, grading) = graded.unzip();
+    Submission {
+        program,
+        code_field: "code",
+        tests,
+        grading,
+        hidden: None,
+        repeat: 1,
+        complexity: None,
+        policy: POLICY.to_owned(),
+        image: None,
+        limits,
+        labels: BTreeMap::new(),
+        lint: false,
+        receipt: None,
+        canaries: Vec::new(),
+    }
+}
+
+/// Identifies the sender of a request, and adds it to the extensions. A key may be the password of the URL, as many of
+/// these clients are given nothing but a URL.
+///
+/// # Errors
+/// Returns an error when the request is not served.
+pub fn identify(shared: &AppState, request: &mut Request) -> Result<(), Denied> {
+    move_key_of_url(request.headers_mut());
+    let caller = shared.caller(request.headers())?;
+    request.extensions_mut().insert(caller);
+    Ok(())
+}
+
+fn move_key_of_url(headers: &mut HeaderMap) {
+    let password = |value: &HeaderValue| {
+        let (scheme, encoded) = value.to_str().ok()?.split_once(' ')?;
+        let pair = BASE64.decode(encoded.trim()).ok().filter(|_| scheme.eq_ignore_ascii_case("basic"))?;
+        let (_, password) = std::str::from_utf8(&pair).ok()?.split_once(':')?;
+        HeaderValue::from_str(&format!("Bearer {password}")).ok()
+    };
+    if let Some(bearer) = headers.get(header::AUTHORIZATION).and_then(password) {
+        headers.insert(header::AUTHORIZATION, bearer);
+    }
+}
+
+/// Returns the digest of a request's path and body.
+pub fn digest(path: &str, body: &[u8]) -> RequestDigest {
+    let hash = Sha256::new().chain_update((path.len() as u64).to_le_bytes()).chain_update(path).chain_update(body);
+    RequestDigest(hash.finalize().into())
+}
+
+/// Returns the digest of a part of a request.
+pub fn part(RequestDigest(whole): RequestDigest, index: usize) -> RequestDigest {
+    RequestDigest(Sha256::new().chain_update(whole).chain_update((index as u64).to_le_bytes()).finalize().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_of_the_url_is_a_key() {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::AUTHORIZATION, HeaderValue::from_static("Basic OnBiX2tleQ=="));
+        move_key_of_url(&mut headers);
+        assert_eq!(headers[header::AUTHORIZATION], "Bearer pb_key");
+        headers.insert(header::AUTHORIZATION, HeaderValue::from_static("Bearer other"));
+        move_key_of_url(&mut headers);
+        assert_eq!(headers[header::AUTHORIZATION], "Bearer other");
+    }
+
+    #[test]
+    fn limits_are_the_nearest_that_the_policy_grants() {
+        let limits = |fuel, seconds, memory_bytes| Limits {
+            fuel,
+            wall: Duration::from_secs(seconds),
+            memory_bytes,
+            output_bytes: 1,
+            files_bytes: 1,
+            files_count: 1,
+        };
+        let ceiling =
+            Ceiling { default: limits(10, 10, 10), least: limits(1, 1, 100), most: limits(300_000_000_000, 30, 1000) };
+        let asked = |seconds, memory_bytes| {
+            let asked = ProgramLimits { time: TimeLimit::seconds(seconds), cpu: None, memory_bytes }.within(&ceiling);
+            (asked.fuel, asked.wall_seconds, asked.memory_bytes)
+        };
+        assert_eq!(asked(10.0, None), (Some(150_000_000_000), Some(20.0), None));
+        assert_eq!(asked(f64::INFINITY, Some(500)), (Some(300_000_000_000), Some(30.0), Some(600)));
+        assert_eq!(asked(-1.0, Some(5000)), (Some(15_000_000), Some(1.0), Some(1000)));
+    }
+
+    #[test]
+    fn requests_are_told_apart_by_path_body_and_part() {
+        assert_eq!(digest("/a", b"b"), digest("/a", b"b"));
+        assert_ne!(digest("/a", b"b"), digest("/ab", b""));
+        assert_ne!(part(digest("/a", b"b"), 0), part(digest("/a", b"b"), 1));
+    }
+}

@@ -1,0 +1,188 @@
+//! Submissions of clients that know neither a queue nor 429: they wait among the background submissions, and the client
+//! has its answer by a deadline. What has not ended by then goes on unattended for a while, so that the same request,
+//! sent again, keeps its place in the queue and gets the result.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{ExecuteError, Execution, Service};
+use crate::telemetry;
+use proofbox_types::caller::{Caller, Urgency};
+use proofbox_types::ids::KeyId;
+use proofbox_types::program::{File, Program};
+use proofbox_types::status::Status;
+use proofbox_types::submission::Submission;
+
+/// Maximum number of submissions that go on unattended.
+const MAX_UNATTENDED: usize = 1024;
+/// Longest time that a submission goes on unattended, and that its result is kept: clients wait longer and longer
+/// before they try again.
+const MAX_UNATTENDED_TIME: Duration = Duration::from_secs(20);
+/// Largest submission that goes on unattended, in bytes of its program's source, input and files.
+const MAX_UNATTENDED_BYTES: usize = 256 << 10;
+/// Most output of a result that is kept, files included, in bytes.
+const MAX_UNATTENDED_OUTPUT: usize = 256 << 10;
+/// Times that a submission is run which fails for reasons of the service's own.
+const MAX_RUNS: usize = 3;
+
+/// Identity of a request, by which it is recognised when it is sent again: a digest of all that it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RequestDigest(pub [u8; 32]);
+
+/// Reason why a submission has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum UnansweredError {
+    /// Submission that was refused; nothing was run.
+    #[error(transparent)]
+    Refused(ExecuteError),
+    /// Submission that has not ended by its deadline.
+    #[error("the service is busy, and this has not ended in time; send it again")]
+    Late,
+    /// Failure of the service itself.
+    #[error("the service failed; send this again")]
+    Failed,
+}
+
+/// Name of a request that may be sent again: its sender, and what it says.
+type Name = (Option<KeyId>, RequestDigest);
+
+/// Submissions that go on without anybody waiting for them.
+#[derive(Default)]
+pub(super) struct Unattended(Mutex<HashMap<Name, Vec<Work>>>);
+
+/// Submission that runs in a task of its own, which ends with this.
+struct Work {
+    task: AbortOnDropHandle<Option<Result<Execution, ExecuteError>>>,
+    /// End of the time without anybody waiting; none while somebody does.
+    expires: watch::Sender<Option<Instant>>,
+}
+
+impl Unattended {
+    fn all(&self) -> MutexGuard<'_, HashMap<Name, Vec<Work>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes over the work for a request that was sent before.
+    fn claim(&self, name: Name) -> Option<Work> {
+        let mut all = self.all();
+        let Entry::Occupied(mut same) = all.entry(name) else { return None };
+        let work = same.get_mut().pop();
+        if same.get().is_empty() {
+            same.remove();
+        }
+        drop(all);
+        let work = work.filter(|work| (*work.expires.borrow()).is_some_and(|expires| expires > Instant::now()))?;
+        work.expires.send_replace(None);
+        Some(work)
+    }
+
+    /// Lets work go on for a while, if there is room; else it ends.
+    fn leave(&self, name: Name, work: Work) {
+        let now = Instant::now();
+        work.expires.send_replace(Some(now + MAX_UNATTENDED_TIME));
+        let mut all = self.all();
+        if all.len() >= MAX_UNATTENDED {
+            all.retain(|_, same| {
+                same.retain(|work| work.expires.borrow().is_some_and(|expires| expires > now));
+                !same.is_empty()
+            });
+        }
+        if all.values().map(Vec::len).sum::<usize>() < MAX_UNATTENDED {
+            all.entry(name).or_default().push(work);
+        }
+    }
+}
+
+impl Service {
+    /// Runs a submission as background work, which waits in the queue as long as it takes, and returns its result if it
+    /// ends before `deadline`. `request` recognises the request when it is sent again after [`UnansweredError::Late`].
+    /// Dropping the future ends the work.
+    ///
+    /// # Errors
+    /// Returns an error when it is refused, has not ended in time, or the service fails. The result is never of status
+    /// `infrastructure_error`.
+    pub async fn submit_until(
+        &self,
+        caller: &Caller,
+        submission: Submission,
+        request: RequestDigest,
+        deadline: Instant,
+    ) -> Result<Execution, UnansweredError> {
+        let name = (caller.owner(), request);
+        let may_be_left = input_bytes(&submission.program) <= MAX_UNATTENDED_BYTES;
+        let mut work = match self.unattended.claim(name) {
+            Some(work) => work,
+            None => self.begin(caller, submission).ok_or(UnansweredError::Failed)?,
+        };
+        match timeout_at(deadline, &mut work.task).await {
+            Ok(Ok(Some(Ok(execution)))) if execution.verdict.status == Status::InfrastructureError => {
+                Err(UnansweredError::Failed)
+            }
+            Ok(Ok(Some(Ok(execution)))) => Ok(execution),
+            Ok(Ok(Some(Err(ExecuteError::Busy(_))))) => Err(UnansweredError::Late),
+            Ok(Ok(Some(Err(refused)))) => Err(UnansweredError::Refused(refused)),
+            // It panicked, or expired in the moment when it was claimed.
+            Ok(Ok(None) | Err(_)) => Err(UnansweredError::Failed),
+            Err(_) => {
+                self.metrics.refused.with_label_values(&["busy"]).inc();
+                if may_be_left {
+                    self.unattended.leave(name, work);
+                }
+                Err(UnansweredError::Late)
+            }
+        }
+    }
+
+    fn begin(&self, caller: &Caller, submission: Submission) -> Option<Work> {
+        let (service, caller) = (self.weak_self.upgrade()?, caller.clone());
+        let (expires, mut watched) = watch::channel(None);
+        let task = async move {
+            let mut work = std::pin::pin!(service.submit_persistently(&caller, submission));
+            loop {
+                let expires: Option<Instant> = *watched.borrow_and_update();
+                tokio::select! {
+                    result = &mut work => {
+                        let is_left = watched.borrow().is_some();
+                        let too_large = |result: &Execution| output_bytes(result) > MAX_UNATTENDED_OUTPUT;
+                        return Some(result).filter(|result| !(is_left && result.as_ref().is_ok_and(too_large)));
+                    }
+                    changed = watched.changed() => changed.ok()?,
+                    () = sleep_until(expires.unwrap_or_else(Instant::now)), if expires.is_some() => return None,
+                }
+            }
+        };
+        Some(Work { task: AbortOnDropHandle::new(tokio::spawn(telemetry::carry(task))), expires })
+    }
+
+    /// Runs a submission, again if the service itself fails; not one that ended a worker.
+    async fn submit_persistently(&self, caller: &Caller, submission: Submission) -> Result<Execution, ExecuteError> {
+        let labels = submission.labels.clone();
+        for _ in 1..MAX_RUNS {
+            let execution = self.submit(caller, Urgency::Batch, submission.clone()).await?;
+            if execution.verdict.status != Status::InfrastructureError || execution.is_blamed {
+                self.note_run(caller, &execution, &labels);
+                return Ok(execution);
+            }
+        }
+        let execution = self.submit(caller, Urgency::Batch, submission).await?;
+        self.note_run(caller, &execution, &labels);
+        Ok(execution)
+    }
+}
+
+fn input_bytes(program: &Program) -> usize {
+    let files = |files: &[File]| files.iter().map(|file| file.content.len()).sum::<usize>();
+    program.code.len() + program.stdin.len() + files(&program.files) + files(&program.test_files)
+}
+
+fn output_bytes(execution: &Execution) -> usize {
+    let streams = [&execution.stdout, &execution.stderr];
+    streams.iter().map(|stream| stream.head.len() + stream.tail.len()).sum::<usize>()
+        + execution.files.iter().map(|file| file.content.len()).sum::<usize>()
+}
