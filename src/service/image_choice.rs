@@ -164,7 +164,7 @@ impl Service {
     pub fn image_for_code(&self, code: &str, files: &[File]) -> String {
         let mut names = BTreeSet::new();
         if self.chooser.has_others() && code.len() <= MAX_BYTES {
-            imports_in(code, &mut names);
+            imports_in(code, &mut MAX_STATEMENTS.clone(), &mut names);
             for own in files.iter().filter_map(own_module) {
                 names.remove(own);
             }
