@@ -311,8 +311,10 @@ mod tests {
 
     #[test]
     fn a_line_is_read_a_bounded_way() {
-        let (long, mut names, mut left) = ("é".repeat(MAX_SPAN), BTreeSet::new(), 2);
-        imports_in(&format!("{long}; import a  # {long}\nimport b\nimport c"), &mut left, &mut names);
+        let long = "é".repeat(MAX_SPAN);
+        let text = format!("{long}; import a  # {long}\nimport b\nimport c");
+        let (mut names, mut left) = (BTreeSet::new(), 2);
+        imports_in(&text, &mut left, &mut names);
         assert_eq!((names.into_iter().collect::<Vec<_>>(), left), (vec!["a", "b"], 0));
         // Without the bounds each word is looked at up to both ends of its line: minutes for this one.
         for line in ["import ".repeat(1 << 19), ":import a".repeat(1 << 18)] {
