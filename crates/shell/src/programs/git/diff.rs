@@ -151,10 +151,10 @@ impl Repository<'_> {
     /// Returns the content of a file: of its object, or of the work tree where it has none.
     async fn content(&self, path: &str, entry: Option<&Entry>) -> Outcome<Content> {
         match entry {
-            None => Ok(Content { bytes: Bytes::new(), held: self.hold(0)? }),
+            None => Ok(Content { bytes: Bytes::new(), _held: self.hold(0)? }),
             Some(entry) if self.has_object(entry.id) => {
                 let object = self.read_object(entry.id).await?;
-                Ok(Content { bytes: object.data.into(), held: object.held })
+                Ok(Content { bytes: object.data.into(), _held: object.held })
             }
             Some(_) => Ok(self.work_content(path).await?.1),
         }

@@ -38,7 +38,7 @@ pub(super) struct Repository<'s> {
 /// Content of a file, in memory that is counted.
 pub(super) struct Content {
     pub(super) bytes: Bytes,
-    pub(super) held: Held,
+    pub(super) _held: Held,
 }
 
 /// References by full name, in memory that is counted.
@@ -134,7 +134,7 @@ impl Repository<'_> {
         let held = self.hold(usize::try_from(entry.size).unwrap_or(usize::MAX))?;
         self.shell.step(1 + entry.size / 4096).await?;
         let bytes = lock(&self.shell.tree).read_file(path).map_err(|error| file_failure(path, &error))?;
-        Ok(Some(Content { bytes, held }))
+        Ok(Some(Content { bytes, _held: held }))
     }
 
     /// Reads a file of text, in memory that is counted; none if it is not there.

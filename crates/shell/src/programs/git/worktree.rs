@@ -119,7 +119,7 @@ impl Repository<'_> {
         let found = lock(&self.shell.tree).stat(&full).map_err(|error| file_failure(path, &error))?;
         if let Some(target) = found.link_target {
             let held = self.hold(target.len())?;
-            return Ok((LINK, Content { bytes: target.into_bytes().into(), held }));
+            return Ok((LINK, Content { bytes: target.into_bytes().into(), _held: held }));
         }
         match self.read_bytes(&full, MAX_FILE).await? {
             Some(content) => Ok((if found.mode & OWNER_EXECUTES == 0 { FILE } else { EXECUTABLE }, content)),
