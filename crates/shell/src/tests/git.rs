@@ -6,7 +6,9 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use proofbox_vfs::lock;
 use sha1::{Digest, Sha1};
+use std::future::poll_fn;
 use std::io::Write;
+use std::time::{Duration, Instant};
 
 /// Runs a script in a new repository with one commit.
 fn in_repository(text: &str) -> String {
@@ -326,4 +328,70 @@ fn formats_are_bounded() {
 fn a_revision_may_have_any_characters() {
     let said = in_repository("for r in 'HEAD^0é' 'HEAD~é' 'é^' 'HEAD^{é}' 'HEAD^{' 'HEAD~1~'; do git rev-parse $r; done");
     assert_eq!(said.matches("unknown revision").count(), 6, "{said}");
+}
+
+/// Runs a script, and returns the longest time for which it let nothing else run.
+async fn longest_stretch(host: &Fake, text: &str) -> Duration {
+    let (mut longest, mut before) = (Duration::ZERO, Instant::now());
+    let script = ran(host, text, "");
+    tokio::pin!(script);
+    poll_fn(|context| {
+        let done = script.as_mut().poll(context);
+        longest = longest.max(before.elapsed());
+        before = Instant::now();
+        done.map(|_| ())
+    })
+    .await;
+    longest
+}
+
+#[tokio::test]
+async fn many_operands_are_looked_for_in_a_large_index() {
+    let host = Fake::new();
+    assert_eq!(ran(&host, "git init -q -b main r", "").await.code, 0);
+    let paths: Vec<String> = (0..60_000).map(|at| format!("f{at:05}")).chain(["z".to_owned()]).collect();
+    write_index(&host, &paths);
+    host.put("/home/user/r/z", "");
+    for command in ["add", "restore", "ls-files", "reset -q", "rm -q --cached"] {
+        let text = format!("cd r; git {command} $(yes z | head -n 90000)");
+        let longest = longest_stretch(&host, &text).await;
+        assert!(longest < Duration::from_secs(2), "{command}: {longest:?}");
+    }
+}
+
+#[test]
+fn what_is_not_a_commits_stays() {
+    let said = in_repository(
+        "git checkout -q -b other; git rm -q a; git rm -qr d; git commit -qm gone; git checkout -q main; rm a; mkdir a; echo kept > a/b; \
+         git checkout -q -f other; cat a/b; ls d",
+    );
+    assert!(said.contains("kept\n") && said.contains("cannot access 'd'"), "{said}");
+    // What a link leads to is no part of the work tree.
+    let said = in_repository("mv d ../e; echo three > ../e/b; ln -s ../e d; git rm -qf d/b; ls ../e; git reset -q --hard; cat ../e/b d/b");
+    assert_eq!(said, "b\nthree\ntwo\n");
+    let said = in_repository(
+        "git checkout -q -b other; git rm -qr d; git commit -qm gone; mkdir ../e; ln -s ../e d; git checkout main; ls ../e; rm d; \
+         echo kept > d; git checkout main; cat d; rm d a; git commit -qam gone; mkdir -p a/b; echo kept > a/b/c; git checkout main; \
+         cat a/b/c",
+    );
+    assert_eq!(said.matches("would be overwritten by checkout").count(), 3, "{said}");
+    assert!(said.starts_with("kept\nkept\n"), "{said}");
+    let started = Instant::now();
+    let said = in_repository(
+        "mkdir m; cd m; touch $(seq 8000); git add .; git commit -qm many; git checkout -q HEAD~1; cd ..; ls -d m; \
+         git status -s",
+    );
+    assert!(said.contains("cannot access 'm'"), "{said}");
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+}
+
+#[test]
+fn all_operands_are_checked_before_any_is_moved_or_removed() {
+    let said = in_repository("git rm a nowhere; ls; git mv a nowhere d; git mv a a d; git mv d d/e; ls; git status -s");
+    assert_eq!(
+        said,
+        "a\nd\na\nd\nfatal: pathspec 'nowhere' did not match any files\nfatal: not under version control, source=nowhere, \
+         destination=d\nfatal: multiple sources for the same target, source=a, destination=d\nfatal: can not move directory into \
+         itself, source=d, destination=d/e\n"
+    );
 }

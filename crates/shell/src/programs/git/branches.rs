@@ -2,7 +2,7 @@
 
 use super::objects::Id;
 use super::output::Rendered;
-use super::repository::{Repository, is_name};
+use super::repository::{Operands, Repository, files_at, is_name};
 use super::{Failure, Outcome, fatal};
 use crate::programs::options::Given;
 
@@ -327,21 +327,26 @@ impl Repository<'_> {
             return self.replace_files(&index.entries, &new.entries).await;
         }
         let old = self.files_of(self.head().await?).await?;
-        let present = self.scan(&index.entries, &[String::new()]).await?;
+        let present = self.scan(&index.entries, &Operands::all()).await?;
         let paths = old.entries.keys().chain(new.entries.keys());
         let mut changed: Vec<&String> = paths.filter(|path| old.entries.get(*path) != new.entries.get(*path)).collect();
         changed.sort_unstable();
         changed.dedup();
         self.shell.step(1 + (old.entries.len() + new.entries.len()) as u64).await?;
-        let in_the_way: Vec<&str> = changed
-            .iter()
-            .filter(|path| {
-                let (known, there) = (index.entries.get(**path), present.entries.get(**path));
-                let is_clean = known == old.entries.get(**path) && there == known;
-                !is_clean && there != new.entries.get(**path)
-            })
-            .map(|path| path.as_str())
-            .collect();
+        let mut in_the_way: Vec<&str> = Vec::new();
+        for path in &changed {
+            self.shell.step(1 + path.matches('/').count() as u64).await?;
+            let (known, there) = (index.entries.get(*path), present.entries.get(*path));
+            let is_clean = known == old.entries.get(*path) && there == known;
+            let is_other = |path: &str| !old.entries.contains_key(path);
+            // Nothing that no commit has is removed for a file.
+            let is_blocked = new.entries.contains_key(*path)
+                && (self.blocker(path)?.is_some_and(is_other)
+                    || files_at(&present.entries, path).any(|below| below != *path && is_other(below)));
+            if is_blocked || (!is_clean && there != new.entries.get(*path)) {
+                in_the_way.push(path);
+            }
+        }
         if !in_the_way.is_empty() {
             return Err(Failure::Error(format!(
                 "Your local changes to the following files would be overwritten by checkout:\n\t{}\nPlease commit your changes or \
@@ -349,12 +354,11 @@ impl Repository<'_> {
                 in_the_way.join("\n\t")
             )));
         }
-        for path in &changed {
-            if !new.entries.contains_key(*path) {
-                index.entries.remove(*path);
-                self.take_away(path).await?;
-            }
+        let gone: Vec<&String> = changed.iter().copied().filter(|path| !new.entries.contains_key(*path)).collect();
+        for path in &gone {
+            index.entries.remove(*path);
         }
+        self.take_away(&gone).await?;
         // A file may take the place of a directory that is gone now.
         for path in changed {
             if let Some(entry) = new.entries.get(path) {

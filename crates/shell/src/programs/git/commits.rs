@@ -2,7 +2,7 @@
 
 use super::objects::{Commit, Id};
 use super::output::Rendered;
-use super::repository::{Repository, is_among};
+use super::repository::{Operands, Repository};
 use super::status::compare;
 use super::{Failure, Outcome, fatal};
 use crate::programs::input::Content;
@@ -53,7 +53,7 @@ impl<'s> Repository<'s> {
         let given = self.git().options("commit", arguments, "m:aeEAnqF:u:", &long).await?;
         let mut index = self.read_index().await?;
         if given.has('a') {
-            self.stage(&mut index, &[String::new()], false).await?;
+            self.stage(&mut index, &Operands::all(), false).await?;
         }
         if !given.operands.is_empty() {
             return fatal("paths can't be given to commit here: use git add");
@@ -239,7 +239,7 @@ impl<'s> Repository<'s> {
         let given = self.git().options("log", &words, "n:op:f:arNScms:1D", &long).await?;
         let number = |letter| given.value(letter).map_or(Ok(None), |text| text.parse::<usize>().map(Some));
         let (Ok(most), Ok(skip)) = (number('n'), number('s')) else { return fatal("that is no number of commits") };
-        let (mut starts, mut hidden, mut paths) = (Vec::new(), HashSet::new(), Vec::new());
+        let (mut starts, mut hidden, mut paths) = (Vec::new(), HashSet::new(), Vec::<String>::new());
         for operand in &given.operands {
             match operand.split_once("..") {
                 Some((from, to)) => {
@@ -250,10 +250,11 @@ impl<'s> Repository<'s> {
                 None => match self.resolve(operand).await {
                     Ok(id) if paths.is_empty() => starts.push(id),
                     Err(Failure::Stop(stop)) => return Err(stop.into()),
-                    _ => paths.push(self.relative(operand)?),
+                    _ => paths.push(operand.clone()),
                 },
             }
         }
+        let paths = self.operands(&paths).await?;
         if given.has('a') {
             starts.extend(self.references("refs/").await?.by_name.into_values());
         }
@@ -301,7 +302,7 @@ impl<'s> Repository<'s> {
             if needs_changes {
                 let before = self.files_of(commit.parents.first().copied()).await?;
                 let changes = compare(&before.entries, &self.files_of(Some(id)).await?.entries);
-                let wanted = |path: &String| paths.is_empty() || is_among(path, &paths);
+                let wanted = |path: &String| paths.is_empty() || paths.have(path);
                 if !paths.is_empty() && !changes.keys().any(wanted) {
                     continue;
                 }
@@ -388,7 +389,7 @@ impl<'s> Repository<'s> {
         }
         self.print("\n").await?;
         let (before, after) = (self.files_of(commit.parents.first().copied()).await?, self.files_of(Some(id)).await?);
-        self.write_changes(&before.entries, &after.entries, &given, &[]).await
+        self.write_changes(&before.entries, &after.entries, &given, &Operands::default()).await
     }
 }
 

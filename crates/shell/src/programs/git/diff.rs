@@ -1,7 +1,7 @@
 //! Subcommand `diff`.
 
 use super::objects::{Entry, Id};
-use super::repository::{Content, Repository, is_among};
+use super::repository::{Content, Operands, Repository};
 use super::status::compare;
 use super::{Failure, Outcome};
 use crate::programs::diff::write_git_hunks;
@@ -42,14 +42,13 @@ impl Repository<'_> {
                     if separator.is_some() || !known.entries.contains_key(&self.relative(operand)?) {
                         return Err(failure);
                     }
-                    paths.push(self.relative(operand)?);
+                    paths.push(operand.clone());
                 }
-                _ => paths.push(self.relative(operand)?),
+                _ => paths.push(operand.clone()),
             }
         }
-        for operand in after.iter().skip(1) {
-            paths.push(self.relative(operand)?);
-        }
+        paths.extend(after.iter().skip(1).cloned());
+        let paths = self.operands(&paths).await?;
         let index = self.read_index().await?;
         let old = match revisions.first() {
             Some(id) => self.files_of(Some(*id)).await?,
@@ -60,13 +59,13 @@ impl Repository<'_> {
             Some(id) => self.files_of(Some(*id)).await?,
             None if given.has('C') => index,
             None => {
-                let mut present = self.scan(&index.entries, &[String::new()]).await?;
+                let mut present = self.scan(&index.entries, &Operands::all()).await?;
                 present.entries.retain(|path, _| index.entries.contains_key(path));
                 present
             }
         };
         let is_same =
-            compare(&old.entries, &new.entries).keys().all(|path| !paths.is_empty() && !is_among(path, &paths));
+            compare(&old.entries, &new.entries).keys().all(|path| !paths.is_empty() && !paths.have(path));
         if !given.has('q') {
             self.write_changes(&old.entries, &new.entries, &given, &paths).await?;
         }
@@ -79,12 +78,12 @@ impl Repository<'_> {
         old: &BTreeMap<String, Entry>,
         new: &BTreeMap<String, Entry>,
         given: &Given,
-        paths: &[String],
+        paths: &Operands,
     ) -> Outcome<i32> {
         let context = given.value('U').and_then(|count| count.parse().ok()).unwrap_or(3);
         for (path, (letter, from)) in compare(old, new) {
             self.shell.step(1).await?;
-            if !paths.is_empty() && !is_among(&path, paths) {
+            if !paths.is_empty() && !paths.have(&path) {
                 continue;
             }
             if given.has('N') {

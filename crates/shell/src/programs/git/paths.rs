@@ -1,11 +1,13 @@
 //! Subcommands for paths: `add`, `rm`, `mv`, `reset`, `restore`, `ls-files`.
 
-use super::objects::Files;
-use super::repository::{Repository, is_among};
+use super::objects::{Files, is_file_path};
+use super::output::Output;
+use super::repository::{Operands, Repository, files_at};
 use super::status::{compare, quote};
 use super::{Failure, Git, Outcome, fatal, file_failure};
 use crate::state::absolute;
 use proofbox_vfs::lock;
+use std::collections::HashSet;
 
 impl<'s> Repository<'s> {
     /// The call of `git`, for reading options.
@@ -19,15 +21,12 @@ impl<'s> Repository<'s> {
         }
     }
 
-    fn operands(&self, operands: &[String]) -> Outcome<Vec<String>> {
-        operands.iter().map(|operand| self.relative(operand)).collect()
-    }
-
     /// Brings the index up to date with the work tree.
-    pub(super) async fn stage(&self, index: &mut Files, operands: &[String], also_new: bool) -> Outcome<()> {
+    pub(super) async fn stage(&self, index: &mut Files, operands: &Operands, also_new: bool) -> Outcome<()> {
         let scan = self.scan(&index.entries, operands).await?;
-        index.entries.retain(|path, _| !is_among(path, operands) || scan.entries.contains_key(path));
+        self.retain(index, |path| !operands.have(path) || scan.entries.contains_key(path)).await?;
         for (path, entry) in &scan.entries {
+            self.shell.step(1).await?;
             if (also_new || index.entries.contains_key(path)) && index.entries.get(path) != Some(entry) {
                 self.store(path, *entry).await?;
                 index.insert(path.clone(), *entry)?;
@@ -39,20 +38,19 @@ impl<'s> Repository<'s> {
     pub(super) async fn add(&self, arguments: &[String]) -> Outcome<i32> {
         let long = [("all", 'A'), ("update", 'u'), ("verbose", 'v'), ("force", 'f'), ("dry-run", 'n')];
         let given = self.git().options("add", arguments, "Auvfn", &long).await?;
-        let mut operands = self.operands(&given.operands)?;
-        if operands.is_empty() {
-            if !given.has('A') && !given.has('u') {
-                self.shell.say("Nothing specified, nothing added.\n").await;
-                return Ok(0);
-            }
-            operands.push(String::new());
+        if given.operands.is_empty() && !given.has('A') && !given.has('u') {
+            self.shell.say("Nothing specified, nothing added.\n").await;
+            return Ok(0);
         }
+        let operands = if given.operands.is_empty() { Operands::all() } else { self.operands(&given.operands).await? };
         let mut index = self.read_index().await?;
-        for (operand, given) in operands.iter().zip(&given.operands) {
-            let is_known = index.entries.keys().any(|path| is_among(path, std::slice::from_ref(operand)));
-            let is_there = lock(&self.shell.tree).stat(&self.absolute(operand)?).is_ok();
+        for operand in &given.operands {
+            self.shell.step(1).await?;
+            let path = self.relative(operand)?;
+            let is_known = files_at(&index.entries, &path).next().is_some();
+            let is_there = lock(&self.shell.tree).stat(&self.absolute(&path)?).is_ok();
             if !is_known && !is_there {
-                return fatal(format!("pathspec '{given}' did not match any files"));
+                return fatal(format!("pathspec '{operand}' did not match any files"));
             }
         }
         self.stage(&mut index, &operands, !given.has('u')).await?;
@@ -67,39 +65,51 @@ impl<'s> Repository<'s> {
         let given = self.git().options("rm", arguments, "cfrq", &long).await?;
         let mut index = self.read_index().await?;
         let head = self.files_of(self.head().await?).await?;
-        let operands = self.operands(&given.operands)?;
+        if given.operands.is_empty() {
+            return fatal("No pathspec was given. Which files should I remove?");
+        }
+        let operands = self.operands(&given.operands).await?;
         let scan = self.scan(&index.entries, &operands).await?;
-        for (operand, shown) in operands.iter().zip(&given.operands) {
-            let found: Vec<String> =
-                index.entries.keys().filter(|path| is_among(path, std::slice::from_ref(operand))).cloned().collect();
-            self.shell.step(1 + index.entries.len() as u64 / 16).await?;
-            match found.as_slice() {
-                [] => return fatal(format!("pathspec '{shown}' did not match any files")),
-                [path] if path == operand => {}
-                _ if !given.has('r') => return fatal(format!("not removing '{shown}' recursively without -r")),
-                _ => {}
-            }
-            for path in found {
-                let known = index.entries.get(&path);
-                let is_changed = known != head.entries.get(&path)
-                    || scan.entries.get(&path).is_some_and(|entry| Some(entry) != known);
-                if is_changed && !given.has('f') && !given.has('c') {
-                    return Err(Failure::Error(format!(
-                        "the following file has local modifications:\n    {path}\n(use --cached to keep the file, or -f to force \
-                         removal)"
-                    )));
+        for operand in &given.operands {
+            self.shell.step(1).await?;
+            let path = self.relative(operand)?;
+            match files_at(&index.entries, &path).next() {
+                None => return fatal(format!("pathspec '{operand}' did not match any files")),
+                Some(found) if *found != path && !given.has('r') => {
+                    return fatal(format!("not removing '{operand}' recursively without -r"));
                 }
-                index.entries.remove(&path);
-                if !given.has('c') {
-                    self.take_away(&path).await?;
-                }
-                if !given.has('q') {
-                    self.print(&format!("rm '{path}'\n")).await?;
-                }
+                Some(_) => {}
             }
         }
+        let mut found = Files::new(self)?;
+        for (path, entry) in &index.entries {
+            self.shell.step(1).await?;
+            if !operands.have(path) {
+                continue;
+            }
+            let is_changed = Some(entry) != head.entries.get(path)
+                || scan.entries.get(path).is_some_and(|there| there != entry);
+            if is_changed && !given.has('f') && !given.has('c') {
+                return Err(Failure::Error(format!(
+                    "the following file has local modifications:\n    {path}\n(use --cached to keep the file, or -f to force \
+                     removal)"
+                )));
+            }
+            found.insert(path.clone(), *entry)?;
+        }
+        let mut output = Output::new(self.shell);
+        for path in found.entries.keys() {
+            index.entries.remove(path);
+            if !given.has('q') {
+                output.push(&format!("rm '{path}'\n")).await?;
+            }
+        }
+        if !given.has('c') {
+            let found: Vec<&String> = found.entries.keys().collect();
+            self.take_away(&found).await?;
+        }
         self.write_index(&index.entries).await?;
-        Ok(0)
+        output.finish().await
     }
 
     pub(super) async fn rename(&self, arguments: &[String]) -> Outcome<i32> {
@@ -113,26 +123,41 @@ impl<'s> Repository<'s> {
             return fatal(format!("destination '{target}' is not a directory"));
         }
         let mut index = self.read_index().await?;
+        let mut moves: Vec<(&String, String, String)> = Vec::new();
+        let mut targets = HashSet::new();
         for source in sources {
+            self.shell.step(1).await?;
             let from = self.relative(source)?;
             let name = from.rsplit('/').next().unwrap_or(&from);
             let to = self.relative(&if into { absolute(&target_path, name) } else { target_path.clone() })?;
-            let operand = [from.clone()];
-            let moved: Vec<String> = index.entries.keys().filter(|path| is_among(path, &operand)).cloned().collect();
-            self.shell.step(1 + index.entries.len() as u64 / 16).await?;
-            if from.is_empty() || moved.is_empty() {
-                return fatal(format!("not under version control, source={source}, destination={target}"));
+            let wrong = |what: &str| fatal(format!("{what}, source={source}, destination={target}"));
+            if from.is_empty() || files_at(&index.entries, &from).next().is_none() {
+                return wrong("not under version control");
             }
-            let (old, new) = (self.absolute(&from)?, self.absolute(&to)?);
-            let renamed = {
-                let mut tree = lock(&self.shell.tree);
-                if tree.stat(&new).is_ok() && !given.has('f') {
-                    return fatal(format!("destination exists, source={source}, destination={target}"));
-                }
-                tree.rename(&old, &new, self.shell.now())
-            };
+            if lock(&self.shell.tree).stat(&self.absolute(&from)?).is_err() {
+                return wrong("bad source");
+            }
+            if to == from || to.strip_prefix(&from).is_some_and(|rest| rest.starts_with('/')) {
+                return wrong("can not move directory into itself");
+            }
+            if !is_file_path(&to) {
+                return wrong("invalid path");
+            }
+            if lock(&self.shell.tree).stat(&self.absolute(&to)?).is_ok() && !given.has('f') {
+                return wrong("destination exists");
+            }
+            if !targets.insert(to.clone()) {
+                return wrong("multiple sources for the same target");
+            }
+            moves.push((source, from, to));
+        }
+        for (source, from, to) in moves {
+            let renamed = lock(&self.shell.tree).rename(&self.absolute(&from)?, &self.absolute(&to)?, self.shell.now());
             renamed.map_err(|error| file_failure(source, &error))?;
+            let moved: Vec<String> = files_at(&index.entries, &from).cloned().collect();
+            let _held = self.hold(moved.iter().map(|path| path.len() + 30).sum())?;
             for path in moved {
+                self.shell.step(1).await?;
                 if let Some(entry) = index.entries.remove(&path) {
                     index.insert(format!("{to}{}", &path[from.len()..]), entry)?;
                 }
@@ -158,22 +183,18 @@ impl<'s> Repository<'s> {
         let mut index = self.read_index().await?;
         let files = self.files_of(target).await?;
         if !operands.is_empty() {
-            let among = self.operands(operands)?;
-            let is_known = |operand: &String| {
-                let one = std::slice::from_ref(operand);
-                index.entries.keys().chain(files.entries.keys()).any(|path| is_among(path, one))
-            };
-            self.shell.step(1 + (among.len() * (index.entries.len() + files.entries.len())) as u64 / 16).await?;
-            if let Some(at) = among.iter().position(|operand| !is_known(operand)) {
-                let wrong = &operands[at];
-                return fatal(format!(
-                    "ambiguous argument '{wrong}': unknown revision or path not in the working tree."
-                ));
+            let among = self.operands(operands).await?;
+            for operand in operands {
+                self.shell.step(1).await?;
+                let path = self.relative(operand)?;
+                if files_at(&index.entries, &path).chain(files_at(&files.entries, &path)).next().is_none() {
+                    return fatal(format!(
+                        "ambiguous argument '{operand}': unknown revision or path not in the working tree."
+                    ));
+                }
             }
-            index.entries.retain(|path, _| !is_among(path, &among));
-            for (path, entry) in files.entries.iter().filter(|(path, _)| is_among(path, &among)) {
-                index.insert(path.clone(), *entry)?;
-            }
+            self.retain(&mut index, |path| !among.have(path)).await?;
+            self.insert_among(&mut index, &files, &among).await?;
             self.write_index(&index.entries).await?;
             return Ok(0);
         }
@@ -200,7 +221,7 @@ impl<'s> Repository<'s> {
         if given.operands.is_empty() {
             return fatal("you must specify path(s) to restore");
         }
-        let operands = self.operands(&given.operands)?;
+        let operands = self.operands(&given.operands).await?;
         let mut index = self.read_index().await?;
         let source = match (given.value('s'), given.has('S')) {
             (Some(revision), _) => Some(self.files_of(Some(self.resolve(revision).await?)).await?),
@@ -208,30 +229,41 @@ impl<'s> Repository<'s> {
             (None, false) => None,
         };
         let files = &source.as_ref().unwrap_or(&index).entries;
-        for (operand, shown) in operands.iter().zip(&given.operands) {
-            let one = std::slice::from_ref(operand);
-            self.shell.step(1 + (files.len() + index.entries.len()) as u64 / 16).await?;
-            if !files.keys().chain(index.entries.keys()).any(|path| is_among(path, one)) {
-                return Err(Failure::Error(format!("pathspec '{shown}' did not match any file(s) known to git")));
+        for operand in &given.operands {
+            self.shell.step(1).await?;
+            let path = self.relative(operand)?;
+            if files_at(files, &path).chain(files_at(&index.entries, &path)).next().is_none() {
+                return Err(Failure::Error(format!("pathspec '{operand}' did not match any file(s) known to git")));
             }
         }
         if given.has('W') || !given.has('S') {
-            for (path, entry) in files.iter().filter(|(path, _)| is_among(path, &operands)) {
-                self.put(path, *entry).await?;
+            for (path, entry) in files {
+                self.shell.step(1).await?;
+                if operands.have(path) {
+                    self.put(path, *entry).await?;
+                }
             }
-            let gone = index.entries.keys().filter(|path| is_among(path, &operands) && !files.contains_key(*path));
-            for path in gone {
-                self.take_away(path).await?;
-            }
+            let gone = index.entries.keys().filter(|path| !files.contains_key(*path));
+            let gone: Vec<&String> = gone.filter(|path| operands.have(path)).collect();
+            self.take_away(&gone).await?;
         }
         if let (true, Some(source)) = (given.has('S'), &source) {
-            index.entries.retain(|path, _| !is_among(path, &operands));
-            for (path, entry) in source.entries.iter().filter(|(path, _)| is_among(path, &operands)) {
-                index.insert(path.clone(), *entry)?;
-            }
+            self.retain(&mut index, |path| !operands.have(path)).await?;
+            self.insert_among(&mut index, source, &operands).await?;
             self.write_index(&index.entries).await?;
         }
         Ok(0)
+    }
+
+    /// Adds those of some files that operands name.
+    async fn insert_among(&self, index: &mut Files, files: &Files, operands: &Operands) -> Outcome<()> {
+        for (path, entry) in &files.entries {
+            self.shell.step(1).await?;
+            if operands.have(path) {
+                index.insert(path.clone(), *entry)?;
+            }
+        }
+        Ok(())
     }
 
     pub(super) async fn list_files(&self, arguments: &[String]) -> Outcome<i32> {
@@ -246,19 +278,22 @@ impl<'s> Repository<'s> {
         ];
         let given = self.git().options("ls-files", arguments, "cmdosz", &long).await?;
         let index = self.read_index().await?;
-        let mut operands = self.operands(&given.operands)?;
-        if operands.is_empty() {
-            operands.push(self.relative("")?);
-        }
+        let here = [String::new()];
+        let operands = if given.operands.is_empty() { &here[..] } else { &given.operands };
+        let operands = self.operands(operands).await?;
         let end = if given.has('z') { '\0' } else { '\n' };
-        let mut text = String::new();
+        let mut output = Output::new(self.shell);
         let scanned = if given.has('m') || given.has('d') || given.has('o') {
             Some(self.scan(&index.entries, &operands).await?)
         } else {
             None
         };
         let changes = scanned.as_ref().map(|scanned| compare(&index.entries, &scanned.entries)).unwrap_or_default();
-        for (path, entry) in index.entries.iter().filter(|(path, _)| is_among(path, &operands)) {
+        for (path, entry) in &index.entries {
+            self.shell.step(1).await?;
+            if !operands.have(path) {
+                continue;
+            }
             let letter = changes.get(path).map(|(letter, _)| *letter);
             let is_wanted = match letter {
                 _ if scanned.is_none() || given.has('c') => true,
@@ -268,13 +303,16 @@ impl<'s> Repository<'s> {
             };
             if is_wanted {
                 let stage = if given.has('s') { format!("{:06o} {} 0\t", entry.mode, entry.id) } else { String::new() };
-                text.push_str(&format!("{stage}{}{end}", quote(path)));
+                output.push(&format!("{stage}{}{end}", quote(path))).await?;
             }
         }
         if let (true, Some(scanned)) = (given.has('o'), &scanned) {
-            let others = scanned.entries.keys().filter(|path| !index.entries.contains_key(*path));
-            others.for_each(|path| text.push_str(&format!("{}{end}", quote(path))));
+            for path in scanned.entries.keys() {
+                if !index.entries.contains_key(path) {
+                    output.push(&format!("{}{end}", quote(path))).await?;
+                }
+            }
         }
-        self.print(&text).await
+        output.finish().await
     }
 }

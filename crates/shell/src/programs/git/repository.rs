@@ -1,14 +1,14 @@
 //! A repository: its directory, references and revisions.
 
 use super::config::{Config, MAX_SETTINGS};
-use super::objects::Id;
+use super::objects::{Entry, Files, Id};
 use super::settings::{check_settings, global_path};
 use super::{Failure, Git, Outcome, fatal, file_failure, grow};
 use crate::bounds::Held;
 use crate::state::{Shell, absolute};
 use bytes::Bytes;
 use proofbox_vfs::{FileKind, lock};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest file of the repository's own, in bytes.
 pub(super) const MAX_FILE: u64 = 64 << 20;
@@ -384,6 +384,30 @@ impl Repository<'_> {
         }
     }
 
+    /// Returns the paths that operands name.
+    pub(super) async fn operands(&self, given: &[String]) -> Outcome<Operands> {
+        let mut held = self.hold(0)?;
+        let mut paths = BTreeSet::new();
+        for operand in given {
+            self.shell.step(1 + operand.len() as u64 / BYTES_A_STEP).await?;
+            let path = self.relative(operand)?;
+            grow(&mut held, path.len() + 100)?;
+            paths.insert(path);
+        }
+        Ok(Operands { paths, _held: Some(held) })
+    }
+
+    /// Removes the files that are not to be kept.
+    pub(super) async fn retain(&self, files: &mut Files, keeps: impl Fn(&str) -> bool) -> Outcome<()> {
+        for (path, entry) in std::mem::take(&mut files.entries) {
+            self.shell.step(1).await?;
+            if keeps(&path) {
+                files.entries.insert(path, entry);
+            }
+        }
+        Ok(())
+    }
+
     /// Returns a path below the work tree as an absolute one.
     pub(super) fn absolute(&self, path: &str) -> Outcome<String> {
         Ok(absolute(self.work_tree()?, path))
@@ -395,10 +419,40 @@ impl Repository<'_> {
     }
 }
 
-/// Returns whether a path is one of these, or below it; the empty path has all below it.
-pub(super) fn is_among(path: &str, operands: &[String]) -> bool {
-    operands.iter().any(|operand| {
-        operand.is_empty()
-            || path.strip_prefix(operand.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    })
+/// Paths below the work tree that a command is told to work on, each with all that is below it.
+#[derive(Default)]
+pub(super) struct Operands {
+    paths: BTreeSet<String>,
+    _held: Option<Held>,
+}
+
+impl Operands {
+    /// Names all paths.
+    pub(super) fn all() -> Self {
+        Self { paths: BTreeSet::from([String::new()]), _held: None }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.paths.is_empty()
+    }
+
+    /// Returns whether a path is named, or one above it.
+    pub(super) fn have(&self, path: &str) -> bool {
+        let above = path.match_indices('/').map(|(at, _)| &path[..at]);
+        self.paths.contains("") || self.paths.contains(path) || above.into_iter().any(|path| self.paths.contains(path))
+    }
+
+    /// Returns whether a path below a directory, which ends in a slash, may be named.
+    pub(super) fn reach_into(&self, directory: &str) -> bool {
+        let next = self.paths.range(directory.to_owned()..).next();
+        next.is_some_and(|path| path.starts_with(directory)) || self.have(directory.trim_end_matches('/'))
+    }
+}
+
+/// Returns the files at a path, or below it.
+pub(super) fn files_at<'f>(files: &'f BTreeMap<String, Entry>, path: &str) -> impl Iterator<Item = &'f String> {
+    let below = if path.is_empty() { String::new() } else { format!("{path}/") };
+    let one = files.get_key_value(path).map(|(path, _)| path);
+    let others = files.range(below.clone()..).map(|(path, _)| path);
+    one.into_iter().chain(others.take_while(move |path| path.starts_with(&below)))
 }

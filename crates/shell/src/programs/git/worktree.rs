@@ -1,12 +1,12 @@
 //! Files of the work tree: what is there, what is ignored, and what a commit puts there.
 
 use super::objects::{EXECUTABLE, Entry, FILE, Files, LINK};
-use super::repository::{Content, MAX_FILE, Repository, is_among};
-use super::{Outcome, fatal, file_failure};
+use super::repository::{Content, MAX_FILE, Operands, Repository};
+use super::{Outcome, fatal, file_failure, grow};
 use crate::expand::pattern::{Lies, Pattern};
 use crate::state::absolute;
 use proofbox_vfs::{FileKind, lock};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Rules of one `.gitignore`, and the number of all that are looked at for a path.
 const MAX_RULES: usize = 500;
@@ -55,7 +55,7 @@ fn is_ignored(rules: &[Rule], path: &str, is_directory: bool) -> bool {
 
 impl Repository<'_> {
     /// Lists the files of the work tree, with the objects that they would be. Only paths among the operands count.
-    pub(super) async fn scan(&self, index: &BTreeMap<String, Entry>, operands: &[String]) -> Outcome<Files> {
+    pub(super) async fn scan(&self, index: &BTreeMap<String, Entry>, operands: &Operands) -> Outcome<Files> {
         let work_tree = self.work_tree()?.to_owned();
         let mut paths = Files::new(self)?;
         let mut rules: Vec<Rule> = Vec::new();
@@ -80,16 +80,17 @@ impl Repository<'_> {
                     let below = format!("{path}/");
                     let has_tracked =
                         index.range(below.clone()..).next().is_some_and(|(known, _)| known.starts_with(&below));
+                    if !operands.reach_into(&below) {
+                        continue;
+                    }
                     let is_other = super::repository::is_repository(self.shell, &format!("{}/.git", entry.path));
                     if !is_other && (!ignored || has_tracked) {
-                        if !held.grow(below.len() + 50) {
-                            return fatal("out of memory");
-                        }
+                        grow(&mut held, below.len() + 50)?;
                         open.push((below, ignored));
                     }
                     continue;
                 }
-                let wanted = (!ignored || index.contains_key(&path)) && is_among(&path, operands);
+                let wanted = (!ignored || index.contains_key(&path)) && operands.have(&path);
                 if wanted && entry.kind != FileKind::Device {
                     let file = self.work_entry(&path).await?;
                     paths.insert(path, file)?;
@@ -142,6 +143,10 @@ impl Repository<'_> {
         if path.split('/').any(|part| part.eq_ignore_ascii_case(".git")) {
             return fatal(format!("invalid path '{path}'"));
         }
+        self.shell.step(1 + path.matches('/').count() as u64).await?;
+        if let Some(blocker) = self.blocker(path)? {
+            self.remove_path(&self.absolute(blocker)?)?;
+        }
         let object = self.read_object(entry.id).await?;
         let known = lock(&self.shell.tree).stat(&full);
         match known.map(|known| known.kind) {
@@ -171,23 +176,52 @@ impl Repository<'_> {
         removed.map_err(|error| file_failure(full, &error))
     }
 
-    /// Removes a file from the work tree, and the directories that are empty then.
-    pub(super) async fn take_away(&self, path: &str) -> Outcome<()> {
-        let full = self.absolute(path)?;
-        if lock(&self.shell.tree).stat(&full).is_ok() {
-            self.remove_path(&full)?;
-        }
-        let mut above = path;
-        while let Some((directory, _)) = above.rsplit_once('/') {
-            self.shell.step(1).await?;
-            let full = self.absolute(directory)?;
-            let listed = lock(&self.shell.tree).list(&full, 1);
-            if listed.is_ok_and(|entries| entries.is_empty()) {
+    /// Removes files from the work tree, and the directories that are empty then. A directory that is where one of the
+    /// files was stays, with all it holds.
+    pub(super) async fn take_away(&self, paths: &[&String]) -> Outcome<()> {
+        let mut held = self.hold(0)?;
+        // The deepest come last.
+        let mut directories: BTreeSet<(usize, String)> = BTreeSet::new();
+        for path in paths {
+            let depth = path.matches('/').count();
+            self.shell.step(1 + depth as u64).await?;
+            if self.blocker(path)?.is_some() {
+                continue;
+            }
+            let full = self.absolute(path)?;
+            if lock(&self.shell.tree).stat(&full).is_ok_and(|entry| entry.kind != FileKind::Directory) {
                 self.remove_path(&full)?;
             }
-            above = directory;
+            let above = path.rmatch_indices('/').map(|(at, _)| &path[..at]);
+            for (at, directory) in above.enumerate() {
+                // Those above one that is known are known too.
+                if !directories.insert((depth - at, directory.to_owned())) {
+                    break;
+                }
+                grow(&mut held, directory.len() + 80)?;
+            }
+        }
+        while let Some((_, directory)) = directories.pop_last() {
+            let full = self.absolute(&directory)?;
+            let listed = lock(&self.shell.tree).list(&full, 1).unwrap_or_default();
+            self.shell.step(1 + listed.len() as u64 / 16).await?;
+            let is_directory = lock(&self.shell.tree).stat(&full).is_ok_and(|entry| entry.kind == FileKind::Directory);
+            if is_directory && listed.is_empty() {
+                self.remove_path(&full)?;
+            }
         }
         Ok(())
+    }
+
+    /// Returns the path of the file or link that stands where a path has a directory.
+    pub(super) fn blocker<'p>(&self, path: &'p str) -> Outcome<Option<&'p str>> {
+        let work_tree = self.work_tree()?;
+        let tree = lock(&self.shell.tree);
+        let mut above = path.match_indices('/').map(|(at, _)| &path[..at]);
+        let blocks = |path: &&str| {
+            tree.stat(&absolute(work_tree, path)).is_ok_and(|entry| entry.kind != FileKind::Directory)
+        };
+        Ok(above.find(blocks))
     }
 
     /// Makes the work tree have these files instead of those of the index.
@@ -196,9 +230,8 @@ impl Repository<'_> {
         index: &BTreeMap<String, Entry>,
         new: &BTreeMap<String, Entry>,
     ) -> Outcome<()> {
-        for path in index.keys().filter(|path| !new.contains_key(*path)) {
-            self.take_away(path).await?;
-        }
+        let gone: Vec<&String> = index.keys().filter(|path| !new.contains_key(*path)).collect();
+        self.take_away(&gone).await?;
         for (path, entry) in new {
             self.put(path, *entry).await?;
         }
