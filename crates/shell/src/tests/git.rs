@@ -395,3 +395,25 @@ fn all_operands_are_checked_before_any_is_moved_or_removed() {
          itself, source=d, destination=d/e\n"
     );
 }
+
+#[test]
+fn files_are_ignored_by_rules() {
+    let said = in_repository(
+        "printf '%s\\n' '*.log' '!keep.log' /build 'x/**/z' 'o/*' '!o/keep' '\\#h' 'sp[ae]ce  ' 'dir/' '*.[!c]x' > .gitignore; \
+         mkdir -p build sub/build x/y/y o dir sub/dir; touch a.log keep.log build/f sub/build/f x/z x/y/y/z x/y/y/k o/l o/keep '#h' \
+         space dir/f sub/dir/f q.ax q.cx sub/b.log; git ls-files -o --exclude-standard",
+    );
+    assert_eq!(said, ".gitignore\nkeep.log\no/keep\nq.cx\nsub/build/f\nx/y/y/k\n");
+}
+
+#[tokio::test]
+async fn patterns_are_bounded() {
+    let host = Fake::new();
+    let rules = "a*".repeat(500) + "b\n";
+    host.put("/home/user/r/.gitignore", &rules.repeat(500));
+    let text = "git init -q r; cd r; n=$(yes aaaaaaaaaaaaaaaaaaaaaaaaa | head -n 10 | tr -d '\\n'); touch $n{1..500}; git status -s | wc -l";
+    let longest = longest_stretch(&host, text).await;
+    assert!(longest < Duration::from_millis(500), "{longest:?}");
+    let said = in_repository("git branch o; git branch b/c; git branch --list 'm*' '*c'; git branch --list $(printf 'a*%.0s' {1..9000})x");
+    assert_eq!(said, "  b/c\n* main\n");
+}

@@ -2,6 +2,7 @@
 
 use super::objects::Id;
 use super::output::Rendered;
+use super::pattern::{MAX_PATTERN, matches_name};
 use super::repository::{Operands, Repository, files_at, is_name};
 use super::{Failure, Outcome, fatal};
 use crate::programs::options::Given;
@@ -91,11 +92,12 @@ impl Repository<'_> {
                 for (name, id) in names.iter().flat_map(|references| &references.by_name) {
                     let id = *id;
                     let short = name.strip_prefix("refs/heads/").unwrap_or(name).to_owned();
-                    let matches = |pattern: &&str| {
-                        crate::expand::pattern::Pattern::new(pattern, crate::expand::pattern::Lies::Whole)
-                            .is_ok_and(|pattern| pattern.is(&short))
-                    };
-                    if !patterns.is_empty() && !patterns.iter().any(matches) {
+                    let mut is_wanted = patterns.is_empty();
+                    for pattern in patterns {
+                        self.shell.step(1 + (pattern.len().min(MAX_PATTERN) * short.len()) as u64 / 4096).await?;
+                        is_wanted |= matches_name(pattern.as_bytes(), short.as_bytes());
+                    }
+                    if !is_wanted {
                         continue;
                     }
                     let is_current = name.starts_with("refs/heads/") && current.as_deref() == Some(&short);

@@ -13,6 +13,7 @@ mod index;
 mod objects;
 mod output;
 mod paths;
+mod pattern;
 mod remotes;
 mod repository;
 mod settings;

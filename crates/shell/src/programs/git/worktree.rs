@@ -3,20 +3,26 @@
 use super::objects::{EXECUTABLE, Entry, FILE, Files, LINK};
 use super::repository::{Content, MAX_FILE, Operands, Repository};
 use super::{Outcome, fatal, file_failure, grow};
-use crate::expand::pattern::{Lies, Pattern};
+use super::pattern::{MAX_PATTERN, matches_name, matches_path};
+use crate::bounds::Pace;
 use crate::state::absolute;
-use proofbox_vfs::{FileKind, lock};
+use proofbox_vfs::{FileKind, MAX_PATH, lock};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Rules of one `.gitignore`, and the number of all that are looked at for a path.
 const MAX_RULES: usize = 500;
+
+/// Largest `.gitignore`, in bytes.
+const MAX_RULE_BYTES: u64 = 1 << 20;
+/// Memory that the rules take at most, in bytes.
+const RULE_MEMORY: usize = MAX_RULES * (MAX_PATTERN + MAX_PATH);
 
 /// Bit of a file that its owner may run.
 const OWNER_EXECUTES: u16 = 0o100;
 
 /// Line of a `.gitignore`.
 struct Rule {
-    pattern: Pattern,
+    pattern: String,
     /// Directory that the file is in: empty, or ending in a slash.
     directory: String,
     is_negated: bool,
@@ -40,17 +46,23 @@ fn parse_rule(line: &str, directory: &str) -> Option<Rule> {
         Some(rest) if !rest.contains('/') => (false, rest),
         _ => (is_path, line),
     };
-    let pattern = Pattern::new(line, Lies::Whole).ok()?;
-    Some(Rule { pattern, directory: directory.to_owned(), is_negated, needs_directory, is_path })
+    if line.len() > MAX_PATTERN {
+        return None;
+    }
+    Some(Rule { pattern: line.to_owned(), directory: directory.to_owned(), is_negated, needs_directory, is_path })
 }
 
-fn is_ignored(rules: &[Rule], path: &str, is_directory: bool) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let matching = rules.iter().rev().find(|rule| {
-        let Some(inner) = path.strip_prefix(rule.directory.as_str()) else { return false };
-        (is_directory || !rule.needs_directory) && rule.pattern.is(if rule.is_path { inner } else { name })
-    });
-    matching.is_some_and(|rule| !rule.is_negated)
+impl Rule {
+    /// Returns whether the rule is about a path.
+    fn is_about(&self, path: &str, is_directory: bool) -> bool {
+        let Some(inner) = path.strip_prefix(self.directory.as_str()) else { return false };
+        let name = path.rsplit('/').next().unwrap_or(path);
+        (is_directory || !self.needs_directory)
+            && match self.is_path {
+                true => matches_path(&self.pattern, inner),
+                false => matches_name(self.pattern.as_bytes(), name.as_bytes()),
+            }
+    }
 }
 
 impl Repository<'_> {
@@ -60,7 +72,8 @@ impl Repository<'_> {
         let mut paths = Files::new(self)?;
         let mut rules: Vec<Rule> = Vec::new();
         self.read_rules(&format!("{}/info/exclude", self.git_dir), "", &mut rules).await?;
-        let mut held = self.hold(0)?;
+        let mut held = self.hold(RULE_MEMORY)?;
+        let mut pace = Pace::new();
         let mut open = vec![(String::new(), false)];
         while let Some((directory, ignored)) = open.pop() {
             // Rules of directories beside this one are of no use any more.
@@ -75,7 +88,7 @@ impl Repository<'_> {
                     continue;
                 }
                 let is_directory = entry.kind == FileKind::Directory;
-                let ignored = ignored || is_ignored(&rules, &path, is_directory);
+                let ignored = ignored || self.is_ignored(&rules, &path, is_directory, &mut pace).await?;
                 if is_directory {
                     let below = format!("{path}/");
                     let has_tracked =
@@ -100,12 +113,26 @@ impl Repository<'_> {
         Ok(paths)
     }
 
+    /// Returns whether the last rule that is about a path says that it is ignored.
+    async fn is_ignored(&self, rules: &[Rule], path: &str, is_directory: bool, pace: &mut Pace) -> Outcome<bool> {
+        for rule in rules.iter().rev() {
+            self.shell.count_paced(pace).await?;
+            if rule.is_about(path, is_directory) {
+                return Ok(!rule.is_negated);
+            }
+        }
+        Ok(false)
+    }
+
     async fn read_rules(&self, path: &str, directory: &str, rules: &mut Vec<Rule>) -> Outcome<()> {
-        let Some(content) = self.read_bytes(path, MAX_FILE).await? else { return Ok(()) };
+        let Some(content) = self.read_bytes(path, MAX_RULE_BYTES).await? else { return Ok(()) };
         let text = String::from_utf8_lossy(&content.bytes);
-        rules.extend(
-            text.lines().filter_map(|line| parse_rule(line, directory)).take(MAX_RULES - rules.len().min(MAX_RULES)),
-        );
+        for line in text.lines() {
+            self.shell.step(1).await?;
+            if let Some(rule) = parse_rule(line, directory).filter(|_| rules.len() < MAX_RULES) {
+                rules.push(rule);
+            }
+        }
         Ok(())
     }
 
