@@ -417,3 +417,15 @@ async fn patterns_are_bounded() {
     let said = in_repository("git branch o; git branch b/c; git branch --list 'm*' '*c'; git branch --list $(printf 'a*%.0s' {1..9000})x");
     assert_eq!(said, "  b/c\n* main\n");
 }
+
+#[test]
+fn checkout_of_paths_removes_nothing() {
+    let said = in_repository(
+        "echo new > d/n; echo changed > d/b; git add .; git commit -qm second; git checkout HEAD~1 -- d; cat d/b d/n; git status -s; \
+         git checkout HEAD~1 -- d/n; git restore --source=HEAD~1 d; ls d",
+    );
+    assert_eq!(
+        said,
+        "two\nnew\nM  d/b\nb\nerror: pathspec 'd/n' did not match any file(s) known to git\n"
+    );
+}

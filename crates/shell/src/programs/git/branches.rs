@@ -212,7 +212,8 @@ impl Repository<'_> {
             let paths = &arguments[at + 1..];
             let mut restore: Vec<String> = vec!["--worktree".to_owned()];
             if let Some(revision) = arguments[..at].iter().find(|word| !word.starts_with('-')) {
-                restore.extend(["--staged".to_owned(), format!("--source={revision}")]);
+                restore.extend(["--staged", "--overlay"].map(str::to_owned));
+                restore.push(format!("--source={revision}"));
             }
             restore.push("--".to_owned());
             restore.extend_from_slice(paths);

@@ -216,8 +216,8 @@ impl<'s> Repository<'s> {
     }
 
     pub(super) async fn restore(&self, arguments: &[String]) -> Outcome<i32> {
-        let long = [("staged", 'S'), ("worktree", 'W'), ("source", 's'), ("quiet", 'q')];
-        let given = self.git().options("restore", arguments, "SWs:q", &long).await?;
+        let long = [("staged", 'S'), ("worktree", 'W'), ("source", 's'), ("quiet", 'q'), ("overlay", 'ο')];
+        let given = self.git().options("restore", arguments, "SWs:qο", &long).await?;
         if given.operands.is_empty() {
             return fatal("you must specify path(s) to restore");
         }
@@ -229,10 +229,13 @@ impl<'s> Repository<'s> {
             (None, false) => None,
         };
         let files = &source.as_ref().unwrap_or(&index).entries;
+        // Files that the source lacks stay, as `checkout` leaves them.
+        let keeps = given.has('ο');
         for operand in &given.operands {
             self.shell.step(1).await?;
             let path = self.relative(operand)?;
-            if files_at(files, &path).chain(files_at(&index.entries, &path)).next().is_none() {
+            let known = (!keeps).then_some(&index.entries);
+            if known.into_iter().chain([files]).all(|files| files_at(files, &path).next().is_none()) {
                 return Err(Failure::Error(format!("pathspec '{operand}' did not match any file(s) known to git")));
             }
         }
@@ -244,11 +247,11 @@ impl<'s> Repository<'s> {
                 }
             }
             let gone = index.entries.keys().filter(|path| !files.contains_key(*path));
-            let gone: Vec<&String> = gone.filter(|path| operands.have(path)).collect();
+            let gone: Vec<&String> = gone.filter(|path| !keeps && operands.have(path)).collect();
             self.take_away(&gone).await?;
         }
         if let (true, Some(source)) = (given.has('S'), &source) {
-            self.retain(&mut index, |path| !operands.have(path)).await?;
+            self.retain(&mut index, |path| keeps || !operands.have(path)).await?;
             self.insert_among(&mut index, source, &operands).await?;
             self.write_index(&index.entries).await?;
         }
