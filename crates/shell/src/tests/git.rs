@@ -429,3 +429,13 @@ fn checkout_of_paths_removes_nothing() {
         "two\nnew\nM  d/b\nb\nerror: pathspec 'd/n' did not match any file(s) known to git\n"
     );
 }
+
+#[test]
+fn untracked_files_are_not_read() {
+    let said = in_repository(
+        "echo x > s; chmod 0 s; truncate -s 20000000 large; git status -s; git diff; git checkout -q -b o; chmod 0 a; \
+         git status -s; git add s; git add -u",
+    );
+    assert!(said.starts_with("?? large\n?? s\n M a\n?? large\n?? s\n"), "{said}");
+    assert!(said.contains("s': Permission denied") && said.contains("a': Permission denied"), "{said}");
+}

@@ -4,6 +4,7 @@ use super::objects::Id;
 use super::output::Rendered;
 use super::pattern::{MAX_PATTERN, matches_name};
 use super::repository::{Operands, Repository, files_at, is_name};
+use super::worktree::Looked;
 use super::{Failure, Outcome, fatal};
 use crate::programs::options::Given;
 
@@ -330,7 +331,7 @@ impl Repository<'_> {
             return self.replace_files(&index.entries, &new.entries).await;
         }
         let old = self.files_of(self.head().await?).await?;
-        let present = self.scan(&index.entries, &Operands::all()).await?;
+        let present = self.scan(&index.entries, &Operands::all(), Looked::In(&[&index.entries, &new.entries])).await?;
         let paths = old.entries.keys().chain(new.entries.keys());
         let mut changed: Vec<&String> = paths.filter(|path| old.entries.get(*path) != new.entries.get(*path)).collect();
         changed.sort_unstable();

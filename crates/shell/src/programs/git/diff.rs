@@ -3,6 +3,7 @@
 use super::objects::{Entry, Id};
 use super::repository::{Content, Operands, Repository};
 use super::status::compare;
+use super::worktree::Looked;
 use super::{Failure, Outcome};
 use crate::programs::diff::write_git_hunks;
 use crate::programs::options::Given;
@@ -59,7 +60,7 @@ impl Repository<'_> {
             Some(id) => self.files_of(Some(*id)).await?,
             None if given.has('C') => index,
             None => {
-                let mut present = self.scan(&index.entries, &Operands::all()).await?;
+                let mut present = self.scan(&index.entries, &Operands::all(), Looked::In(&[&index.entries])).await?;
                 present.entries.retain(|path, _| index.entries.contains_key(path));
                 present
             }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 
 /// Largest object, in bytes.
-const MAX_OBJECT: usize = MAX_TEXT;
+pub(super) const MAX_OBJECT: usize = MAX_TEXT;
 /// Largest commit or tag, in bytes.
 pub(super) const MAX_COMMIT: usize = 4 << 20;
 /// Tags that lead to each other.

@@ -4,6 +4,7 @@ use super::objects::{Files, is_file_path};
 use super::output::Output;
 use super::repository::{Operands, Repository, files_at};
 use super::status::{compare, quote};
+use super::worktree::Looked;
 use super::{Failure, Git, Outcome, fatal, file_failure};
 use crate::state::absolute;
 use proofbox_vfs::lock;
@@ -23,7 +24,9 @@ impl<'s> Repository<'s> {
 
     /// Brings the index up to date with the work tree.
     pub(super) async fn stage(&self, index: &mut Files, operands: &Operands, also_new: bool) -> Outcome<()> {
-        let scan = self.scan(&index.entries, operands).await?;
+        let known = [&index.entries];
+        let looked = if also_new { Looked::All } else { Looked::In(&known) };
+        let scan = self.scan(&index.entries, operands, looked).await?;
         self.retain(index, |path| !operands.have(path) || scan.entries.contains_key(path)).await?;
         for (path, entry) in &scan.entries {
             self.shell.step(1).await?;
@@ -69,7 +72,7 @@ impl<'s> Repository<'s> {
             return fatal("No pathspec was given. Which files should I remove?");
         }
         let operands = self.operands(&given.operands).await?;
-        let scan = self.scan(&index.entries, &operands).await?;
+        let scan = self.scan(&index.entries, &operands, Looked::In(&[&index.entries])).await?;
         for operand in &given.operands {
             self.shell.step(1).await?;
             let path = self.relative(operand)?;
@@ -287,7 +290,7 @@ impl<'s> Repository<'s> {
         let end = if given.has('z') { '\0' } else { '\n' };
         let mut output = Output::new(self.shell);
         let scanned = if given.has('m') || given.has('d') || given.has('o') {
-            Some(self.scan(&index.entries, &operands).await?)
+            Some(self.scan(&index.entries, &operands, Looked::In(&[&index.entries])).await?)
         } else {
             None
         };

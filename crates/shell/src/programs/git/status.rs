@@ -2,6 +2,7 @@
 
 use super::objects::{Entry, Files, Id};
 use super::repository::{Operands, Repository};
+use super::worktree::Looked;
 use super::{Outcome, fatal};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -75,7 +76,7 @@ impl Repository<'_> {
     pub(super) async fn look(&self) -> Outcome<Status> {
         let index = self.read_index().await?;
         let head = self.files_of(self.head().await?).await?;
-        let mut present = self.scan(&index.entries, &Operands::all()).await?;
+        let mut present = self.scan(&index.entries, &Operands::all(), Looked::In(&[&index.entries])).await?;
         self.shell.step(1 + (index.entries.len() + head.entries.len()) as u64).await?;
         let mut untracked = BTreeSet::new();
         for path in present.entries.keys().filter(|path| !index.entries.contains_key(*path)) {

@@ -1,12 +1,12 @@
 //! Files of the work tree: what is there, what is ignored, and what a commit puts there.
 
-use super::objects::{EXECUTABLE, Entry, FILE, Files, LINK};
+use super::objects::{EXECUTABLE, Entry, FILE, Files, Id, LINK, MAX_OBJECT};
 use super::repository::{Content, MAX_FILE, Operands, Repository};
 use super::{Outcome, fatal, file_failure, grow};
 use super::pattern::{MAX_PATTERN, matches_name, matches_path};
 use crate::bounds::Pace;
 use crate::state::absolute;
-use proofbox_vfs::{FileKind, MAX_PATH, lock};
+use proofbox_vfs::{FileEntry, FileKind, MAX_PATH, Permission, lock};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Rules of one `.gitignore`, and the number of all that are looked at for a path.
@@ -30,6 +30,18 @@ struct Rule {
     /// True for a pattern of a whole path, false for one of a name.
     is_path: bool,
 }
+
+/// Files of the work tree whose content is read.
+#[derive(Clone, Copy)]
+pub(super) enum Looked<'f> {
+    /// Every file. One that can't be read is an error.
+    All,
+    /// Files that are among these. One that can't be read, or is too large to have been stored, is [`UNKNOWN`].
+    In(&'f [&'f BTreeMap<String, Entry>]),
+}
+
+/// Entry of a file whose content was not read: it is that of no object.
+const UNKNOWN: Entry = Entry { mode: FILE, id: Id([0; 20]) };
 
 /// Parses a line of a `.gitignore`.
 fn parse_rule(line: &str, directory: &str) -> Option<Rule> {
@@ -66,8 +78,13 @@ impl Rule {
 }
 
 impl Repository<'_> {
-    /// Lists the files of the work tree, with the objects that they would be. Only paths among the operands count.
-    pub(super) async fn scan(&self, index: &BTreeMap<String, Entry>, operands: &Operands) -> Outcome<Files> {
+    /// Lists the files of the work tree that operands name, with the objects that they would be.
+    pub(super) async fn scan(
+        &self,
+        index: &BTreeMap<String, Entry>,
+        operands: &Operands,
+        looked: Looked<'_>,
+    ) -> Outcome<Files> {
         let work_tree = self.work_tree()?.to_owned();
         let mut paths = Files::new(self)?;
         let mut rules: Vec<Rule> = Vec::new();
@@ -105,7 +122,11 @@ impl Repository<'_> {
                 }
                 let wanted = (!ignored || index.contains_key(&path)) && operands.have(&path);
                 if wanted && entry.kind != FileKind::Device {
-                    let file = self.work_entry(&path).await?;
+                    let is_known = match looked {
+                        Looked::All => true,
+                        Looked::In(known) => known.iter().any(|files| files.contains_key(&path)) && self.is_storable(&entry),
+                    };
+                    let file = if is_known { self.work_entry(&path).await? } else { UNKNOWN };
                     paths.insert(path, file)?;
                 }
             }
@@ -134,6 +155,13 @@ impl Repository<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Returns whether a file can be read, and is no larger than one that was stored.
+    fn is_storable(&self, entry: &FileEntry) -> bool {
+        entry.kind == FileKind::Link
+            || (entry.size <= MAX_OBJECT as u64
+                && lock(&self.shell.tree).may(&entry.path, Permission::Read).unwrap_or(false))
     }
 
     /// Returns the object that a file of the work tree would be.
