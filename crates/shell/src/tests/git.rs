@@ -414,6 +414,10 @@ async fn patterns_are_bounded() {
     let text = "git init -q r; cd r; n=$(yes aaaaaaaaaaaaaaaaaaaaaaaaa | head -n 10 | tr -d '\\n'); touch $n{1..500}; git status -s | wc -l";
     let longest = longest_stretch(&host, text).await;
     assert!(longest < Duration::from_millis(500), "{longest:?}");
+}
+
+#[test]
+fn branches_are_listed_by_patterns() {
     let said = in_repository("git branch o; git branch b/c; git branch --list 'm*' '*c'; git branch --list $(printf 'a*%.0s' {1..9000})x");
     assert_eq!(said, "  b/c\n* main\n");
 }
@@ -438,4 +442,19 @@ fn untracked_files_are_not_read() {
     );
     assert!(said.starts_with("?? large\n?? s\n M a\n?? large\n?? s\n"), "{said}");
     assert!(said.contains("s': Permission denied") && said.contains("a': Permission denied"), "{said}");
+}
+
+#[test]
+fn tags_with_messages_lead_to_commits() {
+    let said = in_repository(
+        "git tag -a v1 -m x; git tag -a v2 -m y v1; h=$(git rev-parse HEAD); for r in v1^{} v1^{commit} v1^0 v2^{} v2~0 v1; do \
+         [ $(git rev-parse $r) = $h ] || echo other $r; done; git checkout -q v2; [ $(cat .git/HEAD) = $h ] && echo detached; \
+         git checkout -q -b b v1; git branch c v2; git switch -q main; git reset -q --hard v1; git merge v2; git log --format=%D v2 -1; \
+         cat .git/refs/heads/* | sort -u | grep -c .; git cat v1 2>/dev/null; git tag -a v3",
+    );
+    assert_eq!(
+        said,
+        "other v1\ndetached\nAlready up to date.\nHEAD -> main, tag: v2, tag: v1, c, b\n1\nerror: there is no editor here: give the \
+         message with -m\nexit 1\n"
+    );
 }

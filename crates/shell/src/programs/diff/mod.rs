@@ -7,6 +7,7 @@ mod side_by_side;
 use super::destination::join_last_name;
 use super::input::{Content, lines_of};
 use super::options::{Given, Order, read};
+use crate::bounds::Held;
 use crate::expand::pattern::{Lies, Pattern};
 use crate::state::{Done, Shell, Stop, reason};
 use crate::streams::Reader;
@@ -101,8 +102,25 @@ pub(super) async fn diff(shell: &mut Shell, arguments: &[String]) -> Done {
 
 /// Writes the hunks between two texts, with lines around them.
 pub(super) async fn write_git_hunks(shell: &Shell, left: &[u8], right: &[u8], context: usize) -> Result<(), Stop> {
+    let (texts, found, _held) = find_git_changes(shell, left, right, context).await?;
+    hunks::write_unified(shell, &texts, &found, context).await
+}
+
+/// Returns the numbers of lines that were added and removed between two texts.
+pub(super) async fn count_git_changes(shell: &Shell, left: &[u8], right: &[u8]) -> Result<(usize, usize), Stop> {
+    let (_, found, _held) = find_git_changes(shell, left, right, 0).await?;
+    let count = |length: fn(&Change) -> usize| found.iter().map(length).sum();
+    Ok((count(|change| change.right.1 - change.right.0), count(|change| change.left.1 - change.left.0)))
+}
+
+async fn find_git_changes<'t>(
+    shell: &Shell,
+    left: &'t [u8],
+    right: &'t [u8],
+    context: usize,
+) -> Result<(hunks::Texts<'t>, Vec<Change>, Held), Stop> {
     let lines = [left, right].iter().flat_map(|text| text.iter()).filter(|byte| **byte == b'\n').count() + 2;
-    let Some(_held) = shell.shared.used.hold(lines * (BYTES_A_LINE + changes::memory(1))) else {
+    let Some(held) = shell.shared.used.hold(lines * (BYTES_A_LINE + changes::memory(1))) else {
         return Err(shell.fails("diff", "memory exhausted").await);
     };
     shell.step((left.len() + right.len()) as u64 / 512).await?;
@@ -111,7 +129,7 @@ pub(super) async fn write_git_hunks(shell: &Shell, left: &[u8], right: &[u8], co
     let mut numbers = Numbers { known: HashMap::new(), given: &given };
     let (numbered_left, numbered_right) = (numbers.number(&texts.left), numbers.number(&texts.right));
     let found = changes(shell, &numbered_left, &numbered_right, context).await?;
-    hunks::write_unified(shell, &texts, &found, context).await
+    Ok((texts, found, held))
 }
 
 async fn usage(shell: &Shell, why: &str) -> Stop {

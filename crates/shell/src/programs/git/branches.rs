@@ -38,7 +38,7 @@ async fn render(text: &mut Rendered<'_>, format: &str, name: &str, id: Id, is_cu
 impl Repository<'_> {
     pub(super) async fn branch(&self, arguments: &[String]) -> Outcome<i32> {
         let long = [
-            ("format", 'F'),
+            ("format", 'φ'),
             ("list", 'l'),
             ("all", 'a'),
             ("remotes", 'r'),
@@ -51,7 +51,7 @@ impl Repository<'_> {
             ("quiet", 'q'),
             ("no-color", 'n'),
         ];
-        let given = self.git().options("branch", arguments, "F:lardDmMfcu:vqn", &long).await?;
+        let given = self.git().options("branch", arguments, "φ:lardDmMfu:vq", &long).await?;
         let operands: Vec<&str> = given.operands.iter().map(String::as_str).collect();
         let current = self.current_branch().await?;
         if given.has('c') {
@@ -103,7 +103,7 @@ impl Repository<'_> {
                     }
                     let is_current = name.starts_with("refs/heads/") && current.as_deref() == Some(&short);
                     let default = if is_current { "* %(refname:short)" } else { "  %(refname:short)" };
-                    render(&mut text, given.value('F').unwrap_or(default), name, id, is_current).await?;
+                    render(&mut text, given.value('φ').unwrap_or(default), name, id, is_current).await?;
                     if given.has('v') {
                         let subject = self.read_commit(id).await?.message;
                         text.push(&format!(" {} {}", id.short(), subject.lines().next().unwrap_or(""))).await?;
@@ -127,8 +127,7 @@ impl Repository<'_> {
             let branch = self.current_branch().await?.unwrap_or_default();
             return fatal(format!("not a valid object name: '{branch}'"));
         }
-        let id = self.resolve(start).await?;
-        self.read_commit(id).await?;
+        let id = self.resolve_commit(start).await?;
         self.write_reference(&full, id).await?;
         if self.full_name(start).await?.is_some_and(|name| name.starts_with("refs/remotes/")) {
             self.follow(name, start).await?;
@@ -147,7 +146,7 @@ impl Repository<'_> {
         }
         if !force {
             let merged = match self.head().await? {
-                Some(head) => self.ancestors(head).await?.contains(&id),
+                Some(head) => self.ancestors(head).await?.ids.contains(&id),
                 None => true,
             };
             if !merged {
@@ -220,8 +219,8 @@ impl Repository<'_> {
             restore.extend_from_slice(paths);
             return self.restore(&restore).await;
         }
-        let long = [("quiet", 'q'), ("detach", 'd'), ("force", 'f'), ("track", 't'), ("orphan", 'o')];
-        let given = self.git().options("checkout", arguments, "qdftb:B:o:", &long).await?;
+        let long = [("quiet", 'q'), ("detach", 'd'), ("force", 'f'), ("track", 't'), ("orphan", 'ω')];
+        let given = self.git().options("checkout", arguments, "qdftb:B:ω:", &long).await?;
         let operands = given.operands.as_slice();
         match (given.value('b').or(given.value('B')), operands) {
             (Some(name), [] | [_]) => {
@@ -229,7 +228,7 @@ impl Repository<'_> {
                 self.switch_to_new(name, start, &given).await
             }
             (None, [name]) if self.is_switchable(name).await? => self.switch_to(name, &given).await,
-            (None, [_, ..]) if !given.has('d') && !given.has('o') => {
+            (None, [_, ..]) if !given.has('d') && !given.has('ω') => {
                 let mut restore = vec!["--worktree".to_owned(), "--".to_owned()];
                 restore.extend_from_slice(operands);
                 self.restore(&restore).await
@@ -273,7 +272,7 @@ impl Repository<'_> {
             if !given.has('B') && !given.has('C') && self.reference(&full).await?.is_some() {
                 return fatal(format!("a branch named '{name}' already exists"));
             }
-            let id = self.resolve(start).await?;
+            let id = self.resolve_commit(start).await?;
             self.move_files(id, given.has('f')).await?;
             self.create_branch(name, start, true).await?;
         }
@@ -285,7 +284,7 @@ impl Repository<'_> {
     async fn switch_to(&self, name: &str, given: &Given) -> Outcome<i32> {
         let (full, detach) = (format!("refs/heads/{name}"), given.has('d'));
         if !detach && self.reference(&full).await?.is_some() {
-            let id = self.resolve(name).await?;
+            let id = self.resolve_commit(&full).await?;
             if self.current_branch().await?.as_deref() == Some(name) && !given.has('f') {
                 self.say_unless_quiet(given, &format!("Already on '{name}'\n")).await;
                 return Ok(0);
@@ -298,7 +297,7 @@ impl Repository<'_> {
         if let (Some(remote), false, true) = (self.remote_branch(name).await?, detach, is_name(name)) {
             return self.switch_to_new(name, Some(&remote), given).await;
         }
-        let id = match self.resolve(name).await {
+        let id = match self.resolve_commit(name).await {
             Ok(id) => id,
             Err(Failure::Fatal(_)) => {
                 return Err(Failure::Error(format!("pathspec '{name}' did not match any file(s) known to git")));
@@ -396,10 +395,14 @@ impl Repository<'_> {
                     return fatal(format!("tag '{name}' already exists"));
                 }
                 let mut id = self.resolve(given.operands.get(1).map_or("HEAD", String::as_str)).await?;
+                if given.has('a') && !given.has('m') {
+                    return Err(Failure::Error("there is no editor here: give the message with -m".to_owned()));
+                }
                 if let Some(message) = given.value('m') {
                     let tagger = self.signature("COMMITTER").await?;
+                    let kind = self.read_object(id).await?.kind;
                     let text =
-                        format!("object {id}\ntype commit\ntag {name}\ntagger {tagger}\n\n{}\n", message.trim_end());
+                        format!("object {id}\ntype {kind}\ntag {name}\ntagger {tagger}\n\n{}\n", message.trim_end());
                     id = self.write_object("tag", text.as_bytes()).await?;
                 }
                 self.write_reference(&full, id).await?;

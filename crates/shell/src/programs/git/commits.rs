@@ -2,11 +2,44 @@
 
 use super::objects::{Commit, Id};
 use super::output::Rendered;
-use super::repository::{Operands, Repository};
-use super::status::compare;
-use super::{Failure, Outcome, fatal};
+use super::repository::{Operands, Repository, Revisions};
+use super::diff::CHANGES;
+use super::{Failure, Outcome, fatal, grow};
+use crate::bounds::Held;
 use crate::programs::input::Content;
-use std::collections::{BinaryHeap, HashSet};
+use crate::programs::options::Given;
+use std::collections::{BinaryHeap, HashMap, HashSet};
+
+/// Names of branches and tags by the commits that they lead to, in memory that is counted.
+struct Decorations {
+    by_id: HashMap<Id, Vec<String>>,
+    held: Held,
+}
+
+impl Decorations {
+    fn add(&mut self, id: Id, name: String) -> Outcome<()> {
+        grow(&mut self.held, name.len() + 100)?;
+        self.by_id.entry(id).or_default().push(name);
+        Ok(())
+    }
+
+    /// Returns the names of a commit with commas between them.
+    fn of(&self, id: Id) -> String {
+        self.by_id.get(&id).map_or_else(String::new, |names| names.join(", "))
+    }
+}
+
+/// Form in which commits are shown.
+enum Style {
+    /// Form without a format: several lines, with an empty one between commits.
+    Long,
+    /// Format of `--oneline`, right below which changes stand.
+    Oneline(String),
+    /// Format of lines.
+    Lines(String),
+    /// Format whose texts have an end of line between them only.
+    Separated(String),
+}
 
 impl<'s> Repository<'s> {
     /// Returns name, address and time of who acts as `AUTHOR` or `COMMITTER`.
@@ -48,9 +81,9 @@ impl<'s> Repository<'s> {
             ("no-gpg-sign", 'n'),
             ("quiet", 'q'),
             ("file", 'F'),
-            ("author", 'u'),
+            ("author", 'ψ'),
         ];
-        let given = self.git().options("commit", arguments, "m:aeEAnqF:u:", &long).await?;
+        let given = self.git().options("commit", arguments, "m:anqF:ψ:", &long).await?;
         let mut index = self.read_index().await?;
         if given.has('a') {
             self.stage(&mut index, &Operands::all(), false).await?;
@@ -69,7 +102,7 @@ impl<'s> Repository<'s> {
             (None, head) => head.into_iter().collect(),
         };
         let before = self.files_of(parents.first().copied()).await?;
-        let changes = compare(&before.entries, &index.entries);
+        let changes = self.compare(&before.entries, &index.entries).await?;
         if changes.is_empty() && amended.is_none() && !given.has('e') {
             if !given.has('q') {
                 self.status(&[]).await?;
@@ -93,7 +126,7 @@ impl<'s> Repository<'s> {
             return Ok(1);
         }
         let committer = self.signature("COMMITTER").await?;
-        let author = match (given.value('u'), &amended) {
+        let author = match (given.value('ψ'), &amended) {
             (Some(author), _) => {
                 let time = committer.rsplitn(3, ' ').take(2).collect::<Vec<_>>();
                 format!(
@@ -123,7 +156,7 @@ impl<'s> Repository<'s> {
     }
 
     /// Renders a commit by a format of `log`.
-    async fn render(&self, id: Id, commit: &Commit, format: &str) -> Outcome<Rendered<'s>> {
+    async fn render(&self, id: Id, commit: &Commit, format: &str, names: &Decorations) -> Outcome<Rendered<'s>> {
         let (subject, body) = commit.message.split_once('\n').unwrap_or((&commit.message, ""));
         let mut text = Rendered::new(self.shell, self.hold(0)?);
         let mut rest = format;
@@ -168,8 +201,11 @@ impl<'s> Repository<'s> {
                 'b' => text.push(body.trim_start_matches('\n')).await?,
                 'B' => text.push(&commit.message).await?,
                 'n' => text.push("\n").await?,
-                'd' => text.push(&self.decoration(id).await?).await?,
-                'D' => text.push(self.decoration(id).await?.trim_matches([' ', '(', ')'])).await?,
+                'd' => {
+                    let names = names.of(id);
+                    text.push(&if names.is_empty() { names } else { format!(" ({names})") }).await?;
+                }
+                'D' => text.push(&names.of(id)).await?,
                 '%' => text.push("%").await?,
                 other => text.push(&format!("%{other}")).await?,
             }
@@ -178,33 +214,45 @@ impl<'s> Repository<'s> {
         Ok(text)
     }
 
-    async fn decoration(&self, id: Id) -> Outcome<String> {
-        let mut names = Vec::new();
-        if self.head().await? == Some(id) {
-            names.push(match self.current_branch().await? {
-                Some(branch) => format!("HEAD -> {branch}"),
-                None => "HEAD".to_owned(),
-            });
+    /// Returns the names of commits, if they are shown.
+    async fn decorations(&self, style: &Style, decorates: bool) -> Outcome<Decorations> {
+        let mut decorations = Decorations { by_id: HashMap::new(), held: self.hold(0)? };
+        let is_needed = match style {
+            Style::Long | Style::Oneline(_) => decorates,
+            Style::Lines(format) | Style::Separated(format) => format.contains("%d") || format.contains("%D"),
+        };
+        if !is_needed {
+            return Ok(decorations);
         }
         let current = self.head_reference().await?;
-        for (name, target) in &self.references("refs/").await?.by_name {
-            if *target == id && current.as_deref() != Some(name) {
+        if let Some(id) = self.head().await? {
+            let branch = current.as_deref().and_then(|name| name.strip_prefix("refs/heads/"));
+            decorations.add(id, branch.map_or("HEAD".to_owned(), |branch| format!("HEAD -> {branch}")))?;
+        }
+        let references = self.references("refs/").await?;
+        let is_tag = |name: &str| name.starts_with("refs/tags/");
+        for tags in [true, false] {
+            for (name, id) in references.by_name.iter().rev() {
+                if is_tag(name) != tags || current.as_deref() == Some(name) {
+                    continue;
+                }
                 let short = name.strip_prefix("refs/heads/").or_else(|| name.strip_prefix("refs/remotes/"));
-                let tag = name.strip_prefix("refs/tags/").map(|tag| format!("tag: {tag}"));
-                names.push(tag.unwrap_or_else(|| short.unwrap_or(name).to_owned()));
+                match name.strip_prefix("refs/tags/") {
+                    Some(tag) => decorations.add(self.peel(*id).await?, format!("tag: {tag}"))?,
+                    None => decorations.add(*id, short.unwrap_or(name).to_owned())?,
+                }
             }
         }
-        Ok(if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) })
+        Ok(decorations)
     }
 
-    async fn render_long(&self, id: Id, commit: &Commit, decorates: bool) -> Outcome<Rendered<'s>> {
-        let names = if decorates { "%d" } else { "" };
+    async fn render_long(&self, id: Id, commit: &Commit, names: &Decorations) -> Outcome<Rendered<'s>> {
         let merge = match commit.parents.as_slice() {
             [_, _, ..] => "Merge: %p\n",
             _ => "",
         };
-        let mut text =
-            self.render(id, commit, &format!("commit %H{names}\n{merge}Author: %an <%ae>\nDate:   %ad\n\n")).await?;
+        let head = format!("commit %H%d\n{merge}Author: %an <%ae>\nDate:   %ad\n\n");
+        let mut text = self.render(id, commit, &head, names).await?;
         for line in commit.message.trim_end().lines() {
             text.push(format!("    {line}").trim_end()).await?;
             text.push("\n").await?;
@@ -212,72 +260,80 @@ impl<'s> Repository<'s> {
         Ok(text)
     }
 
+    /// Returns the form in which commits are shown.
+    fn style(&self, given: &Given) -> Outcome<Style> {
+        if given.has('o') {
+            return Ok(Style::Oneline("%h%d %s".to_owned()));
+        }
+        let format = given.value('φ').unwrap_or("medium");
+        Ok(match (format, format.strip_prefix("format:"), format.strip_prefix("tformat:")) {
+            ("medium" | "", _, _) => Style::Long,
+            ("oneline", _, _) => Style::Oneline("%H%d %s".to_owned()),
+            (_, Some(plain), _) => Style::Separated(plain.to_owned()),
+            (_, _, Some(plain)) => Style::Lines(plain.to_owned()),
+            (plain, _, _) if plain.contains('%') => Style::Lines(plain.to_owned()),
+            _ => return fatal(format!("invalid --pretty format: {format}")),
+        })
+    }
+
     pub(super) async fn log(&self, arguments: &[String]) -> Outcome<i32> {
         let long = [
             ("max-count", 'n'),
             ("oneline", 'o'),
-            ("pretty", 'p'),
-            ("format", 'f'),
+            ("pretty", 'φ'),
+            ("format", 'φ'),
             ("all", 'a'),
             ("reverse", 'r'),
-            ("name-only", 'N'),
-            ("name-status", 'S'),
             ("no-color", 'c'),
             ("no-merges", 'm'),
-            ("decorate", 'D'),
-            ("skip", 's'),
+            ("decorate", 'd'),
+            ("no-decorate", 'D'),
+            ("skip", 'κ'),
             ("abbrev-commit", 'c'),
-            ("first-parent", '1'),
+            ("first-parent", 'f'),
         ];
+        let long = [&long[..], &CHANGES].concat();
+        let separator = arguments.iter().position(|word| word == "--");
+        let (words, after) = arguments.split_at(separator.unwrap_or(arguments.len()));
         // `-3` is `-n3`.
         let is_count =
             |word: &str| word.strip_prefix('-').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
-        let words: Vec<String> = arguments
-            .iter()
-            .map(|word| if is_count(word) { format!("-n{}", &word[1..]) } else { word.clone() })
-            .collect();
-        let given = self.git().options("log", &words, "n:op:f:arNScms:1D", &long).await?;
+        let words: Vec<String> =
+            words.iter().map(|word| if is_count(word) { format!("-n{}", &word[1..]) } else { word.clone() }).collect();
+        let given = self.git().options("log", &words, "n:φ:κ:psU:", &long).await?;
         let number = |letter| given.value(letter).map_or(Ok(None), |text| text.parse::<usize>().map(Some));
-        let (Ok(most), Ok(skip)) = (number('n'), number('s')) else { return fatal("that is no number of commits") };
-        let (mut starts, mut hidden, mut paths) = (Vec::new(), HashSet::new(), Vec::<String>::new());
-        for operand in &given.operands {
-            match operand.split_once("..") {
-                Some((from, to)) => {
-                    let from = self.resolve(if from.is_empty() { "HEAD" } else { from }).await?;
-                    hidden.extend(self.ancestors(from).await?);
-                    starts.push(self.resolve(if to.is_empty() { "HEAD" } else { to }).await?);
+        let (Ok(most), Ok(skip)) = (number('n'), number('κ')) else { return fatal("that is no number of commits") };
+        let style = self.style(&given)?;
+        let (revisions, paths) = self.revisions_and_paths(&given.operands, after).await?;
+        let (mut starts, mut hidden) = (Vec::new(), Vec::new());
+        for revision in revisions {
+            match revision {
+                Revisions::One(id) => starts.push(id),
+                Revisions::Excluded(id) => hidden.push(self.ancestors(id).await?),
+                Revisions::Range(from, to) => {
+                    hidden.push(self.ancestors(from).await?);
+                    starts.push(to);
                 }
-                None => match self.resolve(operand).await {
-                    Ok(id) if paths.is_empty() => starts.push(id),
-                    Err(Failure::Stop(stop)) => return Err(stop.into()),
-                    _ => paths.push(operand.clone()),
-                },
+                Revisions::Symmetric(from, to) => {
+                    let (mut common, other) = (self.ancestors(from).await?, self.ancestors(to).await?);
+                    common.ids.retain(|id| other.ids.contains(id));
+                    hidden.push(common);
+                    starts.extend([from, to]);
+                }
             }
         }
-        let paths = self.operands(&paths).await?;
         if given.has('a') {
-            starts.extend(self.references("refs/").await?.by_name.into_values());
+            for id in self.references("refs/").await?.by_name.into_values() {
+                starts.push(self.require_commit(id).await?);
+            }
         }
-        if starts.is_empty() {
+        if starts.is_empty() && hidden.is_empty() {
             let Some(head) = self.head().await? else {
                 let branch = self.current_branch().await?.unwrap_or_default();
                 return fatal(format!("your current branch '{branch}' does not have any commits yet"));
             };
             starts.push(head);
         }
-        let format = given.value('f').map(str::to_owned).or_else(|| given.value('p').map(str::to_owned));
-        let decorates = given.has('D') || self.shell.shared.terminal.is_some();
-        let (format, ends_lines) = match format.as_deref() {
-            _ if given.has('o') && decorates => (Some("%h%d %s".to_owned()), true),
-            _ if given.has('o') => (Some("%h %s".to_owned()), true),
-            None | Some("medium" | "") => (None, false),
-            Some("oneline") => (Some("%H %s".to_owned()), true),
-            Some(format) => {
-                let separated = format.strip_prefix("format:");
-                let plain = separated.or_else(|| format.strip_prefix("tformat:")).unwrap_or(format);
-                (Some(plain.to_owned()), separated.is_none())
-            }
-        };
         let mut open: BinaryHeap<(i64, Id)> = BinaryHeap::new();
         let mut seen = HashSet::new();
         let mut held = self.hold(0)?;
@@ -286,36 +342,24 @@ impl<'s> Repository<'s> {
         }
         let (mut shown, mut left_out) = (Vec::new(), 0);
         while let Some((_, id)) = open.pop() {
-            if !seen.insert(id) || hidden.contains(&id) {
+            if hidden.iter().any(|commits| commits.ids.contains(&id)) || !seen.insert(id) {
                 continue;
             }
             let commit = self.read_commit(id).await?;
-            if !held.grow(300 + commit.message.len()) {
-                return fatal("out of memory");
-            }
-            let followed = if given.has('1') { 1 } else { usize::MAX };
+            grow(&mut held, 200 + 64 * commit.parents.len())?;
+            let followed = if given.has('f') { 1 } else { usize::MAX };
             for parent in commit.parents.iter().take(followed) {
                 open.push((Commit::seconds(&self.read_commit(*parent).await?.committer), *parent));
             }
-            let needs_changes = !paths.is_empty() || given.has('N') || given.has('S');
-            let mut names = String::new();
-            if needs_changes {
-                let before = self.files_of(commit.parents.first().copied()).await?;
-                let changes = compare(&before.entries, &self.files_of(Some(id)).await?.entries);
-                let wanted = |path: &String| paths.is_empty() || paths.have(path);
-                if !paths.is_empty() && !changes.keys().any(wanted) {
-                    continue;
-                }
-                for (path, (letter, _)) in changes.iter().filter(|(path, _)| wanted(path)) {
-                    let status = if given.has('S') { format!("{letter}\t") } else { String::new() };
-                    names.push_str(&format!("{status}{path}\n"));
-                }
-                if !given.has('N') && !given.has('S') {
-                    names.clear();
-                }
-            }
             if given.has('m') && commit.parents.len() > 1 {
                 continue;
+            }
+            if !paths.is_empty() {
+                let before = self.files_of(commit.parents.first().copied()).await?;
+                let after = self.files_of(Some(id)).await?;
+                if !self.compare(&before.entries, &after.entries).await?.keys().any(|path| paths.have(path)) {
+                    continue;
+                }
             }
             if left_out < skip.unwrap_or(0) {
                 left_out += 1;
@@ -324,45 +368,70 @@ impl<'s> Repository<'s> {
             if shown.len() >= most.unwrap_or(usize::MAX) {
                 break;
             }
-            let mut text = match &format {
-                Some(format) => self.render(id, &commit, format).await?,
-                None => self.render_long(id, &commit, decorates).await?,
-            };
-            if format.is_some() && (ends_lines || !names.is_empty()) {
-                text.push("\n").await?;
-            }
-            if !names.is_empty() {
-                text.push(if format.is_none() { "\n" } else { "" }).await?;
-                text.push(&names).await?;
-            }
-            shown.push(text);
+            shown.push(id);
         }
         if given.has('r') {
             shown.reverse();
         }
-        for (at, text) in shown.iter().enumerate() {
-            if at > 0 && !(format.is_some() && ends_lines) {
+        let decorates = (given.has('d') || self.shell.shared.terminal.is_some()) && !given.has('D');
+        let names = self.decorations(&style, decorates).await?;
+        for (at, id) in shown.into_iter().enumerate() {
+            if at > 0 && matches!(style, Style::Long | Style::Separated(_)) {
                 self.print("\n").await?;
             }
-            self.print(&text.text).await?;
+            let commit = self.read_commit(id).await?;
+            let shows = !given.has('s') && commit.parents.len() < 2 && given.last_of("pNStU").is_some();
+            self.show_commit(id, &commit, &style, &names, shows.then_some((&given, &paths))).await?;
         }
         Ok(0)
     }
 
+    /// Writes a commit, and its changes by the options for their form.
+    async fn show_commit(
+        &self,
+        id: Id,
+        commit: &Commit,
+        style: &Style,
+        names: &Decorations,
+        changes: Option<(&Given, &Operands)>,
+    ) -> Outcome<()> {
+        let mut text = match style {
+            Style::Long => self.render_long(id, commit, names).await?,
+            Style::Oneline(format) | Style::Lines(format) | Style::Separated(format) => {
+                self.render(id, commit, format, names).await?
+            }
+        };
+        let mut files = None;
+        if let Some((given, paths)) = changes {
+            let before = self.files_of(commit.parents.first().copied()).await?;
+            let after = self.files_of(Some(id)).await?;
+            let changed = self.compare(&before.entries, &after.entries).await?;
+            if changed.keys().any(|path| paths.is_empty() || paths.have(path)) {
+                files = Some((before, after, given, paths));
+            }
+        }
+        match (style, &files) {
+            (Style::Long, None) | (Style::Separated(_), None) => {}
+            (Style::Long, Some(_)) | (Style::Oneline(_), _) | (Style::Lines(_), None) | (Style::Separated(_), _) => {
+                text.push("\n").await?;
+            }
+            (Style::Lines(_), Some(_)) => text.push("\n\n").await?,
+        }
+        self.print(&text.text).await?;
+        if let Some((before, after, given, paths)) = files {
+            self.write_changes(&before.entries, &after.entries, given, paths).await?;
+        }
+        Ok(())
+    }
+
     pub(super) async fn show(&self, arguments: &[String]) -> Outcome<i32> {
-        let long = [
-            ("name-only", 'N'),
-            ("name-status", 'S'),
-            ("format", 'f'),
-            ("pretty", 'f'),
-            ("no-color", 'c'),
-            ("no-patch", 's'),
-        ];
-        let given = self.git().options("show", arguments, "NSf:cs", &long).await?;
+        let long = [("format", 'φ'), ("pretty", 'φ'), ("oneline", 'o'), ("no-color", 'c')];
+        let long = [&long[..], &CHANGES].concat();
+        let given = self.git().options("show", arguments, "φ:psU:", &long).await?;
         let revision = given.operands.first().map_or("HEAD", String::as_str);
         if let Some((revision, path)) = revision.split_once(':') {
-            let files =
-                self.files_of(Some(self.resolve(if revision.is_empty() { "HEAD" } else { revision }).await?)).await?;
+            let commit = self.resolve(if revision.is_empty() { "HEAD" } else { revision }).await?;
+            let files = self.files_of(Some(commit)).await?;
             let Some(entry) = files.entries.get(path) else {
                 return fatal(format!("path '{path}' does not exist in '{revision}'"));
             };
@@ -370,26 +439,14 @@ impl<'s> Repository<'s> {
             self.shell.out("git", &object.data).await?;
             return Ok(0);
         }
-        let id = self.resolve(revision).await?;
+        let id = self.resolve_commit(revision).await?;
         let commit = self.read_commit(id).await?;
-        let mut head = match given.value('f') {
-            Some(format) => {
-                let plain =
-                    format.strip_prefix("format:").or_else(|| format.strip_prefix("tformat:")).unwrap_or(format);
-                self.render(id, &commit, plain).await?
-            }
-            None => self.render_long(id, &commit, false).await?,
-        };
-        if given.has('f') {
-            head.push("\n").await?;
-        }
-        self.print(&head.text).await?;
-        if given.has('s') {
-            return Ok(0);
-        }
-        self.print("\n").await?;
-        let (before, after) = (self.files_of(commit.parents.first().copied()).await?, self.files_of(Some(id)).await?);
-        self.write_changes(&before.entries, &after.entries, &given, &Operands::default()).await
+        let style = self.style(&given)?;
+        let names = self.decorations(&style, self.shell.shared.terminal.is_some()).await?;
+        let paths = Operands::default();
+        let changes = (!given.has('s')).then_some((&given, &paths));
+        self.show_commit(id, &commit, &style, &names, changes).await?;
+        Ok(0)
     }
 }
 

@@ -23,7 +23,7 @@ mod worktree;
 use super::options::{Given, Order, read};
 use crate::bounds::Held;
 use crate::state::{Done, Shell, Stop, absolute, reason};
-use proofbox_vfs::FilesError;
+use proofbox_vfs::{FilesError, lock};
 
 /// Exit code of a command that could not begin.
 const FATAL: i32 = 128;
@@ -118,7 +118,13 @@ fn parse<'a>(shell: &'a Shell, arguments: &'a [String]) -> Outcome<(Git<'a>, &'a
             }
         };
         match name {
-            "-C" => git.cwd = absolute(&git.cwd, &value()?),
+            "-C" => {
+                let path = value()?;
+                git.cwd = absolute(&git.cwd, &path);
+                if let Err(error) = lock(&shell.tree).list(&git.cwd, 0) {
+                    return fatal(format!("cannot change to '{path}': {}", reason(&error)));
+                }
+            }
             "-c" => {
                 let text = value()?;
                 let (key, value) = text.split_once('=').unwrap_or((&text, "true"));
@@ -186,7 +192,8 @@ impl Git<'_> {
         Ok(0)
     }
 
-    /// Reads the options of a subcommand.
+    /// Reads the options of a subcommand. Letters of those that are long only are not among `letters`, or no letters that
+    /// are typed.
     async fn options(&self, name: &str, arguments: &[String], letters: &str, long: &[(&str, char)]) -> Outcome<Given> {
         match read(arguments, letters, long, Order::Any) {
             Ok(given) => Ok(given),

@@ -3,7 +3,7 @@
 use super::objects::{Files, is_file_path};
 use super::output::Output;
 use super::repository::{Operands, Repository, files_at};
-use super::status::{compare, quote};
+use super::status::quote;
 use super::worktree::Looked;
 use super::{Failure, Git, Outcome, fatal, file_failure};
 use crate::state::absolute;
@@ -65,7 +65,7 @@ impl<'s> Repository<'s> {
 
     pub(super) async fn remove(&self, arguments: &[String]) -> Outcome<i32> {
         let long = [("cached", 'c'), ("force", 'f'), ("recursive", 'r'), ("quiet", 'q')];
-        let given = self.git().options("rm", arguments, "cfrq", &long).await?;
+        let given = self.git().options("rm", arguments, "frq", &long).await?;
         let mut index = self.read_index().await?;
         let head = self.files_of(self.head().await?).await?;
         if given.operands.is_empty() {
@@ -178,7 +178,7 @@ impl<'s> Repository<'s> {
         let is_separated = arguments.iter().any(|word| word == "--")
             && arguments.iter().position(|word| word == "--") == Some(arguments.len() - operands.len() - 1);
         if let ([first, rest @ ..], false) = (operands, is_separated)
-            && let Ok(id) = self.resolve(first).await
+            && let Ok(id) = self.resolve_commit(first).await
         {
             target = Some(id);
             operands = rest;
@@ -219,8 +219,8 @@ impl<'s> Repository<'s> {
     }
 
     pub(super) async fn restore(&self, arguments: &[String]) -> Outcome<i32> {
-        let long = [("staged", 'S'), ("worktree", 'W'), ("source", 's'), ("quiet", 'q'), ("overlay", 'ο')];
-        let given = self.git().options("restore", arguments, "SWs:qο", &long).await?;
+        let long = [("staged", 'S'), ("worktree", 'W'), ("source", 's'), ("quiet", 'q'), ("overlay", 'o')];
+        let given = self.git().options("restore", arguments, "SWs:q", &long).await?;
         if given.operands.is_empty() {
             return fatal("you must specify path(s) to restore");
         }
@@ -233,7 +233,7 @@ impl<'s> Repository<'s> {
         };
         let files = &source.as_ref().unwrap_or(&index).entries;
         // Files that the source lacks stay, as `checkout` leaves them.
-        let keeps = given.has('ο');
+        let keeps = given.has('o');
         for operand in &given.operands {
             self.shell.step(1).await?;
             let path = self.relative(operand)?;
@@ -294,13 +294,16 @@ impl<'s> Repository<'s> {
         } else {
             None
         };
-        let changes = scanned.as_ref().map(|scanned| compare(&index.entries, &scanned.entries)).unwrap_or_default();
+        let changes = match &scanned {
+            Some(scanned) => Some(self.compare(&index.entries, &scanned.entries).await?),
+            None => None,
+        };
         for (path, entry) in &index.entries {
             self.shell.step(1).await?;
             if !operands.have(path) {
                 continue;
             }
-            let letter = changes.get(path).map(|(letter, _)| *letter);
+            let letter = changes.as_ref().and_then(|changes| changes.get(path)).map(|(letter, _)| *letter);
             let is_wanted = match letter {
                 _ if scanned.is_none() || given.has('c') => true,
                 Some('D') => given.has('d') || given.has('m'),

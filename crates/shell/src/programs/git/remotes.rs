@@ -255,7 +255,7 @@ impl<'s> Repository<'s> {
             self.shell.say("Everything up-to-date\n").await;
         } else {
             if let (Some(before), false) = (before, forced)
-                && (!self.has_object(before) || !self.ancestors(id).await?.contains(&before))
+                && (!self.has_object(before) || !self.ancestors(id).await?.ids.contains(&before))
             {
                 self.shell.say(&format!(" ! [rejected]        {from} -> {to} (non-fast-forward)\n")).await;
                 return Err(Failure::Error(format!("failed to push some refs to '{remote}'")));
@@ -312,17 +312,17 @@ impl<'s> Repository<'s> {
         let long = [("ff-only", 'F'), ("ff", 'f'), ("quiet", 'q'), ("no-edit", 'e')];
         let given = self.git().options("merge", arguments, "Ffqe", &long).await?;
         let [name] = given.operands.as_slice() else { return fatal("one commit to merge is needed") };
-        self.go_forward(self.resolve(name).await?).await
+        self.go_forward(self.resolve_commit(name).await?).await
     }
 
     /// Moves the current branch forward to a commit that comes after it. Others can't be merged here.
     async fn go_forward(&self, id: Id) -> Outcome<i32> {
         let head = self.head().await?;
         if let Some(head) = head {
-            if self.ancestors(head).await?.contains(&id) {
+            if self.ancestors(head).await?.ids.contains(&id) {
                 return self.print("Already up to date.\n").await;
             }
-            if !self.ancestors(id).await?.contains(&head) {
+            if !self.ancestors(id).await?.ids.contains(&head) {
                 return fatal("Not possible to fast-forward, aborting. (Histories that diverge can't be merged here.)");
             }
         }

@@ -105,6 +105,24 @@ pub(super) fn is_repository(shell: &Shell, path: &str) -> bool {
     is_directory("objects") && is_directory("refs") && shell.stat(&format!("{path}/HEAD")).is_ok()
 }
 
+/// Commits that an operand names.
+pub(super) enum Revisions {
+    One(Id),
+    /// Commit that is left out with all before it: `^x`.
+    Excluded(Id),
+    /// Commits of the second history that the first does not have: `x..y`.
+    Range(Id, Id),
+    /// Commits that one of two histories has: `x...y`.
+    Symmetric(Id, Id),
+}
+
+fn unknown(operand: &str) -> Failure {
+    Failure::Fatal(format!(
+        "ambiguous argument '{operand}': unknown revision or path not in the working tree.\nUse '--' to separate paths from \
+         revisions, like this:\n'git <command> [<revision>...] -- [<file>...]'"
+    ))
+}
+
 /// Returns whether this can be the name of a branch or tag.
 pub(super) fn is_name(name: &str) -> bool {
     let parts = || name.split('/');
@@ -287,19 +305,35 @@ impl Repository<'_> {
         Ok(None)
     }
 
-    /// Returns the commit that a revision names, with its steps back (`~2`, `^`).
+    /// Returns the commit that a revision names, or the tag that it names leads to.
+    pub(super) async fn resolve_commit(&self, revision: &str) -> Outcome<Id> {
+        self.require_commit(self.resolve(revision).await?).await
+    }
+
+    /// Returns the commit that an object is, or that a tag leads to.
+    pub(super) async fn require_commit(&self, id: Id) -> Outcome<Id> {
+        let id = self.peel(id).await?;
+        self.read_commit(id).await?;
+        Ok(id)
+    }
+
+    /// Returns the object that a revision names, with its steps back (`~2`, `^`).
     pub(super) async fn resolve(&self, revision: &str) -> Outcome<Id> {
-        let unknown = || {
-            Failure::Fatal(format!(
-                "ambiguous argument '{revision}': unknown revision or path not in the working tree."
-            ))
-        };
+        let unknown = || unknown(revision);
         let start = revision.find(['~', '^']).unwrap_or(revision.len());
         let (name, mut steps) = revision.split_at(start);
         let mut id = self.resolve_name(name).await?.ok_or_else(unknown)?;
         while let Some(step) = steps.chars().next() {
             steps = &steps[step.len_utf8()..];
-            if let Some(rest) = steps.strip_prefix("{commit}").or_else(|| steps.strip_prefix("{}")) {
+            if let (Some((kind, rest)), '^') =
+                (steps.strip_prefix('{').and_then(|inner| inner.split_once('}')), step)
+            {
+                id = match kind {
+                    "" => self.peel(id).await?,
+                    "commit" => self.require_commit(id).await?,
+                    "tree" => self.read_commit(id).await?.tree,
+                    _ => return Err(unknown()),
+                };
                 steps = rest;
                 continue;
             }
@@ -311,12 +345,13 @@ impl Repository<'_> {
             }
             match step {
                 '~' => {
+                    id = self.require_commit(id).await?;
                     for _ in 0..count {
                         id = *self.read_commit(id).await?.parents.first().ok_or_else(unknown)?;
                     }
                 }
                 '^' if count > 0 => id = *self.read_commit(id).await?.parents.get(count - 1).ok_or_else(unknown)?,
-                '^' => {}
+                '^' => id = self.require_commit(id).await?,
                 _ => return Err(unknown()),
             }
         }
@@ -382,6 +417,58 @@ impl Repository<'_> {
             Some(inner) if inner.starts_with('/') => Ok(inner[1..].to_owned()),
             _ => fatal(format!("{operand}: '{operand}' is outside repository at '{work_tree}'")),
         }
+    }
+
+    /// Returns the commits that an operand names; none if it names none, and may be a path.
+    async fn parse_revisions_in(&self, operand: &str) -> Outcome<Option<Revisions>> {
+        if operand == ".." {
+            return Ok(None);
+        }
+        let range = match operand.split_once("...") {
+            Some(ends) => Some((ends, true)),
+            None => operand.split_once("..").map(|ends| (ends, false)),
+        };
+        if let Some(((from, to), is_symmetric)) = range {
+            let named = |name| if name == "" { "HEAD" } else { name };
+            let (from, to) = (self.try_resolve(named(from)).await?, self.try_resolve(named(to)).await?);
+            let kind = if is_symmetric { Revisions::Symmetric } else { Revisions::Range };
+            return Ok(from.zip(to).map(|(from, to)| kind(from, to)));
+        }
+        match operand.strip_prefix('^') {
+            Some(name) => Ok(self.try_resolve(name).await?.map(Revisions::Excluded)),
+            None => Ok(self.try_resolve(operand).await?.map(Revisions::One)),
+        }
+    }
+
+    /// Returns the commit that a revision names; none if there is none.
+    pub(super) async fn try_resolve(&self, revision: &str) -> Outcome<Option<Id>> {
+        match self.resolve_commit(revision).await {
+            Ok(id) => Ok(Some(id)),
+            Err(Failure::Fatal(_)) => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Splits operands into commits and paths. `after`: the separator and the paths after it.
+    pub(super) async fn revisions_and_paths(
+        &self,
+        operands: &[String],
+        after: &[String],
+    ) -> Outcome<(Vec<Revisions>, Operands)> {
+        let (mut revisions, mut paths) = (Vec::new(), Vec::new());
+        for operand in operands {
+            self.shell.step(1).await?;
+            let named = if paths.is_empty() { self.parse_revisions_in(operand).await? } else { None };
+            let is_path = || lock(&self.shell.tree).stat(&absolute(&self.cwd, operand)).is_ok();
+            match named {
+                Some(named) => revisions.push(named),
+                None if !after.is_empty() => return fatal(format!("bad revision '{operand}'")),
+                None if is_path() => paths.push(operand.clone()),
+                None => return Err(unknown(operand)),
+            }
+        }
+        paths.extend(after.iter().skip(1).cloned());
+        Ok((revisions, self.operands(&paths).await?))
     }
 
     /// Returns the paths that operands name.

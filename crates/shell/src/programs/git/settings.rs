@@ -24,7 +24,7 @@ pub(super) fn check_settings(path: &str, text: &str) -> Outcome<()> {
 impl<'s> Git<'s> {
     pub(super) async fn init(&self, arguments: &[String]) -> Outcome<i32> {
         let long = [("bare", 'B'), ("initial-branch", 'b'), ("quiet", 'q')];
-        let given = self.options("init", arguments, "Bb:q", &long).await?;
+        let given = self.options("init", arguments, "b:q", &long).await?;
         let path = absolute(&self.cwd, given.operands.first().map_or("", String::as_str));
         let branch = match given.value('b') {
             Some(branch) => branch.to_owned(),
@@ -94,10 +94,10 @@ impl<'s> Git<'s> {
             ("replace-all", 'r'),
             ("bool", 'b'),
             ("int", 'b'),
-            ("type", 'T'),
-            ("default", 'd'),
+            ("type", 'τ'),
+            ("default", 'δ'),
         ];
-        let given = self.options("config", arguments, "gLsf:GAularbT:d:", &long).await?;
+        let given = self.options("config", arguments, "lf:τ:δ:", &long).await?;
         let own = self.repository().ok().map(|repository| format!("{}/config", repository.git_dir));
         let one = match given.last_of("gLsf") {
             Some('g') => Some(global_path(self.shell)),
@@ -140,7 +140,7 @@ impl<'s> Git<'s> {
         let settings = self.settings.iter().filter(|(known, _)| known.eq_ignore_ascii_case(key));
         values.extend(settings.map(|(_, value)| value.as_str()));
         if values.is_empty() {
-            values.extend(given.value('d'));
+            values.extend(given.value('δ'));
         }
         let Some(last) = values.last() else { return Ok(1) };
         let shown = if given.has('A') { values.join("\n") } else { (*last).to_owned() };

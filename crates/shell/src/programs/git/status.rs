@@ -1,45 +1,39 @@
 //! Subcommand `status`, and the differences between commit, index and work tree.
 
-use super::objects::{Entry, Files, Id};
+use super::objects::{Commit, Entry, Files, Id};
+use super::output::Output;
 use super::repository::{Operands, Repository};
 use super::worktree::Looked;
-use super::{Outcome, fatal};
+use super::{Outcome, fatal, grow};
+use crate::bounds::Held;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ops::Deref;
 
-/// Differences between two sets of files: a letter for each path, and where a renamed one was.
-pub(super) type Changes = BTreeMap<String, (char, Option<String>)>;
+/// Differences between two sets of files, in memory that is counted: a letter for each path, and where a renamed one was.
+pub(super) struct Changes {
+    by_path: BTreeMap<String, (char, Option<String>)>,
+    _held: Held,
+}
+
+impl Deref for Changes {
+    type Target = BTreeMap<String, (char, Option<String>)>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.by_path
+    }
+}
+
+/// Set of commits, in memory that is counted.
+pub(super) struct Commits {
+    pub(super) ids: HashSet<Id>,
+    _held: Held,
+}
 
 /// State of a work tree.
 pub(super) struct Status {
     pub(super) staged: Changes,
     pub(super) unstaged: Changes,
     pub(super) untracked: BTreeSet<String>,
-}
-
-/// Compares files. A file that is gone and one that is new with the same content are one that was renamed.
-pub(super) fn compare(old: &BTreeMap<String, Entry>, new: &BTreeMap<String, Entry>) -> Changes {
-    let mut changes = Changes::new();
-    for (path, entry) in new {
-        match old.get(path) {
-            None => changes.insert(path.clone(), ('A', None)),
-            Some(known) if known == entry => None,
-            Some(known) if known.mode & 0o170_000 != entry.mode & 0o170_000 => {
-                changes.insert(path.clone(), ('T', None))
-            }
-            Some(_) => changes.insert(path.clone(), ('M', None)),
-        };
-    }
-    let gone = || old.iter().filter(|(path, _)| !new.contains_key(*path));
-    let mut by_id: BTreeMap<Id, Vec<&String>> = BTreeMap::new();
-    gone().for_each(|(path, entry)| by_id.entry(entry.id).or_default().push(path));
-    changes.extend(gone().map(|(path, _)| (path.clone(), ('D', None))));
-    for (path, entry) in new.iter().filter(|(path, _)| !old.contains_key(*path)) {
-        if let Some(from) = by_id.get_mut(&entry.id).and_then(Vec::pop) {
-            changes.remove(from);
-            changes.insert(path.clone(), ('R', Some(from.clone())));
-        }
-    }
-    changes
 }
 
 /// Returns a path as it is shown: quoted where it has characters that could be taken for others.
@@ -62,6 +56,43 @@ pub(super) fn quote(path: &str) -> String {
 }
 
 impl Repository<'_> {
+    /// Compares files. A file that is gone and one that is new with the same content are one that was renamed.
+    pub(super) async fn compare(
+        &self,
+        old: &BTreeMap<String, Entry>,
+        new: &BTreeMap<String, Entry>,
+    ) -> Outcome<Changes> {
+        let mut held = self.hold(0)?;
+        let mut changes = BTreeMap::new();
+        let mut gone: BTreeMap<Id, Vec<&String>> = BTreeMap::new();
+        for (path, entry) in old {
+            self.shell.step(1).await?;
+            if !new.contains_key(path) {
+                grow(&mut held, path.len() + 250)?;
+                gone.entry(entry.id).or_default().push(path);
+                changes.insert(path.clone(), ('D', None));
+            }
+        }
+        for (path, entry) in new {
+            self.shell.step(1).await?;
+            let change = match old.get(path) {
+                Some(known) if known == entry => continue,
+                Some(known) if known.mode & 0o170_000 != entry.mode & 0o170_000 => ('T', None),
+                Some(_) => ('M', None),
+                None => match gone.get_mut(&entry.id).and_then(Vec::pop) {
+                    Some(from) => {
+                        changes.remove(from);
+                        ('R', Some(from.clone()))
+                    }
+                    None => ('A', None),
+                },
+            };
+            grow(&mut held, path.len() + change.1.as_ref().map_or(0, String::len) + 150)?;
+            changes.insert(path.clone(), change);
+        }
+        Ok(Changes { by_path: changes, _held: held })
+    }
+
     /// Lists the files of a commit; none for no commit.
     pub(super) async fn files_of(&self, commit: Option<Id>) -> Outcome<Files> {
         match commit {
@@ -79,13 +110,16 @@ impl Repository<'_> {
         let mut present = self.scan(&index.entries, &Operands::all(), Looked::In(&[&index.entries])).await?;
         self.shell.step(1 + (index.entries.len() + head.entries.len()) as u64).await?;
         let mut untracked = BTreeSet::new();
-        for path in present.entries.keys().filter(|path| !index.entries.contains_key(*path)) {
-            untracked.insert(self.untracked_name(path, &index.entries));
+        for path in present.entries.keys() {
+            self.shell.step(1).await?;
+            if !index.entries.contains_key(path) {
+                untracked.insert(self.untracked_name(path, &index.entries));
+            }
         }
-        present.entries.retain(|path, _| index.entries.contains_key(path));
+        self.retain(&mut present, |path| index.entries.contains_key(path)).await?;
         Ok(Status {
-            staged: compare(&head.entries, &index.entries),
-            unstaged: compare(&index.entries, &present.entries),
+            staged: self.compare(&head.entries, &index.entries).await?,
+            unstaged: self.compare(&index.entries, &present.entries).await?,
             untracked,
         })
     }
@@ -103,11 +137,11 @@ impl Repository<'_> {
     /// Counts the commits of each of two histories that the other does not have.
     pub(super) async fn ahead_and_behind(&self, here: Id, there: Id) -> Outcome<(usize, usize)> {
         let (ours, theirs) = (self.ancestors(here).await?, self.ancestors(there).await?);
-        Ok((ours.difference(&theirs).count(), theirs.difference(&ours).count()))
+        Ok((ours.ids.difference(&theirs.ids).count(), theirs.ids.difference(&ours.ids).count()))
     }
 
     /// Returns a commit and all before it.
-    pub(super) async fn ancestors(&self, id: Id) -> Outcome<HashSet<Id>> {
+    pub(super) async fn ancestors(&self, id: Id) -> Outcome<Commits> {
         let mut found = HashSet::new();
         let mut held = self.hold(0)?;
         let mut open = vec![id];
@@ -115,13 +149,31 @@ impl Repository<'_> {
             self.shell.step(1).await?;
             if found.insert(id) {
                 let parents = self.read_commit(id).await?.parents;
-                if !held.grow(100 + 32 * parents.len()) {
-                    return fatal("out of memory");
-                }
+                grow(&mut held, 100 + 32 * parents.len())?;
                 open.extend(parents);
             }
         }
-        Ok(found)
+        Ok(Commits { ids: found, _held: held })
+    }
+
+    /// Returns the latest commit that two histories share.
+    pub(super) async fn merge_base(&self, here: Id, there: Id) -> Outcome<Option<Id>> {
+        let (mut common, theirs) = (self.ancestors(here).await?, self.ancestors(there).await?);
+        common.ids.retain(|id| theirs.ids.contains(id));
+        // No other of them has it as a parent.
+        let mut parents = HashSet::new();
+        let mut held = self.hold(0)?;
+        for id in &common.ids {
+            let commit = self.read_commit(*id).await?;
+            grow(&mut held, 64 * commit.parents.len())?;
+            parents.extend(commit.parents);
+        }
+        let mut latest: Option<(i64, Id)> = None;
+        for id in common.ids.difference(&parents) {
+            let seconds = Commit::seconds(&self.read_commit(*id).await?.committer);
+            latest = latest.max(Some((seconds, *id)));
+        }
+        Ok(latest.map(|(_, id)| id))
     }
 
     /// Returns `...upstream [ahead 1]`, where the branch follows another.
@@ -149,6 +201,8 @@ impl Repository<'_> {
             ("long", 'L'),
             ("untracked-files", 'u'),
             ("ignored", 'i'),
+            ("null", 'z'),
+            ("verbose", 'v'),
         ];
         // `--porcelain` may have a value.
         let words: Vec<String> = arguments.iter().map(|word| word.replace("--porcelain=v", "--porcelain=")).collect();
@@ -162,16 +216,17 @@ impl Repository<'_> {
         let hides_untracked = words.iter().any(|word| word == "-uno" || word == "--untracked-files=no");
         let words: Vec<String> =
             words.into_iter().filter(|word| !word.starts_with("-u") && !word.starts_with("--untracked")).collect();
-        let given = git.options("status", &words, "psbLi", &long).await?;
+        let given = git.options("status", &words, "sbzv", &long).await?;
         let mut status = self.look().await?;
         if hides_untracked {
             status.untracked.clear();
         }
         let branch = self.current_branch().await?;
-        if !given.has('p') && !given.has('s') {
+        if !given.has('p') && !given.has('s') && !given.has('z') {
             return self.long_status(&status, branch.as_deref()).await;
         }
         let mut text = String::new();
+        let (end, is_plain) = if given.has('z') { ('\0', true) } else { ('\n', false) };
         if given.has('b') {
             text.push_str("## ");
             match &branch {
@@ -184,25 +239,30 @@ impl Repository<'_> {
                     text.push_str(&self.tracking(branch).await?);
                 }
             }
-            text.push('\n');
+            text.push(end);
         }
         let quoted = |path: &str| match quote(path) {
+            _ if is_plain => path.to_owned(),
             name if name.contains(' ') && !name.starts_with('"') => format!("\"{name}\""),
             name => name,
         };
+        let mut output = Output::new(self.shell);
+        output.push(&text).await?;
         let paths: BTreeSet<&String> = status.staged.keys().chain(status.unstaged.keys()).collect();
         for path in paths {
             let letter = |changes: &Changes| changes.get(path).map_or(' ', |(letter, _)| *letter);
-            text.extend([letter(&status.staged), letter(&status.unstaged), ' ']);
-            if let Some((_, Some(from))) = status.staged.get(path) {
-                text.push_str(&format!("{} -> ", quoted(from)));
-            }
-            text.push_str(&format!("{}\n", quoted(path)));
+            let letters = format!("{}{}", letter(&status.staged), letter(&status.unstaged));
+            let line = match status.staged.get(path) {
+                Some((_, Some(from))) if is_plain => format!("{letters} {path}{end}{from}{end}"),
+                Some((_, Some(from))) => format!("{letters} {} -> {}{end}", quoted(from), quoted(path)),
+                _ => format!("{letters} {}{end}", quoted(path)),
+            };
+            output.push(&line).await?;
         }
         for path in &status.untracked {
-            text.push_str(&format!("?? {}\n", quoted(path)));
+            output.push(&format!("?? {}{end}", quoted(path))).await?;
         }
-        self.print(&text).await
+        output.finish().await
     }
 
     async fn long_status(&self, status: &Status, branch: Option<&str>) -> Outcome<i32> {
@@ -221,32 +281,33 @@ impl Repository<'_> {
             'T' => "typechange: ",
             _ => "modified:   ",
         };
-        let mut list = |title: &str, hint: &str, changes: &Changes| {
-            if changes.is_empty() {
-                return;
+        let mut output = Output::new(self.shell);
+        output.push(&text).await?;
+        let staged = ("Changes to be committed:", "\"git restore --staged <file>...\" to unstage", &status.staged);
+        let hint = "\"git add <file>...\" to update what will be committed";
+        for (title, hint, changes) in [staged, ("Changes not staged for commit:", hint, &status.unstaged)] {
+            if !changes.is_empty() {
+                output.push(&format!("\n{title}\n  (use {hint})\n")).await?;
             }
-            text.push_str(&format!("\n{title}\n  (use {hint})\n"));
-            for (path, (letter, from)) in changes {
+            for (path, (letter, from)) in changes.iter() {
                 let from = from.as_ref().map_or(String::new(), |from| format!("{} -> ", quote(from)));
-                text.push_str(&format!("\t{}{from}{}\n", label(*letter), quote(path)));
+                output.push(&format!("\t{}{from}{}\n", label(*letter), quote(path))).await?;
             }
-        };
-        list("Changes to be committed:", "\"git restore --staged <file>...\" to unstage", &status.staged);
-        list(
-            "Changes not staged for commit:",
-            "\"git add <file>...\" to update what will be committed",
-            &status.unstaged,
-        );
-        if !status.untracked.is_empty() {
-            text.push_str("\nUntracked files:\n  (use \"git add <file>...\" to include in what will be committed)\n");
-            status.untracked.iter().for_each(|path| text.push_str(&format!("\t{}\n", quote(path))));
         }
-        text.push_str(match (status.staged.is_empty(), status.unstaged.is_empty(), status.untracked.is_empty()) {
+        if !status.untracked.is_empty() {
+            let hint = "to include in what will be committed";
+            output.push(&format!("\nUntracked files:\n  (use \"git add <file>...\" {hint})\n")).await?;
+            for path in &status.untracked {
+                output.push(&format!("\t{}\n", quote(path))).await?;
+            }
+        }
+        let end = match (status.staged.is_empty(), status.unstaged.is_empty(), status.untracked.is_empty()) {
             (true, true, true) => "\nnothing to commit, working tree clean\n",
             (true, true, false) => "\nnothing added to commit but untracked files present (use \"git add\" to track)\n",
             (true, false, _) => "\nno changes added to commit (use \"git add\" and/or \"git commit -a\")\n",
             (false, _, _) => "",
-        });
-        self.print(&text).await
+        };
+        output.push(end).await?;
+        output.finish().await
     }
 }
