@@ -458,3 +458,38 @@ fn tags_with_messages_lead_to_commits() {
          message with -m\nexit 1\n"
     );
 }
+
+#[test]
+fn nothing_is_fetched_outside_the_references() {
+    let said = in_repository(
+        "cd ..; git clone -q r a/b/c/d; cd a/b/c/d; git pull ../../../../r main; git fetch ../../../../r main; find .git/refs -type f | sort; \
+         cut -f 2- .git/FETCH_HEAD; git rev-parse FETCH_HEAD | cut -c1-2 | wc -l; cd /home/user; git clone -o ../../x r e; ls -d e x; \
+         cd r; h=$(git rev-parse HEAD); printf '%s %s\\n' $h refs/heads/../../evil $h refs/tags/../../../evil $h refs/heads/ok >> .git/packed-refs; \
+         cd ..; git clone -q r f; git clone -q --bare r g.git; find f/.git g.git -name 'evil*'; find f/.git g.git -name ok | wc -l",
+    );
+    assert_eq!(
+        said,
+        "Already up to date.\n.git/refs/heads/main\n.git/refs/remotes/origin/HEAD\n.git/refs/remotes/origin/main\n\tbranch 'main' of \
+         /home/user/r/.git\n1\n2\nfatal: '../../x' is not a valid remote name\nls: cannot access 'e': No such file or directory\n\
+         ls: cannot access 'x': No such file or directory\n"
+    );
+}
+
+#[test]
+fn what_an_object_needs_is_copied_before_it() {
+    let said = in_repository(
+        "echo x > gone; git add gone; git commit -qm gone; rm .git/objects/$(git rev-parse HEAD:gone | sed 's/../&\\//'); cd ..; \
+         git init -q --bare b.git; cd r; git push ../b.git main; find ../b.git/refs -type f; cd ../b.git; \
+         git log $(cd ../r; git rev-parse HEAD)",
+    );
+    assert!(said.contains("bad object") && said.contains("unknown revision"), "{said}");
+}
+
+#[test]
+fn moved_heads_are_kept() {
+    let said = in_repository(
+        "h=$(git rev-parse HEAD); git commit -q --allow-empty -m x; git reset -q --hard HEAD~1; git reset -q --hard ORIG_HEAD; \
+         git log --format=%s -1; [ $(git rev-parse ORIG_HEAD) = $h ] && echo kept",
+    );
+    assert_eq!(said, "x\nkept\n");
+}

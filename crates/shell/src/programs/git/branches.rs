@@ -1,7 +1,7 @@
 //! Subcommands `branch`, `checkout`, `switch`, `tag`, `rev-parse` and `symbolic-ref`.
 
 use super::objects::Id;
-use super::output::Rendered;
+use super::output::{Output, Rendered};
 use super::pattern::{MAX_PATTERN, matches_name};
 use super::repository::{Operands, Repository, files_at, is_name};
 use super::worktree::Looked;
@@ -81,7 +81,7 @@ impl Repository<'_> {
         match (operands.as_slice(), given.has('l')) {
             ([name], false) => self.create_branch(name, "HEAD", given.has('f')).await,
             ([name, start], false) => self.create_branch(name, start, given.has('f')).await,
-            (patterns, _) => {
+            _ => {
                 let mut text = Rendered::new(self.shell, self.hold(0)?);
                 let mut names = Vec::new();
                 if !given.has('r') {
@@ -93,12 +93,7 @@ impl Repository<'_> {
                 for (name, id) in names.iter().flat_map(|references| &references.by_name) {
                     let id = *id;
                     let short = name.strip_prefix("refs/heads/").unwrap_or(name).to_owned();
-                    let mut is_wanted = patterns.is_empty();
-                    for pattern in patterns {
-                        self.shell.step(1 + (pattern.len().min(MAX_PATTERN) * short.len()) as u64 / 4096).await?;
-                        is_wanted |= matches_name(pattern.as_bytes(), short.as_bytes());
-                    }
-                    if !is_wanted {
+                    if !given.operands.is_empty() && !self.is_of(&short, &given.operands).await? {
                         continue;
                     }
                     let is_current = name.starts_with("refs/heads/") && current.as_deref() == Some(&short);
@@ -113,6 +108,17 @@ impl Repository<'_> {
                 self.print(&text.text).await
             }
         }
+    }
+
+    /// Returns whether a name matches one of these patterns.
+    async fn is_of(&self, name: &str, patterns: &[String]) -> Outcome<bool> {
+        for pattern in patterns {
+            self.shell.step(1 + (pattern.len().min(MAX_PATTERN) * name.len()) as u64 / 4096).await?;
+            if matches_name(pattern.as_bytes(), name.as_bytes()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     async fn create_branch(&self, name: &str, start: &str, force: bool) -> Outcome<i32> {
@@ -228,9 +234,15 @@ impl Repository<'_> {
                 self.switch_to_new(name, start, &given).await
             }
             (None, [name]) if self.is_switchable(name).await? => self.switch_to(name, &given).await,
-            (None, [_, ..]) if !given.has('d') && !given.has('ω') => {
-                let mut restore = vec!["--worktree".to_owned(), "--".to_owned()];
-                restore.extend_from_slice(operands);
+            (None, [first, rest @ ..]) if !given.has('d') && !given.has('ω') => {
+                let mut restore = vec!["--worktree".to_owned()];
+                let is_revision = !rest.is_empty() && self.try_resolve(first).await?.is_some();
+                if is_revision {
+                    restore.extend(["--staged", "--overlay"].map(str::to_owned));
+                    restore.push(format!("--source={first}"));
+                }
+                restore.push("--".to_owned());
+                restore.extend_from_slice(if is_revision { rest } else { operands });
                 self.restore(&restore).await
             }
             _ => fatal("usage: git checkout [-b] <branch> [<start-point>], or git checkout [<revision>] -- <path>..."),
@@ -376,10 +388,16 @@ impl Repository<'_> {
         let long = [("delete", 'd'), ("force", 'f'), ("list", 'l'), ("message", 'm'), ("annotate", 'a')];
         let given = self.git().options("tag", arguments, "dflam:n", &long).await?;
         match given.operands.as_slice() {
-            [] => {
+            patterns if patterns.is_empty() || given.has('l') => {
                 let tags = self.references("refs/tags/").await?;
-                let names = tags.by_name.keys().filter_map(|name| name.strip_prefix("refs/tags/"));
-                self.print(&names.fold(String::new(), |text, name| text + name + "\n")).await
+                let mut output = Output::new(self.shell);
+                for name in tags.by_name.keys() {
+                    let short = name.strip_prefix("refs/tags/").unwrap_or(name);
+                    if patterns.is_empty() || self.is_of(short, patterns).await? {
+                        output.push(&format!("{short}\n")).await?;
+                    }
+                }
+                output.finish().await
             }
             [name] if given.has('d') => {
                 let full = format!("refs/tags/{name}");
@@ -389,7 +407,7 @@ impl Repository<'_> {
                 self.delete_reference(&full)?;
                 self.print(&format!("Deleted tag '{name}' (was {})\n", id.short())).await
             }
-            [name] | [name, _] if !given.has('l') && is_name(name) => {
+            [name] | [name, _] if is_name(name) => {
                 let full = format!("refs/tags/{name}");
                 if !given.has('f') && self.reference(&full).await?.is_some() {
                     return fatal(format!("tag '{name}' already exists"));

@@ -2,6 +2,7 @@
 
 use super::objects::{Commit, Id};
 use super::output::Rendered;
+use super::paths::Staged;
 use super::repository::{Operands, Repository, Revisions};
 use super::diff::CHANGES;
 use super::{Failure, Outcome, fatal, grow};
@@ -86,7 +87,7 @@ impl<'s> Repository<'s> {
         let given = self.git().options("commit", arguments, "m:anqF:ψ:", &long).await?;
         let mut index = self.read_index().await?;
         if given.has('a') {
-            self.stage(&mut index, &Operands::all(), false).await?;
+            self.stage(&mut index, &Operands::all(), Staged::Known).await?;
         }
         if !given.operands.is_empty() {
             return fatal("paths can't be given to commit here: use git add");

@@ -36,6 +36,9 @@ pub(super) const EXECUTABLE: u32 = 0o100_755;
 /// Mode of a symbolic link.
 pub(super) const LINK: u32 = 0o120_000;
 
+/// Mode of a commit of another repository.
+const SUBMODULE: u32 = 0o160_000;
+
 /// Name of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Id(pub(super) [u8; 20]);
@@ -253,9 +256,7 @@ impl Repository<'_> {
             if object.kind != "tag" {
                 return Ok((id, object));
             }
-            let text = String::from_utf8_lossy(object.data.get(..47).unwrap_or_default());
-            let target = text.lines().next().and_then(|line| Id::parse(line.strip_prefix("object ")?));
-            id = target.ok_or_else(|| Failure::Fatal(format!("tag {id} is corrupt")))?;
+            id = tag_target(&object.data).ok_or_else(|| Failure::Fatal(format!("tag {id} is corrupt")))?;
         }
         fatal(format!("{id}: too many tags lead to each other"))
     }
@@ -342,35 +343,50 @@ impl Repository<'_> {
         }
     }
 
-    /// Copies the objects that a commit needs from another repository, and are not here.
-    pub(super) async fn copy_objects(&self, from: &Repository<'_>, commit: Id) -> Outcome<()> {
+    /// Copies the objects that a commit needs from another repository, and are not here. An object is written after all
+    /// that it needs, so that none is missing of one that is here.
+    pub(super) async fn copy_objects(&self, from: &Repository<'_>, id: Id) -> Outcome<()> {
         let mut held = self.hold(0)?;
-        let mut open = vec![commit];
-        while let Some(id) = open.pop() {
+        let mut open = vec![(id, Visit::First)];
+        while let Some((id, visit)) = open.pop() {
+            self.shell.step(1).await?;
             if self.has_object(id) {
                 continue;
             }
             let object = from.read_object(id).await?;
+            if matches!(visit, Visit::First) && self.hash(&object.kind, &object.data).await? != id {
+                return fatal(format!("loose object {id} is corrupt"));
+            }
+            let is_small = object.data.len() <= MAX_COMMIT;
+            if matches!(visit, Visit::Last) || object.kind == "blob" {
+                self.write_object(&object.kind, &object.data).await?;
+                continue;
+            }
             let before = open.len();
+            open.push((id, Visit::Last));
             match object.kind.as_str() {
                 "commit" => {
                     let commit = from.read_commit(id).await?;
-                    open.push(commit.tree);
-                    open.extend(commit.parents);
+                    open.extend(commit.parents.iter().map(|id| (*id, Visit::First)));
+                    open.push((commit.tree, Visit::First));
+                }
+                "tag" if is_small => {
+                    let target = tag_target(&object.data);
+                    open.push((target.ok_or_else(|| Failure::Fatal(format!("tag {id} is corrupt")))?, Visit::First));
                 }
                 "tree" => {
-                    let mut tree = from.read_tree(id).await?;
-                    while let Some((_, _, id)) = tree.next(self.shell).await? {
-                        grow(&mut held, 64)?;
-                        open.push(id);
+                    let mut tree = Tree { id, object, at: 0 };
+                    while let Some((mode, _, id)) = tree.next(self.shell).await? {
+                        grow(&mut held, 48)?;
+                        // What another repository has is none of this one's.
+                        if mode != SUBMODULE {
+                            open.push((id, Visit::First));
+                        }
                     }
                 }
-                _ => {}
+                _ => return fatal(format!("loose object {id} is corrupt")),
             }
-            grow(&mut held, (open.len() - before) * 32)?;
-            if self.write_object(&object.kind, &object.data).await? != id {
-                return fatal(format!("loose object {id} is corrupt"));
-            }
+            grow(&mut held, (open.len() - before) * 48)?;
         }
         Ok(())
     }
@@ -381,6 +397,20 @@ impl Repository<'_> {
         let written = lock(&self.shell.tree).write_file(path, bytes, self.shell.now());
         written.map_err(|error| file_failure(path, &error))
     }
+}
+
+/// Returns the object that a tag names.
+fn tag_target(data: &[u8]) -> Option<Id> {
+    Id::parse(std::str::from_utf8(data.strip_prefix(b"object ")?.get(..40)?).ok()?)
+}
+
+/// Visit of an object that is copied.
+#[derive(Clone, Copy)]
+enum Visit {
+    /// Visit before the objects that it needs.
+    First,
+    /// Visit after them.
+    Last,
 }
 
 /// Mode, name and object of an entry of a tree.

@@ -10,6 +10,17 @@ use crate::state::absolute;
 use proofbox_vfs::lock;
 use std::collections::HashSet;
 
+/// Files that are staged.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Staged {
+    /// Files of the index alone.
+    Known,
+    /// New files too, but for those that are ignored.
+    New,
+    /// New files, even those that are ignored.
+    Ignored,
+}
+
 impl<'s> Repository<'s> {
     /// The call of `git`, for reading options.
     pub(super) fn git(&self) -> Git<'s> {
@@ -23,9 +34,14 @@ impl<'s> Repository<'s> {
     }
 
     /// Brings the index up to date with the work tree.
-    pub(super) async fn stage(&self, index: &mut Files, operands: &Operands, also_new: bool) -> Outcome<()> {
+    pub(super) async fn stage(&self, index: &mut Files, operands: &Operands, staged: Staged) -> Outcome<()> {
         let known = [&index.entries];
-        let looked = if also_new { Looked::All } else { Looked::In(&known) };
+        let also_new = staged != Staged::Known;
+        let looked = match staged {
+            Staged::Known => Looked::In(&known),
+            Staged::New => Looked::All,
+            Staged::Ignored => Looked::Ignored,
+        };
         let scan = self.scan(&index.entries, operands, looked).await?;
         self.retain(index, |path| !operands.have(path) || scan.entries.contains_key(path)).await?;
         for (path, entry) in &scan.entries {
@@ -56,11 +72,30 @@ impl<'s> Repository<'s> {
                 return fatal(format!("pathspec '{operand}' did not match any files"));
             }
         }
-        self.stage(&mut index, &operands, !given.has('u')).await?;
+        let staged = match (given.has('u'), given.has('f')) {
+            (true, _) => Staged::Known,
+            (false, true) => Staged::Ignored,
+            (false, false) => Staged::New,
+        };
+        let ignored = match staged {
+            Staged::New if !given.operands.is_empty() => self.ignored(&index.entries, &given.operands).await?,
+            _ => Vec::new(),
+        };
+        self.stage(&mut index, &operands, staged).await?;
         if !given.has('n') {
             self.write_index(&index.entries).await?;
         }
-        Ok(0)
+        if ignored.is_empty() {
+            return Ok(0);
+        }
+        self.shell
+            .say(&format!(
+                "The following paths are ignored by one of your .gitignore files:\n{}\nhint: Use -f if you really want to add \
+                 them.\nhint: Disable this message with \"git config set advice.addIgnoredFile false\"\n",
+                ignored.join("\n")
+            ))
+            .await;
+        Ok(1)
     }
 
     pub(super) async fn remove(&self, arguments: &[String]) -> Outcome<i32> {
@@ -208,6 +243,7 @@ impl<'s> Repository<'s> {
             _ => self.write_index(&files.entries).await?,
         }
         if let Some(id) = target {
+            self.keep_head(self.head().await?).await?;
             self.move_head(id).await?;
             if given.has('h') && !given.has('q') {
                 let subject = self.read_commit(id).await?.message;

@@ -34,14 +34,14 @@ impl<'s> Git<'s> {
         let long = [
             ("branch", 'b'),
             ("single-branch", 's'),
-            ("depth", 'd'),
+            ("depth", 'δ'),
             ("bare", 'B'),
             ("quiet", 'q'),
             ("origin", 'o'),
             ("local", 'l'),
             ("no-hardlinks", 'l'),
         ];
-        let given = self.options("clone", arguments, "b:sd:Bqo:l", &long).await?;
+        let given = self.options("clone", arguments, "b:δ:qo:l", &long).await?;
         let (url, target) = match given.operands.as_slice() {
             [url] => {
                 let name = url.trim_end_matches('/').trim_end_matches("/.git");
@@ -51,6 +51,10 @@ impl<'s> Git<'s> {
             [url, target] => (url, target.clone()),
             _ => return fatal("You must specify a repository to clone."),
         };
+        let remote = given.value('o').unwrap_or("origin");
+        if !is_name(remote) {
+            return fatal(format!("'{remote}' is not a valid remote name"));
+        }
         let source = self.other(url)?;
         let path = absolute(&self.cwd, &target);
         let found = lock(&self.shell.tree).list(&path, 1);
@@ -71,10 +75,12 @@ impl<'s> Git<'s> {
         };
         let git_dir = if given.has('B') { path.clone() } else { format!("{path}/.git") };
         let new = self.create(&git_dir, given.has('B'), &branch).await?;
-        let remote = given.value('o').unwrap_or("origin");
         let address = if url.contains("://") { url.clone() } else { absolute(&self.cwd, url) };
         if given.has('B') {
             for (name, id) in &source.references("refs/").await?.by_name {
+                if !name.strip_prefix("refs/").is_some_and(is_name) {
+                    continue;
+                }
                 new.copy_objects(&source, *id).await?;
                 new.write_reference(name, *id).await?;
             }
@@ -157,7 +163,7 @@ impl<'s> Repository<'s> {
                 self.write_config(&config).await?;
                 Ok(0)
             }
-            ["remove" | "rm", name] => {
+            ["remove" | "rm", name] if is_name(name) => {
                 let mut config = self.config().await?;
                 if !config.remove_section(&format!("remote.{name}")) {
                     self.shell.error("error", &missing(name)).await;
@@ -194,15 +200,17 @@ impl<'s> Repository<'s> {
         Ok((name, source))
     }
 
-    /// Copies the branches of another repository, as those of a remote of this name.
+    /// Copies the branches of another repository, as those of a remote of this name, and its tags.
     async fn fetch_from(&self, source: &Repository<'_>, remote: &str) -> Outcome<()> {
         for (name, id) in &source.references("refs/heads/").await?.by_name {
+            // What it has is another's.
+            let Some(short) = name.strip_prefix("refs/heads/").filter(|short| is_name(short)) else { continue };
             self.copy_objects(source, *id).await?;
-            let short = name.strip_prefix("refs/heads/").unwrap_or(name);
             self.write_reference(&format!("refs/remotes/{remote}/{short}"), *id).await?;
         }
         for (name, id) in &source.references("refs/tags/").await?.by_name {
-            if self.reference(name).await?.is_none() {
+            let is_tag = name.strip_prefix("refs/tags/").is_some_and(is_name);
+            if is_tag && self.reference(name).await?.is_none() {
                 self.copy_objects(source, *id).await?;
                 self.write_reference(name, *id).await?;
             }
@@ -210,17 +218,44 @@ impl<'s> Repository<'s> {
         Ok(())
     }
 
+    /// Fetches from a remote with all its branches, or from a path just one of them, which `FETCH_HEAD` then names.
+    async fn fetch_branch(&self, source: &Repository<'_>, remote: &str, branch: Option<&str>) -> Outcome<Option<Id>> {
+        if is_name(remote) && self.remote_url(remote).await?.is_some() {
+            self.fetch_from(source, remote).await?;
+        }
+        let found = match branch {
+            None => source.head().await?,
+            Some(name) => match source.reference(&format!("refs/heads/{name}")).await? {
+                None => source.reference(&format!("refs/tags/{name}")).await?,
+                id => id,
+            },
+        };
+        if let Some(id) = found {
+            self.copy_objects(source, id).await?;
+            let name = branch.map_or(String::new(), |branch| format!("branch '{branch}' of "));
+            let text = format!("{id}\t\t{name}{}\n", source.git_dir);
+            self.write_bytes(&format!("{}/FETCH_HEAD", self.git_dir), text.as_bytes()).await?;
+        }
+        Ok(found)
+    }
+
     pub(super) async fn fetch(&self, arguments: &[String]) -> Outcome<i32> {
-        let long = [("all", 'a'), ("prune", 'p'), ("quiet", 'q'), ("tags", 't'), ("depth", 'd')];
-        let given = self.git().options("fetch", arguments, "apqtd:", &long).await?;
+        let long =
+            [("all", 'a'), ("prune", 'p'), ("quiet", 'q'), ("tags", 't'), ("force", 'f'), ("depth", 'δ')];
+        let given = self.git().options("fetch", arguments, "pqtfδ:", &long).await?;
         let (remote, source) = self.open_remote(given.operands.first()).await?;
-        self.fetch_from(&source, &remote).await?;
+        let branch = given.operands.get(1).map(String::as_str);
+        if self.fetch_branch(&source, &remote, branch).await?.is_none()
+            && let Some(branch) = branch
+        {
+            return fatal(format!("couldn't find remote ref {branch}"));
+        }
         Ok(0)
     }
 
     pub(super) async fn push(&self, arguments: &[String]) -> Outcome<i32> {
         let long = [("set-upstream", 'u'), ("force", 'f'), ("quiet", 'q'), ("delete", 'd'), ("all", 'a')];
-        let given = self.git().options("push", arguments, "ufqda", &long).await?;
+        let given = self.git().options("push", arguments, "ufqd", &long).await?;
         let current = self.current_branch().await?;
         let Some(branch) = given.operands.get(1).cloned().or(current.clone()) else {
             return fatal("You are not currently on a branch.");
@@ -234,16 +269,30 @@ impl<'s> Repository<'s> {
         let (remote, target) = self.open_remote(given.operands.first()).await?;
         let forced = given.has('f') || branch.starts_with('+');
         let (from, to) = branch.trim_start_matches('+').split_once(':').unwrap_or((&branch, &branch));
-        let to = to.strip_prefix("refs/heads/").unwrap_or(to);
-        if !is_name(to) {
+        let deletes = given.has('d') || from.is_empty();
+        // A tag stays one.
+        let named = if deletes { target.full_name(to).await? } else { self.full_name(from).await? };
+        let is_tag = to.starts_with("refs/tags/")
+            || (!to.starts_with("refs/") && named.is_some_and(|name| name.starts_with("refs/tags/")));
+        let directory = if is_tag { "refs/tags/" } else { "refs/heads/" };
+        let to = to.strip_prefix(directory).unwrap_or(to);
+        if !is_name(to) || to.starts_with("refs/") {
             return fatal(format!("invalid refspec '{branch}'"));
         }
-        let full = format!("refs/heads/{to}");
-        if given.has('d') {
+        let full = format!("{directory}{to}");
+        if deletes {
+            if target.reference(&full).await?.is_none() {
+                self.shell.error("error", &format!("unable to delete '{to}': remote ref does not exist")).await;
+                return Err(Failure::Error(format!("failed to push some refs to '{remote}'")));
+            }
             target.delete_reference(&full)?;
+            if !given.has('q') {
+                self.shell.say(&format!("To {remote}\n - [deleted]         {to}\n")).await;
+            }
             return Ok(0);
         }
-        let id = match self.resolve(from).await {
+        let found = if is_tag { self.resolve(from).await } else { self.resolve_commit(from).await };
+        let id = match found {
             Ok(id) => id,
             Err(Failure::Fatal(_)) => {
                 return Err(Failure::Error(format!("src refspec {from} does not match any")));
@@ -255,12 +304,13 @@ impl<'s> Repository<'s> {
             self.shell.say("Everything up-to-date\n").await;
         } else {
             if let (Some(before), false) = (before, forced)
-                && (!self.has_object(before) || !self.ancestors(id).await?.ids.contains(&before))
+                && (is_tag || !self.has_object(before) || !self.ancestors(id).await?.ids.contains(&before))
             {
-                self.shell.say(&format!(" ! [rejected]        {from} -> {to} (non-fast-forward)\n")).await;
+                let why = if is_tag { "already exists" } else { "non-fast-forward" };
+                self.shell.say(&format!(" ! [rejected]        {from} -> {to} ({why})\n")).await;
                 return Err(Failure::Error(format!("failed to push some refs to '{remote}'")));
             }
-            let checked_out = target.work_tree.is_some() && target.current_branch().await?.as_deref() == Some(to);
+            let checked_out = !is_tag && target.work_tree.is_some() && target.current_branch().await?.as_deref() == Some(to);
             if checked_out {
                 self.shell
                     .say(&format!(" ! [remote rejected] {from} -> {to} (branch is currently checked out)\n"))
@@ -270,10 +320,12 @@ impl<'s> Repository<'s> {
             target.copy_objects(self, id).await?;
             target.write_reference(&full, id).await?;
             let range =
-                before.map_or("[new branch]".to_owned(), |before| format!("{}..{}", before.short(), id.short()));
-            self.shell.say(&format!("To {remote}\n   {range}  {from} -> {to}\n")).await;
+                before.map_or(if is_tag { "[new tag]" } else { "[new branch]" }.to_owned(), |before| format!("{}..{}", before.short(), id.short()));
+            if !given.has('q') {
+                self.shell.say(&format!("To {remote}\n   {range}  {from} -> {to}\n")).await;
+            }
         }
-        if self.remote_url(&remote).await?.is_some() {
+        if !is_tag && is_name(&remote) && self.remote_url(&remote).await?.is_some() {
             self.write_reference(&format!("refs/remotes/{remote}/{to}"), id).await?;
             if given.has('u') {
                 self.set_upstream(from, &remote, &full).await?;
@@ -285,7 +337,7 @@ impl<'s> Repository<'s> {
 
     pub(super) async fn pull(&self, arguments: &[String]) -> Outcome<i32> {
         let long = [("ff-only", 'F'), ("rebase", 'r'), ("no-rebase", 'n'), ("quiet", 'q')];
-        let given = self.git().options("pull", arguments, "Frnq", &long).await?;
+        let given = self.git().options("pull", arguments, "rq", &long).await?;
         let branch = self.current_branch().await?.unwrap_or_default();
         let name = match (given.operands.get(1), self.upstream(&branch).await?) {
             (Some(name), _) => name.clone(),
@@ -301,16 +353,15 @@ impl<'s> Repository<'s> {
             }
         };
         let (remote, source) = self.open_remote(given.operands.first()).await?;
-        self.fetch_from(&source, &remote).await?;
-        let Some(id) = source.reference(&format!("refs/heads/{name}")).await? else {
+        let Some(id) = self.fetch_branch(&source, &remote, Some(&name)).await? else {
             return fatal(format!("couldn't find remote ref {name}"));
         };
-        self.go_forward(id).await
+        self.go_forward(self.require_commit(id).await?).await
     }
 
     pub(super) async fn merge(&self, arguments: &[String]) -> Outcome<i32> {
         let long = [("ff-only", 'F'), ("ff", 'f'), ("quiet", 'q'), ("no-edit", 'e')];
-        let given = self.git().options("merge", arguments, "Ffqe", &long).await?;
+        let given = self.git().options("merge", arguments, "q", &long).await?;
         let [name] = given.operands.as_slice() else { return fatal("one commit to merge is needed") };
         self.go_forward(self.resolve_commit(name).await?).await
     }
@@ -327,6 +378,7 @@ impl<'s> Repository<'s> {
             }
         }
         self.move_files(id, false).await?;
+        self.keep_head(head).await?;
         self.move_head(id).await?;
         let from = head.map_or(String::new(), |head| format!("{}..", head.short()));
         self.print(&format!("Updating {from}{}\nFast-forward\n", id.short())).await

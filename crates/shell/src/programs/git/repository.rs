@@ -221,7 +221,8 @@ impl Repository<'_> {
             };
             match text.trim().strip_prefix("ref: ") {
                 Some(next) => next.trim().clone_into(&mut name),
-                None => return Ok(Id::parse(text.trim())),
+                // `FETCH_HEAD` has more behind it.
+                None => return Ok(text.split_whitespace().next().and_then(Id::parse)),
             }
         }
         Ok(None)
@@ -273,6 +274,14 @@ impl Repository<'_> {
     pub(super) async fn move_head(&self, id: Id) -> Outcome<()> {
         let name = self.head_reference().await?.unwrap_or_else(|| "HEAD".to_owned());
         self.write_reference(&name, id).await
+    }
+
+    /// Writes the commit that `HEAD` is moved from to `ORIG_HEAD`.
+    pub(super) async fn keep_head(&self, head: Option<Id>) -> Outcome<()> {
+        match head {
+            Some(head) => self.write_reference("ORIG_HEAD", head).await,
+            None => Ok(()),
+        }
     }
 
     pub(super) fn delete_reference(&self, name: &str) -> Outcome<()> {

@@ -1,7 +1,7 @@
 //! Files of the work tree: what is there, what is ignored, and what a commit puts there.
 
 use super::objects::{EXECUTABLE, Entry, FILE, Files, Id, LINK, MAX_OBJECT};
-use super::repository::{Content, MAX_FILE, Operands, Repository};
+use super::repository::{Content, MAX_FILE, Operands, Repository, files_at};
 use super::{Outcome, fatal, file_failure, grow};
 use super::pattern::{MAX_PATTERN, matches_name, matches_path};
 use crate::bounds::Pace;
@@ -36,6 +36,8 @@ struct Rule {
 pub(super) enum Looked<'f> {
     /// Every file. One that can't be read is an error.
     All,
+    /// Every file, even one that is ignored.
+    Ignored,
     /// Files that are among these. One that can't be read, or is too large to have been stored, is [`UNKNOWN`].
     In(&'f [&'f BTreeMap<String, Entry>]),
 }
@@ -105,7 +107,9 @@ impl Repository<'_> {
                     continue;
                 }
                 let is_directory = entry.kind == FileKind::Directory;
-                let ignored = ignored || self.is_ignored(&rules, &path, is_directory, &mut pace).await?;
+                let ignored = ignored
+                    || (!matches!(looked, Looked::Ignored)
+                        && self.is_ignored(&rules, &path, is_directory, &mut pace).await?);
                 if is_directory {
                     let below = format!("{path}/");
                     let has_tracked =
@@ -123,7 +127,7 @@ impl Repository<'_> {
                 let wanted = (!ignored || index.contains_key(&path)) && operands.have(&path);
                 if wanted && entry.kind != FileKind::Device {
                     let is_known = match looked {
-                        Looked::All => true,
+                        Looked::All | Looked::Ignored => true,
                         Looked::In(known) => known.iter().any(|files| files.contains_key(&path)) && self.is_storable(&entry),
                     };
                     let file = if is_known { self.work_entry(&path).await? } else { UNKNOWN };
@@ -143,6 +147,54 @@ impl Repository<'_> {
             }
         }
         Ok(false)
+    }
+
+    /// Returns the operands that name what is ignored and not in the index.
+    pub(super) async fn ignored<'o>(
+        &self,
+        index: &BTreeMap<String, Entry>,
+        operands: &'o [String],
+    ) -> Outcome<Vec<&'o str>> {
+        let _held = self.hold(RULE_MEMORY)?;
+        let mut pace = Pace::new();
+        // Rules for what is in one directory, and whether that is ignored itself.
+        let mut known: Option<(String, Vec<Rule>, bool)> = None;
+        let mut found = Vec::new();
+        for operand in operands {
+            self.shell.step(1).await?;
+            let path = self.relative(operand)?;
+            let directory = path.rfind('/').map_or("", |slash| &path[..=slash]);
+            if path.is_empty() || files_at(index, &path).next().is_some() {
+                continue;
+            }
+            let (_, rules, is_below) = match known.take().filter(|(known, ..)| known == directory) {
+                Some(known) => known,
+                None => {
+                    let (rules, is_below) = self.rules_for(directory, &mut pace).await?;
+                    (directory.to_owned(), rules, is_below)
+                }
+            };
+            let is_directory = self.shell.is_directory(&self.absolute(&path)?);
+            if is_below || self.is_ignored(&rules, &path, is_directory, &mut pace).await? {
+                found.push(operand.as_str());
+            }
+            known = Some((directory.to_owned(), rules, is_below));
+        }
+        Ok(found)
+    }
+
+    /// Returns the rules for what is in a directory, and whether that is ignored itself.
+    async fn rules_for(&self, directory: &str, pace: &mut Pace) -> Outcome<(Vec<Rule>, bool)> {
+        let mut rules = Vec::new();
+        self.read_rules(&format!("{}/info/exclude", self.git_dir), "", &mut rules).await?;
+        let mut is_ignored = false;
+        let ends = [0].into_iter().chain(directory.match_indices('/').map(|(at, _)| at + 1));
+        for end in ends {
+            let above = &directory[..end];
+            is_ignored |= end > 0 && self.is_ignored(&rules, above.trim_end_matches('/'), true, pace).await?;
+            self.read_rules(&self.absolute(&format!("{above}.gitignore"))?, above, &mut rules).await?;
+        }
+        Ok((rules, is_ignored))
     }
 
     async fn read_rules(&self, path: &str, directory: &str, rules: &mut Vec<Rule>) -> Outcome<()> {
