@@ -478,7 +478,7 @@ fn nothing_is_fetched_outside_the_references() {
 #[test]
 fn what_an_object_needs_is_copied_before_it() {
     let said = in_repository(
-        "echo x > gone; git add gone; git commit -qm gone; rm .git/objects/$(git rev-parse HEAD:gone | sed 's/../&\\//'); cd ..; \
+        "echo x > gone; git add gone; git commit -qm gone; rm .git/objects/$(git ls-files -s gone | cut -c8-47 | sed 's/../&\\//'); cd ..; \
          git init -q --bare b.git; cd r; git push ../b.git main; find ../b.git/refs -type f; cd ../b.git; \
          git log $(cd ../r; git rev-parse HEAD)",
     );

@@ -255,7 +255,8 @@ impl<'s> Repository<'s> {
         let head = format!("commit %H%d\n{merge}Author: %an <%ae>\nDate:   %ad\n\n");
         let mut text = self.render(id, commit, &head, names).await?;
         for line in commit.message.trim_end().lines() {
-            text.push(format!("    {line}").trim_end()).await?;
+            text.push("    ").await?;
+            text.push(line).await?;
             text.push("\n").await?;
         }
         Ok(text)
@@ -411,12 +412,15 @@ impl<'s> Repository<'s> {
                 files = Some((before, after, given, paths));
             }
         }
-        match (style, &files) {
-            (Style::Long, None) | (Style::Separated(_), None) => {}
-            (Style::Long, Some(_)) | (Style::Oneline(_), _) | (Style::Lines(_), None) | (Style::Separated(_), _) => {
-                text.push("\n").await?;
-            }
-            (Style::Lines(_), Some(_)) => text.push("\n\n").await?,
+        let between = match &files {
+            Some((_, _, given, _)) if given.has('t') && (given.has('p') || given.has('U')) => "---\n",
+            Some(_) => "\n",
+            None => "",
+        };
+        match style {
+            Style::Long | Style::Separated(_) => text.push(between).await?,
+            Style::Oneline(_) => text.push("\n").await?,
+            Style::Lines(_) => text.push(&format!("\n{between}")).await?,
         }
         self.print(&text.text).await?;
         if let Some((before, after, given, paths)) = files {

@@ -143,7 +143,7 @@ impl Repository<'_> {
         }
         if given.has('t') && !stats.is_empty() {
             self.write_stats(&stats).await?;
-            if given.has('p') {
+            if given.has('p') || given.has('U') {
                 self.print("\n").await?;
                 let rest = Given { options: given.options.iter().filter(|(letter, _)| *letter != 't').cloned().collect(), ..Given::default() };
                 return Box::pin(self.write_changes(old, new, &rest, paths)).await;
@@ -237,10 +237,11 @@ impl Repository<'_> {
         new: Option<&Entry>,
         context: usize,
     ) -> Outcome<()> {
-        let mut head = format!("diff --git a/{before} b/{path}\n");
+        let (left_name, right_name) = (quote(&format!("a/{before}")), quote(&format!("b/{path}")));
+        let mut head = format!("diff --git {left_name} {right_name}\n");
         match (old, new) {
             (Some(_), Some(_)) if before != path => {
-                head.push_str(&format!("similarity index 100%\nrename from {before}\nrename to {path}\n"));
+                head.push_str(&format!("similarity index 100%\nrename from {}\nrename to {}\n", quote(before), quote(path)));
                 self.print(&head).await?;
                 return Ok(());
             }
@@ -257,8 +258,8 @@ impl Repository<'_> {
         let (old_content, new_content) = (self.content(before, old).await?, self.content(path, new).await?);
         let (left, right) = (&old_content.bytes[..], &new_content.bytes[..]);
         let names = (
-            old.map_or("/dev/null".to_owned(), |_| format!("a/{before}")),
-            new.map_or("/dev/null".to_owned(), |_| format!("b/{path}")),
+            old.map_or("/dev/null".to_owned(), |_| left_name),
+            new.map_or("/dev/null".to_owned(), |_| right_name),
         );
         if is_binary(left) || is_binary(right) {
             head.push_str(&format!("Binary files {} and {} differ\n", names.0, names.1));

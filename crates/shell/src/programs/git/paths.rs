@@ -91,7 +91,7 @@ impl<'s> Repository<'s> {
         self.shell
             .say(&format!(
                 "The following paths are ignored by one of your .gitignore files:\n{}\nhint: Use -f if you really want to add \
-                 them.\nhint: Disable this message with \"git config set advice.addIgnoredFile false\"\n",
+                 them.\nhint: Disable this message with \"git config advice.addIgnoredFile false\"\n",
                 ignored.join("\n")
             ))
             .await;

@@ -4,6 +4,7 @@
 use super::objects::Id;
 use super::repository::{Repository, is_name, is_repository};
 use super::{Failure, Git, Outcome, fatal};
+use crate::programs::options::Given;
 use crate::state::absolute;
 use proofbox_vfs::lock;
 
@@ -257,18 +258,31 @@ impl<'s> Repository<'s> {
         let long = [("set-upstream", 'u'), ("force", 'f'), ("quiet", 'q'), ("delete", 'd'), ("all", 'a')];
         let given = self.git().options("push", arguments, "ufqd", &long).await?;
         let current = self.current_branch().await?;
-        let Some(branch) = given.operands.get(1).cloned().or(current.clone()) else {
-            return fatal("You are not currently on a branch.");
+        let refspecs = match given.operands.get(1..).unwrap_or_default() {
+            [] => {
+                let Some(branch) = current else { return fatal("You are not currently on a branch.") };
+                if !given.has('u') && self.upstream(&branch).await?.is_none() {
+                    return fatal(format!(
+                        "The current branch {branch} has no upstream branch.\nTo push the current branch and set the remote as \
+                         upstream, use\n\n    git push --set-upstream origin {branch}\n"
+                    ));
+                }
+                vec![branch]
+            }
+            refspecs => refspecs.to_vec(),
         };
-        if given.operands.get(1).is_none() && !given.has('u') && self.upstream(&branch).await?.is_none() {
-            return fatal(format!(
-                "The current branch {branch} has no upstream branch.\nTo push the current branch and set the remote as upstream, \
-                 use\n\n    git push --set-upstream origin {branch}\n"
-            ));
-        }
         let (remote, target) = self.open_remote(given.operands.first()).await?;
+        for refspec in &refspecs {
+            self.push_one(&given, &remote, &target, refspec).await?;
+        }
+        Ok(0)
+    }
+
+    /// Pushes what one operand names.
+    async fn push_one(&self, given: &Given, remote: &str, target: &Repository<'_>, branch: &str) -> Outcome<()> {
         let forced = given.has('f') || branch.starts_with('+');
-        let (from, to) = branch.trim_start_matches('+').split_once(':').unwrap_or((&branch, &branch));
+        let branch = branch.trim_start_matches('+');
+        let (from, to) = branch.split_once(':').unwrap_or((branch, branch));
         let deletes = given.has('d') || from.is_empty();
         // A tag stays one.
         let named = if deletes { target.full_name(to).await? } else { self.full_name(from).await? };
@@ -289,7 +303,7 @@ impl<'s> Repository<'s> {
             if !given.has('q') {
                 self.shell.say(&format!("To {remote}\n - [deleted]         {to}\n")).await;
             }
-            return Ok(0);
+            return Ok(());
         }
         let found = if is_tag { self.resolve(from).await } else { self.resolve_commit(from).await };
         let id = match found {
@@ -325,14 +339,14 @@ impl<'s> Repository<'s> {
                 self.shell.say(&format!("To {remote}\n   {range}  {from} -> {to}\n")).await;
             }
         }
-        if !is_tag && is_name(&remote) && self.remote_url(&remote).await?.is_some() {
+        if !is_tag && is_name(remote) && self.remote_url(remote).await?.is_some() {
             self.write_reference(&format!("refs/remotes/{remote}/{to}"), id).await?;
             if given.has('u') {
-                self.set_upstream(from, &remote, &full).await?;
+                self.set_upstream(from, remote, &full).await?;
                 self.print(&format!("branch '{from}' set up to track '{remote}/{to}'.\n")).await?;
             }
         }
-        Ok(0)
+        Ok(())
     }
 
     pub(super) async fn pull(&self, arguments: &[String]) -> Outcome<i32> {

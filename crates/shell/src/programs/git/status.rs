@@ -55,6 +55,21 @@ pub(super) fn quote(path: &str) -> String {
     quoted + "\""
 }
 
+/// Returns a path as it is seen from a directory; both are below the work tree.
+fn seen_from(directory: &str, path: &str) -> String {
+    let (mut directory, mut rest) = (directory, path);
+    while let (false, Some((name, below))) = (directory.is_empty(), rest.split_once('/')) {
+        let (first, others) = directory.split_once('/').unwrap_or((directory, ""));
+        if first != name {
+            break;
+        }
+        (directory, rest) = (others, below);
+    }
+    let ups = if directory.is_empty() { 0 } else { 1 + directory.matches('/').count() };
+    let seen = "../".repeat(ups) + rest;
+    if seen.is_empty() { "./".to_owned() } else { seen }
+}
+
 impl Repository<'_> {
     /// Compares files. A file that is gone and one that is new with the same content are one that was renamed.
     pub(super) async fn compare(
@@ -241,7 +256,9 @@ impl Repository<'_> {
             }
             text.push(end);
         }
-        let quoted = |path: &str| match quote(path) {
+        // Programs read paths from the top, people from where they are.
+        let here = if given.has('p') || is_plain { String::new() } else { self.relative("")? };
+        let quoted = |path: &str| match quote(&seen_from(&here, path)) {
             _ if is_plain => path.to_owned(),
             name if name.contains(' ') && !name.starts_with('"') => format!("\"{name}\""),
             name => name,
@@ -283,6 +300,8 @@ impl Repository<'_> {
         };
         let mut output = Output::new(self.shell);
         output.push(&text).await?;
+        let here = self.relative("")?;
+        let shown = |path: &str| quote(&seen_from(&here, path));
         let staged = ("Changes to be committed:", "\"git restore --staged <file>...\" to unstage", &status.staged);
         let hint = "\"git add <file>...\" to update what will be committed";
         for (title, hint, changes) in [staged, ("Changes not staged for commit:", hint, &status.unstaged)] {
@@ -290,15 +309,15 @@ impl Repository<'_> {
                 output.push(&format!("\n{title}\n  (use {hint})\n")).await?;
             }
             for (path, (letter, from)) in changes.iter() {
-                let from = from.as_ref().map_or(String::new(), |from| format!("{} -> ", quote(from)));
-                output.push(&format!("\t{}{from}{}\n", label(*letter), quote(path))).await?;
+                let from = from.as_ref().map_or(String::new(), |from| format!("{} -> ", shown(from)));
+                output.push(&format!("\t{}{from}{}\n", label(*letter), shown(path))).await?;
             }
         }
         if !status.untracked.is_empty() {
             let hint = "to include in what will be committed";
             output.push(&format!("\nUntracked files:\n  (use \"git add <file>...\" {hint})\n")).await?;
             for path in &status.untracked {
-                output.push(&format!("\t{}\n", quote(path))).await?;
+                output.push(&format!("\t{}\n", shown(path))).await?;
             }
         }
         let end = match (status.staged.is_empty(), status.unstaged.is_empty(), status.untracked.is_empty()) {
