@@ -173,6 +173,8 @@ impl State {
     fn type_key(&mut self, key: u8, echo: &mut Vec<u8>) -> Effect {
         match std::mem::take(&mut self.escape) {
             Escape::None => {}
+            // A control character ends a sequence that is not complete, and an escape begins another one.
+            _ if key.is_ascii_control() => {}
             Escape::Begun => {
                 self.escape = match key {
                     b'[' => Escape::Parameters(Vec::new()),
@@ -311,6 +313,21 @@ mod tests {
         assert_eq!(terminal.size(), size);
         terminal.type_keys(b"\x1b[8;99999;1t\x1b[9;1;1t");
         assert_eq!(terminal.size(), size);
+    }
+
+    #[tokio::test]
+    async fn a_control_character_ends_a_sequence() {
+        let terminal = terminal();
+        for start in ["\x1b", "\x1b[", "\x1b[1;", "\x1bO"] {
+            terminal.type_keys(b"ab");
+            terminal.type_keys(start.as_bytes());
+            assert_eq!(terminal.type_keys(b"\x03"), b"^C\r\n", "{start:?}");
+            terminal.interrupted().await;
+            assert_eq!(terminal.type_keys(format!("{start}\x1b[8;30;100t").as_bytes()), b"", "{start:?}");
+            assert_eq!(terminal.size(), TerminalSize { columns: 100, rows: 30 });
+            terminal.type_keys(format!("x{start}\r").as_bytes());
+            assert_eq!(read(&terminal).await, b"x\n");
+        }
     }
 
     #[test]
