@@ -87,6 +87,21 @@ pub(super) struct Streams {
 }
 
 impl Streams {
+    /// Returns whether a descriptor, given by its number, is a terminal.
+    pub(super) fn is_terminal(&self, number: &str) -> bool {
+        match number.trim().parse::<u32>() {
+            Ok(0) => self.stdin.is_terminal(),
+            Ok(1) => self.stdout.is_terminal(),
+            Ok(2) => self.stderr.is_terminal(),
+            Ok(number) => match self.more.get(&number) {
+                Some(Stream::Read(reader)) => reader.is_terminal(),
+                Some(Stream::Write(writer)) => writer.is_terminal(),
+                None => false,
+            },
+            Err(_) => false,
+        }
+    }
+
     /// Returns streams that are all closed.
     pub(super) fn closed() -> Self {
         let (stdout, stderr) = (Writer::closed(), Writer::closed());

@@ -1,7 +1,7 @@
 //! Builtins `cd` and `pwd`.
 
-use crate::state::{Done, Shell, Stop, reason};
-use proofbox_vfs::{FileKind, Permission, lock};
+use crate::state::{Done, Shell, Stop, absolute, reason};
+use proofbox_vfs::{FileKind, FilesError, MAX_PATH, Permission, Tree, lock};
 
 /// Leading options of `cd` and `pwd`, of which the last says whether links are followed (`-P`), and what comes after them.
 async fn is_physical<'a>(shell: &Shell, who: &str, arguments: &'a [String]) -> Result<(bool, &'a [String]), Stop> {
@@ -54,22 +54,23 @@ pub(crate) async fn cd(shell: &mut Shell, arguments: &[String]) -> Done {
     if target.is_empty() {
         return Ok(0);
     }
-    let mut path = shell.path(&target);
     let found = {
         let tree = lock(&shell.tree);
-        if physical {
-            path = tree.real_path(&path).unwrap_or(path);
-        }
-        tree.stat_followed(&path).and_then(|entry| Ok((entry.kind, tree.may(&path, Permission::Execute)?)))
+        let real = if physical { real_directory(&tree, &shell.cwd, &target) } else { Ok(shell.path(&target)) };
+        real.and_then(|path| {
+            let kind = tree.stat_followed(&path)?.kind;
+            let may = tree.may(&path, Permission::Execute)?;
+            Ok((path, kind, may))
+        })
     };
-    match found {
-        Ok((FileKind::Directory, true)) => {}
-        Ok((FileKind::Directory, false)) => {
+    let path = match found {
+        Ok((path, FileKind::Directory, true)) => path,
+        Ok((_, FileKind::Directory, false)) => {
             return Err(shell.fails("cd", &format!("{target}: Permission denied")).await);
         }
         Ok(_) => return Err(shell.fails("cd", &format!("{target}: Not a directory")).await),
         Err(error) => return Err(shell.fails("cd", &format!("{target}: {}", reason(&error))).await),
-    }
+    };
     let before = std::mem::replace(&mut shell.cwd, path.clone());
     shell.assign_text("OLDPWD", &before).await?;
     shell.assign_text("PWD", &path).await?;
@@ -77,4 +78,20 @@ pub(crate) async fn cd(shell: &mut Shell, arguments: &[String]) -> Done {
         shell.out("cd", format!("{path}\n").as_bytes()).await?;
     }
     Ok(0)
+}
+
+/// Returns the directory that a path leads to when each name is followed in turn, so that `..` is above what a link leads
+/// to.
+fn real_directory(tree: &Tree, cwd: &str, target: &str) -> Result<String, FilesError> {
+    // The tree says what is wrong with a path that is too long.
+    if target.len() > MAX_PATH {
+        return tree.real_path(target);
+    }
+    let mut path = if target.starts_with('/') { "/".to_owned() } else { tree.real_path(cwd)? };
+    for name in target.split('/').filter(|name| !matches!(*name, "" | ".")) {
+        let next = absolute(&path, name);
+        path = if name == ".." { next } else { tree.real_path(&next)? };
+        tree.list(&path, 0)?;
+    }
+    Ok(path)
 }

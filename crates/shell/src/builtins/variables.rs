@@ -234,15 +234,40 @@ pub(crate) async fn options(shell: &mut Shell, arguments: &[String]) -> Done {
 }
 
 pub(crate) async fn shopt(shell: &mut Shell, arguments: &[String]) -> Done {
-    let on = arguments.first().is_some_and(|flag| flag == "-s");
-    for name in arguments {
-        match name.as_str() {
-            "nullglob" => shell.options.null_glob = on,
-            "inherit_errexit" => shell.options.passes_exit_on_error = on,
-            _ => {}
+    let count = arguments.iter().take_while(|word| word.len() > 1 && word.starts_with('-')).count();
+    let (flags, names) = arguments.split_at(count);
+    let has = |flag| flags.iter().any(|word| word.contains(flag));
+    let set = match (has('s'), has('u')) {
+        (true, true) => {
+            shell.error("shopt", "cannot set and unset shell options simultaneously").await;
+            return Ok(1);
         }
+        (true, false) => Some(true),
+        (false, true) => Some(false),
+        (false, false) => None,
+    };
+    let mut status = 0;
+    for name in names {
+        let option = match name.as_str() {
+            "nullglob" => &mut shell.options.null_glob,
+            "inherit_errexit" => &mut shell.options.passes_exit_on_error,
+            // Others can be set, but nothing looks at them.
+            _ => &mut false,
+        };
+        if let Some(on) = set {
+            *option = on;
+            continue;
+        }
+        let on = *option;
+        status |= i32::from(!on);
+        let line = match (has('q'), has('p')) {
+            (true, _) => continue,
+            (false, true) => format!("shopt -{} {name}\n", if on { 's' } else { 'u' }),
+            (false, false) => format!("{name:<15}\t{}\n", if on { "on" } else { "off" }),
+        };
+        shell.out("shopt", line.as_bytes()).await?;
     }
-    Ok(0)
+    Ok(status)
 }
 
 pub(crate) async fn shift(shell: &mut Shell, arguments: &[String]) -> Done {

@@ -72,7 +72,8 @@ pub(crate) fn file_test(shell: &Shell, operator: &str, operand: &str) -> Option<
         "-u" => has(0o4000),
         "-g" => has(0o2000),
         "-k" => has(0o1000),
-        "-b" | "-p" | "-S" | "-t" | "-N" => false,
+        "-t" => shell.streams.is_terminal(operand),
+        "-b" | "-p" | "-S" | "-N" => false,
         "-v" => shell.variables.get(operand).is_some_and(|variable| variable.value.is_some()),
         "-o" => match operand {
             "errexit" => shell.options.exit_on_error,

@@ -103,6 +103,10 @@ impl Reader {
         Self(Source::Terminal(terminal))
     }
 
+    pub(crate) fn is_terminal(&self) -> bool {
+        matches!(self.0, Source::Terminal(_))
+    }
+
     pub(super) fn pipe(end: ReadEnd) -> Self {
         Self(Source::Pipe(end))
     }

@@ -98,6 +98,10 @@ impl Writer {
         Self(Goal::Terminal(terminal))
     }
 
+    pub(crate) fn is_terminal(&self) -> bool {
+        matches!(self.0, Goal::Terminal(_))
+    }
+
     pub(super) fn pipe(end: WriteEnd) -> Self {
         Self(Goal::Pipe(end))
     }

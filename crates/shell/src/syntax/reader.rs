@@ -87,7 +87,9 @@ impl Parser {
 
     /// Returns whether a text is a whole script, so that no line has to follow. One that is wrong is whole.
     pub(crate) fn is_whole(text: &str) -> bool {
-        if text.ends_with("\\\n") {
+        // One backslash takes the end of the line with it; of two, the first makes the second plain.
+        let line = text.strip_suffix('\n').unwrap_or(text);
+        if line.len() < text.len() && (line.len() - line.trim_end_matches('\\').len()) % 2 == 1 {
             return false;
         }
         let Ok(mut parser) = Self::new(text) else { return true };

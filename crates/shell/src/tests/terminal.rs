@@ -68,3 +68,16 @@ async fn a_prompt_is_bounded() {
     let (screen, code) = shown(&[many, "exit 3\r"]).await;
     assert!(code == 3 && (4096..5000).contains(&screen.len()), "{code} {}", screen.len());
 }
+
+#[tokio::test]
+async fn a_backslash_that_is_plain_ends_no_line_early() {
+    let (screen, _) = shown(&["echo a\\\\\r", "echo b\\\\\\\r", "c\r"]).await;
+    assert!(screen.starts_with("$ echo a\\\\\r\na\\\r\n$ echo b\\\\\\\r\n> c\r\nb\\c\r\n$"), "{screen}");
+}
+
+#[tokio::test]
+async fn descriptors_are_tested_for_terminals() {
+    let test = "for i in 0 1 2 3 9 x; do [ -t $i ] && echo $i; done 3>&1; : | [ -t 0 ] || echo pipe; [ -t 1 ] > f || echo file\r";
+    let (screen, _) = shown(&[test, "[[ -t 1 ]] && echo yes\r"]).await;
+    assert!(screen.contains("\r\n0\r\n1\r\n2\r\n3\r\npipe\r\nfile\r\n") && screen.contains("\nyes\r\n"), "{screen}");
+}
