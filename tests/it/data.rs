@@ -133,7 +133,10 @@ def draw(ys):
     let Some(server) = server() else { return };
     let wrong = [
         ("", 4),
-        ("class Frame(pd.DataFrame):\n    def __eq__(self, other): return True\ndef make(n): return Frame({'n': [9]})", 3),
+        (
+            "class Frame(pd.DataFrame):\n    def __eq__(self, other): return True\ndef make(n): return Frame({'n': [9]})",
+            3,
+        ),
         ("class Frame:\n    __class__ = pd.DataFrame\ndef make(n): return Frame()", 3),
         ("pd.testing.assert_frame_equal = lambda *a, **k: None\ndef make(n): return pd.DataFrame({'n': [9]})", 3),
         ("def total(frame):\n    frame.sort_values('a', inplace=True)\n    return 4", 3),

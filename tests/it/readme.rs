@@ -193,7 +193,8 @@ fn examples(document: &str) -> Vec<Example> {
             let status =
                 status.trim().strip_prefix("status=").map_or(200, |status| status.parse().expect("a status code"));
             let answer = serde_json::from_str(content).unwrap_or_else(|error| panic!("{content}: {error}"));
-            let whole = text.trim_end().rsplit("\n\n").next().is_some_and(|last| last.trim().starts_with("The whole answer"));
+            let whole =
+                text.trim_end().rsplit("\n\n").next().is_some_and(|last| last.trim().starts_with("The whole answer"));
             examples.push(Example { path, body, status, answer, whole });
         }
     }

@@ -285,9 +285,8 @@ async fn paths_of_the_index_are_those_of_files() {
 
 #[tokio::test]
 async fn directories_of_the_index_are_counted() {
-    let paths: Vec<String> = (0..1000)
-        .map(|at| (0..120).map(|_| format!("{at:030}/")).collect::<String>() + "f")
-        .collect();
+    let paths: Vec<String> =
+        (0..1000).map(|at| (0..120).map(|_| format!("{at:030}/")).collect::<String>() + "f").collect();
     let (said, code) = with_index(&paths, "git commit -qm x").await;
     assert!(code == 128 && said.contains("out of memory"), "{code} {said}");
 }
@@ -319,14 +318,17 @@ fn formats_are_bounded() {
     let many = "x='%(objectname)'; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19; do x=$x$x; done; ";
     let said = in_repository(&format!("{many} git branch --format=\"$x\""));
     assert!(said.contains("the output of the format is too large"), "{said}");
-    let said = in_repository("git branch --format='%(HEAD)%(refname)%%(x)%y%(refname:short)'; git branch --format='%(x'; git branch --format='%(x)'");
+    let said = in_repository(
+        "git branch --format='%(HEAD)%(refname)%%(x)%y%(refname:short)'; git branch --format='%(x'; git branch --format='%(x)'",
+    );
     assert!(said.starts_with("*refs/heads/main%(x)%ymain\n"), "{said}");
     assert!(said.contains("malformed format string %(x\n") && said.contains("unknown field name: x\n"), "{said}");
 }
 
 #[test]
 fn a_revision_may_have_any_characters() {
-    let said = in_repository("for r in 'HEAD^0é' 'HEAD~é' 'é^' 'HEAD^{é}' 'HEAD^{' 'HEAD~1~'; do git rev-parse $r; done");
+    let said =
+        in_repository("for r in 'HEAD^0é' 'HEAD~é' 'é^' 'HEAD^{é}' 'HEAD^{' 'HEAD~1~'; do git rev-parse $r; done");
     assert_eq!(said.matches("unknown revision").count(), 6, "{said}");
 }
 
@@ -367,7 +369,9 @@ fn what_is_not_a_commits_stays() {
     );
     assert!(said.contains("kept\n") && said.contains("cannot access 'd'"), "{said}");
     // What a link leads to is no part of the work tree.
-    let said = in_repository("mv d ../e; echo three > ../e/b; ln -s ../e d; git rm -qf d/b; ls ../e; git reset -q --hard; cat ../e/b d/b");
+    let said = in_repository(
+        "mv d ../e; echo three > ../e/b; ln -s ../e d; git rm -qf d/b; ls ../e; git reset -q --hard; cat ../e/b d/b",
+    );
     assert_eq!(said, "b\nthree\ntwo\n");
     let said = in_repository(
         "git checkout -q -b other; git rm -qr d; git commit -qm gone; mkdir ../e; ln -s ../e d; git checkout main; ls ../e; rm d; \
@@ -418,7 +422,9 @@ async fn patterns_are_bounded() {
 
 #[test]
 fn branches_are_listed_by_patterns() {
-    let said = in_repository("git branch o; git branch b/c; git branch --list 'm*' '*c'; git branch --list $(printf 'a*%.0s' {1..9000})x");
+    let said = in_repository(
+        "git branch o; git branch b/c; git branch --list 'm*' '*c'; git branch --list $(printf 'a*%.0s' {1..9000})x",
+    );
     assert_eq!(said, "  b/c\n* main\n");
 }
 
@@ -428,10 +434,7 @@ fn checkout_of_paths_removes_nothing() {
         "echo new > d/n; echo changed > d/b; git add .; git commit -qm second; git checkout HEAD~1 -- d; cat d/b d/n; git status -s; \
          git checkout HEAD~1 -- d/n; git restore --source=HEAD~1 d; ls d",
     );
-    assert_eq!(
-        said,
-        "two\nnew\nM  d/b\nb\nerror: pathspec 'd/n' did not match any file(s) known to git\n"
-    );
+    assert_eq!(said, "two\nnew\nM  d/b\nb\nerror: pathspec 'd/n' did not match any file(s) known to git\n");
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Subcommands `commit`, `log` and `show`.
 
+use super::diff::CHANGES;
 use super::objects::{Commit, Id};
 use super::output::Rendered;
 use super::paths::Staged;
 use super::repository::{Operands, Repository, Revisions};
-use super::diff::CHANGES;
 use super::{Failure, Outcome, fatal, grow};
 use crate::bounds::Held;
 use crate::programs::input::Content;

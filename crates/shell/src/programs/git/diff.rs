@@ -145,20 +145,17 @@ impl Repository<'_> {
             self.write_stats(&stats).await?;
             if given.has('p') || given.has('U') {
                 self.print("\n").await?;
-                let rest = Given { options: given.options.iter().filter(|(letter, _)| *letter != 't').cloned().collect(), ..Given::default() };
+                let rest = Given {
+                    options: given.options.iter().filter(|(letter, _)| *letter != 't').cloned().collect(),
+                    ..Given::default()
+                };
                 return Box::pin(self.write_changes(old, new, &rest, paths)).await;
             }
         }
         Ok(0)
     }
 
-    async fn file_stat(
-        &self,
-        before: &str,
-        old: Option<&Entry>,
-        path: &str,
-        new: Option<&Entry>,
-    ) -> Outcome<FileStat> {
+    async fn file_stat(&self, before: &str, old: Option<&Entry>, path: &str, new: Option<&Entry>) -> Outcome<FileStat> {
         let name = if before == path { quote(path) } else { render_rename(before, path) };
         let (left, right) = (self.content(before, old).await?.bytes, self.content(path, new).await?.bytes);
         if is_binary(&left) || is_binary(&right) {
@@ -241,7 +238,11 @@ impl Repository<'_> {
         let mut head = format!("diff --git {left_name} {right_name}\n");
         match (old, new) {
             (Some(_), Some(_)) if before != path => {
-                head.push_str(&format!("similarity index 100%\nrename from {}\nrename to {}\n", quote(before), quote(path)));
+                head.push_str(&format!(
+                    "similarity index 100%\nrename from {}\nrename to {}\n",
+                    quote(before),
+                    quote(path)
+                ));
                 self.print(&head).await?;
                 return Ok(());
             }
@@ -257,10 +258,8 @@ impl Repository<'_> {
         head.push_str(&format!("index {}..{}{mode}\n", short(old), short(new)));
         let (old_content, new_content) = (self.content(before, old).await?, self.content(path, new).await?);
         let (left, right) = (&old_content.bytes[..], &new_content.bytes[..]);
-        let names = (
-            old.map_or("/dev/null".to_owned(), |_| left_name),
-            new.map_or("/dev/null".to_owned(), |_| right_name),
-        );
+        let names =
+            (old.map_or("/dev/null".to_owned(), |_| left_name), new.map_or("/dev/null".to_owned(), |_| right_name));
         if is_binary(left) || is_binary(right) {
             head.push_str(&format!("Binary files {} and {} differ\n", names.0, names.1));
             self.print(&head).await?;

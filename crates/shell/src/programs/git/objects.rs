@@ -434,5 +434,10 @@ pub(super) fn is_file_path(path: &str) -> bool {
 
 /// Returns whether a name may stand in a tree.
 fn is_file_name(name: &str) -> bool {
-    !name.is_empty() && name.len() <= MAX_NAME && !name.contains('/') && name != "." && name != ".." && !name.eq_ignore_ascii_case(".git")
+    !name.is_empty()
+        && name.len() <= MAX_NAME
+        && !name.contains('/')
+        && name != "."
+        && name != ".."
+        && !name.eq_ignore_ascii_case(".git")
 }

@@ -125,8 +125,8 @@ impl<'s> Repository<'s> {
             if !operands.have(path) {
                 continue;
             }
-            let is_changed = Some(entry) != head.entries.get(path)
-                || scan.entries.get(path).is_some_and(|there| there != entry);
+            let is_changed =
+                Some(entry) != head.entries.get(path) || scan.entries.get(path).is_some_and(|there| there != entry);
             if is_changed && !given.has('f') && !given.has('c') {
                 return Err(Failure::Error(format!(
                     "the following file has local modifications:\n    {path}\n(use --cached to keep the file, or -f to force \

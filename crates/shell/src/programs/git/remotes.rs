@@ -241,8 +241,7 @@ impl<'s> Repository<'s> {
     }
 
     pub(super) async fn fetch(&self, arguments: &[String]) -> Outcome<i32> {
-        let long =
-            [("all", 'a'), ("prune", 'p'), ("quiet", 'q'), ("tags", 't'), ("force", 'f'), ("depth", 'δ')];
+        let long = [("all", 'a'), ("prune", 'p'), ("quiet", 'q'), ("tags", 't'), ("force", 'f'), ("depth", 'δ')];
         let given = self.git().options("fetch", arguments, "pqtfδ:", &long).await?;
         let (remote, source) = self.open_remote(given.operands.first()).await?;
         let branch = given.operands.get(1).map(String::as_str);
@@ -324,7 +323,8 @@ impl<'s> Repository<'s> {
                 self.shell.say(&format!(" ! [rejected]        {from} -> {to} ({why})\n")).await;
                 return Err(Failure::Error(format!("failed to push some refs to '{remote}'")));
             }
-            let checked_out = !is_tag && target.work_tree.is_some() && target.current_branch().await?.as_deref() == Some(to);
+            let checked_out =
+                !is_tag && target.work_tree.is_some() && target.current_branch().await?.as_deref() == Some(to);
             if checked_out {
                 self.shell
                     .say(&format!(" ! [remote rejected] {from} -> {to} (branch is currently checked out)\n"))
@@ -333,8 +333,9 @@ impl<'s> Repository<'s> {
             }
             target.copy_objects(self, id).await?;
             target.write_reference(&full, id).await?;
-            let range =
-                before.map_or(if is_tag { "[new tag]" } else { "[new branch]" }.to_owned(), |before| format!("{}..{}", before.short(), id.short()));
+            let range = before.map_or(if is_tag { "[new tag]" } else { "[new branch]" }.to_owned(), |before| {
+                format!("{}..{}", before.short(), id.short())
+            });
             if !given.has('q') {
                 self.shell.say(&format!("To {remote}\n   {range}  {from} -> {to}\n")).await;
             }

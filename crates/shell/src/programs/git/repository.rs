@@ -334,9 +334,7 @@ impl Repository<'_> {
         let mut id = self.resolve_name(name).await?.ok_or_else(unknown)?;
         while let Some(step) = steps.chars().next() {
             steps = &steps[step.len_utf8()..];
-            if let (Some((kind, rest)), '^') =
-                (steps.strip_prefix('{').and_then(|inner| inner.split_once('}')), step)
-            {
+            if let (Some((kind, rest)), '^') = (steps.strip_prefix('{').and_then(|inner| inner.split_once('}')), step) {
                 id = match kind {
                     "" => self.peel(id).await?,
                     "commit" => self.require_commit(id).await?,
@@ -438,8 +436,8 @@ impl Repository<'_> {
             None => operand.split_once("..").map(|ends| (ends, false)),
         };
         if let Some(((from, to), is_symmetric)) = range {
-            let named = |name| if name == "" { "HEAD" } else { name };
-            let (from, to) = (self.try_resolve(named(from)).await?, self.try_resolve(named(to)).await?);
+            let [from, to] = [from, to].map(|name| if name.is_empty() { "HEAD" } else { name });
+            let (from, to) = (self.try_resolve(from).await?, self.try_resolve(to).await?);
             let kind = if is_symmetric { Revisions::Symmetric } else { Revisions::Range };
             return Ok(from.zip(to).map(|(from, to)| kind(from, to)));
         }

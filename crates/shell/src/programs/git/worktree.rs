@@ -1,9 +1,9 @@
 //! Files of the work tree: what is there, what is ignored, and what a commit puts there.
 
 use super::objects::{EXECUTABLE, Entry, FILE, Files, Id, LINK, MAX_OBJECT};
+use super::pattern::{MAX_PATTERN, matches_name, matches_path};
 use super::repository::{Content, MAX_FILE, Operands, Repository, files_at};
 use super::{Outcome, fatal, file_failure, grow};
-use super::pattern::{MAX_PATTERN, matches_name, matches_path};
 use crate::bounds::Pace;
 use crate::state::absolute;
 use proofbox_vfs::{FileEntry, FileKind, MAX_PATH, Permission, lock};
@@ -128,7 +128,9 @@ impl Repository<'_> {
                 if wanted && entry.kind != FileKind::Device {
                     let is_known = match looked {
                         Looked::All | Looked::Ignored => true,
-                        Looked::In(known) => known.iter().any(|files| files.contains_key(&path)) && self.is_storable(&entry),
+                        Looked::In(known) => {
+                            known.iter().any(|files| files.contains_key(&path)) && self.is_storable(&entry)
+                        }
                     };
                     let file = if is_known { self.work_entry(&path).await? } else { UNKNOWN };
                     paths.insert(path, file)?;
@@ -325,9 +327,8 @@ impl Repository<'_> {
         let work_tree = self.work_tree()?;
         let tree = lock(&self.shell.tree);
         let mut above = path.match_indices('/').map(|(at, _)| &path[..at]);
-        let blocks = |path: &&str| {
-            tree.stat(&absolute(work_tree, path)).is_ok_and(|entry| entry.kind != FileKind::Directory)
-        };
+        let blocks =
+            |path: &&str| tree.stat(&absolute(work_tree, path)).is_ok_and(|entry| entry.kind != FileKind::Directory);
         Ok(above.find(blocks))
     }
 
