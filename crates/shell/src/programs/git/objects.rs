@@ -214,6 +214,10 @@ impl Repository<'_> {
         if data.len() > MAX_OBJECT {
             return fatal(format!("a file has at most {MAX_OBJECT} bytes here"));
         }
+        // What could not be read again.
+        if matches!(kind, "commit" | "tag") && data.len() > MAX_COMMIT {
+            return fatal(format!("a {kind} has at most {MAX_COMMIT} bytes here"));
+        }
         let id = self.hash(kind, data).await?;
         if self.has_object(id) {
             return Ok(id);
