@@ -130,7 +130,7 @@ pub struct Call {
     handle: CallHandle,
 }
 
-/// What a client can do to a call while it runs, and what it hears of it.
+/// Cancellation and progress of a call, as its client sees them.
 pub struct CallHandle {
     cancelled: CancellationToken,
     progress: Option<Progress>,

@@ -118,7 +118,7 @@ pub struct ScanResult {
     syntax_ok: bool,
     /// True when there is anything but comments.
     contains_code: bool,
-    /// What it reaches for: `network`, `process`, `file_write` and so on.
+    /// Capability that the code reaches for: `network`, `process`, `file_write` and so on.
     capabilities: Vec<String>,
     findings: Vec<ScanFinding>,
     /// Number of findings that are left out.
