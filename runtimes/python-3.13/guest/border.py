@@ -155,6 +155,8 @@ STAYS = (
 )  # fmt: skip
 # With all others C may do what SERVED says, and reads attributes that do not begin with "_" but for these:
 METADATA = frozenset({"__name__", "__qualname__", "__doc__"})
+# Attributes of the tests' own classes of which it gets the names that are in them: `dataclasses.asdict` of their instances.
+NAMES_ONLY = frozenset({"__dataclass_fields__"})
 # Attributes without an underscore that lead to code, frames and what they hold.
 INNARDS = ("gi_", "cr_", "ag_", "tb_", "f_", "co_", "func_")
 # Requests of C: which objects they are for. An attribute can be set or deleted on instances only, and not where a library's

@@ -2,8 +2,9 @@
 
 The library looks such things up in the class's own dict and bases, of which a handle's class has none."""
 
-import abc
 import enum
+import functools
+import inspect
 import typing
 
 import _proofbox_proxies as proxies
@@ -40,9 +41,20 @@ def _prepare_protocols():
     typing._lazy_load_getattr_static, typing._proto_hook = load, classmethod(_proto_hook)
 
 
+def _prepare_isabstract():
+    isabstract = inspect.isabstract
+
+    @functools.wraps(isabstract)
+    def of_handles_too(object):
+        return bool(getattr(object, "__abstractmethods__", ())) if _is_handles_class(object) else isabstract(object)
+
+    inspect.isabstract = of_handles_too
+
+
 def prepare():
     """Once, when the image is made."""
     _prepare_protocols()
+    _prepare_isabstract()
 
 
 def watch(text):

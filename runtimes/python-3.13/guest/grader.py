@@ -20,6 +20,7 @@ import _proofbox
 import _proofbox_attributes as attributes
 import _proofbox_border as border
 import _proofbox_bridge as bridge
+import _proofbox_commands as commands
 import _proofbox_names as code_names
 import _proofbox_kind_pytest  # noqa: F401: it imports pytest as it must be imported here
 import _proofbox_packages as packages
@@ -84,6 +85,8 @@ def _get(number, name):
     target = _object(number)
     if name == "__dict__" and _has_attributes(target):
         return attributes.Attributes(target, _check_set, _check_alterable)
+    if name in border.NAMES_ONLY and isinstance(target, type) and not proxies.is_of_library(target):
+        return tuple(getattr(target, name))
     _visible(target, name)
     value = getattr(target, name)
     if isinstance(value, _MACHINERY):
@@ -1003,7 +1006,15 @@ def connect(module, modules):
     state.noted = []
     state.candidate = Candidate(module, modules)
     threads.rest = _rest
+    commands.environment_of = _environment_of_command
     return state.candidate
+
+
+def _environment_of_command(environment):
+    """Of the environment of a command of the tests, what the candidate may see. The command runs where the candidate's own do,
+    among its files, so that what it answers is the candidate's to decide."""
+    proxies.signal("command_by_tests")
+    return {name: value for name, value in environment.items() if not name.startswith(border.PRIVATE_VARIABLES)}
 
 
 def note_inexpressible(what):

@@ -788,7 +788,7 @@ def _check_readable(name):
     """Raises AttributeError for what a handle does not answer."""
     if not state.grader:
         # What a decorator of the candidate's copies from a function of the tests, if it can be had.
-        if name in border.READABLE and name not in border.METADATA and name != "__dict__":
+        if name in border.READABLE and name not in border.METADATA and name not in border.NAMES_ONLY and name != "__dict__":
             raise AttributeError(name)
         return
     if name in border.MOCK_ASSERTIONS:
@@ -1436,6 +1436,11 @@ def _told(annotation):
 
 
 def _signature(self):
+    if state.grader and type(self)._proofbox_real is types.FunctionType:
+        wrapped = getattr(self, "__wrapped__", None)
+        if isinstance(wrapped, types.FunctionType):
+            # A function of the tests that the candidate has decorated: the candidate is not told all of its signature.
+            return inspect.signature(wrapped)
     parameters = state.ask("signature", remote_id(self))
     if parameters is None:
         raise AttributeError("__signature__")

@@ -16,7 +16,8 @@ use proofbox_types::program::Program;
 use proofbox_vfs::{Refusals, SharedTree, Tree, lock};
 
 /// Runs a candidate and its tests. Both have the limits for themselves; all interpreters of the candidate share theirs.
-/// `shell` makes the shell of one of them: tests have none, as what a program prints is the candidate's to decide.
+/// `shell` makes the shell of one of them, which sees the candidate's files: what a program answers to tests is the
+/// candidate's to decide, and they say so (`guest/grader.py`).
 ///
 /// # Errors
 /// Returns an error when there is no interpreter to be had.
@@ -37,7 +38,8 @@ pub async fn run(
         candidate: Some(start(&candidates_seat)),
         ended: Vec::new(),
     };
-    let mut grader = Box::pin(run_guest(pool, program, limits, tree, Role::Grader(graders_seat.clone())));
+    let role = Role::Grader(graders_seat.clone(), shell());
+    let mut grader = Box::pin(run_guest(pool, program, limits, tree, role));
     let endpoint = candidates_seat;
     let graded = std::future::poll_fn(|context| {
         loop {

@@ -96,7 +96,7 @@ pub(super) async fn run_guest(
     let mut request = Vec::new();
     request_of(program, &role).encode(&mut request);
     // What it reports are the candidate's failures, too: they are judged when its attempts are known (`graded`).
-    let grades = matches!(role, Role::Grader(_));
+    let grades = matches!(role, Role::Grader(..));
     let state = state(program, limits, tree, role);
     let stopwatch = Arc::clone(&state.stopwatch);
     let (mut store, instance) = pool.instantiate(&image.module, state, limits.fuel).await?;
@@ -235,7 +235,7 @@ pub(super) fn state(program: &Program, limits: &Limits, tree: &SharedTree, role:
     let (view, stdin, endpoint, shell) = match role {
         Role::Candidate(endpoint, shell) => (View::WithoutTests, program.stdin.clone(), Some(endpoint), shell),
         Role::Alone(shell) => (View::Whole, program.stdin.clone(), None, shell),
-        Role::Grader(endpoint) => (View::Whole, Vec::new(), Some(endpoint), None),
+        Role::Grader(endpoint, shell) => (View::Whole, Vec::new(), Some(endpoint), shell),
     };
     let mut streams = Streams::new(stdin, limits.output_bytes);
     streams.endpoint = endpoint.clone().filter(|endpoint| endpoint.side() == Side::Candidate);

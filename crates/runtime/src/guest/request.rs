@@ -13,7 +13,7 @@ pub(super) fn request_of(program: &Program, role: &Role) -> Value {
     let word = match role {
         Role::Alone(_) => Value::None,
         Role::Candidate(..) => Value::str("candidate"),
-        Role::Grader(_) => Value::str("grader"),
+        Role::Grader(..) => Value::str("grader"),
     };
     let result = match &program.result {
         None => Value::None,

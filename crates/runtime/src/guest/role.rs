@@ -9,6 +9,6 @@ pub(crate) enum Role {
     Alone(Option<Shell>),
     /// Interpreter of the code under test, which serves the requests of the other; with its shell, if it may have one.
     Candidate(Endpoint, Option<Shell>),
-    /// Interpreter of the tests.
-    Grader(Endpoint),
+    /// Interpreter of the tests; with a shell that sees what the candidate sees, if it may have one.
+    Grader(Endpoint, Option<Shell>),
 }
