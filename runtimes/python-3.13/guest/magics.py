@@ -214,6 +214,10 @@ def config(shell, text):
             shell.ast_node_interactivity = ast.literal_eval(value.strip())
         except (SyntaxError, ValueError):
             shell.ast_node_interactivity = value.strip()
+    elif name.strip() in ("InlineBackend.figure_format", "InlineBackend.figure_formats"):
+        import _proofbox_figures as figures
+
+        figures.choose(ast.literal_eval(value.strip()))
 
 
 @line("xmode")
