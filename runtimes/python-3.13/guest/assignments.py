@@ -7,11 +7,11 @@ import importlib
 import re
 import sys
 
-import _proofbox_bridge as bridge
 import _proofbox_border as border
+import _proofbox_bridge as bridge
 import _proofbox_grader as grader
 import _proofbox_packages as packages
-import _proofbox_proxies as proxies
+import _proofbox_side as side
 
 # An attribute that is assigned to, and before it the path to it. All that repeats is bounded: tests may have a line of a
 # hundred thousand numbers.
@@ -54,7 +54,7 @@ class Assignments:
             entry[1] = entry[0]
 
     def _tell(self, module, name, value, original, told):
-        carried = proxies.state.candidate.carried
+        carried = side.state.candidate.carried
         try:
             if told is not original:
                 bridge.converse(("unpatch", module.__name__, (), name))

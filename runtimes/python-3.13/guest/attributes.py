@@ -6,18 +6,19 @@ what it has set so is its own, to read, set and delete. `__dict__` of such an in
 import types
 from collections import abc
 
-import _proofbox_proxies as proxies
+import _proofbox_origins as origins
+import _proofbox_side as side
 
 
 def is_own(target, name):
     """Whether the candidate has set the attribute, where there was none."""
-    entry = proxies.state.candidate.own_attributes.get(id(target))
+    entry = side.state.candidate.own_attributes.get(id(target))
     return entry is not None and name in entry[1]
 
 
 def can_be_own(target, name):
     """Whether the candidate may set a private attribute: nothing in the tests' classes speaks of it."""
-    if name.startswith("__") or isinstance(target, type) or proxies.is_of_library(type(target)):
+    if name.startswith("__") or isinstance(target, type) or origins.is_of_library(type(target)):
         return False
     if is_own(target, name):
         return True
@@ -48,12 +49,12 @@ def _functions_of(value):
 def note_set(target, name):
     """The candidate has set an attribute: a private one is its own from now on."""
     if name[:1] == "_":
-        proxies.state.candidate.own_attributes.setdefault(id(target), (target, set()))[1].add(name)
+        side.state.candidate.own_attributes.setdefault(id(target), (target, set()))[1].add(name)
 
 
 def note_deleted(target, name):
     """The candidate has deleted an attribute: whoever sets it next, owns it."""
-    entry = proxies.state.candidate.own_attributes.get(id(target))
+    entry = side.state.candidate.own_attributes.get(id(target))
     if entry is not None:
         entry[1].discard(name)
 

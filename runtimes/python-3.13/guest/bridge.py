@@ -19,10 +19,12 @@ import sys
 
 import _proofbox
 import _proofbox_border as border
+import _proofbox_incoming as incoming
 import _proofbox_marshal as marshal
-import _proofbox_proxies as proxies
+import _proofbox_outgoing as outgoing
 import _proofbox_report as report
 import _proofbox_sharing as sharing
+import _proofbox_side as side
 import _proofbox_threads as threads
 
 READY, REQUEST, REPLY, GONE = range(4)
@@ -44,7 +46,7 @@ def ask(*request):
 def converse(request):
     """As `ask`, of a request that is one tuple."""
     sent = []
-    state = proxies.state
+    state = side.state
     given = None if state.open is None else state.shared.keep_open(state)
     try:
         kind, message, received, more = _exchange(REQUEST, request, None, sent, given, sent)
@@ -69,20 +71,20 @@ def converse(request):
 
 def pass_nowhere(request):
     """Does what passing a request costs both sides, on this side alone: how much that is must not be the candidate's word."""
-    own = proxies.state
+    own = side.state
     try:
-        proxies.state = here = proxies.State()
+        side.state = here = side.State()
         # Objects of the candidate among the arguments have their numbers, and mean nothing there.
         here.homes, here.generation, here.proxy_types, here.refresh = own.homes, own.generation, own.proxy_types, own.refresh
         data = _proofbox.encode(REQUEST, request, None, [], None, marshal.reduce, here.link)
-        proxies.state = there = proxies.State()
+        side.state = there = side.State()
         there.shared.next[0] = there.shared.sent = 1
         there.objects = collections.defaultdict(object)
         _, received, _ = _proofbox.decode(data, None, marshal.restore, there.link)
         # As `_answer` of a call.
         there.shared.keep(there, received, marshal.snapshots(received), (True, None))
     finally:
-        proxies.state = own
+        side.state = own
 
 
 # Requests whose reply has a shape.
@@ -91,20 +93,20 @@ SHAPED = frozenset(operation for operation, shape in border.REPLIES.items() if s
 
 def _take_reply(request, message, more, sent):
     """Checks a reply, and carries out what it says beside its value."""
-    state = proxies.state
+    state = side.state
     succeeded, value, changes = message
     if not succeeded and type(value) is not str and not isinstance(value, BaseException):
         raise ValueError("a failure that says nothing")
     if state.altered:
-        proxies.note_reuse(request, sent)
+        side.note_reuse(request, sent)
     if changes:
         marshal.apply(changes, sent)
         state.altered.extend(sent[index] for index, _ in changes)
         if state.grader and any(type(sent[index]) is type(value) and sent[index] is not value for index, _ in changes):
             # Who gives a new container rarely means to alter the old one. What the tests expect may be computed of that.
-            proxies.signal("argument_changed")
+            side.signal("argument_changed")
     if more:
-        proxies.take_contents(more, _handed(request, sent))
+        incoming.take_contents(more, _handed(request, sent))
     # Last of all: what came behind the message may have altered what is in it.
     shape = border.REPLIES[request[0]] if state.grader else None
     if type(succeeded) is not bool or (shape and succeeded and not border.SHAPES[shape](value)):
@@ -117,13 +119,13 @@ def _handed(request, sent):
 
 
 def _exchange(kind, message, changes, sent, given, asked):
-    state = proxies.state
+    state = side.state
     shared = state.shared
     described, tracked, violation = len(state.described), len(state.tracked), state.violation
     signals = len(state.signals) if shared else 0
     try:
         if tracked:
-            proxies.note_contents()
+            outgoing.note_contents()
         if shared:
             shared.note(state)
         answer = _proofbox.exchange(kind, message, changes, sent, given, asked, marshal.reduce, marshal.restore, state.link)
@@ -143,7 +145,7 @@ def _exchange(kind, message, changes, sent, given, asked):
         while len(state.signals) > signals:
             state.signals.popitem()
         if state.grader:
-            proxies.signal("aliasing_lost")
+            side.signal("aliasing_lost")
         else:
             state.pending.append(("lost", 0, None))
         sent.clear()
@@ -155,7 +157,7 @@ def _exchange(kind, message, changes, sent, given, asked):
 
 def serve(upcoming=None):
     """The candidate's side: answers until the host ends it, or, without a message that has come, until there are threads."""
-    state = proxies.state
+    state = side.state
     _, message, received, more = upcoming or _exchange(READY, None, None, [], None, None)
     while upcoming is not None or state.calls is None:
         _, message, received, more = _answer(message, received, more, None, None)
@@ -165,7 +167,7 @@ def serve(upcoming=None):
 def _answer(request, received, more, asked, asking):
     """Carries out a request and sends the reply; what comes next. `asking`: this side's request that still waits for its
     reply, if there is one, and `asked` its containers."""
-    state = proxies.state
+    state = side.state
     if state.calls is not None:
         state.calls.append(received)
     if more:
@@ -184,7 +186,7 @@ def _answer(request, received, more, asked, asking):
     except BaseException as error:
         reply = False, error
         if state.grader:
-            proxies.note_failed_assertion(error)
+            side.note_failed_assertion(error)
     keeps, state.open = state.open, None
     if state.before_reply:
         state.before_reply()
@@ -225,7 +227,7 @@ def _await_turn(calls, received):
 def _take_contents(state, more, handed):
     """Carries out what came behind a request."""
     try:
-        proxies.take_contents(more, handed)
+        incoming.take_contents(more, handed)
     except BaseException:
         if not state.grader:
             raise

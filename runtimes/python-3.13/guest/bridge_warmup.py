@@ -6,8 +6,9 @@ import sys
 import _proofbox
 import _proofbox_bridge as bridge
 import _proofbox_candidate as candidate
+import _proofbox_incoming as incoming
 import _proofbox_marshal as marshal
-import _proofbox_proxies as proxies
+import _proofbox_side as side
 import _proofbox_threads as threads
 
 SNIPPET = """
@@ -69,15 +70,15 @@ def play(run, main):
     for tests in TESTS:
         request = {"code": code, "args": [], "env": {}, "result": None, "seed": None, "module": None, "modules": []}
         run(request | {"tests": None, "role": "candidate"})
-        _sides[0] = proxies.state
+        _sides[0] = side.state
         run(request | {"tests": tests, "role": "grader"})
     _proofbox.exchange, _proofbox.post, candidate.serve = exchange, post, serve
     sys.meta_path[:], sys.path[:], sys.argv[:] = path, search, arguments
     for name in set(sys.modules) - modules:
         del sys.modules[name]
-    for key in [key for key in proxies._known if "__main__" in key]:
-        del proxies._known[key]
-    proxies.state = threads.rest = None
+    for key in [key for key in incoming.known_types if "__main__" in key]:
+        del incoming.known_types[key]
+    side.state = threads.rest = None
     _sides.clear()
     if errors:
         raise RuntimeError(f"the warm-up of the bridge failed: {errors}")
@@ -92,14 +93,14 @@ def _exchange(kind, message, changes, sent, given, asked, reduce, restore, link)
     if kind != bridge.REQUEST:
         raise RuntimeError("nobody asked")
     data = _proofbox.encode(kind, message, None, sent, given, reduce, link)
-    own, proxies.state = proxies.state, _sides[0]
+    own, side.state = side.state, _sides[0]
     _sides[0] = own
-    there = proxies.state
+    there = side.state
     request, received, contents = _proofbox.decode(data, None, restore, there.link)
     if there.shared:
         there.shared.crossed()
     if contents:
-        proxies.take_contents(contents)
+        incoming.take_contents(contents)
     before = marshal.snapshots(received)
     try:
         reply = True, there.perform(*request)
@@ -112,5 +113,5 @@ def _exchange(kind, message, changes, sent, given, asked, reduce, restore, link)
     data = _proofbox.encode(bridge.REPLY, reply, changes, [], received, reduce, there.link)
     if there.shared:
         there.shared.crossed()
-    _sides[0], proxies.state = proxies.state, own
+    _sides[0], side.state = side.state, own
     return bridge.REPLY, *_proofbox.decode(data, asked, restore, link)

@@ -9,9 +9,11 @@ import sys
 import time
 
 import _proofbox_bridge as bridge
+import _proofbox_outgoing as outgoing
 import _proofbox_places as places
 import _proofbox_proxies as proxies
 import _proofbox_released as released
+import _proofbox_side as side
 import _proofbox_threads as threads
 
 
@@ -24,7 +26,7 @@ def serve(main):
 
 
 def begin(main):
-    proxies.state = state = proxies.State()
+    side.state = state = side.State()
     state.ask, state.perform, state.namespace, state.finished = bridge.ask, perform, main, await_theirs
     state.shared.next[0] = state.shared.sent = 1
 
@@ -35,11 +37,11 @@ def perform(operation, *arguments):
 
 def _load():
     """The snippet's names."""
-    return [name for name in proxies.state.namespace if type(name) is str and not (name.startswith("__") and name.endswith("__"))]
+    return [name for name in side.state.namespace if type(name) is str and not (name.startswith("__") and name.endswith("__"))]
 
 
 def _global(name):
-    namespace = proxies.state.namespace
+    namespace = side.state.namespace
     if name not in namespace and "__getattr__" in namespace:
         return namespace["__getattr__"](name)
     return namespace[name]
@@ -48,12 +50,12 @@ def _global(name):
 def _import(name):
     """A module of the candidate's, by its name."""
     __import__(name)
-    return proxies.number_of(sys.modules[name])
+    return outgoing.number_of(sys.modules[name])
 
 
 def _module_names(number, are_all=False):
     """What `import *` of a module brings, in the language's own way; or all names in it but special ones."""
-    names = vars(proxies.state.objects[number])
+    names = vars(side.state.objects[number])
     if are_all:
         return [name for name in names if type(name) is str and name[:2] != "__"]
     told = names.get("__all__")
@@ -63,12 +65,12 @@ def _module_names(number, are_all=False):
 
 
 def _special(number, name, arguments):
-    target = proxies.state.objects[number]
+    target = side.state.objects[number]
     return getattr(type(target), name)(target, *arguments)
 
 
 def _is(number, what, value):
-    cls = proxies.state.objects[number]
+    cls = side.state.objects[number]
     return isinstance(value, cls) if what == "instance" else issubclass(value, cls)
 
 
@@ -93,7 +95,7 @@ class Tasks:
 
         self.spawned += 1
         task = self.spawned
-        self.tasks[task] = self.loop.create_task(whole(proxies.state.objects[number]), context=self.theirs.context)
+        self.tasks[task] = self.loop.create_task(whole(side.state.objects[number]), context=self.theirs.context)
         self.tasks[task].add_done_callback(lambda _: self.ended.setdefault(task))
         return task
 
@@ -157,7 +159,7 @@ class Tasks:
 
 
 def tasks():
-    state = proxies.state
+    state = side.state
     if state.runner is None:
         state.runner = Tasks()
     return state.runner
@@ -165,7 +167,7 @@ def tasks():
 
 def _theirs():
     """The tests' tasks and threads."""
-    state = proxies.state
+    state = side.state
     if state.theirs is None:
         state.theirs = places.Theirs(OPERATIONS, tasks)
     return state.theirs
@@ -173,7 +175,7 @@ def _theirs():
 
 def _rest(seconds, in_loop):
     """Lets threads go on while the tests sleep, and tasks if it is their loop that sleeps."""
-    runner = proxies.state.runner
+    runner = side.state.runner
     if in_loop and runner is not None and not runner.running and (asyncio.all_tasks(runner.loop) or runner.loop._scheduled):
         runner.rest(seconds)
     else:
@@ -182,9 +184,9 @@ def _rest(seconds, in_loop):
 
 def await_theirs(handle):
     """Awaits an object of the tests, from a coroutine of the candidate's."""
-    ours = proxies.state.runner
+    ours = side.state.runner
     driven = ours is not None and ours.running
-    number, done, succeeded, value = proxies.state.ask("spawn", proxies.remote_id(handle), not driven)
+    number, done, succeeded, value = side.state.ask("spawn", proxies.remote_id(handle), not driven)
     if not done:
         future = ours.awaited[number] = ours.loop.create_future()
         return (yield from future)
@@ -246,7 +248,7 @@ def _environ(values):
 
 def _watch(what):
     """Tells the tests of warnings and of log records, as they come about."""
-    state = proxies.state
+    state = side.state
     if "warnings" in what:
         import warnings
 
@@ -314,7 +316,7 @@ def _watch_logs(state):
                     "extra": {
                         name: value
                         for name, value in vars(record).items()
-                        if name not in own and name[:1] != "_" and type(value) in proxies.PLAIN_TYPES
+                        if name not in own and name[:1] != "_" and type(value) in side.PLAIN_TYPES
                     },
                 }  # fmt: skip
                 error = record.exc_info[1] if record.exc_info else None
@@ -331,21 +333,21 @@ def _watch_logs(state):
 OPERATIONS = {
     "load": _load,
     "global": _global,
-    "set_global": lambda name, value: proxies.state.namespace.__setitem__(name, value),
-    "delete_global": lambda name: proxies.state.namespace.__delitem__(name),
+    "set_global": lambda name, value: side.state.namespace.__setitem__(name, value),
+    "delete_global": lambda name: side.state.namespace.__delitem__(name),
     "import": _import,
-    "call": lambda number, arguments, keywords: proxies.state.objects[number](*arguments, **keywords),
-    "get": lambda number, name: getattr(proxies.state.objects[number], name),
-    "set": lambda number, name, value: setattr(proxies.state.objects[number], name, value),
-    "del": lambda number, name: delattr(proxies.state.objects[number], name),
-    "dir": lambda number: [name for name in dir(proxies.state.objects[number]) if type(name) is str],
-    "index": lambda number, key: proxies.state.objects[number][key],
+    "call": lambda number, arguments, keywords: side.state.objects[number](*arguments, **keywords),
+    "get": lambda number, name: getattr(side.state.objects[number], name),
+    "set": lambda number, name, value: setattr(side.state.objects[number], name, value),
+    "del": lambda number, name: delattr(side.state.objects[number], name),
+    "dir": lambda number: [name for name in dir(side.state.objects[number]) if type(name) is str],
+    "index": lambda number, key: side.state.objects[number][key],
     "is": _is,
     "special": _special,
     "spawn": lambda number: tasks().spawn(number),
     "turn": lambda task, alone, settled: tasks().turn(task, alone, settled),
     "cancel": lambda task: tasks().cancel(task),
-    "lend": lambda names: [proxies.state.namespace.setdefault(name, value) for name, value in names.items()] and None,
+    "lend": lambda names: [side.state.namespace.setdefault(name, value) for name, value in names.items()] and None,
     "seed": lambda a, version: random.seed(a, version),
     "seed_numpy": lambda seed: sys.modules["numpy.random"].seed(seed),
     "patch": _patch,
@@ -361,9 +363,9 @@ OPERATIONS = {
     "in_thread": lambda ident, alive, place, request: _theirs().in_thread(ident, alive, place, request),
     "go_on": lambda ident: _theirs().go_on(ident),
     "beside": lambda are_there: _theirs().beside(are_there),
-    "signature": lambda number: proxies.signature_of(proxies.state.objects[number]),
+    "signature": lambda number: proxies.signature_of(side.state.objects[number]),
     "release": released.release,
     "collect": lambda: gc.collect() and None,
-    "copy": lambda number, copy: proxies.copy_of(proxies.state.objects[number], copy),
+    "copy": lambda number, copy: proxies.copy_of(side.state.objects[number], copy),
     "module_names": _module_names,
 }

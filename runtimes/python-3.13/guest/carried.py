@@ -11,8 +11,10 @@ from unittest import mock
 import _proofbox_border as border
 import _proofbox_grader as grader
 import _proofbox_grading as grading
+import _proofbox_origins as origins
 import _proofbox_proxies as proxies
 import _proofbox_randomness as randomness
+import _proofbox_side as side
 from _pytest.monkeypatch import MonkeyPatch
 
 # Of sys, what grader.ask carries itself, whoever replaces it.
@@ -21,7 +23,7 @@ _FOLLOWED = ("stdout", "stderr", "stdin", "argv")
 
 def _grading():
     """Whether there is a candidate to be told."""
-    state = proxies.state
+    state = side.state
     return state is not None and state.grader and not state.candidate.lost
 
 
@@ -30,15 +32,15 @@ def _place(target):
     if type(target) is grading.NamespaceModule:
         return None
     if isinstance(target, types.ModuleType):
-        return (target.__name__, ()) if proxies._is_library_module(target) else None
-    if isinstance(target, type) and type(target) is not proxies.ProxyType and proxies.is_of_library(target):
+        return (target.__name__, ()) if origins.is_library_module(target) else None
+    if isinstance(target, type) and type(target) is not proxies.ProxyType and origins.is_of_library(target):
         return target.__module__, tuple(target.__qualname__.split("."))
     return None
 
 
 def _is_of_snippet(target, name):
     """Whether tests that use the snippet's names without importing them replace one: as if both were one file."""
-    return _grading() and type(target) is grading.NamespaceModule and name in proxies.state.candidate.names
+    return _grading() and type(target) is grading.NamespaceModule and name in side.state.candidate.names
 
 
 def _carry(target, name, what):
@@ -47,21 +49,21 @@ def _carry(target, name, what):
     if not _grading() or (target is sys and name in _FOLLOWED):
         return None
     if _is_of_snippet(target, name):
-        proxies.state.ask("patch", None, (), name, getattr(target, name))
+        side.state.ask("patch", None, (), name, getattr(target, name))
         return None, (), name
     if place is None:
-        of_tests = isinstance(target, (type, types.ModuleType, mock.NonCallableMock)) or proxies._is_remote(target)
-        if not of_tests and proxies._is_shared(type(target).__module__):
+        of_tests = isinstance(target, (type, types.ModuleType, mock.NonCallableMock)) or proxies.is_remote(target)
+        if not of_tests and origins.is_shared(type(target).__module__):
             # A logger, for one: the candidate has its own.
             grader.note_inexpressible(f"{what} of an object of {type(target).__module__}")
         return None
     if target is builtins:
-        proxies.state.candidate.carried.add(name)
+        side.state.candidate.carried.add(name)
     try:
-        proxies.state.ask("patch", *place, name, vars(target)[name])
+        side.state.ask("patch", *place, name, vars(target)[name])
     except Exception as error:
         # Only a value that can't cross is for the tests to be known by; the candidate's refusal is its own.
-        proxies.state.violation = proxies.state.violation or error
+        side.state.violation = side.state.violation or error
         if isinstance(error, TypeError) and not hasattr(error, "_proofbox_text"):
             grader.note_inexpressible(f"{what} of {target.__name__}.{name}")
         return None
@@ -70,15 +72,15 @@ def _carry(target, name, what):
 
 def _take_back(carried):
     if carried and _grading():
-        proxies.state.ask("unpatch", *carried)
+        side.state.ask("unpatch", *carried)
         if carried[0] == "builtins":
-            proxies.state.candidate.carried.discard(carried[-1])
+            side.state.candidate.carried.discard(carried[-1])
 
 
 def _note_change(what):
     """The candidate is told with the next request."""
     if _grading():
-        proxies.state.candidate.changed.add(what)
+        side.state.candidate.changed.add(what)
 
 
 def _prepare_surroundings():
@@ -131,7 +133,7 @@ def _prepare_mock():
 
     def _patch_dict(self):
         patch_dict(self)
-        if self.in_dict is sys.modules or _grading() and any(self.in_dict is each for each in proxies.state.candidate.copies):
+        if self.in_dict is sys.modules or _grading() and any(self.in_dict is each for each in side.state.candidate.copies):
             grader.note_inexpressible("mock.patch.dict")
 
     mock._patch.__enter__, mock._patch.__exit__ = __enter__, __exit__
@@ -191,7 +193,7 @@ def _prepare_tracing():
 
 def _seed_both():
     """`random.seed` of the tests is the candidate's, too."""
-    state, seed_here = proxies.state, random.seed
+    state, seed_here = side.state, random.seed
     if not state or not state.grader:
         return
 
@@ -205,7 +207,7 @@ def _seed_both():
 
 def _seed_both_numpy():
     """`numpy.random.seed` likewise."""
-    state, module = proxies.state, sys.modules["numpy.random"]
+    state, module = side.state, sys.modules["numpy.random"]
     seed_here = module.seed
     if not state or not state.grader:
         return

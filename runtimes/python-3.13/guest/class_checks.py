@@ -7,11 +7,13 @@ import functools
 import inspect
 import typing
 
+import _proofbox_border as border
 import _proofbox_proxies as proxies
+import _proofbox_side as side
 
 
 def _grading():
-    return proxies.state is not None and proxies.state.grader
+    return side.state is not None and side.state.grader
 
 
 def _is_handles_class(value):
@@ -26,7 +28,7 @@ def _prepare_protocols():
         static = look_up()
 
         def getattr_static(value, name, *default):
-            if _grading() and proxies._is_remote(value) and not name.startswith("_"):
+            if _grading() and proxies.is_remote(value) and not name.startswith("_"):
                 return getattr(value, name, *default)
             return static(value, name, *default)
 
@@ -35,7 +37,7 @@ def _prepare_protocols():
     def _proto_hook(cls, other):
         if _is_handles_class(other) and cls.__dict__.get("_is_protocol", False):
             members = cls.__protocol_attrs__
-            return True if all(name in proxies.SPECIALS and name in other._proofbox_specials or hasattr(other, name) for name in members) else NotImplemented
+            return True if all(name in border.SPECIALS and name in other._proofbox_specials or hasattr(other, name) for name in members) else NotImplemented
         return hook(cls, other)
 
     typing._lazy_load_getattr_static, typing._proto_hook = load, classmethod(_proto_hook)

@@ -7,13 +7,15 @@ import functools
 import importlib
 import sys
 
+import _proofbox_operators as operators
 import _proofbox_proxies as proxies
+import _proofbox_side as side
 import pytest
 from _pytest import python_api
 
 
 def _grading():
-    return proxies.state is not None and proxies.state.grader
+    return side.state is not None and side.state.grader
 
 
 def _content(value):
@@ -22,7 +24,7 @@ def _content(value):
     if type(kind) is not proxies.ProxyType:
         return value
     if kind._proofbox_container is not None:
-        return proxies.CONTAINERS[kind._proofbox_container][1](value)
+        return side.CONTAINERS[kind._proofbox_container][1](value)
     if kind._proofbox_value_base is not None:
         return value
     if hasattr(kind, "__array__"):
@@ -33,7 +35,7 @@ def _content(value):
             return dict(zip(items, map(value.__getitem__, items))) if hasattr(kind, "keys") else items
     except TypeError:
         return None
-    proxies.contradicts(value)
+    operators.contradicts(value)
     return None
 
 
@@ -46,7 +48,7 @@ def _vanishes(*values):
     except Exception:
         return False
     if 0 in sizes and len(sizes) > 1:
-        proxies.signal("empty_comparison")
+        side.signal("empty_comparison")
         return True
     return False
 
@@ -83,7 +85,7 @@ def _no_number(approx, actual):
     array = sys.modules["numpy"].ndarray
     if isinstance(actual, array):
         if actual.size == 0:
-            proxies.signal("empty_comparison")
+            side.signal("empty_comparison")
         return actual.size == 0
     return actual is None and approx.expected is not None
 

@@ -23,6 +23,7 @@ import _proofbox_foreign_text as foreign_text
 import _proofbox_grader as grader
 import _proofbox_proxies as proxies
 import _proofbox_report as report
+import _proofbox_side as side
 
 HOME = "/home/user/"
 # How many texts that may be executed are remembered of a file name that others have been compiled under.
@@ -75,7 +76,7 @@ def _hook(event, arguments):
 def refuse(note=None):
     """Ends the attempt to execute something of the candidate's."""
     grader.note_inexpressible(note or _REFUSED)
-    proxies.refuse("text_of_the_candidate", note or _REFUSED)
+    side.refuse("text_of_the_candidate", note or _REFUSED)
 
 
 def is_rewritten(source, text):
@@ -171,7 +172,7 @@ def _note_of(text, filename, maker):
     own = _guard.texts
     if maker == "runpy":
         return "runpy in the tests' own interpreter"
-    for root in proxies.state.candidate.roots:
+    for root in side.state.candidate.roots:
         path = root.replace(".", "/") + ".py"
         file = path.rpartition("/")[2]
         is_file = ("/" + filename).endswith("/" + file) or type(text) is str and text == _content(HOME + path)
@@ -206,7 +207,7 @@ def _guard_runpy():
     run_module = runpy.run_module
 
     def run(mod_name, *arguments, **options):
-        if mod_name.partition(".")[0] in proxies.state.candidate.roots:
+        if mod_name.partition(".")[0] in side.state.candidate.roots:
             refuse("runpy in the tests' own interpreter")
         return run_module(mod_name, *arguments, **options)
 
@@ -220,7 +221,7 @@ def _find_in_candidate():
     from_module = doctest.DocTestFinder._from_module
 
     def _from_module(self, module, object):
-        if type(module) is grader.ProxyModule and proxies._is_remote(object):
+        if type(module) is grader.ProxyModule and proxies.is_remote(object):
             return grader.ask("get", proxies.remote_id(object), "__module__") in (module.__name__, "__main__")
         return from_module(self, module, object)
 
@@ -250,7 +251,7 @@ def _module_of(path):
     if not path.startswith(HOME) or not path.endswith(".py"):
         return None
     name = path[len(HOME) : -len(".py")].removesuffix("/__init__").replace("/", ".")
-    candidate = proxies.state.candidate
+    candidate = side.state.candidate
     return name if name.partition(".")[0] in {root.partition(".")[0] for root in candidate.roots} else None
 
 
@@ -310,7 +311,7 @@ class CandidateFileLoader:
 
     def create_module(self, spec):
         module = grader.ProxyModule(spec.name)
-        candidate = proxies.state.candidate
+        candidate = side.state.candidate
         if self.name != candidate.module.__name__ and not candidate.lost:
             object.__setattr__(module, "_proofbox_number", grader.ask("import", self.name))
         return module

@@ -11,6 +11,7 @@ import _proofbox_border as border
 import _proofbox_foreign_code as foreign_code
 import _proofbox_foreign_text as foreign_text
 import _proofbox_proxies as proxies
+import _proofbox_side as side
 
 # Pickles of the tests' own that are remembered: how many, and how large each.
 _REMEMBERED, _LARGEST = 256, 1 << 20
@@ -57,7 +58,7 @@ class Unpickler(pickle._Unpickler):
     def load_build(self):
         # The state of a class or a function would be what all its users see.
         target = self.stack[-2]
-        if isinstance(target, (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType)) or proxies._is_remote(target):
+        if isinstance(target, (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType)) or proxies.is_remote(target):
             _refuse("what is no instance")
         super().load_build()
 
@@ -103,7 +104,7 @@ def find(module, name):
             value = getattr(value, part)
         if not isinstance(value, type) or foreign_text.is_plain_class(value):
             return value
-    if type(module) is str and module.partition(".")[0] in proxies.state.candidate.roots:
+    if type(module) is str and module.partition(".")[0] in side.state.candidate.roots:
         foreign_code.refuse("an object of the candidate in a pickle")
     _refuse(path)
 
@@ -119,4 +120,4 @@ _OLD_NAMES = {("__builtin__", "xrange"): ("builtins", "range")}
 
 
 def _refuse(what):
-    proxies.refuse("text_of_the_candidate", f"a pickle that the tests have not made holds {what}")
+    side.refuse("text_of_the_candidate", f"a pickle that the tests have not made holds {what}")

@@ -3,8 +3,10 @@
 import importlib
 
 import _proofbox_foreign_text as foreign_text
+import _proofbox_origins as origins
 import _proofbox_packages as packages
 import _proofbox_proxies as proxies
+import _proofbox_side as side
 
 
 def guard(texts):
@@ -48,16 +50,16 @@ def _guard_logging(texts):
 
     def resolve(self, s):
         if not (texts.is_own(s) or s in _STREAMS or s.startswith("logging.") and _is_of_logging(s)):
-            if s.partition(".")[0] not in proxies.state.candidate.roots:
-                proxies.refuse("text_of_the_candidate", f"{s!r} in a configuration of the candidate")
+            if s.partition(".")[0] not in side.state.candidate.roots:
+                side.refuse("text_of_the_candidate", f"{s!r} in a configuration of the candidate")
         return resolve_(self, s)
 
     def configure_custom(self, config):
         factory = config.get("()")
-        if isinstance(factory, type) and type(factory) is not proxies.ProxyType and proxies.is_of_library(factory):
+        if isinstance(factory, type) and type(factory) is not proxies.ProxyType and origins.is_of_library(factory):
             if not factory.__module__.startswith("logging") and not foreign_text.is_plain_class(factory):
                 if not (texts.is_own(factory.__name__) or texts.mention(factory.__name__)):
-                    proxies.refuse("text_of_the_candidate", f"{factory.__name__} in a configuration of the candidate")
+                    side.refuse("text_of_the_candidate", f"{factory.__name__} in a configuration of the candidate")
         return configure_(self, config)
 
     logging.config.BaseConfigurator.resolve = resolve
@@ -87,7 +89,7 @@ def _guard_yaml():
         return foreign_pickles.find(module or "builtins", name)
 
     def find_python_module(self, name, mark, unsafe=False):
-        proxies.refuse("text_of_the_candidate", f"module {name} in a text of the candidate")
+        side.refuse("text_of_the_candidate", f"module {name} in a text of the candidate")
 
     constructor.FullConstructor.find_python_name = find_python_name
     constructor.FullConstructor.find_python_module = find_python_module

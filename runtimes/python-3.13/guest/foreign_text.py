@@ -10,8 +10,10 @@ import types
 
 import _proofbox_border as border
 import _proofbox_grader as grader
+import _proofbox_origins as origins
 import _proofbox_packages as packages
 import _proofbox_proxies as proxies
+import _proofbox_side as side
 
 _PROMPT = re.compile(r"^\s*(?:>>>|\.\.\.) ?")
 _HOLE = re.compile(r"\{[^{}]*\}|%[sdrif]")
@@ -142,13 +144,13 @@ class Texts:
         return True
 
     def _is_harmless_word(self, word, frame):
-        candidate = proxies.state.candidate
+        candidate = side.state.candidate
         if keyword.iskeyword(word) or word[:2] == "__":
             return False
         for names in (frame.f_locals, frame.f_globals) if frame else ():
             if word in names:
                 value = names[word]
-                return proxies._is_remote(value) or word in self.whole and (callable(value) or type(value) is types.ModuleType)
+                return proxies.is_remote(value) or word in self.whole and (callable(value) or type(value) is types.ModuleType)
         if word in (candidate.names or ()) or word in candidate.roots or word in self.whole:
             return True
         return word not in BUILTINS and word not in sys.stdlib_module_names and not packages.is_known(word)
@@ -327,7 +329,7 @@ class Expression:
             for names in self._namespaces():
                 if node.id in names:
                     return names[node.id]
-            candidate = proxies.state.candidate
+            candidate = side.state.candidate
             if node.id in BUILTINS or node.id in sys.stdlib_module_names or packages.is_known(node.id):
                 return vars(builtins).get(node.id, _UNKNOWN)
             # In a namespace that was made for it.
@@ -336,7 +338,7 @@ class Expression:
             return candidate.fetch(node.id) if node.id in (candidate.names or ()) else _UNKNOWN
         if isinstance(node, ast.Attribute) and node.attr[:1] != "_":
             base = self._resolve(node.value)
-            if type(base) in (types.ModuleType, grader.ProxyModule) or isinstance(base, type) or proxies._is_remote(base):
+            if type(base) in (types.ModuleType, grader.ProxyModule) or isinstance(base, type) or proxies.is_remote(base):
                 try:
                     return getattr(base, node.attr)
                 except AttributeError:
@@ -356,14 +358,14 @@ class Expression:
         yield self.frame.f_globals
 
     def _is_harmless_object(self, found):
-        if proxies._is_remote(found) or type(found) in (grader.ProxyModule, grader.Lost):
+        if proxies.is_remote(found) or type(found) in (grader.ProxyModule, grader.Lost):
             return True
         if found is None or type(found) is float and (found != found or found in (float("inf"), float("-inf"))):
             return True
         if self.of_sympy and str((found if isinstance(found, type) else type(found)).__module__).startswith("sympy."):
             return True
         if isinstance(found, type):
-            return is_plain_class(found) or not proxies.is_of_library(found) and not any(map(grader._stays, found.__mro__))
+            return is_plain_class(found) or not origins.is_of_library(found) and not any(map(grader._stays, found.__mro__))
         module, name = getattr(found, "__module__", None), getattr(found, "__qualname__", None)
         if isinstance(found, types.FunctionType) and self.of_sympy:
             return str(module).startswith("sympy.")
@@ -398,12 +400,12 @@ class Expression:
         root = name.partition(".")[0]
         if name in border.PURE_MODULES:
             return True
-        return root in proxies.state.candidate.roots and root not in sys.stdlib_module_names and not packages.is_known(root)
+        return root in side.state.candidate.roots and root not in sys.stdlib_module_names and not packages.is_known(root)
 
 
 def _is_definition(found):
     """Whether an object is the candidate's, or a class, function or module: none that the tests compute."""
-    if proxies._is_remote(found) or type(found) in (grader.ProxyModule, grader.Lost):
+    if proxies.is_remote(found) or type(found) in (grader.ProxyModule, grader.Lost):
         return True
     return isinstance(found, (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType))
 

@@ -21,12 +21,15 @@ import _proofbox_attributes as attributes
 import _proofbox_border as border
 import _proofbox_bridge as bridge
 import _proofbox_commands as commands
-import _proofbox_names as code_names
 import _proofbox_kind_pytest  # noqa: F401: it imports pytest as it must be imported here
+import _proofbox_names as code_names
+import _proofbox_operators as operators
+import _proofbox_origins as origins
 import _proofbox_packages as packages
 import _proofbox_places as places
 import _proofbox_proxies as proxies
 import _proofbox_report as report
+import _proofbox_side as side
 import _proofbox_threads as threads
 
 # ---------------------------------------------------------------- what the candidate may do with objects of the tests
@@ -45,7 +48,7 @@ def _stays(kind):
 def _check_may_leave(value):
     kind = value if isinstance(value, type) else type(value)
     if isinstance(value, _MACHINERY) or _stays(kind):
-        proxies.refuse("unsendable_argument", f"{kind.__name__} of the tests can't be passed to the candidate")
+        side.refuse("unsendable_argument", f"{kind.__name__} of the tests can't be passed to the candidate")
 
 
 def _is_of_a_runner(target, name):
@@ -58,24 +61,24 @@ def _is_of_a_runner(target, name):
 
 
 def _object(number):
-    if not border.is_number(number) or number >= len(proxies.state.objects):
-        proxies.refuse("protocol_violation", "an object that the candidate was not given")
-    return proxies.state.objects[number]
+    if not border.is_number(number) or number >= len(side.state.objects):
+        side.refuse("protocol_violation", "an object that the candidate was not given")
+    return side.state.objects[number]
 
 
 def _visible(target, name):
     if type(name) is not str:
-        proxies.refuse("protocol_violation", "an attribute has a name")
+        side.refuse("protocol_violation", "an attribute has a name")
     if name in border.METADATA or name[:1] == "_" and attributes.is_own(target, name):
         return
     if name.startswith("_") or name.startswith(border.INNARDS) or name == "mro" or isinstance(target, _CALLABLES):
-        proxies.signal("looked_into_the_tests")
+        side.signal("looked_into_the_tests")
         raise AttributeError(f"{type(target).__name__!r} object of the tests has no attribute {name!r} here")
     if isinstance(target, border.TELLING):
-        proxies.signal("looked_into_the_tests")
+        side.signal("looked_into_the_tests")
         raise AttributeError("what a failed assertion says does not leave the tests")
     if isinstance(target, mock.NonCallableMock) and name.startswith(border.MOCK_RECORDS) or _is_of_a_runner(target, name):
-        proxies.signal("looked_into_the_tests")
+        side.signal("looked_into_the_tests")
         raise AttributeError(f"{name!r} is between the tests and their {type(target).__name__}")
     if type(target).__module__ == "functools":
         raise AttributeError(f"{type(target).__name__!r} object of the tests can only be called")
@@ -85,7 +88,7 @@ def _get(number, name):
     target = _object(number)
     if name == "__dict__" and _has_attributes(target):
         return attributes.Attributes(target, _check_set, _check_alterable)
-    if name in border.NAMES_ONLY and isinstance(target, type) and not proxies.is_of_library(target):
+    if name in border.NAMES_ONLY and isinstance(target, type) and not origins.is_of_library(target):
         return tuple(getattr(target, name))
     _visible(target, name)
     value = getattr(target, name)
@@ -97,7 +100,7 @@ def _get(number, name):
 def _has_attributes(target):
     """Whether it is an instance of a class of the tests' own, or one that only holds attributes."""
     kind = type(target)
-    own = not proxies.is_of_library(kind) and not isinstance(target, (type, mock.NonCallableMock)) and not any(map(_stays, kind.__mro__))
+    own = not origins.is_of_library(kind) and not isinstance(target, (type, mock.NonCallableMock)) and not any(map(_stays, kind.__mro__))
     return (own or (kind.__module__, kind.__qualname__) in _NAMESPACES) and type(getattr(target, "__dict__", None)) is dict
 
 
@@ -109,25 +112,25 @@ def _check_alterable(target, name):
     if type(name) is str and name[:1] == "_" and not any(map(_stays, type(target).__mro__)) and attributes.can_be_own(target, name):
         return
     if type(name) is not str or name.startswith("_") or name in border.METADATA or name.startswith(border.INNARDS):
-        proxies.refuse("altered_the_tests", "a hidden attribute of the tests can't be set")
+        side.refuse("altered_the_tests", "a hidden attribute of the tests can't be set")
     if isinstance(target, (type, *_CALLABLES, *_MACHINERY)):
-        proxies.refuse("altered_the_tests", f"an attribute of a {type(target).__name__} of the tests can't be set")
+        side.refuse("altered_the_tests", f"an attribute of a {type(target).__name__} of the tests can't be set")
     if isinstance(target, mock.NonCallableMock) and name.startswith(border.MOCK_RECORDS):
-        proxies.refuse("altered_the_tests", "what a mock has recorded can't be set")
+        side.refuse("altered_the_tests", "what a mock has recorded can't be set")
     if any(map(_stays, type(target).__mro__)):
-        proxies.refuse("altered_the_tests", "an attribute of a test case can't be set")
+        side.refuse("altered_the_tests", "an attribute of a test case can't be set")
     found = getattr(type(target), name, None)
     if isinstance(found, types.FunctionType) and type(target).__module__ in sys.stdlib_module_names:
-        proxies.refuse("altered_the_tests", "a method of the library can't be set")
+        side.refuse("altered_the_tests", "a method of the library can't be set")
 
 
 def _note_alteration(target, name, value):
     """What the tests' own objects keep of what is done with them, and where mocks were, is rarely a candidate's to set."""
     if isinstance(target, mock.NonCallableMock):
-        if proxies._is_remote(value):
-            proxies.state.on_mocks[id(value)] = value
+        if proxies.is_remote(value):
+            side.state.on_mocks[id(value)] = value
     elif any(name in names for names in map(_kept_by, type(target).__mro__)):
-        proxies.signal("set_attribute_of_the_tests")
+        side.signal("set_attribute_of_the_tests")
 
 
 def _kept_by(kind):
@@ -161,22 +164,22 @@ def _delete(number, name):
 def _index(number, key):
     target = _object(number)
     if not isinstance(target, type):
-        proxies.refuse("protocol_violation", "only a class is indexed so")
+        side.refuse("protocol_violation", "only a class is indexed so")
     return target[key]
 
 
 def _special(number, name, arguments):
     target = _object(number)
     if isinstance(target, border.TELLING):
-        proxies.refuse("looked_into_the_tests", "what a failed assertion says does not leave the tests")
+        side.refuse("looked_into_the_tests", "what a failed assertion says does not leave the tests")
     if name in _TEXTS and (isinstance(target, _CALLABLES) or type(target).__module__ == "functools"):
         # Python's own would show what a method or a partial object holds.
         return f"<{type(target).__name__} of the tests>"
     known = border.GENERATOR_METHODS if isinstance(target, (types.GeneratorType, types.AsyncGeneratorType)) else ()
     if type(name) is not str or name not in border.SPECIALS and name not in known or type(arguments) is not tuple:
-        proxies.refuse("protocol_violation", f"{name!r} is not passed on")
-    if name in border.DESCRIPTORS and proxies.is_of_library(type(target)):
-        proxies.refuse("protocol_violation", f"{name} of a {type(target).__name__} of the tests")
+        side.refuse("protocol_violation", f"{name!r} is not passed on")
+    if name in border.DESCRIPTORS and origins.is_of_library(type(target)):
+        side.refuse("protocol_violation", f"{name} of a {type(target).__name__} of the tests")
     if isinstance(target, mock.NonCallableMock):
         # Its special methods are mocks of its own, which are not given the object.
         method = next(vars(kind)[name] for kind in type(target).__mro__ if name in vars(kind))
@@ -188,7 +191,7 @@ def _copy(number, copy):
     """A copy of what the candidate could alter."""
     target = _object(number)
     if copy is not None and not border.is_number(copy):
-        proxies.refuse("protocol_violation", "a copy that has no number")
+        side.refuse("protocol_violation", "a copy that has no number")
     if isinstance(target, (type, mock.NonCallableMock, *_CALLABLES, *_MACHINERY)) or any(map(_stays, type(target).__mro__)):
         raise TypeError(f"a {type(target).__name__} of the tests can't be copied (grading: isolated)")
     return proxies.copy_of(target, copy)
@@ -199,19 +202,19 @@ _TEXTS = frozenset({"__str__", "__repr__", "__format__"})
 
 def _call(number, arguments, keywords):
     if type(arguments) is not tuple or type(keywords) is not dict:
-        proxies.refuse("protocol_violation", "arguments that are none")
+        side.refuse("protocol_violation", "arguments that are none")
     target = _object(number)
     if isinstance(getattr(target, "__self__", None), asyncio.Future):
         # A task that is cancelled asserts nothing any more.
         steers = any(isinstance(each, border.STEERING) or isinstance(each, type) and issubclass(each, border.STEERING) for each in arguments)
         if target.__name__ == "cancel" or steers:
-            proxies.signal("cancelled_a_task_of_the_tests")
+            side.signal("cancelled_a_task_of_the_tests")
     return target(*arguments, **keywords)
 
 
 def _spawn(number, whole):
     """Starts an awaitable of the tests that the candidate awaits; `whole`: it can't wait for our loop."""
-    state, target = proxies.state, _object(number)
+    state, target = side.state, _object(number)
     if whole is not True:
         try:
             task = asyncio.get_running_loop().create_task(_awaited(target))
@@ -238,10 +241,10 @@ async def _awaited(awaitable):
 
 
 def _settled(number, task):
-    candidate = proxies.state.candidate
+    candidate = side.state.candidate
     error = asyncio.CancelledError() if task.cancelled() else task.exception()
     if error is not None:
-        proxies.note_failed_assertion(error)
+        side.note_failed_assertion(error)
     candidate.settled.append((number, error is None, task.result() if error is None else error))
     candidate.wake(candidate.waiting)
     if not candidate.waiting:
@@ -251,7 +254,7 @@ def _settled(number, task):
 def _warned(message, category, filename, lineno):
     """A warning of the candidate's, given here as if it were the tests' own: they may catch it, or have made it an error."""
     if not (isinstance(message, Warning) and type(filename) is str and type(lineno) is int):
-        proxies.refuse("protocol_violation", "a warning that is none")
+        side.refuse("protocol_violation", "a warning that is none")
     warnings.warn_explicit(message, type(message), filename, lineno)
 
 
@@ -262,7 +265,7 @@ def _are_extra(attributes):
     """Whether a log record may have these attributes beside its own."""
     own = vars(logging.makeLogRecord({})).keys()
     return all(
-        type(name) is str and name[:1] != "_" and name not in own and type(value) in proxies.PLAIN_TYPES for name, value in attributes.items()
+        type(name) is str and name[:1] != "_" and name not in own and type(value) in side.PLAIN_TYPES for name, value in attributes.items()
     )
 
 
@@ -270,7 +273,7 @@ def _logged(told, error, enabled):
     """A log record of the candidate's; whether anybody here took it."""
     extra = told.pop("extra", None) if type(told) is dict else None
     if type(extra) is not dict or {name: type(value) for name, value in told.items()} != _RECORD or not _are_extra(extra):
-        proxies.refuse("protocol_violation", "a log record that is none")
+        side.refuse("protocol_violation", "a log record that is none")
     told.update(extra)
     logger = logging.getLogger(told["name"])
     if not (enabled is True or logger.isEnabledFor(told["levelno"])):
@@ -286,9 +289,9 @@ def _logged(told, error, enabled):
 
 def _altered(what):
     """The candidate has altered what the tests look at here: they can't see it."""
-    word = proxies.state.candidate.looked_at.get(what) if type(what) is str else None
+    word = side.state.candidate.looked_at.get(what) if type(what) is str else None
     if word is None:
-        proxies.refuse("protocol_violation", "a change that nobody has asked for")
+        side.refuse("protocol_violation", "a change that nobody has asked for")
     note_inexpressible(f"{word} in the tests' own interpreter")
 
 
@@ -296,10 +299,10 @@ def _surroundings(environment, directory, limit):
     """The environment, the working directory and the recursion limit that the candidate has made for itself."""
     texts = type(environment) is dict and all(type(each) is str for pair in environment.items() for each in pair)
     if not texts or type(directory) is not str or type(limit) is not int:
-        proxies.refuse("protocol_violation", "surroundings that are none")
-    candidate = proxies.state.candidate
+        side.refuse("protocol_violation", "surroundings that are none")
+    candidate = side.state.candidate
     if "surroundings" not in candidate.watched:
-        proxies.refuse("protocol_violation", "surroundings that nobody has asked for")
+        side.refuse("protocol_violation", "surroundings that nobody has asked for")
     own = {name: value for name, value in os.environ.items() if name.startswith(border.PRIVATE_VARIABLES)}
     told = {name: value for name, value in environment.items() if not name.startswith(border.PRIVATE_VARIABLES)}
     os.environ.clear()
@@ -315,8 +318,8 @@ _set_recursion_limit = sys.setrecursionlimit
 def _carry_recursion_limit():
     def setrecursionlimit(limit):
         _set_recursion_limit(limit)
-        if not proxies.state.candidate.lost:
-            proxies.state.ask("recursion", limit)
+        if not side.state.candidate.lost:
+            side.state.ask("recursion", limit)
 
     sys.setrecursionlimit = setrecursionlimit
 
@@ -324,8 +327,8 @@ def _carry_recursion_limit():
 def _rest_here(seconds):
     """Lets threads of the tests go on while the candidate's main thread waits."""
     if type(seconds) not in (int, float) or not 0 <= seconds:
-        proxies.refuse("protocol_violation", "a time that is none")
-    return proxies.state.candidate.places.rest(seconds)
+        side.refuse("protocol_violation", "a time that is none")
+    return side.state.candidate.places.rest(seconds)
 
 
 _OPERATIONS = {
@@ -342,7 +345,7 @@ _OPERATIONS = {
     "warned": _warned,
     "logged": _logged,
     "altered": _altered,
-    "stirred": lambda: proxies.state.candidate.places.stirred(),
+    "stirred": lambda: side.state.candidate.places.stirred(),
     "rest": _rest_here,
     "surroundings": _surroundings,
 }
@@ -352,15 +355,15 @@ assert _OPERATIONS.keys() == border.SERVED.keys()
 def _perform(operation, *arguments):
     served = _OPERATIONS.get(operation) if type(operation) is str else None
     if served is None:
-        proxies.refuse("protocol_violation", "a request that there is not")
+        side.refuse("protocol_violation", "a request that there is not")
     return served(*arguments)
 
 
 def _on_protocol_error():
     """The candidate does not keep to the protocol: it has patched its own side of the bridge."""
-    proxies.signal("protocol_violation")
+    side.signal("protocol_violation")
     _proofbox.renew()
-    proxies.state.candidate.lose(bridge.CandidateGone("exception", "ProtocolError", "the candidate's interpreter gave an answer that makes no sense"))
+    side.state.candidate.lose(bridge.CandidateGone("exception", "ProtocolError", "the candidate's interpreter gave an answer that makes no sense"))
 
 
 # ---------------------------------------------------------------- the candidate as tests see it
@@ -381,7 +384,7 @@ class Names(dict):
         self.asked.add(name)
         if len(self.asked) > 1:
             # One of them may decide about the other.
-            proxies.signal("several_names")
+            side.signal("several_names")
         return value
 
 
@@ -434,11 +437,11 @@ class Candidate:
 
     def objection(self, has_passed):
         """Why the open case has not passed, whatever its test says; asked once a case."""
-        state = proxies.state
+        state = side.state
         if state.unequal:
             if has_passed and not self.lost:
                 with contextlib.suppress(bridge.CandidateGone):
-                    proxies.bear_out()
+                    operators.bear_out()
             state.unequal.clear()
         violation, state.violation = state.violation, None
         return violation or self.own_interpreter
@@ -460,7 +463,7 @@ class Candidate:
             self.lost = None
             self.places = places.Places()
             self.settled.clear()
-            proxies.state.reset()
+            side.state.reset()
             self._forget_told()
             self.load()
 
@@ -487,7 +490,7 @@ class Candidate:
                 self.looked_at[what] = used[0].strip("([:]=<> ")
         for word in found.intersection(_OF_ONE_INTERPRETER):
             note_inexpressible(f"{word.strip('([), ')} in the tests' own interpreter")
-            self.own_interpreter = proxies.state.violation
+            self.own_interpreter = side.state.violation
         if "builtins" in found:
             self.builtins = dict(vars(builtins))
         if not found.isdisjoint(_CONTEXTS):
@@ -503,9 +506,9 @@ class Candidate:
             raise AttributeError(f"module {self.module.__name__!r} has no attribute {name!r}") from None
         if (name in sys.stdlib_module_names or name in border.ALIASES) and type(value) is not types.ModuleType:
             if not isinstance(value, type) or type(value) is proxies.ProxyType:
-                proxies.signal("library_name_by_candidate")
+                side.signal("library_name_by_candidate")
         if name in self.mocks and value is not self.mocks[name]:
-            proxies.refuse("altered_the_tests", f"the candidate has replaced the mock {name!r}")
+            side.refuse("altered_the_tests", f"the candidate has replaced the mock {name!r}")
         if type(value) is dict:
             self.copies.append(value)
         return found(value, (None, name))
@@ -545,10 +548,10 @@ class Candidate:
             if entry_point in shadowing:
                 names.add(entry_point)
             if shadowing - {entry_point}:
-                proxies.signal("shadowed_builtin")
+                side.signal("shadowed_builtin")
         if len(names) > 1:
             # One of them may decide about the other.
-            proxies.state.signals["several_names"] = True
+            side.state.signals["several_names"] = True
         return names
 
     def bind(self, namespace, code, entry_point=None):
@@ -556,7 +559,7 @@ class Candidate:
         for name in self.mentioned(code, entry_point):
             known = namespace.get(name, self)
             # Functions and classes stay what they are. What the tests only seem to bind is not there.
-            if known is self or name not in self.stored and known is self.given.get(name) and not proxies._is_remote(known):
+            if known is self or name not in self.stored and known is self.given.get(name) and not proxies.is_remote(known):
                 namespace[name] = self.given[name] = self.fetch(name)
         self.stored |= code_names.stored_names(code)
 
@@ -569,8 +572,8 @@ class Candidate:
     def lend(self, namespace):
         """Gives the snippet what the tests have imported of the library, as if both were one file."""
         for name, value in namespace.items():
-            of_library = type(value) is types.ModuleType and proxies._is_library_module(value)
-            of_library = of_library or isinstance(value, type) and type(value) is not proxies.ProxyType and proxies._library_name(value)
+            of_library = type(value) is types.ModuleType and origins.is_library_module(value)
+            of_library = of_library or isinstance(value, type) and type(value) is not proxies.ProxyType and origins.library_name(value)
             if of_library and name not in self.names and not name.startswith("_"):
                 self.lent[name] = value
         if self.lent and not self.lost:
@@ -578,7 +581,7 @@ class Candidate:
 
     def attend(self, request):
         """As `bridge.converse`, for tests whose text says that they do more than ask."""
-        state = proxies.state
+        state = side.state
         if self.assigned is not None:
             self.assigned.carry()
         if self.builtins is not None:
@@ -615,15 +618,15 @@ class Candidate:
         finally:
             # Somebody else must see now how long there is to wait.
             self.wake(self.waiting)
-        if proxies.state.failed is not None:
-            proxies.note_swallowed(succeeded)
+        if side.state.failed is not None:
+            side.note_swallowed(succeeded)
         meant = getattr(handle, "_proofbox_ends_loop", False)
         if succeeded:
             if meant:
                 proxies.note_item(handle, True)
                 proxies.forgive(handle._proofbox_thrown)
-            elif type(value) in proxies.SIZED:
-                proxies.note_empty(value)
+            elif type(value) in side.SIZED:
+                side.note_empty(value)
             return value
         if cancelled and isinstance(value, asyncio.CancelledError):
             raise cancelled
@@ -672,7 +675,7 @@ class Candidate:
 
     def create_module(self, spec):
         module = ProxyModule(spec.name)
-        if proxies.state.candidate.lost:
+        if side.state.candidate.lost:
             return module
         object.__setattr__(module, "_proofbox_number", ask("import", spec.name))
         return module
@@ -735,8 +738,8 @@ def _contexts():
 def found(value, path):
     """Notes by which name an object was found, so that it can be found again in a fresh interpreter."""
     if type(value) is proxies.ProxyType:
-        proxies.state.named[value] = True
-        proxies.state.paths[value] = path
+        side.state.named[value] = True
+        side.state.paths[value] = path
     elif type(type(value)) is proxies.ProxyType and not isinstance(value, BaseException):
         object.__setattr__(value, "_proofbox_path", path)
     return value
@@ -744,7 +747,7 @@ def found(value, path):
 
 def _refresh(proxy):
     """The number of an object in the present interpreter of the candidate: found again by its name there."""
-    state = proxies.state
+    state = side.state
     try:
         module, name = state.paths[proxy] if type(proxy) is proxies.ProxyType else object.__getattribute__(proxy, "_proofbox_path")
     except (AttributeError, KeyError):
@@ -778,7 +781,7 @@ class Lost:
 
 
 def _doc(module):
-    if proxies.state.candidate.lost:
+    if side.state.candidate.lost:
         return None
     return ask("global", "__doc__") if module._proofbox_number is None else ask("get", module._proofbox_number, "__doc__")
 
@@ -791,7 +794,7 @@ class Globals(dict):
         own = _OWN_NAMESPACE.__get__(module)
         super().__init__({name: value for name, value in own.items() if not name.startswith("_proofbox")})
         if module._proofbox_number is None:
-            names = proxies.state.candidate.names
+            names = side.state.candidate.names
         else:
             names = ask("module_names", module._proofbox_number, True)
         for name in names:
@@ -826,7 +829,7 @@ _LOOKING = frozenset({"doctest", "inspect", "typing"})
 
 def _namespace(module):
     asks = sys._getframe(1).f_globals.get("__name__")
-    if proxies.state.candidate.lost or asks not in _LOOKING and border.asked_by(1) != "tests":
+    if side.state.candidate.lost or asks not in _LOOKING and border.asked_by(1) != "tests":
         return _OWN_NAMESPACE.__get__(module)
     return Globals(module)
 
@@ -847,10 +850,10 @@ class ProxyModule(types.ModuleType):
             return report.SNIPPET
         if name == "__file__" or name == "__path__" and self._proofbox_number is None:
             raise AttributeError(name)
-        if proxies.state.candidate.lost:
-            return Lost(proxies.state.candidate.lost)
+        if side.state.candidate.lost:
+            return Lost(side.state.candidate.lost)
         if self._proofbox_number is None:
-            return proxies.state.candidate.fetch(name)
+            return side.state.candidate.fetch(name)
         if name[:2] == "__" and name not in border.READABLE:
             raise AttributeError(name)
         return found(ask("get", self._proofbox_number, name), (self.__name__, name))
@@ -860,23 +863,23 @@ class ProxyModule(types.ModuleType):
         if name.startswith("__") or isinstance(value, ProxyModule):
             types.ModuleType.__setattr__(self, name, value)
         elif self._proofbox_number is None:
-            proxies.state.candidate.mocks.pop(name, None)
+            side.state.candidate.mocks.pop(name, None)
             ask("set_global", name, value)
             if isinstance(value, mock.NonCallableMock):
-                proxies.state.candidate.mocks[name] = value
+                side.state.candidate.mocks[name] = value
         else:
             ask("set", self._proofbox_number, name, value)
 
     def __delattr__(self, name):
         if self._proofbox_number is None:
-            proxies.state.candidate.mocks.pop(name, None)
+            side.state.candidate.mocks.pop(name, None)
             ask("delete_global", name)
         else:
             ask("del", self._proofbox_number, name)
 
     def __dir__(self):
         if self._proofbox_number is None:
-            return sorted(name for name in proxies.state.candidate.names if not name.startswith("_"))
+            return sorted(name for name in side.state.candidate.names if not name.startswith("_"))
         return ask("module_names", self._proofbox_number)
 
 
@@ -925,14 +928,14 @@ def _at_border(error, request):
     """What a steering exception becomes; if that is another one, it is not what the tests may have expected."""
     become = border.at_border(error, request)
     if become is not error:
-        proxies.signal("steering_exception")
-        proxies.state.violation = proxies.state.violation or proxies.Refused(f"{become} outside of what it means (grading: isolated)")
+        side.signal("steering_exception")
+        side.state.violation = side.state.violation or side.Refused(f"{become} outside of what it means (grading: isolated)")
     return become
 
 
 def ask(*request):
     """As `bridge.ask`; what the candidate prints meanwhile is shown where the tests have it shown."""
-    state = proxies.state
+    state = side.state
     candidate = state.candidate
     if candidate.lost:
         raise candidate.lost
@@ -943,15 +946,15 @@ def ask(*request):
         value = candidate.attend(request) if candidate.attends else bridge.converse(request)
         kind = type(value)
         if state.failed is not None and request[0] not in _OF_TASKS:
-            proxies.note_swallowed(True)
-        if kind in proxies.SIZED and request[0] in _OF_OBJECTS and not (request[0] == "get" and request[2][:2] == "__"):
-            proxies.note_empty(value)
+            side.note_swallowed(True)
+        if kind in side.SIZED and request[0] in _OF_OBJECTS and not (request[0] == "get" and request[2][:2] == "__"):
+            side.note_empty(value)
         if request[0] == "call" and type(kind) is not proxies.ProxyType:
             state.values += 1
             if kind is float and value != value:
                 # It is neither above nor below a bound.
                 state.signals["not_a_number"] = True
-            if kind in proxies.TEXTS and not value:
+            if kind in side.TEXTS and not value:
                 # A loop over it checks nothing.
                 state.signals["empty_result"] = True
         elif candidate.waiting and request[0] not in ("turn", "spawn", "cancel"):
@@ -979,7 +982,7 @@ def ask(*request):
         raise become from None
     finally:
         if state.failed is not None and request[0] not in _OF_TASKS:
-            proxies.note_swallowed(False)
+            side.note_swallowed(False)
         for number, name, own in state.streams:
             stream = getattr(sys, name)
             if stream is not own:
@@ -990,14 +993,14 @@ def ask(*request):
 
 def _rest(seconds, in_loop):
     """Time passes for the candidate while the tests sleep."""
-    candidate = proxies.state.candidate
+    candidate = side.state.candidate
     if not candidate.lost and not candidate.places.resting:
         ask("rest", float(seconds), in_loop)
 
 
 def connect(module, modules):
     """Makes the candidate known to the tests as `module`."""
-    proxies.state = state = proxies.State()
+    side.state = state = side.State()
     state.grader = True
     state.ask, state.perform, state.on_protocol_error = ask, _perform, _on_protocol_error
     state.refresh, state.check_may_leave, state.inexpressible = _refresh, _check_may_leave, note_inexpressible
@@ -1013,16 +1016,16 @@ def connect(module, modules):
 def _environment_of_command(environment):
     """Of the environment of a command of the tests, what the candidate may see. The command runs where the candidate's own do,
     among its files, so that what it answers is the candidate's to decide."""
-    proxies.signal("command_by_tests")
+    side.signal("command_by_tests")
     return {name: value for name, value in environment.items() if not name.startswith(border.PRIVATE_VARIABLES)}
 
 
 def note_inexpressible(what):
     """Something that can't be said when the tests run apart from the candidate: the open case has not passed."""
-    state = proxies.state
+    state = side.state
     if state and state.grader:
         if what not in state.noted:
             state.noted.append(what)
             _proofbox.post(("inexpressible", what))
         if state.violation is None:
-            state.violation = proxies.Refused(f"{what}: that can't be said when tests run apart from the candidate (grading: isolated)")
+            state.violation = side.Refused(f"{what}: that can't be said when tests run apart from the candidate (grading: isolated)")

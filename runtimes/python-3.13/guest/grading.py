@@ -12,6 +12,7 @@ import _proofbox
 import _proofbox_border as border
 import _proofbox_proxies as proxies
 import _proofbox_report as report
+import _proofbox_side as side
 import _proofbox_threads as threads
 
 # Where tracebacks say the tests are. Below the folder they are real files where the host has put them.
@@ -56,7 +57,7 @@ def without_candidates_runners(module):
     """The module, without names by which a runner of tests asks what to run, where the candidate has them."""
     for name in [name for name in border.RUNNER_NAMES if name in vars(module)]:
         if type(type(vars(module)[name])) is proxies.ProxyType:
-            proxies.signal("runner_by_candidate")
+            side.signal("runner_by_candidate")
             delattr(module, name)
     return module
 

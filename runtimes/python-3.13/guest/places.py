@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 import _proofbox_border as border
 import _proofbox_bridge as bridge
-import _proofbox_proxies as proxies
+import _proofbox_side as side
 import _proofbox_threads as threads
 
 # ---------------------------------------------------------------- the tests' side
@@ -26,7 +26,7 @@ BLOCKING = frozenset({"call", "special", "get", "set", "del", "index"})
 
 def _calls():
     """The requests that are being carried out: from the first thread on they are kept."""
-    state = proxies.state
+    state = side.state
     if state.calls is None:
         state.calls = []
     return state.calls
@@ -72,7 +72,7 @@ class Places:
         return self._ask_from_thread(request) if request[0] in BLOCKING else bridge.converse(request)
 
     def _ask_from_thread(self, request):
-        state, ident = proxies.state, threading.get_ident()
+        state, ident = side.state, threading.get_ident()
         alive = None
         if not self.beside:
             self.beside = True
@@ -96,7 +96,7 @@ class Places:
     def rest(self, seconds):
         """Lets threads go on while the candidate's main thread waits; whether one of them has asked something, or will be able
         to go on later."""
-        state = proxies.state
+        state = side.state
         changes = state.changes
         self.resting = True
         try:
@@ -117,7 +117,7 @@ class Places:
         self.upcoming = loop, loop.call_later(seconds, self._turn, loop) if seconds else loop.call_soon(self._turn, loop)
 
     def _turn(self, loop):
-        state, self.upcoming = proxies.state, None
+        state, self.upcoming = side.state, None
         candidate = state.candidate
         if candidate.lost is None:
             settled, candidate.settled = candidate.settled, []
@@ -160,7 +160,7 @@ class Theirs:
             self.contexts[number] = within.copy() if within else contextvars.copy_context()
         self.present = number
         asyncio._set_running_loop(self.tasks().loop if in_loop else None)
-        proxies.state.perform = self.perform
+        side.state.perform = self.perform
 
     @property
     def context(self):
@@ -179,7 +179,7 @@ class Theirs:
             loop = self.tasks().loop
             if not self.stirred and (loop._ready or loop._scheduled):
                 self.stirred = True
-                proxies.state.ask("stirred")
+                side.state.ask("stirred")
 
     # Threads.
 
@@ -209,7 +209,7 @@ class Theirs:
 
     def beside(self, are_there):
         _calls()
-        threads.beside = (lambda seconds: proxies.state.ask("rest", seconds)) if are_there else None
+        threads.beside = (lambda seconds: side.state.ask("rest", seconds)) if are_there else None
 
 
 def _is_entered(context):
@@ -249,7 +249,7 @@ class Worker:
                 if operation == "call":
                     # Without a call from C in between, below which no other thread could go on.
                     number, arguments, keywords = arguments
-                    function, arguments, keywords = threads.plain(proxies.state.objects[number], arguments, keywords)
+                    function, arguments, keywords = threads.plain(side.state.objects[number], arguments, keywords)
                 outcome = True, threads.run_in_context(context, function, arguments, keywords) if context else function(*arguments, **keywords)
             except BaseException as error:
                 outcome = False, error

@@ -7,7 +7,7 @@ import sys
 import types
 
 import _proofbox_border as border
-import _proofbox_proxies as proxies
+import _proofbox_side as side
 
 
 def prepare():
@@ -35,7 +35,7 @@ class _Theirs:
         self.functions = {}
 
     def __getitem__(self, name):
-        state = proxies.state
+        state = side.state
         if self.generation != state.generation:
             self.generation = state.generation
             self.functions.clear()
@@ -49,7 +49,7 @@ def _drawn(there, name, here):
     @functools.wraps(here)
     def function(*args, **kwargs):
         # pandas and seaborn in the tests' interpreter draw there.
-        if proxies.state.candidate.lost or border.asked_by(1) != "tests":
+        if side.state.candidate.lost or border.asked_by(1) != "tests":
             return here(*args, **kwargs)
         return there[name](*args, **kwargs)
 

@@ -6,7 +6,7 @@ import re
 import weakref
 
 import _proofbox
-import _proofbox_proxies as proxies
+import _proofbox_side as side
 
 _DELETES = re.compile(r"(?m)^[ \t]*del [\w, ]+$")
 
@@ -49,7 +49,7 @@ class Handles:
             self.tell()
 
     def tell(self):
-        state = proxies.state
+        state = side.state
         while self.dropped and not self.busy and state.candidate.lost is None:
             numbers, self.dropped = self.dropped, []
             state.ask("release", numbers)
@@ -57,7 +57,7 @@ class Handles:
 
 def watch(text):
     """Begins to look at what is dropped, if the tests speak of it."""
-    state = proxies.state
+    state = side.state
     if not ("gc.collect" in text or "weakref" in text or "__del__" in text or "del " in text and _DELETES.search(text)):
         return
     state.make_handles, state.proxies = Handles, Handles()
@@ -88,7 +88,7 @@ def watch(text):
 
 def release(numbers):
     """Forgets objects that the tests do not know any more."""
-    state = proxies.state
+    state = side.state
     ended = []
     for number in numbers:
         ended.append(state.objects[number])

@@ -1,7 +1,6 @@
 """Exceptions as plain data: class, type, message, line, and the frames that are the user's own."""
 
 import linecache
-import os
 
 HOME = "/home/user/"
 SNIPPET = HOME + "solution.py"

@@ -26,23 +26,23 @@ import weakref
 
 import _proofbox
 import _proofbox_assignments as assignments
+import _proofbox_bridge_warmup as bridge_warmup
 import _proofbox_candidate as candidate
 import _proofbox_carried as carried
 import _proofbox_class_checks as class_checks
 import _proofbox_comparisons as comparisons
-import _proofbox_marshal as marshal
 import _proofbox_environment as environment
 import _proofbox_foreign_code as foreign_code
 import _proofbox_grader as grader
-import _proofbox_test_kinds as test_kinds
+import _proofbox_marshal as marshal
 import _proofbox_packages as packages
 import _proofbox_plotting as plotting
 import _proofbox_program as program
-import _proofbox_proxies as proxies
 import _proofbox_released as released
-import _proofbox_bridge_warmup as bridge_warmup
 import _proofbox_report as report
 import _proofbox_session as session
+import _proofbox_side as side
+import _proofbox_test_kinds as test_kinds
 import _proofbox_tests as tests
 import _proofbox_threads as threads
 import _proofbox_values as values
@@ -200,7 +200,7 @@ def _grade(request):
     released.watch(text)
     other.attends = (
         threads.may_start(text) or "async" in text or other.assigned is not None or other.builtins is not None
-        or proxies.state.make_handles is not dict
+        or side.state.make_handles is not dict
     )  # fmt: skip
     other.load()
     # A snippet that can't be imported has no tests to pass; how it failed the host knows from itself. But how many
@@ -212,10 +212,10 @@ def _grade(request):
             cases.failures += 1
             _proofbox.post(("error", report.describe(error)))
     if foreign_code.is_rewritten(request["code"], text):
-        proxies.signal("source_rewritten")
-    _proofbox.post(("basis", proxies.state.values, proxies.state.handles))
-    if proxies.state.signals:
-        _proofbox.post(("signals", list(proxies.state.signals)))
+        side.signal("source_rewritten")
+    _proofbox.post(("basis", side.state.values, side.state.handles))
+    if side.state.signals:
+        _proofbox.post(("signals", list(side.state.signals)))
     return 1 if cases.failures else 0
 
 

@@ -7,7 +7,7 @@ when it replies or calls back (`held`, below). From then on the container has a 
 each message either side tells of what it has changed. Neither needs to be told of what it does not hold any more:
 that is forgotten, now and then.
 
-Entries behind a message, beside those of `proxies.take_contents`:
+Entries behind a message, beside those of `incoming.take_contents`:
 
     ("held", number, index)         the container of that index in the request is shared: from the candidate's side only
     ("shared", number, content)     what a shared container holds now

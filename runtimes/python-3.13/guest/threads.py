@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from functools import partial
-from types import BuiltinFunctionType, FunctionType, MethodType
+from types import FunctionType, MethodType
 
 import _proofbox
 import _thread

@@ -1,0 +1,436 @@
+"""What operators make of handles: comparisons, order, arithmetic, truth, sizes, iteration, membership, changes to containers.
+
+Comparing a handle with plain data is decided here (it is not equal, and has no order); operators between one and plain data are
+passed on only for classes that the tests themselves name, and must give an object again; `in` looks at the items here, unless
+the class is so named."""
+
+import _proofbox_border as border
+import _proofbox_marshal as marshal
+import _proofbox_origins as origins
+import _proofbox_proxies as proxies
+import _proofbox_side as side
+
+MUTATORS = frozenset(
+    "append appendleft extend extendleft insert remove pop popleft clear sort reverse rotate add discard update subtract setdefault "
+    "popitem move_to_end intersection_update difference_update symmetric_difference_update "
+    "__setitem__ __delitem__ __iadd__ __imul__ __ior__ __iand__ __isub__ __ixor__".split()
+)
+# Those that take out what they are given: by that a class would hear what the tests expect to be there.
+REMOVERS = frozenset(
+    "remove pop popleft discard subtract popitem intersection_update difference_update symmetric_difference_update "
+    "__delitem__ __iand__ __isub__ __ixor__".split()
+)
+
+
+def forwarded(name):
+    def method(self, *args):
+        return proxies.special(self, name, *args)
+
+    return method
+
+
+def _tainted(value):
+    return type(type(value)) is proxies.ProxyType and value._proofbox_tainted
+
+
+def _mark_tainted(result, name):
+    """The tests' own value has gone into the result of an operator: it must be an object, or it could be anything that
+    the tests want."""
+    if not proxies.is_remote(result) or isinstance(result, (*side.VALUE_TYPES, type)) or type(result)._proofbox_container:
+        side.refuse("operator_of_the_candidate", f"{name} with a value of the tests must give an object of the candidate, not {type(result).__name__}")
+    taint(result)
+
+
+def taint(handle):
+    object.__setattr__(handle, "_proofbox_tainted", True)
+    if side.state.make_handles is not dict:
+        side.state.proxies.keep(handle._proofbox_number, handle)
+
+
+def arithmetic(name):
+    def method(self, other, *rest):
+        tainted = side.state.grader and (self._proofbox_tainted or not proxies.is_remote(other) or _tainted(other))
+        if not tainted:
+            return proxies.special(self, name, other, *rest)
+        if not proxies.is_named(self):
+            side.signal("operator_with_plain_data")
+            return NotImplemented
+        result = proxies.special(self, name, other, *rest)
+        if result is not NotImplemented:
+            side.signal("operator_of_the_candidate")
+            _mark_tainted(result, name)
+        return result
+
+    return method
+
+
+def asked(name):
+    """For what gets nothing of the tests; of an object that has met a value of theirs only an object is taken."""
+
+    def method(self, *args):
+        result = proxies.special(self, name, *args)
+        if side.state.grader and self._proofbox_tainted:
+            _mark_tainted(result, name)
+        return result
+
+    return method
+
+
+def ordering(name):
+    def method(self, other):
+        if not side.state.grader or proxies.is_remote(other):
+            return proxies.special(self, name, other)
+        side.signal("comparison_with_plain_data")
+        if _ask_of_stand_in(self, name, other) is not NotImplemented and side.state.violation is None:
+            # Python is about to say that there is no order, which is not what the candidate says.
+            side.state.violation = side.Refused("an order between an object of the candidate and plain data (grading: isolated)")
+        return NotImplemented
+
+    return method
+
+
+def length_of_object(self):
+    length = length_of(self)
+    if side.state.grader and self._proofbox_tainted:
+        _mark_tainted(length, "__len__")
+    return length
+
+
+def converted(name):
+    """A number or bytes in the place of an object: for classes that the tests do not name that is told."""
+    ask = asked(name)
+
+    def method(self):
+        if side.state.grader and not proxies.is_named(self):
+            side.signal("converted_by_candidate")
+        return ask(self)
+
+    return method
+
+
+def array_of(self, dtype=None, copy=None):
+    """numpy's view of an object: an array that crossed as a value, of an object that knows nothing of the tests."""
+    import numpy
+
+    if side.state.grader and self._proofbox_tainted:
+        raise TypeError("__array__ of what has met a value of the tests (grading: isolated)")
+    result = proxies.special(self, "__array__")
+    if type(result) is not numpy.ndarray:
+        raise TypeError("__array__ of the candidate must give an array")
+    return result if dtype is None else result.astype(dtype)
+
+
+def note_truth():
+    """The tests ask whether an object of the candidate's is true: most objects are, so that it says little."""
+    if side.state.grader:
+        side.signal("truth_of_an_object")
+
+
+def truth_of(self):
+    note_truth()
+    specials = type(self)._proofbox_specials
+    if "__bool__" in specials:
+        return proxies.special(self, "__bool__")
+    side.state.handles += 1
+    return length_of(self) != 0 if "__len__" in specials else True
+
+
+def truth_of_content(base):
+    """Truth of a container whose class has its own: the candidate's word for classes that the tests name, else by content."""
+
+    def __bool__(self):
+        return truth_of(self) if proxies.is_named(self) else base.__len__(self) != 0
+
+    return __bool__
+
+
+def items_of(self):
+    """The items; if they are not as many as the object says that it has, that is told."""
+    items = proxies.special(self, "__iter__") if "__iter__" in type(self)._proofbox_specials else _by_index(self)
+    return items if not side.state.grader or "__len__" not in type(self)._proofbox_specials else counted_items(self, items)
+
+
+def counted_items(handle, items):
+    """The items of a handle; at their end they are held against its length. A class may have items and no length."""
+    count = 0
+    for item in items:
+        count += 1
+        yield item
+    _measure(handle, count)
+    try:
+        length_of(handle)
+    except TypeError:
+        if type(handle) is not proxies.ProxyType:
+            raise
+
+
+def length_of(handle):
+    length = proxies.special(handle, "__len__")
+    if side.state.grader:
+        _measure(handle, length)
+    return length
+
+
+def _measure(handle, size):
+    """Holds how many items a handle has against what it said or gave before, if nothing can have changed it since. A class
+    that was returned, and that the tests do not name, keeps its items: they can't know of anything that would change it."""
+    number = proxies.remote_id(handle)
+    known = side.state.measured.get(number)
+    side.state.measured[number] = size, side.state.changes
+    if known and known[0] != size and (known[1] == side.state.changes or isinstance(handle, type) and not proxies.is_named(handle)):
+        contradicts(handle)
+
+
+def contradicts(handle):
+    """An object says that it has more or fewer items than it gives: a comparison of both would hold for what is not there.
+    A class that the tests name may mean something by that."""
+    side.signal("contradictory_length")
+    if side.state.violation is None and not proxies.is_named(handle):
+        side.state.violation = side.Refused("a result has another length than it has items (grading: isolated)")
+
+
+def _by_index(self):
+    """The old protocol of sequences."""
+    index = 0
+    try:
+        while True:
+            yield proxies.special(self, "__getitem__", index)
+            index += 1
+    except IndexError:
+        if side.state.grader and not index:
+            side.signal("empty_result")
+
+
+def is_equal(self, other):
+    own = "__eq__" in type(self)._proofbox_own
+    if self is other and not (own and side.state.grader):
+        return True
+    if proxies.is_remote(other):
+        if not side.state.grader:
+            return proxies.remote_id(self) == proxies.remote_id(other) or proxies.special(self, "__eq__", other)
+        if not own:
+            return proxies.special(self, "__eq__", other) if type(self)._proofbox_real else NotImplemented
+        side.signal("equality_by_candidate")
+        return proxies.special(self, "__eq__", other)
+    if not side.state.grader:
+        return proxies.special(self, "__eq__", other)
+    if own:
+        side.signal("equality_with_plain_data")
+        if type(other) in _STAND_INS:
+            _ask_of_stand_in(self, "__eq__", other)
+        if len(side.state.unequal) < _MAX_UNEQUAL and (told := _to_be_told(other)) is not _UNTOLD:
+            side.state.unequal.append((self, told))
+    return NotImplemented
+
+
+# How many comparisons of a case are borne out.
+_MAX_UNEQUAL = 64
+
+
+# Values that nobody can alter.
+_SCALARS = frozenset({
+    kind for kind in marshal.REDUCERS if kind.__module__ in ("decimal", "fractions", "datetime", "uuid", "ipaddress")
+} | {int, float, complex, bool, str, bytes, type(None), range})  # fmt: skip
+_MAX_TOLD = 64
+_UNTOLD = object()
+
+
+def _to_be_told(value):
+    """What the candidate may be told of a value that the tests have not passed to it: a copy, so that it alters nothing of
+    theirs. `_UNTOLD` of what can't be copied so, or compares by itself."""
+    kind = type(value)
+    if kind in _SCALARS:
+        return value
+    if kind in (list, tuple, set, frozenset) and len(value) <= _MAX_TOLD and _SCALARS.issuperset(map(type, value)):
+        return kind(value)
+    if kind is dict and len(value) <= _MAX_TOLD and _SCALARS.issuperset(map(type, (*value, *value.values()))):
+        return dict(value)
+    if kind.__eq__ is not object.__eq__ or isinstance(value, type) or origins.is_of_library(kind) or side.state.check_may_leave is None:
+        return _UNTOLD
+    attributes = getattr(value, "__dict__", None)
+    if type(attributes) is not dict or not _SCALARS.issuperset(map(type, attributes.values())):
+        return _UNTOLD
+    try:
+        copied = object.__new__(kind)
+    except TypeError:
+        return _UNTOLD
+    copied.__dict__.update(attributes)
+    return copied
+
+
+def _is_false(answer):
+    """Whether a plain value says no: None, where `__eq__` returns nothing, or numpy's False."""
+    kind = type(answer)
+    return (kind in _SCALARS or kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_")) and not answer
+
+
+def bear_out():
+    """Asks the candidate about comparisons that were decided here, once the case has passed by them: that an object
+    differs from a value must be what it says itself. Before that it is told of no value of the tests."""
+    unequal, side.state.unequal = side.state.unequal, []
+    for handle, other in unequal:
+        try:
+            answer = proxies.special(handle, "__eq__", other)
+        except Exception as error:
+            answer = error
+        if answer is not NotImplemented and not _is_false(answer) and side.state.violation is None:
+            side.signal("equality_not_borne_out")
+            side.state.violation = side.Refused("an object of the candidate does not say itself that it differs from a value (grading: isolated)")
+
+
+def is_not_equal(self, other):
+    if side.state.grader and "__ne__" in type(self)._proofbox_own and proxies.is_remote(other):
+        side.signal("equality_by_candidate")
+        return proxies.special(self, "__ne__", other)
+    result = self.__eq__(other)
+    return result if result is NotImplemented else not result
+
+
+# Values in the place of what the tests compare with, which say nothing but its type.
+_STAND_INS = {int: 0, float: 0.0, complex: 0j, bool: False, str: "", bytes: b"", type(None): None, list: [], tuple: (), dict: {}, set: set(), frozenset: frozenset()}
+
+
+def _ask_of_stand_in(handle, name, other):
+    """What the candidate's comparison with a value of that type answers: an exception of its own is raised here, too."""
+    return proxies.special(handle, name, _STAND_INS.get(type(other), ...))
+
+
+def content_equal(base):
+    """Equality of containers by their content, unless both are the candidate's and its class has its own."""
+
+    def __eq__(self, other):
+        if not side.state.grader or (proxies.is_remote(other) and "__eq__" in type(self)._proofbox_own):
+            return is_equal(self, other)
+        if "__eq__" in type(self)._proofbox_own:
+            side.signal("equality_with_plain_data")
+        return base.__eq__(self, other)
+
+    return __eq__
+
+
+def of_named_pair(base, name):
+    """A comparison that a builtin value's subclass has itself: the candidate's between two objects of classes that the tests
+    name, else the base's own."""
+    of_base = getattr(base, name)
+
+    def method(self, other):
+        if side.state.grader and proxies.is_remote(other) and proxies.is_named(self):
+            side.signal("equality_by_candidate")
+            return proxies.special(self, name, other)
+        return of_base(self, other)
+
+    method.__name__ = name
+    return method
+
+
+COMPARISONS = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
+
+
+def value_equal(base):
+    return {
+        "__eq__": base.__eq__, "__ne__": base.__ne__, "__lt__": getattr(base, "__lt__"), "__le__": getattr(base, "__le__"),
+        "__gt__": getattr(base, "__gt__"), "__ge__": getattr(base, "__ge__"), "__hash__": base.__hash__,
+    }  # fmt: skip
+
+
+def hash_by_identity(self):
+    return hash(("_proofbox", proxies.remote_id(self)))
+
+
+def contains_item(self, item):
+    if not side.state.grader or proxies.is_remote(item):
+        return proxies.special(self, "__contains__", item)
+    if proxies.is_named(self) and "__contains__" in type(self)._proofbox_own:
+        side.signal("membership_by_candidate")
+        return proxies.special(self, "__contains__", item)
+    if any(item is member or item == member for member in self):
+        return True
+    if "__contains__" in type(self)._proofbox_own and _contains_anything(self) and side.state.violation is None:
+        side.signal("membership_by_candidate")
+        side.state.violation = side.Refused("an object of the candidate says that it contains anything (grading: isolated)")
+    return False
+
+
+def _contains_anything(handle):
+    """Whether an object has by its own word what no object has."""
+    try:
+        return proxies.special(handle, "__contains__", ...)
+    except Exception:
+        return False
+
+
+def changed_here(base, name, is_overridden):
+    """A method that alters a container. Of a class that the tests name it is the candidate's; else the builtin's own, on
+    the content that is here. What such a class overrides, other than what takes out, must do the same as the builtin's."""
+    function = getattr(base, name)
+
+    def method(self, *args, **kwargs):
+        if not side.state.grader or proxies.is_named(self):
+            return _change(self, name, args, kwargs)
+        if is_overridden:
+            return _change_on_both_sides(self, base, name, args, kwargs)
+        side.state.dirty[self._proofbox_number] = True
+        return function(self, *args, **kwargs)
+
+    method.__name__ = name
+    return method
+
+
+def _change(handle, name, args, kwargs):
+    """Alters the candidate's container by its own method."""
+    if name in border.SPECIALS:
+        return proxies.special(handle, name, *args)
+    return side.state.ask("get", proxies.remote_id(handle), name)(*args, **kwargs)
+
+
+def _change_on_both_sides(handle, base, name, args, kwargs):
+    """Alters a container by the method that its class has of its own, and fails the case where that is not what the
+    builtin's does: either may be what the tests count on."""
+    _, read, fill = side.CONTAINERS[base]
+    args = tuple(list(each) if hasattr(type(each), "__next__") and not proxies.is_remote(each) else each for each in args)
+    told, keywords = tuple(map(_given, args)), {key: _given(each) for key, each in kwargs.items()}
+    if any(each is _UNTOLD for each in (*told, *keywords.values())):
+        side.state.dirty[handle._proofbox_number] = True
+        return getattr(base, name)(handle, *args, **kwargs)
+    plain, failure, wanted = base.__new__(base), None, None
+    fill(plain, read(handle))
+    try:
+        wanted = getattr(base, name)(plain, *args, **kwargs)
+    except Exception as error:
+        failure = error
+    try:
+        _change(handle, name, told, keywords)
+    except Exception as error:
+        if type(error) is not type(failure):
+            _note_other_change()
+        raise
+    if failure is not None or read(handle) != read(plain):
+        _note_other_change()
+    else:
+        fill(handle, read(plain))
+    return handle if wanted is plain else wanted
+
+
+def _given(value):
+    return value if proxies.is_remote(value) else _to_be_told(value)
+
+
+def _note_other_change():
+    side.signal("changed_by_candidate")
+    if side.state.violation is None:
+        side.state.violation = side.Refused("a container of the candidate is not altered as its builtin class is, and the tests do not name its class (grading: isolated)")
+
+
+def item_of(base):
+    """`handle[key]` of a container whose class has its own `__getitem__`: what the content has, unless the tests name the
+    class. Of a dict without the key it is asked, as `__missing__` would be."""
+    of_base = base.__getitem__
+
+    def __getitem__(self, key):
+        if proxies.is_named(self) or issubclass(base, dict) and not dict.__contains__(self, key):
+            if not proxies.is_named(self):
+                side.signal("membership_by_candidate")
+            return proxies.special(self, "__getitem__", key)
+        return of_base(self, key)
+
+    return __getitem__

@@ -1,0 +1,96 @@
+"""Where a class or module comes from: the library, a package of the image, or the program. What both sides have crosses by name."""
+
+import importlib
+import sys
+import types
+
+import _proofbox_border as border
+import _proofbox_marshal as marshal
+import _proofbox_packages as packages
+import _proofbox_report as report
+import _proofbox_side as side
+
+
+def is_shared(module):
+    root = module.partition(".")[0]
+    return root in sys.stdlib_module_names and root not in border.NOT_SHARED and root not in border.NOT_IMPORTED
+
+
+def library_name(cls):
+    module, name = cls.__module__, cls.__qualname__
+    if NAMELESS.get(name) is cls:
+        return "builtins", name
+    if type(module) is str and (is_shared(module) or is_class_of_package(cls)):
+        found = sys.modules.get(module)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is cls:
+            return module, name
+    return None
+
+
+def is_class_of_package(cls):
+    """Whether a class of a package is known by name on both sides. An instance of a builtin's subclass would lose its
+    content so, unless it crosses as a value."""
+    root = cls.__module__.partition(".")[0]
+    mro = cls.__mro__
+    if not packages.is_known(root) or root in border.NOT_NAMED and BaseException not in mro:
+        return False
+    if cls not in marshal.REDUCERS and any(base in mro for base in (*side.VALUE_TYPES, *side.CONTAINERS)):
+        return False
+    found = sys.modules.get(cls.__module__)
+    return type(found) is types.ModuleType and _is_package(found)
+
+
+def is_library_module(module):
+    """Whether both sides have it: each its own."""
+    name = module.__name__
+    return type(name) is str and (is_shared(name) or _is_package(module)) and sys.modules.get(name) is module
+
+
+def _is_package(module):
+    """Whether a module is one of the image's packages, as everybody knows them."""
+    file, name = getattr(module, "__file__", None), module.__name__
+    if type(file) is str and not file.startswith("/lib/python3.13/") or name.startswith(border.STAYS):
+        return False
+    if type(file) is not str and name not in sys.builtin_module_names:
+        return False
+    return packages.is_known(name.partition(".")[0])
+
+
+def restore_module(name):
+    """A module of the library, or of a package that the image has."""
+    if type(name) is not str:
+        raise marshal.CannotCross("no module of the library")
+    if not is_shared(name):
+        # A package: of the image, and not what the tests or the candidate have under its name.
+        found = importlib.import_module(name) if packages.is_known(name.partition(".")[0]) else None
+        if found is None or not _is_package(found):
+            raise marshal.CannotCross("no module of the library")
+        return found
+    return importlib.import_module(name)
+
+
+def is_of_library(cls):
+    """Whether a class is one that the tests have not defined themselves."""
+    module = sys.modules.get(cls.__module__)
+    return is_shared(cls.__module__) or str(getattr(module, "__file__", "")).startswith(report.NOT_THE_USERS)
+
+
+def defined_by_user(cls, special):
+    """Whether the special method comes from a class that the library does not have."""
+    for base in cls.__mro__:
+        if special in base.__dict__:
+            return library_name(base) is None
+    return False
+
+
+def class_of_package(module, qualname):
+    """The class of that name of a package, which derives from a builtin: `BarContainer`, a tuple with names."""
+    root = module.partition(".")[0]
+    if not packages.is_known(root) or root in border.NOT_NAMED or type(sys.modules.get(module)) is not types.ModuleType:
+        return None
+    found = vars(sys.modules[module]).get(qualname)
+    return found if isinstance(found, type) and _is_package(sys.modules[module]) else None
+# Builtin types that have no name in `builtins`.
+NAMELESS = {value.__qualname__: value for value in vars(types).values() if isinstance(value, type) and value.__module__ == "builtins"}

@@ -1,0 +1,183 @@
+"""What one side of the bridge knows of the other, and what it has noticed: the state that all modules of the bridge share, signals,
+and refusals."""
+
+import collections
+import itertools
+import types
+
+import _proofbox_border as border
+import _proofbox_sharing as sharing
+
+
+class State:
+    """What one side knows of the other. Made anew at the start, so that a run writes to little of the image."""
+
+    __slots__ = (
+        "grader", "objects", "numbers", "proxies", "proxy_types", "homes", "described", "generation", "signals", "named", "paths",
+        "ask", "perform", "on_protocol_error", "refresh", "check_may_leave", "inexpressible", "candidate", "streams", "noted", "namespace",
+        "runner", "altered", "finished", "tracked", "pending", "dirty", "violation", "before_reply", "values", "handles", "failed",
+        "on_mocks", "measured", "changes", "copies", "copied", "shared", "link", "open", "unequal", "read", "calls", "theirs", "make_handles",
+    )  # fmt: skip
+
+    def __init__(self):
+        self.grader = False  # whether this is the tests' side
+        self.signals = {}  # what was seen that an honest candidate does not need (grader only)
+        self.named = {}  # proxy types that the tests name
+        self.paths = {}  # by which name proxy types were found
+        self.altered = []  # arguments that the other side has changed
+        self.generation = 0  # of which interpreter of the candidate: each fresh one begins with no objects
+        self.violation = None  # what the open case can't pass for, whatever its test makes of it
+        self.values = self.handles = 0  # results that crossed as values; requests that the candidate's objects answered
+        self.theirs = None
+        self.make_handles = dict
+        self.namespace = self.runner = self.candidate = self.refresh = self.check_may_leave = self.inexpressible = None
+        self.before_reply = self.finished = None
+        self.failed = None  # an assertion that failed in a call by the candidate, which has not told yet what it makes of it
+        self.copies = 0  # deep copies that this side has begun
+        self.open = None  # the containers of the request that is being carried out, and what they were (candidate's side)
+        self.copied = None  # of the other's last one: its number, and what is copied already
+        self.calls = None  # requests of the other side that are being carried out, where there are threads
+        self.unequal = []  # objects of the candidate and what the open case has found them to differ from
+        self.changes = 0  # requests that may have changed an object of the candidate's
+        self.on_mocks = {}  # ids of handles that the candidate has set on mocks
+        self.clear()
+
+    def clear(self):
+        self.objects = []  # this side's objects that the other knows, by number
+        self.numbers = {}  # and the numbers, by id
+        self.proxies = self.make_handles()  # the other side's objects, by number
+        self.proxy_types = {}  # and those of its classes
+        self.homes = {}  # number of each proxy type
+        self.described = {}  # classes of this side that the other has had described
+        self.tracked = {}  # containers of this side that the other has a copy of: number -> (container, content)
+        self.shared = sharing.Shared()  # containers that both sides have
+        self.pending = []  # contents that go with the next message
+        # What codec.c needs for each message.
+        self.link = self.pending, self.shared, self.shared.numbers, self.shared.next
+        self.dirty = {}  # handles of containers whose content this side has changed, by number
+        self.read = {}  # plain attributes of objects of the other side, and the changes until they were read
+        self.measured = {}  # how many items an object of the other side has said to have or has given, and the changes until then
+
+    def reset(self):
+        """A fresh interpreter on the other side: nothing that it knew of is there."""
+        self.generation += 1
+        if self.calls:
+            self.calls.clear()
+        self.clear()
+
+
+state = None
+
+VALUE_TYPES = (int, float, complex, str, bytes, tuple, frozenset)
+# Containers whose subclasses carry their content: how it is read and set past what a subclass overrides. Derived ones first.
+def _dict_content(value):
+    return dict(dict.items(value))
+
+
+def _fill_dict(handle, content):
+    dict.clear(handle)
+    dict.update(handle, content)
+
+
+def _fill_ordered(handle, content):
+    collections.OrderedDict.clear(handle)
+    for key, value in content.items():
+        collections.OrderedDict.__setitem__(handle, key, value)
+
+
+def _fill_set(handle, content):
+    set.clear(handle)
+    set.update(handle, content)
+
+
+def _fill_deque(handle, content):
+    collections.deque.clear(handle)
+    collections.deque.extend(handle, content)
+
+
+CONTAINERS = {
+    collections.Counter: (dict, _dict_content, _fill_dict),
+    collections.OrderedDict: (dict, lambda value: dict(collections.OrderedDict.items(value)), _fill_ordered),
+    collections.defaultdict: (dict, _dict_content, _fill_dict),
+    collections.deque: (list, lambda value: list(collections.deque.__iter__(value)), _fill_deque),
+    list: (list, lambda value: list(list.__iter__(value)), lambda handle, content: list.__setitem__(handle, slice(None), content)),
+    dict: (dict, _dict_content, _fill_dict),
+    set: (set, lambda value: set(set.__iter__(value)), _fill_set),
+    bytearray: (bytes, lambda value: bytes(bytearray.__iter__(value)), lambda handle, content: bytearray.__setitem__(handle, slice(None), content)),
+}
+
+
+def signal(name):
+    state.signals[name] = True
+
+
+class Refused(TypeError):
+    """Something that is in no table of border.py."""
+
+
+def refuse(name, message):
+    """Refuses something, so that the open case has not passed, whatever its test makes of the exception."""
+    signal(name)
+    if state.violation is None:
+        state.violation = Refused(f"{message} (grading: isolated)")
+    raise TypeError(f"{message} (grading: isolated)")
+
+
+def refuse_or_raise(name, message):
+    """As `refuse` on the tests' side; the candidate only hears of it."""
+    if state.grader:
+        refuse(name, message)
+    raise TypeError(f"{message} (grading: isolated)")
+
+
+def tells_of_failure(error):
+    """Whether an exception says that a test has failed."""
+    if isinstance(error, BaseExceptionGroup):
+        return any(map(tells_of_failure, error.exceptions))
+    return isinstance(error, border.TELLING)
+
+
+def note_failed_assertion(error):
+    """An assertion of the tests has failed in a function that the candidate called, and goes to it."""
+    if tells_of_failure(error):
+        state.failed = error
+
+
+def note_swallowed(succeeded):
+    """The request has an answer in which such an assertion failed: it should be an exception."""
+    if succeeded:
+        signal("suppressed_assertion")
+    state.failed = None
+
+
+# What a loop passes over if it is empty.
+SIZED = frozenset({
+    list, tuple, dict, set, frozenset, bytearray, range, memoryview, collections.deque, collections.Counter, collections.OrderedDict,
+    collections.defaultdict, types.MappingProxyType, type({}.keys()), type({}.values()), type({}.items()),
+})  # fmt: skip
+TEXTS = frozenset({str, bytes})
+# How deep, and how many items of each container, are looked at.
+_EMPTY_DEPTH, _EMPTY_ITEMS = 2, 64
+
+
+def note_empty(value, depth=_EMPTY_DEPTH):
+    """An empty container, or one that holds such: a loop over it checks nothing."""
+    if not value:
+        signal("empty_result")
+    elif depth and type(value) in (list, tuple, dict):
+        items = value.values() if type(value) is dict else value
+        for item in itertools.islice(items, _EMPTY_ITEMS):
+            if type(item) in SIZED:
+                note_empty(item, depth - 1)
+
+
+def note_reuse(request, sent):
+    """An argument that one call has changed and the next one gets: few tests mean that."""
+    if request[0] == "call":
+        # Shared ones cross by their numbers.
+        sent = [*sent, *request[2], *request[3].values()]
+    if state.grader and any(each is known for each in sent for known in state.altered):
+        signal("changed_argument_reused")
+        state.altered.clear()
+# Of attributes that the library's exceptions have of their own (`JSONDecodeError.pos`).
+PLAIN_TYPES = frozenset({*VALUE_TYPES, list, dict, set, bytearray, bool, type(None)})
