@@ -17,10 +17,12 @@ import os
 import sys
 
 import _proofbox_border as border
+import _proofbox_candidate_module as candidate_module
 import _proofbox_foreign_pickles as foreign_pickles
 import _proofbox_foreign_templates as foreign_templates
 import _proofbox_foreign_text as foreign_text
 import _proofbox_grader as grader
+import _proofbox_packages as packages
 import _proofbox_proxies as proxies
 import _proofbox_report as report
 import _proofbox_side as side
@@ -57,7 +59,7 @@ def watch(kind, texts):
     sys.path_importer_cache.clear()
     importlib.util.spec_from_file_location = _spec_from_file_location
     # Without the tests' folder, whose files are not all there yet, and would be remembered so.
-    path, sys.path[:] = sys.path[:], [grader.packages.DIRECTORY]
+    path, sys.path[:] = sys.path[:], [packages.DIRECTORY]
     foreign_pickles.guard(texts)
     foreign_templates.guard(_guard.texts)
     if _guard.texts.mention("runpy"):
@@ -221,7 +223,7 @@ def _find_in_candidate():
     from_module = doctest.DocTestFinder._from_module
 
     def _from_module(self, module, object):
-        if type(module) is grader.ProxyModule and proxies.is_remote(object):
+        if type(module) is candidate_module.ProxyModule and proxies.is_remote(object):
             return grader.ask("get", proxies.remote_id(object), "__module__") in (module.__name__, "__main__")
         return from_module(self, module, object)
 
@@ -274,7 +276,7 @@ class OutsideFinder:
 def _is_known(name, path):
     """Whether the finders that come later have the module by this name."""
     root = name.partition(".")[0]
-    return root in sys.stdlib_module_names or grader.packages.is_known(root) or _module_of(path) == name
+    return root in sys.stdlib_module_names or packages.is_known(root) or _module_of(path) == name
 
 
 def _spec_of(name, path):
@@ -310,7 +312,7 @@ class CandidateFileLoader:
         self.name = name
 
     def create_module(self, spec):
-        module = grader.ProxyModule(spec.name)
+        module = candidate_module.ProxyModule(spec.name)
         candidate = side.state.candidate
         if self.name != candidate.module.__name__ and not candidate.lost:
             object.__setattr__(module, "_proofbox_number", grader.ask("import", self.name))

@@ -9,10 +9,11 @@ import sys
 import types
 
 import _proofbox_border as border
-import _proofbox_grader as grader
+import _proofbox_candidate_module as candidate_module
 import _proofbox_origins as origins
 import _proofbox_packages as packages
 import _proofbox_proxies as proxies
+import _proofbox_served as served
 import _proofbox_side as side
 
 _PROMPT = re.compile(r"^\s*(?:>>>|\.\.\.) ?")
@@ -338,7 +339,7 @@ class Expression:
             return candidate.fetch(node.id) if node.id in (candidate.names or ()) else _UNKNOWN
         if isinstance(node, ast.Attribute) and node.attr[:1] != "_":
             base = self._resolve(node.value)
-            if type(base) in (types.ModuleType, grader.ProxyModule) or isinstance(base, type) or proxies.is_remote(base):
+            if type(base) in (types.ModuleType, candidate_module.ProxyModule) or isinstance(base, type) or proxies.is_remote(base):
                 try:
                     return getattr(base, node.attr)
                 except AttributeError:
@@ -358,14 +359,14 @@ class Expression:
         yield self.frame.f_globals
 
     def _is_harmless_object(self, found):
-        if proxies.is_remote(found) or type(found) in (grader.ProxyModule, grader.Lost):
+        if proxies.is_remote(found) or type(found) in (candidate_module.ProxyModule, candidate_module.Lost):
             return True
         if found is None or type(found) is float and (found != found or found in (float("inf"), float("-inf"))):
             return True
         if self.of_sympy and str((found if isinstance(found, type) else type(found)).__module__).startswith("sympy."):
             return True
         if isinstance(found, type):
-            return is_plain_class(found) or not origins.is_of_library(found) and not any(map(grader._stays, found.__mro__))
+            return is_plain_class(found) or not origins.is_of_library(found) and not any(map(served.stays, found.__mro__))
         module, name = getattr(found, "__module__", None), getattr(found, "__qualname__", None)
         if isinstance(found, types.FunctionType) and self.of_sympy:
             return str(module).startswith("sympy.")
@@ -405,7 +406,7 @@ class Expression:
 
 def _is_definition(found):
     """Whether an object is the candidate's, or a class, function or module: none that the tests compute."""
-    if proxies.is_remote(found) or type(found) in (grader.ProxyModule, grader.Lost):
+    if proxies.is_remote(found) or type(found) in (candidate_module.ProxyModule, candidate_module.Lost):
         return True
     return isinstance(found, (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType))
 

@@ -1,25 +1,18 @@
-"""The tests' side of the bridge: the candidate as a module of handles, and what it may do with objects of the tests.
-
-Which requests and objects those are, says border.py."""
+"""The tests' side of the bridge: what is asked of the candidate, and what tests ask of their own interpreter."""
 
 import asyncio
 import builtins
 import contextlib
 import importlib.machinery
-import logging
-import opcode
 import os
 import re
 import sys
 import types
-import warnings
-from collections import abc
-from unittest import mock
 
 import _proofbox
-import _proofbox_attributes as attributes
 import _proofbox_border as border
 import _proofbox_bridge as bridge
+import _proofbox_candidate_module as candidate_module
 import _proofbox_commands as commands
 import _proofbox_kind_pytest  # noqa: F401: it imports pytest as it must be imported here
 import _proofbox_names as code_names
@@ -28,368 +21,20 @@ import _proofbox_origins as origins
 import _proofbox_packages as packages
 import _proofbox_places as places
 import _proofbox_proxies as proxies
-import _proofbox_report as report
+import _proofbox_served as served
 import _proofbox_side as side
 import _proofbox_threads as threads
 
-# ---------------------------------------------------------------- what the candidate may do with objects of the tests
-
-_CALLABLES = (
-    types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.MethodWrapperType, types.WrapperDescriptorType,
-    types.MethodDescriptorType, types.ClassMethodDescriptorType,
-)  # fmt: skip
-_MACHINERY = (types.ModuleType, types.FrameType, types.TracebackType, types.CodeType, types.CellType)
-
-
-def _stays(kind):
-    return str(kind.__module__).startswith(border.STAYS)
-
-
-def _check_may_leave(value):
-    kind = value if isinstance(value, type) else type(value)
-    if isinstance(value, _MACHINERY) or _stays(kind):
-        side.refuse("unsendable_argument", f"{kind.__name__} of the tests can't be passed to the candidate")
-
-
-def _is_of_a_runner(target, name):
-    """Whether an attribute of a test case is not the tests' own, but what a runner of tests gave it."""
-    kinds = type(target).__mro__
-    if not any(map(_stays, kinds)):
-        return False
-    definer = next((kind for kind in kinds if name in vars(kind)), None)
-    return definer is not None and _stays(definer)
-
-
-def _object(number):
-    if not border.is_number(number) or number >= len(side.state.objects):
-        side.refuse("protocol_violation", "an object that the candidate was not given")
-    return side.state.objects[number]
-
-
-def _visible(target, name):
-    if type(name) is not str:
-        side.refuse("protocol_violation", "an attribute has a name")
-    if name in border.METADATA or name[:1] == "_" and attributes.is_own(target, name):
-        return
-    if name.startswith("_") or name.startswith(border.INNARDS) or name == "mro" or isinstance(target, _CALLABLES):
-        side.signal("looked_into_the_tests")
-        raise AttributeError(f"{type(target).__name__!r} object of the tests has no attribute {name!r} here")
-    if isinstance(target, border.TELLING):
-        side.signal("looked_into_the_tests")
-        raise AttributeError("what a failed assertion says does not leave the tests")
-    if isinstance(target, mock.NonCallableMock) and name.startswith(border.MOCK_RECORDS) or _is_of_a_runner(target, name):
-        side.signal("looked_into_the_tests")
-        raise AttributeError(f"{name!r} is between the tests and their {type(target).__name__}")
-    if type(target).__module__ == "functools":
-        raise AttributeError(f"{type(target).__name__!r} object of the tests can only be called")
-
-
-def _get(number, name):
-    target = _object(number)
-    if name == "__dict__" and _has_attributes(target):
-        return attributes.Attributes(target, _check_set, _check_alterable)
-    if name in border.NAMES_ONLY and isinstance(target, type) and not origins.is_of_library(target):
-        return tuple(getattr(target, name))
-    _visible(target, name)
-    value = getattr(target, name)
-    if isinstance(value, _MACHINERY):
-        raise AttributeError(f"{name!r} does not leave the tests")
-    return value
-
-
-def _has_attributes(target):
-    """Whether it is an instance of a class of the tests' own, or one that only holds attributes."""
-    kind = type(target)
-    own = not origins.is_of_library(kind) and not isinstance(target, (type, mock.NonCallableMock)) and not any(map(_stays, kind.__mro__))
-    return (own or (kind.__module__, kind.__qualname__) in _NAMESPACES) and type(getattr(target, "__dict__", None)) is dict
-
-
-_NAMESPACES = frozenset({("argparse", "Namespace"), ("types", "SimpleNamespace")})
-
-
-def _check_alterable(target, name):
-    """Only attributes of instances, and not what tests assert on."""
-    if type(name) is str and name[:1] == "_" and not any(map(_stays, type(target).__mro__)) and attributes.can_be_own(target, name):
-        return
-    if type(name) is not str or name.startswith("_") or name in border.METADATA or name.startswith(border.INNARDS):
-        side.refuse("altered_the_tests", "a hidden attribute of the tests can't be set")
-    if isinstance(target, (type, *_CALLABLES, *_MACHINERY)):
-        side.refuse("altered_the_tests", f"an attribute of a {type(target).__name__} of the tests can't be set")
-    if isinstance(target, mock.NonCallableMock) and name.startswith(border.MOCK_RECORDS):
-        side.refuse("altered_the_tests", "what a mock has recorded can't be set")
-    if any(map(_stays, type(target).__mro__)):
-        side.refuse("altered_the_tests", "an attribute of a test case can't be set")
-    found = getattr(type(target), name, None)
-    if isinstance(found, types.FunctionType) and type(target).__module__ in sys.stdlib_module_names:
-        side.refuse("altered_the_tests", "a method of the library can't be set")
-
-
-def _note_alteration(target, name, value):
-    """What the tests' own objects keep of what is done with them, and where mocks were, is rarely a candidate's to set."""
-    if isinstance(target, mock.NonCallableMock):
-        if proxies.is_remote(value):
-            side.state.on_mocks[id(value)] = value
-    elif any(name in names for names in map(_kept_by, type(target).__mro__)):
-        side.signal("set_attribute_of_the_tests")
-
-
-def _kept_by(kind):
-    """Names of a class of the tests' own that are methods, or that its methods other than special ones use."""
-    names = set()
-    for name, value in vars(kind).items():
-        if isinstance(value, types.FunctionType) and not (name.startswith("__") and name.endswith("__")):
-            names.update((name, *value.__code__.co_names))
-    return names
-
-
-def _check_set(target, name, value):
-    _check_alterable(target, name)
-    _note_alteration(target, name, value)
-
-
-def _set(number, name, value):
-    target = _object(number)
-    _check_set(target, name, value)
-    setattr(target, name, value)
-    attributes.note_set(target, name)
-
-
-def _delete(number, name):
-    target = _object(number)
-    _check_alterable(target, name)
-    delattr(target, name)
-    attributes.note_deleted(target, name)
-
-
-def _index(number, key):
-    target = _object(number)
-    if not isinstance(target, type):
-        side.refuse("protocol_violation", "only a class is indexed so")
-    return target[key]
-
-
-def _special(number, name, arguments):
-    target = _object(number)
-    if isinstance(target, border.TELLING):
-        side.refuse("looked_into_the_tests", "what a failed assertion says does not leave the tests")
-    if name in _TEXTS and (isinstance(target, _CALLABLES) or type(target).__module__ == "functools"):
-        # Python's own would show what a method or a partial object holds.
-        return f"<{type(target).__name__} of the tests>"
-    known = border.GENERATOR_METHODS if isinstance(target, (types.GeneratorType, types.AsyncGeneratorType)) else ()
-    if type(name) is not str or name not in border.SPECIALS and name not in known or type(arguments) is not tuple:
-        side.refuse("protocol_violation", f"{name!r} is not passed on")
-    if name in border.DESCRIPTORS and origins.is_of_library(type(target)):
-        side.refuse("protocol_violation", f"{name} of a {type(target).__name__} of the tests")
-    if isinstance(target, mock.NonCallableMock):
-        # Its special methods are mocks of its own, which are not given the object.
-        method = next(vars(kind)[name] for kind in type(target).__mro__ if name in vars(kind))
-        return method.__get__(target, type(target))(*arguments) if hasattr(type(method), "__get__") else method(*arguments)
-    return getattr(type(target), name)(target, *arguments)
-
-
-def _copy(number, copy):
-    """A copy of what the candidate could alter."""
-    target = _object(number)
-    if copy is not None and not border.is_number(copy):
-        side.refuse("protocol_violation", "a copy that has no number")
-    if isinstance(target, (type, mock.NonCallableMock, *_CALLABLES, *_MACHINERY)) or any(map(_stays, type(target).__mro__)):
-        raise TypeError(f"a {type(target).__name__} of the tests can't be copied (grading: isolated)")
-    return proxies.copy_of(target, copy)
-
-
-_TEXTS = frozenset({"__str__", "__repr__", "__format__"})
-
-
-def _call(number, arguments, keywords):
-    if type(arguments) is not tuple or type(keywords) is not dict:
-        side.refuse("protocol_violation", "arguments that are none")
-    target = _object(number)
-    if isinstance(getattr(target, "__self__", None), asyncio.Future):
-        # A task that is cancelled asserts nothing any more.
-        steers = any(isinstance(each, border.STEERING) or isinstance(each, type) and issubclass(each, border.STEERING) for each in arguments)
-        if target.__name__ == "cancel" or steers:
-            side.signal("cancelled_a_task_of_the_tests")
-    return target(*arguments, **keywords)
-
-
-def _spawn(number, whole):
-    """Starts an awaitable of the tests that the candidate awaits; `whole`: it can't wait for our loop."""
-    state, target = side.state, _object(number)
-    if whole is not True:
-        try:
-            task = asyncio.get_running_loop().create_task(_awaited(target))
-        except RuntimeError:
-            pass
-        else:
-            task.add_done_callback(lambda task: _settled(number, task))
-            return number, False, True, None
-    if asyncio._get_running_loop() is None:
-        runner = asyncio.Runner()
-        state.candidate.runners.append(runner)
-        return number, True, True, runner.run(_awaited(target))
-    coroutine = _awaited(target)
-    try:
-        coroutine.send(None)
-    except StopIteration as stop:
-        return number, True, True, stop.value
-    coroutine.close()
-    raise RuntimeError("a coroutine of the tests can't wait within a function that is not one (grading: isolated)")
-
-
-async def _awaited(awaitable):
-    return await awaitable
-
-
-def _settled(number, task):
-    candidate = side.state.candidate
-    error = asyncio.CancelledError() if task.cancelled() else task.exception()
-    if error is not None:
-        side.note_failed_assertion(error)
-    candidate.settled.append((number, error is None, task.result() if error is None else error))
-    candidate.wake(candidate.waiting)
-    if not candidate.waiting:
-        candidate.places.stirred()
-
-
-def _warned(message, category, filename, lineno):
-    """A warning of the candidate's, given here as if it were the tests' own: they may catch it, or have made it an error."""
-    if not (isinstance(message, Warning) and type(filename) is str and type(lineno) is int):
-        side.refuse("protocol_violation", "a warning that is none")
-    warnings.warn_explicit(message, type(message), filename, lineno)
-
-
-_RECORD = {"name": str, "levelno": int, "levelname": str, "msg": str, "pathname": str, "filename": str, "module": str, "lineno": int, "funcName": str}
-
-
-def _are_extra(attributes):
-    """Whether a log record may have these attributes beside its own."""
-    own = vars(logging.makeLogRecord({})).keys()
-    return all(
-        type(name) is str and name[:1] != "_" and name not in own and type(value) in side.PLAIN_TYPES for name, value in attributes.items()
-    )
-
-
-def _logged(told, error, enabled):
-    """A log record of the candidate's; whether anybody here took it."""
-    extra = told.pop("extra", None) if type(told) is dict else None
-    if type(extra) is not dict or {name: type(value) for name, value in told.items()} != _RECORD or not _are_extra(extra):
-        side.refuse("protocol_violation", "a log record that is none")
-    told.update(extra)
-    logger = logging.getLogger(told["name"])
-    if not (enabled is True or logger.isEnabledFor(told["levelno"])):
-        return False
-    told["args"] = None
-    if isinstance(error, BaseException):
-        told["exc_info"] = type(error), error, None
-    if not logger.hasHandlers():
-        return False
-    logger.handle(logging.makeLogRecord(told))
-    return True
-
-
-def _altered(what):
-    """The candidate has altered what the tests look at here: they can't see it."""
-    word = side.state.candidate.looked_at.get(what) if type(what) is str else None
-    if word is None:
-        side.refuse("protocol_violation", "a change that nobody has asked for")
-    note_inexpressible(f"{word} in the tests' own interpreter")
-
-
-def _surroundings(environment, directory, limit):
-    """The environment, the working directory and the recursion limit that the candidate has made for itself."""
-    texts = type(environment) is dict and all(type(each) is str for pair in environment.items() for each in pair)
-    if not texts or type(directory) is not str or type(limit) is not int:
-        side.refuse("protocol_violation", "surroundings that are none")
-    candidate = side.state.candidate
-    if "surroundings" not in candidate.watched:
-        side.refuse("protocol_violation", "surroundings that nobody has asked for")
-    own = {name: value for name, value in os.environ.items() if name.startswith(border.PRIVATE_VARIABLES)}
-    told = {name: value for name, value in environment.items() if not name.startswith(border.PRIVATE_VARIABLES)}
-    os.environ.clear()
-    os.environ.update(own | told)
-    os.chdir(directory)
-    _set_recursion_limit(limit)
-    candidate.changed.clear()
-
-
-_set_recursion_limit = sys.setrecursionlimit
+set_recursion_limit = sys.setrecursionlimit
 
 
 def _carry_recursion_limit():
     def setrecursionlimit(limit):
-        _set_recursion_limit(limit)
+        set_recursion_limit(limit)
         if not side.state.candidate.lost:
             side.state.ask("recursion", limit)
 
     sys.setrecursionlimit = setrecursionlimit
-
-
-def _rest_here(seconds):
-    """Lets threads of the tests go on while the candidate's main thread waits."""
-    if type(seconds) not in (int, float) or not 0 <= seconds:
-        side.refuse("protocol_violation", "a time that is none")
-    return side.state.candidate.places.rest(seconds)
-
-
-_OPERATIONS = {
-    "call": _call,
-    "get": _get,
-    "set": _set,
-    "del": _delete,
-    "dir": lambda number: [name for name in dir(_object(number)) if not name.startswith("_")],
-    "index": _index,
-    "special": _special,
-    "copy": _copy,
-    "signature": lambda number: proxies.signature_of(_object(number)),
-    "spawn": _spawn,
-    "warned": _warned,
-    "logged": _logged,
-    "altered": _altered,
-    "stirred": lambda: side.state.candidate.places.stirred(),
-    "rest": _rest_here,
-    "surroundings": _surroundings,
-}
-assert _OPERATIONS.keys() == border.SERVED.keys()
-
-
-def _perform(operation, *arguments):
-    served = _OPERATIONS.get(operation) if type(operation) is str else None
-    if served is None:
-        side.refuse("protocol_violation", "a request that there is not")
-    return served(*arguments)
-
-
-def _on_protocol_error():
-    """The candidate does not keep to the protocol: it has patched its own side of the bridge."""
-    side.signal("protocol_violation")
-    _proofbox.renew()
-    side.state.candidate.lose(bridge.CandidateGone("exception", "ProtocolError", "the candidate's interpreter gave an answer that makes no sense"))
-
-
-# ---------------------------------------------------------------- the candidate as tests see it
-
-
-class Names(dict):
-    """All names of the snippet, each looked up when it is used."""
-
-    def __init__(self, candidate):
-        self.candidate = candidate
-        self.asked = set()
-
-    def __missing__(self, name):
-        try:
-            value = self.candidate.fetch(name)
-        except AttributeError:
-            raise KeyError(name) from None
-        self.asked.add(name)
-        if len(self.asked) > 1:
-            # One of them may decide about the other.
-            side.signal("several_names")
-        return value
-
-
-BUILTINS = frozenset(vars(builtins))
-NAMESPACE = {"__name__": "__main__", "__builtins__": __builtins__}
 
 
 class Candidate:
@@ -421,7 +66,7 @@ class Candidate:
         self.contexts = None  # likewise, if the tests speak of them
         self.mocks = {}  # by name, mocks that the tests have put into the snippet
         self.own_interpreter = None  # what the tests ask of their own interpreter, and can't be told
-        self.module = ProxyModule(module)
+        self.module = candidate_module.ProxyModule(module)
         self.roots = {module, *modules}
         types.ModuleType.__setattr__(self.module, "_proofbox_loaded", True)
         sys.modules[module] = self.module
@@ -511,13 +156,13 @@ class Candidate:
             side.refuse("altered_the_tests", f"the candidate has replaced the mock {name!r}")
         if type(value) is dict:
             self.copies.append(value)
-        return found(value, (None, name))
+        return candidate_module.as_found(value, (None, name))
 
     def namespace(self, code=None, entry_point=None):
         """The snippet's names, for tests to be executed in: those that `code` mentions, or all, looked up when used."""
         if code is None:
-            return Names(self)
-        namespace = dict(NAMESPACE)
+            return candidate_module.Names(self)
+        namespace = dict(candidate_module.NAMESPACE)
         self.bind(namespace, code, entry_point)
         return namespace
 
@@ -527,7 +172,7 @@ class Candidate:
         Only where nothing of the snippet can be reached otherwise, lest the snippet decide what the tests compare."""
         names = set().union(*map(self.names_in, codes), *map(code_names.words_of, codes)) if codes else set()
         ours = names & self.names
-        if len(ours) == 1 and ours <= BUILTINS and not names & _REACHING and all(ours & self.names_in(code) for code in codes):
+        if len(ours) == 1 and ours <= candidate_module.BUILTINS and not names & _REACHING and all(ours & self.names_in(code) for code in codes):
             (self.entry_point,) = ours
 
     def names_in(self, code):
@@ -541,7 +186,7 @@ class Candidate:
         """The snippet's names among those that `code` uses. A builtin's name is the builtin, lest the snippet decide
         what the tests compare, but for the entry point."""
         names = self.names_in(code) & self.names
-        shadowing = names & BUILTINS
+        shadowing = names & candidate_module.BUILTINS
         if shadowing:
             names -= shadowing
             entry_point = entry_point or self.entry_point
@@ -668,20 +313,20 @@ class Candidate:
         if root not in self.roots or root in sys.stdlib_module_names or packages.is_known(root):
             return None
         parent = sys.modules.get(name.rpartition(".")[0])
-        if parent is not None and type(parent) is not ProxyModule and parent.__spec__ is not None:
+        if parent is not None and type(parent) is not candidate_module.ProxyModule and parent.__spec__ is not None:
             # Within a package of the tests (one that was made up for the candidate's module has no spec).
             return None
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec):
-        module = ProxyModule(spec.name)
+        module = candidate_module.ProxyModule(spec.name)
         if side.state.candidate.lost:
             return module
         object.__setattr__(module, "_proofbox_number", ask("import", spec.name))
         return module
 
     def exec_module(self, module):
-        if _OWN_NAMESPACE.__get__(module).get("_proofbox_loaded"):
+        if candidate_module.OWN_NAMESPACE.__get__(module).get("_proofbox_loaded"):
             note_inexpressible("importlib.reload")
         types.ModuleType.__setattr__(module, "_proofbox_loaded", True)
 
@@ -733,167 +378,6 @@ def _contexts():
     context = decimal.getcontext()
     traps = [trap.__name__ for trap, is_set in context.traps.items() if is_set]
     return numpy.geterr(), (context.prec, context.rounding, context.Emin, context.Emax, context.capitals, context.clamp, traps)
-
-
-def found(value, path):
-    """Notes by which name an object was found, so that it can be found again in a fresh interpreter."""
-    if type(value) is proxies.ProxyType:
-        side.state.named[value] = True
-        side.state.paths[value] = path
-    elif type(type(value)) is proxies.ProxyType and not isinstance(value, BaseException):
-        object.__setattr__(value, "_proofbox_path", path)
-    return value
-
-
-def _refresh(proxy):
-    """The number of an object in the present interpreter of the candidate: found again by its name there."""
-    state = side.state
-    try:
-        module, name = state.paths[proxy] if type(proxy) is proxies.ProxyType else object.__getattribute__(proxy, "_proofbox_path")
-    except (AttributeError, KeyError):
-        raise bridge.CandidateGone("exception", "StaleObject", "the object lived in an interpreter of the candidate that has ended") from None
-    now = state.candidate.fetch(name) if module is None else getattr(sys.modules[module], name)
-    number = proxies.remote_id(now)
-    if type(proxy) is proxies.ProxyType:
-        state.homes[proxy] = number
-    else:
-        object.__setattr__(proxy, "_proofbox_number", number)
-        object.__setattr__(proxy, "_proofbox_generation", state.generation)
-    return number
-
-
-class Lost:
-    """What stands for any name of a candidate that could not be imported, so that its tests can be loaded and counted."""
-
-    def __init__(self, error):
-        self.error = error
-
-    def __call__(self, *args, **kwargs):
-        raise self.error
-
-    def __mro_entries__(self, bases):
-        return ()
-
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self
-
-
-def _doc(module):
-    if side.state.candidate.lost:
-        return None
-    return ask("global", "__doc__") if module._proofbox_number is None else ask("get", module._proofbox_number, "__doc__")
-
-
-class Globals(dict):
-    """What `vars(module)` of the candidate's gives: its names with their values, taken when it was asked for."""
-
-    def __init__(self, module):
-        self.module = module
-        own = _OWN_NAMESPACE.__get__(module)
-        super().__init__({name: value for name, value in own.items() if not name.startswith("_proofbox")})
-        if module._proofbox_number is None:
-            names = side.state.candidate.names
-        else:
-            names = ask("module_names", module._proofbox_number, True)
-        for name in names:
-            try:
-                super().__setitem__(name, getattr(module, name))
-            except AttributeError:
-                pass
-
-    def __setitem__(self, name, value):
-        if name[:2] != "__":
-            setattr(self.module, name, value)
-        super().__setitem__(name, value)
-
-    def __delitem__(self, name):
-        if name[:2] != "__":
-            delattr(self.module, name)
-        super().__delitem__(name)
-
-    # As everything else that changes it, by these two.
-    update, pop, popitem = abc.MutableMapping.update, abc.MutableMapping.pop, abc.MutableMapping.popitem
-    setdefault, clear = abc.MutableMapping.setdefault, abc.MutableMapping.clear
-
-    def __ior__(self, other):
-        self.update(other)
-        return self
-
-
-_OWN_NAMESPACE = types.ModuleType.__dict__["__dict__"]
-# Modules of the library that look for a module's content in its namespace.
-_LOOKING = frozenset({"doctest", "inspect", "typing"})
-
-
-def _namespace(module):
-    asks = sys._getframe(1).f_globals.get("__name__")
-    if side.state.candidate.lost or asks not in _LOOKING and border.asked_by(1) != "tests":
-        return _OWN_NAMESPACE.__get__(module)
-    return Globals(module)
-
-
-class ProxyModule(types.ModuleType):
-    """A module of the candidate's."""
-
-    _proofbox_number = None
-    __doc__ = property(_doc)
-    __dict__ = property(_namespace)
-
-    def __getattr__(self, name):
-        if name == "__all__" and _imports_all(importer := sys._getframe(1)):
-            # `import *` brings nothing that decides what the tests compare, or which tests there are.
-            bound = importer.f_locals
-            return [each for each in self.__dir__() if each not in BUILTINS and each not in bound and not _is_runners(each)]
-        if name == "__file__" and self._proofbox_number is None:
-            return report.SNIPPET
-        if name == "__file__" or name == "__path__" and self._proofbox_number is None:
-            raise AttributeError(name)
-        if side.state.candidate.lost:
-            return Lost(side.state.candidate.lost)
-        if self._proofbox_number is None:
-            return side.state.candidate.fetch(name)
-        if name[:2] == "__" and name not in border.READABLE:
-            raise AttributeError(name)
-        return found(ask("get", self._proofbox_number, name), (self.__name__, name))
-
-    def __setattr__(self, name, value):
-        # A module of a package is set on it by the import system.
-        if name.startswith("__") or isinstance(value, ProxyModule):
-            types.ModuleType.__setattr__(self, name, value)
-        elif self._proofbox_number is None:
-            side.state.candidate.mocks.pop(name, None)
-            ask("set_global", name, value)
-            if isinstance(value, mock.NonCallableMock):
-                side.state.candidate.mocks[name] = value
-        else:
-            ask("set", self._proofbox_number, name, value)
-
-    def __delattr__(self, name):
-        if self._proofbox_number is None:
-            side.state.candidate.mocks.pop(name, None)
-            ask("delete_global", name)
-        else:
-            ask("del", self._proofbox_number, name)
-
-    def __dir__(self):
-        if self._proofbox_number is None:
-            return sorted(name for name in side.state.candidate.names if not name.startswith("_"))
-        return ask("module_names", self._proofbox_number)
-
-
-_IMPORT_STAR = (opcode.opmap["CALL_INTRINSIC_1"], 2)
-
-
-def _imports_all(frame):
-    """Whether the frame is at an `import *`."""
-    code, at = frame.f_code.co_code, frame.f_lasti
-    return tuple(code[at : at + 2]) == _IMPORT_STAR
-
-
-def _is_runners(name):
-    return name in border.RUNNER_NAMES or name.startswith("pytest_")
 
 
 # Requests that leave an honest object as it is, so that it has as many items after them as before.
@@ -1002,8 +486,8 @@ def connect(module, modules):
     """Makes the candidate known to the tests as `module`."""
     side.state = state = side.State()
     state.grader = True
-    state.ask, state.perform, state.on_protocol_error = ask, _perform, _on_protocol_error
-    state.refresh, state.check_may_leave, state.inexpressible = _refresh, _check_may_leave, note_inexpressible
+    state.ask, state.perform, state.on_protocol_error = ask, served.perform, served.on_protocol_error
+    state.refresh, state.check_may_leave, state.inexpressible = candidate_module.refresh, served.check_may_leave, note_inexpressible
     state.finished = lambda handle: state.candidate.finished(handle)
     state.streams = (1, "stdout", sys.stdout), (2, "stderr", sys.stderr)
     state.noted = []

@@ -1,0 +1,339 @@
+"""What the candidate may do with objects of the tests that it was given, request by request (`SERVED` of border.py)."""
+
+import asyncio
+import logging
+import os
+import sys
+import types
+import warnings
+from unittest import mock
+
+import _proofbox
+import _proofbox_attributes as attributes
+import _proofbox_border as border
+import _proofbox_bridge as bridge
+import _proofbox_grader as grader
+import _proofbox_origins as origins
+import _proofbox_proxies as proxies
+import _proofbox_side as side
+
+_CALLABLES = (
+    types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.MethodWrapperType, types.WrapperDescriptorType,
+    types.MethodDescriptorType, types.ClassMethodDescriptorType,
+)  # fmt: skip
+_MACHINERY = (types.ModuleType, types.FrameType, types.TracebackType, types.CodeType, types.CellType)
+
+
+def stays(kind):
+    return str(kind.__module__).startswith(border.STAYS)
+
+
+def check_may_leave(value):
+    kind = value if isinstance(value, type) else type(value)
+    if isinstance(value, _MACHINERY) or stays(kind):
+        side.refuse("unsendable_argument", f"{kind.__name__} of the tests can't be passed to the candidate")
+
+
+def _is_of_a_runner(target, name):
+    """Whether an attribute of a test case is not the tests' own, but what a runner of tests gave it."""
+    kinds = type(target).__mro__
+    if not any(map(stays, kinds)):
+        return False
+    definer = next((kind for kind in kinds if name in vars(kind)), None)
+    return definer is not None and stays(definer)
+
+
+def _object(number):
+    if not border.is_number(number) or number >= len(side.state.objects):
+        side.refuse("protocol_violation", "an object that the candidate was not given")
+    return side.state.objects[number]
+
+
+def _visible(target, name):
+    if type(name) is not str:
+        side.refuse("protocol_violation", "an attribute has a name")
+    if name in border.METADATA or name[:1] == "_" and attributes.is_own(target, name):
+        return
+    if name.startswith("_") or name.startswith(border.INNARDS) or name == "mro" or isinstance(target, _CALLABLES):
+        side.signal("looked_into_the_tests")
+        raise AttributeError(f"{type(target).__name__!r} object of the tests has no attribute {name!r} here")
+    if isinstance(target, border.TELLING):
+        side.signal("looked_into_the_tests")
+        raise AttributeError("what a failed assertion says does not leave the tests")
+    if isinstance(target, mock.NonCallableMock) and name.startswith(border.MOCK_RECORDS) or _is_of_a_runner(target, name):
+        side.signal("looked_into_the_tests")
+        raise AttributeError(f"{name!r} is between the tests and their {type(target).__name__}")
+    if type(target).__module__ == "functools":
+        raise AttributeError(f"{type(target).__name__!r} object of the tests can only be called")
+
+
+def _get(number, name):
+    target = _object(number)
+    if name == "__dict__" and _has_attributes(target):
+        return attributes.Attributes(target, _check_set, _check_alterable)
+    if name in border.NAMES_ONLY and isinstance(target, type) and not origins.is_of_library(target):
+        return tuple(getattr(target, name))
+    _visible(target, name)
+    value = getattr(target, name)
+    if isinstance(value, _MACHINERY):
+        raise AttributeError(f"{name!r} does not leave the tests")
+    return value
+
+
+def _has_attributes(target):
+    """Whether it is an instance of a class of the tests' own, or one that only holds attributes."""
+    kind = type(target)
+    own = not origins.is_of_library(kind) and not isinstance(target, (type, mock.NonCallableMock)) and not any(map(stays, kind.__mro__))
+    return (own or (kind.__module__, kind.__qualname__) in _NAMESPACES) and type(getattr(target, "__dict__", None)) is dict
+
+
+_NAMESPACES = frozenset({("argparse", "Namespace"), ("types", "SimpleNamespace")})
+
+
+def _check_alterable(target, name):
+    """Only attributes of instances, and not what tests assert on."""
+    if type(name) is str and name[:1] == "_" and not any(map(stays, type(target).__mro__)) and attributes.can_be_own(target, name):
+        return
+    if type(name) is not str or name.startswith("_") or name in border.METADATA or name.startswith(border.INNARDS):
+        side.refuse("altered_the_tests", "a hidden attribute of the tests can't be set")
+    if isinstance(target, (type, *_CALLABLES, *_MACHINERY)):
+        side.refuse("altered_the_tests", f"an attribute of a {type(target).__name__} of the tests can't be set")
+    if isinstance(target, mock.NonCallableMock) and name.startswith(border.MOCK_RECORDS):
+        side.refuse("altered_the_tests", "what a mock has recorded can't be set")
+    if any(map(stays, type(target).__mro__)):
+        side.refuse("altered_the_tests", "an attribute of a test case can't be set")
+    found = getattr(type(target), name, None)
+    if isinstance(found, types.FunctionType) and type(target).__module__ in sys.stdlib_module_names:
+        side.refuse("altered_the_tests", "a method of the library can't be set")
+
+
+def _note_alteration(target, name, value):
+    """What the tests' own objects keep of what is done with them, and where mocks were, is rarely a candidate's to set."""
+    if isinstance(target, mock.NonCallableMock):
+        if proxies.is_remote(value):
+            side.state.on_mocks[id(value)] = value
+    elif any(name in names for names in map(_kept_by, type(target).__mro__)):
+        side.signal("set_attribute_of_the_tests")
+
+
+def _kept_by(kind):
+    """Names of a class of the tests' own that are methods, or that its methods other than special ones use."""
+    names = set()
+    for name, value in vars(kind).items():
+        if isinstance(value, types.FunctionType) and not (name.startswith("__") and name.endswith("__")):
+            names.update((name, *value.__code__.co_names))
+    return names
+
+
+def _check_set(target, name, value):
+    _check_alterable(target, name)
+    _note_alteration(target, name, value)
+
+
+def _set(number, name, value):
+    target = _object(number)
+    _check_set(target, name, value)
+    setattr(target, name, value)
+    attributes.note_set(target, name)
+
+
+def _delete(number, name):
+    target = _object(number)
+    _check_alterable(target, name)
+    delattr(target, name)
+    attributes.note_deleted(target, name)
+
+
+def _index(number, key):
+    target = _object(number)
+    if not isinstance(target, type):
+        side.refuse("protocol_violation", "only a class is indexed so")
+    return target[key]
+
+
+def _special(number, name, arguments):
+    target = _object(number)
+    if isinstance(target, border.TELLING):
+        side.refuse("looked_into_the_tests", "what a failed assertion says does not leave the tests")
+    if name in _TEXTS and (isinstance(target, _CALLABLES) or type(target).__module__ == "functools"):
+        # Python's own would show what a method or a partial object holds.
+        return f"<{type(target).__name__} of the tests>"
+    known = border.GENERATOR_METHODS if isinstance(target, (types.GeneratorType, types.AsyncGeneratorType)) else ()
+    if type(name) is not str or name not in border.SPECIALS and name not in known or type(arguments) is not tuple:
+        side.refuse("protocol_violation", f"{name!r} is not passed on")
+    if name in border.DESCRIPTORS and origins.is_of_library(type(target)):
+        side.refuse("protocol_violation", f"{name} of a {type(target).__name__} of the tests")
+    if isinstance(target, mock.NonCallableMock):
+        # Its special methods are mocks of its own, which are not given the object.
+        method = next(vars(kind)[name] for kind in type(target).__mro__ if name in vars(kind))
+        return method.__get__(target, type(target))(*arguments) if hasattr(type(method), "__get__") else method(*arguments)
+    return getattr(type(target), name)(target, *arguments)
+
+
+def _copy(number, copy):
+    """A copy of what the candidate could alter."""
+    target = _object(number)
+    if copy is not None and not border.is_number(copy):
+        side.refuse("protocol_violation", "a copy that has no number")
+    if isinstance(target, (type, mock.NonCallableMock, *_CALLABLES, *_MACHINERY)) or any(map(stays, type(target).__mro__)):
+        raise TypeError(f"a {type(target).__name__} of the tests can't be copied (grading: isolated)")
+    return proxies.copy_of(target, copy)
+
+
+_TEXTS = frozenset({"__str__", "__repr__", "__format__"})
+
+
+def _call(number, arguments, keywords):
+    if type(arguments) is not tuple or type(keywords) is not dict:
+        side.refuse("protocol_violation", "arguments that are none")
+    target = _object(number)
+    if isinstance(getattr(target, "__self__", None), asyncio.Future):
+        # A task that is cancelled asserts nothing any more.
+        steers = any(isinstance(each, border.STEERING) or isinstance(each, type) and issubclass(each, border.STEERING) for each in arguments)
+        if target.__name__ == "cancel" or steers:
+            side.signal("cancelled_a_task_of_the_tests")
+    return target(*arguments, **keywords)
+
+
+def _spawn(number, whole):
+    """Starts an awaitable of the tests that the candidate awaits; `whole`: it can't wait for our loop."""
+    state, target = side.state, _object(number)
+    if whole is not True:
+        try:
+            task = asyncio.get_running_loop().create_task(_awaited(target))
+        except RuntimeError:
+            pass
+        else:
+            task.add_done_callback(lambda task: _settled(number, task))
+            return number, False, True, None
+    if asyncio._get_running_loop() is None:
+        runner = asyncio.Runner()
+        state.candidate.runners.append(runner)
+        return number, True, True, runner.run(_awaited(target))
+    coroutine = _awaited(target)
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        return number, True, True, stop.value
+    coroutine.close()
+    raise RuntimeError("a coroutine of the tests can't wait within a function that is not one (grading: isolated)")
+
+
+async def _awaited(awaitable):
+    return await awaitable
+
+
+def _settled(number, task):
+    candidate = side.state.candidate
+    error = asyncio.CancelledError() if task.cancelled() else task.exception()
+    if error is not None:
+        side.note_failed_assertion(error)
+    candidate.settled.append((number, error is None, task.result() if error is None else error))
+    candidate.wake(candidate.waiting)
+    if not candidate.waiting:
+        candidate.places.stirred()
+
+
+def _warned(message, category, filename, lineno):
+    """A warning of the candidate's, given here as if it were the tests' own: they may catch it, or have made it an error."""
+    if not (isinstance(message, Warning) and type(filename) is str and type(lineno) is int):
+        side.refuse("protocol_violation", "a warning that is none")
+    warnings.warn_explicit(message, type(message), filename, lineno)
+
+
+_RECORD = {"name": str, "levelno": int, "levelname": str, "msg": str, "pathname": str, "filename": str, "module": str, "lineno": int, "funcName": str}
+
+
+def _are_extra(attributes):
+    """Whether a log record may have these attributes beside its own."""
+    own = vars(logging.makeLogRecord({})).keys()
+    return all(
+        type(name) is str and name[:1] != "_" and name not in own and type(value) in side.PLAIN_TYPES for name, value in attributes.items()
+    )
+
+
+def _logged(told, error, enabled):
+    """A log record of the candidate's; whether anybody here took it."""
+    extra = told.pop("extra", None) if type(told) is dict else None
+    if type(extra) is not dict or {name: type(value) for name, value in told.items()} != _RECORD or not _are_extra(extra):
+        side.refuse("protocol_violation", "a log record that is none")
+    told.update(extra)
+    logger = logging.getLogger(told["name"])
+    if not (enabled is True or logger.isEnabledFor(told["levelno"])):
+        return False
+    told["args"] = None
+    if isinstance(error, BaseException):
+        told["exc_info"] = type(error), error, None
+    if not logger.hasHandlers():
+        return False
+    logger.handle(logging.makeLogRecord(told))
+    return True
+
+
+def _altered(what):
+    """The candidate has altered what the tests look at here: they can't see it."""
+    word = side.state.candidate.looked_at.get(what) if type(what) is str else None
+    if word is None:
+        side.refuse("protocol_violation", "a change that nobody has asked for")
+    grader.note_inexpressible(f"{word} in the tests' own interpreter")
+
+
+def _surroundings(environment, directory, limit):
+    """The environment, the working directory and the recursion limit that the candidate has made for itself."""
+    texts = type(environment) is dict and all(type(each) is str for pair in environment.items() for each in pair)
+    if not texts or type(directory) is not str or type(limit) is not int:
+        side.refuse("protocol_violation", "surroundings that are none")
+    candidate = side.state.candidate
+    if "surroundings" not in candidate.watched:
+        side.refuse("protocol_violation", "surroundings that nobody has asked for")
+    own = {name: value for name, value in os.environ.items() if name.startswith(border.PRIVATE_VARIABLES)}
+    told = {name: value for name, value in environment.items() if not name.startswith(border.PRIVATE_VARIABLES)}
+    os.environ.clear()
+    os.environ.update(own | told)
+    os.chdir(directory)
+    grader.set_recursion_limit(limit)
+    candidate.changed.clear()
+
+
+def _rest_here(seconds):
+    """Lets threads of the tests go on while the candidate's main thread waits."""
+    if type(seconds) not in (int, float) or not 0 <= seconds:
+        side.refuse("protocol_violation", "a time that is none")
+    return side.state.candidate.places.rest(seconds)
+
+
+_OPERATIONS = {
+    "call": _call,
+    "get": _get,
+    "set": _set,
+    "del": _delete,
+    "dir": lambda number: [name for name in dir(_object(number)) if not name.startswith("_")],
+    "index": _index,
+    "special": _special,
+    "copy": _copy,
+    "signature": lambda number: proxies.signature_of(_object(number)),
+    "spawn": _spawn,
+    "warned": _warned,
+    "logged": _logged,
+    "altered": _altered,
+    "stirred": lambda: side.state.candidate.places.stirred(),
+    "rest": _rest_here,
+    "surroundings": _surroundings,
+}
+
+
+def perform(operation, *arguments):
+    served = _OPERATIONS.get(operation) if type(operation) is str else None
+    if served is None:
+        side.refuse("protocol_violation", "a request that there is not")
+    return served(*arguments)
+
+
+def on_protocol_error():
+    """The candidate does not keep to the protocol: it has patched its own side of the bridge."""
+    side.signal("protocol_violation")
+    _proofbox.renew()
+    side.state.candidate.lose(bridge.CandidateGone("exception", "ProtocolError", "the candidate's interpreter gave an answer that makes no sense"))
+
+
+assert _OPERATIONS.keys() == border.SERVED.keys()
