@@ -162,6 +162,14 @@ impl Sandbox {
         self.request(session, SessionRequest::Restart { context }, None).await.map(drop)
     }
 
+    /// Gives all contexts fresh interpreters, and the sandbox another boot; the files stay.
+    ///
+    /// # Errors
+    /// Returns an error when the session is lost.
+    pub async fn reboot(&self, session: SessionHandle) -> Result<(), SessionCallError> {
+        self.request(session, SessionRequest::Reboot, None).await.map(drop)
+    }
+
     /// Does something with the files of a session.
     ///
     /// # Errors

@@ -470,13 +470,16 @@ async fn a_sandbox_that_is_paused_without_memory_starts_anew() {
     let request = json!({"templateID": "base", "timeout": 1, "autoPause": true, "autoPauseMemory": false});
     let sandbox = sandbox_of(request).await;
     let execute = |code: &str| answer(sandbox.own(Method::POST, "/execute").json(&json!({"code": code})));
+    let boot = || answer(sandbox.own(Method::GET, "/files?path=/proc/sys/kernel/random/boot_id"));
     execute("kept = 1; open('f', 'w').write('x')").await;
+    let (_, before) = boot().await;
     tokio::time::sleep(std::time::Duration::from_millis(2500)).await;
     let connect = format!("/sandboxes/{}/connect", sandbox.id);
     let (status, _) = answer(control(&sandbox.http, Method::POST, &connect).json(&json!({"timeout": 60}))).await;
     assert_eq!(status, 201);
     let (_, said) = execute("print(open('f').read(), 'kept' in globals())").await;
     assert!(said.to_string().contains("x False"), "{said}");
+    assert_ne!(boot().await.1, before);
 }
 
 #[tokio::test]

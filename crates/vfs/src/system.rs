@@ -51,7 +51,7 @@ const PROC: &[(&str, LiveContent)] = &[
     ("version", |_| "Linux version 6.1.0 (proofbox) #1 SMP\n".to_owned()),
 ];
 
-/// A number that a sandbox keeps as long as its files, and no other has but its forks.
+/// A number that a sandbox keeps until it is booted anew, and no other has but its forks.
 fn boot_id(born: u64) -> String {
     // SplitMix64, which tells neighbouring times apart.
     let mixed = |seed: u64| {
@@ -181,6 +181,9 @@ mod tests {
         let id = |born| base().tree(QUOTA, born).read_file("/proc/sys/kernel/random/boot_id").expect("there");
         assert_eq!((id(7).len(), id(7)), (37, id(7)));
         assert_ne!(id(7), id(8));
+        let mut rebooted = base().tree(QUOTA, 7);
+        rebooted.reboot(9);
+        assert_eq!(rebooted.read_file("/proc/sys/kernel/random/boot_id").expect("there"), id(9));
         let uptime = tree.read_file("/proc/uptime").expect("there");
         assert!(uptime.ends_with(b"\n") && uptime.len() > 8, "{uptime:?}");
     }

@@ -164,6 +164,11 @@ impl Tree {
     }
 
     /// Returns the time at which the tree was made.
+    /// Counts the life of the sandbox from now on: `/proc` shows another boot.
+    pub fn reboot(&mut self, now: u64) {
+        self.born = now;
+    }
+
     pub(super) fn born(&self) -> u64 {
         self.born
     }

@@ -66,6 +66,8 @@ pub enum SessionRequest {
         /// Number of the context.
         context: ContextNumber,
     },
+    /// Gives all contexts fresh interpreters, and the sandbox another boot.
+    Reboot,
     /// Operates on the session's files.
     Files(FileAsk),
     /// Asks for the session as bytes, when its calls have ended.

@@ -128,6 +128,10 @@ impl Sessions {
                 self.get(number)?.restart(context).await?;
                 Ok(SessionResponse::Done)
             }
+            SessionRequest::Reboot => {
+                self.get(number)?.reboot().await?;
+                Ok(SessionResponse::Done)
+            }
             SessionRequest::Files(ask) => Ok(SessionResponse::File(self.get(number)?.files(ask)?)),
             SessionRequest::Save { jobs } => {
                 if jobs == JobsAtSave::Refuse && self.commands_of(number)?.has_jobs() {

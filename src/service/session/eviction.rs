@@ -394,9 +394,7 @@ impl Service {
         saved: SavedState,
     ) -> Result<(), SessionError> {
         if saved == SavedState::Files {
-            for (context, _) in self.sandbox.contexts(handle).await? {
-                self.sandbox.restart(handle, context).await?;
-            }
+            self.sandbox.reboot(handle).await?;
         }
         let jobs = if saved == SavedState::Files { JobsAtSave::LeaveOut } else { JobsAtSave::Refuse };
         match self.put(session, handle, CheckpointKind::Paused, None, jobs).await {

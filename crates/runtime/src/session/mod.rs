@@ -174,6 +174,19 @@ impl Session {
         Ok(())
     }
 
+    /// Takes all interpreters away, as a machine that is booted anew has its files only. Calls are interrupted.
+    ///
+    /// # Errors
+    /// Returns an error when a context is removed meanwhile.
+    pub async fn reboot(&self) -> Result<(), SessionError> {
+        let numbers: Vec<ContextNumber> = self.contexts().keys().copied().collect();
+        for number in numbers {
+            self.restart(number).await?;
+        }
+        lock(self.session_context.tree()).reboot(now());
+        Ok(())
+    }
+
     /// Interrupts the call that a context serves now; whether there was one.
     ///
     /// # Errors
