@@ -1381,8 +1381,10 @@ def _tagged(value):
 PROBES = ("[]", "()", "{}", "set()", "''", "b''", "0", "-1", "0.0", "None", "False", "True", "object()", "iter(())", "range(0)", "[-7, -8, -9]", "(lambda *a: None)")  # fmt: skip
 
 
-def probes(pair):
-    """Bodies of functions that give plain wrong values, to compare a passing lie with."""
+def probes(pair, idiom):
+    """Bodies of functions that give plain wrong values, to compare a passing lie with.
+
+    A test that calls the candidate twice may get another value each time: one for its length, and an empty one for its items."""
     task, lie = pair.task, pair.lie
     if lie.form in ("raise", "error") or task.type == "raises":
         return ["raise RuntimeError('wrong')"]
@@ -1394,12 +1396,16 @@ def probes(pair):
     if lie.gives_arrays:
         # What it gives as an array may be given as an array.
         found += [f"return {value}" for name, value in VALUES.items() if value.startswith("np.empty") or name == "empty_array"]
+    if idiom.code.count("@X") > 1:
+        for empty in ("[]", "()", "{}", "''"):
+            turns = f"_turns.append(1)\nreturn {empty} if len(_turns) % 2 == 0 else "
+            found += [f"{bind}{turns}{wrong}" for wrong in task.wrongs]
     return found
 
 
 def probe_requests(pair, idiom, call):
     """Requests that show in the tests' own interpreter whether any plain wrong value passes the idiom: one case each."""
-    found = probes(pair)
+    found = probes(pair, idiom)
     plain = dataclasses.replace(pair, place="direct", callable="def", bound=False)
     if pair.kind == "evaluator" and idiom.kinds:
         for probe in found:
@@ -1409,7 +1415,8 @@ def probe_requests(pair, idiom, call):
     functions = "".join(f"def _probe_{index}(*args):\n{_indent(probe)}" for index, probe in enumerate(found))
     code = plain.probe("return _chosen(*args)")
     modules = "".join(f"import {name}\n" for name in (*_MODULES, "numpy as np") if f"{name.rpartition(' ')[2]}." in functions)
-    code = f"{modules}{functions}_chosen = None\ndef _choose(n):\n    global _chosen\n    _chosen = globals()[f'_probe_{{n}}']\n{code}"
+    chosen = "_turns, _chosen = [], None\ndef _choose(n):\n    global _chosen\n    _turns.clear()\n    _chosen = globals()[f'_probe_{n}']\n"
+    code = f"{modules}{functions}{chosen}{code}"
     tests = plain.tests([idiom] * len(found), [call] * len(found))
     lines = []
     for line in tests["source"].splitlines():

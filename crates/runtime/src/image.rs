@@ -64,6 +64,16 @@ impl ImageSource {
         self.prebuilt().is_some() || directory(self).is_ok_and(|directory| directory.join("image.wasm").exists())
     }
 
+    /// Returns whether the cache has an image of its interpreter by another version of the recipe.
+    pub(super) fn has_outdated(&self) -> bool {
+        let entries = fs::read_dir(self.cache.join("runtimes")).into_iter().flatten().filter_map(Result::ok);
+        let built = entries.filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"prebuilt-"));
+        let images = built.filter_map(|entry| {
+            serde_json::from_slice::<Image>(&fs::read(manifest(&entry.path())).ok()?).ok()
+        });
+        !self.is_built() && images.into_iter().any(|image| image.interpreter == self.interpreter)
+    }
+
     /// The image of a cache that can't be written, to be compiled elsewhere.
     fn elsewhere(&self) -> Option<Self> {
         let prebuilt = match self.prebuilt() {
@@ -81,6 +91,9 @@ impl ImageSource {
 pub struct Image {
     /// `sha256:…` of `image.wasm`.
     pub image_hash: String,
+    /// Name of the interpreter in the recipe; empty in images that were made before it was noted.
+    #[serde(default)]
+    pub interpreter: String,
     /// Version of CPython in the image.
     pub python: String,
     /// `sha256:…` of the list of packages beyond the standard library.
@@ -312,7 +325,7 @@ impl Image {
             Some(path) => given(path)?,
             None => initialised(source, &directory)?,
         };
-        let compiled = compile(&directory, &module);
+        let compiled = compile(&source.interpreter, &directory, &module);
         match (source.prebuilt(), compiled) {
             (Some(path), Err(ImageError::Engine { what, reason })) => {
                 // The file is not ours to keep trying: nothing of it is left.
@@ -409,7 +422,7 @@ fn exports(module: &[u8], name: &str) -> bool {
 }
 
 /// Compiles `image.wasm` for this machine, asks it what it has, and writes the manifest.
-fn compile(directory: &Path, module: &[u8]) -> Result<Image, ImageError> {
+fn compile(interpreter: &str, directory: &Path, module: &[u8]) -> Result<Image, ImageError> {
     eprintln!("Compiling the image for this machine.");
     let engine = engine::for_building().map_err(by_engine("starting wasmtime"))?;
     let compiled = engine.precompile_module(module).map_err(by_engine("compiling the image"))?;
@@ -426,6 +439,7 @@ fn compile(directory: &Path, module: &[u8]) -> Result<Image, ImageError> {
     }
     let mut image = Image {
         image_hash,
+        interpreter: interpreter.to_owned(),
         python,
         packages_hash: String::new(),
         packages: BTreeMap::new(),

@@ -103,6 +103,14 @@ impl Images {
                 }
             }
         }
+        let others = recipe::interpreters().iter().filter(|name| *name != DEFAULT).map(|name| source.of(name));
+        for outdated in others.filter(ImageSource::has_outdated) {
+            let name = outdated.interpreter;
+            let reason = format!(
+                "another version of proofbox has built it: `proofbox runtime build --interpreter {name}` builds it anew"
+            );
+            unusable.push(Unusable { name, reason });
+        }
         // Those of the cache come last: their names are what `proofbox runtime build` set, where it can.
         for directory in directories(source).iter().rev() {
             let names = names_in(&directory.join("names"));
@@ -383,5 +391,30 @@ mod tests {
         let distinct: std::collections::BTreeSet<_> = hashes.iter().collect();
         assert_eq!(distinct.len(), hashes.len());
         assert!(hashes.iter().all(|hash| is_hash(hash)));
+    }
+
+    #[test]
+    fn an_interpreter_that_another_recipe_built_is_told() {
+        let cache = tempfile::tempdir().expect("a directory");
+        let source = ImageSource {
+            cache: cache.path().to_owned(),
+            interpreter: DEFAULT.to_owned(),
+            prebuilt: BTreeMap::new(),
+            sources: None,
+            spare: None,
+        };
+        let told = || Images::over(Image::default(), &source).1.into_iter().map(|image| image.name).collect::<Vec<_>>();
+        let keep = |directory: &str, interpreter: &str| {
+            let directory = cache.path().join("runtimes").join(directory);
+            fs::create_dir_all(&directory).expect("made");
+            let image = Image { interpreter: interpreter.to_owned(), ..Image::default() };
+            fs::write(directory.join("manifest.json"), serde_json::to_vec(&image).expect("plain")).expect("written");
+        };
+        assert!(told().is_empty());
+        keep(&"0".repeat(64), DEFAULT);
+        keep("prebuilt-0", DATA);
+        assert!(told().is_empty());
+        keep(&"1".repeat(64), DATA);
+        assert_eq!(told(), [DATA]);
     }
 }
