@@ -62,11 +62,11 @@ class Build:
         self.log = open(self.work / "build.log", "a", buffering=1)
         machine = {"arm64": "aarch64", "AMD64": "x86_64"}.get(platform.machine(), platform.machine())
         sources = [Source(entry) for entry in settings["source"]]
-        sources += [source for source, _ in package_steps.listed(HERE)]
         if arguments.interpreter not in settings["interpreter"]:
             names = ", ".join(settings["interpreter"])
             raise BuildError(f"runtime.toml has no interpreter {arguments.interpreter}; it has {names}")
         self.interpreter = arguments.interpreter
+        sources += [source for source, _ in package_steps.listed(HERE, self.interpreter)]
         self.libraries = extension_steps.listed(HERE, settings["interpreter"][self.interpreter])
         # Whether the engine that runs it has WebAssembly's exceptions.
         self.exceptions = settings["interpreter"][self.interpreter].get("exceptions", False)

@@ -15,26 +15,29 @@ DIRECTORY = "/lib/python3.13/site-packages"
 # Of a package's own description nobody asks for more than this.
 DESCRIPTION = "METADATA"
 LEFT_OUT = {"tests", "test", "__pycache__"}
+# Sources of translations: what is read are their compiled forms.
+SOURCES_OF_TRANSLATIONS = (".po", ".pot")
 # Frozen into the image (build.py) and described here, as importlib.metadata looks for files.
 FROZEN = ("numpy", "pytest", "pluggy", "iniconfig", "packaging")
 # Where the guest looks for sources (guest/packages.py).
 SOURCES = "library-sources"
 
 
-def listed(recipe):
-    """Those that packages.toml lists, as sources of the build, with their entries."""
+def listed(recipe, interpreter=None):
+    """Those that packages.toml lists, or of them those of one interpreter, as sources of the build, with their entries."""
     import tomllib  # not at the top: an older Python is told so by build.py
 
     entries = tomllib.loads((recipe / "packages.toml").read_text())["package"]
     defaults = {"from": "pypi"}
     return [
         (Source({**defaults, "package": entry["name"], **entry, "name": f"packages/{entry['name']}"}), entry) for entry in entries
+        if interpreter is None or interpreter in entry.get("interpreters", [interpreter])
     ]
 
 
 def make_packages(build, folder):
     tree = folder / "site-packages"
-    for source, entry in listed(build.recipe):
+    for source, entry in listed(build.recipe, build.interpreter):
         archive = build.archive(source.name)
         if archive.suffix == ".whl":
             unpack_wheel(archive, tree)
@@ -42,6 +45,7 @@ def make_packages(build, folder):
             unpack_source(archive, entry["root"], tree)
             describe(entry["name"], source.version, tree)
         apply_changes(entry, tree)
+        leave_out(entry, tree)
     for name, version in described(build):
         describe(name, version, tree)
     for library in build.libraries:
@@ -64,6 +68,16 @@ def apply_changes(entry, tree):
         if text.count(change["old"]) != 1:
             raise BuildError(f"{change['file']} is not as packages.toml expects it; adapt `changes` to the version")
         (tree / change["file"]).write_text(text.replace(change["old"], change["new"]))
+
+
+def leave_out(entry, tree):
+    kept = [tree / path for path in entry.get("kept", ())]
+    for pattern in entry.get("left_out", ()):
+        found = [path for path in tree.glob(pattern) if not any(path.is_relative_to(each) for each in kept)]
+        if not found:
+            raise BuildError(f"{entry['name']} has no {pattern}; adapt `left_out` to the version")
+        for path in found:
+            shutil.rmtree(path)
 
 
 def described(build):
@@ -102,7 +116,7 @@ def unpack_wheel(archive, tree, descriptions=frozenset([DESCRIPTION])):
                 if path.parts[1] != "purelib":
                     continue
                 path = path.relative_to(head, path.parts[1])
-            if not name.endswith("/") and not LEFT_OUT & set(path.parts):
+            if not name.endswith(("/", *SOURCES_OF_TRANSLATIONS)) and not LEFT_OUT & set(path.parts):
                 target = tree / path
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(wheel.read(name))

@@ -15,9 +15,11 @@ async fn packages_are_listed_and_every_one_can_be_imported() {
     }
     let code = "\
 import importlib, importlib.metadata
-modules = '''attr bs4 branca cachetools certifi charset_normalizer click dateutil et_xmlfile faker flask folium html5lib
-hypothesis idna jinja2 markupsafe more_itertools mpmath natsort networkx numpy openpyxl pygments pytest pytz requests rich six
-sortedcontainers soupsieve sympy tabulate texttable toolz tqdm typing_extensions tzdata urllib3 werkzeug wtforms yaml'''.split()
+modules = '''aniso8601 asgiref asynchat asyncore attr bs4 branca cachetools certifi cgi cgitb chardet charset_normalizer click
+dateutil django dns et_xmlfile faker flask flask_mail flask_restful folium geographiclib geopy holidays html5lib hypothesis idna imghdr
+jinja2 mailcap markdown markupsafe mechanize more_itertools mpmath natsort networkx numpy openpyxl pipes prettytable pyfakefs pygments
+pytest python_http_client pytz requests requests_mock rich six sortedcontainers soupsieve sqlparse sympy tabulate telnetlib texttable
+toolz tqdm typing_extensions tzdata urllib3 uu wcwidth werkzeug wtforms xdrlib xlrd xmltodict yaml'''.split()
 for name in modules:
     importlib.import_module(name)
 import sympy, yaml, pytz, jinja2, networkx

@@ -38,6 +38,9 @@ pub struct Source {
     /// Machine that the archive is for; none: any.
     #[serde(default)]
     pub machine: Option<String>,
+    /// Interpreters that have it; none: all.
+    #[serde(default)]
+    interpreters: Option<Vec<String>>,
 }
 
 /// An image with all that is known of it.
@@ -112,6 +115,10 @@ pub fn read_sources(root: &Path) -> anyhow::Result<Vec<Source>> {
         let pins: Pins = toml::from_str(&text).with_context(|| path.display().to_string())?;
         sources.extend(pins.source);
     }
-    sources.retain(|source| source.machine.as_deref().is_none_or(|machine| machine == std::env::consts::ARCH));
+    sources.retain(|source| {
+        let of_default = |names: &Vec<String>| names.iter().any(|name| name == "default");
+        source.machine.as_deref().is_none_or(|machine| machine == std::env::consts::ARCH)
+            && source.interpreters.as_ref().is_none_or(of_default)
+    });
     Ok(sources)
 }

@@ -170,7 +170,7 @@ SERVED = {
     "index": "a class of the tests",
     "special": "by SPECIALS",
     "copy": "instances of the tests' own classes",
-    "signature": "names and kinds of parameters, no defaults",
+    "signature": "names and kinds of parameters; defaults and annotations only if the tests speak of such",
     "spawn": "an awaitable: starts it",
     "warned": "a warning: raised or shown as the tests' own filters say",
     "logged": "a log record: given to the handlers of the tests",

@@ -2,6 +2,8 @@
 environment, the working directory, the seed. What can't be is noted, and the case has not passed (grader.py)."""
 
 import builtins
+import functools
+import importlib
 import os
 import random
 import sys
@@ -12,6 +14,7 @@ import _proofbox_border as border
 import _proofbox_grader as grader
 import _proofbox_grading as grading
 import _proofbox_origins as origins
+import _proofbox_packages as packages
 import _proofbox_proxies as proxies
 import _proofbox_randomness as randomness
 import _proofbox_side as side
@@ -115,6 +118,25 @@ def prepare():
     _prepare_tracing()
     randomness.after_first_use(random, _seed_both)
     randomness.after_first_use(sys.modules["numpy.random"], _seed_both_numpy)
+
+
+def watch(text):
+    """Configures the candidate's Django as the tests configure theirs."""
+    if "settings.configure" not in text or not packages.is_known("django"):
+        return
+    conf = importlib.import_module("django.conf")
+    configure_here = conf.LazySettings.configure
+
+    @functools.wraps(configure_here)
+    def configure(self, *args, **options):
+        configure_here(self, *args, **options)
+        if self is conf.settings and _grading() and border.asked_by(1) == "tests":
+            state = side.state
+            theirs = state.ask("get", state.ask("import", "django.conf"), "settings")
+            if not theirs.configured:
+                theirs.configure(*args, **options)
+
+    conf.LazySettings.configure = configure
 
 
 def _prepare_mock():

@@ -2,12 +2,16 @@
 
 The library looks such things up in the class's own dict and bases, of which a handle's class has none."""
 
+import abc
+import builtins
 import enum
 import functools
 import inspect
+import sys
 import typing
 
 import _proofbox_border as border
+import _proofbox_grading as grading
 import _proofbox_proxies as proxies
 import _proofbox_side as side
 
@@ -59,6 +63,41 @@ def prepare():
     _prepare_isabstract()
 
 
+def note_class(proxy_type):
+    """Lets `issubclass` and `isinstance` of the tests see classes of the library that a class of the candidate derives from,
+    where its handles' class does not: from now on, as few candidates have such classes."""
+    bases = [base for base in proxy_type._proofbox_library if base not in proxy_type.__mro__ and base not in _ANSWERED]
+    if bases and builtins.issubclass is _issubclass:
+        for names in grading.all_builtins:
+            names.update(issubclass=_issubclass_too, isinstance=_isinstance_too)
+
+
+_issubclass, _isinstance = issubclass, isinstance
+
+
+@functools.wraps(issubclass)
+def _issubclass_too(cls, class_or_tuple, /):
+    return _issubclass(cls, class_or_tuple) or _is_handles_class(cls) and _asked_by_tests() and _derives_from(cls, class_or_tuple)
+
+
+@functools.wraps(isinstance)
+def _isinstance_too(obj, class_or_tuple, /):
+    return _isinstance(obj, class_or_tuple) or _is_handles_class(type(obj)) and _asked_by_tests() and _derives_from(type(obj), class_or_tuple)
+
+
+def _asked_by_tests():
+    return border.asked_by(2) == "tests" or sys._getframe(2).f_globals.get("__name__") == "unittest.case"
+
+
+def _derives_from(proxy_type, wanted):
+    """Exceptions apart: a handle's class derives from those that it may match."""
+    if _isinstance(wanted, tuple):
+        return any(_derives_from(proxy_type, each) for each in wanted)
+    if _issubclass(proxy_type, BaseException):
+        return False
+    return any(wanted in base._proofbox_library for base in proxy_type.__mro__ if type(base) is proxies.ProxyType)
+
+
 def watch(text):
     """Lets `issubclass(Color, Enum)` hold for classes of the candidate, if the tests may ask."""
     if "Enum" not in text and "Flag" not in text:
@@ -81,3 +120,5 @@ def _derives(proxy_type, cls):
 
 # Classes of the library that handles' classes are told to derive from.
 LIBRARY = (enum.Enum, enum.IntEnum, enum.StrEnum, enum.Flag, enum.IntFlag)
+# Those, and others that few tests ask about.
+_ANSWERED = frozenset({*LIBRARY, enum.ReprEnum, abc.ABC, typing.Generic, typing.Protocol})

@@ -65,6 +65,7 @@ class Candidate:
         self.input = self.own_input = sys.stdin
         self.contexts = None  # likewise, if the tests speak of them
         self.mocks = {}  # by name, mocks that the tests have put into the snippet
+        self.tells_signatures = False  # whether the candidate gets defaults and annotations of the tests' functions
         self.own_interpreter = None  # what the tests ask of their own interpreter, and can't be told
         self.module = candidate_module.ProxyModule(module)
         self.roots = {module, *modules}
@@ -123,7 +124,8 @@ class Candidate:
             self.contexts = ()
 
     def watch(self, text):
-        """Has the candidate's warnings and log records told if the tests speak of such."""
+        """Has the candidate's warnings and log records told if the tests speak of such; and it the signatures of their functions."""
+        self.tells_signatures = "annotations" in text or "defaults" in text
         if not any(word in text for word in _LOOKED_AT):
             return
         text = _COMMENT.sub("", text)

@@ -82,6 +82,10 @@ def quotable(filename, source):
     linecache.cache[filename] = len(source), None, source.splitlines(keepends=True), filename
 
 
+# The builtins that tests may have: those of the interpreter, and each `Names`.
+all_builtins = [vars(builtins)]
+
+
 class Names(dict):
     """Builtins for code that may use the snippet's names as its own: they come after all others.
 
@@ -92,6 +96,7 @@ class Names(dict):
     def __init__(self, namespace, entry_point=None):
         super().__init__(vars(builtins))
         self.namespace = namespace
+        all_builtins.append(self)
         if entry_point in self and not entry_point.startswith("__"):
             del self[entry_point]
 

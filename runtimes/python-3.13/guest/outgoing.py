@@ -28,9 +28,10 @@ def reduce_object(value):
     kind = type(value)
     if type(kind) is proxies.ProxyType or kind is proxies.ProxyType:
         return "yours", proxies.remote_id(value)
-    if isinstance(value, type):
+    # Not by isinstance: `__class__` of a lazy object may be code of the user's.
+    if issubclass(kind, type):
         return _reduce_class(value)
-    if isinstance(value, BaseException):
+    if issubclass(kind, BaseException):
         return _reduce_exception(value)
     if kind is types.ModuleType and origins.is_library_module(value):
         return "module", value.__name__

@@ -356,19 +356,20 @@ def signature_of(target):
         signature = inspect.signature(target)
     except (TypeError, ValueError):
         return None
-    # Defaults and annotations of the tests' own functions are no business of the candidate's.
+    # Defaults and annotations of the tests' own functions are no business of the candidate's, unless the tests speak of such.
+    whole = not side.state.grader or side.state.candidate.tells_signatures
     told = [
-        (p.name, int(p.kind), p.default is not p.empty, None if p.default is p.empty or side.state.grader else p.default, _told(p.annotation))
+        (p.name, int(p.kind), p.default is not p.empty, p.default if whole and p.default is not p.empty else None, _told(p.annotation, whole))
         for p in signature.parameters.values()
     ]
-    return [*told, ("return", _RETURN, False, None, _told(signature.return_annotation))]
+    return [*told, ("return", _RETURN, False, None, _told(signature.return_annotation, whole))]
 
 
 _RETURN = -1
 
 
-def _told(annotation):
-    return () if annotation is inspect.Signature.empty or side.state.grader else (annotation,)
+def _told(annotation, whole):
+    return (annotation,) if whole and annotation is not inspect.Signature.empty else ()
 
 
 def _signature(self):

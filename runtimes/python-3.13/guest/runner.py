@@ -197,6 +197,7 @@ def _grade(request):
     foreign_code.watch(request["tests"]["kind"], texts)
     assignments.watch(other, text)
     class_checks.watch(text)
+    carried.watch(text)
     released.watch(text)
     other.attends = (
         threads.may_start(text) or "async" in text or other.assigned is not None or other.builtins is not None
