@@ -10,8 +10,10 @@ mod extract;
 #[doc(hidden)]
 pub mod fuzz_targets;
 mod health;
+mod judge0;
 pub mod mcp;
 mod pace;
+mod piston;
 mod programs;
 mod query;
 mod range;
@@ -113,6 +115,8 @@ pub fn router(service: Arc<Service>, telemetry: Telemetry, settings: RouterSetti
         .merge(v1)
         .merge(e2b::routes(&shared))
         .merge(mcp::routes(&shared))
+        .nest("/judge0", judge0::routes(&shared))
+        .nest("/piston/api/v2", piston::routes(&shared))
         .nest("/sandbox-fusion", sandbox_fusion::routes(&shared))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))

@@ -1,5 +1,5 @@
-//! Submissions of clients that know neither a queue nor 429: they wait among the background submissions, and the client
-//! has its answer by a deadline. What has not ended by then goes on unattended for a while, so that the same request,
+//! Submissions of clients that know neither a queue nor 429: they wait among the background submissions as long as it
+//! takes. When the client has stopped waiting, the submission goes on unattended for a while, so that the same request,
 //! sent again, keeps its place in the queue and gets the result.
 
 use std::collections::HashMap;
@@ -8,6 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::task::JoinError;
+use tokio::time::error::Elapsed;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -56,9 +58,12 @@ type Name = (Option<KeyId>, RequestDigest);
 #[derive(Default)]
 pub(super) struct Unattended(Mutex<HashMap<Name, Vec<Work>>>);
 
+/// Result of a submission that has ended.
+type Ended = Result<Execution, ExecuteError>;
+
 /// Submission that runs in a task of its own, which ends with this.
 struct Work {
-    task: AbortOnDropHandle<Option<Result<Execution, ExecuteError>>>,
+    task: AbortOnDropHandle<Option<Ended>>,
     /// End of the time without anybody waiting; none while somebody does.
     expires: watch::Sender<Option<Instant>>,
 }
@@ -99,10 +104,37 @@ impl Unattended {
     }
 }
 
+/// Submission that somebody waits for. When nobody does any more, it is left.
+struct Attended<'a> {
+    unattended: &'a Unattended,
+    name: Name,
+    may_be_left: bool,
+    /// The work; none once it has ended.
+    work: Option<Work>,
+}
+
+impl Attended<'_> {
+    /// Waits for the end of the work.
+    async fn ended(&mut self, deadline: Instant) -> Result<Result<Option<Ended>, JoinError>, Elapsed> {
+        let Some(work) = &mut self.work else { return Ok(Ok(None)) };
+        let ended = timeout_at(deadline, &mut work.task).await?;
+        self.work = None;
+        Ok(ended)
+    }
+}
+
+impl Drop for Attended<'_> {
+    fn drop(&mut self) {
+        if let Some(work) = self.work.take().filter(|_| self.may_be_left) {
+            self.unattended.leave(self.name, work);
+        }
+    }
+}
+
 impl Service {
     /// Runs a submission as background work, which waits in the queue as long as it takes, and returns its result if it
-    /// ends before `deadline`. `request` recognises the request when it is sent again after [`UnansweredError::Late`].
-    /// Dropping the future ends the work.
+    /// ends before `deadline`. `request` recognises the request when it is sent again after [`UnansweredError::Late`], or
+    /// after the future has been dropped.
     ///
     /// # Errors
     /// Returns an error when it is refused, has not ended in time, or the service fails. The result is never of status
@@ -116,11 +148,12 @@ impl Service {
     ) -> Result<Execution, UnansweredError> {
         let name = (caller.owner(), request);
         let may_be_left = input_bytes(&submission.program) <= MAX_UNATTENDED_BYTES;
-        let mut work = match self.unattended.claim(name) {
+        let work = match self.unattended.claim(name) {
             Some(work) => work,
             None => self.begin(caller, submission).ok_or(UnansweredError::Failed)?,
         };
-        match timeout_at(deadline, &mut work.task).await {
+        let mut attended = Attended { unattended: &self.unattended, name, may_be_left, work: Some(work) };
+        match attended.ended(deadline).await {
             Ok(Ok(Some(Ok(execution)))) if execution.verdict.status == Status::InfrastructureError => {
                 Err(UnansweredError::Failed)
             }
@@ -131,9 +164,6 @@ impl Service {
             Ok(Ok(None) | Err(_)) => Err(UnansweredError::Failed),
             Err(_) => {
                 self.metrics.refused.with_label_values(&["busy"]).inc();
-                if may_be_left {
-                    self.unattended.leave(name, work);
-                }
                 Err(UnansweredError::Late)
             }
         }

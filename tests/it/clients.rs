@@ -1,6 +1,7 @@
 //! Clients as people have them, unmodified: E2B's SDKs, smolagents, and our own Python client; and a real IPython kernel
 //! beside our sessions. What they need is installed below the cache directory, pinned, once for each set of versions.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
@@ -15,6 +16,30 @@ const KEY: &str = "e2b_0123456789abcdef0123456789abcdef01234567";
 /// Points a client of E2B at a server.
 pub fn e2b(command: &mut Command, server: &Server) {
     command.env("E2B_API_URL", &server.url).env("E2B_SANDBOX_URL", &server.url).env("E2B_API_KEY", KEY);
+}
+
+/// A program of `tests/{folder}`, with the packages that its `requirements.txt` pins, for a client of a server.
+pub fn python(folder: &str, program: &str, server: &Server) -> Command {
+    let source = root().join("tests").join(folder);
+    let site = packages(folder, "python3", &source.join("requirements.txt"), &[]);
+    let mut command = Command::new("python3");
+    command.arg("-B").arg(source.join(program)).env("PYTHONPATH", site).env("PROOFBOX_URL", &server.url);
+    command
+}
+
+/// A directory with the packages that `package-lock.json` in `source` pins.
+pub fn node_packages(name: &str, source: &Path) -> PathBuf {
+    let files = ["package.json", "package-lock.json"];
+    let content: Vec<u8> =
+        files.iter().flat_map(|file| std::fs::read(source.join(file)).expect("it is there")).collect();
+    installed(name, &content, |place| {
+        for file in files {
+            std::fs::copy(source.join(file), place.join(file)).expect("the cache directory can be written");
+        }
+        let mut npm = Command::new("npm");
+        npm.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"]).current_dir(place);
+        succeed(&format!("installing {name} (needs Node.js 20 and npm)"), &mut npm);
+    })
 }
 
 #[test]
@@ -33,17 +58,7 @@ fn e2bs_unmodified_python_sdk_passes_the_conformance_program() {
 fn e2bs_unmodified_javascript_sdk_does_the_essentials() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let source = root().join("tests/e2b");
-    let files = ["package.json", "package-lock.json"];
-    let content: Vec<u8> =
-        files.iter().flat_map(|file| std::fs::read(source.join(file)).expect("it is there")).collect();
-    let place = installed("e2b-js", &content, |place| {
-        for file in files {
-            std::fs::copy(source.join(file), place.join(file)).expect("the cache directory can be written");
-        }
-        let mut npm = Command::new("npm");
-        npm.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"]).current_dir(place);
-        succeed("installing E2B's JavaScript SDK (needs Node.js 20 and npm)", &mut npm);
-    });
+    let place = node_packages("e2b-js", &source);
     std::fs::copy(source.join("essentials.mjs"), place.join("essentials.mjs"))
         .expect("the cache directory can be written");
     let server = Server::start(&[]);

@@ -1,6 +1,7 @@
 //! Online judge: prompts of rows that come with the request, and verdicts on answers to them.
 
 use axum::extract::{Request, State};
+use axum::response::Response;
 use axum::{Extension, Json};
 use futures_util::{StreamExt, stream};
 use serde::Deserialize;
@@ -9,11 +10,10 @@ use tokio::time::Instant;
 
 use super::error::FusionError;
 use super::rows::{Case, Class, Row, TestConfig, is_same_output, without_main};
-use super::run_code::{Run, RunCodeAnswer, unsupported};
-use super::{Asked, MAX_WAIT, read};
+use super::run_code::{RunCodeAnswer, unsupported};
 use crate::http::AppState;
-use crate::http::programs::{ProgramLimits, TimeLimit, part};
-use crate::service::{RequestDigest, code_of_completion};
+use crate::http::programs::{Asked, Failure, ProgramLimits, Run, TimeLimit, answer, part, read};
+use crate::service::{Execution, RequestDigest, code_of_completion};
 use proofbox_types::caller::Caller;
 use proofbox_types::program::{File, Program, PythonTests};
 use proofbox_types::status::IntegrityLevel;
@@ -53,15 +53,13 @@ enum GradingAsked {
 }
 
 impl GradingAsked {
-    fn of(config: &TestConfig) -> Result<Self, FusionError> {
+    fn of(config: &TestConfig) -> Result<Self, Failure> {
         match config.extra("grading") {
             None | Some(Value::Null) => Ok(Self::Auto),
             Some(Value::String(word)) if word == "auto" => Ok(Self::Auto),
             Some(Value::String(word)) if word == "isolated" => Ok(Self::Isolated),
             Some(Value::String(word)) if word == "exit_code" => Ok(Self::ExitCode),
-            Some(_) => {
-                Err(FusionError::Invalid("`config.extra.grading` is one of auto, isolated, exit_code".to_owned()))
-            }
+            Some(_) => Err(Failure::Invalid("`config.extra.grading` is one of auto, isolated, exit_code".to_owned())),
         }
     }
 }
@@ -110,23 +108,29 @@ pub async fn submit(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     request: Request,
-) -> Result<Json<Value>, FusionError> {
+) -> Response {
+    let work = async move { graded(&shared, &caller, request).await.map_err(FusionError::from) };
+    // That is no result, so nobody takes it for one.
+    answer(work, |error| error.to_json()).await
+}
+
+async fn graded(shared: &AppState, caller: &Caller, request: Request) -> Result<Value, Failure> {
     let Asked { body: SubmitRequest { id, completion, mut config }, digest, arrived } = read(request).await?;
     let class = Class::of(&config)?;
     let grading = GradingAsked::of(&config)?;
     let row = Row::only(&mut config)?;
     if config.custom_extract_logic.is_some() {
-        return Err(FusionError::Unsupported("`config.custom_extract_logic` is not supported here".to_owned()));
+        return Err(Failure::Unsupported("`config.custom_extract_logic` is not supported here".to_owned()));
     }
     if let Some(message) = unsupported(config.language.as_deref()) {
-        return Err(FusionError::Unsupported(message));
+        return Err(Failure::Unsupported(message));
     }
     let judge = Judge {
-        shared: &shared,
-        caller: &caller,
+        shared,
+        caller,
         time: TimeLimit::seconds(config.run_timeout.unwrap_or(DEFAULT_TIMEOUT)),
         request: digest,
-        deadline: arrived + MAX_WAIT,
+        arrived,
         grading,
     };
     let mut result = match class {
@@ -137,7 +141,7 @@ pub async fn submit(
     };
     result.insert("id".to_owned(), if id.is_null() { row.id() } else { id });
     result.insert("extracted_type".to_owned(), json!(extracted_type(&completion)));
-    Ok(Json(Value::Object(result)))
+    Ok(Value::Object(result))
 }
 
 /// Returns how code stands in an answer, by SandboxFusion's words.
@@ -166,43 +170,30 @@ struct Judge<'a> {
     caller: &'a Caller,
     time: TimeLimit,
     request: RequestDigest,
-    deadline: Instant,
+    arrived: Instant,
     grading: GradingAsked,
 }
 
 impl Judge<'_> {
-    async fn run(
-        &self,
-        index: usize,
-        program: Program,
-        tests: Option<(Tests, Grading)>,
-    ) -> Result<crate::service::Execution, FusionError> {
+    async fn run(&self, index: usize, program: Program, tests: Option<(Tests, Grading)>) -> Result<Execution, Failure> {
         let run = Run {
             program,
             tests,
             limits: ProgramLimits { time: self.time, cpu: None, memory_bytes: None },
             request: part(self.request, index),
-            deadline: self.deadline,
+            arrived: self.arrived,
         };
-        run.execute(self.shared, self.caller).await
+        Ok(run.execute(self.shared, self.caller).await?)
     }
 
     /// Grades a program by its output for each input: the expected one is never where the program runs.
-    async fn outputs(
-        &self,
-        row: &Row,
-        completion: &str,
-        config: &TestConfig,
-    ) -> Result<Map<String, Value>, FusionError> {
+    async fn outputs(&self, row: &Row, completion: &str, config: &TestConfig) -> Result<Map<String, Value>, Failure> {
         if config.language.is_none() {
-            return Err(FusionError::Unsupported("`config.language` is required for CommonOJDataset".to_owned()));
+            return Err(Failure::Unsupported("`config.language` is required for CommonOJDataset".to_owned()));
         }
         let cases = row.cases()?;
         if cases.len() > MAX_CASES {
-            return Err(FusionError::Invalid(format!(
-                "the row has {} cases; at most {MAX_CASES} are run",
-                cases.len()
-            )));
+            return Err(Failure::Invalid(format!("the row has {} cases; at most {MAX_CASES} are run", cases.len())));
         }
         let code = code_of_completion(completion, None);
         let runs_all = config.flag("run_all_cases");
@@ -227,7 +218,7 @@ impl Judge<'_> {
         Ok(result)
     }
 
-    async fn output(&self, index: usize, code: &str, case: Case) -> Result<(Value, bool), FusionError> {
+    async fn output(&self, index: usize, code: &str, case: Case) -> Result<(Value, bool), Failure> {
         let stdin = case.input.get("stdin").cloned().unwrap_or_default();
         let program = Program { code: code.to_owned(), stdin: stdin.into_bytes(), ..Program::default() };
         let answer = RunCodeAnswer::of(self.run(index, program, None).await?, self.time);
@@ -237,21 +228,16 @@ impl Judge<'_> {
         Ok((json!({"passed": passed, "exec_info": answer, "test_info": null}), passed))
     }
 
-    async fn script(
-        &self,
-        row: &Row,
-        completion: &str,
-        config: &TestConfig,
-    ) -> Result<Map<String, Value>, FusionError> {
+    async fn script(&self, row: &Row, completion: &str, config: &TestConfig) -> Result<Map<String, Value>, Failure> {
         let labels = row.labels()?;
         let language = |field: &str| labels.get(field).and_then(Value::as_str);
         for field in ["programming_language", "execution_language"] {
             if let Some(message) = unsupported(language(field)) {
-                return Err(FusionError::Unsupported(message));
+                return Err(Failure::Unsupported(message));
             }
         }
         if config.flag("repr_code") {
-            return Err(FusionError::Unsupported("`config.extra.repr_code` is not supported here".to_owned()));
+            return Err(Failure::Unsupported("`config.extra.repr_code` is not supported here".to_owned()));
         }
         let script = row.script()?;
         let code = without_main(&code_of_completion(completion, None)).to_owned();
@@ -261,7 +247,7 @@ impl Judge<'_> {
         self.answer(Answer { code, tests, joined, test_code, files: script.files }).await
     }
 
-    async fn check(&self, row: &Row, completion: &str) -> Result<Map<String, Value>, FusionError> {
+    async fn check(&self, row: &Row, completion: &str) -> Result<Map<String, Value>, Failure> {
         let (entry_point, source, prompt) = (row.text("entry_point")?, row.text("test")?, row.text("prompt")?);
         let extracted = code_of_completion(completion, Some(entry_point));
         // A completion of the prompt goes on where that ends; other answers have the whole function.
@@ -272,12 +258,7 @@ impl Judge<'_> {
         self.answer(Answer { code, tests: Some(tests), joined, test_code: source.to_owned(), files: Vec::new() }).await
     }
 
-    async fn asserts(
-        &self,
-        row: &Row,
-        completion: &str,
-        config: &TestConfig,
-    ) -> Result<Map<String, Value>, FusionError> {
+    async fn asserts(&self, row: &Row, completion: &str, config: &TestConfig) -> Result<Map<String, Value>, Failure> {
         let labels = row.labels()?;
         let setup = labels.get("test_setup_code").and_then(Value::as_str).unwrap_or_default().to_owned();
         let mut asserts = row.texts("test_list")?;
@@ -293,7 +274,7 @@ impl Judge<'_> {
     }
 
     /// Grades an answer by its tests.
-    async fn answer(&self, answer: Answer) -> Result<Map<String, Value>, FusionError> {
+    async fn answer(&self, answer: Answer) -> Result<Map<String, Value>, Failure> {
         let Answer { code, tests, joined, test_code, files } = answer;
         let apart = tests.filter(|_| self.grading != GradingAsked::ExitCode);
         let execution = match (apart, self.grading) {
@@ -304,7 +285,7 @@ impl Judge<'_> {
                 self.run(0, program, Some((tests, grading))).await?
             }
             (None, GradingAsked::Isolated) => {
-                return Err(FusionError::Unsupported(
+                return Err(Failure::Unsupported(
                     "the row's test has `#<INSERT>`: it can't be graded isolated".to_owned(),
                 ));
             }

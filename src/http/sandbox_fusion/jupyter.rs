@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::extract::{Request, State};
-use axum::{Extension, Json};
+use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
@@ -13,9 +14,8 @@ use tokio::time::{Instant, sleep};
 
 use super::error::FusionError;
 use super::run_code::{CommandResult, CommandStatus, RunStatus, files_of};
-use super::{Asked, MAX_WAIT, read};
 use crate::http::AppState;
-use crate::http::programs::{ProgramLimits, TimeLimit, time_used};
+use crate::http::programs::{Asked, Failure, ProgramLimits, TimeLimit, answer, read, time_used};
 use crate::service::{CellAsked, CellExecution, ExecuteError, OnExpiry, SessionAsked, SessionError};
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::SessionId;
@@ -24,6 +24,8 @@ use proofbox_types::status::Status;
 
 /// Time limit of a notebook that names none, in seconds.
 const DEFAULT_TOTAL: f64 = 45.0;
+/// Longest time that a notebook waits and runs.
+const MAX_WAIT: Duration = Duration::from_secs(600);
 /// Lifetime of a session that is not used: it ends by itself when its client has gone.
 const IDLE: Duration = Duration::from_secs(30);
 /// Maximum size of the files that come back, in bytes.
@@ -66,22 +68,41 @@ pub struct RunJupyterAnswer {
     files: BTreeMap<String, String>,
 }
 
+impl RunJupyterAnswer {
+    /// Makes the answer for a notebook that could not be run after all.
+    fn unanswered(message: String) -> Self {
+        Self {
+            status: RunStatus::SandboxError,
+            message,
+            driver: None,
+            cells: Vec::new(),
+            executor_pod_name: None,
+            files: BTreeMap::new(),
+        }
+    }
+}
+
 /// Runs the cells of a notebook.
 pub async fn run_jupyter(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     request: Request,
-) -> Result<Json<RunJupyterAnswer>, FusionError> {
+) -> Response {
+    let work = async move { run(&shared, &caller, request).await.map_err(FusionError::from) };
+    answer(work, |error| RunJupyterAnswer::unanswered(error.message().to_owned())).await
+}
+
+async fn run(shared: &AppState, caller: &Caller, request: Request) -> Result<RunJupyterAnswer, Failure> {
     let Asked { body, arrived, .. } = read::<RunJupyterRequest>(request).await?;
     if let Some(kernel) = body.kernel.as_deref().filter(|kernel| *kernel != "python3") {
         let shown: String = kernel.chars().take(50).collect();
-        return Err(FusionError::Invalid(format!("kernel `{shown}` is not supported here: only python3 is")));
+        return Err(Failure::Invalid(format!("kernel `{shown}` is not supported here: only python3 is")));
     }
     let deadline = arrived + MAX_WAIT;
     let total = TimeLimit::seconds(body.total_timeout.unwrap_or(DEFAULT_TOTAL));
     let each = body.cell_timeout.filter(|seconds| *seconds > 0.0).map_or(total, TimeLimit::seconds);
     let memory_bytes = super::run_code::memory_bytes(body.memory_limit_mb);
-    let limits = |time| shared.limits_of(&caller, ProgramLimits { time, cpu: None, memory_bytes });
+    let limits = |time| shared.limits_of(caller, ProgramLimits { time, cpu: None, memory_bytes });
     let asked = SessionAsked {
         caller: caller.clone(),
         policy: None,
@@ -98,7 +119,7 @@ pub async fn run_jupyter(
         template: String::new(),
     };
     let session = until(deadline, || shared.service.open_session(asked.clone())).await?.id;
-    let mut notebook = Notebook { shared: &shared, session, deadline, cells: Vec::new(), used: Duration::ZERO };
+    let mut notebook = Notebook { shared, session, deadline, cells: Vec::new(), used: Duration::ZERO };
     let ran = notebook.run(body.cells, |used| {
         let mut asked = limits(each.min(total.less(used)));
         // The memory is the whole session's.
@@ -107,14 +128,14 @@ pub async fn run_jupyter(
     });
     let status = ran.await;
     let files = match &status {
-        Ok(CommandStatus::Finished) => fetched(&shared, session, body.fetch_files.unwrap_or_default()).await,
+        Ok(CommandStatus::Finished) => fetched(shared, session, body.fetch_files.unwrap_or_default()).await,
         _ => Ok(BTreeMap::new()),
     };
     let Notebook { cells, used, .. } = notebook;
     // What can't be ended now ends when it has been idle.
     let _ = shared.service.end_session(session).await;
     let status = status?;
-    Ok(Json(RunJupyterAnswer {
+    Ok(RunJupyterAnswer {
         status: if status == CommandStatus::Finished { RunStatus::Success } else { RunStatus::Failed },
         message: String::new(),
         driver: Some(CommandResult {
@@ -127,7 +148,7 @@ pub async fn run_jupyter(
         cells,
         executor_pod_name: None,
         files: files?,
-    }))
+    })
 }
 
 /// A notebook that is run.
@@ -145,7 +166,7 @@ impl Notebook<'_> {
         &mut self,
         cells: Vec<String>,
         limits: impl Fn(Duration) -> proofbox_types::grant::AskedLimits,
-    ) -> Result<CommandStatus, FusionError> {
+    ) -> Result<CommandStatus, Failure> {
         for code in cells {
             let asked = CellAsked {
                 code,
@@ -158,7 +179,7 @@ impl Notebook<'_> {
             let service = &self.shared.service;
             let ran = until(self.deadline, || service.call_session(self.session, asked.clone(), None)).await?;
             if ran.execution.verdict.status == Status::InfrastructureError {
-                return Err(FusionError::Late("the service failed; send this again".to_owned()));
+                return Err(Failure::Late("the service failed; send this again".to_owned()));
             }
             self.used += time_used(&ran.execution);
             let is_late = matches!(
@@ -178,7 +199,7 @@ impl Notebook<'_> {
 async fn until<T, F: Future<Output = Result<T, SessionError>>>(
     deadline: Instant,
     work: impl Fn() -> F,
-) -> Result<T, FusionError> {
+) -> Result<T, Failure> {
     loop {
         let wait = match work().await {
             Ok(done) => return Ok(done),
@@ -187,9 +208,7 @@ async fn until<T, F: Future<Output = Result<T, SessionError>>>(
             Err(error) => return Err(error.into()),
         };
         if Instant::now() + wait >= deadline {
-            return Err(FusionError::Late(
-                "the service is busy, and this could not start in time; send it again".into(),
-            ));
+            return Err(Failure::Late("the service is busy, and this could not start in time; send it again".into()));
         }
         sleep(wait).await;
     }
@@ -199,7 +218,7 @@ async fn fetched(
     shared: &AppState,
     session: SessionId,
     patterns: Vec<String>,
-) -> Result<BTreeMap<String, String>, FusionError> {
+) -> Result<BTreeMap<String, String>, Failure> {
     if patterns.is_empty() {
         return Ok(BTreeMap::new());
     }

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::error::FusionError;
 use super::run_code::files_of;
+use crate::http::programs::Failure;
 use proofbox_types::program::File;
 
 /// Relative tolerance of numbers in output.
@@ -64,7 +64,7 @@ impl Class {
     ///
     /// # Errors
     /// Returns an error when it names none that is known here.
-    pub fn of(config: &TestConfig) -> Result<Self, FusionError> {
+    pub fn of(config: &TestConfig) -> Result<Self, Failure> {
         match config.dataset_type.as_deref() {
             Some("CommonOJDataset") => Ok(Self::CommonOj),
             Some("AutoEvalDataset" | "AutoEvalV4Dataset" | "AutoEvalV5Dataset" | "AutoEvalV6Dataset") => {
@@ -72,7 +72,7 @@ impl Class {
             }
             Some("HumanEvalDataset") => Ok(Self::HumanEval),
             Some("MBPPDataset") => Ok(Self::Mbpp),
-            other => Err(FusionError::Unsupported(format!(
+            other => Err(Failure::Unsupported(format!(
                 "dataset_type {} is not known here: there are CommonOJDataset, AutoEvalDataset, HumanEvalDataset and \
                  MBPPDataset",
                 other.map_or("null".to_owned(), |name| format!("`{}`", name.chars().take(50).collect::<String>()))
@@ -89,7 +89,7 @@ impl Row {
     ///
     /// # Errors
     /// Returns an error when it does not come with one row.
-    pub fn only(config: &mut TestConfig) -> Result<Self, FusionError> {
+    pub fn only(config: &mut TestConfig) -> Result<Self, Failure> {
         match config.provided_data.take() {
             Some(Value::Object(row)) => Ok(Self(row)),
             _ => Err(missing_data("an object")),
@@ -100,7 +100,7 @@ impl Row {
     ///
     /// # Errors
     /// Returns an error when it does not come with a list of rows.
-    pub fn all(config: &mut TestConfig) -> Result<Vec<Self>, FusionError> {
+    pub fn all(config: &mut TestConfig) -> Result<Vec<Self>, Failure> {
         let Some(Value::Array(rows)) = config.provided_data.take() else { return Err(missing_data("a list")) };
         let row = |row| match row {
             Value::Object(row) => Ok(Self(row)),
@@ -113,12 +113,12 @@ impl Row {
     ///
     /// # Errors
     /// Returns an error when there is no such text.
-    pub fn text(&self, field: &str) -> Result<&str, FusionError> {
+    pub fn text(&self, field: &str) -> Result<&str, Failure> {
         self.0.get(field).and_then(Value::as_str).ok_or_else(|| missing(field, "text"))
     }
 
     /// Returns a field that is an object or a list, or JSON of one in a text.
-    fn structure(&self, field: &str) -> Result<Value, FusionError> {
+    fn structure(&self, field: &str) -> Result<Value, Failure> {
         parsed(self.0.get(field).cloned().unwrap_or(Value::Null)).map_err(|()| missing(field, "JSON"))
     }
 
@@ -131,7 +131,7 @@ impl Row {
     ///
     /// # Errors
     /// Returns an error when they are no object.
-    pub fn labels(&self) -> Result<Map<String, Value>, FusionError> {
+    pub fn labels(&self) -> Result<Map<String, Value>, Failure> {
         match self.structure("labels")? {
             Value::Object(labels) => Ok(labels),
             Value::Null => Ok(Map::new()),
@@ -143,7 +143,7 @@ impl Row {
     ///
     /// # Errors
     /// Returns an error when there is no such list.
-    pub fn texts(&self, field: &str) -> Result<Vec<String>, FusionError> {
+    pub fn texts(&self, field: &str) -> Result<Vec<String>, Failure> {
         serde_json::from_value(self.structure(field)?).map_err(|_| missing(field, "a list of texts"))
     }
 
@@ -151,17 +151,16 @@ impl Row {
     ///
     /// # Errors
     /// Returns an error when there are none of their form.
-    pub fn cases(&self) -> Result<Vec<Case>, FusionError> {
-        serde_json::from_value(self.structure("test")?).map_err(|error| {
-            FusionError::Invalid(format!("`test` of the row is no list of {{input, output}}: {error}"))
-        })
+    pub fn cases(&self) -> Result<Vec<Case>, Failure> {
+        serde_json::from_value(self.structure("test")?)
+            .map_err(|error| Failure::Invalid(format!("`test` of the row is no list of {{input, output}}: {error}")))
     }
 
     /// Returns the test of a row of `AutoEvalDataset`.
     ///
     /// # Errors
     /// Returns an error when it has another form.
-    pub fn script(&self) -> Result<Script, FusionError> {
+    pub fn script(&self) -> Result<Script, Failure> {
         let Value::Object(mut test) = self.structure("test")? else { return Err(missing("test", "an object")) };
         let Some(Value::String(code)) = test.remove("code") else { return Err(missing("test.code", "text")) };
         let asset = parsed(test.remove("asset").unwrap_or(Value::Null)).map_err(|()| missing("test.asset", "JSON"))?;
@@ -174,7 +173,7 @@ impl Row {
     ///
     /// # Errors
     /// Returns an error when a field is missing.
-    pub fn prompt(&self, class: Class, config: &TestConfig) -> Result<Value, FusionError> {
+    pub fn prompt(&self, class: Class, config: &TestConfig) -> Result<Value, Failure> {
         let prompt = match class {
             Class::CommonOj => {
                 let language = config.language.as_deref().unwrap_or("python");
@@ -207,7 +206,7 @@ impl Row {
     }
 
     /// Fills the template of a row of `AutoEvalDataset`; without one, context, examples and question stand in order.
-    fn filled(&self, config: &TestConfig) -> Result<String, FusionError> {
+    fn filled(&self, config: &TestConfig) -> Result<String, Failure> {
         let labels = self.labels()?;
         let question = self.text("content")?;
         let part = |name: &str| {
@@ -238,12 +237,12 @@ fn parsed(value: Value) -> Result<Value, ()> {
     }
 }
 
-fn missing(field: &str, kind: &str) -> FusionError {
-    FusionError::Invalid(format!("`{field}` of the row is not {kind}"))
+fn missing(field: &str, kind: &str) -> Failure {
+    Failure::Invalid(format!("`{field}` of the row is not {kind}"))
 }
 
-fn missing_data(kind: &str) -> FusionError {
-    FusionError::Unsupported(format!(
+fn missing_data(kind: &str) -> Failure {
+    Failure::Unsupported(format!(
         "there are no data sets here: `config.provided_data` must be {kind}, the row or rows that the request is about"
     ))
 }

@@ -1,31 +1,23 @@
 //! `POST /run_code`: a program with its input.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
+use axum::Extension;
 use axum::extract::{Request, State};
-use axum::{Extension, Json};
+use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
-use tokio::time::Instant;
 
 use super::error::FusionError;
-use super::{Asked, MAX_WAIT, read};
 use crate::http::AppState;
-use crate::http::programs::{ProgramLimits, TimeLimit, submission};
-use crate::service::{Execution, RequestDigest};
+use crate::http::programs::{Asked, Ending, Failure, ProgramLimits, Run, TimeLimit, answer, read, stderr_with_reason};
+use crate::service::Execution;
 use proofbox_types::caller::Caller;
 use proofbox_types::program::{File, Program};
-use proofbox_types::status::Status;
-use proofbox_types::submission::{Grading, Tests};
 
-/// Time limits of a request that names none, in seconds.
+/// Time limit of a request that names none, in seconds.
 const DEFAULT_TIMEOUT: f64 = 10.0;
-/// Time that clients wait beyond the time limits which they send, in seconds (verl's `API_TIMEOUT`).
-const CLIENTS_MARGIN: f64 = 10.0;
-/// Time by which a client is answered before it stops waiting.
-const HEAD_START: Duration = Duration::from_millis(1500);
 const MEBIBYTE: u64 = 1 << 20;
 /// Languages that are run.
 const LANGUAGES: [&str; 1] = ["python"];
@@ -35,8 +27,6 @@ pub struct RunCodeRequest {
     code: String,
     #[serde(default)]
     language: Option<String>,
-    #[serde(default)]
-    compile_timeout: Option<f64>,
     #[serde(default)]
     run_timeout: Option<f64>,
     #[serde(default, rename = "memory_limit_MB")]
@@ -56,7 +46,7 @@ pub enum RunStatus {
     Success,
     /// The program did not.
     Failed,
-    /// The program can't be run here at all.
+    /// The program can't be run here at all, or the service failed.
     SandboxError,
 }
 
@@ -109,8 +99,8 @@ pub struct RunCodeAnswer {
 }
 
 impl RunCodeAnswer {
-    /// Makes the answer for what can't be run here.
-    fn unsupported(message: String) -> Self {
+    /// Makes the answer for what can't be run here, or could not be run after all.
+    fn unanswered(message: String) -> Self {
         Self {
             status: RunStatus::SandboxError,
             message,
@@ -124,18 +114,10 @@ impl RunCodeAnswer {
 
     /// Makes the answer of a run, which may have been graded.
     pub fn of(execution: Execution, time: TimeLimit) -> Self {
+        let is_good = Ending::of(&execution, time) == Ending::Exited(0);
         let is_late = time.is_exceeded_by(&execution);
-        let Execution { verdict, cost, stdout, stderr, files, image_choice, .. } = execution;
-        let is_good = !is_late && matches!(verdict.status, Status::Ok | Status::Passed);
-        let mut stderr = stderr.text();
-        // A limit that ended the program, or a policy that refused it, is in no line of its own.
-        if let Some(error) = verdict.error.as_ref().filter(|error| error.type_name.is_empty()) {
-            if !stderr.is_empty() && !stderr.ends_with('\n') {
-                stderr.push('\n');
-            }
-            stderr.push_str(&error.message);
-            stderr.push('\n');
-        }
+        let stderr = stderr_with_reason(&execution);
+        let Execution { verdict, cost, stdout, files, image_choice, .. } = execution;
         let result = CommandResult {
             status: if is_late { CommandStatus::TimeLimitExceeded } else { CommandStatus::Finished },
             execution_time: cost.execution.as_secs_f64(),
@@ -166,43 +148,22 @@ impl RunCodeAnswer {
     }
 }
 
-/// Run of a program for one of this flavour's requests.
-pub struct Run {
-    pub program: Program,
-    pub tests: Option<(Tests, Grading)>,
-    pub limits: ProgramLimits,
-    pub request: RequestDigest,
-    pub deadline: Instant,
-}
-
-impl Run {
-    /// Runs it.
-    ///
-    /// # Errors
-    /// Returns an error when it is refused, or there is no result in time.
-    pub async fn execute(self, shared: &AppState, caller: &Caller) -> Result<Execution, FusionError> {
-        let submission = submission(self.program, shared.limits_of(caller, self.limits), self.tests);
-        Ok(shared.service.submit_until(caller, submission, self.request, self.deadline).await?)
-    }
-}
-
 /// Runs a program.
 pub async fn run_code(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     request: Request,
-) -> Result<Json<RunCodeAnswer>, FusionError> {
+) -> Response {
+    let work = async move { run(&shared, &caller, request).await.map_err(FusionError::from) };
+    answer(work, |error| RunCodeAnswer::unanswered(error.message().to_owned())).await
+}
+
+async fn run(shared: &AppState, caller: &Caller, request: Request) -> Result<RunCodeAnswer, Failure> {
     let Asked { body, digest, arrived } = read::<RunCodeRequest>(request).await?;
     if let Some(message) = unsupported(body.language.as_deref()) {
-        return Ok(Json(RunCodeAnswer::unsupported(message)));
+        return Ok(RunCodeAnswer::unanswered(message));
     }
-    let seconds = body.run_timeout.unwrap_or(DEFAULT_TIMEOUT);
-    let time = TimeLimit::seconds(seconds);
-    // Who sends both limits stops waiting after them (verl); others have no such rule.
-    let deadline = match body.compile_timeout {
-        Some(compile) => arrived + patience(compile, seconds),
-        None => arrived + MAX_WAIT,
-    };
+    let time = TimeLimit::seconds(body.run_timeout.unwrap_or(DEFAULT_TIMEOUT));
     let run = Run {
         program: Program {
             code: body.code,
@@ -214,9 +175,9 @@ pub async fn run_code(
         tests: None,
         limits: ProgramLimits { time, cpu: None, memory_bytes: memory_bytes(body.memory_limit_mb) },
         request: digest,
-        deadline,
+        arrived,
     };
-    Ok(Json(RunCodeAnswer::of(run.execute(&shared, &caller).await?, time)))
+    Ok(RunCodeAnswer::of(run.execute(shared, caller).await?, time))
 }
 
 /// Returns why a language can't be run, if it can't.
@@ -224,12 +185,6 @@ pub fn unsupported(language: Option<&str>) -> Option<String> {
     let language = language.filter(|language| !LANGUAGES.contains(language))?;
     let shown: String = language.chars().take(50).collect();
     Some(format!("language `{shown}` is not supported here: this sandbox runs {}", LANGUAGES.join(", ")))
-}
-
-/// Returns how long a client waits for its answer, but for the head start.
-fn patience(compile: f64, run: f64) -> Duration {
-    let seconds = (compile.max(0.0) + run.max(0.0) + CLIENTS_MARGIN).min(MAX_WAIT.as_secs_f64());
-    Duration::try_from_secs_f64(seconds).unwrap_or(MAX_WAIT) - HEAD_START
 }
 
 pub fn memory_bytes(mebibytes: Option<i64>) -> Option<u64> {
@@ -241,14 +196,11 @@ pub fn memory_bytes(mebibytes: Option<i64>) -> Option<u64> {
 ///
 /// # Errors
 /// Returns an error that names the file which is not base64.
-pub fn files_of(files: BTreeMap<String, Option<String>>) -> Result<Vec<File>, FusionError> {
+pub fn files_of(files: BTreeMap<String, Option<String>>) -> Result<Vec<File>, Failure> {
     let decode = |(path, content): (String, Option<String>)| {
         let content = BASE64.decode(content?.as_bytes());
         Some(content.map(|content| File { path: path.clone(), content }).map_err(|error| {
-            FusionError::Invalid(format!(
-                "file `{}` is not base64: {error}",
-                path.chars().take(100).collect::<String>()
-            ))
+            Failure::Invalid(format!("file `{}` is not base64: {error}", path.chars().take(100).collect::<String>()))
         }))
     };
     files.into_iter().filter_map(decode).collect()
@@ -257,13 +209,6 @@ pub fn files_of(files: BTreeMap<String, Option<String>>) -> Result<Vec<File>, Fu
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_client_is_answered_before_it_stops_waiting() {
-        assert_eq!(patience(10.0, 10.0), Duration::from_millis(28_500));
-        assert_eq!(patience(-5.0, f64::NAN), Duration::from_millis(8_500));
-        assert_eq!(patience(f64::INFINITY, 1.0), MAX_WAIT - HEAD_START);
-    }
 
     #[test]
     fn no_limit_of_memory_is_a_negative_one() {

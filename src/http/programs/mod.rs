@@ -1,4 +1,11 @@
-//! Parts that the flavours share which run whole programs: Submissions of them, limits in their units, and keys in URLs.
+//! Parts that the flavours share which run whole programs: reading requests, submissions, limits in their units, and keys
+//! in URLs.
+//!
+//! - `failure`: failures, which each flavour says in its own words;
+//! - `keep_alive`: answers that are long in coming.
+
+mod failure;
+mod keep_alive;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,23 +14,32 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
+use tokio::time::Instant;
 
 use super::AppState;
-use super::error::Denied;
-use crate::service::{Execution, RequestDigest};
+use super::body::WholeBody;
+use super::extract::Object;
+use crate::service::{Execution, RequestDigest, UnansweredError};
 use proofbox_types::caller::Caller;
 use proofbox_types::grant::{AskedLimits, Ceiling, Limits};
 use proofbox_types::program::Program;
-use proofbox_types::status::FailureClass;
+use proofbox_types::status::{FailureClass, Status};
 use proofbox_types::submission::{Grading, Submission, Tests};
 
+pub use failure::Failure;
+pub use keep_alive::{answer, answer_with};
+
 /// Name of the policy whose limits hold: these flavours have no word for another.
-const POLICY: &str = "default";
+pub const POLICY: &str = "default";
 
 /// Fuel that counts as a second of a program's time: about what a busy interpreter uses in one. Fuel is the same however
 /// busy the machine is, and so is what it limits.
 const FUEL_PER_SECOND: f64 = 15e9;
+
+/// Longest time that a request waits for its result: far longer than any queue that is of use.
+const MAX_WAIT: Duration = Duration::from_secs(3600);
 
 /// Ratio of the wall limit to the time limit: the wall limit only ends programs that fuel does not end.
 const WALL_RATIO: f64 = 2.0;
@@ -59,6 +75,48 @@ impl TimeLimit {
 pub fn time_used(execution: &Execution) -> Duration {
     let slept = execution.cost.execution.saturating_sub(execution.cost.cpu);
     slept.saturating_add(Duration::from_secs_f64(execution.cost.fuel as f64 / FUEL_PER_SECOND))
+}
+
+/// End of a program, as an operating system tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The program ended with this exit code. A policy that refused it counts as a failure of it.
+    Exited(i32),
+    /// The program's time was over.
+    OutOfTime,
+    /// The program asked for more memory than it may have.
+    OutOfMemory,
+    /// The program wrote far more than is kept.
+    TooMuchOutput,
+}
+
+impl Ending {
+    /// Returns the end of a run.
+    pub fn of(execution: &Execution, time: TimeLimit) -> Self {
+        if time.is_exceeded_by(execution) {
+            return Self::OutOfTime;
+        }
+        match (execution.verdict.status, execution.verdict.class) {
+            (Status::Ok | Status::Passed, _) => Self::Exited(0),
+            (_, FailureClass::MemoryLimit) => Self::OutOfMemory,
+            (_, FailureClass::OutputLimit) => Self::TooMuchOutput,
+            _ => Self::Exited(execution.verdict.exit_code.max(1)),
+        }
+    }
+}
+
+/// Returns the standard error of a run, with the reason why a limit ended the program, or a policy refused it: that is
+/// in no line of its own.
+pub fn stderr_with_reason(execution: &Execution) -> String {
+    let mut stderr = execution.stderr.text();
+    if let Some(error) = execution.verdict.error.as_ref().filter(|error| error.type_name.is_empty()) {
+        if !stderr.is_empty() && !stderr.ends_with('\n') {
+            stderr.push('\n');
+        }
+        stderr.push_str(&error.message);
+        stderr.push('\n');
+    }
+    stderr
 }
 
 /// Limits that a request of these flavours gives.
@@ -100,8 +158,52 @@ impl AppState {
     }
 }
 
+/// A request that was read.
+pub struct Asked<T> {
+    pub body: T,
+    pub digest: RequestDigest,
+    /// Arrival of the request.
+    pub arrived: Instant,
+}
+
+/// Reads a JSON object; unknown fields are ignored, as the services do whose protocols these are.
+///
+/// # Errors
+/// Returns an error when the body can't be taken, or is no `T`.
+pub async fn read<T: DeserializeOwned + Send + 'static>(request: Request) -> Result<Asked<T>, Failure> {
+    let arrived = Instant::now();
+    let path = request.uri().path().to_owned();
+    let body = WholeBody::read(request).await?;
+    body.parse(move |bytes| {
+        let Object(body) = serde_json::from_slice(bytes).map_err(|error| Failure::Invalid(error.to_string()))?;
+        Ok(Asked { body, digest: digest(&path, bytes), arrived })
+    })
+    .await
+}
+
+/// Run of a program for a request.
+pub struct Run {
+    pub program: Program,
+    pub tests: Option<(Tests, Grading)>,
+    pub limits: ProgramLimits,
+    pub request: RequestDigest,
+    /// Arrival of the request.
+    pub arrived: Instant,
+}
+
+impl Run {
+    /// Runs it, after as long in the queue as it takes.
+    ///
+    /// # Errors
+    /// Returns an error when it is refused, or there is no result in time.
+    pub async fn execute(self, shared: &AppState, caller: &Caller) -> Result<Execution, UnansweredError> {
+        let submission = submission(self.program, shared.limits_of(caller, self.limits), self.tests);
+        shared.service.submit_until(caller, submission, self.request, self.arrived + MAX_WAIT).await
+    }
+}
+
 /// Makes the submission of a program.
-pub fn submission(program: Program, limits: AskedLimits, graded: Option<(Tests, Grading)>) -> Submission {
+fn submission(program: Program, limits: AskedLimits, graded: Option<(Tests, Grading)>) -> Submission {
     let (tests, grading) = graded.unzip();
     Submission {
         program,
@@ -126,7 +228,10 @@ pub fn submission(program: Program, limits: AskedLimits, graded: Option<(Tests, 
 ///
 /// # Errors
 /// Returns an error when the request is not served.
-pub fn identify(shared: &AppState, request: &mut Request) -> Result<(), Denied> {
+pub fn identify(shared: &AppState, request: &mut Request) -> Result<(), Failure> {
+    if shared.draining.has_begun() {
+        return Err(Failure::draining());
+    }
     move_key_of_url(request.headers_mut());
     let caller = shared.caller(request.headers())?;
     request.extensions_mut().insert(caller);
@@ -146,7 +251,7 @@ fn move_key_of_url(headers: &mut HeaderMap) {
 }
 
 /// Returns the digest of a request's path and body.
-pub fn digest(path: &str, body: &[u8]) -> RequestDigest {
+fn digest(path: &str, body: &[u8]) -> RequestDigest {
     let hash = Sha256::new().chain_update((path.len() as u64).to_le_bytes()).chain_update(path).chain_update(body);
     RequestDigest(hash.finalize().into())
 }

@@ -1,0 +1,310 @@
+//! A submission with its result, and its fields.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::base64;
+use super::error::Judge0Error;
+use super::request::Asked;
+use crate::http::programs::{Ending, Failure, stderr_with_reason};
+use crate::service::Execution;
+use proofbox_types::outcome::Captured;
+
+/// Descriptions of the statuses, whose ids begin with 1.
+pub const STATUSES: [&str; 14] = [
+    "In Queue",
+    "Processing",
+    "Accepted",
+    "Wrong Answer",
+    "Time Limit Exceeded",
+    "Compilation Error",
+    "Runtime Error (SIGSEGV)",
+    "Runtime Error (SIGXFSZ)",
+    "Runtime Error (SIGFPE)",
+    "Runtime Error (SIGABRT)",
+    "Runtime Error (NZEC)",
+    "Runtime Error (Other)",
+    "Internal Error",
+    "Exec Format Error",
+];
+/// Ids of the statuses that there are here.
+const IN_QUEUE: usize = 1;
+const ACCEPTED: usize = 3;
+const WRONG_ANSWER: usize = 4;
+const TIME_LIMIT: usize = 5;
+const FILE_SIZE: usize = 8;
+const NONZERO_EXIT: usize = 11;
+const OTHER: usize = 12;
+const INTERNAL_ERROR: usize = 13;
+
+/// Fields of an answer whose request names none.
+const DEFAULT_FIELDS: &str = "token,time,memory,stdout,stderr,compile_output,message,status";
+
+/// Renders a status.
+pub fn status_json(id: usize) -> Value {
+    json!({"id": id, "description": id.checked_sub(1).and_then(|index| STATUSES.get(index))})
+}
+
+/// Result of a submission.
+pub struct Done {
+    status: usize,
+    stdout: Option<Vec<u8>>,
+    stderr: Option<Vec<u8>>,
+    message: Option<String>,
+    exit_code: Option<i32>,
+    exit_signal: Option<i32>,
+    cpu: Option<Duration>,
+    wall: Option<Duration>,
+    /// In bytes.
+    memory: Option<u64>,
+    finished: Timestamp,
+}
+
+impl Done {
+    /// Makes the result of a run.
+    pub fn of(asked: &Asked, execution: &Execution) -> Self {
+        let ending = Ending::of(execution, asked.limits().time);
+        let mut stdout = bytes(&execution.stdout);
+        let mut stderr = match execution.stderr.is_truncated() || execution.verdict.error.is_some() {
+            true => stderr_with_reason(execution).into_bytes(),
+            false => bytes(&execution.stderr),
+        };
+        if asked.redirect_stderr_to_stdout {
+            stdout.append(&mut stderr);
+        }
+        let (status, message, exit_signal) = match ending {
+            Ending::Exited(0) => match &asked.expected_output {
+                Some(expected) if stripped(expected) != stripped(&stdout) => (WRONG_ANSWER, None, None),
+                _ => (ACCEPTED, None, None),
+            },
+            Ending::Exited(code) => (NONZERO_EXIT, Some(format!("Exited with error status {code}")), None),
+            Ending::OutOfTime => (TIME_LIMIT, Some("Time limit exceeded".to_owned()), None),
+            Ending::OutOfMemory => (OTHER, Some("Caught fatal signal 9".to_owned()), Some(9)),
+            Ending::TooMuchOutput => (FILE_SIZE, Some("Caught fatal signal 25".to_owned()), Some(25)),
+        };
+        Self {
+            status,
+            stdout: Some(stdout).filter(|text| !text.is_empty()),
+            stderr: Some(stderr).filter(|text| !text.is_empty()),
+            message,
+            exit_code: Some(if let Ending::Exited(code) = ending { code } else { 0 }),
+            exit_signal,
+            cpu: Some(execution.cost.cpu),
+            wall: Some(execution.cost.execution),
+            memory: Some(execution.cost.peak_memory_bytes),
+            finished: Timestamp::now(),
+        }
+    }
+
+    /// Makes the result of a submission that could not be run.
+    pub fn failed(failure: &Failure) -> Self {
+        Self {
+            status: INTERNAL_ERROR,
+            stdout: None,
+            stderr: None,
+            message: Some(failure.message().to_owned()),
+            exit_code: None,
+            exit_signal: None,
+            cpu: None,
+            wall: None,
+            memory: None,
+            finished: Timestamp::now(),
+        }
+    }
+
+    /// Returns the memory that the result itself takes, in bytes.
+    pub fn bytes(&self) -> usize {
+        let optional = |bytes: &Option<Vec<u8>>| bytes.as_ref().map_or(0, Vec::len);
+        optional(&self.stdout) + optional(&self.stderr)
+    }
+}
+
+fn bytes(stream: &Captured) -> Vec<u8> {
+    match stream.is_truncated() {
+        true => stream.text().into_bytes(),
+        false => [&*stream.head, &stream.tail].concat(),
+    }
+}
+
+/// Cuts white space at the end of lines, and of the whole.
+fn stripped(text: &[u8]) -> Vec<u8> {
+    let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end).collect();
+    lines.join(&b'\n').trim_ascii_end().to_vec()
+}
+
+/// Fields that a request wants.
+pub struct Fields(Vec<String>);
+
+impl Fields {
+    /// Reads the names of fields, which commas separate.
+    ///
+    /// # Errors
+    /// Returns an error that names those which do not exist.
+    pub fn read(names: Option<&str>) -> Result<Self, Judge0Error> {
+        let names = names.map_or(DEFAULT_FIELDS, str::trim);
+        let names = if names.is_empty() { DEFAULT_FIELDS } else { names };
+        let names: Vec<&str> = names.split(',').map(str::trim).collect();
+        let wrong: Vec<&str> = names.iter().copied().filter(|name| *name != "*" && !FIELDS.contains(name)).collect();
+        if !wrong.is_empty() {
+            let shown: String = wrong.join(", ").chars().take(200).collect();
+            return Err(Judge0Error::bad(format!("invalid fields: [{shown}]")));
+        }
+        let names = if names.contains(&"*") { FIELDS.to_vec() } else { names };
+        Ok(Self(names.into_iter().map(str::to_owned).collect()))
+    }
+}
+
+/// All fields of a submission.
+const FIELDS: [&str; 35] = [
+    "source_code",
+    "language_id",
+    "compiler_options",
+    "command_line_arguments",
+    "stdin",
+    "expected_output",
+    "cpu_time_limit",
+    "cpu_extra_time",
+    "wall_time_limit",
+    "memory_limit",
+    "stack_limit",
+    "max_processes_and_or_threads",
+    "enable_per_process_and_thread_time_limit",
+    "enable_per_process_and_thread_memory_limit",
+    "max_file_size",
+    "redirect_stderr_to_stdout",
+    "enable_network",
+    "number_of_runs",
+    "additional_files",
+    "callback_url",
+    "stdout",
+    "stderr",
+    "compile_output",
+    "message",
+    "exit_code",
+    "exit_signal",
+    "status",
+    "status_id",
+    "language",
+    "created_at",
+    "finished_at",
+    "token",
+    "time",
+    "wall_time",
+    "memory",
+];
+
+/// Rendering of texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Texts {
+    /// As Base64.
+    Base64,
+    /// As they are, where they are UTF-8.
+    Plain,
+}
+
+/// A submission, as it is shown.
+pub struct View<'a> {
+    pub token: &'a str,
+    pub asked: &'a Asked,
+    pub created: Timestamp,
+    /// Result; none before there is one.
+    pub done: Option<&'a Done>,
+    pub language: &'a str,
+}
+
+impl View<'_> {
+    /// Renders the fields.
+    ///
+    /// # Errors
+    /// Returns an error when a text that is wanted plain is not UTF-8.
+    pub fn render(&self, fields: &Fields, texts: Texts) -> Result<Value, Judge0Error> {
+        let pair = |name: &String| Ok((name.clone(), self.field(name, texts)?));
+        Ok(Value::Object(fields.0.iter().map(pair).collect::<Result<Map<_, _>, Judge0Error>>()?))
+    }
+
+    fn field(&self, name: &str, texts: Texts) -> Result<Value, Judge0Error> {
+        let text = |bytes: Option<&Vec<u8>>| match (bytes, texts) {
+            (None, _) => Ok(Value::Null),
+            (Some(bytes), Texts::Base64) => Ok(json!(base64::encode(bytes))),
+            (Some(bytes), Texts::Plain) => std::str::from_utf8(bytes).map(|text| json!(text)).map_err(|_| {
+                Judge0Error::bad(
+                    "some attributes for this submission cannot be converted to UTF-8, use base64_encoded=true query \
+                     parameter",
+                )
+            }),
+        };
+        let asked = self.asked;
+        let done = self.done;
+        let decimal = |number: f64| json!(format!("{number:?}"));
+        let seconds = |time: Option<Duration>| time.map(|time| format!("{:.3}", time.as_secs_f64()));
+        let status = done.map_or(IN_QUEUE, |done| done.status);
+        Ok(match name {
+            "source_code" => text(Some(&asked.source_code))?,
+            "stdin" => text(asked.stdin.as_ref())?,
+            "expected_output" => text(asked.expected_output.as_ref())?,
+            "stdout" => text(done.and_then(|done| done.stdout.as_ref()))?,
+            "stderr" => text(done.and_then(|done| done.stderr.as_ref()))?,
+            "message" => {
+                let message = done.and_then(|done| done.message.clone());
+                text(message.map(String::into_bytes).as_ref())?
+            }
+            "language_id" => json!(asked.language),
+            "language" => json!({"id": asked.language, "name": self.language}),
+            "command_line_arguments" => json!(asked.command_line_arguments),
+            "cpu_time_limit" => decimal(asked.cpu_time),
+            "cpu_extra_time" => decimal(asked.cpu_extra_time),
+            "wall_time_limit" => decimal(asked.wall_time),
+            "memory_limit" => json!(asked.memory as u64),
+            "stack_limit" => json!(asked.stack as u64),
+            "max_processes_and_or_threads" => json!(asked.processes as u64),
+            "max_file_size" => json!(asked.file_size as u64),
+            "redirect_stderr_to_stdout" => json!(asked.redirect_stderr_to_stdout),
+            "enable_per_process_and_thread_time_limit"
+            | "enable_per_process_and_thread_memory_limit"
+            | "enable_network" => json!(false),
+            "number_of_runs" => json!(1),
+            "exit_code" => json!(done.and_then(|done| done.exit_code)),
+            "exit_signal" => json!(done.and_then(|done| done.exit_signal)),
+            "status" => status_json(status),
+            "status_id" => json!(status),
+            "created_at" => json!(time(self.created)),
+            "finished_at" => json!(done.map(|done| time(done.finished))),
+            "token" => json!(self.token),
+            "time" => json!(seconds(done.and_then(|done| done.cpu))),
+            "wall_time" => json!(seconds(done.and_then(|done| done.wall))),
+            "memory" => json!(done.and_then(|done| done.memory).map(|bytes| bytes / 1024)),
+            // Compiling, callbacks and archives are not here.
+            _ => Value::Null,
+        })
+    }
+}
+
+fn time(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_is_compared_without_white_space_at_the_end_of_lines() {
+        for (left, right) in [("a \nb\n\n", "a\nb"), ("", "\n"), ("a\r\n", "a")] {
+            assert_eq!(stripped(left.as_bytes()), stripped(right.as_bytes()), "{left:?} {right:?}");
+        }
+        for (left, right) in [("a", " a"), ("a\nb", "a b"), ("a\n\nb", "a\nb"), ("a", "A")] {
+            assert_ne!(stripped(left.as_bytes()), stripped(right.as_bytes()), "{left:?} {right:?}");
+        }
+    }
+
+    #[test]
+    fn fields_that_do_not_exist_are_named() {
+        assert_eq!(Fields::read(None).expect("they exist").0.len(), 8);
+        assert_eq!(Fields::read(Some("stdout,status_id")).expect("they exist").0, ["stdout", "status_id"]);
+        assert!(Fields::read(Some("*")).expect("they exist").0.len() > 30);
+        let said = Fields::read(Some("stdout,nothing,*")).err().map(Judge0Error::into_body);
+        assert_eq!(said, Some(json!({"error": "invalid fields: [nothing]"})));
+    }
+}

@@ -1,0 +1,190 @@
+//! Submissions that clients can ask for by their tokens: in memory, bounded in number, bytes and time.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
+use uuid::Uuid;
+
+use super::error::Judge0Error;
+use super::record::Done;
+use super::request::Asked;
+use crate::telemetry;
+use proofbox_memory::{Budget, Lease, Owner};
+
+/// Maximum number of submissions of one key that have not ended.
+pub const MAX_UNFINISHED: usize = 1024;
+/// Memory for submissions and their results, in bytes. A key has at most half of it.
+const BUDGET: usize = 256 << 20;
+/// Memory that a submission takes beside its texts, in bytes.
+const OVERHEAD: usize = 2 << 10;
+/// Time for which a result is kept.
+const MAX_AGE: Duration = Duration::from_secs(3600);
+
+/// A submission.
+pub struct Submission {
+    pub token: String,
+    pub asked: Asked,
+    pub created: Timestamp,
+    done: watch::Sender<Option<Ended>>,
+    lease: Mutex<Lease>,
+}
+
+/// Result, and the time since which it is kept.
+#[derive(Clone)]
+struct Ended {
+    done: Arc<Done>,
+    since: Instant,
+}
+
+impl Submission {
+    /// Returns the result; none before there is one.
+    pub fn done(&self) -> Option<Arc<Done>> {
+        self.done.borrow().as_ref().map(|ended| Arc::clone(&ended.done))
+    }
+
+    /// Waits for the result.
+    pub async fn wait(&self) -> Option<Arc<Done>> {
+        let mut done = self.done.subscribe();
+        let ended = done.wait_for(Option::is_some).await.ok()?;
+        ended.as_ref().map(|ended| Arc::clone(&ended.done))
+    }
+
+    fn end(&self, done: Done) {
+        let bytes = OVERHEAD + self.asked.bytes() + done.bytes();
+        self.lease.lock().unwrap_or_else(PoisonError::into_inner).shrink(bytes);
+        self.done.send_replace(Some(Ended { done: Arc::new(done), since: Instant::now() }));
+    }
+
+    fn ended_since(&self) -> Option<Instant> {
+        self.done.borrow().as_ref().map(|ended| ended.since)
+    }
+}
+
+/// Submissions of all keys.
+pub struct Store {
+    budget: Budget,
+    next: AtomicU64,
+    owners: Mutex<HashMap<Owner, Owned>>,
+}
+
+/// Submissions of a key, in the order of their arrival.
+#[derive(Default)]
+struct Owned {
+    numbers: HashMap<String, u64>,
+    submissions: BTreeMap<u64, Held>,
+}
+
+/// A submission with the task that runs it, which ends with this.
+struct Held {
+    submission: Arc<Submission>,
+    _task: AbortOnDropHandle<()>,
+}
+
+impl Owned {
+    fn remove(&mut self, number: u64) {
+        if let Some(held) = self.submissions.remove(&number) {
+            self.numbers.remove(&held.submission.token);
+        }
+    }
+
+    /// Removes results that are older than they may be.
+    fn expire(&mut self, now: Instant) {
+        let is_old = |held: &Held| held.submission.ended_since().is_some_and(|since| now - since > MAX_AGE);
+        let old: Vec<u64> =
+            self.submissions.iter().take_while(|(_, held)| is_old(held)).map(|(number, _)| *number).collect();
+        old.into_iter().for_each(|number| self.remove(number));
+    }
+
+    /// Removes the oldest result, and returns whether there was one.
+    fn evict(&mut self) -> bool {
+        let has_ended = |held: &Held| held.submission.ended_since().is_some();
+        let oldest = self.submissions.iter().find(|(_, held)| has_ended(held)).map(|(number, _)| *number);
+        oldest.inspect(|number| self.remove(*number)).is_some()
+    }
+
+    fn count_unfinished(&self) -> usize {
+        self.submissions.values().filter(|held| held.submission.ended_since().is_none()).count()
+    }
+}
+
+impl Store {
+    /// Makes an empty store.
+    pub fn new() -> Self {
+        Self { budget: Budget::new(BUDGET), next: AtomicU64::new(0), owners: Mutex::default() }
+    }
+
+    fn owners(&self) -> MutexGuard<'_, HashMap<Owner, Owned>> {
+        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a submission, and starts `work`, which makes its result. `output` is the most that is kept of each stream of
+    /// its output, in bytes. The oldest results of the key make room.
+    ///
+    /// # Errors
+    /// Returns an error when there is no room.
+    pub fn add<F: Future<Output = Done> + Send + 'static>(
+        &self,
+        owner: Owner,
+        asked: Asked,
+        output: usize,
+        work: impl FnOnce(Arc<Submission>) -> F,
+    ) -> Result<Arc<Submission>, Judge0Error> {
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).map_err(|_| Judge0Error::queue_full())?;
+        let token = uuid::Builder::from_random_bytes(random).into_uuid().to_string();
+        let mut owners = self.owners();
+        let owned = owners.entry(owner).or_default();
+        owned.expire(Instant::now());
+        if owned.count_unfinished() >= MAX_UNFINISHED {
+            return Err(Judge0Error::queue_full());
+        }
+        let bytes = output.saturating_mul(2).saturating_add(OVERHEAD + asked.bytes());
+        let mut lease = self.budget.account(owner).lease();
+        while lease.try_grow(bytes).is_err() {
+            if !owned.evict() {
+                return Err(Judge0Error::queue_full());
+            }
+        }
+        let (done, _) = watch::channel(None);
+        let created = Timestamp::now();
+        let submission = Arc::new(Submission { token: token.clone(), asked, created, done, lease: Mutex::new(lease) });
+        let (work, ending) = (work(Arc::clone(&submission)), Arc::clone(&submission));
+        let task = tokio::spawn(telemetry::carry(async move { ending.end(work.await) }));
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        owned.numbers.insert(token, number);
+        let held = Held { submission: Arc::clone(&submission), _task: AbortOnDropHandle::new(task) };
+        owned.submissions.insert(number, held);
+        Ok(submission)
+    }
+
+    /// Returns a submission of a key.
+    pub fn find(&self, owner: Owner, token: &str) -> Option<Arc<Submission>> {
+        let token = Uuid::try_parse(token).ok()?.to_string();
+        let owners = self.owners();
+        let owned = owners.get(&owner)?;
+        Some(Arc::clone(&owned.submissions.get(owned.numbers.get(&token)?)?.submission))
+    }
+
+    /// Removes a submission of a key.
+    pub fn remove(&self, owner: Owner, token: &str) {
+        if let Some(owned) = self.owners().get_mut(&owner)
+            && let Some(number) = owned.numbers.get(token).copied()
+        {
+            owned.remove(number);
+        }
+    }
+
+    /// Returns a part of the submissions of a key, the newest first, and how many there are in all.
+    pub fn list(&self, owner: Owner, skip: usize, count: usize) -> (Vec<Arc<Submission>>, usize) {
+        let owners = self.owners();
+        let Some(owned) = owners.get(&owner) else { return (Vec::new(), 0) };
+        let part = owned.submissions.values().rev().skip(skip).take(count);
+        (part.map(|held| Arc::clone(&held.submission)).collect(), owned.submissions.len())
+    }
+}
