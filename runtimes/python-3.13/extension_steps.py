@@ -65,7 +65,7 @@ class Library:
         return [entry for entry in self.entry.get("change", ()) if python or entry["file"].endswith(COMPILED)]
 
     def compiled_inputs(self, build):
-        names = ("needs", "file", "configured", "copy", "lines", "cython", "compile", "modules", "meson", "fortran", "called")
+        names = ("needs", "file", "configured", "copy", "rewritten", "cython", "compile", "modules", "meson", "fortran", "called")
         parts = {name: self.entry.get(name) for name in names if name in self.entry}
         engine = (
             unpack, change, adapt_signatures, signatures, generate, matching, cython_modules, init_function, modules,
@@ -160,9 +160,12 @@ def unpack(build, library, tree, changes):
     for entry in library.entry.get("configured", ()):
         values, text = entry.get("values", {}), (tree / entry["from"]).read_text()
         (tree / entry["to"]).write_text(re.sub(r"@(\w+)@", lambda match: values.get(match[1], entry["default"]), text))
-    for entry in library.entry.get("lines", ()):
-        path, kept = tree / entry["file"], re.compile(entry["kept"])
-        path.write_text("".join(line for line in path.read_text().splitlines(keepends=True) if kept.search(line)))
+    for entry in library.entry.get("rewritten", ()):
+        for path in matching(tree, entry["files"]):
+            text, count = re.subn(entry["old"], entry["new"], path.read_text(), flags=re.MULTILINE)
+            if not count:
+                raise BuildError(f"{path} is not as the recipe expects it ({entry['old'][:60]!r}); adapt it to the version")
+            path.write_text(text)
     for copy in library.entry.get("copy", ()):
         shutil.copyfile(tree / copy["from"], tree / copy["to"])
     change(tree, changes)

@@ -42,7 +42,7 @@ def make_compiler(build, folder, entry):
         shutil.copyfile(runtime / f"{header}.h0", include / f"{header}.h")
     # What its own configuration finds out about numbers.
     (include / "arith.h").write_text("#define IEEE_8087\n#define Arith_Kind_ASL 1\n")
-    routines = sorted({path.stem.lower() for path in routines_of(tree, entry)})
+    routines = sorted({path.stem.lower() for path in routines_of(tree, entry)} | written(build, entry))
     (include / "fortran_names.h").write_text("".join(f"#define {name}_ {PREFIX}{name}_\n" for name in routines))
     helpers = sorted(path.stem for path in runtime.glob("*.c") if RUNTIME.fullmatch(path.stem))
     (include / "f2c_names.h").write_text("".join(f"#define {name} {PREFIX}{name}\n" for name in [*helpers, "F77_aloc"]))
@@ -68,21 +68,25 @@ def routines_of(tree, entry):
     return [path for pattern in entry["routines"] for path in sorted(tree.glob(pattern))]
 
 
+def written(build, entry):
+    """Names of the routines that are written in C here."""
+    return {name for file in entry["own"] for name in re.findall(r"\b([a-z]\w*)_(?=[(,)])", (build.recipe / FOLDER / file).read_text())}
+
+
 # ---------------------------------------------------------------- what is called of it
 
 
 def compile_called(build, folder, compiler, entry, objects):
     """Compiles the routines that the objects call, and those that they call in turn; returns the objects made."""
     tree = compiler / "tree"
-    own = [build.recipe / FOLDER / name for name in entry["own"]]
-    written = {name for path in own for name in re.findall(r"\b([a-z]\w*)_(?=[(,)])", path.read_text())}
+    own, provided = [build.recipe / FOLDER / name for name in entry["own"]], written(build, entry)
     known = {path.stem.lower(): path for path in routines_of(tree, entry)}
     wanted = {name for path in objects for name in imported_functions(path.read_bytes()) if name.startswith(PREFIX)}
     todo = {name.removeprefix(PREFIX).removesuffix("_") for name in wanted if name.endswith("_")}
     called = set()
     while todo:
         name = todo.pop()
-        if name in known and name not in called and name not in written:
+        if name in known and name not in called and name not in provided:
             called.add(name)
             text = "\n".join(line for line in known[name].read_text(errors="replace").split("\n") if line[:1] not in tuple("*Cc!"))
             todo |= set(re.findall(r"\w+", text.lower())) & known.keys()
@@ -100,7 +104,7 @@ def compile_called(build, folder, compiler, entry, objects):
     make(build, folder, rules, "compiling what is called of BLAS and LAPACK")
     runtime = tree / entry["runtime"]
     sources = [path for path in sorted(runtime.glob("*.c")) if path.stem not in entry["left_out"]]
-    helpers = build.compile_all("compiling f2c's library", sources, folder / "runtime", [*c_compiler(build, compiler)[1:], f"-I{runtime}"])
+    helpers = build.compile_all("compiling f2c's library", sources, folder / "runtime", [*c_compiler(build, compiler)[1:], f"-I{runtime}", "-Dtmpfile=f77_tmpfile"])
     build.make_archive(folder / "libf2c.a", helpers)
     return [*made, folder / "libf2c.a"]
 

@@ -92,7 +92,9 @@ LENGTH = re.compile(r",\s*(?:\(\s*ftnlen\s*\)\s*\w+|ftnlen(?:\s+\w+)?|\w+_len)(?
 
 def adapted(code):
     """f2c's C with the types that others call such functions by."""
-    code = re.sub(r"/\* Subroutine \*/ int (?=\w+_\()", "/* Subroutine */ void ", code)
+    # f2c marks names that have an underscore by another one.
+    code = re.sub(r"\b(\w*[a-z0-9]_\w*[a-z0-9])__(?= ?\()", r"\1_", code)
+    code = re.sub(r"/\* Subroutine \*/ int (?=(?:\w+_|s_cat|s_copy)\()", "/* Subroutine */ void ", code)
     code = re.sub(r"/\* Subroutine \*/ int \(\*(\w+)\)", r"/* Subroutine */ void (*\1)", code)
     code = re.sub(r"\breturn 0;", "return;", code)
     result, callees, last, position = [], [], "", 0

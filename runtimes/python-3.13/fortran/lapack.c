@@ -14,6 +14,9 @@ typedef struct {
     double re, im;
 } double_complex;
 
+/* For f2c's library: files without a name are not to be had. */
+FILE *f77_tmpfile(void) { return NULL; }
+
 void xerbla_(const char *routine, const integer *argument) {
     int length = (int)strcspn(routine, " ");
     fprintf(stderr, " ** On entry to %.*s parameter number %d had an illegal value\n", length < 32 ? length : 32, routine, *argument);
@@ -42,6 +45,10 @@ static double machine(char what, double epsilon, int digits, double least, int l
 }
 double dlamch_(const char *what) { return machine(*what, DBL_EPSILON, DBL_MANT_DIG, DBL_MIN, DBL_MIN_EXP, DBL_MAX, DBL_MAX_EXP); }
 float slamch_(const char *what) { return (float)machine(*what, FLT_EPSILON, FLT_MANT_DIG, FLT_MIN, FLT_MIN_EXP, FLT_MAX, FLT_MAX_EXP); }
+
+/* A sum that is stored before it is used. */
+double dlamc3_(const double *a, const double *b) { return *a + *b; }
+float slamc3_(const float *a, const float *b) { return *a + *b; }
 
 /* A size of workspace as a number that is not smaller. */
 double droundup_lwork_(const integer *size) { return *size; }
