@@ -39,7 +39,9 @@ def make_compiler(build, folder, entry):
     include.mkdir()
     runtime = tree / entry["runtime"]
     for header in ("f2c", "sysdep1", "signal1"):
-        shutil.copyfile(runtime / f"{header}.h0", include / f"{header}.h")
+        text = (runtime / f"{header}.h0").read_text()
+        # A subroutine that is given as an argument returns nothing, either (fortran.py).
+        (include / f"{header}.h").write_text(re.sub(r"typedef .*(?=\(\*[SU]_fp\))", "typedef void ", text))
     # What its own configuration finds out about numbers.
     (include / "arith.h").write_text("#define IEEE_8087\n#define Arith_Kind_ASL 1\n")
     routines = sorted({path.stem.lower() for path in routines_of(tree, entry)} | written(build, entry))

@@ -26,13 +26,12 @@ def compile_library(build, library, folder, settings):
     listing = build.output(f"listing {library.name}'s objects", [*ninja, "-t", "targets", "all"])
     objects = sorted(name for name in re.findall(r"(?m)^(\S+\.o): ", listing) if not left_out.search(name))
     build.run(f"compiling {library.name}", [*ninja, f"-j{build.jobs}", *objects], extra=environment(build, folder))
+    # Named after where they would be installed; their first functions after where they are built (COMPILER).
     modules = {}
-    for target in json.loads((folder / "build/meson-info/intro-targets.json").read_text()):
-        for name in target["filename"] if target["type"] == "shared module" else ():
-            path = pathlib.Path(name).relative_to(folder / "build")
-            if not left_out.search(f"{path}.p/"):
-                modules[".".join([*path.parent.parts, path.name.partition(".")[0]])] = None
-    modules = {name: settings["init_function"](name) for name in modules}
+    for source, target in installed(folder):
+        path = pathlib.Path(source)
+        if path.suffix == ".so" and not left_out.search(f"{path.relative_to(folder / 'build')}.p/"):
+            modules[dotted(target)] = settings["init_function"](dotted(path.relative_to(folder / "build")))
     (folder / "list.json").write_text(json.dumps({"objects": [f"build/{name}" for name in objects], "modules": modules}))
     list_installed(folder)
 
@@ -40,22 +39,35 @@ def compile_library(build, library, folder, settings):
 OPTIONS = ["--buildtype=plain", "-Db_ndebug=true", "--wrap-mode=nodownload"]
 
 
+def installed(folder):
+    """(file, where below the packages' directory) of all that would be installed there."""
+    plan = json.loads((folder / "build/meson-info/intro-install_plan.json").read_text())
+    for kind in plan.values():
+        for source, where in kind.items():
+            root, *parts = pathlib.PurePosixPath(where["destination"]).parts
+            if root in ("{py_purelib}", "{py_platlib}"):
+                yield source, pathlib.PurePosixPath(*parts)
+
+
+def dotted(path):
+    """The name of a module in such a file."""
+    return ".".join([*path.parent.parts, path.name.partition(".")[0]])
+
+
 def list_installed(folder):
     """Writes where the Python files of the tree would be installed; those that were generated are put there, with nothing of
     the machine in them."""
-    plan = json.loads((folder / "build/meson-info/intro-install_plan.json").read_text())
     listed = {}
-    for kind in plan.values():
-        for source, where in kind.items():
-            parts = pathlib.PurePosixPath(where["destination"]).parts
-            if parts[-1].endswith(".py") and parts[0] in ("{py_purelib}", "{py_platlib}"):
-                target = pathlib.PurePosixPath(*parts[1:])
-                if pathlib.Path(source).is_relative_to(folder / "tree"):
-                    listed[str(pathlib.Path(source).relative_to(folder / "tree"))] = str(target)
-                else:
-                    path = folder / "generated" / target
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    path.write_text(pathlib.Path(source).read_text().replace(str(folder.parent), "/build"))
+    for source, target in installed(folder):
+        path = pathlib.Path(source)
+        if target.suffix != ".py":
+            continue
+        if path.is_relative_to(folder / "tree"):
+            listed[str(path.relative_to(folder / "tree"))] = str(target)
+        else:
+            copy = folder / "generated" / target
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_text(path.read_text().replace(str(folder.parent), "/build"))
     (folder / "installed.json").write_text(json.dumps(listed))
 
 
