@@ -134,7 +134,7 @@ def steps(library):
     def python(build, folder):
         unpack(build, library, folder / "tree", library.changes(True))
         collect_python(build, library, folder)
-        shutil.rmtree(folder / "tree")
+        shutil.rmtree(folder / "tree", ignore_errors=True)
 
     return compiled, python
 
