@@ -400,7 +400,8 @@ def steps_of(build):
                 needs=["cython", "python", "numpy_compiled", "libraries", *needed], inputs=library.compiled_inputs,
             ),
             Step(
-                library.python_step, python, 2, f"Unpacking {library.name}'s Python files", needs=["cython"],
+                library.python_step, python, 2, f"Unpacking {library.name}'s Python files",
+                needs=[library.compiled_step if library.part("meson") else "cython"],
                 inputs=library.python_inputs, files=[f"{extension_steps.FOLDER}/{library.name}/*"],
             ),
         ]

@@ -10,6 +10,8 @@ import shutil
 import sys
 import tarfile
 
+import fortran_steps
+import meson_steps
 import numpy_steps
 import package_steps
 import signatures
@@ -24,7 +26,7 @@ EXCEPTIONS = [
     "-mcpu=lime1+simd128-bulk_memory_opt+exception_handling+reference_types+multivalue", "-fwasm-exceptions",
     "-mllvm", "-wasm-use-legacy-eh=false", "-mllvm", "-wasm-enable-sjlj",
 ]
-COMPILED = (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".pxd", ".pxi", ".pxi.in", ".pyx")
+COMPILED = (".build", ".c", ".cc", ".cpp", ".cxx", ".f", ".h", ".hh", ".hpp", ".pxd", ".pxi", ".pxi.in", ".pyf", ".pyf.src", ".pyx", ".pyx.in", ".txt")
 
 
 def loaded(path):
@@ -63,11 +65,16 @@ class Library:
         return [entry for entry in self.entry.get("change", ()) if python or entry["file"].endswith(COMPILED)]
 
     def compiled_inputs(self, build):
-        parts = {name: self.entry.get(name) for name in ("needs", "file", "configured", "copy", "cython", "compile", "modules")}
+        names = ("needs", "file", "configured", "copy", "rewritten", "cython", "compile", "modules", "meson", "fortran", "called")
+        parts = {name: self.entry.get(name) for name in names if name in self.entry}
         engine = (
             unpack, change, adapt_signatures, signatures, generate, matching, cython_modules, init_function, modules,
             compile_library, jump_flags, includes,
         )
+        if self.part("meson"):
+            engine += (compile_with_meson, meson_steps)
+        if self.part("fortran") or self.part("called"):
+            engine += (fortran_steps, fortran_steps.fortran)
         return [
             build.compile_flags, FLAGS, TEMPITA, build.exceptions, EXCEPTIONS, [source.sha256 for source in self.sources],
             parts, self.changes(False),
@@ -75,7 +82,7 @@ class Library:
         ]
 
     def python_inputs(self, build):
-        engine = (unpack, change, matching, copy_python, collect_python)
+        engine = (unpack, change, matching, copy_python, collect_python, meson_steps.copy_installed)
         return [
             [source.sha256 for source in self.sources], self.entry, [inspect.getsource(function) for function in engine],
             [build.sources[f"packages/{name}"].sha256 for name in self.part("python").get("frozen", ())],
@@ -112,6 +119,14 @@ def steps(library):
 
     def compiled(build, folder):
         unpack(build, library, folder / "tree", library.changes(False))
+        if library.part("meson"):
+            compile_with_meson(build, library, folder)
+            return
+        if library.part("fortran"):
+            fortran_steps.make_compiler(build, folder, library.part("fortran"))
+        if library.part("called"):
+            compile_called(build, library, folder)
+            return
         adapt_signatures(library, folder / "tree")
         generate(build, library, folder)
         compile_library(build, library, folder)
@@ -119,7 +134,7 @@ def steps(library):
     def python(build, folder):
         unpack(build, library, folder / "tree", library.changes(True))
         collect_python(build, library, folder)
-        shutil.rmtree(folder / "tree")
+        shutil.rmtree(folder / "tree", ignore_errors=True)
 
     return compiled, python
 
@@ -145,6 +160,12 @@ def unpack(build, library, tree, changes):
     for entry in library.entry.get("configured", ()):
         values, text = entry.get("values", {}), (tree / entry["from"]).read_text()
         (tree / entry["to"]).write_text(re.sub(r"@(\w+)@", lambda match: values.get(match[1], entry["default"]), text))
+    for entry in library.entry.get("rewritten", ()):
+        for path in matching(tree, entry["files"]):
+            text, count = re.subn(entry["old"], entry["new"], path.read_text(), flags=re.MULTILINE)
+            if not count:
+                raise BuildError(f"{path} is not as the recipe expects it ({entry['old'][:60]!r}); adapt it to the version")
+            path.write_text(text)
     for copy in library.entry.get("copy", ()):
         shutil.copyfile(tree / copy["from"], tree / copy["to"])
     change(tree, changes)
@@ -167,6 +188,37 @@ for name in sys.argv[1:]:
     file = pathlib.Path(name)
     file.with_suffix("").write_text(Tempita.sub(file.read_text()))
 """
+
+
+def compile_with_meson(build, library, folder):
+    """As its own meson describes it (meson_steps.py)."""
+    entry = library.part("compile")
+    needed = [other_library(build, name) for name in library.needs if name not in ("numpy", "libraries")]
+    with_fortran = [other for other in needed if other.part("fortran")]
+    names = [word for other in with_fortran for word in ("-include", other.folder(build) / "include/fortran_names.h")]
+    threads = ["-include", build.recipe / GLUE / "include/no_threads.h"] if entry.get("threads") else []
+    # Where numpy's headers are meson says, to those that want them.
+    paths = [path for path in includes(build, library, folder) if path not in numpy_steps.includes(build)]
+    meson_steps.compile_library(build, library, folder, {
+        "flags": [*build.compile_flags, *FLAGS, *paths, *names, *entry.get("flags", [])],
+        "c": [*jump_flags(build, library, False), *entry.get("c_flags", [])],
+        "c++": [*jump_flags(build, library, True), *threads, *entry.get("cpp_flags", [])],
+        "cython": cython(build), "glue": build.recipe / GLUE, "init_function": init_function,
+        "fortran": with_fortran[0].folder(build) / "compiler" if with_fortran else None,
+    })
+
+
+def compile_called(build, library, folder):
+    """What others call of the Fortran routines of a library (fortran_steps.py)."""
+    compiler = other_library(build, library.part("called")["of"])
+    callers = [other_library(build, name) for name in library.part("called")["by"]]
+    objects = [caller.folder(build) / name for caller in callers for name in described(build, caller)["objects"]]
+    made = fortran_steps.compile_called(build, folder, compiler.folder(build), compiler.part("fortran"), objects)
+    (folder / "list.json").write_text(json.dumps({"objects": [path.name for path in made], "modules": {}}))
+
+
+def other_library(build, name):
+    return Library(build.recipe, name)
 
 
 def generate(build, library, folder):
@@ -305,7 +357,7 @@ def includes(build, library, folder):
         elif name == "libraries":
             found.append(f"-I{build.work / 'libraries/include'}")
         else:
-            needed = Library(build.recipe, name)
+            needed = other_library(build, name)
             found += [f"-I{needed.folder(build) / 'tree' / path}" for path in needed.part("compile").get("exported", [])]
     return [*found, f"-I{build.work / 'trees/python/Include'}", f"-I{build.work / 'python'}"]
 
@@ -319,6 +371,8 @@ def collect_python(build, library, folder):
     entry = library.part("python")
     python = folder / "python"
     python.mkdir()
+    if library.part("meson"):
+        meson_steps.copy_installed(library.folder(build), folder / "tree", python)
     for name, path in entry.get("packages", {}).items():
         source = folder / "tree" / path
         if source.is_file():
