@@ -106,6 +106,7 @@ pub fn submission(program: Program, limits: AskedLimits, graded: Option<(Tests, 
     Submission {
         program,
         code_field: "code",
+        completion: None,
         tests,
         grading,
         hidden: None,
