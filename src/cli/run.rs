@@ -107,6 +107,7 @@ pub fn run(arguments: RunArguments, config: Config) -> anyhow::Result<ExitCode> 
     }
     let submission = Submission {
         code_field: "code",
+        completion: None,
         program: Program { code, args: arguments.args, stdin, ..Program::default() },
         tests,
         grading: Some(match arguments.grading {

@@ -9,7 +9,8 @@ use serde_json::json;
 
 use super::run::read;
 use crate::config::{self, Config};
-use proofbox_policy::{Action, Decision, Policies, ScanReport, Source, contains_code};
+use proofbox_completion::contains_code;
+use proofbox_policy::{Action, Decision, Policies, ScanReport, Source};
 use proofbox_types::caller::Caller;
 use proofbox_types::sanitize::sanitize;
 

@@ -20,6 +20,7 @@ use proofbox_runtime::image::Image;
 use proofbox_runtime::images;
 use proofbox_types::caller::Caller;
 use proofbox_types::canary::Canary;
+use proofbox_types::completion::CompletionReport;
 use proofbox_types::grant::{Grant, Limits};
 use proofbox_types::ids::ExecutionId;
 use proofbox_types::outcome::{Attempt, Captured, ErrorReport, GraderOutcome, Outcome};
@@ -110,6 +111,8 @@ pub struct Execution {
     pub image: Arc<Image>,
     /// Name of the image, or its hash, and the reason for which it was taken; none before that is known.
     pub image_choice: Option<(String, ImageReason)>,
+    /// Report on the model's answer that the snippet was taken out of.
+    pub completion: Option<CompletionReport>,
     /// Report of the policy's gate on the snippet; none where it was not asked for.
     pub scan: Option<ScanReport>,
     /// Cases that did not always end the same.
@@ -184,6 +187,7 @@ impl Execution {
             policy,
             image,
             image_choice: None,
+            completion: None,
             scan: None,
             flaky: Vec::new(),
             complexity: None,

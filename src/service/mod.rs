@@ -1,7 +1,6 @@
 //! Functions of the product, one method for each request that a client can make. API flavours translate to it.
 
 mod admission;
-mod completion;
 mod execute;
 mod hiding;
 mod image_choice;
@@ -21,7 +20,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 pub use admission::{Admission, AdmissionSettings, Busy};
-pub use completion::code_of_completion;
 pub use execute::{ExecuteError, Execution};
 pub use image_choice::ImageReason;
 pub use jobs::{

@@ -20,6 +20,9 @@ use proofbox_types::verdict::{Basis, Integrity, Verdict};
 /// Compiles what comes on standard input, and runs nothing of it.
 const COMPILE: &str = "import sys\ncompile(sys.stdin.buffer.read(), 'solution.py', 'exec', dont_inherit=True)\n";
 
+/// Languages that an error names.
+const MAX_LANGUAGES: usize = 5;
+
 impl Service {
     /// Scans a snippet under the pack of that name; nothing is run.
     ///
@@ -128,7 +131,6 @@ impl Service {
 
     /// Makes the result of a submission that the gate blocks.
     pub(super) fn blocked(&self, submission: &Submission, grant: &Grant, scanned: Scanned) -> Execution {
-        self.metrics.runs.with_label_values(&[FailureClass::PolicyBlocked.as_str()]).inc();
         let reasons: Vec<&str> = scanned
             .report
             .findings
@@ -139,17 +141,46 @@ impl Service {
             .collect();
         let line = scanned.report.findings.iter().find(|finding| finding.action == Action::Block);
         let line = line.filter(|finding| finding.file.is_none()).and_then(|finding| u32::try_from(finding.line).ok());
-        let verdict = Verdict {
-            status: Status::Blocked,
-            exit_code: failure::exit_code(&End::Exited(0), FailureClass::PolicyBlocked),
+        let message = format!("the policy `{}` does not let it run: {}", submission.policy, reasons.join("; "));
+        let error = ErrorReport {
             class: FailureClass::PolicyBlocked,
-            error: Some(ErrorReport {
-                class: FailureClass::PolicyBlocked,
-                type_name: String::new(),
-                message: format!("the policy `{}` does not let it run: {}", submission.policy, reasons.join("; ")),
-                line,
-                traceback: Vec::new(),
-            }),
+            type_name: String::new(),
+            message,
+            line,
+            traceback: Vec::new(),
+        };
+        let mut execution = self.not_run(submission, grant, Status::Blocked, error);
+        execution.scan = Some(scanned.report);
+        execution
+    }
+
+    /// Makes the result of a submission whose answer has no program; none where it has one.
+    pub(super) fn without_program(&self, submission: &Submission, grant: &Grant) -> Option<Execution> {
+        let report = submission.completion.as_ref().filter(|report| report.chosen.is_none())?;
+        let (class, message) = if report.contains_code {
+            let mut languages: Vec<&str> =
+                report.blocks.iter().filter_map(|block| block.language.as_deref()).collect();
+            languages.sort_unstable();
+            languages.dedup();
+            languages.truncate(MAX_LANGUAGES);
+            (FailureClass::OtherLanguage, format!("the answer has no code in Python, but in: {}", languages.join(", ")))
+        } else {
+            (FailureClass::NoCode, "the answer has no code".to_owned())
+        };
+        let status = if submission.tests.is_some() { Status::Failed } else { Status::Error };
+        let error = ErrorReport { class, type_name: String::new(), message, line: None, traceback: Vec::new() };
+        Some(self.not_run(submission, grant, status, error))
+    }
+
+    /// Makes the result of a submission that is not run, for the reason that `error` gives.
+    fn not_run(&self, submission: &Submission, grant: &Grant, status: Status, error: ErrorReport) -> Execution {
+        let class = error.class;
+        self.metrics.runs.with_label_values(&[class.as_str()]).inc();
+        let verdict = Verdict {
+            status,
+            exit_code: failure::exit_code(&End::Exited(0), class),
+            class,
+            error: Some(error),
             compiled: false,
             cases: Vec::new(),
             integrity: Integrity {
@@ -164,7 +195,6 @@ impl Service {
         let (id, policy) = (ExecutionId::generate(), submission.policy.clone());
         let mut execution = Execution::from_outcomes(id, verdict, Vec::new(), Duration::ZERO, grant, policy, image);
         execution.cost = Cost::default();
-        execution.scan = Some(scanned.report);
         execution
     }
 }

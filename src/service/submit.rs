@@ -54,6 +54,13 @@ impl Service {
             None => None,
             Some(asked) => Some((self.receipts.key().await?, Subject::of(&submission, asked.tests_sha256.as_deref()))),
         };
+        if let Some(mut execution) = self.without_program(&submission, &grant) {
+            execution.image_choice = Some((self.images.name_of(&execution.image).to_owned(), reason));
+            execution.receipt = signing.map(|(key, subject)| subject.receipt(&execution, &key));
+            execution.completion = submission.completion;
+            return Ok(execution);
+        }
+        let completion = submission.completion.take();
         let code = submission.lint.then(|| submission.program.code.clone());
         let scanned = self.gate(asking, pack, &grant, &mut submission).await?;
         let mut execution = if scanned.report.decision == Decision::Block {
@@ -95,6 +102,7 @@ impl Service {
             execution
         };
         execution.image_choice = Some((self.images.name_of(&execution.image).to_owned(), reason));
+        execution.completion = completion;
         // What the gate says is of the snippet alone.
         if hidden && execution.verdict.status != Status::Blocked {
             execution.hide();

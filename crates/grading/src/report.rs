@@ -80,6 +80,10 @@ pub struct Report {
     // The names of a JSON object's members are strings.
     #[schema(value_type = BTreeMap<String, Option<f64>>)]
     pub pass_at_k: BTreeMap<u32, Option<f64>>,
+    /// Answers without code; nothing was run.
+    pub no_code: u64,
+    /// Ratio of `no_code` to the items that the service did not fail at.
+    pub no_code_rate: Option<f64>,
     /// Label -> value -> counts.
     pub by_label: BTreeMap<String, BTreeMap<String, Share>>,
     /// Number of items by failure class (`stderr_class`).
@@ -94,7 +98,7 @@ pub struct Report {
     pub flaky: Vec<String>,
 }
 
-/// Pass rate within a group of items.
+/// Rates within a group of items.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Share {
     /// Number of items in the group.
@@ -105,6 +109,15 @@ pub struct Share {
     pub passed: u64,
     /// Ratio of `passed` to `graded`.
     pub pass_rate: Option<f64>,
+    /// Number of answers without code.
+    #[serde(default)]
+    pub no_code: u64,
+    /// Ratio of `no_code` to the items that the service did not fail at.
+    #[serde(default)]
+    pub no_code_rate: Option<f64>,
+    /// Number of items that the service failed at.
+    #[serde(skip)]
+    pub failed_at: u64,
 }
 
 /// Share of linted snippets that are clean.
@@ -150,11 +163,13 @@ pub fn report(samples: &[Sample], ks: &[u32]) -> Report {
         }
     }
     report.pass_rate = rate(report.passed, report.graded);
+    report.no_code_rate = rate(report.no_code, report.items - report.infrastructure_errors);
     report.tests_pass_rate = rate(report.tests_passed, report.tests_total);
     report.tasks = tasks.len() as u64;
     report.pass_at_k = ks.iter().map(|k| (*k, mean_pass_at_k(tasks.values().copied(), *k))).collect();
     for share in report.by_label.values_mut().flat_map(BTreeMap::values_mut) {
         share.pass_rate = rate(share.passed, share.graded);
+        share.no_code_rate = rate(share.no_code, share.items - share.failed_at);
     }
     lint.clean_rate = rate(lint.clean, lint.linted);
     report.lint = (lint.linted > 0).then_some(lint);
@@ -180,11 +195,16 @@ fn count(report: &mut Report, sample: &Sample) {
     if let Some(class) = sample.class {
         *report.by_class.entry(class.as_str().to_owned()).or_default() += 1;
     }
+    let has_no_code = sample.class == Some(FailureClass::NoCode);
+    let has_failed_at = sample.ending == Ending::Verdict(Status::InfrastructureError);
+    report.no_code += u64::from(has_no_code);
     for (label, value) in &sample.labels {
         let share = report.by_label.entry(label.clone()).or_default().entry(value.clone()).or_default();
         share.items += 1;
         share.graded += u64::from(is_graded(sample));
         share.passed += u64::from(has_passed(sample.ending));
+        share.no_code += u64::from(has_no_code);
+        share.failed_at += u64::from(has_failed_at);
     }
     if sample.flaky {
         report.flaky.push(sample.id.clone());
@@ -304,7 +324,15 @@ mod tests {
         assert_eq!((with.items, with.infrastructure_errors, with.graded), (4, 2, 2));
         assert_eq!((with.pass_rate, &with.pass_at_k), (without.pass_rate, &without.pass_at_k));
         assert_eq!((with.tests_passed, with.tests_total), (without.tests_passed, without.tests_total));
-        assert_eq!(with.by_label["model"]["m"], Share { items: 4, graded: 2, passed: 1, pass_rate: Some(0.5) });
+        assert_eq!(with.by_label["model"]["m"], Share {
+            items: 4,
+            graded: 2,
+            passed: 1,
+            pass_rate: Some(0.5),
+            no_code: 0,
+            no_code_rate: Some(0.0),
+            failed_at: 2,
+        });
     }
 
     #[test]
@@ -314,6 +342,16 @@ mod tests {
         assert_eq!((refused.refused, refused.pass_rate), (1, None));
         let report = report(&[sample("a", PASSED), sample("a", Ending::Refused)], &[1]);
         assert_eq!((report.refused, report.pass_rate, report.pass_at_k[&1]), (1, Some(0.5), Some(0.5)));
+    }
+
+    #[test]
+    fn answers_without_code_are_a_rate_of_what_came_to_an_end() {
+        let without = Sample { class: Some(FailureClass::NoCode), ..sample("a", FAILED) };
+        let report = report(&[without, sample("a", PASSED), sample("a", INFRASTRUCTURE)], &[1]);
+        assert_eq!((report.no_code, report.no_code_rate), (1, Some(0.5)));
+        let share = &report.by_label["model"]["m"];
+        assert_eq!((share.no_code, share.no_code_rate), (1, Some(0.5)));
+        assert_eq!(report.by_class["no_code"], 1);
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod report;
 mod scanners;
 
 pub use admit::{Policies, Refusal};
-pub use engine::{Aggregation, Gate, GateFailed, Imports, Scanned, ScannerRules, Source, contains_code};
+pub use engine::{Aggregation, Gate, GateFailed, Imports, Scanned, ScannerRules, Source};
 pub use file::{BoundaryRule, Defaults, FileRules, Pack, PackError, RequestLimits};
 pub use names::{NamePattern, NamePatternError};
 pub use report::{Action, Decision, Finding, ScanReport, ScannerReport};

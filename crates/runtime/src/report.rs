@@ -278,7 +278,7 @@ fn error(value: Value, paths: &mut Vec<String>) -> Option<ErrorReport> {
     let mut fields = fields.into_iter();
     let class = text(fields.next()?).and_then(|word| FailureClass::parse(&word))?;
     // These are the host's to say.
-    if matches!(class, FailureClass::None | FailureClass::InfrastructureError | FailureClass::PolicyBlocked) {
+    if class.is_hosts() {
         return None;
     }
     let type_name = text(fields.next()?)?;

@@ -80,7 +80,7 @@ pub fn exit_code(end: &End, class: FailureClass) -> i32 {
     match class {
         FailureClass::Timeout | FailureClass::FuelExhausted => 124,
         FailureClass::MemoryLimit | FailureClass::OutputLimit => 137,
-        FailureClass::PolicyBlocked => 126,
+        FailureClass::PolicyBlocked | FailureClass::NoCode | FailureClass::OtherLanguage => 126,
         FailureClass::None => 0,
         _ => match end {
             End::Exited(code) if *code != 0 => *code,

@@ -3,6 +3,7 @@
 pub mod caller;
 pub mod canary;
 pub mod canonical_json;
+pub mod completion;
 pub mod failure;
 pub mod grant;
 pub mod hardening;

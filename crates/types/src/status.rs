@@ -39,6 +39,20 @@ wire_enum! {
         NonzeroExit = "nonzero_exit",
         /// We failed; retry. Never graded.
         InfrastructureError = "infrastructure_error",
+        /// The model's answer has no code: nothing was run.
+        NoCode = "no_code",
+        /// The model's answer has code, but none in Python: nothing was run.
+        OtherLanguage = "other_language",
+    }
+}
+
+impl FailureClass {
+    /// Returns whether only the host can say so: a guest that reports such a class lies.
+    pub fn is_hosts(self) -> bool {
+        matches!(
+            self,
+            Self::None | Self::InfrastructureError | Self::PolicyBlocked | Self::NoCode | Self::OtherLanguage
+        )
     }
 }
 

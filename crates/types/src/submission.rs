@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::canary::Canary;
+use super::completion::CompletionReport;
 use super::grant::AskedLimits;
 use super::program::{File, Program, PythonTests};
 use super::value::Value;
@@ -14,6 +15,8 @@ pub struct Submission {
     pub program: Program,
     /// The field of the request that the snippet came in.
     pub code_field: &'static str,
+    /// Report on the model's answer that the snippet was taken out of; none where it came as it is.
+    pub completion: Option<CompletionReport>,
     /// Tests that grade the snippet; without them it is only run.
     pub tests: Option<Tests>,
     /// Interpreter in which the tests run; `None` for the policy's default.

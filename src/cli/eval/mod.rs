@@ -3,7 +3,10 @@
 //! `suite` reads the file, `server` has it graded (by a server, or by workers of this process), `changes` compares with
 //! an earlier run, `require` decides the exit code; `summary` and the grader's `page` show the results.
 
+mod benchmarks;
 mod changes;
+mod cohorts;
+mod files;
 mod require;
 mod server;
 mod suite;

@@ -1,10 +1,22 @@
-//! Reads suites: our own, and HumanEval's, MBPP's and EvalPlus' files as they are published.
+//! Suites: our own, and benchmarks' problems with a model's samples.
 
 use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::{Context, bail};
+use proofbox_completion::extract;
+use proofbox_types::completion::BlockForm;
 use serde_json::{Map, Value as Json, json};
+
+use super::benchmarks::{Benchmark, Problem};
+use super::files::{self, Content, Line};
+
+/// Longest value of a sample's field that becomes a label, in bytes.
+const MAX_LABEL: usize = 200;
+/// Number of labels that a sample's fields become.
+const MAX_LABELS: usize = 32;
+/// Fields of samples that have a meaning of their own, or are no label.
+const NO_LABELS: &[&str] = &["task_id", "question_id", "problem_id", "solution", "completion", "code_list", "output_list", "prompt"];
 
 /// Suite of items to grade.
 #[derive(Debug, Default)]
@@ -32,27 +44,20 @@ pub struct Item {
     pub fields: Map<String, Json>,
 }
 
-/// A line of a file.
-struct Line {
-    origin: String,
-    fields: Map<String, Json>,
+/// Program or answer of a model.
+enum Answer {
+    /// Whole program.
+    Solution(String),
+    /// What follows the prompt, or an answer with the program in it.
+    Completion(String),
 }
 
-/// A problem of HumanEval or MBPP.
-struct Problem {
+/// Attempt at a problem.
+struct Sample {
+    origin: String,
     task: String,
-    origin: String,
-    /// Code that a completion continues.
-    prompt: String,
-    canonical: Option<String>,
-    tests: Json,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Own,
-    HumanEval,
-    Mbpp,
+    answer: Answer,
+    labels: Map<String, Json>,
 }
 
 /// Reads the suite at `path`, with the samples at `samples` instead of the canonical solutions.
@@ -60,17 +65,18 @@ enum Kind {
 /// # Errors
 /// Returns an error that names file and line of the first mistake.
 pub fn read(path: &Path, samples: Option<&Path>) -> anyhow::Result<Suite> {
-    let lines = lines(path)?;
+    let Content::Objects(lines) = files::read(path)? else {
+        bail!("{}: these are samples; name the problems first, and this file with --samples", path.display())
+    };
     let first = lines.first().with_context(|| format!("{} has no items", path.display()))?;
-    let kind = kind_of(first)?;
+    let benchmark = benchmark_of(first)?;
     let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
-    let mut suite = match kind {
-        Kind::Own if samples.is_some() => {
-            bail!("--samples goes with problems in the form of HumanEval or MBPP, and {} has items", path.display())
+    let mut suite = match benchmark {
+        None if samples.is_some() => {
+            bail!("--samples goes with problems of a benchmark, and {} has items", path.display())
         }
-        Kind::Own => own(lines, name)?,
-        Kind::HumanEval => problems(lines, human_eval, samples, &format!("{name} (HumanEval)"))?,
-        Kind::Mbpp => problems(lines, mbpp, samples, &format!("{name} (MBPP)"))?,
+        None => own(lines, name)?,
+        Some(benchmark) => problems(&lines, benchmark, samples, &format!("{name} ({})", benchmark.name()))?,
     };
     let mut seen: HashMap<String, String> = HashMap::new();
     for item in &suite.items {
@@ -85,223 +91,230 @@ pub fn read(path: &Path, samples: Option<&Path>) -> anyhow::Result<Suite> {
     Ok(suite)
 }
 
-/// The objects of a file: one a line, or one JSON document as `POST /v1/suites` takes it.
-fn lines(path: &Path) -> anyhow::Result<Vec<Line>> {
-    let bytes = std::fs::read(path).with_context(|| format!("reading {}", path.display()))?;
-    let text = String::from_utf8(bytes).with_context(|| format!("{} is not UTF-8", path.display()))?;
-    if path.extension().is_some_and(|extension| extension == "json") {
-        return document(path, &text);
-    }
-    let numbered = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    numbered
-        .map(|(index, line)| {
-            let origin = format!("{}:{}", path.display(), index + 1);
-            let value = serde_json::from_str(line).map_err(|error| {
-                anyhow::anyhow!("{origin}: not JSON: {}", error.to_string().replace(" at line 1", ""))
-            })?;
-            match value {
-                Json::Object(fields) => Ok(Line { origin, fields }),
-                _ => bail!("{origin}: expected an object"),
-            }
-        })
-        .collect()
-}
-
-fn document(path: &Path, text: &str) -> anyhow::Result<Vec<Line>> {
-    let value: Json = serde_json::from_str(text).with_context(|| format!("{} is not JSON", path.display()))?;
-    let (head, items) = match value {
-        Json::Array(items) => (Map::new(), items),
-        Json::Object(mut fields) => match fields.shift_remove("items") {
-            Some(Json::Array(items)) => (fields, items),
-            _ => bail!("{}: `items` must be a list", path.display()),
-        },
-        _ => bail!("{}: expected a list of items, or an object with `items`", path.display()),
-    };
-    let mut lines = Vec::with_capacity(items.len() + 1);
-    if !head.is_empty() {
-        lines.push(Line { origin: path.display().to_string(), fields: head });
-    }
-    for (index, item) in items.into_iter().enumerate() {
-        let origin = format!("{}: items[{index}]", path.display());
-        let Json::Object(fields) = item else { bail!("{origin}: expected an object") };
-        lines.push(Line { origin, fields });
-    }
-    Ok(lines)
-}
-
 fn is_head(fields: &Map<String, Json>) -> bool {
     !fields.is_empty() && fields.keys().all(|key| matches!(key.as_str(), "defaults" | "k"))
 }
 
-fn kind_of(first: &Line) -> anyhow::Result<Kind> {
-    let fields = &first.fields;
-    let has = |name: &str| fields.contains_key(name);
-    if is_head(fields) || (has("id") && (has("code") || has("completion") || has("tests"))) {
-        return Ok(Kind::Own);
+/// Returns the benchmark that a file's first object is a problem of; none for a suite of our own.
+fn benchmark_of(first: &Line) -> anyhow::Result<Option<Benchmark>> {
+    let has = |name: &str| first.has(name);
+    if is_head(&first.fields) || (has("id") && (has("code") || has("completion") || has("tests"))) {
+        return Ok(None);
     }
-    match (has("task_id"), has("test_list"), has("test"), has("entry_point")) {
-        (true, true, ..) => Ok(Kind::Mbpp),
-        (true, _, true, true) => Ok(Kind::HumanEval),
-        (true, ..) if has("base_input") || has("plus_input") => bail!(
-            "{}: this is EvalPlus' own form, with inputs instead of tests; take its files with `test` (as on Hugging Face)",
-            first.origin
-        ),
-        (true, ..) if has("solution") || has("completion") => {
-            bail!("{}: these are samples; name the problems first, and this file with --samples", first.origin)
-        }
-        (true, ..) => bail!(
-            "{}: a problem of HumanEval has `test` and `entry_point`, one of MBPP `test_list`; this has neither",
-            first.origin
-        ),
-        _ => bail!(
-            "{}: an item has `id` and `code` (or `completion`), a problem of HumanEval or MBPP `task_id`; this has {}",
-            first.origin,
-            fields.keys().take(8).map(|key| format!("`{}`", key.escape_debug())).collect::<Vec<_>>().join(", ")
-        ),
+    if let Some(benchmark) = Benchmark::of(first) {
+        return Ok(Some(benchmark));
     }
+    if has("solution") || has("completion") || has("code_list") {
+        bail!("{}: these are samples; name the problems first, and this file with --samples", first.origin)
+    }
+    if has("task_id") {
+        bail!(
+            "{}: a problem of HumanEval has `test` and `entry_point`, one of MBPP `test_list`, one of EvalPlus \
+             `base_input` and `canonical_solution`; this has none of them",
+            first.origin
+        )
+    }
+    bail!(
+        "{}: an item has `id` and `code` (or `completion`), a problem `task_id`, `question_id` or `input_output`; this has {}",
+        first.origin,
+        first.fields.keys().take(8).map(|key| format!("`{}`", key.escape_debug())).collect::<Vec<_>>().join(", ")
+    )
 }
 
 fn own(lines: Vec<Line>, title: String) -> anyhow::Result<Suite> {
     let mut suite = Suite { title, ..Suite::default() };
-    for (index, Line { origin, mut fields }) in lines.into_iter().enumerate() {
-        if index == 0 && is_head(&fields) {
-            match fields.shift_remove("defaults") {
+    for (index, mut line) in lines.into_iter().enumerate() {
+        if index == 0 && is_head(&line.fields) {
+            match line.fields.shift_remove("defaults") {
                 None | Some(Json::Null) => {}
                 Some(Json::Object(defaults)) => suite.defaults = defaults,
-                Some(_) => bail!("{origin}: `defaults` must be an object"),
+                Some(_) => bail!("{}: `defaults` must be an object", line.origin),
             }
-            if let Some(ks) = fields.shift_remove("k") {
-                suite.ks = Some(serde_json::from_value(ks).with_context(|| format!("{origin}: `k`"))?);
+            if let Some(ks) = line.fields.shift_remove("k") {
+                suite.ks = Some(serde_json::from_value(ks).with_context(|| format!("{}: `k`", line.origin))?);
             }
             continue;
         }
-        let id = text(&fields, "id", &origin)?;
-        suite.items.push(Item { id, origin, fields });
+        let id = line.text("id")?;
+        suite.items.push(Item { id, origin: line.origin, fields: line.fields });
     }
     Ok(suite)
 }
 
-fn text(fields: &Map<String, Json>, name: &str, origin: &str) -> anyhow::Result<String> {
-    match fields.get(name) {
-        Some(Json::String(text)) => Ok(text.clone()),
-        Some(_) => bail!("{origin}: `{name}` must be a string"),
-        None => bail!("{origin}: the field `{name}` is missing"),
-    }
-}
-
-fn optional_text(fields: &Map<String, Json>, name: &str, origin: &str) -> anyhow::Result<Option<String>> {
-    match fields.get(name) {
-        None | Some(Json::Null) => Ok(None),
-        Some(_) => text(fields, name, origin).map(Some),
-    }
-}
-
-/// A list of strings; none where the field is missing.
-fn texts(fields: &Map<String, Json>, name: &str, origin: &str) -> anyhow::Result<Vec<String>> {
-    match fields.get(name) {
-        None | Some(Json::Null) => Ok(Vec::new()),
-        Some(list) => serde_json::from_value(list.clone())
-            .map_err(|_| anyhow::anyhow!("{origin}: `{name}` must be a list of strings")),
-    }
-}
-
-/// `{task_id, prompt, entry_point, canonical_solution, test}`
-fn human_eval(line: &Line) -> anyhow::Result<Problem> {
-    let Line { origin, fields } = line;
-    let prompt = text(fields, "prompt", origin)?;
-    let tests = json!({
-        "kind": "check_function", "source": text(fields, "test", origin)?, "entry_point": text(fields, "entry_point", origin)?,
-    });
-    let canonical = optional_text(fields, "canonical_solution", origin)?.map(|solution| format!("{prompt}{solution}"));
-    Ok(Problem { task: text(fields, "task_id", origin)?, origin: origin.clone(), prompt, canonical, tests })
-}
-
-/// `{task_id, text | prompt, code, test_list, test_setup_code | test_imports, challenge_test_list}`
-fn mbpp(line: &Line) -> anyhow::Result<Problem> {
-    let Line { origin, fields } = line;
-    let task = match fields.get("task_id") {
-        Some(Json::Number(number)) => format!("MBPP/{number}"),
-        Some(Json::String(text)) => text.clone(),
-        _ => bail!("{origin}: `task_id` must be a number or a string"),
-    };
-    let mut asserts = texts(fields, "test_list", origin)?;
-    if asserts.is_empty() {
-        bail!("{origin}: `test_list` has no tests");
-    }
-    asserts.extend(texts(fields, "challenge_test_list", origin)?);
-    let mut setup = texts(fields, "test_imports", origin)?;
-    setup.extend(optional_text(fields, "test_setup_code", origin)?.filter(|code| !code.trim().is_empty()));
-    let tests = json!({"kind": "asserts", "asserts": asserts, "setup": setup.join("\n")});
-    let canonical = optional_text(fields, "code", origin)?;
-    // A solution of MBPP does not go on from its prompt, which is prose.
-    Ok(Problem { task, origin: origin.clone(), prompt: String::new(), canonical, tests })
-}
-
 fn problems(
-    lines: Vec<Line>,
-    problem: fn(&Line) -> anyhow::Result<Problem>,
+    lines: &[Line],
+    benchmark: Benchmark,
     samples: Option<&Path>,
     title: &str,
 ) -> anyhow::Result<Suite> {
-    let problems: Vec<Problem> = lines.iter().map(problem).collect::<anyhow::Result<_>>()?;
-    let item = |problem: &Problem, id: String, origin: &str, code: String| {
-        let fields = json!({"id": id, "task": problem.task, "code": code, "tests": problem.tests});
-        let Json::Object(fields) = fields else { unreachable!("it is written as an object") };
-        Item { id, origin: origin.to_owned(), fields }
-    };
+    // The numbers of generations are those of all problems, with tests or without.
+    let problems: Vec<Option<Problem>> =
+        lines.iter().map(|line| benchmark.problem(line)).collect::<anyhow::Result<_>>()?;
+    let mut warnings = Vec::new();
+    let without_tests = problems.iter().filter(|problem| problem.is_none()).count();
+    if without_tests > 0 {
+        warnings.push(format!("{without_tests} of {} problems have no tests and are left out", problems.len()));
+    }
     let Some(path) = samples else {
-        let items = problems.iter().map(|problem| {
+        let items = problems.iter().flatten().map(|problem| {
             let code = problem.canonical.clone();
             let code =
                 code.with_context(|| format!("{}: there is no canonical solution; give --samples", problem.origin))?;
-            Ok(item(problem, problem.task.clone(), &problem.origin, code))
+            let (id, answer) = (problem.task.clone(), Answer::Solution(code));
+            Ok(item(problem, id, Sample { origin: problem.origin.clone(), task: String::new(), answer, labels: Map::new() }))
         });
         let items = items.collect::<anyhow::Result<_>>()?;
-        return Ok(Suite { title: format!("{title}, canonical solutions"), items, ..Suite::default() });
+        return Ok(Suite { title: format!("{title}, canonical solutions"), items, warnings, ..Suite::default() });
     };
-    let by_task: HashMap<String, &Problem> = problems.iter().map(|problem| (normal(&problem.task), problem)).collect();
+    let by_task: HashMap<String, Option<&Problem>> = lines
+        .iter()
+        .zip(&problems)
+        .map(|(line, problem)| (normal(&problem.as_ref().map_or_else(|| id_of(line), |problem| problem.task.clone())), problem.as_ref()))
+        .collect();
     let mut counts: HashMap<&str, usize> = HashMap::new();
     let mut items = Vec::new();
-    for Line { origin, fields } in self::lines(path)? {
-        let task = match fields.get("task_id") {
-            Some(Json::String(task)) => task.clone(),
-            Some(Json::Number(number)) => number.to_string(),
-            _ => bail!("{origin}: a sample has a `task_id`"),
-        };
+    for sample in read_samples(path, lines)? {
         let problem = by_task
-            .get(&normal(&task))
-            .with_context(|| format!("{origin}: there is no problem {task:?} in {title}"))?;
-        let code = match (optional_text(&fields, "solution", &origin)?, optional_text(&fields, "completion", &origin)?)
-        {
-            (Some(solution), _) => solution,
-            (None, Some(completion)) => format!("{}{completion}", problem.prompt),
-            (None, None) => {
-                bail!("{origin}: a sample has `solution` (a whole program) or `completion` (what follows the prompt)")
-            }
-        };
+            .get(&normal(&sample.task))
+            .with_context(|| format!("{}: there is no problem {:?} in {title}", sample.origin, sample.task))?;
+        let Some(problem) = problem else { continue };
         let count = counts.entry(&problem.task).or_default();
-        items.push(item(problem, format!("{}#{count}", problem.task), &origin, code));
+        items.push(item(problem, format!("{}#{count}", problem.task), sample));
         *count += 1;
     }
-    let without: Vec<&str> =
-        problems.iter().map(|problem| problem.task.as_str()).filter(|task| !counts.contains_key(task)).collect();
-    let mut warnings = Vec::new();
+    let all = problems.iter().flatten().count();
+    let without: Vec<&str> = problems
+        .iter()
+        .flatten()
+        .map(|problem| problem.task.as_str())
+        .filter(|task| !counts.contains_key(task))
+        .collect();
     if !without.is_empty() {
         let more = if without.len() > 3 { ", …" } else { "" };
         warnings.push(format!(
-            "{} of {} problems have no sample and are not counted: {}{more}",
+            "{} of {all} problems have no sample and are not counted: {}{more}",
             without.len(),
-            problems.len(),
             without[..without.len().min(3)].join(", ")
         ));
     }
     Ok(Suite { title: format!("{title}, {}", path.display()), items, warnings, ..Suite::default() })
 }
 
-/// `Mbpp/2`, `MBPP/2` and `2` are the same task.
+/// Reads the samples at `path` of the problems in `lines`.
+fn read_samples(path: &Path, lines: &[Line]) -> anyhow::Result<Vec<Sample>> {
+    let objects = match files::read(path)? {
+        Content::Objects(objects) => objects,
+        Content::Generations(generations) => {
+            if generations.len() > lines.len() {
+                bail!("{} is of {} problems, and there are {}", path.display(), generations.len(), lines.len());
+            }
+            let samples = generations.into_iter().zip(lines).enumerate().flat_map(|(index, (programs, line))| {
+                programs.into_iter().map(move |program| Sample {
+                    origin: format!("{}[{index}]", path.display()),
+                    task: id_of(line),
+                    answer: Answer::Solution(program),
+                    labels: Map::new(),
+                })
+            });
+            return Ok(samples.collect());
+        }
+    };
+    let mut samples = Vec::new();
+    for line in objects {
+        let task = id_of(&line);
+        if task.is_empty() {
+            bail!("{}: a sample has a `task_id`", line.origin);
+        }
+        let labels = labels(&line.fields);
+        let answers: Vec<Answer> = match (line.optional_text("solution")?, line.optional_text("completion")?) {
+            (Some(solution), _) => vec![Answer::Solution(solution)],
+            (None, Some(completion)) => vec![Answer::Completion(completion)],
+            // LiveCodeBench's: programs that are taken out, else answers.
+            (None, None) if line.has("code_list") => line.texts("code_list")?.into_iter().map(Answer::Solution).collect(),
+            (None, None) if line.has("output_list") => {
+                line.texts("output_list")?.into_iter().map(Answer::Completion).collect()
+            }
+            (None, None) => bail!(
+                "{}: a sample has `solution` (a whole program) or `completion` (what follows the prompt, or an answer)",
+                line.origin
+            ),
+        };
+        samples.extend(answers.into_iter().map(|answer| Sample {
+            origin: line.origin.clone(),
+            task: task.clone(),
+            answer,
+            labels: labels.clone(),
+        }));
+    }
+    Ok(samples)
+}
+
+/// Returns the id of the problem that an object is, or is an attempt at; empty where it has none.
+fn id_of(line: &Line) -> String {
+    let id = ["task_id", "question_id", "problem_id", "id"].iter().find_map(|name| line.fields.get(*name));
+    match id {
+        Some(Json::String(task)) => task.clone(),
+        Some(Json::Number(number)) => number.to_string(),
+        _ => String::new(),
+    }
+}
+
+/// Returns the further fields of a sample as labels: the model, the version of the prompt, and so on.
+fn labels(fields: &Map<String, Json>) -> Map<String, Json> {
+    let is_label = |name: &str| !NO_LABELS.contains(&name) && !name.starts_with('_');
+    let label = |(name, value): (&String, &Json)| {
+        let text = match value {
+            Json::String(text) => text.clone(),
+            Json::Number(_) | Json::Bool(_) => value.to_string(),
+            _ => return None,
+        };
+        (text.len() <= MAX_LABEL && !text.contains('\n')).then(|| (name.clone(), json!(text)))
+    };
+    fields.iter().filter(|(name, _)| is_label(name)).filter_map(label).take(MAX_LABELS).collect()
+}
+
+/// Makes the item of a sample.
+fn item(problem: &Problem, id: String, sample: Sample) -> Item {
+    let (field, text) = match sample.answer {
+        Answer::Solution(solution) => ("code", solution),
+        Answer::Completion(completion) => program_of(problem, completion),
+    };
+    let tests = problem.tests.of(&text);
+    let mut fields = problem.fields.clone();
+    fields.insert("id".to_owned(), json!(id));
+    fields.insert("task".to_owned(), json!(problem.task));
+    fields.insert(field.to_owned(), json!(text));
+    fields.insert("tests".to_owned(), tests);
+    let mut labels = problem.labels.clone();
+    labels.extend(sample.labels);
+    if !labels.is_empty() {
+        fields.insert("labels".to_owned(), Json::Object(labels));
+    }
+    Item { id, origin: sample.origin, fields }
+}
+
+/// Returns the field and the text of a completion: code that goes on from the prompt, or an answer from which the
+/// service takes the code.
+fn program_of(problem: &Problem, completion: String) -> (&'static str, String) {
+    if problem.prompt.is_empty() {
+        return ("completion", completion);
+    }
+    let extraction = extract(&completion, problem.entry_point.as_deref());
+    let is_marked = extraction.report.blocks.iter().any(|block| matches!(block.form, BlockForm::Fenced | BlockForm::Tagged));
+    let is_prose = extraction.code.is_none() && !completion.trim().is_empty() && !completion.starts_with([' ', '\t']);
+    match extraction.code {
+        // The body alone: an answer that goes on from the prompt all the same.
+        Some(code) if is_marked && code.starts_with([' ', '\t']) => ("code", format!("{}{code}", problem.prompt)),
+        _ if is_marked || is_prose => ("completion", completion),
+        _ => ("code", format!("{}{completion}", problem.prompt)),
+    }
+}
+
+/// `Mbpp/2`, `MBPP/2` and `2` are the same task, as are `APPS/2` and `2`.
 fn normal(task: &str) -> String {
     let task = task.to_lowercase();
-    if task.parse::<u64>().is_ok() { format!("mbpp/{task}") } else { task }
+    let number = task.strip_prefix("mbpp/").or_else(|| task.strip_prefix("apps/")).unwrap_or(&task);
+    if number.parse::<u64>().is_ok() { number.to_owned() } else { task }
 }
 
 #[cfg(test)]

@@ -208,6 +208,7 @@ fn submission(program: Program, limits: AskedLimits, graded: Option<(Tests, Grad
     Submission {
         program,
         code_field: "code",
+        completion: None,
         tests,
         grading,
         hidden: None,

@@ -13,7 +13,7 @@ use super::rows::{Case, Class, Row, TestConfig, is_same_output, without_main};
 use super::run_code::{RunCodeAnswer, unsupported};
 use crate::http::AppState;
 use crate::http::programs::{Asked, Failure, ProgramLimits, Run, TimeLimit, answer, part, read};
-use crate::service::{Execution, RequestDigest, code_of_completion};
+use crate::service::{Execution, RequestDigest};
 use proofbox_types::caller::Caller;
 use proofbox_types::program::{File, Program, PythonTests};
 use proofbox_types::status::IntegrityLevel;
@@ -154,6 +154,11 @@ fn extracted_type(completion: &str) -> &'static str {
     }
 }
 
+/// Returns the program of an answer. An answer without one is run as it is, and fails: an empty program might pass.
+fn code_of(completion: &str, entry_point: Option<&str>) -> String {
+    proofbox_completion::extract(completion, entry_point).code.unwrap_or_else(|| completion.to_owned())
+}
+
 /// Answer whose tests can stand apart from it.
 struct Answer {
     code: String,
@@ -195,7 +200,7 @@ impl Judge<'_> {
         if cases.len() > MAX_CASES {
             return Err(Failure::Invalid(format!("the row has {} cases; at most {MAX_CASES} are run", cases.len())));
         }
-        let code = code_of_completion(completion, None);
+        let code = code_of(completion, None);
         let runs_all = config.flag("run_all_cases");
         let total = cases.len();
         let runs = cases.into_iter().enumerate().map(|(index, case)| self.output(index, &code, case));
@@ -240,7 +245,7 @@ impl Judge<'_> {
             return Err(Failure::Unsupported("`config.extra.repr_code` is not supported here".to_owned()));
         }
         let script = row.script()?;
-        let code = without_main(&code_of_completion(completion, None)).to_owned();
+        let code = without_main(&code_of(completion, None)).to_owned();
         let joined = script.joined(&code);
         let tests = script.is_apart().then(|| PythonTests::Script { source: script.code.clone() });
         let test_code = script.code;
@@ -249,7 +254,7 @@ impl Judge<'_> {
 
     async fn check(&self, row: &Row, completion: &str) -> Result<Map<String, Value>, Failure> {
         let (entry_point, source, prompt) = (row.text("entry_point")?, row.text("test")?, row.text("prompt")?);
-        let extracted = code_of_completion(completion, Some(entry_point));
+        let extracted = code_of(completion, Some(entry_point));
         // A completion of the prompt goes on where that ends; other answers have the whole function.
         let is_whole = extracted.contains(&format!("def {entry_point}("));
         let code = if is_whole { extracted } else { format!("{prompt}{extracted}") };
@@ -266,7 +271,7 @@ impl Judge<'_> {
             asserts.drain(..asserts.len().saturating_sub(1));
         }
         let completion = completion.split("[DONE]").next().unwrap_or_default();
-        let code = without_main(&code_of_completion(completion, None)).to_owned();
+        let code = without_main(&code_of(completion, None)).to_owned();
         let test_code = asserts.join("\n");
         let joined = format!("{setup}\n{code}\n{test_code}\n");
         let tests = PythonTests::Asserts { setup, asserts };

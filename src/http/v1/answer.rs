@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 use utoipa::ToSchema;
 
+use super::completion::CompletionAnswer;
 use super::request::Base64Content;
 use crate::service::{Execution, ImageReason};
 use proofbox_grading::canaries::CanaryFound;
@@ -54,6 +55,8 @@ pub struct Answer {
     /// The snippet parsed and imported.
     compiled: bool,
     cases: Vec<CaseAnswer>,
+    /// Report on the code in the model's answer, where the request has `completion`.
+    completion: Option<CompletionAnswer>,
     /// Report of the policy's gate on the snippet.
     policy: ScanReport,
     boundary: BoundaryAnswer,
@@ -267,6 +270,7 @@ pub fn answer_of(execution: Execution, labels: BTreeMap<String, String>) -> Answ
         policy,
         image,
         image_choice,
+        completion,
         scan,
         flaky,
         complexity,
@@ -299,6 +303,7 @@ pub fn answer_of(execution: Execution, labels: BTreeMap<String, String>) -> Answ
         error: verdict.error.map(error_answer),
         compiled: verdict.compiled,
         cases: verdict.cases.into_iter().map(case_answer).collect(),
+        completion: completion.map(CompletionAnswer::from),
         policy: scan.unwrap_or_else(|| ScanReport::nothing(policy)),
         boundary: BoundaryAnswer {
             attempts: attempts.into_iter().map(attempt_answer).collect(),

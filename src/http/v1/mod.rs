@@ -1,6 +1,7 @@
 //! The service's own API, `/v1`: docs/reference/http-api.md is its contract.
 
 mod answer;
+mod completion;
 mod contract;
 pub mod evaluators;
 pub mod execute;

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use utoipa::ToSchema;
 
+use super::completion::Snippet;
 use super::tests::tests_of;
 use crate::http::error::ApiError;
 use crate::http::extract::Object;
-use crate::service::code_of_completion;
 use proofbox_grading::receipt::sha256;
 use proofbox_types::canary::Canary;
 use proofbox_types::canonical_json::to_canonical_json;
@@ -27,7 +27,7 @@ use proofbox_types::submission::{Complexity, Grading, ReceiptAsked, Submission, 
 pub struct ExecuteRequest {
     /// Python source. Required unless `completion` is given.
     code: Option<String>,
-    /// A model's answer: the code is taken out of it (fenced, unfinished fence, bare).
+    /// A model's answer: the code is taken out of it (fenced, tagged, bare, inline).
     completion: Option<String>,
     #[serde(default)]
     stdin: String,
@@ -355,30 +355,28 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
     });
     let tests = request.tests.map(tests_of).transpose()?;
     let entry_point = match &tests {
-        Some(Tests::Python { tests: PythonTests::CheckFunction { entry_point, .. }, .. }) => Some(entry_point.as_str()),
+        Some(Tests::Python {
+            tests: PythonTests::CheckFunction { entry_point, .. } | PythonTests::FunctionCases { entry_point, .. },
+            ..
+        }) => Some(entry_point.as_str()),
         _ => None,
     };
-    let (code, code_field) = match (request.code, request.completion) {
-        (Some(code), None) => (code, "code"),
-        (None, Some(completion)) => (code_of_completion(&completion, entry_point), "completion"),
-        (Some(_), Some(_)) => {
-            return Err(ApiError::meaningless("completion", "give either `code` or `completion`, not both"));
-        }
+    let snippet = match Snippet::of(request.code, request.completion.as_deref(), entry_point)? {
+        Some(snippet) => snippet,
         // An evaluator may have nothing to do with code.
-        (None, None) if matches!(tests, Some(Tests::Python { tests: PythonTests::Evaluator(_), .. })) => {
-            (String::new(), "code")
+        None if matches!(tests, Some(Tests::Python { tests: PythonTests::Evaluator(_), .. })) => {
+            Snippet { code: String::new(), field: "code", completion: None }
         }
-        (None, None) => {
-            return Err(ApiError::malformed(Some("code".to_owned()), "missing field `code` (or `completion`)"));
-        }
+        None => return Err(Snippet::missing()),
     };
     checked_env(&request.env)?;
     let result = request.result.map(ResultWanted::from);
     let Object(limits) = request.limits;
     Ok(Submission {
-        code_field,
+        code_field: snippet.field,
+        completion: snippet.completion,
         program: Program {
-            code,
+            code: snippet.code,
             args: request.args,
             stdin: request.stdin.into_bytes(),
             env: request.env.into_iter().collect(),

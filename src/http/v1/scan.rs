@@ -6,12 +6,13 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::answer::ErrorBody;
+use super::completion::{CompletionAnswer, Snippet};
 use super::request::default_policy;
 use crate::http::AppState;
 use crate::http::error::ApiError;
 use crate::http::extract::JsonBody;
-use crate::service::code_of_completion;
-use proofbox_policy::{ScanReport, contains_code};
+use proofbox_completion::contains_code;
+use proofbox_policy::ScanReport;
 use proofbox_types::caller::Caller;
 
 /// Snippet to scan, and the policy.
@@ -32,8 +33,10 @@ pub struct ScanRequest {
 pub struct ScanAnswer {
     /// Report of the gate, as in the answer of an execution.
     policy: ScanReport,
-    /// True when there is anything but white space and comments.
+    /// True when the answer has code in any language; of `code`, when it has more than white space, comments and prose.
     contains_code: bool,
+    /// Report on the answer that came as `completion`.
+    completion: Option<CompletionAnswer>,
     /// True when the snippet parses.
     syntax_ok: bool,
     /// The snippet as it would run, where the policy blanks something out of it.
@@ -60,19 +63,12 @@ pub async fn scan(
     Extension(caller): Extension<Caller>,
     JsonBody(request): JsonBody<ScanRequest>,
 ) -> Result<Json<ScanAnswer>, ApiError> {
-    let (code, field) = match (request.code, request.completion) {
-        (Some(code), None) => (code, "code"),
-        (None, Some(completion)) => (code_of_completion(&completion, None), "completion"),
-        (Some(_), Some(_)) => {
-            return Err(ApiError::meaningless("completion", "give either `code` or `completion`, not both"));
-        }
-        (None, None) => {
-            return Err(ApiError::malformed(Some("code".to_owned()), "missing field `code` (or `completion`)"));
-        }
-    };
-    let scanned = shared.service.scan(&caller, &request.policy, &code, field).await?;
+    let snippet = Snippet::of(request.code, request.completion.as_deref(), None)?.ok_or_else(Snippet::missing)?;
+    let scanned = shared.service.scan(&caller, &request.policy, &snippet.code, snippet.field).await?;
+    let completion = snippet.completion;
     Ok(Json(ScanAnswer {
-        contains_code: contains_code(&code),
+        contains_code: completion.as_ref().map_or_else(|| contains_code(&snippet.code), |report| report.contains_code),
+        completion: completion.map(CompletionAnswer::from),
         syntax_ok: scanned.report.syntax_ok,
         redacted: scanned.redacted,
         policy: scanned.report,

@@ -318,6 +318,7 @@ fn submission_of(code: String, code_field: &'static str, session: &Session) -> S
     Submission {
         program: Program { code, image: Some(session.image.image_hash.clone()), ..Program::default() },
         code_field,
+        completion: None,
         tests: None,
         grading: None,
         hidden: None,

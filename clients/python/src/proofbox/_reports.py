@@ -7,6 +7,8 @@ import re
 from .types import Execution, SnippetError
 
 _HINTS = {
+    "no_code": "write the program itself, in a block that begins with ```python",
+    "other_language": "write it in Python, in a block that begins with ```python",
     "syntax_error": "correct the syntax; nothing of the code was run",
     "permission_denied": "the sandbox has files of its own only: use relative paths, or /tmp",
     "unsafe_operation": "the sandbox has no network and no processes: use Python alone, or a tool",

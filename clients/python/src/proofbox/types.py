@@ -175,6 +175,7 @@ class Execution(Record):
     error: SnippetError | None = None
     compiled: bool = True
     cases: list[Case] = dataclasses.field(default_factory=list)
+    completion: dict[str, Any] | None = None
     policy: PolicyVerdict | None = None
     boundary: dict[str, Any] = dataclasses.field(default_factory=dict)
     integrity: Integrity = dataclasses.field(default_factory=lambda: Integrity())
@@ -242,6 +243,7 @@ class Scan(Record):
 
     policy: PolicyVerdict = dataclasses.field(default_factory=PolicyVerdict)
     contains_code: bool = False
+    completion: dict[str, Any] | None = None
     syntax_ok: bool = True
     redacted: str | None = None
 
@@ -265,6 +267,8 @@ class SuiteReport(Record):
     tests_passed: int = 0
     tests_total: int = 0
     pass_at_k: dict[str, float | None] = dataclasses.field(default_factory=dict)
+    no_code: int = 0
+    no_code_rate: float | None = None
     by_label: dict[str, Any] = dataclasses.field(default_factory=dict)
     by_class: dict[str, int] = dataclasses.field(default_factory=dict)
 

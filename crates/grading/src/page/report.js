@@ -126,7 +126,7 @@
   if (report.lint) cards.append(card("lint clean", percent(report.lint.clean_rate), `${report.lint.clean} of ${report.lint.linted}`, report.lint.clean_rate));
   if (report.execution_seconds) cards.append(card("median time", seconds(report.execution_seconds.median), "p99 " + seconds(report.execution_seconds.p99)));
   if (report.fuel_used) cards.append(card("median fuel", units(report.fuel_used.median), "p99 " + units(report.fuel_used.p99)));
-  for (const [field, name] of [["ok", "ran to the end"], ["errors", "errors"], ["blocked", "blocked"], ["refused", "refused"], ["infrastructure_errors", "infrastructure errors"]]) {
+  for (const [field, name] of [["ok", "ran to the end"], ["errors", "errors"], ["blocked", "blocked"], ["refused", "refused"], ["no_code", "answers without code"], ["infrastructure_errors", "infrastructure errors"]]) {
     if (report[field] > 0) cards.append(card(name, String(report[field]), field === "infrastructure_errors" ? "in no rate" : ""));
   }
   main.append(cards);

@@ -341,11 +341,6 @@ impl Gate {
     }
 }
 
-/// Returns whether a source contains anything but white space and comments.
-pub fn contains_code(source: &str) -> bool {
-    source.lines().any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
-}
-
 /// The snippet with what is to be cut out replaced, character by character.
 fn redact(sources: &[Source<'_>], mut cuts: Vec<Range<usize>>) -> Option<String> {
     let source = sources.iter().find(|source| source.file.is_none()).filter(|_| !cuts.is_empty())?;

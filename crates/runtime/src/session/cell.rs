@@ -104,7 +104,7 @@ fn whole(value: Value) -> Option<String> {
 fn raised(fields: &mut impl Iterator<Item = Value>) -> Option<Raised> {
     let class = text(fields.next()?).and_then(|word| FailureClass::parse(&word))?;
     // These are the host's to say.
-    if matches!(class, FailureClass::None | FailureClass::InfrastructureError | FailureClass::PolicyBlocked) {
+    if class.is_hosts() {
         return None;
     }
     let name = text(fields.next()?)?;

@@ -10,7 +10,7 @@ use crate::http::error::ApiError;
 use crate::http::mcp::call::{Call, Doing, ToolError};
 use crate::http::mcp::text::{MAX_MESSAGE_BYTES, cut, stream};
 use crate::service::{Execution, GradeError};
-use proofbox_policy::contains_code;
+use proofbox_completion::contains_code;
 use proofbox_types::caller::Urgency;
 use proofbox_types::grant::AskedLimits;
 use proofbox_types::program::{File, Program, PythonTests, TestFiles};
@@ -116,7 +116,7 @@ pub struct ScanResult {
     decision: &'static str,
     /// True when it parses.
     syntax_ok: bool,
-    /// True when there is anything but comments.
+    /// True when there is more than comments and prose.
     contains_code: bool,
     /// Capability that the code reaches for: `network`, `process`, `file_write` and so on.
     capabilities: Vec<String>,
@@ -161,6 +161,7 @@ fn submission_of(code: String, files: Vec<File>, tests: Tests, timeout: Option<f
     Submission {
         program: Program { code, files, ..Program::default() },
         code_field: "code",
+        completion: None,
         tests: Some(tests),
         grading: Some(Grading::Isolated),
         hidden: None,

@@ -15,6 +15,7 @@ use serde_json::{Value as Json_, json};
 use utoipa::ToSchema;
 
 use super::super::answer::{Answer, ErrorBody, answer_of, raised_answer};
+use super::super::completion::Snippet;
 use super::super::request::{LimitsRequest, ResultRequest, ResultWord, checked_env};
 use super::own_session;
 use super::stream::{Form, KEEP_ALIVE};
@@ -22,7 +23,7 @@ use crate::http::AppState;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Object};
 use crate::sandbox::SessionEvent;
-use crate::service::{CallEvents, CellAsked, CellExecution, Service, code_of_completion};
+use crate::service::{CallEvents, CellAsked, CellExecution, Service};
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::SessionId;
 use proofbox_types::program::ResultWanted;
@@ -128,16 +129,11 @@ pub async fn execute(
     JsonBody(request): JsonBody<CallRequest>,
 ) -> Result<Response, ApiError> {
     let id = own_session(&shared, &caller, &session)?;
-    let (code, code_field) = match (request.code, request.completion) {
-        (Some(code), None) => (code, "code"),
-        (None, Some(completion)) => (code_of_completion(&completion, None), "completion"),
-        (Some(_), Some(_)) => {
-            return Err(ApiError::meaningless("completion", "give either `code` or `completion`, not both"));
-        }
-        (None, None) => {
-            return Err(ApiError::malformed(Some("code".to_owned()), "missing field `code` (or `completion`)"));
-        }
-    };
+    let snippet = Snippet::of(request.code, request.completion.as_deref(), None)?.ok_or_else(Snippet::missing)?;
+    if snippet.completion.as_ref().is_some_and(|report| report.chosen.is_none()) {
+        return Err(ApiError::meaningless("completion", "the answer has no code in Python"));
+    }
+    let Snippet { code, field: code_field, .. } = snippet;
     checked_env(&request.env)?;
     let Object(limits) = request.limits;
     for (field, given) in [

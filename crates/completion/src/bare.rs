@@ -1,0 +1,429 @@
+//! Code that stands between prose without any mark.
+
+use proofbox_types::completion::{Block, BlockContent, BlockForm};
+
+use super::fences::Prose;
+use super::languages::{self, ENOUGH, PYTHON};
+use super::python::{self, Evidence, MAX_PARSED, Parsed};
+use super::{Found, MAX_BLOCKS};
+
+/// Longest text whose lines are parsed one by one, in bytes; of a longer one only the beginning is.
+const MAX_SEARCHED: usize = MAX_PARSED;
+/// Lines that an open bracket or string may take together.
+const MAX_JOINED: usize = 80;
+/// Width of the indentation by which Markdown marks code.
+const INDENTED: usize = 4;
+
+/// Part of a text that is Python.
+#[derive(Debug)]
+struct Segment {
+    first: usize,
+    last: usize,
+    weight: usize,
+    is_strong: bool,
+}
+
+impl Segment {
+    fn is_python(&self) -> bool {
+        self.is_strong && self.weight >= python::weight(Evidence::Strong)
+    }
+}
+
+/// Finds the code in unmarked text.
+pub(crate) fn find(prose: &Prose<'_>) -> Vec<Found> {
+    let lines = searched(&prose.lines);
+    let text = prose.lines.concat();
+    let other = languages::recognise(lines).filter(|other| other.weight >= ENOUGH);
+    if is_whole_python(&text, prose.is_all) && other.is_none_or(|other| other.language != "diff") {
+        return vec![found(prose, (0, prose.lines.len() - 1), PYTHON, BlockForm::Bare)];
+    }
+    let mut segments = segments(lines);
+    segments.retain(Segment::is_python);
+    // Prompts within code are examples in its docstrings.
+    let first = segments.first().map_or(lines.len(), |segment| segment.first);
+    if let Some(found) = find_transcript(prose, first) {
+        return vec![found];
+    }
+    if let [segment] = &mut segments[..]
+        && lines.len() == prose.lines.len()
+        && [&lines[..segment.first], &lines[segment.last + 1..]].concat().iter().all(|line| line.trim().is_empty())
+    {
+        (segment.first, segment.last) = (0, lines.len() - 1);
+    }
+    segments.truncate(MAX_BLOCKS);
+    let weight = segments.iter().map(|segment| segment.weight).sum();
+    if let Some(other) = other
+        && !languages::is_rather_python(weight, Some(&other))
+    {
+        return vec![found(prose, other.lines, other.language, BlockForm::Bare)];
+    }
+    // Beyond what was searched it goes on as it began.
+    if lines.len() < prose.lines.len()
+        && let Some(last) = segments.last_mut().filter(|last| last.last + 1 == lines.len())
+    {
+        last.last = prose.lines.len() - 1;
+    }
+    let block = |segment: Segment| {
+        let range = (segment.first, segment.last);
+        let mut indents = prose.lines[range.0..=range.1].iter().filter(|line| !line.trim().is_empty());
+        // The body of a function is indented where the answer goes on from a prompt.
+        let is_indented = range.0 > 0 && indents.all(|line| indent(line) >= INDENTED);
+        found(prose, range, PYTHON, if is_indented { BlockForm::Indented } else { BlockForm::Bare })
+    };
+    segments.into_iter().map(block).collect()
+}
+
+fn found(prose: &Prose<'_>, (first, last): (usize, usize), language: &str, form: BlockForm) -> Found {
+    let lines = &prose.lines[first..=last];
+    let code = if form == BlockForm::Indented { dedent(lines) } else { lines.concat() };
+    let block = Block {
+        form,
+        content: BlockContent::Code,
+        language: Some(language.to_owned()),
+        declared: None,
+        first_line: prose.first_line + first,
+        last_line: prose.first_line + last,
+        complete: true,
+    };
+    Found { block, code }
+}
+
+/// Finds a transcript that begins before the line `end`.
+fn find_transcript(prose: &Prose<'_>, end: usize) -> Option<Found> {
+    let first = prose.lines.iter().take(end).position(|line| is_prompt(line))?;
+    let last = prose.lines.iter().rposition(|line| is_prompt(line))?;
+    let text = prose.lines[first..=last].concat();
+    if !is_transcript(&text) {
+        return None;
+    }
+    let found = found(prose, (first, last), PYTHON, BlockForm::Bare);
+    Some(Found {
+        block: Block { content: BlockContent::Transcript, ..found.block },
+        code: code_of_transcript(&text),
+    })
+}
+
+/// Judges a marked block that declares no language: its content, its language, and its code.
+pub(crate) fn judge_unlabelled(code: String) -> (BlockContent, Option<String>, String) {
+    let lines: Vec<&str> = code.split_inclusive('\n').collect();
+    if lines.iter().all(|line| line.trim().is_empty()) {
+        return (BlockContent::Empty, None, code);
+    }
+    if is_transcript(&code) {
+        let code = code_of_transcript(&code);
+        return (BlockContent::Transcript, Some(PYTHON.to_owned()), code);
+    }
+    let searched = searched(&lines);
+    let other = languages::recognise(searched).filter(|other| other.weight >= 2);
+    let is_diff = other.is_some_and(|other| other.language == "diff");
+    let is_whole = !is_diff && parse_whole(&code).is_some_and(|parsed| parsed.strongest >= Evidence::Weak);
+    let weight: usize =
+        segments(searched).iter().filter(|segment| segment.is_python()).map(|segment| segment.weight).sum();
+    let language = if is_whole || languages::is_rather_python(weight, other.as_ref()) {
+        Some(PYTHON)
+    } else {
+        other.map(|other| other.language)
+    };
+    match language {
+        Some(language) => (BlockContent::Code, Some(language.to_owned()), code),
+        None if lines.iter().all(|line| is_prose(line)) => (BlockContent::Text, None, code),
+        None => (BlockContent::Data, None, code),
+    }
+}
+
+/// Returns whether unmarked lines are Python from the first to the last.
+pub(crate) fn is_python(lines: &[&str]) -> bool {
+    let text = lines.concat();
+    if text.trim().is_empty() {
+        return false;
+    }
+    let searched = searched(lines);
+    is_whole_python(&text, true)
+        || segments(searched).first().is_some_and(|segment| {
+            let rest = &searched[segment.last + 1..];
+            segment.is_python() && segment.first == 0 && rest.iter().all(|line| line.trim().is_empty())
+        })
+}
+
+/// Returns the lines that are searched.
+fn searched<'a, 'b>(lines: &'b [&'a str]) -> &'b [&'a str] {
+    let mut left = MAX_SEARCHED;
+    let fits = |line: &&&str| {
+        left = left.saturating_sub(line.len());
+        left > 0
+    };
+    &lines[..lines.iter().take_while(fits).count()]
+}
+
+fn parse_whole(text: &str) -> Option<Parsed> {
+    python::parse(text).or_else(|| python::parse_body(text))
+}
+
+/// Returns whether a whole text is Python; `is_answer` where it is all that there is.
+fn is_whole_python(text: &str, is_answer: bool) -> bool {
+    let Some(parsed) = parse_whole(text) else { return false };
+    let is_body = text.starts_with([' ', '\t']) && is_answer;
+    match parsed.strongest {
+        Evidence::Strong => true,
+        // Lines without a word of prose, and more of them than an equation has.
+        Evidence::Weak => parsed.weighty >= 3 || is_body || (parsed.is_pass && is_answer),
+        Evidence::Neutral | Evidence::None => false,
+    }
+}
+
+/// Returns whether lines have the prompts of an interactive interpreter before code.
+pub(crate) fn is_transcript(text: &str) -> bool {
+    let first = text.lines().find(|line| !line.trim().is_empty());
+    first.is_some_and(is_prompt) && {
+        let code = code_of_transcript(text);
+        !code.trim().is_empty() && code.lines().take(MAX_JOINED).any(|line| python::line_evidence(line) > Evidence::None)
+    }
+}
+
+fn is_prompt(line: &str) -> bool {
+    after_prompt(line).is_some_and(|(_, is_first)| is_first)
+}
+
+/// Returns what follows a prompt, and whether it is the prompt of a first line.
+fn after_prompt(line: &str) -> Option<(&str, bool)> {
+    let line = line.trim_end_matches(['\n', '\r']);
+    let text = line.trim_start();
+    for (prompt, is_first) in [(">>>", true), ("...", false)] {
+        if let Some(rest) = text.strip_prefix(prompt) {
+            return match rest.strip_prefix(' ') {
+                Some(rest) => Some((rest, is_first)),
+                None if rest.is_empty() => Some((rest, is_first)),
+                None => None,
+            };
+        }
+    }
+    // IPython's.
+    if let Some(rest) = text.strip_prefix("In [") {
+        let (number, rest) = rest.split_once("]:")?;
+        let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        return is_number.then(|| (rest.strip_prefix(' ').unwrap_or(rest), true));
+    }
+    let rest = text.strip_prefix("...:")?;
+    Some((rest.strip_prefix(' ').unwrap_or(rest), false))
+}
+
+/// Returns the code of a transcript: prompts are taken off, output is left out.
+pub(crate) fn code_of_transcript(text: &str) -> String {
+    let mut code = String::with_capacity(text.len());
+    for (rest, _) in text.lines().filter_map(after_prompt) {
+        code.push_str(rest);
+        code.push('\n');
+    }
+    code
+}
+
+/// Finds the parts of a text that are Python, line by line.
+fn segments(lines: &[&str]) -> Vec<Segment> {
+    let mut segments: Vec<Segment> = Vec::new();
+    let mut index = 0;
+    while index < lines.len() {
+        let (length, evidence) = logical_line(lines, index);
+        if evidence < Evidence::Weak {
+            index += 1;
+            continue;
+        }
+        let mut first = index;
+        // Comments and decorators right above belong to it.
+        let least = segments.last().map_or(0, |segment| segment.last + 1);
+        while first > least && lines[first - 1].trim_start().starts_with(['#', '@']) {
+            first -= 1;
+        }
+        let mut segment = Segment {
+            first,
+            last: index + length - 1,
+            weight: python::weight(evidence),
+            is_strong: evidence == Evidence::Strong,
+        };
+        let base = indent(lines[index]);
+        let mut after_blank = false;
+        index += length;
+        while index < lines.len() {
+            if lines[index].trim().is_empty() {
+                after_blank = true;
+                index += 1;
+                continue;
+            }
+            let (length, evidence) = logical_line(lines, index);
+            let is_inside = indent(lines[index]) > base;
+            let goes_on = match evidence {
+                Evidence::Weak | Evidence::Strong => true,
+                Evidence::Neutral => is_inside || !after_blank || lines[index].starts_with(['#', ')', ']', '}', '"', '\'']),
+                Evidence::None => (is_inside && !(after_blank && is_prose(lines[index]))) || !is_prose(lines[index]),
+            };
+            if !goes_on {
+                break;
+            }
+            segment.weight += python::weight(evidence);
+            segment.is_strong |= evidence == Evidence::Strong;
+            segment.last = index + length - 1;
+            after_blank = false;
+            index += length;
+        }
+        segments.push(segment);
+    }
+    segments
+}
+
+/// Judges the line at `index` together with those that an open bracket or string adds: their number, and the evidence.
+fn logical_line(lines: &[&str], index: usize) -> (usize, Evidence) {
+    let mut state = Balance::default();
+    state.read(lines[index]);
+    if !state.is_open() {
+        return (1, python::line_evidence(lines[index]));
+    }
+    let most = lines.len().min(index + MAX_JOINED);
+    for last in index + 1..most {
+        state.read(lines[last]);
+        if !state.is_open() {
+            let joined = lines[index..=last].concat();
+            // Lines are joined for a while only: what they are then is decided at once.
+            return match python::parse(joined.trim()) {
+                Some(parsed) => (last - index + 1, parsed.strongest),
+                None if state.is_sane() => (1, python::line_evidence(lines[index])),
+                None => break,
+            };
+        }
+    }
+    (1, python::line_evidence(lines[index]))
+}
+
+/// Brackets and strings that are open at the end of a line.
+#[derive(Default)]
+struct Balance {
+    depth: usize,
+    string: Option<&'static str>,
+    has_underflow: bool,
+}
+
+impl Balance {
+    fn is_open(&self) -> bool {
+        self.depth > 0 || self.string.is_some()
+    }
+
+    fn is_sane(&self) -> bool {
+        !self.has_underflow
+    }
+
+    fn read(&mut self, line: &str) {
+        let mut rest = line;
+        while let Some(char) = rest.chars().next() {
+            if let Some(quotes) = self.string {
+                match rest.find(quotes) {
+                    Some(end) => {
+                        rest = &rest[end + 3..];
+                        self.string = None;
+                    }
+                    None => return,
+                }
+                continue;
+            }
+            match char {
+                '#' => return,
+                '"' | '\'' => {
+                    let triple = if char == '"' { "\"\"\"" } else { "'''" };
+                    if let Some(after) = rest.strip_prefix(triple) {
+                        self.string = Some(triple);
+                        rest = after;
+                        continue;
+                    }
+                    rest = after_string(rest, char);
+                    continue;
+                }
+                '(' | '[' | '{' => self.depth += 1,
+                ')' | ']' | '}' => {
+                    self.has_underflow |= self.depth == 0;
+                    self.depth = self.depth.saturating_sub(1);
+                }
+                _ => {}
+            }
+            rest = &rest[char.len_utf8()..];
+        }
+    }
+}
+
+/// Returns what follows the string at the start of `text`; nothing where the line ends within it.
+fn after_string(text: &str, quote: char) -> &str {
+    let mut is_escaped = false;
+    for (index, char) in text.char_indices().skip(1) {
+        match char {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            char if char == quote => return &text[index + 1..],
+            _ => {}
+        }
+    }
+    ""
+}
+
+/// Returns whether a line reads as prose: words, markup of documents, or a script other than Latin.
+pub(crate) fn is_prose(line: &str) -> bool {
+    let text = line.trim();
+    if text.starts_with(['|', '>', '<', '•', '–', '—', '$', '\\'])
+        || ["- ", "* ", "**", "#"].iter().any(|mark| text.starts_with(mark))
+    {
+        return true;
+    }
+    let numbered = text.trim_start_matches(|char: char| char.is_ascii_digit());
+    if numbered.len() < text.len() && numbered.starts_with(['.', ')']) && numbered[1..].starts_with(' ') {
+        return true;
+    }
+    let wide = text.chars().filter(|char| char.is_alphabetic() && *char as u32 > 0x24f).count();
+    if wide * 2 > text.chars().filter(|char| char.is_alphabetic()).count() {
+        return true;
+    }
+    let (mut words, mut tokens) = (0, 0);
+    for token in text.split_whitespace() {
+        tokens += 1;
+        let word = token.trim_matches(['.', ',', ':', ';', '!', '?', '(', ')', '"', '\'', '*', '`', '’']);
+        let is_word = !word.is_empty()
+            && word.chars().all(|char| char.is_alphabetic() || matches!(char, '\'' | '’' | '-'))
+            && !token.ends_with("()");
+        words += usize::from(is_word);
+    }
+    words == tokens || (words >= 3 && words * 10 >= tokens * 6)
+}
+
+fn indent(line: &str) -> usize {
+    let mut width = 0;
+    for char in line.chars() {
+        match char {
+            ' ' => width += 1,
+            '\t' => width += INDENTED,
+            _ => break,
+        }
+    }
+    width
+}
+
+fn dedent(lines: &[&str]) -> String {
+    let spaces = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
+    let least = lines.iter().filter(|line| !line.trim().is_empty()).map(|line| spaces(line)).min().unwrap_or(0);
+    lines.iter().map(|line| &line[least.min(spaces(line))..]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_prose_are_told_from_code() {
+        for line in ["It returns its argument.", "Explanation:", "- so", "1. First", "вот решение", "The `x` is a list."] {
+            assert!(is_prose(line), "{line}");
+        }
+        for line in ["x = foo(1", "return shortest[:", "total += x", "main()"] {
+            assert!(!is_prose(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_statement_may_take_several_lines() {
+        let lines = ["x = foo(\n", "    1,\n", ")\n", "y = 2\n"];
+        assert_eq!(logical_line(&lines, 0), (3, Evidence::Strong));
+        assert_eq!(logical_line(&["(see\n", "below\n"], 0).0, 1);
+    }
+}

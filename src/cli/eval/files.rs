@@ -1,0 +1,172 @@
+//! Files of suites and samples: JSON, or a line of JSON for each object; plain or compressed with gzip.
+
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use flate2::read::MultiGzDecoder;
+use serde_json::{Map, Value as Json};
+
+/// Maximum size of a file, uncompressed, in bytes.
+const MAX_BYTES: u64 = 4 << 30;
+/// First bytes of gzip.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// Object of a file, and where it comes from.
+#[derive(Debug)]
+pub struct Line {
+    /// File and line that the object comes from.
+    pub origin: String,
+    /// Fields of the object.
+    pub fields: Map<String, Json>,
+}
+
+/// Content of a file.
+pub enum Content {
+    /// Objects: one a line, or the items of a document.
+    Objects(Vec<Line>),
+    /// Lists of programs by the number of their problem, as bigcode's `generations.json` has them.
+    Generations(Vec<Vec<String>>),
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// Returns an error that names file and line of the first mistake.
+pub fn read(path: &Path) -> anyhow::Result<Content> {
+    let text = text(path)?;
+    let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let is_document = name.strip_suffix(".gz").unwrap_or(&name).ends_with(".json");
+    // Some publish lines under the name of a document.
+    if is_document && (starts_with(&text, '[') || first_line_is_open(&text)) {
+        return document(path, &text);
+    }
+    lines(path, &text).map(Content::Objects)
+}
+
+fn text(path: &Path) -> anyhow::Result<String> {
+    let bytes = std::fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+    let bytes = if bytes.starts_with(&GZIP) {
+        let mut plain = Vec::new();
+        let mut decoder = MultiGzDecoder::new(&bytes[..]).take(MAX_BYTES + 1);
+        decoder.read_to_end(&mut plain).with_context(|| format!("decompressing {}", path.display()))?;
+        if plain.len() as u64 > MAX_BYTES {
+            bail!("{} has more than {MAX_BYTES} bytes when it is decompressed", path.display());
+        }
+        plain
+    } else {
+        bytes
+    };
+    String::from_utf8(bytes).with_context(|| format!("{} is not UTF-8", path.display()))
+}
+
+fn starts_with(text: &str, char: char) -> bool {
+    text.trim_start().starts_with(char)
+}
+
+/// Returns whether the first line with text is no object by itself.
+fn first_line_is_open(text: &str) -> bool {
+    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("");
+    let is_only = text.lines().filter(|line| !line.trim().is_empty()).take(2).count() == 1;
+    is_only || serde_json::from_str::<serde::de::IgnoredAny>(first).is_err()
+}
+
+fn lines(path: &Path, text: &str) -> anyhow::Result<Vec<Line>> {
+    let numbered = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    numbered
+        .map(|(index, line)| {
+            let origin = format!("{}:{}", path.display(), index + 1);
+            let value = serde_json::from_str(line).map_err(|error| {
+                anyhow::anyhow!("{origin}: not JSON: {}", error.to_string().replace(" at line 1", ""))
+            })?;
+            match value {
+                Json::Object(fields) => Ok(Line { origin, fields }),
+                _ => bail!("{origin}: expected an object"),
+            }
+        })
+        .collect()
+}
+
+fn document(path: &Path, text: &str) -> anyhow::Result<Content> {
+    let value: Json = serde_json::from_str(text).with_context(|| format!("{} is not JSON", path.display()))?;
+    let (head, items) = match value {
+        Json::Array(items) if !items.is_empty() && items.iter().all(Json::is_array) => {
+            let generations = serde_json::from_value(Json::Array(items))
+                .map_err(|_| anyhow::anyhow!("{}: expected a list of lists of programs", path.display()))?;
+            return Ok(Content::Generations(generations));
+        }
+        Json::Array(items) => (Map::new(), items),
+        Json::Object(mut fields) => match fields.shift_remove("items") {
+            Some(Json::Array(items)) => (fields, items),
+            _ => bail!("{}: `items` must be a list", path.display()),
+        },
+        _ => bail!("{}: expected a list of items, or an object with `items`", path.display()),
+    };
+    let mut lines = Vec::with_capacity(items.len() + 1);
+    if !head.is_empty() {
+        lines.push(Line { origin: path.display().to_string(), fields: head });
+    }
+    for (index, item) in items.into_iter().enumerate() {
+        let origin = format!("{}: items[{index}]", path.display());
+        let Json::Object(fields) = item else { bail!("{origin}: expected an object") };
+        lines.push(Line { origin, fields });
+    }
+    Ok(Content::Objects(lines))
+}
+
+impl Line {
+    /// Returns whether the object has a field.
+    pub fn has(&self, name: &str) -> bool {
+        self.fields.contains_key(name)
+    }
+
+    /// Returns the text of a field.
+    ///
+    /// # Errors
+    /// Returns an error when the field is missing or no string.
+    pub fn text(&self, name: &str) -> anyhow::Result<String> {
+        match self.fields.get(name) {
+            Some(Json::String(text)) => Ok(text.clone()),
+            Some(_) => bail!("{}: `{name}` must be a string", self.origin),
+            None => bail!("{}: the field `{name}` is missing", self.origin),
+        }
+    }
+
+    /// Returns the text of a field; none where it is missing or `null`.
+    ///
+    /// # Errors
+    /// Returns an error when the field is no string.
+    pub fn optional_text(&self, name: &str) -> anyhow::Result<Option<String>> {
+        match self.fields.get(name) {
+            None | Some(Json::Null) => Ok(None),
+            Some(_) => self.text(name).map(Some),
+        }
+    }
+
+    /// Returns a list of strings; empty where the field is missing.
+    ///
+    /// # Errors
+    /// Returns an error when it is no such list.
+    pub fn texts(&self, name: &str) -> anyhow::Result<Vec<String>> {
+        match self.fields.get(name) {
+            None | Some(Json::Null) => Ok(Vec::new()),
+            Some(list) => serde_json::from_value(list.clone())
+                .map_err(|_| anyhow::anyhow!("{}: `{name}` must be a list of strings", self.origin)),
+        }
+    }
+
+    /// Returns a field that is JSON, or a string with JSON in it; none where it is missing, `null` or empty.
+    ///
+    /// # Errors
+    /// Returns an error when the string is not JSON.
+    pub fn json(&self, name: &str) -> anyhow::Result<Option<Json>> {
+        match self.fields.get(name) {
+            None | Some(Json::Null) => Ok(None),
+            Some(Json::String(text)) if text.trim().is_empty() => Ok(None),
+            Some(Json::String(text)) => serde_json::from_str(text)
+                .map(Some)
+                .map_err(|error| anyhow::anyhow!("{}: `{name}` is not JSON: {error}", self.origin)),
+            Some(value) => Ok(Some(value.clone())),
+        }
+    }
+}
