@@ -158,8 +158,7 @@ impl Service {
     pub(super) fn without_program(&self, submission: &Submission, grant: &Grant) -> Option<Execution> {
         let report = submission.completion.as_ref().filter(|report| report.chosen.is_none())?;
         let (class, message) = if report.contains_code {
-            let mut languages: Vec<&str> =
-                report.blocks.iter().filter_map(|block| block.language.as_deref()).collect();
+            let mut languages: Vec<&str> = report.blocks.iter().filter_map(|block| block.language.as_deref()).collect();
             languages.sort_unstable();
             languages.dedup();
             languages.truncate(MAX_LANGUAGES);

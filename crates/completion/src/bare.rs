@@ -97,10 +97,7 @@ fn find_transcript(prose: &Prose<'_>, end: usize) -> Option<Found> {
         return None;
     }
     let found = found(prose, (first, last), PYTHON, BlockForm::Bare);
-    Some(Found {
-        block: Block { content: BlockContent::Transcript, ..found.block },
-        code: code_of_transcript(&text),
-    })
+    Some(Found { block: Block { content: BlockContent::Transcript, ..found.block }, code: code_of_transcript(&text) })
 }
 
 /// Judges a marked block that declares no language: its content, its language, and its code.
@@ -176,7 +173,8 @@ pub(crate) fn is_transcript(text: &str) -> bool {
     let first = text.lines().find(|line| !line.trim().is_empty());
     first.is_some_and(is_prompt) && {
         let code = code_of_transcript(text);
-        !code.trim().is_empty() && code.lines().take(MAX_JOINED).any(|line| python::line_evidence(line) > Evidence::None)
+        !code.trim().is_empty()
+            && code.lines().take(MAX_JOINED).any(|line| python::line_evidence(line) > Evidence::None)
     }
 }
 
@@ -252,7 +250,9 @@ fn segments(lines: &[&str]) -> Vec<Segment> {
             let is_inside = indent(lines[index]) > base;
             let goes_on = match evidence {
                 Evidence::Weak | Evidence::Strong => true,
-                Evidence::Neutral => is_inside || !after_blank || lines[index].starts_with(['#', ')', ']', '}', '"', '\'']),
+                Evidence::Neutral => {
+                    is_inside || !after_blank || lines[index].starts_with(['#', ')', ']', '}', '"', '\''])
+                }
                 Evidence::None => (is_inside && !(after_blank && is_prose(lines[index]))) || !is_prose(lines[index]),
             };
             if !goes_on {
@@ -412,7 +412,9 @@ mod tests {
 
     #[test]
     fn lines_of_prose_are_told_from_code() {
-        for line in ["It returns its argument.", "Explanation:", "- so", "1. First", "вот решение", "The `x` is a list."] {
+        for line in
+            ["It returns its argument.", "Explanation:", "- so", "1. First", "вот решение", "The `x` is a list."]
+        {
             assert!(is_prose(line), "{line}");
         }
         for line in ["x = foo(1", "return shortest[:", "total += x", "main()"] {

@@ -75,7 +75,7 @@ pub(crate) fn answer_of(completion: &str) -> Answer<'_> {
         let begins = start.starts_with(open);
         match text.rfind(close) {
             // What was opened in the prompt has no opening tag here. A tag within a block is the block's own.
-            Some(end) if begins || text[..end].matches("```").count() % 2 == 0 => {
+            Some(end) if begins || text[..end].matches("```").count().is_multiple_of(2) => {
                 text = &text[end + close.len()..];
                 break;
             }
@@ -246,9 +246,9 @@ pub(crate) fn cut<'a>(answer: &Answer<'a>) -> Cut<'a> {
             && !unclosed[tag]
         {
             let close = TAGS[tag].1;
-            match (index..lines.len()).find(|below| {
-                if *below == index { rest.contains(close) } else { lines[*below].contains(close) }
-            }) {
+            match (index..lines.len())
+                .find(|below| if *below == index { rest.contains(close) } else { lines[*below].contains(close) })
+            {
                 None => unclosed[tag] = true,
                 Some(end) => {
                     cut.keep_prose(&lines, prose, index);
@@ -339,7 +339,8 @@ fn tagged<'a>(
         tag: Some(declared).filter(|declared| !declared.is_empty()),
         code,
         first_line,
-        last_line: (skipped + last + 1 - usize::from(first < last && before(lines[last]).trim().is_empty())).max(first_line),
+        last_line: (skipped + last + 1 - usize::from(first < last && before(lines[last]).trim().is_empty()))
+            .max(first_line),
         complete: true,
     }
 }

@@ -30,36 +30,185 @@ pub(crate) enum Nature<'a> {
 
 /// Other names of languages, and the canonical one.
 const ALIASES: &[(&str, &str)] = &[
-    ("js", "javascript"), ("jsx", "javascript"), ("node", "javascript"), ("mjs", "javascript"), ("ts", "typescript"),
-    ("tsx", "typescript"), ("sh", "shell"), ("bash", "shell"), ("zsh", "shell"), ("fish", "shell"), ("shellscript", "shell"),
-    ("c++", "cpp"), ("cc", "cpp"), ("cxx", "cpp"), ("h", "c"), ("hpp", "cpp"), ("c#", "csharp"), ("cs", "csharp"),
-    ("golang", "go"), ("rs", "rust"), ("rb", "ruby"), ("kt", "kotlin"), ("hs", "haskell"), ("ps1", "powershell"),
-    ("ps", "powershell"), ("pwsh", "powershell"), ("docker", "dockerfile"), ("make", "makefile"), ("patch", "diff"),
-    ("mysql", "sql"), ("postgresql", "sql"), ("postgres", "sql"), ("sqlite", "sql"), ("plsql", "sql"), ("tsql", "sql"),
-    ("htm", "html"), ("xhtml", "html"), ("bat", "batch"), ("cmd", "batch"), ("vb", "visualbasic"), ("f#", "fsharp"),
-    ("objc", "objective-c"), ("assembly", "asm"), ("nasm", "asm"), ("tf", "terraform"), ("hcl", "terraform"),
+    ("js", "javascript"),
+    ("jsx", "javascript"),
+    ("node", "javascript"),
+    ("mjs", "javascript"),
+    ("ts", "typescript"),
+    ("tsx", "typescript"),
+    ("sh", "shell"),
+    ("bash", "shell"),
+    ("zsh", "shell"),
+    ("fish", "shell"),
+    ("shellscript", "shell"),
+    ("c++", "cpp"),
+    ("cc", "cpp"),
+    ("cxx", "cpp"),
+    ("h", "c"),
+    ("hpp", "cpp"),
+    ("c#", "csharp"),
+    ("cs", "csharp"),
+    ("golang", "go"),
+    ("rs", "rust"),
+    ("rb", "ruby"),
+    ("kt", "kotlin"),
+    ("hs", "haskell"),
+    ("ps1", "powershell"),
+    ("ps", "powershell"),
+    ("pwsh", "powershell"),
+    ("docker", "dockerfile"),
+    ("make", "makefile"),
+    ("patch", "diff"),
+    ("mysql", "sql"),
+    ("postgresql", "sql"),
+    ("postgres", "sql"),
+    ("sqlite", "sql"),
+    ("plsql", "sql"),
+    ("tsql", "sql"),
+    ("htm", "html"),
+    ("xhtml", "html"),
+    ("bat", "batch"),
+    ("cmd", "batch"),
+    ("vb", "visualbasic"),
+    ("f#", "fsharp"),
+    ("objc", "objective-c"),
+    ("assembly", "asm"),
+    ("nasm", "asm"),
+    ("tf", "terraform"),
+    ("hcl", "terraform"),
 ];
 
 /// Languages by their canonical names.
 const LANGUAGES: &[&str] = &[
-    "javascript", "typescript", "shell", "c", "cpp", "csharp", "java", "go", "rust", "ruby", "kotlin", "swift", "php",
-    "perl", "r", "julia", "scala", "haskell", "lua", "dart", "elixir", "erlang", "clojure", "lisp", "scheme", "ocaml",
-    "fsharp", "fortran", "cobol", "pascal", "ada", "prolog", "matlab", "octave", "groovy", "visualbasic", "vba", "asm",
-    "objective-c", "sql", "graphql", "html", "css", "scss", "sass", "less", "vue", "svelte", "powershell", "batch",
-    "dockerfile", "makefile", "cmake", "terraform", "nix", "zig", "nim", "crystal", "solidity", "verilog", "vhdl",
-    "wasm", "wat", "glsl", "cuda", "cython", "awk", "sed", "vim", "tcl", "diff", "jq", "cypher", "proto", "lean", "coq",
+    "javascript",
+    "typescript",
+    "shell",
+    "c",
+    "cpp",
+    "csharp",
+    "java",
+    "go",
+    "rust",
+    "ruby",
+    "kotlin",
+    "swift",
+    "php",
+    "perl",
+    "r",
+    "julia",
+    "scala",
+    "haskell",
+    "lua",
+    "dart",
+    "elixir",
+    "erlang",
+    "clojure",
+    "lisp",
+    "scheme",
+    "ocaml",
+    "fsharp",
+    "fortran",
+    "cobol",
+    "pascal",
+    "ada",
+    "prolog",
+    "matlab",
+    "octave",
+    "groovy",
+    "visualbasic",
+    "vba",
+    "asm",
+    "objective-c",
+    "sql",
+    "graphql",
+    "html",
+    "css",
+    "scss",
+    "sass",
+    "less",
+    "vue",
+    "svelte",
+    "powershell",
+    "batch",
+    "dockerfile",
+    "makefile",
+    "cmake",
+    "terraform",
+    "nix",
+    "zig",
+    "nim",
+    "crystal",
+    "solidity",
+    "verilog",
+    "vhdl",
+    "wasm",
+    "wat",
+    "glsl",
+    "cuda",
+    "cython",
+    "awk",
+    "sed",
+    "vim",
+    "tcl",
+    "diff",
+    "jq",
+    "cypher",
+    "proto",
+    "lean",
+    "coq",
 ];
 
 /// Formats of data, and words for output and prose.
 const DATA: &[&str] = &[
-    "json", "jsonl", "json5", "jsonc", "ndjson", "yaml", "yml", "toml", "ini", "cfg", "conf", "csv", "tsv", "xml", "svg",
-    "env", "dotenv", "properties", "markdown", "md", "rst", "latex", "tex", "math", "katex", "mermaid", "plantuml",
-    "graphviz", "dot", "bibtex", "http", "log", "output", "out", "stdout", "stderr", "tool_call", "tool_calls",
-    "tool_response", "tool_output", "tool_outputs", "result", "results", "quote",
+    "json",
+    "jsonl",
+    "json5",
+    "jsonc",
+    "ndjson",
+    "yaml",
+    "yml",
+    "toml",
+    "ini",
+    "cfg",
+    "conf",
+    "csv",
+    "tsv",
+    "xml",
+    "svg",
+    "env",
+    "dotenv",
+    "properties",
+    "markdown",
+    "md",
+    "rst",
+    "latex",
+    "tex",
+    "math",
+    "katex",
+    "mermaid",
+    "plantuml",
+    "graphviz",
+    "dot",
+    "bibtex",
+    "http",
+    "log",
+    "output",
+    "out",
+    "stdout",
+    "stderr",
+    "tool_call",
+    "tool_calls",
+    "tool_response",
+    "tool_output",
+    "tool_outputs",
+    "result",
+    "results",
+    "quote",
 ];
 
 /// Tags without a meaning.
-const UNKNOWN: &[&str] = &["text", "txt", "plain", "plaintext", "none", "code", "example", "input", "pseudocode", "snippet"];
+const UNKNOWN: &[&str] =
+    &["text", "txt", "plain", "plaintext", "none", "code", "example", "input", "pseudocode", "snippet"];
 
 /// Returns what a tag declares.
 pub(crate) fn nature(tag: &str) -> Nature<'_> {
@@ -71,8 +220,8 @@ pub(crate) fn nature(tag: &str) -> Nature<'_> {
     let word = tag.to_ascii_lowercase();
     let word = word.as_str();
     match word {
-        "python" | "py" | "python3" | "py3" | "python2" | "ipython" | "ipython3" | "pycon" | "python-repl" | "pyrepl"
-        | "tool_code" => return Nature::Python,
+        "python" | "py" | "python3" | "py3" | "python2" | "ipython" | "ipython3" | "pycon" | "python-repl"
+        | "pyrepl" | "tool_code" => return Nature::Python,
         "console" | "terminal" | "shell-session" | "shellsession" | "session" => return Nature::Console,
         _ => {}
     }
@@ -140,7 +289,8 @@ fn is_installation(code: &str) -> bool {
         Regex::new(r"^\s*[!%$]?\s*(python3? -m )?(pip3?|conda|uv|poetry) (install|add|pip install)\b")
             .expect("the pattern is a constant")
     });
-    let mut lines = code.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#')).peekable();
+    let mut lines =
+        code.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#')).peekable();
     lines.peek().is_some() && lines.all(|line| LINE.is_match(line))
 }
 
@@ -158,42 +308,98 @@ const PATTERNS: &[(&str, usize, &str)] = &[
     ("diff", 4, r"^diff --git "),
     ("diff", 4, r"^@@ -\d+(,\d+)? \+\d+(,\d+)? @@"),
     ("diff", 1, r"^(---|\+\+\+) [\w./]"),
-    ("sql", 3, r"^(SELECT\b.*|INSERT\s+INTO\s.+|UPDATE\s+\S+\s+SET\s.+|DELETE\s+FROM\s.+|ALTER\s+TABLE\s.+|DROP\s+(TABLE|INDEX|VIEW)\s.+|CREATE\s+(OR\s+REPLACE\s+)?(UNIQUE\s+)?(TEMP\s+)?(TABLE|INDEX|VIEW|DATABASE|FUNCTION|TRIGGER)\s.+|WITH\s+\w+\s+AS\s*\(.*)$"),
-    ("sql", 1, r"^\s*(FROM|WHERE|GROUP BY|ORDER BY|HAVING|LIMIT|((LEFT|RIGHT|INNER|OUTER|FULL|CROSS)\s+)?JOIN|UNION|VALUES|SET|ON)\b"),
-    ("sql", 3, r"^(?i)(select\s.+\sfrom\s+\w+.*|insert\s+into\s+\w+.*\svalues\b.*|delete\s+from\s+\w+.*|update\s+\w+\s+set\s+\w+\s*=.*|create\s+table\s+\w+.*);$"),
+    (
+        "sql",
+        3,
+        r"^(SELECT\b.*|INSERT\s+INTO\s.+|UPDATE\s+\S+\s+SET\s.+|DELETE\s+FROM\s.+|ALTER\s+TABLE\s.+|DROP\s+(TABLE|INDEX|VIEW)\s.+|CREATE\s+(OR\s+REPLACE\s+)?(UNIQUE\s+)?(TEMP\s+)?(TABLE|INDEX|VIEW|DATABASE|FUNCTION|TRIGGER)\s.+|WITH\s+\w+\s+AS\s*\(.*)$",
+    ),
+    (
+        "sql",
+        1,
+        r"^\s*(FROM|WHERE|GROUP BY|ORDER BY|HAVING|LIMIT|((LEFT|RIGHT|INNER|OUTER|FULL|CROSS)\s+)?JOIN|UNION|VALUES|SET|ON)\b",
+    ),
+    (
+        "sql",
+        3,
+        r"^(?i)(select\s.+\sfrom\s+\w+.*|insert\s+into\s+\w+.*\svalues\b.*|delete\s+from\s+\w+.*|update\s+\w+\s+set\s+\w+\s*=.*|create\s+table\s+\w+.*);$",
+    ),
     ("shell", 3, r"^#!\s*/(usr/)?bin/(env\s+)?(ba|z|da|k)?sh\b"),
     ("shell", 3, r"^\$ [\w./~-]"),
-    ("shell", 3, r"^(sudo\s+)?(pip3?|pipx|conda|uv|poetry|npm|npx|yarn|pnpm|apt|apt-get|brew|yum|dnf|apk|gem|cargo|go|rustup|snap) (install|uninstall|add|remove|update|upgrade|run|ci|init|build|test|sync|list|freeze|mod|get|publish)\b(\s+[\w@./:=~><\[\]'$-]+)*\s*(&&.*|\|.*|#.*)?$"),
-    ("shell", 3, r"^git (clone|add|commit|push|pull|checkout|switch|branch|merge|rebase|status|log|diff|init|fetch|stash|reset|remote|tag|config|show|restore)\b[^,]*[^.,:;!?]$"),
+    (
+        "shell",
+        3,
+        r"^(sudo\s+)?(pip3?|pipx|conda|uv|poetry|npm|npx|yarn|pnpm|apt|apt-get|brew|yum|dnf|apk|gem|cargo|go|rustup|snap) (install|uninstall|add|remove|update|upgrade|run|ci|init|build|test|sync|list|freeze|mod|get|publish)\b(\s+[\w@./:=~><\[\]'$-]+)*\s*(&&.*|\|.*|#.*)?$",
+    ),
+    (
+        "shell",
+        3,
+        r"^git (clone|add|commit|push|pull|checkout|switch|branch|merge|rebase|status|log|diff|init|fetch|stash|reset|remote|tag|config|show|restore)\b[^,]*[^.,:;!?]$",
+    ),
     ("shell", 2, r"^git (status|init|pull|push|log|stash|diff|fetch)$"),
     ("shell", 3, r"^(docker|docker-compose|kubectl|helm|terraform|systemctl|aws|gcloud|az) [a-z][\w-]*(\s+[^\s,]+)*$"),
-    ("shell", 3, r"^(curl|wget|ssh|scp|rsync|tar|chmod|chown|grep|sed|awk|find|xargs|ls|rm|cp|mv|mkdir|touch|head|tail|sort|wc|kill|ps|df|du) (-[\w-]+|[./~$'\x22]\S*|\S+/\S+|https?://\S+|\S+\.\w{1,5})(\s.*[^.,]|\s*)$"),
+    (
+        "shell",
+        3,
+        r"^(curl|wget|ssh|scp|rsync|tar|chmod|chown|grep|sed|awk|find|xargs|ls|rm|cp|mv|mkdir|touch|head|tail|sort|wc|kill|ps|df|du) (-[\w-]+|[./~$'\x22]\S*|\S+/\S+|https?://\S+|\S+\.\w{1,5})(\s.*[^.,]|\s*)$",
+    ),
     ("shell", 2, r"^(cd|mkdir|touch|source|cat|export|unset|rm|mv|cp) [~./\w$=-]+(\s+[~./\w$-]+)?$"),
     ("shell", 2, r#"^(echo|printf) ["'$]"#),
-    ("shell", 3, r"^(sudo\s+)?(python3?|node|bash|sh|java|ruby|perl|php|deno|bun|uvicorn|flask|pytest|jupyter|gunicorn) (-m\s+\S+|-c\s+.+|-[a-z]+\b.*|run|notebook|\S+\.\w{1,4}|\w+:\w+)(\s.*)?$"),
+    (
+        "shell",
+        3,
+        r"^(sudo\s+)?(python3?|node|bash|sh|java|ruby|perl|php|deno|bun|uvicorn|flask|pytest|jupyter|gunicorn) (-m\s+\S+|-c\s+.+|-[a-z]+\b.*|run|notebook|\S+\.\w{1,4}|\w+:\w+)(\s.*)?$",
+    ),
     ("shell", 3, r"^sudo [a-z][\w-]+\s"),
     ("shell", 1, r"^(set -\w+|fi|done|esac|then|do|make( [\w-]+)?|ls|pwd|cd)$"),
     ("shell", 3, r"^(if \[\[? .+ \]\]?; then|for \w+ in .+; do|while .+; do)$"),
     ("html", 4, r"^(?i)<!doctype html"),
-    ("html", 2, r"^\s*</?(?i:html|head|body|div|span|ul|ol|li|p|a|h[1-6]|table|tr|td|th|form|input|button|img|nav|section|article|header|footer|main|script|style|link|meta|label|select|option|textarea|canvas|video|br|hr)(\s[^<>]*)?/?>"),
+    (
+        "html",
+        2,
+        r"^\s*</?(?i:html|head|body|div|span|ul|ol|li|p|a|h[1-6]|table|tr|td|th|form|input|button|img|nav|section|article|header|footer|main|script|style|link|meta|label|select|option|textarea|canvas|video|br|hr)(\s[^<>]*)?/?>",
+    ),
     ("php", 4, r"^<\?php"),
     ("css", 3, r"^[.#]?[a-zA-Z][\w.#:> -]*\s*\{\s*([a-z-]+\s*:[^;{}]+;\s*)*\}?\s*$"),
     ("c", 4, r#"^#\s*include\s*[<"][\w./]+[>"]"#),
     ("c", 2, r"^#\s*(define|ifdef|ifndef|endif|pragma)\b"),
-    ("c", 3, r"^\s*(static\s+|const\s+|unsigned\s+|inline\s+)*(int|void|char|float|double|long|bool|size_t|struct \w+)\s*\*?\s*\w+\s*\([^()]*\)\s*[{;]?\s*$"),
-    ("c", 2, r"^\s*(static\s+|const\s+|unsigned\s+)*(int|char|float|double|long|bool|size_t|auto|string)\s+\*?\w+(\[\w*\])?\s*(=.*|,.*)?;\s*(//.*)?$"),
-    ("cpp", 4, r"^\s*(using namespace \w+;|(std::)?(cout|cerr)\s*<<|(std::)?cin\s*>>|template\s*<|std::\w+|vector<\w+>|.*\bstd::(cout|vector|string|map)\b)"),
-    ("java", 4, r"^\s*(public|private|protected)\s+(static\s+|final\s+|abstract\s+|synchronized\s+|override\s+|async\s+)*(class|interface|enum|void|[A-Za-z]\w*(<[^>]*>)?(\[\])?)\s+\w+"),
+    (
+        "c",
+        3,
+        r"^\s*(static\s+|const\s+|unsigned\s+|inline\s+)*(int|void|char|float|double|long|bool|size_t|struct \w+)\s*\*?\s*\w+\s*\([^()]*\)\s*[{;]?\s*$",
+    ),
+    (
+        "c",
+        2,
+        r"^\s*(static\s+|const\s+|unsigned\s+)*(int|char|float|double|long|bool|size_t|auto|string)\s+\*?\w+(\[\w*\])?\s*(=.*|,.*)?;\s*(//.*)?$",
+    ),
+    (
+        "cpp",
+        4,
+        r"^\s*(using namespace \w+;|(std::)?(cout|cerr)\s*<<|(std::)?cin\s*>>|template\s*<|std::\w+|vector<\w+>|.*\bstd::(cout|vector|string|map)\b)",
+    ),
+    (
+        "java",
+        4,
+        r"^\s*(public|private|protected)\s+(static\s+|final\s+|abstract\s+|synchronized\s+|override\s+|async\s+)*(class|interface|enum|void|[A-Za-z]\w*(<[^>]*>)?(\[\])?)\s+\w+",
+    ),
     ("java", 4, r"^\s*(System\.(out|err)\.print|import java[x]?\.|package [\w.]+;)"),
     ("csharp", 4, r"^\s*(Console\.Write|using System|namespace \w+)"),
     ("javascript", 3, r"^\s*(const|let|var)\s+[\w$\[{][^=]*=.*"),
     ("javascript", 3, r"^\s*(export\s+)?(default\s+)?(async\s+)?function\b\s*\*?\s*\w*\s*\("),
-    ("javascript", 3, r#"^\s*(import\s.+\sfrom\s+["']|export\s+(default|const|let|class|interface|type|enum)\b|module\.exports\b|const\s.+require\()"#),
+    (
+        "javascript",
+        3,
+        r#"^\s*(import\s.+\sfrom\s+["']|export\s+(default|const|let|class|interface|type|enum)\b|module\.exports\b|const\s.+require\()"#,
+    ),
     ("javascript", 2, r"^\s*(console\.(log|error|warn)\(|document\.\w+|window\.\w+\()"),
     ("javascript", 2, r"^\s*(return\s+.*;|.*\)\s*=>\s*[{(\w].*|.*\}\);?)$"),
     ("typescript", 3, r"^\s*(export\s+)?(interface|type)\s+\w+\s*(=|\{)"),
     ("rust", 4, r"^\s*(pub\s+)?(async\s+|unsafe\s+)?fn\s+\w+\s*(<[^>]*>)?\("),
-    ("rust", 4, r"^\s*(use\s+(std|crate|super|self|\w+)::|impl\b.*\{|#\[\w+|let\s+mut\s+\w+|println!\(|(pub\s+)?(struct|enum|trait|mod)\s+\w+.*\{)"),
+    (
+        "rust",
+        4,
+        r"^\s*(use\s+(std|crate|super|self|\w+)::|impl\b.*\{|#\[\w+|let\s+mut\s+\w+|println!\(|(pub\s+)?(struct|enum|trait|mod)\s+\w+.*\{)",
+    ),
     ("go", 4, r"^(package \w+|func\s+(\(\w+\s+\*?\w+\)\s*)?\w+\(.*\{|import\s*\()\s*$"),
     ("go", 3, r#"^\s*(fmt\.Print|\w+(,\s*\w+)*\s*:=\s|import\s+"|defer\s+\w+|if err != nil)"#),
     ("ruby", 2, r"^\s*(puts\s+\S+|require\s+'|attr_\w+\s|end)\s*.*$"),
@@ -203,7 +409,11 @@ const PATTERNS: &[(&str, usize, &str)] = &[
     ("haskell", 3, r"^\w+\s*::\s*.+->"),
     ("r", 3, r"^\s*(\w[\w.]*\s*<-\s*\S|library\(\w+\)$)"),
     ("powershell", 3, r"^\s*(Get|Set|New|Remove|Invoke|Write|Import|Export|Start|Stop)-[A-Z]\w+"),
-    ("dockerfile", 2, r"^(FROM [\w./-]+(:[\w.-]+)?( AS \w+)?|RUN \S+.*|COPY \S+ \S+|CMD \[.*|ENTRYPOINT \[.*|WORKDIR /\S*|EXPOSE \d+|ENV \w+[= ].+)$"),
+    (
+        "dockerfile",
+        2,
+        r"^(FROM [\w./-]+(:[\w.-]+)?( AS \w+)?|RUN \S+.*|COPY \S+ \S+|CMD \[.*|ENTRYPOINT \[.*|WORKDIR /\S*|EXPOSE \d+|ENV \w+[= ].+)$",
+    ),
     ("lua", 3, r"^\s*(local\s+(function\s+)?\w+|function\s+[\w.:]+\(.*\)\s*$)"),
     ("code", 1, r"^.*[\w)\]\x22']\s*;\s*(//.*)?$"),
     ("code", 1, r"^\s*\}[;,)]*\s*$"),
@@ -214,7 +424,17 @@ const PATTERNS: &[(&str, usize, &str)] = &[
 fn is_braced(language: &str) -> bool {
     matches!(
         language,
-        "c" | "cpp" | "java" | "csharp" | "javascript" | "typescript" | "rust" | "go" | "kotlin" | "swift" | "php" | "css"
+        "c" | "cpp"
+            | "java"
+            | "csharp"
+            | "javascript"
+            | "typescript"
+            | "rust"
+            | "go"
+            | "kotlin"
+            | "swift"
+            | "php"
+            | "css"
     )
 }
 
@@ -265,9 +485,11 @@ pub(crate) fn recognise(lines: &[&str]) -> Option<Recognised> {
         }
     }
     let lines = bounds?;
-    let best = scores.iter().copied().rev().max_by_key(|(language, score)| {
-        score + if is_braced(language) { braces } else { 0 }
-    });
+    let best = scores
+        .iter()
+        .copied()
+        .rev()
+        .max_by_key(|(language, score)| score + if is_braced(language) { braces } else { 0 });
     match best {
         Some((language, score)) => {
             Some(Recognised { language, weight: score + if is_braced(language) { braces } else { 0 }, lines })
@@ -303,15 +525,25 @@ mod tests {
         assert_eq!(nature("Py"), Nature::Python);
         assert_eq!(nature("JS"), Nature::Code("javascript"));
         assert_eq!(nature("yaml"), Nature::Data("yaml"));
-        assert_eq!((nature(""), nature("text"), nature("gherkin")), (Nature::Unknown, Nature::Unknown, Nature::Other("gherkin")));
+        assert_eq!(
+            (nature(""), nature("text"), nature("gherkin")),
+            (Nature::Unknown, Nature::Unknown, Nature::Other("gherkin"))
+        );
     }
 
     #[test]
     fn lines_of_other_languages_are_recognised() {
         let cases = [
-            ("SELECT 1 FROM t;", "sql"), ("$ ls -l", "shell"), ("pip install numpy", "shell"), ("<!doctype html>", "html"),
-            ("#include <stdio.h>", "c"), ("fn main() {", "rust"), ("package main", "go"), ("@@ -1,2 +1,2 @@", "diff"),
-            ("const a = 1;", "javascript"), ("public class A {", "java"),
+            ("SELECT 1 FROM t;", "sql"),
+            ("$ ls -l", "shell"),
+            ("pip install numpy", "shell"),
+            ("<!doctype html>", "html"),
+            ("#include <stdio.h>", "c"),
+            ("fn main() {", "rust"),
+            ("package main", "go"),
+            ("@@ -1,2 +1,2 @@", "diff"),
+            ("const a = 1;", "javascript"),
+            ("public class A {", "java"),
         ];
         for (line, language) in cases {
             let found = recognise(&[line]).expect(line);
@@ -322,8 +554,15 @@ mod tests {
     #[test]
     fn prose_is_in_no_language() {
         let lines = [
-            "Select an option from the menu.", "Find the longest word.", "git is a tool.", "Make sure that it works.",
-            "Update your accounts set last year.", "cat and dog", "source of truth", "Let me know!", "a < b > c",
+            "Select an option from the menu.",
+            "Find the longest word.",
+            "git is a tool.",
+            "Make sure that it works.",
+            "Update your accounts set last year.",
+            "cat and dog",
+            "source of truth",
+            "Let me know!",
+            "a < b > c",
         ];
         for line in lines {
             assert!(recognise(&[line]).is_none_or(|found| found.weight < ENOUGH), "{line}");

@@ -127,8 +127,7 @@ fn choose(found: &[Found], entry_point: Option<&str>) -> (Option<usize>, ChoiceR
     };
     // Stable: within a rank the first stays first.
     python.sort_by_key(rank);
-    let defining =
-        entry_point.and_then(|name| python.iter().copied().find(|index| defines(name, &found[*index].code)));
+    let defining = entry_point.and_then(|name| python.iter().copied().find(|index| defines(name, &found[*index].code)));
     if let Some(index) = defining {
         return (Some(index), ChoiceReason::EntryPoint);
     }

@@ -20,8 +20,28 @@ pub(crate) const MAX_PARSED: usize = 256 << 10;
 const MINOR_VERSION: u8 = 13;
 /// Packages besides the standard library whose import is a sure sign.
 const PACKAGES: &[&str] = &[
-    "numpy", "pandas", "requests", "torch", "tensorflow", "sklearn", "scipy", "matplotlib", "seaborn", "flask",
-    "fastapi", "django", "pytest", "yaml", "bs4", "sympy", "networkx", "pydantic", "sqlalchemy", "httpx", "tqdm", "cv2",
+    "numpy",
+    "pandas",
+    "requests",
+    "torch",
+    "tensorflow",
+    "sklearn",
+    "scipy",
+    "matplotlib",
+    "seaborn",
+    "flask",
+    "fastapi",
+    "django",
+    "pytest",
+    "yaml",
+    "bs4",
+    "sympy",
+    "networkx",
+    "pydantic",
+    "sqlalchemy",
+    "httpx",
+    "tqdm",
+    "cv2",
 ];
 /// Functions whose call is a sure sign.
 const FUNCTIONS: &[&str] = &["print", "input", "open", "isinstance", "setattr", "super"];
@@ -192,9 +212,7 @@ fn statement_evidence(statement: &Stmt) -> Evidence {
         Stmt::If(part) => at_least(Weak, !matches!(*part.test, Expr::Name(_))),
         Stmt::With(part) => at_least(
             Weak,
-            part.items
-                .iter()
-                .any(|item| item.optional_vars.is_some() || matches!(item.context_expr, Expr::Call(_))),
+            part.items.iter().any(|item| item.optional_vars.is_some() || matches!(item.context_expr, Expr::Call(_))),
         ),
         Stmt::Assert(part) => at_least(Weak, !is_plain(&part.test)),
         Stmt::Raise(part) => at_least(
@@ -374,8 +392,19 @@ mod tests {
     #[test]
     fn statements_are_evidence() {
         for line in [
-            "def f(x):", "import os", "x += 1", "for x in xs:", "elif x > 1:", "except ValueError as error:",
-            "print(x)", "xs.sort()", "return a + b", "raise ValueError(\"x\")", "d[k] = 1", "def f(x)", "y = f.g(",
+            "def f(x):",
+            "import os",
+            "x += 1",
+            "for x in xs:",
+            "elif x > 1:",
+            "except ValueError as error:",
+            "print(x)",
+            "xs.sort()",
+            "return a + b",
+            "raise ValueError(\"x\")",
+            "d[k] = 1",
+            "def f(x)",
+            "y = f.g(",
         ] {
             assert_eq!(line_evidence(line), Evidence::Strong, "{line}");
         }
@@ -384,8 +413,22 @@ mod tests {
     #[test]
     fn prose_and_mathematics_are_not() {
         for line in [
-            "I can't do that.", "Paris, France", "Answer: B", "x = 5", "E = mc^2", "O(1)", "42", "[1, 2]", "yes",
-            "return home", "Note: this", "for example:", "with that said:", "Hello!", "y = f(x)", "{\"a\": 1}",
+            "I can't do that.",
+            "Paris, France",
+            "Answer: B",
+            "x = 5",
+            "E = mc^2",
+            "O(1)",
+            "42",
+            "[1, 2]",
+            "yes",
+            "return home",
+            "Note: this",
+            "for example:",
+            "with that said:",
+            "Hello!",
+            "y = f(x)",
+            "{\"a\": 1}",
         ] {
             assert!(line_evidence(line) < Evidence::Strong, "{line}");
         }

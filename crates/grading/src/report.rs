@@ -324,15 +324,18 @@ mod tests {
         assert_eq!((with.items, with.infrastructure_errors, with.graded), (4, 2, 2));
         assert_eq!((with.pass_rate, &with.pass_at_k), (without.pass_rate, &without.pass_at_k));
         assert_eq!((with.tests_passed, with.tests_total), (without.tests_passed, without.tests_total));
-        assert_eq!(with.by_label["model"]["m"], Share {
-            items: 4,
-            graded: 2,
-            passed: 1,
-            pass_rate: Some(0.5),
-            no_code: 0,
-            no_code_rate: Some(0.0),
-            failed_at: 2,
-        });
+        assert_eq!(
+            with.by_label["model"]["m"],
+            Share {
+                items: 4,
+                graded: 2,
+                passed: 1,
+                pass_rate: Some(0.5),
+                no_code: 0,
+                no_code_rate: Some(0.0),
+                failed_at: 2,
+            }
+        );
     }
 
     #[test]

@@ -68,9 +68,8 @@ impl ImageSource {
     pub(super) fn has_outdated(&self) -> bool {
         let entries = fs::read_dir(self.cache.join("runtimes")).into_iter().flatten().filter_map(Result::ok);
         let built = entries.filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"prebuilt-"));
-        let images = built.filter_map(|entry| {
-            serde_json::from_slice::<Image>(&fs::read(manifest(&entry.path())).ok()?).ok()
-        });
+        let images =
+            built.filter_map(|entry| serde_json::from_slice::<Image>(&fs::read(manifest(&entry.path())).ok()?).ok());
         !self.is_built() && images.into_iter().any(|image| image.interpreter == self.interpreter)
     }
 

@@ -221,8 +221,11 @@ fn live_code_bench(line: &Line) -> anyhow::Result<Option<Problem>> {
                     serde_json::from_str::<Json>(text)
                         .with_context(|| format!("{}: a test's argument is not JSON: {text}", line.origin))
                 };
-                let args =
-                    input.lines().filter(|text| !text.trim().is_empty()).map(value).collect::<anyhow::Result<Vec<_>>>()?;
+                let args = input
+                    .lines()
+                    .filter(|text| !text.trim().is_empty())
+                    .map(value)
+                    .collect::<anyhow::Result<Vec<_>>>()?;
                 Ok(json!({"args": args, "expected": value(&output)?}))
             };
             let cases = inputs.iter().zip(&outputs).map(case).collect::<anyhow::Result<_>>()?;
@@ -315,7 +318,10 @@ fn test_cases(line: &Line) -> anyhow::Result<InputOutput> {
 fn unpack(text: &str) -> anyhow::Result<String> {
     let bytes = BASE64.decode(text.trim()).context("neither a list nor base64")?;
     let mut pickle = Vec::new();
-    ZlibDecoder::new(&bytes[..]).take(MAX_PRIVATE_BYTES).read_to_end(&mut pickle).context("not compressed with zlib")?;
+    ZlibDecoder::new(&bytes[..])
+        .take(MAX_PRIVATE_BYTES)
+        .read_to_end(&mut pickle)
+        .context("not compressed with zlib")?;
     let mut rest = &pickle[..];
     // PROTO and FRAME, from protocols 2 and 4 on.
     if let [0x80, _, after @ ..] = rest {
@@ -351,9 +357,11 @@ fn stdin_stdout(line: &Line, inputs: &[Json], outputs: &[Json], compare: &Json) 
 fn as_text(line: &Line, value: &Json) -> anyhow::Result<String> {
     match value {
         Json::String(text) => Ok(text.clone()),
-        Json::Array(lines) => {
-            Ok(lines.iter().map(|line| line.as_str().map_or_else(|| line.to_string(), str::to_owned)).collect::<Vec<_>>().join("\n"))
-        }
+        Json::Array(lines) => Ok(lines
+            .iter()
+            .map(|line| line.as_str().map_or_else(|| line.to_string(), str::to_owned))
+            .collect::<Vec<_>>()
+            .join("\n")),
         _ => bail!("{}: an input or output must be a string", line.origin),
     }
 }

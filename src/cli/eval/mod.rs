@@ -5,7 +5,6 @@
 
 mod benchmarks;
 mod changes;
-mod cohorts;
 mod files;
 mod require;
 mod server;

@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::changes::Changes;
-use proofbox_grading::report::{Report, Spread};
+use proofbox_grading::report::{Report, Share, Spread};
+use proofbox_types::status::FailureClass;
 
 /// Name, description, and accessor of a field.
 type Field = (&'static str, &'static str, fn(&Report, Option<&Changes>) -> Option<f64>);
@@ -18,6 +19,8 @@ const FIELDS: &[Field] = &[
     ("errors", "items without tests that failed", |report, _| Some(report.errors as f64)),
     ("blocked", "items that the policy blocked", |report, _| Some(report.blocked as f64)),
     ("refused", "items that were not run", |report, _| Some(report.refused as f64)),
+    ("no_code", "answers without code", |report, _| Some(report.no_code as f64)),
+    ("no_code_rate", "the same, of the items that the service did not fail at", |report, _| report.no_code_rate),
     ("infrastructure_errors", "items that the service failed at", |report, _| {
         Some(report.infrastructure_errors as f64)
     }),
@@ -40,6 +43,20 @@ const FIELDS: &[Field] = &[
     }),
 ];
 
+/// Name and accessor of a field of the items with one label.
+type ShareField = (&'static str, fn(&Share) -> Option<f64>);
+
+/// Fields that can be required of the items with one label.
+const SHARE_FIELDS: &[ShareField] = &[
+    ("pass_rate", |share| share.pass_rate),
+    ("passed", |share| Some(share.passed as f64)),
+    ("items", |share| Some(share.items as f64)),
+    ("no_code", |share| Some(share.no_code as f64)),
+    ("no_code_rate", |share| share.no_code_rate),
+];
+/// Word before the name of a failure class, whose items are counted.
+const CLASS: &str = "class:";
+
 fn median(spread: Option<&Spread>) -> Option<f64> {
     Some(spread?.median)
 }
@@ -48,6 +65,30 @@ fn median(spread: Option<&Spread>) -> Option<f64> {
 enum Measure {
     Field(&'static str),
     PassAt(u32),
+    /// Number of items of a class.
+    Class(FailureClass),
+    /// Field of the items with one label.
+    Labelled {
+        label: String,
+        value: String,
+        field: &'static str,
+    },
+}
+
+impl Measure {
+    /// Parses `LABEL=VALUE:FIELD` and `class:NAME`; none for a name that is neither.
+    fn of_some(name: &str) -> Result<Option<Self>, String> {
+        if let Some(class) = name.strip_prefix(CLASS) {
+            let class = FailureClass::parse(class).ok_or_else(|| format!("there is no failure class `{class}`"))?;
+            return Ok(Some(Self::Class(class)));
+        }
+        let Some((share, field)) = name.rsplit_once(':') else { return Ok(None) };
+        let (label, value) = share.split_once('=').ok_or("items of one label are written as LABEL=VALUE:NAME")?;
+        let known = SHARE_FIELDS.iter().find(|(known, _)| *known == field.trim());
+        let names = || SHARE_FIELDS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+        let field = known.ok_or_else(|| format!("there is no `{field}` of a label; there are {}", names()))?.0;
+        Ok(Some(Self::Labelled { label: label.trim().to_owned(), value: value.trim().to_owned(), field }))
+    }
 }
 
 /// Requirement on the results, as `pass_rate>=0.95`.
@@ -68,14 +109,15 @@ impl FromStr for Requirement {
         let found = operators.into_iter().find_map(|operator| Some((operator, text.split_once(operator)?)));
         let (operator, (name, bound)) = found.ok_or("write it as NAME>=NUMBER, with one of >= <= > < == !=")?;
         let (name, bound) = (name.trim(), bound.trim());
-        let measure = match name.strip_prefix("pass@") {
-            Some(k) => Measure::PassAt(
+        let measure = match (Measure::of_some(name)?, name.strip_prefix("pass@")) {
+            (Some(measure), _) => measure,
+            (None, Some(k)) => Measure::PassAt(
                 k.parse()
                     .ok()
                     .filter(|k| *k > 0)
                     .ok_or_else(|| format!("`{name}`: after pass@ comes a number from 1"))?,
             ),
-            None => {
+            (None, None) => {
                 let known = FIELDS.iter().find(|(known, ..)| *known == name);
                 let names = || FIELDS.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ");
                 Measure::Field(known.ok_or_else(|| format!("there is no `{name}`; there are pass@K, {}", names()))?.0)
@@ -101,7 +143,7 @@ impl Requirement {
     pub fn k(&self) -> Option<u32> {
         match self.measure {
             Measure::PassAt(k) => Some(k),
-            Measure::Field(_) => None,
+            Measure::Field(_) | Measure::Class(_) | Measure::Labelled { .. } => None,
         }
     }
 
@@ -111,16 +153,22 @@ impl Requirement {
             Measure::Field(name) => {
                 matches!(name, "newly_failing" | "newly_passing" | "pass_rate_change" | "fuel_change")
             }
-            Measure::PassAt(_) => false,
+            Measure::PassAt(_) | Measure::Class(_) | Measure::Labelled { .. } => false,
         }
     }
 
     /// Returns the reason why the requirement does not hold; none when it does. A field without a value does not hold.
     pub fn breach(&self, report: &Report, changes: Option<&Changes>) -> Option<String> {
-        let value = match self.measure {
-            Measure::PassAt(k) => report.pass_at_k.get(&k).copied().flatten(),
+        let value = match &self.measure {
+            Measure::PassAt(k) => report.pass_at_k.get(k).copied().flatten(),
+            Measure::Class(class) => Some(report.by_class.get(class.as_str()).copied().unwrap_or_default() as f64),
+            Measure::Labelled { label, value, field } => {
+                let share = report.by_label.get(label).and_then(|values| values.get(value));
+                let of = SHARE_FIELDS.iter().find(|(known, _)| known == field);
+                share.zip(of).and_then(|(share, (_, of))| of(share))
+            }
             Measure::Field(name) => {
-                FIELDS.iter().find(|(known, ..)| *known == name).and_then(|(_, _, value)| value(report, changes))
+                FIELDS.iter().find(|(known, ..)| known == name).and_then(|(_, _, value)| value(report, changes))
             }
         };
         let Some(value) = value else { return Some(format!("{}: it has no value here", self.text)) };
@@ -146,8 +194,13 @@ pub fn help() -> String {
     format!(
         "Fail (exit code 1) unless this holds; may be given several times. NAME, one of >= <= > < == !=, and a number or a \
          percentage, as in \"pass_rate>=95%\" or \"newly_failing==0\". What has no value does not hold. Names:\n\n  \
-         {:22} K samples of a task, at least one passing\n{}",
+         {:22} K samples of a task, at least one passing\n  \
+         {:22} items of a failure class, as in \"class:timeout==0\"\n  \
+         {:22} {} of the items with a label, as in \"bucket=safe:pass_rate>=90%\"\n{}",
         "pass@K",
+        "class:CLASS",
+        "LABEL=VALUE:NAME",
+        SHARE_FIELDS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "),
         fields.collect::<String>()
     )
 }
@@ -163,6 +216,14 @@ mod tests {
             pass_rate: Some(0.9),
             failed: 3,
             pass_at_k: BTreeMap::from([(1, Some(0.5)), (10, None)]),
+            by_class: BTreeMap::from([("timeout".to_owned(), 2)]),
+            by_label: BTreeMap::from([(
+                "bucket".to_owned(),
+                BTreeMap::from([(
+                    "safe".to_owned(),
+                    Share { items: 10, passed: 9, pass_rate: Some(0.9), ..Share::default() },
+                )]),
+            )]),
             ..Report::default()
         }
     }
@@ -178,6 +239,9 @@ mod tests {
         {
             assert_eq!(breach(text), None, "{text}");
         }
+        for text in ["bucket=safe:pass_rate>=90%", "bucket=safe:items==10", "class:timeout<=2", "class:exception==0"] {
+            assert_eq!(breach(text), None, "{text}");
+        }
     }
 
     #[test]
@@ -188,6 +252,9 @@ mod tests {
             ("pass@10>=0", "pass@10>=0: it has no value here"),
             ("lint_clean_rate>=0", "lint_clean_rate>=0: it has no value here"),
             ("newly_failing==0", "newly_failing==0: it has no value here"),
+            ("bucket=safe:pass_rate>=95%", "bucket=safe:pass_rate>=95%: it is 0.9"),
+            ("bucket=risky:pass_rate>=0", "bucket=risky:pass_rate>=0: it has no value here"),
+            ("class:timeout==0", "class:timeout==0: it is 2"),
         ];
         for (text, expected) in cases {
             assert_eq!(breach(text).as_deref(), Some(expected));
@@ -196,8 +263,18 @@ mod tests {
 
     #[test]
     fn what_is_none_is_refused() {
-        for text in ["pass_rate", "pas_rate>1", "pass_rate>=x", "pass@0>1", "pass@x>1", "pass_rate>=", "pass_rate>=nan"]
-        {
+        for text in [
+            "pass_rate",
+            "pas_rate>1",
+            "pass_rate>=x",
+            "pass@0>1",
+            "pass@x>1",
+            "pass_rate>=",
+            "pass_rate>=nan",
+            "class:slow==0",
+            "bucket=safe:rate>=1",
+            "safe:pass_rate>=1",
+        ] {
             assert!(text.parse::<Requirement>().is_err(), "{text}");
         }
     }

@@ -16,7 +16,8 @@ const MAX_LABEL: usize = 200;
 /// Number of labels that a sample's fields become.
 const MAX_LABELS: usize = 32;
 /// Fields of samples that have a meaning of their own, or are no label.
-const NO_LABELS: &[&str] = &["task_id", "question_id", "problem_id", "solution", "completion", "code_list", "output_list", "prompt"];
+const NO_LABELS: &[&str] =
+    &["task_id", "question_id", "problem_id", "solution", "completion", "code_list", "output_list", "prompt"];
 
 /// Suite of items to grade.
 #[derive(Debug, Default)]
@@ -141,12 +142,7 @@ fn own(lines: Vec<Line>, title: String) -> anyhow::Result<Suite> {
     Ok(suite)
 }
 
-fn problems(
-    lines: &[Line],
-    benchmark: Benchmark,
-    samples: Option<&Path>,
-    title: &str,
-) -> anyhow::Result<Suite> {
+fn problems(lines: &[Line], benchmark: Benchmark, samples: Option<&Path>, title: &str) -> anyhow::Result<Suite> {
     // The numbers of generations are those of all problems, with tests or without.
     let problems: Vec<Option<Problem>> =
         lines.iter().map(|line| benchmark.problem(line)).collect::<anyhow::Result<_>>()?;
@@ -161,7 +157,11 @@ fn problems(
             let code =
                 code.with_context(|| format!("{}: there is no canonical solution; give --samples", problem.origin))?;
             let (id, answer) = (problem.task.clone(), Answer::Solution(code));
-            Ok(item(problem, id, Sample { origin: problem.origin.clone(), task: String::new(), answer, labels: Map::new() }))
+            Ok(item(
+                problem,
+                id,
+                Sample { origin: problem.origin.clone(), task: String::new(), answer, labels: Map::new() },
+            ))
         });
         let items = items.collect::<anyhow::Result<_>>()?;
         return Ok(Suite { title: format!("{title}, canonical solutions"), items, warnings, ..Suite::default() });
@@ -169,7 +169,9 @@ fn problems(
     let by_task: HashMap<String, Option<&Problem>> = lines
         .iter()
         .zip(&problems)
-        .map(|(line, problem)| (normal(&problem.as_ref().map_or_else(|| id_of(line), |problem| problem.task.clone())), problem.as_ref()))
+        .map(|(line, problem)| {
+            (normal(&problem.as_ref().map_or_else(|| id_of(line), |problem| problem.task.clone())), problem.as_ref())
+        })
         .collect();
     let mut counts: HashMap<&str, usize> = HashMap::new();
     let mut items = Vec::new();
@@ -230,7 +232,9 @@ fn read_samples(path: &Path, lines: &[Line]) -> anyhow::Result<Vec<Sample>> {
             (Some(solution), _) => vec![Answer::Solution(solution)],
             (None, Some(completion)) => vec![Answer::Completion(completion)],
             // LiveCodeBench's: programs that are taken out, else answers.
-            (None, None) if line.has("code_list") => line.texts("code_list")?.into_iter().map(Answer::Solution).collect(),
+            (None, None) if line.has("code_list") => {
+                line.texts("code_list")?.into_iter().map(Answer::Solution).collect()
+            }
             (None, None) if line.has("output_list") => {
                 line.texts("output_list")?.into_iter().map(Answer::Completion).collect()
             }
@@ -300,7 +304,8 @@ fn program_of(problem: &Problem, completion: String) -> (&'static str, String) {
         return ("completion", completion);
     }
     let extraction = extract(&completion, problem.entry_point.as_deref());
-    let is_marked = extraction.report.blocks.iter().any(|block| matches!(block.form, BlockForm::Fenced | BlockForm::Tagged));
+    let is_marked =
+        extraction.report.blocks.iter().any(|block| matches!(block.form, BlockForm::Fenced | BlockForm::Tagged));
     let is_prose = extraction.code.is_none() && !completion.trim().is_empty() && !completion.starts_with([' ', '\t']);
     match extraction.code {
         // The body alone: an answer that goes on from the prompt all the same.
