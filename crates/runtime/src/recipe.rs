@@ -1,6 +1,6 @@
 //! Runs the recipe (`runtimes/python-3.13`), which is carried inside this binary, and shows how far it is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -82,7 +82,8 @@ pub fn modules_of(interpreter: &str) -> Vec<String> {
         let library = toml_of(&format!("extensions/{name}.toml"));
         Some(library.get("python")?.get("packages")?.as_table()?.keys().cloned().collect::<Vec<_>>())
     });
-    packages.flatten().collect()
+    let top = |path: String| path.split('/').next().unwrap_or_default().to_owned();
+    packages.flatten().map(top).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// The table in a file of the recipe; an empty one, where there is no such file.

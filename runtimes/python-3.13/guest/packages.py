@@ -12,22 +12,22 @@ SOURCES = DIRECTORY + "/library-sources/"
 
 # Well-known ones with native code, which has to be linked into the image.
 NATIVE = frozenset("""
-    aiohttp bcrypt bokeh catboost contourpy cryptography cv2 cython dask duckdb fastapi fiona gensim geopandas geopy gevent greenlet
+    aiohttp bcrypt bokeh catboost contourpy cryptography cv2 cython dask duckdb fastapi fiona gensim geopandas gevent greenlet
     grpc h5py jax kiwisolver Levenshtein librosa lightgbm llvmlite lxml matplotlib mpl_toolkits msgpack nltk numba numexpr
     onnxruntime orjson pandas PIL polars psutil psycopg2 pyarrow pycocotools pydantic pydantic_core pygame pymongo pyproj pywt
     rapidfuzz regex rpds scipy seaborn shapely skimage sklearn spacy sqlalchemy statsmodels tables tensorflow tiktoken tokenizers
     torch torchvision transformers uvloop wordcloud xgboost zmq
 """.split())
 
-# Those that the image `data` has (extensions/*.toml).
-IN_DATA = frozenset("contourpy kiwisolver lxml matplotlib mpl_toolkits pandas PIL pylab regex seaborn".split())
+# Those that the image `data` has (extensions/*.toml, and `interpreters` in packages.toml).
+IN_DATA = frozenset("contourpy cssselect docx kiwisolver lxml matplotlib mpl_toolkits pandas PIL pylab pyquery regex scipy seaborn".split())
 
 # And without: by name, these are nobody's but their distribution's.
 PURE = frozenset("""
     absl altair anyio asttokens attr attrs babel bleach blinker boto3 botocore bs4 cachetools celery certifi cffi chardet
     charset_normalizer click cloudpickle colorama coverage cssselect dateutil decorator deepdiff dill distlib distributed django
     dns docker docutils docx dotenv ecdsa elasticsearch email_validator executing faker fakeredis filelock flask flask_login
-    flask_mail flask_restful flask_wtf folium freezegun fsspec git google graphviz gunicorn h11 holidays html5lib httpcore httpx
+    flask_mail flask_restful flask_wtf folium freezegun fsspec geopy git google graphviz gunicorn h11 holidays html5lib httpcore httpx
     huggingface_hub humanize hypothesis idna imageio inflection iniconfig inspect_ai isodate itsdangerous jinja2 jmespath joblib
     jose jsonschema jwt keras kombu langchain loguru lxml_html mako markdown markupsafe marshmallow mechanize mistune mock
     more_itertools mpmath mypy natsort networkx numpy oauthlib openai openpyxl packaging pandas_datareader paramiko parse passlib
