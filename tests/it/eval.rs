@@ -93,6 +93,144 @@ fn samples_are_graded_and_counted_by_task() {
     assert_eq!(ids, ["HumanEval/0#0", "HumanEval/0#1", "HumanEval/1#0", "HumanEval/1#1"]);
 }
 
+/// Grades a file of problems with samples, and returns the status of each item.
+fn statuses(files: &[(&str, &str)], arguments: &[&str]) -> Vec<(String, String)> {
+    let eval = Eval::new(files);
+    let (code, _, stderr) = eval.picture(&[arguments, &["--json", "out.json"]].concat());
+    assert_eq!(code, Some(0), "{stderr}");
+    let out = eval.json("out.json");
+    let text = |line: &Value, field: &str| line[field].as_str().unwrap_or_default().to_owned();
+    let results = out["results"].as_array().expect("a list");
+    results
+        .iter()
+        .map(|line| (text(line, "id"), format!("{} {}", text(line, "status"), text(line, "stderr_class"))))
+        .collect()
+}
+
+fn named(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+    expected.iter().map(|(id, status)| ((*id).to_owned(), (*status).to_owned())).collect()
+}
+
+#[test]
+fn live_code_bench_is_read_as_it_is_published() {
+    let private = json!([{"input": "5\n", "output": "10\n", "testtype": "stdin"}]).to_string();
+    // As Python's pickle has a string, compressed with zlib.
+    let length = u32::try_from(private.len()).expect("it is short").to_le_bytes();
+    let pickle = [&[0x80, 4, b'X'][..], &length, private.as_bytes(), b"\x94."].concat();
+    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut encoder, &pickle).expect("it is memory");
+    let packed =
+        base64::Engine::encode(&base64::engine::general_purpose::STANDARD, encoder.finish().expect("it is memory"));
+    let public = json!([{"input": "2\n", "output": "4\n", "testtype": "stdin"}]).to_string();
+    let calls = json!({"inputs": ["[3, 1, 2]\n2"], "outputs": ["[3, 2]"], "fn_name": "largest"}).to_string();
+    let problems = [
+        json!({"question_id": "a", "difficulty": "easy", "public_test_cases": public, "private_test_cases": packed, "metadata": "{}"}),
+        json!({"question_id": "b", "input_output": calls}),
+    ];
+    let problems: String = problems.iter().map(|problem| format!("{problem}\n")).collect();
+    // `List` and `nlargest` come from the prelude.
+    let method =
+        "class Solution:\n    def largest(self, xs: List[int], n: int) -> List[int]:\n        return nlargest(n, xs)\n";
+    let samples = json!([
+        {"question_id": "a", "code_list": ["print(2 * int(input()))", "print(4)"]},
+        {"question_id": "b", "output_list": [format!("Like this:\n```python\n{method}```\n"), "I can't do that."]},
+    ]);
+    let seen =
+        statuses(&[("p.jsonl", &problems), ("s.json", &samples.to_string())], &["p.jsonl", "--samples", "s.json"]);
+    let expected = [
+        ("a#0", "passed none"),
+        ("a#1", "failed assertion_failure"),
+        ("b#0", "passed none"),
+        ("b#1", "failed no_code"),
+    ];
+    assert_eq!(seen, named(&expected));
+}
+
+#[test]
+fn evalplus_own_form_is_graded_by_its_canonical_solution() {
+    let problems = concat!(
+        r#"{"task_id": "HumanEval/0", "prompt": "def half(x):\n", "entry_point": "half", "canonical_solution": "    return x / 2\n", "base_input": [[4]], "plus_input": [[0.3], [1e308]], "atol": 0, "contract": ""}"#,
+        "\n",
+        r#"{"task_id": "Mbpp/2", "prompt": "\"\"\"Common items.\"\"\"\n", "entry_point": "similar_elements", "canonical_solution": "def similar_elements(a, b):\n    return tuple(set(a) & set(b))\n", "base_input": [[[3, 4], [4, 5]]], "plus_input": [], "atol": 0}"#,
+        "\n",
+    );
+    assert_eq!(
+        statuses(&[("p.jsonl", problems)], &["p.jsonl"]),
+        named(&[("HumanEval/0", "passed none"), ("Mbpp/2", "passed none")])
+    );
+    let samples = concat!(
+        r#"{"task_id": "HumanEval/0", "completion": "    return x // 2\n"}"#,
+        "\n",
+        r#"{"task_id": "Mbpp/2", "solution": "def similar_elements(a, b):\n    assert isinstance(a, tuple)\n    return [x for x in a if x in b]\n"}"#,
+        "\n",
+    );
+    let seen = statuses(&[("p.jsonl", problems), ("s.jsonl", samples)], &["p.jsonl", "--samples", "s.jsonl"]);
+    assert_eq!(seen, named(&[("HumanEval/0#0", "failed assertion_failure"), ("Mbpp/2#0", "passed none")]));
+}
+
+#[test]
+fn big_code_bench_and_apps_are_read_as_they_are_published() {
+    let big = json!({
+        "task_id": "BigCodeBench/0", "entry_point": "task_func", "complete_prompt": "import math\ndef task_func(x):\n",
+        "instruct_prompt": "Root.", "canonical_solution": "    return math.sqrt(x)\n",
+        "test": "import unittest\nclass TestCases(unittest.TestCase):\n    def test_root(self):\n        self.assertEqual(task_func(4), math.sqrt(4))\n",
+    });
+    assert_eq!(
+        statuses(&[("b.jsonl", &format!("{big}\n"))], &["b.jsonl"]),
+        named(&[("BigCodeBench/0", "passed none")])
+    );
+    let apps = [
+        json!({"problem_id": 7, "input_output": r#"{"inputs": ["1 2\\n"], "outputs": ["3\\n"]}"#, "solutions": r#"["print(sum(map(int, input().split())))"]"#}),
+        json!({"problem_id": 8, "input_output": r#"{"fn_name": "add", "inputs": [[1, 2]], "outputs": [[3]]}"#, "solutions": r#"["def add(a, b): return a + b"]"#}),
+        json!({"problem_id": 9, "input_output": "", "solutions": ""}),
+    ];
+    let apps: String = apps.iter().map(|problem| format!("{problem}\n")).collect();
+    assert_eq!(
+        statuses(&[("a.jsonl", &apps)], &["a.jsonl"]),
+        named(&[("APPS/7", "passed none"), ("APPS/8", "passed none")])
+    );
+}
+
+#[test]
+fn generations_and_compressed_problems_are_read() {
+    let eval = Eval::new(&[(
+        "g.json",
+        r#"[["def double(x): return 2 * x", "def double(x): return x"], ["def half(x): return x // 2"]]"#,
+    )]);
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut encoder, HUMAN_EVAL.as_bytes()).expect("it is memory");
+    std::fs::write(eval.path("he.jsonl.gz"), encoder.finish().expect("it is memory")).expect("a file");
+    let (code, _, stderr) = eval.picture(&["he.jsonl.gz", "--samples", "g.json", "--json", "out.json"]);
+    assert_eq!(code, Some(0), "{stderr}");
+    assert_shows(&eval.json("out.json")["report"], json!({"passed": 2, "failed": 1, "tasks": 2}));
+}
+
+#[test]
+fn answers_of_prose_are_no_syntax_errors_and_are_gated_by_label() {
+    let prose =
+        ["I can't do that.", "Sort the list first, then take the middle element.", "42", "Das geht leider nicht."];
+    let tests = json!({"kind": "asserts", "asserts": ["assert f() == 1"]});
+    let mut lines = vec![json!({"defaults": {"tests": tests}}).to_string()];
+    for (index, text) in prose.iter().enumerate() {
+        lines.push(json!({"id": format!("p{index}"), "completion": text, "labels": {"model": "small"}}).to_string());
+    }
+    lines.push(json!({"id": "js", "completion": "```js\nlet a = 1;\n```", "labels": {"model": "small"}}).to_string());
+    lines.push(
+        json!({"id": "ok", "completion": "```\ndef f(): return 1\n```", "labels": {"model": "large"}}).to_string(),
+    );
+    let eval = Eval::new(&[("s.jsonl", &lines.join("\n"))]);
+    let gates = ["--require", "model=large:no_code_rate==0", "--require", "model=small:no_code_rate<=50%"];
+    let (code, stdout, stderr) = eval.picture(&[&["s.jsonl", "--json", "out.json"][..], &gates].concat());
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stdout.contains("FAILS   model=small:no_code_rate<=50%: it is 0.8"), "{stdout}");
+    let report = &eval.json("out.json")["report"];
+    assert_shows(
+        report,
+        json!({"no_code": 4, "by_class": {"no_code": 4, "other_language": 1, "none": 1}, "failed": 5, "passed": 1}),
+    );
+    assert!(report["by_class"].get("syntax_error").is_none());
+}
+
 fn suite(wrong: bool) -> String {
     let defaults = json!({"grading": "in_process", "tests": {"kind": "asserts", "asserts": ["assert f() == 1"]}});
     let second = if wrong { "def f(): return 2" } else { "def f(): return 1" };

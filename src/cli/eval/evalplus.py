@@ -17,7 +17,6 @@ def _deep(value):
 
 # Inputs are published as JSON, which has no tuples, sets and complex numbers: what MBPP's tasks take instead, by number.
 _ALL_1 = lambda args: [_tuples(1)(arg) for arg in args]
-_ALL_2 = lambda args: [_tuples(2)(arg) for arg in args]
 _FIRST_0 = lambda args: [tuple(args[0]), *args[1:]]
 _FIRST_1 = lambda args: [_tuples(1)(args[0]), *args[1:]]
 _CONVERSIONS = [

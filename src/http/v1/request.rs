@@ -29,6 +29,9 @@ pub struct ExecuteRequest {
     code: Option<String>,
     /// A model's answer: the code is taken out of it (fenced, tagged, bare, inline).
     completion: Option<String>,
+    /// Python source that stands before the snippet, as the imports that a benchmark's harness puts there.
+    #[serde(default)]
+    prelude: String,
     #[serde(default)]
     stdin: String,
     /// Arguments of the program, `sys.argv[1:]`.
@@ -148,6 +151,7 @@ pub fn grade_of(request: GradeRequest) -> Result<GradeAsked, ApiError> {
     let submission = submission_of(ExecuteRequest {
         code: Some(String::new()),
         completion: None,
+        prelude: String::new(),
         stdin: String::new(),
         args: Vec::new(),
         env: BTreeMap::new(),
@@ -369,6 +373,10 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
         }
         None => return Err(Snippet::missing()),
     };
+    let code = match request.prelude.as_str() {
+        "" => snippet.code,
+        prelude => format!("{prelude}\n{}", snippet.code),
+    };
     checked_env(&request.env)?;
     let result = request.result.map(ResultWanted::from);
     let Object(limits) = request.limits;
@@ -376,7 +384,7 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
         code_field: snippet.field,
         completion: snippet.completion,
         program: Program {
-            code: snippet.code,
+            code,
             args: request.args,
             stdin: request.stdin.into_bytes(),
             env: request.env.into_iter().collect(),
