@@ -180,7 +180,7 @@ fn big_code_bench_and_apps_are_read_as_they_are_published() {
         named(&[("BigCodeBench/0", "passed none")])
     );
     let apps = [
-        json!({"problem_id": 7, "input_output": r#"{"inputs": ["1 2\\n"], "outputs": ["3\\n"]}"#, "solutions": r#"["print(sum(map(int, input().split())))"]"#}),
+        json!({"problem_id": 7, "input_output": r#"{"inputs": ["1 2\n"], "outputs": ["3\n"]}"#, "solutions": r#"["print(sum(map(int, input().split())))"]"#}),
         json!({"problem_id": 8, "input_output": r#"{"fn_name": "add", "inputs": [[1, 2]], "outputs": [[3]]}"#, "solutions": r#"["def add(a, b): return a + b"]"#}),
         json!({"problem_id": 9, "input_output": "", "solutions": ""}),
     ];

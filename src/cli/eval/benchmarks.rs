@@ -175,13 +175,14 @@ fn evalplus(line: &Line) -> anyhow::Result<Problem> {
     let is_mbpp = task.to_lowercase().starts_with("mbpp/");
     let number = task.rsplit('/').next().and_then(|number| number.parse::<u64>().ok()).filter(|_| is_mbpp);
     let atol = line.fields.get("atol").and_then(Json::as_f64).unwrap_or(0.0);
-    // JSON within a string of Python: what is JSON's is not Python's (`true`, `NaN`).
+    // JSON within a string of Python: what is JSON's is not Python's (`true`, `NaN`). A string of JSON is one of Python, and
+    // tests in isolated grading execute what is a constant of their own.
     let quoted = |value: &Json| json!(value.to_string()).to_string();
     let head = format!(
-        "import json\n_CANONICAL = json.loads({})\n_ENTRY_POINT = json.loads({})\n_NUMBER = {}\n_ATOL = {atol:?}\n\
+        "import json\n_CANONICAL = {}\n_ENTRY_POINT = {}\n_NUMBER = {}\n_ATOL = {atol:?}\n\
          _BASE = json.loads({})\n_PLUS = json.loads({})\n",
-        quoted(&json!(canonical)),
-        quoted(&json!(entry_point)),
+        json!(canonical),
+        json!(entry_point),
         number.map_or_else(|| "None".to_owned(), |number| number.to_string()),
         quoted(&inputs("base_input")?),
         quoted(&inputs("plus_input")?),

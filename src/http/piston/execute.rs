@@ -167,12 +167,28 @@ fn files_of(files: &Value) -> Result<(String, Vec<File>), PistonError> {
             return Err(PistonError::bad(format!("files[{index}].content is not of the encoding that it names")));
         };
         let name = file.get("name").and_then(Value::as_str).unwrap_or_default().trim_start_matches('/');
+        if leaves_directory(name) {
+            return Err(PistonError::bad(format!("files[{index}].name leads out of the program's directory")));
+        }
         if !name.is_empty() {
             named.push(File { path: name.to_owned(), content });
         }
     }
     let code = code.ok_or_else(|| PistonError::bad("files must include at least one utf8 encoded file"))?;
     Ok((code, named))
+}
+
+/// Returns whether a relative path leads out of the directory that it begins in.
+fn leaves_directory(path: &str) -> bool {
+    let mut depth = 0_usize;
+    path.split('/').any(|part| match part {
+        "" | "." => false,
+        ".." => depth.checked_sub(1).map(|left| depth = left).is_none(),
+        _ => {
+            depth += 1;
+            false
+        }
+    })
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {
@@ -252,6 +268,8 @@ mod tests {
             (json!([{"content": "eA==", "encoding": "base64"}]), "files must include at least one utf8 encoded file"),
             (json!([{"content": "x"}, {}]), "files[1].content is required as a string"),
             (json!([{"content": "xyz", "encoding": "hex"}]), "files[0].content is not of the encoding that it names"),
+            (json!([{"content": "", "name": "../x"}]), "files[0].name leads out of the program's directory"),
+            (json!([{"content": "", "name": "a/../../x"}]), "files[0].name leads out of the program's directory"),
         ] {
             assert_eq!(files_of(&files).expect_err("they are wrong").message(), said);
         }
