@@ -6,6 +6,7 @@ import sys
 import _proofbox
 import _proofbox_bridge as bridge
 import _proofbox_candidate as candidate
+import _proofbox_commands as commands
 import _proofbox_incoming as incoming
 import _proofbox_marshal as marshal
 import _proofbox_side as side
@@ -78,7 +79,7 @@ def play(run, main):
         del sys.modules[name]
     for key in [key for key in incoming.known_types if "__main__" in key]:
         del incoming.known_types[key]
-    side.state = threads.rest = None
+    side.state = threads.rest = commands.environment_of = None
     _sides.clear()
     if errors:
         raise RuntimeError(f"the warm-up of the bridge failed: {errors}")
