@@ -260,7 +260,7 @@ async fn sources_over_the_limit_are_refused_with_the_limit() {
         "too_large",
         &[
             (json!({"code": long}), "code"),
-            (json!({"completion": long}), "completion"),
+            (json!({"completion": format!("```python\nx = 1\n{long}\n```")}), "completion"),
             (tests(json!({"kind": "script", "source": long})), "tests"),
             (tests(json!({"kind": "asserts", "asserts": many})), "tests.asserts"),
         ],

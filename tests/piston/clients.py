@@ -107,7 +107,7 @@ def what_is_not_here_is_refused_in_pistons_words():
         assert post(body) == (400, {"message": said}), (body, post(body))
     status, said = post(fields("1", run_timeout=10**9))
     assert status == 400 and said["message"].startswith("run_timeout cannot exceed the configured limit of "), said
-    assert post(fields("1"), kind="text/plain") == (415, {"message": "requests must be of type application/json"})
+    assert post(fields("1"), kind="text/html") == (415, {"message": "requests must be of type application/json"})
 
 
 def main():

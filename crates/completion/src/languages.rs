@@ -540,7 +540,7 @@ mod tests {
             ("<!doctype html>", "html"),
             ("#include <stdio.h>", "c"),
             ("fn main() {", "rust"),
-            ("package main", "go"),
+            ("func main() {", "go"),
             ("@@ -1,2 +1,2 @@", "diff"),
             ("const a = 1;", "javascript"),
             ("public class A {", "java"),
