@@ -323,6 +323,9 @@ impl From<SessionError> for ApiError {
             SessionError::DiskQuota { asked, allowed } => {
                 new(StatusCode::INSUFFICIENT_STORAGE, "disk_quota_exceeded").range(asked, allowed)
             }
+            SessionError::TooManyTags { allowed } => {
+                new(StatusCode::INSUFFICIENT_STORAGE, "too_many_tags").range(allowed + 1, allowed)
+            }
             SessionError::KeyRevoked => new(StatusCode::UNAUTHORIZED, "key_revoked"),
             SessionError::NoStore => new(StatusCode::SERVICE_UNAVAILABLE, "no_store"),
             SessionError::Store | SessionError::NoRandomness => Self::internal(),

@@ -67,7 +67,8 @@ impl Sandbox {
         Ok(session)
     }
 
-    /// A session from a checkpoint; `image` is the hash of the image that it was made in, none for the default one.
+    /// A session from a checkpoint, with more variables in its environment; `image` is the hash of the image that it was
+    /// made in, none for the default one.
     ///
     /// # Errors
     /// Returns an error when the checkpoint is damaged, or there is no room.
@@ -76,9 +77,11 @@ impl Sandbox {
         bytes: Vec<u8>,
         image: Option<String>,
         limits: &Limits,
+        new_env: Vec<(String, String)>,
     ) -> Result<(SessionHandle, Footprint), SessionCallError> {
         let session = SessionHandle { location: self.workers.pick_worker().await?, number: self.number() };
-        let footprint = self.footprint_of(session, SessionRequest::Load { bytes, image, limits: *limits }).await?;
+        let request = SessionRequest::Load { bytes, image, limits: *limits, new_env };
+        let footprint = self.footprint_of(session, request).await?;
         Ok((session, footprint))
     }
 

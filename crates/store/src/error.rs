@@ -49,6 +49,18 @@ pub enum StoreError {
         /// Id of the checkpoint.
         id: Uuid,
     },
+    /// A checkpoint that is to be tagged is not there, or is somebody else's.
+    #[error("there is no checkpoint {id} of this owner")]
+    NoCheckpoint {
+        /// Id of the checkpoint.
+        id: Uuid,
+    },
+    /// The owner may not have more tags.
+    #[error("its owner would have more than {allowed} tags")]
+    TooManyTags {
+        /// Number of tags that the owner may have.
+        allowed: usize,
+    },
     /// A key has this name.
     #[error("there is a key `{name}` already")]
     NameTaken {
@@ -105,6 +117,8 @@ impl StoreError {
             | Self::Exists { .. }
             | Self::NameTaken { .. }
             | Self::Closed
+            | Self::NoCheckpoint { .. }
+            | Self::TooManyTags { .. }
             | Self::Engine { .. } => false,
         }
     }

@@ -51,6 +51,7 @@ const MIGRATIONS: &[&str] = &[
 ",
     include_str!("jobs/tables.sql"),
     include_str!("holdings.sql"),
+    include_str!("tags.sql"),
 ];
 
 /// Time that a connection waits for another's lock.

@@ -21,6 +21,7 @@ mod room;
 mod seal;
 mod sessions;
 mod stats;
+mod tags;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -37,6 +38,7 @@ pub use prune::{Bounds, Displaced, Pruned, StoreUsage};
 pub use room::Quota;
 pub use sessions::SessionRow;
 pub use stats::{Recorded, StatBounds};
+pub use tags::TagRow;
 
 use bytes::Bytes;
 use disk::Disk;
@@ -87,6 +89,59 @@ impl Store {
     pub async fn put_checkpoint(&self, row: CheckpointRow, blob: Bytes, quota: Quota) -> Result<Displaced, StoreError> {
         let disk = Arc::clone(&self.disk);
         self.writer.write(move |connection| put_within(connection, &disk, &row, &blob, quota)).await
+    }
+
+    /// Keeps a checkpoint with its tags, each of which another one loses that has it. A checkpoint that loses its last
+    /// tag is removed. Tells what made room for it.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`Store::put_checkpoint`] and [`Store::put_tags`]; nothing is kept then.
+    pub async fn put_tagged_checkpoint(
+        &self,
+        row: CheckpointRow,
+        blob: Bytes,
+        quota: Quota,
+        tags: Vec<TagRow>,
+        most: usize,
+    ) -> Result<Displaced, StoreError> {
+        let disk = Arc::clone(&self.disk);
+        let write = move |connection: &Connection| {
+            let displaced = put_within(connection, &disk, &row, &blob, quota)?;
+            tags::put(connection, &tags, most)?;
+            Ok(displaced)
+        };
+        self.writer.write(write).await
+    }
+
+    /// Gives a checkpoint more tags, each of which another one loses that has it. A checkpoint that loses its last tag
+    /// is removed. All rows have one owner.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error when there is no such checkpoint, the owner would have more than `most` tags, or the file
+    /// cannot be written.
+    pub async fn put_tags(&self, rows: Vec<TagRow>, most: usize) -> Result<(), StoreError> {
+        self.writer.write(move |connection| tags::put(connection, &rows, most)).await
+    }
+
+    /// Takes tags below a name away; returns how many there were. A checkpoint that loses its last tag is removed.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for a file that cannot be written.
+    pub async fn delete_tags(&self, owner: String, name: String, tags: Vec<String>) -> Result<usize, StoreError> {
+        self.writer.write(move |connection| tags::delete(connection, &owner, &name, &tags)).await
+    }
+
+    /// Tags of an owner, or of one name of the owner's, in order; at most [`MAX_LISTED`]. Damaged ones are left out and
+    /// logged.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for a file that cannot be read.
+    pub async fn list_tags(&self, owner: String, name: Option<String>) -> Result<Vec<TagRow>, StoreError> {
+        self.readers.read(move |connection| tags::list(connection, &owner, name.as_deref())).await
     }
 
     /// A checkpoint with its blob; none if there is no such one.

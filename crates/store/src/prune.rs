@@ -66,7 +66,9 @@ pub(super) fn prune(connection: &Connection, now: i64, bounds: Bounds) -> Result
     let sessions = "DELETE FROM sessions WHERE expires_at <= ?";
     pruned.sessions = connection.prepare_cached(sessions)?.execute([now])? as u64;
     let age = i64::try_from(bounds.named_age.as_millis()).unwrap_or(i64::MAX);
-    let expired = "DELETE FROM checkpoints WHERE expires_at <= ?1 OR (kind = ?2 AND created_at <= ?3)";
+    // One with a tag stays until there is no room for it.
+    let expired = "DELETE FROM checkpoints WHERE expires_at <= ?1 OR (kind = ?2 AND created_at <= ?3
+                   AND NOT EXISTS (SELECT 1 FROM tags WHERE checkpoint = key))";
     let expired = connection.prepare_cached(expired)?.execute(params![
         now,
         CheckpointKind::Named.number(),

@@ -2,7 +2,7 @@
 
 use super::{
     Bounds, CheckpointFilter, CheckpointKind, CheckpointRow, DiskReserve, Displaced, Pruned, Quota, SessionRow, Store,
-    StoreError, StoreUsage,
+    StoreError, StoreUsage, TagRow,
 };
 use bytes::Bytes;
 use std::fs;
@@ -482,7 +482,7 @@ async fn files_that_are_in_use_newer_or_something_else_are_refused_by_name() {
     };
     set("user_version", 99);
     let newer = Store::open(&path, NO_RESERVE).await.map(|_| ()).map_err(|error| error.to_string());
-    let words = format!("the store {} has version 99, and this proofbox knows versions up to 3", path.display());
+    let words = format!("the store {} has version 99, and this proofbox knows versions up to 4", path.display());
     assert_eq!(newer, Err(words));
     set("user_version", 1);
     set("application_id", 5);
@@ -565,4 +565,63 @@ async fn twenty_thousand_small_ones_are_kept() {
     let length = fs::metadata(directory.path()).expect("there").len();
     println!("written {written:?}, 1000 read {read:?}, counted {counted:?}, {length} bytes");
     assert!(length < COUNT * LENGTH as u64 * 5 / 4, "{length}");
+}
+
+fn tag(name: &str, tag: &str, checkpoint: u128) -> TagRow {
+    let (owner, name, tag) = ("someone".to_owned(), name.to_owned(), tag.to_owned());
+    TagRow { owner, name, tag, checkpoint: Uuid::from_u128(checkpoint), created_at: 5 }
+}
+
+async fn tags(store: &Store, name: Option<&str>) -> Vec<(String, u128)> {
+    let found = store.list_tags("someone".to_owned(), name.map(str::to_owned)).await.expect("a listing");
+    found.into_iter().map(|row| (format!("{}:{}", row.name, row.tag), row.checkpoint.as_u128())).collect()
+}
+
+#[tokio::test]
+async fn a_tag_moves_and_takes_a_checkpoint_with_it_that_has_no_other() {
+    let directory = Directory::new();
+    let store = directory.open().await;
+    let put = async |number: u128, rows: Vec<TagRow>| {
+        store.put_tagged_checkpoint(row(number, CheckpointKind::Named), Bytes::new(), PLENTY, rows, 4).await
+    };
+    store.put_checkpoint(row(9, CheckpointKind::Named), Bytes::new(), PLENTY).await.expect("room");
+    put(1, vec![tag("a", "default", 1), tag("a", "v1", 1)]).await.expect("room");
+    put(2, vec![tag("a", "default", 2)]).await.expect("room");
+    put(3, vec![tag("a", "default", 3), tag("b", "x", 3)]).await.expect("room");
+    let named = |pairs: &[(&str, u128)]| pairs.iter().map(|(name, id)| ((*name).to_owned(), *id)).collect::<Vec<_>>();
+    assert_eq!(tags(&store, None).await, named(&[("a:default", 3), ("a:v1", 1), ("b:x", 3)]));
+    assert_eq!(tags(&store, Some("b")).await, named(&[("b:x", 3)]));
+    assert_eq!(ids(&store, CheckpointFilter::default()).await, [9, 3, 1], "nobody finds the second any more");
+    // All or nothing, and only one's own.
+    let most = put(4, vec![tag("c", "x", 4), tag("c", "y", 4)]).await;
+    assert_eq!(most.expect_err("too many"), StoreError::TooManyTags { allowed: 4 });
+    let foreign = TagRow { owner: "another".to_owned(), ..tag("a", "v2", 1) };
+    let id = Uuid::from_u128(1);
+    assert_eq!(store.put_tags(vec![foreign], 4).await, Err(StoreError::NoCheckpoint { id }));
+    assert_eq!(ids(&store, CheckpointFilter::default()).await, [9, 3, 1]);
+    store.put_tags(vec![tag("a", "v1", 3)], 4).await.expect("it is there");
+    assert_eq!(ids(&store, CheckpointFilter::default()).await, [9, 3]);
+    drop(store);
+    let store = directory.open().await;
+    let gone = async |tags: &[&str]| {
+        let tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
+        store.delete_tags("someone".to_owned(), "a".to_owned(), tags).await.expect("written")
+    };
+    assert_eq!((gone(&["v1", "none"]).await, gone(&["default"]).await), (1, 1));
+    assert_eq!(tags(&store, None).await, named(&[("b:x", 3)]));
+    assert!(store.delete_checkpoint(Uuid::from_u128(3)).await.expect("written"));
+    assert_eq!(tags(&store, None).await, [], "tags go with their checkpoint");
+}
+
+#[tokio::test]
+async fn a_tagged_checkpoint_does_not_age() {
+    let directory = Directory::new();
+    let store = directory.open().await;
+    for number in [1, 2] {
+        store.put_checkpoint(row(number, CheckpointKind::Named), Bytes::new(), PLENTY).await.expect("room");
+    }
+    store.put_tags(vec![tag("a", "v1", 2)], 9).await.expect("it is there");
+    let bounds = Bounds { named_age: Duration::from_millis(10), ..ROOM };
+    assert_eq!(store.prune(1000, bounds).await.expect("written").expired, 1);
+    assert_eq!(ids(&store, CheckpointFilter::default()).await, [2]);
 }

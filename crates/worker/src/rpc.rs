@@ -30,6 +30,8 @@ pub enum SessionRequest {
         image: Option<String>,
         /// Limits of the session.
         limits: Limits,
+        /// Variables that are added to its environment.
+        new_env: Vec<(String, String)>,
     },
     /// Ends the session and drops it.
     Close,

@@ -89,10 +89,11 @@ impl Sessions {
                 self.all().insert(number, Resident::new(session, commands));
                 Ok(SessionResponse::Done)
             }
-            SessionRequest::Load { bytes, image, limits } => {
+            SessionRequest::Load { bytes, image, limits, new_env } => {
                 let commands = self.commands.for_session();
                 let pool = Arc::clone(&self.pool);
-                let session = Session::load(pool, commands.commands(), bytes, image.as_deref(), limits).await?;
+                let (runner, image) = (commands.commands(), image.as_deref());
+                let session = Session::load(pool, runner, bytes, image, limits, new_env).await?;
                 let footprint = session.footprint();
                 let replaced = self.all().insert(number, Resident::new(session, commands));
                 if let Some(replaced) = replaced {

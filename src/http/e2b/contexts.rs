@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::entries::PathBase;
 use super::error::{E2bError, Kind};
 use super::{E2b, body};
 use crate::sandbox::RequestError;
@@ -86,7 +87,7 @@ async fn made(e2b: &E2b, request: Request) -> Result<Json<Value>, E2bError> {
     let cwd = match cwd.filter(|cwd| !cwd.is_empty()) {
         None => None,
         Some(cwd) => {
-            let ask = FileAsk::Stat { path: super::entries::resolve_path(&cwd, User::default()) };
+            let ask = FileAsk::Stat { path: PathBase::of(&info, None).resolve(&cwd) };
             let answer = e2b.shared.service.session_files(info.id, ask).await.map_err(&of_sandbox)?;
             match answer {
                 FileAnswer::Entry(entry, _) if matches!(entry.kind, EntryKind::Directory | EntryKind::Link) => {

@@ -4,20 +4,42 @@ use serde_json::{Value, json};
 
 use super::error::E2bError;
 use super::{E2b, time};
+use crate::service::{CommandDefaults, SessionInfo};
 use proofbox_types::ids::SessionId;
 use proofbox_types::session::{Entry, EntryKind, FileAnswer, FileAsk};
 use proofbox_types::user::User;
 
-/// A path as the session takes it: relative ones and `~` lie in the user's home directory.
-pub fn resolve_path(path: &str, user: User) -> String {
-    let relative = match path.strip_prefix('~') {
-        Some("") => "",
-        Some(rest) if rest.starts_with('/') => rest.trim_start_matches('/'),
-        _ if path.starts_with('/') => return path.to_owned(),
-        _ => path,
-    };
-    let home = user.home();
-    if relative.is_empty() { home.to_owned() } else { format!("{home}/{relative}") }
+/// Directories that a client's paths begin in.
+#[derive(Clone, Debug)]
+pub struct PathBase {
+    /// Home directory of the user that the client names, or of the sandbox's default one.
+    home: &'static str,
+    /// Working directory of commands that name none.
+    directory: String,
+}
+
+impl PathBase {
+    /// The directories of a sandbox for a user.
+    pub fn of(info: &SessionInfo, user: Option<User>) -> Self {
+        Self::with(&info.commands, user)
+    }
+
+    /// The directories of these defaults for a user.
+    pub fn with(defaults: &CommandDefaults, user: Option<User>) -> Self {
+        let home = user.unwrap_or(defaults.user).home();
+        Self { home, directory: defaults.cwd.clone().unwrap_or_else(|| home.to_owned()) }
+    }
+
+    /// A path as the session takes it: relative ones lie in the working directory, `~` is the user's home directory.
+    pub fn resolve(&self, path: &str) -> String {
+        let (base, relative) = match path.strip_prefix('~') {
+            Some("") => (self.home, ""),
+            Some(rest) if rest.starts_with('/') => (self.home, rest.trim_start_matches('/')),
+            _ if path.starts_with('/') => return path.to_owned(),
+            _ => (self.directory.as_str(), path),
+        };
+        if relative.is_empty() { base.to_owned() } else { format!("{}/{relative}", base.trim_end_matches('/')) }
+    }
 }
 
 impl E2b {
@@ -102,12 +124,19 @@ mod tests {
             ("/tmp", "/tmp"),
             ("~x", "/home/user/~x"),
         ] {
-            assert_eq!(resolve_path(path, User::User), expected);
+            assert_eq!(PathBase::with(&CommandDefaults::default(), None).resolve(path), expected);
         }
-        assert_eq!(
-            ["", "~/a", "b", "/c"].map(|path| resolve_path(path, User::Root)),
-            ["/root", "/root/a", "/root/b", "/c"]
-        );
+        let all = |defaults: CommandDefaults, user: Option<User>| {
+            ["", "~/a", "b", "/c"].map(|path| PathBase::with(&defaults, user).resolve(path))
+        };
+        let root = CommandDefaults { cwd: None, user: User::Root };
+        assert_eq!(all(root.clone(), None), ["/root", "/root/a", "/root/b", "/c"]);
+        assert_eq!(all(CommandDefaults::default(), Some(User::Root)), all(root.clone(), None));
+        let app = CommandDefaults { cwd: Some("/app".to_owned()), ..root };
+        assert_eq!(all(app.clone(), None), ["/app", "/root/a", "/app/b", "/c"]);
+        assert_eq!(all(app, Some(User::User)), ["/app", "/home/user/a", "/app/b", "/c"]);
+        let slash = CommandDefaults { cwd: Some("/".to_owned()), ..CommandDefaults::default() };
+        assert_eq!(all(slash, None), ["/", "/home/user/a", "/b", "/c"]);
     }
 
     #[test]

@@ -252,7 +252,10 @@ impl From<SessionError> for E2bError {
             | SessionError::CommandTimeout(_) => Kind::Bad,
             SessionError::NoInput => Kind::Conflict,
             SessionError::CommandEnded => Kind::NotFound,
-            SessionError::StoreFull | SessionError::NoStoreRoom | SessionError::DiskQuota { .. } => Kind::NoSpace,
+            SessionError::StoreFull
+            | SessionError::NoStoreRoom
+            | SessionError::DiskQuota { .. }
+            | SessionError::TooManyTags { .. } => Kind::NoSpace,
             SessionError::NoStore => Kind::Unavailable,
             SessionError::Store | SessionError::NoRandomness => return Self::internal(),
             SessionError::Execute(error) => match error {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::E2b;
 use super::body::{parameter, whole};
-use super::entries::resolve_path;
+use super::entries::PathBase;
 use super::error::{E2bError, Kind};
 use super::signature::{Access, Operation};
 use super::state::Metadata;
@@ -25,7 +25,6 @@ use crate::service::SessionInfo;
 use proofbox_types::ids::SessionId;
 use proofbox_types::program::File;
 use proofbox_types::session::{Entry, FileAnswer, FileAsk};
-use proofbox_types::user::User;
 
 /// A download comes in pieces of this size.
 const PIECE: u64 = 1 << 20;
@@ -69,7 +68,8 @@ impl Query {
 pub async fn download(State(e2b): State<E2b>, headers: HeaderMap, uri: Uri) -> Result<Response, E2bError> {
     let query = Query::of(&uri);
     let info = e2b.signed_sandbox(&headers, &uri, &query.access(Operation::Read))?;
-    let path = resolve_path(query.path.as_deref().unwrap_or(""), user_named(&query.username)?);
+    let base = PathBase::of(&info, user_named(&query.username)?);
+    let path = base.resolve(query.path.as_deref().unwrap_or(""));
     let reading = Reading { e2b, sandbox: info.id, path };
     let (first, whole) = reading.piece(0, PIECE).await.map_err(|error| match error.kind() {
         // In the words of E2B's own servers.
@@ -149,12 +149,12 @@ impl Reading {
 pub async fn upload(State(e2b): State<E2b>, request: Request) -> Result<Json<Value>, E2bError> {
     let query = Query::of(request.uri());
     let info = e2b.signed_sandbox(request.headers(), request.uri(), &query.access(Operation::Write))?;
-    let user = user_named(&query.username)?;
+    let base = PathBase::of(&info, user_named(&query.username)?);
     let metadata = metadata_of(request.headers())?;
     let kind = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     let path = query.path.as_deref().filter(|path| !path.is_empty());
     let files = if kind.to_ascii_lowercase().starts_with("multipart/form-data") {
-        parts(request, path, user).await?
+        parts(request, path, &base).await?
     } else {
         let path = path.ok_or_else(|| E2bError::new(Kind::Bad, "path is missing"))?;
         let packed = is_packed(request.headers())?;
@@ -167,7 +167,7 @@ pub async fn upload(State(e2b): State<E2b>, request: Request) -> Result<Json<Val
         } else {
             bytes.to_vec()
         };
-        vec![File { path: resolve_path(path, user), content }]
+        vec![File { path: base.resolve(path), content }]
     };
     let mut written = Vec::with_capacity(files.len());
     for file in files {
@@ -191,7 +191,7 @@ async fn write(e2b: &E2b, info: &SessionInfo, file: File, metadata: &Metadata) -
 }
 
 /// The files of a form. Where the query has a path there is one, and its name is of no account.
-async fn parts(request: Request, path: Option<&str>, user: User) -> Result<Vec<File>, E2bError> {
+async fn parts(request: Request, path: Option<&str>, base: &PathBase) -> Result<Vec<File>, E2bError> {
     let broken = |error: axum::extract::multipart::MultipartError| {
         let kind = if error.status() == StatusCode::PAYLOAD_TOO_LARGE { Kind::TooLarge } else { Kind::Bad };
         E2bError::new(kind, error.body_text())
@@ -211,9 +211,9 @@ async fn parts(request: Request, path: Option<&str>, user: User) -> Result<Vec<F
             return Err(E2bError::new(Kind::Bad, "there are too many files in the form"));
         }
         let path = match (path, part.file_name()) {
-            (Some(path), _) => resolve_path(path, user),
+            (Some(path), _) => base.resolve(path),
             // The only character that is encoded there.
-            (None, Some(name)) => resolve_path(&name.replace("%22", "\""), user),
+            (None, Some(name)) => base.resolve(&name.replace("%22", "\"")),
             (None, None) => return Err(E2bError::new(Kind::Bad, "a file of the form has no name")),
         };
         files.push(File { path, content: part.bytes().await.map_err(broken)?.to_vec() });
@@ -261,6 +261,7 @@ mod tests {
     use std::io::Write;
 
     use super::*;
+    use crate::service::CommandDefaults;
 
     fn packed(bytes: &[u8]) -> Vec<u8> {
         let mut packing = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -287,10 +288,11 @@ mod tests {
                 .body(Body::from(body))
                 .expect("a request")
         };
-        let files = parts(request(), None, User::User).await.expect("a form");
+        let base = PathBase::with(&CommandDefaults::default(), None);
+        let files = parts(request(), None, &base).await.expect("a form");
         let files: Vec<_> = files.iter().map(|file| (file.path.as_str(), file.content.as_slice())).collect();
         assert_eq!(files, [("/home/user/a \"b\" ü%20.txt", &b"one"[..]), ("/home/user/d/c", b"two")]);
-        assert!(parts(request(), Some("x"), User::User).await.is_err());
+        assert!(parts(request(), Some("x"), &base).await.is_err());
     }
 
     #[test]

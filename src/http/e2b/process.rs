@@ -15,17 +15,16 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::connect::{self, Messages};
-use super::entries::resolve_path;
+use super::entries::PathBase;
 use super::error::{E2bError, Kind};
 use super::users::user_of;
 use super::{E2b, control};
 use crate::service::{
-    CommandAsked, CommandEnd, CommandEvent, CommandEvents, SessionCommand, SessionError, overflow_note, script_of_words,
+    CommandAsked, CommandEnd, CommandEvent, CommandEvents, SessionCommand, SessionError, SessionInfo, overflow_note, script_of_words,
 };
 use proofbox_memory::Next;
 use proofbox_types::ids::SessionId;
 use proofbox_types::session::{Command, Signal, Stdin, TerminalSize};
-use proofbox_types::user::User;
 
 /// Program that clients start: every command is a script for it.
 const SHELL: &str = "/bin/bash";
@@ -139,9 +138,10 @@ pub async fn call(State(e2b): State<E2b>, Path(method): Path<String>, request: R
 }
 
 async fn answered(e2b: &E2b, method: &str, request: Request) -> Result<Response, E2bError> {
-    let id = e2b.own_sandbox(request.headers(), request.uri())?.id;
+    let info = e2b.own_sandbox(request.headers(), request.uri())?;
+    let id = info.id;
     match method {
-        "Start" => return start(e2b, id, request).await,
+        "Start" => return start(e2b, &info, request).await,
         "Connect" => return join(e2b, id, request).await,
         "StreamInput" => return stream_input(e2b, id, request).await,
         _ => {}
@@ -187,7 +187,8 @@ impl E2b {
 
 /// Answers `Start` by starting a command and streaming its events. The command goes on when the client disconnects,
 /// until its time is over.
-async fn start(e2b: &E2b, id: SessionId, request: Request) -> Result<Response, E2bError> {
+async fn start(e2b: &E2b, info: &SessionInfo, request: Request) -> Result<Response, E2bError> {
+    let id = info.id;
     let user = user_of(request.headers())?;
     let keep_alive = connect::keep_alive(request.headers());
     let deadline = connect::deadline(request.headers())?.filter(|deadline| !deadline.is_zero());
@@ -196,8 +197,8 @@ async fn start(e2b: &E2b, id: SessionId, request: Request) -> Result<Response, E
     let terminal = pty.map(|pty| TerminalSize::from(pty.size));
     // Clients that know no `stdin` may send input.
     let stdin = if terminal.is_some() || stdin.unwrap_or(true) { Stdin::Open } else { Stdin::default() };
-    let command = Command { stdin, terminal, ..command_of(process, user) };
-    let asked = CommandAsked { command, tag, ..CommandAsked::default() };
+    let command = Command { stdin, terminal, ..command_of(process, &PathBase::of(info, user)) };
+    let asked = CommandAsked { command, user, tag, ..CommandAsked::default() };
     let begun = e2b.shared.service.start_command(id, asked).await;
     let (command, events) = begun.map_err(|error| E2bError::of_sandbox(&id.simple(), error))?;
     if let Some(deadline) = deadline {
@@ -208,7 +209,7 @@ async fn start(e2b: &E2b, id: SessionId, request: Request) -> Result<Response, E
 
 /// Translates a process to a command: `/bin/bash -l -c SCRIPT ARGS…` is a script; any other program becomes a script
 /// that runs it.
-fn command_of(process: ProcessConfig, user: User) -> Command {
+fn command_of(process: ProcessConfig, base: &PathBase) -> Command {
     let ProcessConfig { cmd, args, envs, cwd } = process;
     let is_shell = matches!(cmd.as_str(), "/bin/bash" | "bash" | "/bin/sh" | "sh");
     let script_at = args.iter().position(|arg| {
@@ -221,9 +222,9 @@ fn command_of(process: ProcessConfig, user: User) -> Command {
         }
         _ => (script_of_words(std::iter::once(&cmd).chain(&args).map(String::as_str)), Vec::new()),
     };
-    let cwd = cwd.filter(|cwd| !cwd.is_empty()).map(|cwd| resolve_path(&cwd, user));
+    let cwd = cwd.filter(|cwd| !cwd.is_empty()).map(|cwd| base.resolve(&cwd));
     let env = envs.into_iter().collect();
-    Command { script, args, cwd, env, user, ..Command::default() }
+    Command { script, args, cwd, env, ..Command::default() }
 }
 
 /// Ends a command when its time is over, if it still runs then.
@@ -438,6 +439,7 @@ mod tests {
     use futures_util::TryStreamExt;
 
     use super::*;
+    use crate::service::CommandDefaults;
     use proofbox_memory::Budget;
     use proofbox_types::session::CommandOutcome;
     use proofbox_types::status::FailureClass;
@@ -445,7 +447,7 @@ mod tests {
     fn command(cmd: &str, args: &[&str]) -> (String, Vec<String>) {
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
         let process = ProcessConfig { cmd: cmd.to_owned(), args, envs: BTreeMap::new(), cwd: None };
-        let command = command_of(process, User::User);
+        let command = command_of(process, &PathBase::with(&CommandDefaults::default(), None));
         (command.script, command.args)
     }
 

@@ -14,13 +14,12 @@ use tokio::sync::Notify;
 
 use super::E2b;
 use super::connect::{self, Messages};
-use super::entries::resolve_path;
+use super::entries::PathBase;
 use super::error::{E2bError, Kind};
 
 use crate::service::{Watch, WatchEvent};
 use proofbox_types::ids::SessionId;
 use proofbox_types::session::{Change, ChangeKind, Entry, EntryKind, FileAnswer, FileAsk};
-use proofbox_types::user::User;
 use proofbox_vfs::WatchDepth;
 
 /// Watches of one sandbox that are fetched.
@@ -169,8 +168,8 @@ struct Watching {
 }
 
 impl Watching {
-    async fn begin(e2b: &E2b, sandbox: SessionId, user: User, request: WatchRequest) -> Result<Self, E2bError> {
-        let path = resolve_path(&request.path, user);
+    async fn begin(e2b: &E2b, sandbox: SessionId, base: &PathBase, request: WatchRequest) -> Result<Self, E2bError> {
+        let path = base.resolve(&request.path);
         let FileAnswer::Entry(there, _) = e2b.files(sandbox, FileAsk::Stat { path: path.clone() }).await? else {
             return Err(E2bError::internal());
         };
@@ -209,11 +208,11 @@ impl Watching {
 }
 
 /// Answers `WatchDir` by streaming changes as they happen.
-pub async fn watch(e2b: E2b, sandbox: SessionId, user: User, request: Request) -> Result<Response, E2bError> {
+pub async fn watch(e2b: E2b, sandbox: SessionId, base: &PathBase, request: Request) -> Result<Response, E2bError> {
     let keep_alive = connect::keep_alive(request.headers());
     let deadline = connect::deadline(request.headers())?.filter(|deadline| !deadline.is_zero());
     let request = Messages::of(request)?.only().await?;
-    let watching = Watching::begin(&e2b, sandbox, user, request).await?;
+    let watching = Watching::begin(&e2b, sandbox, base, request).await?;
     Ok(connect::stream(event_stream(watching, keep_alive, deadline).map(Ok)))
 }
 
@@ -249,14 +248,14 @@ fn event_stream(
 }
 
 /// Answers `CreateWatcher` by starting a watch, whose changes are buffered until they are fetched.
-pub async fn create(e2b: &E2b, sandbox: SessionId, user: User, request: Request) -> Result<Value, E2bError> {
+pub async fn create(e2b: &E2b, sandbox: SessionId, base: &PathBase, request: Request) -> Result<Value, E2bError> {
     let request: WatchRequest = connect::message(request).await?;
     let watches = e2b.state.watches(sandbox);
     if watches.all().len() >= MAX_WATCHES {
         let message = format!("a sandbox has at most {MAX_WATCHES} watchers");
         return Err(E2bError::new(Kind::Conflict, message));
     }
-    let mut watching = Watching::begin(e2b, sandbox, user, request).await?;
+    let mut watching = Watching::begin(e2b, sandbox, base, request).await?;
     let waiting: Arc<Waiting> = Arc::default();
     let kept = Arc::clone(&waiting);
     let task = tokio::spawn(async move {

@@ -21,6 +21,7 @@ use proofbox_types::grant::AskedLimits;
 use proofbox_types::ids::SessionId;
 use proofbox_types::outcome::Captured;
 use proofbox_types::session::{CellLimits, Command, CommandOutcome, EntryKind, FileAnswer, FileAsk, Signal, Stdin};
+use proofbox_types::user::User;
 
 /// Number of a command in its session.
 pub type CommandNumber = u32;
@@ -43,10 +44,12 @@ const FIRST_NUMBER: CommandNumber = 1000;
 /// Request to start a command.
 #[derive(Clone, Debug, Default)]
 pub struct CommandAsked {
-    /// Command to start.
+    /// Command to start; its user is `user`, and it starts in the session's own default directory where it names none.
     pub command: Command,
     /// Time that it may take, in seconds; none for that of the session's calls.
     pub timeout_seconds: Option<f64>,
+    /// User that runs it; none for the session's own default.
+    pub user: Option<User>,
     /// Name that the client gives it.
     pub tag: Option<String>,
     /// Time for which its output is kept.
@@ -423,9 +426,12 @@ impl Service {
     pub async fn start_command(
         self: &Arc<Self>,
         id: SessionId,
-        asked: CommandAsked,
+        mut asked: CommandAsked,
     ) -> Result<(Arc<SessionCommand>, CommandEvents), SessionError> {
         let session = self.sessions.get(id)?;
+        let defaults = &session.command_defaults;
+        asked.command.user = asked.user.unwrap_or(defaults.user);
+        asked.command.cwd = asked.command.cwd.or_else(|| defaults.cwd.clone());
         let caller = self.keys.caller_of(session.owner).ok_or(SessionError::KeyRevoked)?;
         let policies = self.policies();
         let pack = policies.pack(&caller, &session.policy)?;

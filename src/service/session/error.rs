@@ -70,6 +70,12 @@ pub enum SessionError {
         /// Hash of the image in use.
         ours: String,
     },
+    /// Tags that are too many.
+    #[error("a key may have {allowed} tags of checkpoints")]
+    TooManyTags {
+        /// Maximum number of tags.
+        allowed: usize,
+    },
     /// The service keeps nothing on disk.
     #[error("this service has no store: set PROOFBOX_DATA_DIR")]
     NoStore,
@@ -137,6 +143,8 @@ pub(super) fn store_failed(error: StoreError) -> SessionError {
         }
         StoreError::Full => SessionError::StoreFull,
         StoreError::NoRoom => SessionError::NoStoreRoom,
+        StoreError::NoCheckpoint { .. } => SessionError::NoCheckpoint,
+        StoreError::TooManyTags { allowed } => SessionError::TooManyTags { allowed },
         StoreError::OverQuota { asked, allowed } => SessionError::DiskQuota { asked, allowed },
         error => {
             tracing::error!(%error, "the store failed");

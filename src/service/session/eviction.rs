@@ -10,7 +10,7 @@ use tokio::sync::OwnedRwLockWriteGuard;
 
 use super::error::store_failed;
 use super::room::Need;
-use super::{Residency, Session, SessionAsked, SessionError, SessionInfo, persistence};
+use super::{Residency, Session, SessionAsked, SessionError, SessionInfo, Setup, TaggedCheckpoint, persistence};
 use crate::sandbox::{JobsAtSave, RequestError, SessionCallError, SessionHandle};
 use crate::service::{ExecuteError, Service};
 use proofbox_policy::Refusal;
@@ -62,12 +62,49 @@ pub enum SavedState {
 
 /// Properties that a session needs beside its memory and files to continue elsewhere.
 #[derive(Debug, Serialize, Deserialize)]
-struct CheckpointMeta {
+pub(super) struct CheckpointMeta {
     policy: String,
     limits: Limits,
     labels: std::collections::BTreeMap<String, String>,
     template: String,
     calls: u64,
+    pub(super) setup: Setup,
+}
+
+/// Purpose for which the state of a session is saved.
+pub(super) enum Saving {
+    /// The session goes to disk.
+    Evicted {
+        /// Treatment of its background jobs.
+        jobs: JobsAtSave,
+    },
+    /// The session goes to disk until a client resumes it.
+    Paused {
+        /// Treatment of its background jobs.
+        jobs: JobsAtSave,
+    },
+    /// A client asked for a checkpoint.
+    Named {
+        /// Name of the checkpoint.
+        name: Option<String>,
+    },
+    /// A client asked for a checkpoint with tags.
+    Tagged {
+        /// The checkpoint.
+        asked: TaggedCheckpoint,
+        /// Number of tags that its owner may have.
+        most: usize,
+    },
+}
+
+impl Saving {
+    fn kind(&self) -> CheckpointKind {
+        match self {
+            Self::Evicted { .. } => CheckpointKind::Evicted,
+            Self::Paused { .. } => CheckpointKind::Paused,
+            Self::Named { .. } | Self::Tagged { .. } => CheckpointKind::Named,
+        }
+    }
 }
 
 /// A checkpoint that was taken from the store.
@@ -91,14 +128,21 @@ fn same_image(theirs: &Image, ours: &Image) -> Result<(), SessionError> {
 }
 
 impl Session {
-    fn checkpoint_meta(&self) -> CheckpointMeta {
+    fn checkpoint_meta(&self, setup: Setup) -> CheckpointMeta {
         CheckpointMeta {
+            setup,
             policy: self.policy.clone(),
             limits: *self.grant.limits(),
             labels: self.labels.clone(),
             template: self.template.clone(),
             calls: self.calls.load(Ordering::Relaxed),
         }
+    }
+
+    /// Returns the setup of sessions that continue from this one: its environment is in its state, and what runs in it
+    /// is not.
+    fn setup(&self) -> Setup {
+        Setup { commands: self.command_defaults.clone(), ..Setup::default() }
     }
 
     /// Pauses the session in its worker, where its commands go on.
@@ -116,13 +160,22 @@ impl Session {
 }
 
 /// An owner in the store.
-fn owner_name(owner: Option<KeyId>) -> String {
+pub(super) fn owner_name(owner: Option<KeyId>) -> String {
     owner.map_or_else(|| Caller::keyless().name().to_owned(), |key| key.to_string())
 }
 
 /// Returns whether a checkpoint is one that this caller asked for.
-fn is_own(row: &CheckpointRow, caller: &Caller) -> bool {
+pub(super) fn is_own(row: &CheckpointRow, caller: &Caller) -> bool {
     row.kind == CheckpointKind::Named && row.owner.as_ref().is_some_and(|owner| *owner == owner_name(caller.owner()))
+}
+
+/// Returns what a checkpoint's row says of its session.
+///
+/// # Errors
+/// Returns an error when it was written by another version.
+pub(super) fn meta_of(row: &CheckpointRow) -> Result<CheckpointMeta, SessionError> {
+    postcard::from_bytes(&row.meta)
+        .map_err(|_| store_failed(StoreError::Damaged { what: format!("checkpoint {}", CheckpointId::from(row.id)) }))
 }
 
 fn info_of(StoredCheckpoint { row, bytes, .. }: StoredCheckpoint) -> CheckpointInfo {
@@ -137,7 +190,7 @@ fn info_of(StoredCheckpoint { row, bytes, .. }: StoredCheckpoint) -> CheckpointI
 }
 
 impl Service {
-    fn store(&self) -> Result<&Store, SessionError> {
+    pub(super) fn store(&self) -> Result<&Store, SessionError> {
         self.store.as_ref().ok_or(SessionError::NoStore)
     }
 
@@ -190,8 +243,8 @@ impl Service {
     ) -> Result<bool, SessionError> {
         let Residency::Resident(handle) = *residency else { return Ok(false) };
         let paused = session.times().paused;
-        let kind = if paused { CheckpointKind::Paused } else { CheckpointKind::Evicted };
-        let checkpoint = self.put(session, handle, kind, None, jobs).await?.id;
+        let saving = if paused { Saving::Paused { jobs } } else { Saving::Evicted { jobs } };
+        let checkpoint = self.put(session, handle, saving).await?.id;
         let _ = self.sandbox.close(handle).await;
         *residency = if paused { Residency::Paused { checkpoint } } else { Residency::Evicted { checkpoint } };
         self.note_footprint(session, None);
@@ -216,19 +269,32 @@ impl Service {
     }
 
     /// Saves a session to the store.
-    async fn put(
+    pub(super) async fn put(
         &self,
         session: &Session,
         handle: SessionHandle,
-        kind: CheckpointKind,
-        name: Option<String>,
-        jobs: JobsAtSave,
+        saving: Saving,
     ) -> Result<CheckpointInfo, SessionError> {
         let store = self.store()?;
+        let jobs = match saving {
+            Saving::Evicted { jobs } | Saving::Paused { jobs } => jobs,
+            Saving::Named { .. } | Saving::Tagged { .. } => JobsAtSave::LeaveOut,
+        };
         let bytes = self.sandbox.save(handle, jobs).await?;
         let created = Timestamp::now();
+        let kind = saving.kind();
+        let (id, name) = match &saving {
+            Saving::Tagged { asked, .. } => (asked.id, Some(asked.name.clone())),
+            Saving::Named { name } => (CheckpointId::generate(), name.clone()),
+            Saving::Evicted { .. } | Saving::Paused { .. } => (CheckpointId::generate(), None),
+        };
+        let (setup, expires) = match &saving {
+            Saving::Tagged { asked, .. } => (asked.setup.clone(), None),
+            Saving::Named { .. } => (session.setup(), Some(super::after(created, CHECKPOINT_TTL))),
+            Saving::Evicted { .. } | Saving::Paused { .. } => (session.setup(), None),
+        };
         let info = CheckpointInfo {
-            id: CheckpointId::generate(),
+            id,
             session: Some(session.id),
             name,
             created,
@@ -241,28 +307,28 @@ impl Service {
             name: info.name.clone().unwrap_or_default(),
             kind,
             created_at: created.as_millisecond(),
-            expires_at: match kind {
-                CheckpointKind::Named => Some(super::after(created, CHECKPOINT_TTL).as_millisecond()),
-                CheckpointKind::Evicted | CheckpointKind::Paused => None,
-            },
+            expires_at: expires.map(Timestamp::as_millisecond),
             image_hash: info.image_hash.clone(),
             owner: Some(owner_name(session.owner)),
-            meta: postcard::to_stdvec(&session.checkpoint_meta()).expect("plain data"),
+            meta: postcard::to_stdvec(&session.checkpoint_meta(setup)).expect("plain data"),
         };
         let bytes = bytes.into();
         let owner_bytes = self.keys.disk_bytes(session.owner);
         let quota = Quota { total_bytes: self.sessions.store_bytes, owner_bytes };
-        let put = match kind {
-            CheckpointKind::Named => store.put_checkpoint(row, bytes, quota).await,
-            // With what must be known of the session: it is on disk, whatever becomes of this process.
-            CheckpointKind::Evicted | CheckpointKind::Paused => {
-                let checkpoint = info.id;
-                let residency = match kind {
-                    CheckpointKind::Paused => Residency::Paused { checkpoint },
-                    _ => Residency::Evicted { checkpoint },
-                };
-                let session_row = session.row(residency).expect("it is on disk");
-                store.put_session_with(session_row, row, bytes, quota).await
+        let checkpoint = info.id;
+        // With what must be known of the session: it is on disk, whatever becomes of this process.
+        let session_row = |residency| session.row(residency).expect("it is on disk");
+        let put = match saving {
+            Saving::Named { .. } => store.put_checkpoint(row, bytes, quota).await,
+            Saving::Tagged { asked, most } => {
+                let tags = asked.rows(&owner_name(session.owner), created);
+                store.put_tagged_checkpoint(row, bytes, quota, tags, most).await
+            }
+            Saving::Paused { .. } => {
+                store.put_session_with(session_row(Residency::Paused { checkpoint }), row, bytes, quota).await
+            }
+            Saving::Evicted { .. } => {
+                store.put_session_with(session_row(Residency::Evicted { checkpoint }), row, bytes, quota).await
             }
         };
         let displaced = put.map_err(|error| {
@@ -287,24 +353,24 @@ impl Service {
             let ours = self.images.default().image_hash.clone();
             return Err(SessionError::OtherImage { theirs: row.image_hash, ours });
         };
-        let meta = postcard::from_bytes(&row.meta)
-            .map_err(|_| store_failed(StoreError::Damaged { what: format!("checkpoint {id}") }))?;
+        let meta = meta_of(&row)?;
         Ok(LoadedCheckpoint { row, meta, image, bytes: bytes.to_vec() })
     }
 
-    /// Loads a checkpoint into a worker; where there is no room, others are moved to disk first.
+    /// Loads a checkpoint into a worker, with more variables in its environment; where there is no room, others are moved to disk first.
     async fn load(
         &self,
         owner: Option<KeyId>,
         bytes: Vec<u8>,
         image: &Image,
         limits: &Limits,
+        new_env: Vec<(String, String)>,
     ) -> Result<(SessionHandle, Footprint), SessionError> {
         let image = self.images.worker_hash(image);
-        match self.sandbox.load(bytes.clone(), image.clone(), limits).await {
+        match self.sandbox.load(bytes.clone(), image.clone(), limits, new_env.clone()).await {
             Err(SessionCallError::Refused(RequestError::NoRoom(_))) => {
                 self.make_room_apart(Need::Slot { owner }).await;
-                Ok(self.sandbox.load(bytes, image, limits).await?)
+                Ok(self.sandbox.load(bytes, image, limits, new_env).await?)
             }
             other => Ok(other?),
         }
@@ -319,7 +385,7 @@ impl Service {
             Err(SessionError::NoCheckpoint) => return Err(SessionError::NotFound),
             taken => taken?,
         };
-        let (handle, footprint) = self.load(session.owner, bytes, &image, session.grant.limits()).await?;
+        let (handle, footprint) = self.load(session.owner, bytes, &image, session.grant.limits(), Vec::new()).await?;
         *residency = Residency::Resident(handle);
         self.note_footprint(session, Some(footprint));
         self.metrics.sessions_restored.inc();
@@ -377,7 +443,7 @@ impl Service {
             }
             Residency::Evicted { checkpoint } => {
                 let LoadedCheckpoint { bytes, image, .. } = self.load_checkpoint(checkpoint).await?;
-                let (handle, _) = self.load(session.owner, bytes, &image, session.grant.limits()).await?;
+                let (handle, _) = self.load(session.owner, bytes, &image, session.grant.limits(), Vec::new()).await?;
                 self.forget_stored(session).await;
                 *residency = Residency::Resident(handle);
                 self.pause_live(session, handle, &mut residency, saved).await
@@ -397,7 +463,7 @@ impl Service {
             self.sandbox.reboot(handle).await?;
         }
         let jobs = if saved == SavedState::Files { JobsAtSave::LeaveOut } else { JobsAtSave::Refuse };
-        match self.put(session, handle, CheckpointKind::Paused, None, jobs).await {
+        match self.put(session, handle, Saving::Paused { jobs }).await {
             Ok(checkpoint) => {
                 let _ = self.sandbox.close(handle).await;
                 *residency = Residency::Paused { checkpoint: checkpoint.id };
@@ -445,7 +511,7 @@ impl Service {
     ) -> Result<CheckpointInfo, SessionError> {
         let session = self.sessions.get(id)?;
         let in_use = self.enter_anyway(&session).await?;
-        self.put(&session, in_use.handle, CheckpointKind::Named, name, JobsAtSave::LeaveOut).await
+        self.put(&session, in_use.handle, Saving::Named { name }).await
     }
 
     /// Checkpoints that this caller asked for, the newest first, as many as one list of the store has.
@@ -518,10 +584,18 @@ impl Service {
         if asked.template.is_empty() {
             asked.template = meta.template;
         }
+        let Setup { env: mut new_env, commands, start } = meta.setup;
+        asked.commands = commands;
+        new_env.retain(|(name, _)| asked.env.iter().all(|(other, _)| other != name));
+        new_env.append(&mut asked.env);
         let session = self.session(&asked, policy, Arc::clone(&image), grant.clone())?;
         session.calls.store(meta.calls, Ordering::Relaxed);
-        let (handle, footprint) = self.load(session.owner, bytes, &image, grant.limits()).await?;
-        self.enlist(&asked.caller, session, handle, footprint).await
+        let (handle, footprint) = self.load(session.owner, bytes, &image, grant.limits(), new_env).await?;
+        let info = self.enlist(&asked.caller, session, handle, footprint).await?;
+        if let Some(script) = start.filter(|_| !asked.without_start) {
+            self.begin(info.id, script).await;
+        }
+        Ok(info)
     }
 
     /// Restores a session to the state of a checkpoint.
@@ -554,7 +628,7 @@ impl Service {
         self.enter_anyway(&session).await?;
         let mut residency = session.residency.write().await;
         let Residency::Resident(old) = *residency else { return Err(SessionError::NotFound) };
-        let (handle, footprint) = self.load(session.owner, bytes, &image, session.grant.limits()).await?;
+        let (handle, footprint) = self.load(session.owner, bytes, &image, session.grant.limits(), Vec::new()).await?;
         *residency = Residency::Resident(handle);
         let _ = self.sandbox.close(old).await;
         session.calls.store(meta.calls, Ordering::Relaxed);
@@ -595,6 +669,7 @@ impl Service {
             on_expiry: original.on_expiry,
             auto_resume: original.auto_resume,
             template: original.template.clone(),
+            commands: original.command_defaults.clone(),
             ..SessionAsked::default()
         };
         let sessions = std::iter::repeat_with(|| {

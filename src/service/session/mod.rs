@@ -8,6 +8,7 @@
 //! - `watch`: changes of their files;
 //! - `persistence`: sessions on disk, restored when the service starts;
 //! - `eviction`: sessions that wait on disk, checkpoints and forks;
+//! - `tags`: checkpoints by name, and what sessions that are made from them begin with;
 //! - `room`: eviction to disk when workers hold too much, and closing where the disk is full;
 //! - `expiry`: the end of sessions and of their lifetime;
 //! - `error`: errors that clients see.
@@ -21,6 +22,7 @@ mod expiry;
 mod grade;
 mod persistence;
 mod room;
+mod tags;
 mod watch;
 
 use std::collections::{BTreeMap, HashMap};
@@ -45,6 +47,7 @@ pub use error::SessionError;
 pub use eviction::{CheckpointInfo, SavedState};
 pub use execution::{CallEvent, CallEvents, CellAsked, CellExecution};
 pub use grade::GradeError;
+pub use tags::{CheckpointTag, CommandDefaults, Setup, TaggedCheckpoint};
 use proofbox_policy::Refusal;
 use proofbox_runtime::image::Image;
 use proofbox_types::caller::Caller;
@@ -94,7 +97,7 @@ pub struct SessionAsked {
     pub image: Option<String>,
     /// Limits other than the policy's.
     pub limits: AskedLimits,
-    /// The whole environment of its interpreters.
+    /// The whole environment of its interpreters; with a checkpoint, variables that are added to its environment.
     pub env: Vec<(String, String)>,
     /// Files of the working directory.
     pub files: Vec<File>,
@@ -106,6 +109,10 @@ pub struct SessionAsked {
     pub labels: BTreeMap<String, String>,
     /// Checkpoint from which the session continues.
     pub from_checkpoint: Option<CheckpointId>,
+    /// True when the script that sessions from the checkpoint begin with is not started.
+    pub without_start: bool,
+    /// Defaults of its commands; with a checkpoint, it has its own.
+    pub commands: CommandDefaults,
     /// Action when the session expires.
     pub on_expiry: OnExpiry,
     /// True when a call resumes the session from a pause.
@@ -149,6 +156,8 @@ pub struct SessionInfo {
     pub auto_resume: bool,
     /// Name of the template that the session was made from.
     pub template: String,
+    /// Defaults of its commands.
+    pub commands: CommandDefaults,
     /// Secret that gives access to the session, for API flavours that have such tokens.
     pub token: Token,
 }
@@ -179,6 +188,7 @@ pub struct Session {
     on_expiry: OnExpiry,
     auto_resume: bool,
     template: String,
+    command_defaults: CommandDefaults,
     token: Token,
     times: Mutex<Times>,
     calls: AtomicU64,
@@ -208,6 +218,7 @@ struct SessionSpec {
     on_expiry: OnExpiry,
     auto_resume: bool,
     template: String,
+    command_defaults: CommandDefaults,
     token: Token,
 }
 
@@ -328,8 +339,8 @@ impl Sessions {
 impl Session {
     /// Creates a session that has served no call.
     fn new(spec: SessionSpec, times: Times, residency: Residency) -> Self {
-        let SessionSpec { id, owner, created, policy, image, grant, labels, on_expiry, auto_resume, template, token } =
-            spec;
+        let SessionSpec { id, owner, created, policy, image, grant, labels, .. } = spec;
+        let SessionSpec { on_expiry, auto_resume, template, command_defaults, token, .. } = spec;
         Self {
             id,
             owner,
@@ -341,6 +352,7 @@ impl Session {
             on_expiry,
             auto_resume,
             template,
+            command_defaults,
             token,
             times: Mutex::new(times),
             calls: AtomicU64::new(0),
@@ -436,6 +448,7 @@ impl Session {
             on_expiry: self.on_expiry,
             auto_resume: self.auto_resume,
             template: self.template.clone(),
+            commands: self.command_defaults.clone(),
             token: self.token.clone(),
         }
     }
@@ -553,6 +566,7 @@ impl Service {
             on_expiry: asked.on_expiry,
             auto_resume: asked.auto_resume,
             template: asked.template.clone(),
+            command_defaults: asked.commands.clone(),
             token: token()?,
         };
         Ok(Session::new(spec, times, Residency::Closed))

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
 use super::eviction::SavedState;
-use super::{OnExpiry, Residency, Session, SessionError, SessionSpec, Times};
+use super::{CommandDefaults, OnExpiry, Residency, Session, SessionError, SessionSpec, Times};
 use crate::sandbox::JobsAtSave;
 use crate::service::Service;
 use proofbox_store::{SessionRow, Store};
@@ -37,6 +37,7 @@ struct PersistedSession {
     on_expiry: PersistedExpiry,
     auto_resume: bool,
     template: String,
+    command_defaults: CommandDefaults,
     token: Token,
     expires: i64,
     ttl: Duration,
@@ -102,6 +103,7 @@ impl Session {
             on_expiry: self.on_expiry.into(),
             auto_resume: self.auto_resume,
             template: self.template.clone(),
+            command_defaults: self.command_defaults.clone(),
             token: self.token.clone(),
             expires: times.expires.as_millisecond(),
             ttl: times.ttl,
@@ -182,6 +184,7 @@ impl Service {
             on_expiry: persisted.on_expiry.into(),
             auto_resume: persisted.auto_resume,
             template: persisted.template,
+            command_defaults: persisted.command_defaults,
             token: persisted.token,
         };
         let session = Session::new(spec, times, residency);

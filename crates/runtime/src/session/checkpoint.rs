@@ -24,7 +24,7 @@ use proofbox_types::session::ContextNumber;
 use proofbox_vfs::{DamagedFiles, Descriptors, SandboxFiles, fork_sandbox, save_sandbox};
 
 /// Version of the format: the first byte of a checkpoint.
-const FORMAT: u8 = 2;
+const FORMAT: u8 = 3;
 /// zstd's level: the next ones take longer, and gain a tenth.
 const LEVEL: i32 = 1;
 /// Number of pages looked at between two yields.
@@ -72,6 +72,8 @@ struct SavedInterpreter {
     memory_bytes: u64,
     stack_pointer: i32,
     uptime: Duration,
+    /// Variables that it has not been told of.
+    new_env: Vec<(String, String)>,
     /// Numbers of pages, in order.
     pages: Vec<u32>,
     /// Contents of these pages, XORed with the image's.
@@ -138,7 +140,7 @@ impl Session {
     }
 
     /// A session from the bytes that [`Self::save`] has made of one in that image, by another process perhaps, under
-    /// these limits.
+    /// these limits, with more variables in its environment.
     ///
     /// # Errors
     /// Returns an error when the bytes are damaged, or hold more than the limits allow.
@@ -148,12 +150,13 @@ impl Session {
         bytes: Vec<u8>,
         image: Option<&str>,
         limits: Limits,
+        new_env: Vec<(String, String)>,
     ) -> Result<Self, SessionError> {
         // No honest session is larger: every context's memory, and files.
         let image = Arc::clone(pool.image(image)?);
         let memory_bytes = limits.memory_bytes + image.module.uncounted_bytes();
         let most = (memory_bytes + (1 << 20)) * CONTEXTS as u64 + 2 * limits.files_bytes + (64 << 20);
-        let Saved { env, files, contexts } = apart(move || parsed(&bytes, most)).await?;
+        let Saved { mut env, files, contexts } = apart(move || parsed(&bytes, most)).await?;
         if contexts.len() > CONTEXTS {
             return Err(CheckpointError::Damaged("too many contexts").into());
         }
@@ -170,11 +173,14 @@ impl Session {
                 Some(saved) => {
                     let descriptors =
                         tables.next().ok_or(CheckpointError::Damaged("a table of descriptors is missing"))?;
-                    Some(resumed(&pool, &image, saved, descriptors, &limits).await?)
+                    let mut interpreter = resumed(&pool, &image, saved, descriptors, &limits).await?;
+                    set_variables(&mut interpreter.new_env, &new_env);
+                    Some(interpreter)
                 }
             };
             restored.insert(number, Arc::new(Context::with(cwd, calls, interpreter)));
         }
+        set_variables(&mut env, &new_env);
         let session_context = SessionContext::new(pool, image, command_runner, tree, limits, env.into());
         Ok(Self { session_context, contexts: Mutex::new(restored) })
     }
@@ -235,8 +241,15 @@ impl Interpreter {
         let pages = ranges.into_iter().map(|range| (range.start, &memory[range.start * PAGE..range.end * PAGE]));
         copy.resume(memory.len(), stack_pointer, pages).await?;
         copy.started = self.started;
+        copy.new_env.clone_from(&self.new_env);
         Ok(copy)
     }
+}
+
+/// Sets variables in an environment.
+fn set_variables(env: &mut Vec<(String, String)>, variables: &[(String, String)]) {
+    env.retain(|(name, _)| variables.iter().all(|(other, _)| other != name));
+    env.extend_from_slice(variables);
 }
 
 /// Does long work where guests do not wait for it.
@@ -270,6 +283,7 @@ async fn saved(interpreter: &mut Interpreter, pristine: &Pristine) -> Result<Sav
         memory_bytes: interpreter.memory.data_size(&interpreter.store) as u64,
         stack_pointer,
         uptime: interpreter.uptime(),
+        new_env: interpreter.new_env.clone(),
         pages,
         contents,
     })
@@ -297,7 +311,7 @@ async fn resumed(
     descriptors: Descriptors,
     limits: &Limits,
 ) -> Result<Interpreter, SessionError> {
-    let SavedInterpreter { memory_bytes, stack_pointer, uptime, ref pages, ref mut contents } = saved;
+    let SavedInterpreter { memory_bytes, stack_pointer, uptime, new_env, ref pages, ref mut contents } = saved;
     let damaged = |what| SessionError::from(CheckpointError::Damaged(what));
     let counted = memory_bytes.saturating_sub(image.module.uncounted_bytes());
     if counted > limits.memory_bytes {
@@ -321,5 +335,6 @@ async fn resumed(
     let pages = pages.iter().map(|page| *page as usize).zip(contents.chunks_exact(PAGE));
     let memory_bytes = usize::try_from(memory_bytes).map_err(|_| damaged("its memory has no possible size"))?;
     interpreter.resume(memory_bytes, stack_pointer, pages).await?;
+    interpreter.new_env = new_env;
     Ok(interpreter)
 }

@@ -56,6 +56,8 @@ pub struct Interpreter {
     core: CpuScheduler,
     /// True when the first request has been carried out: the interpreter has its environment and working directory.
     pub(super) started: bool,
+    /// Variables of the session that are newer than its environment: it is told of them with the next request.
+    pub(super) new_env: Vec<(String, String)>,
     _live: LiveCount,
     /// Permit of a persistent interpreter.
     _place: OwnedSemaphorePermit,
@@ -103,6 +105,7 @@ impl Interpreter {
             places,
             core: pool.core().clone(),
             started: false,
+            new_env: Vec::new(),
             _live: live,
             _place: place,
         })
@@ -173,6 +176,7 @@ impl Interpreter {
             output_stream.finish();
         }
         self.started = true;
+        self.new_env = Vec::new();
         let fuel = granted - self.store.get_fuel().unwrap_or(0).min(granted);
         self.outcome(returned, times, fuel, limits, reason, lost)
     }

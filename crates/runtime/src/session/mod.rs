@@ -276,7 +276,7 @@ impl Session {
             // As bytes: the source is read as a file is.
             ("cell", Value::Bytes(cell.source.as_bytes().to_vec())),
             ("number", Value::Int(i64::try_from(calls).unwrap_or(i64::MAX))),
-            ("env", first(variables(&self.session_context.env), Value::Dict(Vec::new()))),
+            ("env", first(variables(&self.session_context.env), variables(&interpreter.new_env))),
             ("cell_env", variables(&cell.env)),
             ("cwd", first(context.cwd.as_ref().map_or(Value::None, Value::str), Value::None)),
             ("seed", Value::None),

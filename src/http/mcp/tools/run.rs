@@ -262,6 +262,7 @@ pub async fn command(call: &Call, arguments: CommandArguments) -> Result<Answer,
             ..Command::default()
         },
         timeout_seconds: timeout,
+        user: None,
         tag: None,
         retention: OutputRetention::UntilEnd,
     };

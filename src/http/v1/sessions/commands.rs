@@ -31,7 +31,6 @@ use proofbox_types::ids::SessionId;
 use proofbox_types::outcome::Captured;
 use proofbox_types::session::{Command, Signal, Stdin};
 use proofbox_types::status::FailureClass;
-use proofbox_types::user::User;
 
 /// Length of a script that answers show, in bytes.
 const MAX_SHOWN_BYTES: usize = 4096;
@@ -47,7 +46,7 @@ pub struct CommandRequest {
     /// Whole standard input. If absent, that of a background command is open for `POST …/input`, and that of another
     /// command is empty.
     stdin: Option<String>,
-    /// Working directory; if absent, `/home/user`.
+    /// Working directory; if absent, that of the session: `/home/user`, or what its checkpoint says.
     cwd: Option<String>,
     /// Environment variables, over the session's own.
     #[serde(default)]
@@ -221,10 +220,10 @@ fn asked_of(request: CommandRequest) -> Result<CommandAsked, ApiError> {
             cwd,
             env: request.env.into_iter().collect(),
             stdin,
-            user: User::User,
-            terminal: None,
+            ..Command::default()
         },
         timeout_seconds: request.timeout_seconds,
+        user: None,
         tag: None,
         retention: if request.background { OutputRetention::AfterEnd } else { OutputRetention::UntilEnd },
     })

@@ -76,7 +76,7 @@ pub struct SessionRequest {
     #[serde(default)]
     #[schema(value_type = LimitsRequest)]
     limits: Object<LimitsRequest>,
-    /// The whole environment: it is empty but for these.
+    /// The whole environment: it is empty but for these. With `from_checkpoint`, they are added to the checkpoint's.
     #[serde(default)]
     env: BTreeMap<String, String>,
     /// Files of the working directory, by relative path.
@@ -222,8 +222,8 @@ fn asked_of(request: SessionRequest, caller: Caller) -> Result<SessionAsked, Api
     checked_env(&request.env)?;
     let from_checkpoint =
         request.from_checkpoint.as_deref().map(|id| checkpoint_id("from_checkpoint", id)).transpose()?;
-    if from_checkpoint.is_some() && !(request.env.is_empty() && request.files.is_empty()) {
-        return Err(ApiError::meaningless("from_checkpoint", "a checkpoint has its own `env` and `files`"));
+    if from_checkpoint.is_some() && !request.files.is_empty() {
+        return Err(ApiError::meaningless("from_checkpoint", "a checkpoint has its own `files`"));
     }
     let Object(limits) = request.limits;
     Ok(SessionAsked {

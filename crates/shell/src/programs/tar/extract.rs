@@ -13,6 +13,7 @@ use crate::streams::{Reader, Writer};
 use flate2::write::MultiGzDecoder;
 use proofbox_vfs::{FileKind, FileUse, User, lock};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::io::Write as _;
 
 /// Bytes that are unpacked at a time: they become a thousand times as many at most.
@@ -60,6 +61,7 @@ pub(super) async fn extract(
         keeps_modes: given.has('p') || shell.tree.credentials().user == User::Root,
         directory_modes: Vec::new(),
         held,
+        links_out: BTreeSet::new(),
         to_output: given.has('O'),
         removes_slash: false,
         failed: false,
@@ -171,12 +173,14 @@ struct Unpacker {
     verbose: bool,
     keeps_times: bool,
     to_output: bool,
-    /// True when it was reported that names lose their leading slash.
     /// True when modes are set as they are in the archive, without the creation mask.
     keeps_modes: bool,
     /// Modes of directories, which are set at the end: they may forbid to fill them.
     directory_modes: Vec<(String, u16)>,
     held: Held,
+    /// Symbolic links of the archive that may lead out of the directory: no other entry goes through them.
+    links_out: BTreeSet<String>,
+    /// True when it was reported that names lose their leading slash.
     removes_slash: bool,
     failed: bool,
 }
@@ -288,8 +292,20 @@ impl Unpacker {
         self.unpack(shell, header, &name, &path).await
     }
 
+    /// Returns whether an entry at `path` would be made through a link that leads out of the directory.
+    fn goes_out(&self, kind: Kind, path: &str) -> bool {
+        let above = path.match_indices('/').map(|(at, _)| &path[..at]);
+        // A directory is made where the link leads; all else takes the link's place.
+        let itself = (kind == Kind::Directory).then_some(path);
+        !self.links_out.is_empty() && above.chain(itself).any(|path| self.links_out.contains(path))
+    }
+
     async fn unpack(&mut self, shell: &Shell, header: &Header, name: &str, path: &str) -> Result<(), Stop> {
         let target = String::from_utf8_lossy(&header.target).into_owned();
+        if self.goes_out(header.kind, path) {
+            self.fail(shell, &format!("{name}: Cannot open: Not a directory")).await;
+            return self.content(shell, header, None).await;
+        }
         if let Err(why) = make_directories(shell, &absolute(path, "..")).await? {
             self.fail(shell, &format!("{name}: Cannot open: {why}")).await;
             return self.content(shell, header, None).await;
@@ -299,15 +315,25 @@ impl Unpacker {
         if header.kind != Kind::Directory && matches!(there, Some(FileKind::File | FileKind::Link)) {
             // What is made next says if it is still there.
             let _ = lock(&shell.tree).remove(path, shell.now());
+            self.links_out.remove(path);
         }
         let (made, writer) = match header.kind {
             Kind::Directory => (make_directories(shell, path).await?, None),
             Kind::SymbolicLink => {
+                if target.starts_with('/') || target.split('/').any(|part| part == "..") {
+                    if !self.held.grow(path.len() + 64) {
+                        return Err(gives_up(shell, "memory exhausted").await);
+                    }
+                    self.links_out.insert(path.to_owned());
+                }
                 let made = lock(&shell.tree).make_symbolic_link(path, &target, shell.now());
                 (made.map_err(|error| reason(&error)), None)
             }
             Kind::HardLink => {
-                let existing = absolute(&self.directory, target.trim_start_matches('/'));
+                // What lies before the last `..` is removed, as GNU's does.
+                let parts: Vec<&str> = target.split('/').collect();
+                let start = parts.iter().rposition(|part| *part == "..").map_or(0, |at| at + 1);
+                let existing = absolute(&self.directory, parts[start..].join("/").trim_start_matches('/'));
                 let made = lock(&shell.tree).make_hard_link(path, &existing, shell.now());
                 (made.map_err(|error| reason(&error)), None)
             }

@@ -208,6 +208,24 @@ mod tests {
     }
 
     #[test]
+    fn no_entry_goes_through_a_link_that_leads_out() {
+        // A link, and then what an archive of a directory of the same name has.
+        let link = |target: &str| {
+            format!(
+                "mkdir -p out a b/d o; ln -s {target} a/d; echo x > b/d/f; chmod 700 b/d; \
+                 {{ tar -C a -c d | head -c 512; tar -C b -c d; }} > x; tar -xf x -C o; ls out; stat -c %a out"
+            )
+        };
+        for target in ["\"$PWD/out\"", "../out"] {
+            let (out, errors, code) = shown(&link(target));
+            assert_eq!((out.as_str(), code), ("755\n", 0), "{errors}");
+            assert!(errors.contains("tar: d/f: Cannot open: Not a directory\n"), "{errors}");
+        }
+        assert_eq!(shown("mkdir -p a/e b/d o; ln -s e a/d; echo x > b/d/f; \
+            { tar -C a -c d | head -c 512; tar -C b -c d/f; } > x; mkdir o/e; tar -xf x -C o; cat o/e/f"), ok("x\n"));
+    }
+
+    #[test]
     fn long_names_are_kept() {
         let name = "n".repeat(90);
         let script = format!(
