@@ -36,7 +36,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get, post, put};
+use axum::routing::{delete, get, patch, post, put};
 
 use super::AppState;
 use error::{E2bError, Kind, Translated};
@@ -56,7 +56,7 @@ struct E2b {
 /// Builds the routes of this API flavour.
 pub fn routes<S: Clone + Send + Sync + 'static>(shared: &AppState) -> Router<S> {
     let e2b = E2b { shared: shared.clone(), state: Arc::default() };
-    let one = "/sandboxes/{id}";
+    let (one, template) = ("/sandboxes/{id}", "/templates/{id}");
     let below = |path: &str| format!("{one}/{path}");
     let control = Router::new()
         .route("/sandboxes", post(control::create::create).get(control::list::list_running))
@@ -74,11 +74,23 @@ pub fn routes<S: Clone + Send + Sync + 'static>(shared: &AppState) -> Router<S> 
         .route(&below("snapshots"), post(control::snapshots::make))
         .route(&below("fork"), post(control::snapshots::fork))
         .route("/snapshots", get(control::snapshots::list))
-        .route("/templates/{id}", delete(control::snapshots::remove))
+        .route("/v3/templates", post(control::builds::announce))
+        .route("/templates", get(control::templates::list))
+        .route("/v2/templates", get(control::templates::list))
+        .route("/templates/tags", post(control::templates::assign_tags).delete(control::templates::remove_tags))
         .route("/templates/aliases/{alias}", get(control::templates::alias))
+        .route(template, get(control::templates::show).patch(control::templates::update))
+        .route(template, delete(control::templates::remove))
+        .route("/v2/templates/{id}", patch(control::templates::update))
+        .route("/templates/{id}/tags", get(control::templates::tags))
+        .route("/templates/{id}/files/{hash}", get(control::builds::upload_link))
+        .route("/v2/templates/{id}/builds/{build}", post(control::builds::start))
+        .route("/templates/{id}/builds/{build}/status", get(control::builds::status))
+        .route("/templates/{id}/builds/{build}/logs", get(control::builds::logs))
         .route_layer(from_fn_with_state(e2b.clone(), control::authenticate));
     Router::new()
         .merge(control)
+        .route("/templates/uploads/{token}", put(control::builds::upload))
         .route("/health", get(health))
         .route("/execute", post(execute::execute))
         .route("/contexts", get(contexts::list).post(contexts::create))

@@ -1,4 +1,5 @@
-//! State of this API flavour beside the sessions: metadata of files, watches, keys of requests that were answered.
+//! State of this API flavour beside the sessions: metadata of files, watches, keys of requests that were answered, builds
+//! of templates and their files.
 //! Every part is bounded, and is removed with its session.
 
 use std::collections::{BTreeMap, HashMap};
@@ -6,6 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::control::builds::table::Builds;
+use super::control::builds::uploads::Uploads;
 use super::watchers::Watches;
 use crate::service::Service;
 use proofbox_types::ids::SessionId;
@@ -28,6 +31,10 @@ pub struct E2bState {
     keys: Mutex<HashMap<String, Key>>,
     /// Number of sandboxes from which on those that have ended are removed.
     tidy_at: AtomicUsize,
+    /// Builds of templates.
+    pub builds: Builds,
+    /// Files for builds.
+    pub uploads: Uploads,
 }
 
 /// State of one sandbox.

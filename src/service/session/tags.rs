@@ -82,6 +82,11 @@ fn rows(owner: &str, name: &str, tags: &[String], checkpoint: CheckpointId, crea
 }
 
 impl Service {
+    /// Returns whether this service stores anything.
+    pub fn has_store(&self) -> bool {
+        self.store.is_some()
+    }
+
     /// Stores the state of a session as a checkpoint with tags, when its calls have ended.
     ///
     /// # Errors

@@ -104,7 +104,7 @@ fn unknown(template: &str) -> E2bError {
     E2bError::new(
         Kind::NotFound,
         format!(
-            "template '{template}' not found: there are base, code-interpreter-v1, images of this service by name, and snapshots"
+            "template '{template}' not found: there are base, code-interpreter-v1, images of this service by name, snapshots, and what was built here"
         ),
     )
 }
@@ -138,9 +138,6 @@ fn asked_of(new: NewSandbox, found: Option<Template>) -> Result<SessionAsked, E2
     let (labels, env) = (new.metadata.unwrap_or_default(), new.env_vars.unwrap_or_default());
     check_size("metadata", &labels, MAX_METADATA)?;
     check_env(&env)?;
-    if from_checkpoint.is_some() && !env.is_empty() {
-        return Err(E2bError::new(Kind::Bad, "a snapshot has its own environment: envVars can't be given with it"));
-    }
     let timeout: Duration = lifetime(new.timeout.unwrap_or(DEFAULT_TIMEOUT))?;
     let on_expiry = match (new.auto_pause, new.auto_pause_memory) {
         (Some(true), Some(false)) => OnExpiry::Pause(SavedState::Files),
@@ -164,7 +161,7 @@ fn asked_of(new: NewSandbox, found: Option<Template>) -> Result<SessionAsked, E2
 
 /// Limits that clients of this API flavour expect, as the pack allows: they set time limits themselves, and end a call
 /// by disconnecting.
-fn limits(e2b: &E2b, caller: &Caller) -> Result<AskedLimits, E2bError> {
+pub(super) fn limits(e2b: &E2b, caller: &Caller) -> Result<AskedLimits, E2bError> {
     let policies = e2b.shared.service.policies();
     let pack = policies.pack(caller, "default").map_err(SessionError::from)?;
     let Ceiling { least, most, .. } = pack.ceiling;

@@ -80,7 +80,8 @@ pub async fn list(
         Some(_) => return Err(E2bError::new(Kind::Bad, "order is asc or desc")),
     };
     let mut all = e2b.shared.service.session_list(&caller, None, usize::MAX);
-    all.retain(|info| filter.lets(info));
+    let of_builds = e2b.state.builds.sessions();
+    all.retain(|info| filter.lets(info) && !of_builds.contains(&info.id));
     // By the time when they were made: names tell it.
     if !ascending {
         all.reverse();
@@ -100,7 +101,9 @@ pub async fn list_running(
 ) -> Result<Json<Vec<Value>>, E2bError> {
     let filter = Filter { paused: Some(false), ..Filter::of(&uri)? };
     let all = e2b.shared.service.session_list(&caller, None, usize::MAX);
-    Ok(Json(all.iter().rev().filter(|info| filter.lets(info)).map(listed_json).collect()))
+    let of_builds = e2b.state.builds.sessions();
+    let is_listed = |info: &&SessionInfo| filter.lets(info) && !of_builds.contains(&info.id);
+    Ok(Json(all.iter().rev().filter(is_listed).map(listed_json).collect()))
 }
 
 /// The page of a list that a client asks for, and what stands for the next one. What is new or gone meanwhile moves

@@ -2,8 +2,9 @@
 //!
 //! - here: showing and ending a sandbox, and its lifetime;
 //! - `create`, `list`, `pause`, `snapshots`, `metrics`, `network`: the actions of these names;
-//! - `templates`: what sandboxes are made of.
+//! - `templates`: what sandboxes are made of; `builds`: making such.
 
+pub mod builds;
 pub mod create;
 pub mod list;
 pub mod metrics;

@@ -1,5 +1,7 @@
 //! Snapshots, which are checkpoints, and forks.
 
+use std::collections::HashSet;
+
 use axum::extract::{Path, Request, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -47,6 +49,16 @@ pub async fn make(
     Ok((StatusCode::CREATED, Json(snapshot_json(&made))))
 }
 
+/// Returns the caller's snapshots: checkpoints that are no templates.
+async fn snapshots_of(e2b: &E2b, caller: &Caller) -> Result<Vec<CheckpointInfo>, E2bError> {
+    let service = &e2b.shared.service;
+    let mut all = service.checkpoints(caller).await?;
+    let templates: HashSet<CheckpointId> =
+        service.tags(caller, None).await?.into_iter().map(|tag| tag.checkpoint).collect();
+    all.retain(|info| !templates.contains(&info.id));
+    Ok(all)
+}
+
 /// Lists snapshots, the newest first.
 pub async fn list(
     State(e2b): State<E2b>,
@@ -55,7 +67,7 @@ pub async fn list(
 ) -> Result<Response, E2bError> {
     let sandbox = parameter(&uri, "sandboxID").filter(|text| !text.is_empty());
     let name = parameter(&uri, "name").filter(|text| !text.is_empty());
-    let mut all = e2b.shared.service.checkpoints(&caller).await?;
+    let mut all = snapshots_of(&e2b, &caller).await?;
     if let Some(sandbox) = sandbox {
         let sandbox = SessionId::parse(&sandbox);
         all.retain(|info| sandbox.is_some() && info.session == sandbox);
@@ -75,22 +87,18 @@ pub async fn find_named(e2b: &E2b, caller: &Caller, name: &str) -> Result<Option
     if name.is_empty() || name.len() > MAX_NAME {
         return Ok(None);
     }
-    let all = e2b.shared.service.checkpoints(caller).await?;
+    let all = snapshots_of(e2b, caller).await?;
     Ok(all.into_iter().filter(|info| info.name.as_deref() == Some(name)).map(|info| info.id).max())
 }
 
-/// Removes a snapshot, by its id or name. No other templates can be removed.
-pub async fn remove(
-    State(e2b): State<E2b>,
-    Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
-) -> Result<StatusCode, E2bError> {
-    let id = match CheckpointId::parse(&id) {
+/// Removes a snapshot, by its id or name.
+pub async fn remove(e2b: &E2b, caller: &Caller, name: &str) -> Result<StatusCode, E2bError> {
+    let id = match CheckpointId::parse(name) {
         Some(id) => Some(id),
-        None => find_named(&e2b, &caller, &id).await?,
+        None => find_named(e2b, caller, name).await?,
     };
-    let id = id.ok_or_else(|| E2bError::new(Kind::NotFound, "there is no such snapshot"))?;
-    e2b.shared.service.delete_checkpoint(&caller, id).await?;
+    let id = id.ok_or_else(|| E2bError::new(Kind::NotFound, "there is no such template or snapshot"))?;
+    e2b.shared.service.delete_checkpoint(caller, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

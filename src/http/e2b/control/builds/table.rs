@@ -1,7 +1,7 @@
 //! Builds and their logs, as far as they are remembered: they are gone with the service. What a build has made is in
 //! the store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -283,9 +283,9 @@ impl Builds {
         self.all().values().filter(|build| build.owner == owner && build.name == name).cloned().collect()
     }
 
-    /// Returns whether a build is carried out in this session.
-    pub fn has_session(&self, session: SessionId) -> bool {
-        self.all().values().any(|build| build.state().session == Some(session))
+    /// Returns the sessions that builds are carried out in.
+    pub fn sessions(&self) -> HashSet<SessionId> {
+        self.all().values().filter_map(|build| build.state().session).collect()
     }
 }
 

@@ -34,7 +34,7 @@ pub struct Archive {
 type Name = (Option<KeyId>, String);
 
 #[derive(Debug)]
-struct Place {
+struct Slot {
     /// Secret part of the address.
     token: String,
     archive: Option<Arc<Archive>>,
@@ -44,46 +44,46 @@ struct Place {
 /// Archives for builds, as far as they are there.
 #[derive(Debug)]
 pub struct Uploads {
-    places: Mutex<HashMap<Name, Place>>,
+    slots: Mutex<HashMap<Name, Slot>>,
     budget: Budget,
 }
 
 impl Default for Uploads {
     fn default() -> Self {
-        Self { places: Mutex::default(), budget: Budget::new(ALL_BYTES) }
+        Self { slots: Mutex::default(), budget: Budget::new(ALL_BYTES) }
     }
 }
 
 impl Uploads {
-    fn places(&self) -> MutexGuard<'_, HashMap<Name, Place>> {
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        places.retain(|_, place| place.used.elapsed() < MAX_AGE);
-        places
+    fn slots(&self) -> MutexGuard<'_, HashMap<Name, Slot>> {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.retain(|_, slot| slot.used.elapsed() < MAX_AGE);
+        slots
     }
 
     /// Returns whether an archive is there, and the secret part of the address to upload it to.
     ///
     /// # Errors
     /// Returns an error for a name that no client gives, or when there are too many.
-    pub fn place(&self, owner: Option<KeyId>, hash: &str) -> Result<(bool, String), E2bError> {
+    pub fn reserve(&self, owner: Option<KeyId>, hash: &str) -> Result<(bool, String), E2bError> {
         let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
         if hash.is_empty() || hash.len() > MAX_HASH || !hash.bytes().all(is_allowed) {
             return Err(E2bError::new(Kind::Bad, "the hash of files is one of letters and digits"));
         }
-        let mut places = self.places();
+        let mut slots = self.slots();
         let name = (owner, hash.to_owned());
-        if !places.contains_key(&name) {
-            if places.keys().filter(|(other, _)| *other == owner).count() >= MAX_OF_OWNER {
-                remove_oldest(&mut places, owner, None);
+        if !slots.contains_key(&name) {
+            if slots.keys().filter(|(other, _)| *other == owner).count() >= MAX_OF_OWNER {
+                remove_oldest(&mut slots, owner, None);
             }
-            if places.len() >= MAX_ALL {
+            if slots.len() >= MAX_ALL {
                 return Err(E2bError::new(Kind::NoSpace, "there are too many files for builds; try again later"));
             }
-            places.insert(name.clone(), Place { token: token()?, archive: None, used: Instant::now() });
+            slots.insert(name.clone(), Slot { token: token()?, archive: None, used: Instant::now() });
         }
-        let place = places.get_mut(&name).ok_or_else(E2bError::internal)?;
-        place.used = Instant::now();
-        Ok((place.archive.is_some(), place.token.clone()))
+        let slot = slots.get_mut(&name).ok_or_else(E2bError::internal)?;
+        slot.used = Instant::now();
+        Ok((slot.archive.is_some(), slot.token.clone()))
     }
 
     /// Returns the archive that an address is for.
@@ -91,8 +91,8 @@ impl Uploads {
     /// # Errors
     /// Returns an error when there is no such address, or no longer.
     pub fn find(&self, token: &str) -> Result<Name, E2bError> {
-        let places = self.places();
-        let found = places.iter().find(|(_, place)| secrets_equal(place.token.as_bytes(), token.as_bytes()));
+        let slots = self.slots();
+        let found = slots.iter().find(|(_, slot)| secrets_equal(slot.token.as_bytes(), token.as_bytes()));
         found.map(|(name, _)| name.clone()).ok_or_else(|| {
             E2bError::new(Kind::Forbidden, "this address for files is not in force, or not any more: ask for another one")
         })
@@ -103,40 +103,40 @@ impl Uploads {
     /// # Errors
     /// Returns an error when there is no room.
     pub fn keep(&self, name: &Name, bytes: Bytes) -> Result<(), E2bError> {
-        let mut places = self.places();
-        if let Some(place) = places.get_mut(name) {
-            place.archive = None;
+        let mut slots = self.slots();
+        if let Some(slot) = slots.get_mut(name) {
+            slot.archive = None;
         }
         let mut lease = self.budget.account(name.0).lease();
         while lease.try_grow(bytes.len()).is_err() {
-            if !remove_oldest(&mut places, name.0, Some(name)) {
+            if !remove_oldest(&mut slots, name.0, Some(name)) {
                 return Err(E2bError::new(Kind::NoSpace, "there is no room for more files of builds; try again later"));
             }
         }
-        let place = places.get_mut(name).ok_or_else(E2bError::internal)?;
-        place.archive = Some(Arc::new(Archive { bytes, _lease: lease }));
-        place.used = Instant::now();
+        let slot = slots.get_mut(name).ok_or_else(E2bError::internal)?;
+        slot.archive = Some(Arc::new(Archive { bytes, _lease: lease }));
+        slot.used = Instant::now();
         Ok(())
     }
 
     /// Returns an archive, if it is there.
     pub fn archive(&self, owner: Option<KeyId>, hash: &str) -> Option<Arc<Archive>> {
-        let mut places = self.places();
-        let place = places.get_mut(&(owner, hash.to_owned()))?;
-        place.used = Instant::now();
-        place.archive.clone()
+        let mut slots = self.slots();
+        let slot = slots.get_mut(&(owner, hash.to_owned()))?;
+        slot.used = Instant::now();
+        slot.archive.clone()
     }
 }
 
 /// Removes what an owner has not used for longest; where `kept` is given, an archive other than that one. Returns whether
 /// there was any.
-fn remove_oldest(places: &mut HashMap<Name, Place>, owner: Option<KeyId>, kept: Option<&Name>) -> bool {
-    let may_go = |name: &Name, place: &Place| {
-        name.0 == owner && kept.is_none_or(|kept| kept != name && place.archive.is_some())
+fn remove_oldest(slots: &mut HashMap<Name, Slot>, owner: Option<KeyId>, kept: Option<&Name>) -> bool {
+    let may_go = |name: &Name, slot: &Slot| {
+        name.0 == owner && kept.is_none_or(|kept| kept != name && slot.archive.is_some())
     };
-    let candidates = places.iter().filter(|(name, place)| may_go(name, place));
-    let oldest = candidates.min_by_key(|(_, place)| place.used).map(|(name, _)| name.clone());
-    oldest.is_some_and(|oldest| places.remove(&oldest).is_some())
+    let candidates = slots.iter().filter(|(name, slot)| may_go(name, slot));
+    let oldest = candidates.min_by_key(|(_, slot)| slot.used).map(|(name, _)| name.clone());
+    oldest.is_some_and(|oldest| slots.remove(&oldest).is_some())
 }
 
 /// Makes the secret part of an address.
@@ -153,19 +153,19 @@ mod tests {
     const PIECE: usize = ALL_BYTES / 8;
 
     fn kept(uploads: &Uploads, owner: Option<KeyId>, hash: &str, bytes: usize) -> Result<(), E2bError> {
-        let (_, token) = uploads.place(owner, hash).expect("a place");
-        uploads.keep(&uploads.find(&token).expect("its place"), Bytes::from(vec![0; bytes]))
+        let (_, token) = uploads.reserve(owner, hash).expect("a slot");
+        uploads.keep(&uploads.find(&token).expect("its slot"), Bytes::from(vec![0; bytes]))
     }
 
     #[test]
     fn an_archive_is_found_by_its_owner() {
         let (uploads, key) = (Uploads::default(), Some(KeyId::from(uuid::Uuid::from_u128(1))));
         assert_eq!(kept(&uploads, key, "a", 3), Ok(()));
-        assert!(uploads.place(key, "a").expect("a place").0);
-        assert!(!uploads.place(None, "a").expect("a place").0, "it is another one");
+        assert!(uploads.reserve(key, "a").expect("a slot").0);
+        assert!(!uploads.reserve(None, "a").expect("a slot").0, "it is another one");
         assert!(uploads.archive(key, "a").is_some() && uploads.archive(None, "a").is_none());
         assert_eq!(uploads.find("no such token").expect_err("none").kind(), Kind::Forbidden);
-        assert!(uploads.place(key, "../a").is_err() && uploads.place(key, "").is_err());
+        assert!(uploads.reserve(key, "../a").is_err() && uploads.reserve(key, "").is_err());
     }
 
     #[test]
@@ -195,8 +195,8 @@ mod tests {
     fn places_of_an_owner_are_bounded() {
         let uploads = Uploads::default();
         for number in 0..2 * MAX_OF_OWNER {
-            uploads.place(None, &number.to_string()).expect("a place");
+            uploads.reserve(None, &number.to_string()).expect("a slot");
         }
-        assert_eq!(uploads.places().len(), MAX_OF_OWNER);
+        assert_eq!(uploads.slots().len(), MAX_OF_OWNER);
     }
 }
