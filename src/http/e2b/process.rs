@@ -20,7 +20,8 @@ use super::error::{E2bError, Kind};
 use super::users::user_of;
 use super::{E2b, control};
 use crate::service::{
-    CommandAsked, CommandEnd, CommandEvent, CommandEvents, SessionCommand, SessionError, SessionInfo, overflow_note, script_of_words,
+    CommandAsked, CommandEnd, CommandEvent, CommandEvents, SessionCommand, SessionError, SessionInfo, overflow_note,
+    script_of_words,
 };
 use proofbox_memory::Next;
 use proofbox_types::ids::SessionId;

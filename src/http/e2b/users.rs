@@ -15,7 +15,9 @@ pub(super) fn user_named(name: &str) -> Result<Option<User>, E2bError> {
     if name.is_empty() {
         return Ok(None);
     }
-    User::parse(name).map(Some).ok_or_else(|| E2bError::new(Kind::Unauthenticated, format!("invalid username: '{name}'")))
+    User::parse(name)
+        .map(Some)
+        .ok_or_else(|| E2bError::new(Kind::Unauthenticated, format!("invalid username: '{name}'")))
 }
 
 /// Returns the user that an RPC is made as: the name in its basic authorization, whose password is empty; none where it

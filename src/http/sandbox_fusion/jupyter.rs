@@ -16,7 +16,7 @@ use super::error::FusionError;
 use super::run_code::{CommandResult, CommandStatus, RunStatus, files_of};
 use crate::http::AppState;
 use crate::http::programs::{Asked, Failure, ProgramLimits, TimeLimit, answer, read, time_used};
-use crate::service::{CellAsked, CellExecution, ExecuteError, OnExpiry, SessionAsked, SessionError};
+use crate::service::{CellAsked, CellExecution, ExecuteError, SessionAsked, SessionError};
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::SessionId;
 use proofbox_types::session::{DEFAULT_CONTEXT, Display, FileAnswer, FileAsk};
@@ -105,18 +105,11 @@ async fn run(shared: &AppState, caller: &Caller, request: Request) -> Result<Run
     let limits = |time| shared.limits_of(caller, ProgramLimits { time, cpu: None, memory_bytes });
     let asked = SessionAsked {
         caller: caller.clone(),
-        policy: None,
-        image: None,
         limits: limits(each),
-        env: Vec::new(),
         files: files_of(body.files.unwrap_or_default())?,
         ttl: Some(MAX_WAIT + IDLE),
         idle: Some(IDLE),
-        labels: BTreeMap::new(),
-        from_checkpoint: None,
-        on_expiry: OnExpiry::End,
-        auto_resume: false,
-        template: String::new(),
+        ..SessionAsked::default()
     };
     let session = until(deadline, || shared.service.open_session(asked.clone())).await?.id;
     let mut notebook = Notebook { shared, session, deadline, cells: Vec::new(), used: Duration::ZERO };

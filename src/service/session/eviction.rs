@@ -593,7 +593,7 @@ impl Service {
         let (handle, footprint) = self.load(session.owner, bytes, &image, grant.limits(), new_env).await?;
         let info = self.enlist(&asked.caller, session, handle, footprint).await?;
         if let Some(script) = start.filter(|_| !asked.without_start) {
-            self.begin(info.id, script).await;
+            self.start_script(info.id, script).await;
         }
         Ok(info)
     }

@@ -47,7 +47,6 @@ pub use error::SessionError;
 pub use eviction::{CheckpointInfo, SavedState};
 pub use execution::{CallEvent, CallEvents, CellAsked, CellExecution};
 pub use grade::GradeError;
-pub use tags::{CheckpointTag, CommandDefaults, Setup, TaggedCheckpoint};
 use proofbox_policy::Refusal;
 use proofbox_runtime::image::Image;
 use proofbox_types::caller::Caller;
@@ -56,6 +55,7 @@ use proofbox_types::ids::{CheckpointId, KeyId, SessionId};
 use proofbox_types::program::File;
 use proofbox_types::session::{ContextNumber, Footprint, Opening};
 use proofbox_types::token::Token;
+pub use tags::{CheckpointTag, CommandDefaults, Setup, TaggedCheckpoint};
 pub use watch::{Watch, WatchEvent};
 
 /// Lifetime of a session where the client gives none.

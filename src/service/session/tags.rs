@@ -148,7 +148,7 @@ impl Service {
     }
 
     /// Starts the script that a session begins with. What becomes of it is the session's affair.
-    pub(super) async fn begin(&self, id: SessionId, script: String) {
+    pub(super) async fn start_script(&self, id: SessionId, script: String) {
         let Some(service) = self.weak_self.upgrade() else { return };
         let command = Command { script, ..Command::default() };
         if let Err(error) = service.start_command(id, CommandAsked { command, ..CommandAsked::default() }).await {

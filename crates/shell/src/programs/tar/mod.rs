@@ -221,8 +221,13 @@ mod tests {
             assert_eq!((out.as_str(), code), ("755\n", 0), "{errors}");
             assert!(errors.contains("tar: d/f: Cannot open: Not a directory\n"), "{errors}");
         }
-        assert_eq!(shown("mkdir -p a/e b/d o; ln -s e a/d; echo x > b/d/f; \
-            { tar -C a -c d | head -c 512; tar -C b -c d/f; } > x; mkdir o/e; tar -xf x -C o; cat o/e/f"), ok("x\n"));
+        assert_eq!(
+            shown(
+                "mkdir -p a/e b/d o; ln -s e a/d; echo x > b/d/f; \
+            { tar -C a -c d | head -c 512; tar -C b -c d/f; } > x; mkdir o/e; tar -xf x -C o; cat o/e/f"
+            ),
+            ok("x\n")
+        );
     }
 
     #[test]

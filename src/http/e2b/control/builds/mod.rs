@@ -206,7 +206,8 @@ pub async fn logs(
     let part = Part::of(&uri)?;
     let bad = |message| E2bError::new(Kind::Bad, message);
     let cursor = parameter(&uri, "cursor").filter(|text| !text.is_empty());
-    let cursor = cursor.map(|text| text.parse().ok().and_then(|time| Timestamp::from_millisecond(time).ok()).ok_or(text));
+    let cursor =
+        cursor.map(|text| text.parse().ok().and_then(|time| Timestamp::from_millisecond(time).ok()).ok_or(text));
     let cursor = cursor.transpose().map_err(|_| bad("cursor is a time in milliseconds since 1970"))?;
     let mut log = match e2b.build(&caller, &template, &id) {
         Ok(build) => build.log(part.least),

@@ -59,7 +59,10 @@ pub fn parse_tags<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Vec<St
     tags.sort_unstable();
     tags.dedup();
     if tags.len() > MAX_TAGS {
-        return Err(E2bError::new(Kind::Bad, format!("there are {} tags; at most {MAX_TAGS} are possible", tags.len())));
+        return Err(E2bError::new(
+            Kind::Bad,
+            format!("there are {} tags; at most {MAX_TAGS} are possible", tags.len()),
+        ));
     }
     Ok(tags)
 }

@@ -147,7 +147,9 @@ impl Plan {
     pub fn of(request: BuildRequest, archive: impl Fn(&str) -> Option<Arc<Archive>>) -> Result<Self, E2bError> {
         let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
         let base = match (given(request.from_image), given(request.from_template)) {
-            (Some(_), Some(_)) => return Err(E2bError::new(Kind::Bad, "fromImage and fromTemplate exclude each other")),
+            (Some(_), Some(_)) => {
+                return Err(E2bError::new(Kind::Bad, "fromImage and fromTemplate exclude each other"));
+            }
             (Some(image), None) => Base::Image(image, request.from_image_registry.is_some()),
             (None, template) => Base::Template(template.unwrap_or_else(|| "base".to_owned())),
         };
@@ -208,7 +210,10 @@ mod tests {
             "steps": [{"type": "RUN", "args": ["ls", "root"]}, {"type": "ENV", "args": ["A", "1", "B", ""]},
                 {"type": "COPY", "args": ["a", "b", "", "0755"], "filesHash": "f"}, {"type": "USER", "args": ["root"]}]}))
         .expect("right");
-        assert_eq!((made.base, made.start.as_deref(), made.ready), (Base::Image("ubuntu:22.04".to_owned(), false), Some("serve"), None));
+        assert_eq!(
+            (made.base, made.start.as_deref(), made.ready),
+            (Base::Image("ubuntu:22.04".to_owned(), false), Some("serve"), None)
+        );
         let lines: Vec<String> = made.steps.iter().map(Step::line).collect();
         assert_eq!(lines, ["RUN ls", "ENV A B", "COPY a b", "USER root"]);
         assert!(matches!(&made.steps[2], Step::Copy { owner: None, mode: Some(mode), .. } if mode == "0755"));

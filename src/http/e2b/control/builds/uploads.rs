@@ -94,7 +94,10 @@ impl Uploads {
         let slots = self.slots();
         let found = slots.iter().find(|(_, slot)| secrets_equal(slot.token.as_bytes(), token.as_bytes()));
         found.map(|(name, _)| name.clone()).ok_or_else(|| {
-            E2bError::new(Kind::Forbidden, "this address for files is not in force, or not any more: ask for another one")
+            E2bError::new(
+                Kind::Forbidden,
+                "this address for files is not in force, or not any more: ask for another one",
+            )
         })
     }
 
@@ -131,9 +134,8 @@ impl Uploads {
 /// Removes what an owner has not used for longest; where `kept` is given, an archive other than that one. Returns whether
 /// there was any.
 fn remove_oldest(slots: &mut HashMap<Name, Slot>, owner: Option<KeyId>, kept: Option<&Name>) -> bool {
-    let may_go = |name: &Name, slot: &Slot| {
-        name.0 == owner && kept.is_none_or(|kept| kept != name && slot.archive.is_some())
-    };
+    let may_go =
+        |name: &Name, slot: &Slot| name.0 == owner && kept.is_none_or(|kept| kept != name && slot.archive.is_some());
     let candidates = slots.iter().filter(|(name, slot)| may_go(name, slot));
     let oldest = candidates.min_by_key(|(_, slot)| slot.used).map(|(name, _)| name.clone());
     oldest.is_some_and(|oldest| slots.remove(&oldest).is_some())
