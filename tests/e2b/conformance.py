@@ -6,7 +6,7 @@
 Environment:
   E2B_API_URL, E2B_SANDBOX_URL, E2B_API_KEY   target (usually the same URL twice)
   CONF_TEMPLATE   template to create (default: the SDK's own default)
-  CONF_SKIP       comma list of groups to leave out:  shell,pty,watch,snapshot,fork,pause,network,metrics,async,slow,pip,raw
+  CONF_SKIP       comma list of groups to leave out:  shell,pty,watch,snapshot,fork,pause,network,metrics,async,slow,pip,raw,template
   CONF_BIG_MB     size of the "big" payloads (default 8)
 Arguments: runs only the checks whose name contains one of the words. Prints `ok name` or `FAIL name  reason`, then `N passed, M failed`.
 """
@@ -1567,6 +1567,100 @@ def _():
     i = json.loads(r.read())["sandboxID"]
     made.append(i)
     assert_equal(Sandbox.kill(i), True)
+
+
+@check("templates: files, variables, user, directory and start command of a build are there in its sandboxes", "template")
+def _():
+    import tempfile
+    from e2b import Template, wait_for_timeout
+
+    name, log = f"conf-{uuid.uuid4().hex[:8]}", []
+    with tempfile.TemporaryDirectory() as context:
+        os.makedirs(f"{context}/d/sub")
+        for path, text in (("d/a.txt", "a"), ("d/sub/b.txt", "b"), ("one.txt", "1")):
+            with open(f"{context}/{path}", "w") as file:
+                file.write(text)
+        os.symlink("a.txt", f"{context}/d/link")
+        template = (
+            Template(file_context_path=context)
+            .from_base_image()
+            .copy("d/*", "pattern")
+            .copy("d", "/opt/whole", user="root", mode=0o700)
+            .copy("one.txt", "x/y/renamed.txt")
+            .copy(["one.txt", "d/a.txt"], "several/")
+            .set_envs({"GREETING": "hi there"})
+            .set_workdir("/app")
+            .run_cmd('echo "$GREETING" > said; pip install numpy')
+            .run_cmd("touch /app/of_root", user="root")
+            .make_symlink("said", "link")
+            .set_start_cmd("echo started > /tmp/started; sleep 100", wait_for_timeout(1000))
+        )
+        Template.build(template, name, tags=["default", "v1"], on_build_logs=lambda entry: log.append(entry.message))
+    assert any("RUN touch" in message for message in log), log
+    assert_equal(Template.exists(name), True)
+    for template in (name, f"{name}:v1"):
+        with Sandbox.create(template) as s:
+            script = """cd; sudo find pattern several x /opt/whole | sort; readlink pattern/link; sudo stat -c '%U %a' /opt/whole/a.txt pattern/a.txt
+                cd - > /dev/null; pwd; echo "$GREETING"; cat said link; stat -c %U said of_root; cat /tmp/started"""
+            said = s.commands.run(script, timeout=20)
+            expected = """/opt/whole /opt/whole/a.txt /opt/whole/link /opt/whole/sub /opt/whole/sub/b.txt pattern pattern/a.txt
+                pattern/link pattern/sub pattern/sub/b.txt several several/a.txt several/one.txt x x/y x/y/renamed.txt a.txt"""
+            lines = said.stdout.splitlines()
+            assert_equal(lines[:17], expected.split())
+            assert_equal(lines[17:19], ["root 700", "user 644"])
+            assert_equal(lines[19:], ["/app", "hi there", "hi there", "hi there", "user", "root", "started"])
+            assert_equal(s.run_code("import os; os.environ['GREETING']").text, "'hi there'")
+
+
+@check("templates: a build from another one has its state; envVars of a sandbox come on top", "template")
+def _():
+    from e2b import Template
+
+    name = f"conf-{uuid.uuid4().hex[:8]}"
+    Template.build(Template().from_base_image().set_envs({"A": "1", "B": "1"}).run_cmd("echo x > f"), name)
+    Template.build(Template().from_template(name).set_envs({"B": "2"}).run_cmd("cat f && echo $A > g"), f"{name}-child")
+    with Sandbox.create(f"{name}-child", envs={"A": "3"}) as s:
+        assert_equal(s.commands.run("cat f g; echo $A $B").stdout, "x\n1\n3 2\n")
+
+
+@check("templates: a step that fails is told at its line, with its output", "template")
+def _():
+    from e2b import Template
+    from e2b.exceptions import BuildException
+
+    template = Template().from_base_image().run_cmd("echo fine").run_cmd("cat nothing_here")
+    line = sys._getframe().f_lineno - 1
+    try:
+        Template.build(template, f"conf-{uuid.uuid4().hex[:8]}")
+    except BuildException as error:
+        assert "nothing_here: No such file" in str(error), error
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        assert_equal((os.path.basename(last.filename), last.lineno), ("conformance.py", line))
+    else:
+        raise AssertionError("it was built")
+
+
+@check("templates: tags are given, listed and taken; a tag moves with the next build", "template")
+def _():
+    from e2b import Template
+    from e2b.exceptions import TemplateException
+
+    name = f"conf-{uuid.uuid4().hex[:8]}"
+    first = Template.build(Template().from_base_image().run_cmd("echo 1 > n"), f"{name}:v1")
+    Template.assign_tags(f"{name}:v1", ["latest", "stable"])
+    second = Template.build(Template().from_base_image().run_cmd("echo 2 > n"), f"{name}:latest")
+    tags = {tag.tag: tag.build_id for tag in Template.get_tags(name)}
+    assert_equal(tags, {"v1": first.build_id, "stable": first.build_id, "latest": second.build_id})
+    Template.remove_tags(name, "stable")
+    assert_equal(sorted(tag.tag for tag in Template.get_tags(name)), ["latest", "v1"])
+    with Sandbox.create(f"{name}:latest") as s:
+        assert_equal(s.files.read("n"), "2\n")
+    for wrong in (lambda: Template.assign_tags(f"{name}:none", "x"), lambda: Template.get_tags(f"{name}-none")):
+        try:
+            wrong()
+        except TemplateException:
+            continue
+        raise AssertionError("there is no such template")
 
 
 def main():

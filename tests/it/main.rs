@@ -56,5 +56,6 @@ mod storage;
 mod subprocess;
 mod suites;
 mod telemetry;
+mod templates;
 mod wire;
 mod workers;

@@ -315,7 +315,7 @@ pub struct Change {
 pub struct Command {
     /// In the shell's language.
     pub script: String,
-    /// `$1` and so on.
+    /// `$0`, `$1` and so on; empty for the shell's own name.
     pub args: Vec<String>,
     /// Absolute, or relative to the working directory that all start in; none for that.
     pub cwd: Option<String>,

@@ -219,7 +219,7 @@ fn command_of(process: ProcessConfig, base: &PathBase) -> Command {
     let (script, args) = match script_at {
         Some(at) if is_shell && at + 1 < args.len() => {
             // What follows the script is `$0`, `$1` and so on.
-            (args[at + 1].clone(), args.get(at + 3..).unwrap_or_default().to_vec())
+            (args[at + 1].clone(), args[at + 2..].to_vec())
         }
         _ => (script_of_words(std::iter::once(&cmd).chain(&args).map(String::as_str)), Vec::new()),
     };
@@ -346,10 +346,7 @@ fn list(e2b: &E2b, id: SessionId) -> Result<Value, E2bError> {
             Some(_) => vec!["-i", "-l"],
             None => vec!["-l", "-c", script.as_str()],
         };
-        if !args.is_empty() {
-            all.push(SHELL);
-            all.extend(args.iter().map(String::as_str));
-        }
+        all.extend(args.iter().map(String::as_str));
         let envs: BTreeMap<_, _> = env.iter().cloned().collect();
         let mut config = json!({"cmd": SHELL, "args": all, "envs": envs});
         if let Some(cwd) = cwd {
@@ -455,7 +452,7 @@ mod tests {
     #[test]
     fn what_clients_start_is_a_script() {
         assert_eq!(command("/bin/bash", &["-l", "-c", "echo hi"]), ("echo hi".to_owned(), vec![]));
-        assert_eq!(command("bash", &["-lc", "echo $1", "sh", "a"]), ("echo $1".to_owned(), vec!["a".to_owned()]));
+        assert_eq!(command("bash", &["-lc", "echo $1", "sh", "a"]), ("echo $1".to_owned(), ["sh", "a"].map(str::to_owned).to_vec()));
         assert_eq!(command("/bin/bash", &["script.sh"]).0, "'/bin/bash' 'script.sh'");
         assert_eq!(command("/bin/bash", &["-c"]).0, "'/bin/bash' '-c'");
     }

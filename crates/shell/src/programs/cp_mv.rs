@@ -6,7 +6,7 @@ use super::options::{Order, read};
 use crate::PIPE_BYTES;
 use crate::execute::WriteAt;
 use crate::state::{Done, Shell, Stop, reason};
-use proofbox_vfs::{Fault, FileKind, FileUse, FilesError, lock};
+use proofbox_vfs::{Fault, FileKind, FileUse, FilesError, User, lock};
 
 /// Runs `cp` or `mv`.
 pub(super) async fn cp_or_mv(shell: &mut Shell, who: &'static str, arguments: &[String]) -> Done {
@@ -133,8 +133,18 @@ fn move_one(shell: &Shell, from: &str, to: &str) -> Result<(), Refusal> {
 struct CopyOptions {
     /// True when directories are copied with all they hold, and links as links.
     recursive: bool,
-    /// True when the copy has the times and the whole mode of the original.
+    /// True when the copy has the owner, the times and the whole mode of the original.
     keeps_attributes: bool,
+}
+
+impl CopyOptions {
+    /// Gives a copy to the owner of the original, where it is to have its attributes and the user may.
+    fn give(&self, shell: &Shell, path: &str, owner: User) {
+        if self.keeps_attributes {
+            // Only root gives files away; a copy with another owner is a copy all the same.
+            let _ = lock(&shell.tree).set_owner(path, owner, shell.now());
+        }
+    }
 }
 
 /// Copies a file, or a directory with all it holds.
@@ -177,7 +187,7 @@ async fn copy(shell: &Shell, from: &str, to: &str, options: CopyOptions) -> Resu
                         if let Err(error) = made {
                             return said(format!("cannot create directory '{to}': {}", reason(&error)));
                         }
-                        modes.push((destination.clone(), entry.mode));
+                        modes.push((destination.clone(), entry.mode, entry.owner));
                     }
                 }
                 let entries = lock(&shell.tree).list(&source, 1).unwrap_or_default();
@@ -195,6 +205,7 @@ async fn copy(shell: &Shell, from: &str, to: &str, options: CopyOptions) -> Resu
                 if let Err(error) = made {
                     return said(format!("cannot create symbolic link '{to}': {}", reason(&error)));
                 }
+                options.give(shell, &destination, entry.owner);
             }
             FileKind::File | FileKind::Device => {
                 let real = |path: &str| lock(&shell.tree).real_path(path).ok();
@@ -209,6 +220,7 @@ async fn copy(shell: &Shell, from: &str, to: &str, options: CopyOptions) -> Resu
                 }
                 let is_new = there.is_err();
                 copy_file(shell, &from, &to).await?;
+                options.give(shell, &destination, entry.owner);
                 // It may have been removed meanwhile.
                 if options.keeps_attributes {
                     let _ = lock(&shell.tree).set_mode(&destination, entry.mode, now);
@@ -222,7 +234,8 @@ async fn copy(shell: &Shell, from: &str, to: &str, options: CopyOptions) -> Resu
             }
         }
     }
-    for (directory, mode) in modes.into_iter().rev() {
+    for (directory, mode, owner) in modes.into_iter().rev() {
+        options.give(shell, &directory, owner);
         let mode = if options.keeps_attributes { mode } else { mode & !mask };
         // It may have been removed meanwhile.
         let _ = lock(&shell.tree).set_mode(&directory, mode, shell.now());

@@ -225,6 +225,15 @@ async fn dropping_the_script_ends_interpreters_jobs_and_pipelines() {
 }
 
 #[test]
+fn a_copy_with_all_attributes_is_the_owners_of_the_original() {
+    let script = "mkdir -p d/e; echo x > d/e/f; ln -s f d/l; \
+        sudo bash -c 'cp -a d all; cp -r d plain'; stat -c '%U %n' all all/e all/e/f all/l plain/e/f; \
+        sudo cp -p d/e/f p; sudo chown root d/e/f; cp -p d/e/f own; stat -c '%U %n' p own";
+    let expected = "user all\nuser all/e\nuser all/e/f\nuser all/l\nroot plain/e/f\nuser p\nuser own\n";
+    assert_eq!(shown(script), ok(expected));
+}
+
+#[test]
 fn files_of_process_substitutions_are_gone_after_their_command() {
     let none = "find /tmp -name '.sh-*'";
     for script in [

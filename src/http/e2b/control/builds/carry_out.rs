@@ -35,6 +35,8 @@ const BASE_STEP: &str = "base";
 const FINAL_STEP: &str = "finalize";
 /// Archive of files in the sandbox.
 const ARCHIVE: &str = "/tmp/.template-files";
+/// Name of this service's own scripts, `$0`.
+const NAME: &str = "bash";
 /// Longest line of output that is kept, in bytes.
 const MAX_LINE: usize = 4 << 10;
 
@@ -225,7 +227,7 @@ impl<'a> Builder<'a> {
                 let directory = self.base().resolve(&path);
                 let owner = self.setup.commands.user.name().to_owned();
                 let script = format!("set -e\n{MAKE_DIRECTORY}make_directory \"$1\" \"$2\"\ncd \"$1\"\n");
-                let command = Command { script, args: vec![directory.clone(), owner], ..Command::default() };
+                let command = Command { script, args: vec![NAME.to_owned(), directory.clone(), owner], ..Command::default() };
                 self.run(command, User::Root, name).await.map_err(failed)?;
                 self.setup.commands.cwd = Some(directory);
                 Ok(())
@@ -256,7 +258,7 @@ impl<'a> Builder<'a> {
             resolved.push('/');
         }
         let pattern = if is_pattern { "pattern" } else { "" };
-        vec![ARCHIVE.to_owned(), path, resolved, owner, mode.unwrap_or_default(), pattern.to_owned()]
+        vec![NAME.to_owned(), ARCHIVE.to_owned(), path, resolved, owner, mode.unwrap_or_default(), pattern.to_owned()]
     }
 
     async fn copy(&self, archive: &Archive, args: Vec<String>, step: &str) -> Result<(), String> {
