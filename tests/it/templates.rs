@@ -217,7 +217,8 @@ async fn a_template_is_listed_with_its_builds_and_no_snapshot() {
         assert_eq!(client.build("listed", run("true")).await["status"], "ready");
     }
     let (_, templates) = client.get("/v2/templates?limit=100").await;
-    let listed: Vec<&Value> = templates.as_array().expect("a list").iter().filter(|one| one["templateID"] == "listed").collect();
+    let listed: Vec<&Value> =
+        templates.as_array().expect("a list").iter().filter(|one| one["templateID"] == "listed").collect();
     assert_eq!(listed.len(), 1, "{templates}");
     // The first build has lost its only tag, and is gone.
     assert_eq!(listed[0]["buildCount"], 1);

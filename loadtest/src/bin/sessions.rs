@@ -104,7 +104,8 @@ async fn measured(pool: &Arc<InterpreterPool>, rounds: usize) -> anyhow::Result<
         bytes = saved.len();
         own = session.footprint().memory_bytes;
         let began = Instant::now();
-        let restored = Session::load(Arc::clone(pool), Arc::clone(&command_runner), saved, None, limits()).await?;
+        let restored =
+            Session::load(Arc::clone(pool), Arc::clone(&command_runner), saved, None, limits(), Vec::new()).await?;
         noted(began);
         let began = Instant::now();
         call(&restored, "f(3), x['a']").await?;

@@ -452,7 +452,10 @@ mod tests {
     #[test]
     fn what_clients_start_is_a_script() {
         assert_eq!(command("/bin/bash", &["-l", "-c", "echo hi"]), ("echo hi".to_owned(), vec![]));
-        assert_eq!(command("bash", &["-lc", "echo $1", "sh", "a"]), ("echo $1".to_owned(), ["sh", "a"].map(str::to_owned).to_vec()));
+        assert_eq!(
+            command("bash", &["-lc", "echo $1", "sh", "a"]),
+            ("echo $1".to_owned(), ["sh", "a"].map(str::to_owned).to_vec())
+        );
         assert_eq!(command("/bin/bash", &["script.sh"]).0, "'/bin/bash' 'script.sh'");
         assert_eq!(command("/bin/bash", &["-c"]).0, "'/bin/bash' '-c'");
     }

@@ -244,7 +244,8 @@ impl Sessions {
     /// Loads a session, uses it, and saves it again; whether it was accepted.
     fn attempt(&self, bytes: Vec<u8>) -> bool {
         self.runtime.block_on(async {
-            let loaded = Session::load(Arc::clone(&self.pool), Arc::new(Nobody), bytes, None, limits()).await;
+            let loaded =
+                Session::load(Arc::clone(&self.pool), Arc::new(Nobody), bytes, None, limits(), Vec::new()).await;
             let Ok(session) = loaded else { return false };
             // What its memory makes of it is the guest's affair.
             call(&session, "open('a.txt').read()\nlen(kept)").await;

@@ -227,7 +227,8 @@ impl<'a> Builder<'a> {
                 let directory = self.base().resolve(&path);
                 let owner = self.setup.commands.user.name().to_owned();
                 let script = format!("set -e\n{MAKE_DIRECTORY}make_directory \"$1\" \"$2\"\ncd \"$1\"\n");
-                let command = Command { script, args: vec![NAME.to_owned(), directory.clone(), owner], ..Command::default() };
+                let command =
+                    Command { script, args: vec![NAME.to_owned(), directory.clone(), owner], ..Command::default() };
                 self.run(command, User::Root, name).await.map_err(failed)?;
                 self.setup.commands.cwd = Some(directory);
                 Ok(())
