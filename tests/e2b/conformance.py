@@ -1609,7 +1609,7 @@ def _():
             assert_equal(lines[:17], expected.split())
             assert_equal(lines[17:19], ["root 700", "user 644"])
             assert_equal(lines[19:], ["/app", "hi there", "hi there", "hi there", "user", "root", "started"])
-            assert_equal(s.run_code("import os; os.environ['GREETING']").text, "'hi there'")
+            assert_equal(s.run_code("import os; os.environ['GREETING']").text, "hi there")
 
 
 @check("templates: a build from another one has its state; envVars of a sandbox come on top", "template")

@@ -457,7 +457,7 @@ pub(crate) fn recognise(lines: &[&str]) -> Option<Recognised> {
         if line.is_empty() || line.len() > MAX_LINE {
             continue;
         }
-        let is_prose = is_prose(line) && !line.starts_with(['#', '<']);
+        let is_prose = is_prose(line) && !line.starts_with(['#', '<']) && !line.ends_with('{');
         let mut strongest = 0;
         let mut counted: Vec<&str> = Vec::new();
         for pattern in SET.matches(line.as_bytes()) {
