@@ -76,7 +76,7 @@ impl Done {
         }
         let (status, message, exit_signal) = match ending {
             Ending::Exited(0) => match &asked.expected_output {
-                Some(expected) if stripped(expected) != stripped(&stdout) => (WRONG_ANSWER, None, None),
+                Some(expected) if !is_same_output(expected, &stdout) => (WRONG_ANSWER, None, None),
                 _ => (ACCEPTED, None, None),
             },
             Ending::Exited(code) => (NONZERO_EXIT, Some(format!("Exited with error status {code}")), None),
@@ -128,10 +128,17 @@ fn bytes(stream: &Captured) -> Vec<u8> {
     }
 }
 
-/// Cuts white space at the end of lines, and of the whole.
-fn stripped(text: &[u8]) -> Vec<u8> {
-    let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end).collect();
-    lines.join(&b'\n').trim_ascii_end().to_vec()
+/// Returns whether texts are the same but for white space at the end of lines, and of the whole.
+fn is_same_output(left: &[u8], right: &[u8]) -> bool {
+    // Line by line: lists of all lines may be larger than the texts by far.
+    let lines = |text| without_end(text).split(|byte: &u8| *byte == b'\n').map(without_end);
+    lines(left).eq(lines(right))
+}
+
+/// Cuts white space at the end, as Ruby's `rstrip` does.
+fn without_end(text: &[u8]) -> &[u8] {
+    let is_white = |byte: &u8| matches!(byte, b'\0' | b'\t'..=b'\r' | b' ');
+    text.iter().rposition(|byte| !is_white(byte)).map_or(&[], |last| &text[..=last])
 }
 
 /// Fields that a request wants.
@@ -291,11 +298,13 @@ mod tests {
 
     #[test]
     fn output_is_compared_without_white_space_at_the_end_of_lines() {
-        for (left, right) in [("a \nb\n\n", "a\nb"), ("", "\n"), ("a\r\n", "a")] {
-            assert_eq!(stripped(left.as_bytes()), stripped(right.as_bytes()), "{left:?} {right:?}");
+        for (left, right) in
+            [("a \nb\n\n", "a\nb"), ("", "\n"), ("", " \n\t\n"), ("a\r\n", "a"), ("a\x0b\nb\0", "a\nb")]
+        {
+            assert!(is_same_output(left.as_bytes(), right.as_bytes()), "{left:?} {right:?}");
         }
-        for (left, right) in [("a", " a"), ("a\nb", "a b"), ("a\n\nb", "a\nb"), ("a", "A")] {
-            assert_ne!(stripped(left.as_bytes()), stripped(right.as_bytes()), "{left:?} {right:?}");
+        for (left, right) in [("a", " a"), ("a\nb", "a b"), ("a\n\nb", "a\nb"), ("\na", "a"), ("a", "A"), ("a", "")] {
+            assert!(!is_same_output(left.as_bytes(), right.as_bytes()), "{left:?} {right:?}");
         }
     }
 
