@@ -322,6 +322,23 @@ impl BodyReader {
         tokio::task::spawn_blocking(work).await.map_err(|_| BodyError::Internal)
     }
 
+    /// Makes a part of an answer, in the memory of its request: `bytes` is the length of the texts in it. A large one is
+    /// made on a thread of its own.
+    ///
+    /// # Errors
+    /// Returns an error when there is no memory for it in time.
+    pub async fn make<T: Send + 'static>(
+        &self,
+        bytes: usize,
+        make: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, BodyError> {
+        if bytes <= SMALL {
+            return Ok(make());
+        }
+        self.hold(bytes).await?;
+        self.in_turn(make).await
+    }
+
     /// Holds memory for copies of the parsed values, without waiting: the caller blocks other requests.
     ///
     /// # Errors

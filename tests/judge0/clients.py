@@ -116,6 +116,19 @@ def texts_that_are_not_utf_8_need_base64():
 
 
 @check
+def large_submissions_are_shown_alone():
+    large = "x" * (10 << 20)
+    body = {"source_code": "print(len(input()))", "language_id": 71, "stdin": large}
+    token = ask("POST", "/submissions", body, wait="true", fields="token")[1]["token"]
+    assert ask("GET", f"/submissions/{token}", fields=",".join(["stdin"] * 500))[1] == {"stdin": large}
+    shown = ask("GET", "/submissions/batch", tokens=",".join([token] * 2), fields="stdin")[1]["submissions"]
+    assert shown == [{"stdin": large}] * 2
+    many = ",".join([token] * 20)
+    assert ask("GET", "/submissions/batch", tokens=many, fields="stdin")[0] == 413
+    assert ask("GET", "/submissions/batch", tokens=many, fields="stdout")[1]["submissions"] == [{"stdout": f"{10 << 20}\n"}] * 20
+
+
+@check
 def what_is_wrong_is_said_by_field():
     status, said = ask("POST", "/submissions", {"language_id": 150000, "source_code": "x"})
     assert (status, said) == (422, {"language_id": ["language with id 150000 doesn't exist"]}), said

@@ -52,6 +52,7 @@ def a_program_has_its_input_arguments_and_exit_code():
     done = run("import sys\nprint(sys.argv[1:], input())\nsys.stderr.write('e')\nsys.exit(3)", stdin="x\n", args=["a", "b c"])
     assert (done.run.stdout, done.run.stderr, done.run.code) == ("['a', 'b c'] x\n", "e", 3), done
     assert done.run.output == "['a', 'b c'] x\ne" and done.run.signal is None and done.compile is None
+    assert run("import sys\nprint([input(), sys.stdin.read()])").run.stdout == "['', '']\n"
     status, done = post(fields("print(1)"))
     assert status == 200 and done["run"]["code"] == 0 and done["run"]["status"] is None, done
     assert done["run"]["memory"] > 0 and done["run"]["cpu_time"] >= 0 and done["run"]["wall_time"] >= 0

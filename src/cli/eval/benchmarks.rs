@@ -166,26 +166,20 @@ fn mbpp(line: &Line) -> anyhow::Result<Problem> {
 fn evalplus(line: &Line) -> anyhow::Result<Problem> {
     let (task, prompt, entry_point) = (line.text("task_id")?, line.text("prompt")?, line.text("entry_point")?);
     let canonical = format!("{prompt}{}", line.text("canonical_solution")?);
-    let inputs = |name: &str| match line.fields.get(name) {
-        Some(Json::Array(inputs)) => Ok(json!(inputs)),
-        // Some files have no further inputs for a task.
-        None | Some(Json::Null | Json::Object(_)) => Ok(json!([])),
-        Some(_) => bail!("{}: `{name}` must be a list", line.origin),
-    };
     let is_mbpp = task.to_lowercase().starts_with("mbpp/");
     let number = task.rsplit('/').next().and_then(|number| number.parse::<u64>().ok()).filter(|_| is_mbpp);
     let atol = line.fields.get("atol").and_then(Json::as_f64).unwrap_or(0.0);
     // JSON within a string of Python: what is JSON's is not Python's (`true`, `NaN`). A string of JSON is one of Python, and
     // tests in isolated grading execute what is a constant of their own.
-    let quoted = |value: &Json| json!(value.to_string()).to_string();
+    let quoted = |name: &str| line.list_text(name).map(|text| json!(text).to_string());
     let head = format!(
         "import json\n_CANONICAL = {}\n_ENTRY_POINT = {}\n_NUMBER = {}\n_ATOL = {atol:?}\n\
          _BASE = json.loads({})\n_PLUS = json.loads({})\n",
         json!(canonical),
         json!(entry_point),
         number.map_or_else(|| "None".to_owned(), |number| number.to_string()),
-        quoted(&inputs("base_input")?),
-        quoted(&inputs("plus_input")?),
+        quoted("base_input")?,
+        quoted("plus_input")?,
     );
     let tests = json!({"kind": "check_function", "source": format!("{head}{EVALPLUS}"), "entry_point": entry_point});
     let problem = problem(line, task, Tests::Fixed(tests));

@@ -1,14 +1,18 @@
 //! Files of suites and samples: JSON, or a line of JSON for each object; plain or compressed with gzip.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, bail};
 use flate2::read::MultiGzDecoder;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value as Json};
 
 /// Maximum size of a file, uncompressed, in bytes.
 const MAX_BYTES: u64 = 4 << 30;
+/// Fields whose text is kept, for Python to read: numbers in them may be larger than those of [`Json`].
+const KEPT: [&str; 2] = ["base_input", "plus_input"];
 /// First bytes of gzip.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
@@ -19,6 +23,8 @@ pub struct Line {
     pub origin: String,
     /// Fields of the object.
     pub fields: Map<String, Json>,
+    /// Text of the fields that are [`KEPT`], where the object has a line of its own.
+    kept: BTreeMap<&'static str, Box<RawValue>>,
 }
 
 /// Content of a file.
@@ -80,11 +86,22 @@ fn lines(path: &Path, text: &str) -> anyhow::Result<Vec<Line>> {
                 anyhow::anyhow!("{origin}: not JSON: {}", error.to_string().replace(" at line 1", ""))
             })?;
             match value {
-                Json::Object(fields) => Ok(Line { origin, fields }),
+                Json::Object(fields) => {
+                    let kept = kept(line, &fields).with_context(|| format!("{origin}: not JSON"))?;
+                    Ok(Line { origin, fields, kept })
+                }
                 _ => bail!("{origin}: expected an object"),
             }
         })
         .collect()
+}
+
+fn kept(text: &str, fields: &Map<String, Json>) -> serde_json::Result<BTreeMap<&'static str, Box<RawValue>>> {
+    if !KEPT.iter().any(|name| fields.contains_key(*name)) {
+        return Ok(BTreeMap::new());
+    }
+    let mut raw: BTreeMap<String, Box<RawValue>> = serde_json::from_str(text)?;
+    Ok(KEPT.into_iter().filter_map(|name| Some((name, raw.remove(name)?))).collect())
 }
 
 fn document(path: &Path, text: &str) -> anyhow::Result<Content> {
@@ -104,12 +121,12 @@ fn document(path: &Path, text: &str) -> anyhow::Result<Content> {
     };
     let mut lines = Vec::with_capacity(items.len() + 1);
     if !head.is_empty() {
-        lines.push(Line { origin: path.display().to_string(), fields: head });
+        lines.push(Line { origin: path.display().to_string(), fields: head, kept: BTreeMap::new() });
     }
     for (index, item) in items.into_iter().enumerate() {
         let origin = format!("{}: items[{index}]", path.display());
         let Json::Object(fields) = item else { bail!("{origin}: expected an object") };
-        lines.push(Line { origin, fields });
+        lines.push(Line { origin, fields, kept: BTreeMap::new() });
     }
     Ok(Content::Objects(lines))
 }
@@ -140,6 +157,20 @@ impl Line {
         match self.fields.get(name) {
             None | Some(Json::Null) => Ok(None),
             Some(_) => self.text(name).map(Some),
+        }
+    }
+
+    /// Returns the JSON text of a list, as it came where it is kept; an empty list's where some files have none.
+    ///
+    /// # Errors
+    /// Returns an error when the field is no list.
+    pub fn list_text(&self, name: &str) -> anyhow::Result<String> {
+        match self.fields.get(name) {
+            Some(list @ Json::Array(_)) => {
+                Ok(self.kept.get(name).map_or_else(|| list.to_string(), |raw| raw.get().to_owned()))
+            }
+            None | Some(Json::Null | Json::Object(_)) => Ok("[]".to_owned()),
+            Some(_) => bail!("{}: `{name}` must be a list", self.origin),
         }
     }
 

@@ -34,8 +34,8 @@ const UNMET: u8 = 1;
 /// Items to grade, and what to make of their results.
 #[derive(Args)]
 pub struct EvalArguments {
-    /// The suite: a line of JSON for each item, as POST /v1/suites takes them; or problems as HumanEval, MBPP or EvalPlus
-    /// publish them
+    /// The suite: a line of JSON for each item, as POST /v1/suites takes them; or problems of HumanEval, MBPP,
+    /// EvalPlus, BigCodeBench, LiveCodeBench or APPS, as they are published
     #[arg(value_name = "SUITE.jsonl")]
     suite: PathBuf,
     /// Samples of a model, {"task_id", "solution" | "completion"} a line [default: the canonical solutions are graded]

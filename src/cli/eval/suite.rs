@@ -347,6 +347,15 @@ mod tests {
     const MBPP: &str = r#"{"task_id": 2, "text": "Write one.", "code": "def one(): return 1", "test_list": ["assert one() == 1"], "test_setup_code": "import math", "challenge_test_list": ["assert one() < 2"]}"#;
 
     #[test]
+    fn numbers_of_evalplus_are_pythons() {
+        let problem = r#"{"task_id": "HumanEval/76", "prompt": "def odd(n):\n", "entry_point": "odd", "canonical_solution": "    return n & 1 == 1\n", "base_input": [[1267650600228229401496703205377]], "plus_input": {}, "atol": 0}"#;
+        let suite = read_text(problem, None).expect("it is right");
+        let source = suite.items[0].fields["tests"]["source"].as_str().expect("a string");
+        assert!(source.contains(r#"_BASE = json.loads("[[1267650600228229401496703205377]]")"#), "{source}");
+        assert!(source.contains(r#"_PLUS = json.loads("[]")"#), "{source}");
+    }
+
+    #[test]
     fn humaneval_goes_on_from_its_prompt() {
         let suite = read_text(HUMAN_EVAL, None).expect("it is as published");
         assert_eq!(code(&suite), [("HumanEval/0", "def one():\n    return 1\n")]);

@@ -1,5 +1,6 @@
 //! A submission with its result, and its fields.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -76,7 +77,7 @@ impl Done {
         }
         let (status, message, exit_signal) = match ending {
             Ending::Exited(0) => match &asked.expected_output {
-                Some(expected) if stripped(expected) != stripped(&stdout) => (WRONG_ANSWER, None, None),
+                Some(expected) if !is_same_output(expected, &stdout) => (WRONG_ANSWER, None, None),
                 _ => (ACCEPTED, None, None),
             },
             Ending::Exited(code) => (NONZERO_EXIT, Some(format!("Exited with error status {code}")), None),
@@ -128,13 +129,21 @@ fn bytes(stream: &Captured) -> Vec<u8> {
     }
 }
 
-/// Cuts white space at the end of lines, and of the whole.
-fn stripped(text: &[u8]) -> Vec<u8> {
-    let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end).collect();
-    lines.join(&b'\n').trim_ascii_end().to_vec()
+/// Returns whether texts are the same but for white space at the end of lines, and of the whole.
+fn is_same_output(left: &[u8], right: &[u8]) -> bool {
+    // Line by line: lists of all lines may be larger than the texts by far.
+    let lines = |text| without_end(text).split(|byte: &u8| *byte == b'\n').map(without_end);
+    lines(left).eq(lines(right))
 }
 
-/// Fields that a request wants.
+/// Cuts white space at the end, as Ruby's `rstrip` does.
+fn without_end(text: &[u8]) -> &[u8] {
+    let is_white = |byte: &u8| matches!(byte, b'\0' | b'\t'..=b'\r' | b' ');
+    text.iter().rposition(|byte| !is_white(byte)).map_or(&[], |last| &text[..=last])
+}
+
+/// Fields that a request wants, each once.
+#[derive(Clone)]
 pub struct Fields(Vec<String>);
 
 impl Fields {
@@ -151,7 +160,9 @@ impl Fields {
             let shown: String = wrong.join(", ").chars().take(200).collect();
             return Err(Judge0Error::bad(format!("invalid fields: [{shown}]")));
         }
-        let names = if names.contains(&"*") { FIELDS.to_vec() } else { names };
+        let mut names = if names.contains(&"*") { FIELDS.to_vec() } else { names };
+        let mut seen = BTreeSet::new();
+        names.retain(|name| seen.insert(*name));
         Ok(Self(names.into_iter().map(str::to_owned).collect()))
     }
 }
@@ -215,6 +226,25 @@ pub struct View<'a> {
 }
 
 impl View<'_> {
+    /// Returns the length of the texts in these fields, in bytes.
+    pub fn bytes(&self, fields: &Fields) -> usize {
+        let length = |name: &String| self.text(name).map_or(0, <[u8]>::len);
+        fields.0.iter().map(length).sum()
+    }
+
+    /// Returns the text of a field that has one.
+    fn text(&self, name: &str) -> Option<&[u8]> {
+        match name {
+            "source_code" => Some(&self.asked.source_code),
+            "stdin" => self.asked.stdin.as_deref(),
+            "expected_output" => self.asked.expected_output.as_deref(),
+            "stdout" => self.done?.stdout.as_deref(),
+            "stderr" => self.done?.stderr.as_deref(),
+            "message" => self.done?.message.as_deref().map(str::as_bytes),
+            _ => None,
+        }
+    }
+
     /// Renders the fields.
     ///
     /// # Errors
@@ -225,7 +255,7 @@ impl View<'_> {
     }
 
     fn field(&self, name: &str, texts: Texts) -> Result<Value, Judge0Error> {
-        let text = |bytes: Option<&Vec<u8>>| match (bytes, texts) {
+        let text = || match (self.text(name), texts) {
             (None, _) => Ok(Value::Null),
             (Some(bytes), Texts::Base64) => Ok(json!(base64::encode(bytes))),
             (Some(bytes), Texts::Plain) => std::str::from_utf8(bytes).map(|text| json!(text)).map_err(|_| {
@@ -241,15 +271,7 @@ impl View<'_> {
         let seconds = |time: Option<Duration>| time.map(|time| format!("{:.3}", time.as_secs_f64()));
         let status = done.map_or(IN_QUEUE, |done| done.status);
         Ok(match name {
-            "source_code" => text(Some(&asked.source_code))?,
-            "stdin" => text(asked.stdin.as_ref())?,
-            "expected_output" => text(asked.expected_output.as_ref())?,
-            "stdout" => text(done.and_then(|done| done.stdout.as_ref()))?,
-            "stderr" => text(done.and_then(|done| done.stderr.as_ref()))?,
-            "message" => {
-                let message = done.and_then(|done| done.message.clone());
-                text(message.map(String::into_bytes).as_ref())?
-            }
+            "source_code" | "stdin" | "expected_output" | "stdout" | "stderr" | "message" => text()?,
             "language_id" => json!(asked.language),
             "language" => json!({"id": asked.language, "name": self.language}),
             "command_line_arguments" => json!(asked.command_line_arguments),
@@ -291,11 +313,13 @@ mod tests {
 
     #[test]
     fn output_is_compared_without_white_space_at_the_end_of_lines() {
-        for (left, right) in [("a \nb\n\n", "a\nb"), ("", "\n"), ("a\r\n", "a")] {
-            assert_eq!(stripped(left.as_bytes()), stripped(right.as_bytes()), "{left:?} {right:?}");
+        for (left, right) in
+            [("a \nb\n\n", "a\nb"), ("", "\n"), ("", " \n\t\n"), ("a\r\n", "a"), ("a\x0b\nb\0", "a\nb")]
+        {
+            assert!(is_same_output(left.as_bytes(), right.as_bytes()), "{left:?} {right:?}");
         }
-        for (left, right) in [("a", " a"), ("a\nb", "a b"), ("a\n\nb", "a\nb"), ("a", "A")] {
-            assert_ne!(stripped(left.as_bytes()), stripped(right.as_bytes()), "{left:?} {right:?}");
+        for (left, right) in [("a", " a"), ("a\nb", "a b"), ("a\n\nb", "a\nb"), ("\na", "a"), ("a", "A"), ("a", "")] {
+            assert!(!is_same_output(left.as_bytes(), right.as_bytes()), "{left:?} {right:?}");
         }
     }
 
@@ -303,6 +327,7 @@ mod tests {
     fn fields_that_do_not_exist_are_named() {
         assert_eq!(Fields::read(None).expect("they exist").0.len(), 8);
         assert_eq!(Fields::read(Some("stdout,status_id")).expect("they exist").0, ["stdout", "status_id"]);
+        assert_eq!(Fields::read(Some("stdin,stdout,stdin")).expect("they exist").0, ["stdin", "stdout"]);
         assert!(Fields::read(Some("*")).expect("they exist").0.len() > 30);
         let said = Fields::read(Some("stdout,nothing,*")).err().map(Judge0Error::into_body);
         assert_eq!(said, Some(json!({"error": "invalid fields: [nothing]"})));

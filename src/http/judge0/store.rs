@@ -61,6 +61,11 @@ impl Submission {
         self.done.send_replace(Some(Ended { done: Arc::new(done), since: Instant::now() }));
     }
 
+    /// Returns the memory that it takes, in bytes.
+    fn held(&self) -> usize {
+        self.lease.lock().unwrap_or_else(PoisonError::into_inner).bytes()
+    }
+
     fn ended_since(&self) -> Option<Instant> {
         self.done.borrow().as_ref().map(|ended| ended.since)
     }
@@ -108,9 +113,21 @@ impl Owned {
         oldest.inspect(|number| self.remove(*number)).is_some()
     }
 
+    /// Returns the memory of all submissions, in bytes.
+    fn held(&self) -> usize {
+        self.submissions.values().map(|held| held.submission.held()).sum()
+    }
+
     fn count_unfinished(&self) -> usize {
         self.submissions.values().filter(|held| held.submission.ended_since().is_none()).count()
     }
+}
+
+/// Returns the key that has most, or `owner` where no other has more than it would have with `bytes` in addition.
+fn largest(owners: &HashMap<Owner, Owned>, owner: Owner, bytes: usize) -> Owner {
+    let own = owners.get(&owner).map_or(0, Owned::held).saturating_add(bytes);
+    let others = owners.iter().filter(|(other, _)| **other != owner).map(|(other, owned)| (*other, owned.held()));
+    others.filter(|(_, held)| *held > own).max_by_key(|(_, held)| *held).map_or(owner, |(other, _)| other)
 }
 
 impl Store {
@@ -124,7 +141,7 @@ impl Store {
     }
 
     /// Adds a submission, and starts `work`, which makes its result. `output` is the most that is kept of each stream of
-    /// its output, in bytes. The oldest results of the key make room.
+    /// its output, in bytes. The oldest results of the key that has most make room.
     ///
     /// # Errors
     /// Returns an error when there is no room.
@@ -139,15 +156,19 @@ impl Store {
         getrandom::fill(&mut random).map_err(|_| Judge0Error::queue_full())?;
         let token = uuid::Builder::from_random_bytes(random).into_uuid().to_string();
         let mut owners = self.owners();
-        let owned = owners.entry(owner).or_default();
-        owned.expire(Instant::now());
-        if owned.count_unfinished() >= MAX_UNFINISHED {
+        let now = Instant::now();
+        // Keys that are used no more give back what they hold, too.
+        owners.values_mut().for_each(|owned| owned.expire(now));
+        owners.retain(|_, owned| !owned.submissions.is_empty());
+        if owners.get(&owner).is_some_and(|owned| owned.count_unfinished() >= MAX_UNFINISHED) {
             return Err(Judge0Error::queue_full());
         }
         let bytes = output.saturating_mul(2).saturating_add(OVERHEAD + asked.bytes());
         let mut lease = self.budget.account(owner).lease();
+        let mut from = None;
         while lease.try_grow(bytes).is_err() {
-            if !owned.evict() {
+            let from = *from.get_or_insert_with(|| largest(&owners, owner, bytes));
+            if ![from, owner].iter().any(|from| owners.get_mut(from).is_some_and(Owned::evict)) {
                 return Err(Judge0Error::queue_full());
             }
         }
@@ -157,6 +178,7 @@ impl Store {
         let (work, ending) = (work(Arc::clone(&submission)), Arc::clone(&submission));
         let task = tokio::spawn(telemetry::carry(async move { ending.end(work.await) }));
         let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let owned = owners.entry(owner).or_default();
         owned.numbers.insert(token, number);
         let held = Held { submission: Arc::clone(&submission), _task: AbortOnDropHandle::new(task) };
         owned.submissions.insert(number, held);
@@ -186,5 +208,63 @@ impl Store {
         let Some(owned) = owners.get(&owner) else { return (Vec::new(), 0) };
         let part = owned.submissions.values().rev().skip(skip).take(count);
         (part.map(|held| Arc::clone(&held.submission)).collect(), owned.submissions.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::http::judge0::request::Ranges;
+    use crate::http::programs::Failure;
+    use proofbox_types::ids::KeyId;
+
+    fn asked() -> Asked {
+        let ranges = Ranges { time: 30.0, memory: 1e6, output: 0 };
+        let fields = json!({"source_code": "1", "language_id": 71});
+        Asked::read(fields.as_object().expect("an object"), false, &ranges).expect("it is right")
+    }
+
+    /// Adds a submission that asks for `bytes`, and waits for its result, which takes as much.
+    async fn add(store: &Store, owner: Owner, bytes: usize) {
+        let failed = |_| async { Done::failed(&Failure::draining()) };
+        let submission = store.add(owner, asked(), bytes / 2, failed).expect("there is room");
+        submission.wait().await;
+        submission.lease.lock().expect("nobody panicked").try_grow(bytes).expect("there is room");
+    }
+
+    fn count(store: &Store, owner: Owner) -> usize {
+        store.list(owner, 0, 0).1
+    }
+
+    #[tokio::test]
+    async fn keys_with_much_make_room_for_keys_with_little() {
+        let (store, part) = (Store::new(), BUDGET / 8);
+        let [first, second, third] = [(); 3].map(|()| Some(KeyId::generate()));
+        for owner in [first, second] {
+            for _ in 0..4 {
+                add(&store, owner, part).await;
+            }
+            // A fourth is more than the half that a key may have: its own first one makes room.
+            assert_eq!(count(&store, owner), 3);
+        }
+        add(&store, third, part).await;
+        add(&store, third, part).await;
+        // One of them made room, and is left with as much as the other.
+        let mut others = [first, second].map(|owner| count(&store, owner));
+        others.sort_unstable();
+        assert_eq!((others, count(&store, third)), ([2, 3], 2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn results_of_keys_that_are_used_no_more_go_too() {
+        let store = Store::new();
+        let [idle, busy] = [(); 2].map(|()| Some(KeyId::generate()));
+        add(&store, idle, OVERHEAD).await;
+        tokio::time::advance(MAX_AGE + Duration::from_secs(1)).await;
+        assert_eq!(count(&store, idle), 1);
+        add(&store, busy, OVERHEAD).await;
+        assert_eq!((count(&store, idle), count(&store, busy)), (0, 1));
     }
 }

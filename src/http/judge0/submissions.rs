@@ -1,10 +1,13 @@
 //! Making, showing and deleting submissions.
 
+use std::sync::Arc;
+
 use axum::extract::{Path, Request, State};
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::Deserialize;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 use url::form_urlencoded;
@@ -15,12 +18,15 @@ use super::error::Judge0Error;
 use super::record::{Done, Fields, Texts, View};
 use super::request::{Asked, Ranges};
 use super::store::Submission;
-use crate::http::programs::{self, Failure, Run, answer_with, part, read};
+use crate::http::body::{BodyError, BodyReader};
+use crate::http::programs::{self, Failure, Run, answer_with, part, read_as};
 use crate::service::RequestDigest;
 use proofbox_types::caller::Caller;
 
 /// Maximum number of submissions in a batch.
 pub const MAX_BATCH: usize = 20;
+/// Maximum length of the texts of several submissions in one answer, in bytes. One alone is shown whatever its length.
+const MAX_SHOWN: usize = 64 << 20;
 /// Submissions on a page where a request says nothing else.
 const PER_PAGE: usize = 20;
 
@@ -56,31 +62,93 @@ struct Batch {
     submissions: Vec<Map<String, Value>>,
 }
 
-impl Judge0 {
-    fn render(&self, submission: &Submission, fields: &Fields, texts: Texts) -> Result<Value, Judge0Error> {
-        let done = submission.done();
-        let view = View {
+fn raw(value: &Value) -> Result<Box<RawValue>, Judge0Error> {
+    to_raw_value(value).map_err(|_| BodyError::Internal.into())
+}
+
+/// Submissions, as an answer shows them.
+struct Shown {
+    /// None for each that there is not.
+    submissions: Vec<Option<Arc<Submission>>>,
+    fields: Fields,
+    texts: Texts,
+    language: String,
+}
+
+impl Shown {
+    fn render(&self) -> Result<Vec<Value>, Judge0Error> {
+        let render = |submission: &Option<Arc<Submission>>| match submission {
+            Some(submission) => self.with(submission, |view| view.render(&self.fields, self.texts)),
+            None => Ok(Value::Null),
+        };
+        self.submissions.iter().map(render).collect()
+    }
+
+    /// Returns the length of the texts in it, in bytes.
+    fn bytes(&self) -> usize {
+        let bytes = |submission| self.with(submission, |view: View<'_>| view.bytes(&self.fields));
+        self.submissions.iter().flatten().map(bytes).sum()
+    }
+
+    fn with<T>(&self, submission: &Arc<Submission>, look: impl FnOnce(View<'_>) -> T) -> T {
+        look(View {
             token: &submission.token,
             asked: &submission.asked,
             created: submission.created,
-            done: done.as_deref(),
-            language: &about::name(self),
+            done: submission.done().as_deref(),
+            language: &self.language,
+        })
+    }
+
+    /// Makes the answer that `whole` makes of them, apart from the threads that serve everybody where it is large.
+    async fn answer(
+        self,
+        reader: &BodyReader,
+        whole: impl FnOnce(Vec<Value>) -> Value + Send + 'static,
+    ) -> Result<Box<RawValue>, Judge0Error> {
+        let bytes = self.bytes();
+        if self.submissions.len() > 1 && bytes > MAX_SHOWN {
+            let message =
+                "these submissions are too large to be shown together; ask for fewer of them, or fewer fields";
+            return Err(Failure::TooLarge(message.to_owned()).into());
+        }
+        let held = match self.texts {
+            Texts::Base64 => bytes,
+            // A control character takes six bytes as JSON.
+            Texts::Plain => bytes.saturating_mul(3),
         };
-        view.render(fields, texts)
+        let make = move || raw(&whole(self.render()?));
+        reader.make(held, make).await?
+    }
+}
+
+impl Judge0 {
+    fn shown(&self, submissions: Vec<Option<Arc<Submission>>>, fields: Fields, texts: Texts) -> Shown {
+        Shown { submissions, fields, texts, language: about::name(self) }
+    }
+
+    /// Shows one submission.
+    async fn show(
+        &self,
+        submission: Arc<Submission>,
+        fields: Fields,
+        texts: Texts,
+        reader: &BodyReader,
+    ) -> Result<Box<RawValue>, Judge0Error> {
+        let whole = |mut one: Vec<Value>| one.pop().unwrap_or_default();
+        self.shown(vec![Some(submission)], fields, texts).answer(reader, whole).await
     }
 
     /// Starts a submission.
     fn start(
         &self,
         caller: &Caller,
-        fields: &Map<String, Value>,
-        texts: Texts,
+        asked: Asked,
+        output: usize,
         (request, arrived): (RequestDigest, Instant),
-    ) -> Result<std::sync::Arc<Submission>, Judge0Error> {
-        let ranges = Ranges::of(&self.shared, caller);
-        let asked = Asked::read(fields, texts == Texts::Base64, &ranges)?;
+    ) -> Result<Arc<Submission>, Judge0Error> {
         let (shared, caller) = (self.shared.clone(), caller.clone());
-        self.store.add(caller.owner(), asked, ranges.output, |submission| async move {
+        self.store.add(caller.owner(), asked, output, |submission| async move {
             let asked = &submission.asked;
             let run = Run { program: asked.program(), tests: None, limits: asked.limits(), request, arrived };
             match run.execute(&shared, &caller).await {
@@ -90,7 +158,7 @@ impl Judge0 {
         })
     }
 
-    fn find(&self, caller: &Caller, token: &str) -> Result<std::sync::Arc<Submission>, Judge0Error> {
+    fn find(&self, caller: &Caller, token: &str) -> Result<Arc<Submission>, Judge0Error> {
         self.store.find(caller.owner(), token).ok_or_else(Judge0Error::not_found)
     }
 }
@@ -99,17 +167,25 @@ impl Judge0 {
 pub async fn create(State(judge0): State<Judge0>, Extension(caller): Extension<Caller>, request: Request) -> Response {
     let work = async move {
         let Parameters { texts, is_waiting, fields, .. } = Parameters::read(request.uri())?;
-        let programs::Asked { body, digest, arrived } = read::<Map<String, Value>>(request).await?;
-        let submission = judge0.start(&caller, &body, texts, (digest, arrived))?;
+        let reader = BodyReader::of(request.extensions())?;
+        let ranges = Ranges::of(&judge0.shared, &caller);
+        let output = ranges.output;
+        let read = move |fields: Map<String, Value>| Asked::read(&fields, texts == Texts::Base64, &ranges);
+        let programs::Asked { body: asked, digest, arrived } = read_as(request, read).await?;
+        let submission = judge0.start(&caller, asked, output, (digest, arrived))?;
+        let token = submission.token.clone();
         if !is_waiting {
-            return Ok(json!({"token": submission.token}));
+            return raw(&json!({"token": token}));
         }
         submission.wait().await;
-        Ok(judge0.render(&submission, &fields, texts).unwrap_or_else(|error| {
-            let mut said = error.into_body();
-            said["token"] = json!(submission.token);
-            said
-        }))
+        match judge0.show(submission, fields, texts, &reader).await {
+            Ok(shown) => Ok(shown),
+            Err(error) => {
+                let mut said = error.into_body();
+                said["token"] = json!(token);
+                raw(&said)
+            }
+        }
     };
     answer_with(StatusCode::CREATED, work, Judge0Error::into_body).await
 }
@@ -121,12 +197,18 @@ pub async fn create_batch(
     request: Request,
 ) -> Result<Response, Judge0Error> {
     let Parameters { texts, .. } = Parameters::read(request.uri())?;
-    let programs::Asked { body: Batch { submissions }, digest, arrived } = read(request).await?;
-    check_batch(submissions.len())?;
+    let ranges = Ranges::of(&judge0.shared, &caller);
+    let output = ranges.output;
+    let read = move |Batch { submissions }: Batch| {
+        check_batch(submissions.len())?;
+        let read = |fields: &Map<String, Value>| Asked::read(fields, texts == Texts::Base64, &ranges);
+        Ok::<Vec<_>, Judge0Error>(submissions.iter().map(read).collect())
+    };
+    let programs::Asked { body: submissions, digest, arrived } = read_as(request, read).await?;
     let mut is_any_right = false;
     let mut said = Vec::new();
-    for (index, fields) in submissions.iter().enumerate() {
-        match judge0.start(&caller, fields, texts, (part(digest, index), arrived)) {
+    for (index, asked) in submissions.into_iter().enumerate() {
+        match asked.and_then(|asked| judge0.start(&caller, asked, output, (part(digest, index), arrived))) {
             Ok(submission) => {
                 is_any_right = true;
                 said.push(json!({"token": submission.token}));
@@ -154,38 +236,36 @@ pub async fn show(
     State(judge0): State<Judge0>,
     Extension(caller): Extension<Caller>,
     Path(token): Path<String>,
-    uri: Uri,
-) -> Result<Json<Value>, Judge0Error> {
-    let Parameters { texts, fields, .. } = Parameters::read(&uri)?;
+    request: Request,
+) -> Result<Json<Box<RawValue>>, Judge0Error> {
+    let Parameters { texts, fields, .. } = Parameters::read(request.uri())?;
     let submission = judge0.find(&caller, &token)?;
-    Ok(Json(judge0.render(&submission, &fields, texts)?))
+    judge0.show(submission, fields, texts, &BodyReader::of(request.extensions())?).await.map(Json)
 }
 
 /// Shows several submissions: null for each that there is not.
 pub async fn show_batch(
     State(judge0): State<Judge0>,
     Extension(caller): Extension<Caller>,
-    headers: HeaderMap,
-    uri: Uri,
-) -> Result<Json<Value>, Judge0Error> {
-    let Parameters { texts, fields, tokens, .. } = Parameters::read(&uri)?;
-    let tokens = headers.get("tokens").and_then(|value| value.to_str().ok()).unwrap_or(&tokens);
+    request: Request,
+) -> Result<Json<Box<RawValue>>, Judge0Error> {
+    let Parameters { texts, fields, tokens, .. } = Parameters::read(request.uri())?;
+    let tokens = request.headers().get("tokens").and_then(|value| value.to_str().ok()).unwrap_or(&tokens);
     let tokens: Vec<&str> = tokens.split(',').map(str::trim).filter(|token| !token.is_empty()).collect();
     check_batch(tokens.len())?;
-    let shown = tokens.into_iter().map(|token| match judge0.find(&caller, token) {
-        Ok(submission) => judge0.render(&submission, &fields, texts),
-        Err(_) => Ok(Value::Null),
-    });
-    Ok(Json(json!({"submissions": shown.collect::<Result<Vec<_>, _>>()?})))
+    let submissions = tokens.into_iter().map(|token| judge0.find(&caller, token).ok()).collect();
+    let reader = BodyReader::of(request.extensions())?;
+    let whole = |submissions| json!({"submissions": Value::Array(submissions)});
+    judge0.shown(submissions, fields, texts).answer(&reader, whole).await.map(Json)
 }
 
 /// Shows a page of the caller's own submissions, the newest first.
 pub async fn list(
     State(judge0): State<Judge0>,
     Extension(caller): Extension<Caller>,
-    uri: Uri,
-) -> Result<Json<Value>, Judge0Error> {
-    let Parameters { texts, fields, page, per_page, .. } = Parameters::read(&uri)?;
+    request: Request,
+) -> Result<Json<Box<RawValue>>, Judge0Error> {
+    let Parameters { texts, fields, page, per_page, .. } = Parameters::read(request.uri())?;
     let number = |text: Option<String>, default: usize, least: i64, name: &str| match text {
         None => Ok(default),
         Some(text) => {
@@ -199,18 +279,17 @@ pub async fn list(
     let page = number(page, 1, 1, "page")?;
     let per_page = number(per_page, PER_PAGE, 0, "per_page")?.clamp(1, MAX_BATCH);
     let (part, total) = judge0.store.list(caller.owner(), (page - 1).saturating_mul(per_page), per_page);
-    let shown = part.iter().map(|submission| judge0.render(submission, &fields, texts));
     let pages = total.div_ceil(per_page).max(1);
-    Ok(Json(json!({
-        "submissions": shown.collect::<Result<Vec<_>, _>>()?,
-        "meta": {
-            "current_page": page,
-            "next_page": (page < pages).then_some(page + 1),
-            "prev_page": (page > 1).then(|| page - 1),
-            "total_pages": pages,
-            "total_count": total,
-        },
-    })))
+    let meta = json!({
+        "current_page": page,
+        "next_page": (page < pages).then(|| page + 1),
+        "prev_page": (page > 1).then(|| page - 1),
+        "total_pages": pages,
+        "total_count": total,
+    });
+    let reader = BodyReader::of(request.extensions())?;
+    let whole = move |submissions| json!({"submissions": Value::Array(submissions), "meta": meta});
+    judge0.shown(part.into_iter().map(Some).collect(), fields, texts).answer(&reader, whole).await.map(Json)
 }
 
 /// Deletes a submission that has ended.
@@ -218,13 +297,15 @@ pub async fn delete(
     State(judge0): State<Judge0>,
     Extension(caller): Extension<Caller>,
     Path(token): Path<String>,
-    uri: Uri,
-) -> Result<Json<Value>, Judge0Error> {
-    let Parameters { fields, .. } = Parameters::read(&uri)?;
+    request: Request,
+) -> Result<Json<Box<RawValue>>, Judge0Error> {
+    let Parameters { fields, .. } = Parameters::read(request.uri())?;
     let submission = judge0.find(&caller, &token)?;
     if submission.done().is_none() {
         return Err(Judge0Error::bad("submission cannot be deleted because its status is 1 (In Queue)"));
     }
-    judge0.store.remove(caller.owner(), &submission.token);
-    Ok(Json(judge0.render(&submission, &fields, Texts::Base64)?))
+    let token = submission.token.clone();
+    let shown = judge0.show(submission, fields, Texts::Base64, &BodyReader::of(request.extensions())?).await?;
+    judge0.store.remove(caller.owner(), &token);
+    Ok(Json(shown))
 }

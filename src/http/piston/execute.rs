@@ -14,7 +14,7 @@ use super::error::PistonError;
 use super::version::selects;
 use super::{ALIASES, LANGUAGE, python};
 use crate::http::AppState;
-use crate::http::programs::{Asked, Ending, ProgramLimits, Run, TimeLimit, answer, read, stderr_with_reason};
+use crate::http::programs::{Asked, Ending, ProgramLimits, Run, TimeLimit, answer, read_as, stderr_with_reason};
 use crate::service::Execution;
 use proofbox_types::caller::Caller;
 use proofbox_types::grant::Limits;
@@ -113,23 +113,36 @@ pub async fn execute(
 }
 
 async fn run(shared: &AppState, caller: &Caller, request: Request) -> Result<Stage, PistonError> {
-    let Asked { body, digest, arrived } = read::<ExecuteRequest>(request).await?;
-    check_language(shared, &body)?;
-    let (code, files) = files_of(&body.files)?;
+    let python = python(shared).to_owned();
     let most = shared.service.policies().pack(caller, crate::http::programs::POLICY).map(|pack| pack.ceiling.most).ok();
-    let limits = limits_of(&body.limits, most.as_ref())?;
-    let program = Program {
-        code,
-        stdin: body.stdin.unwrap_or_default().into_bytes(),
-        args: body.args.unwrap_or_default().into_iter().map(argument).collect(),
-        files,
-        ..Program::default()
+    let read = move |body: ExecuteRequest| {
+        check_language(&python, &body)?;
+        let (code, files) = files_of(&body.files)?;
+        let limits = limits_of(&body.limits, most.as_ref())?;
+        let program = Program {
+            code,
+            stdin: stdin_of(body.stdin.unwrap_or_default()),
+            args: body.args.unwrap_or_default().into_iter().map(argument).collect(),
+            files,
+            ..Program::default()
+        };
+        Ok::<_, PistonError>((program, limits))
     };
+    let Asked { body: (program, limits), digest, arrived } = read_as(request, read).await?;
     let run = Run { program, tests: None, limits, request: digest, arrived };
     Ok(Stage::of(run.execute(shared, caller).await?, limits.time))
 }
 
-fn check_language(shared: &AppState, body: &ExecuteRequest) -> Result<(), PistonError> {
+/// Returns standard input with the end of its last line, which Piston adds: a program that reads a line where there is
+/// none reads an empty one.
+fn stdin_of(mut text: String) -> Vec<u8> {
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.into_bytes()
+}
+
+fn check_language(python: &str, body: &ExecuteRequest) -> Result<(), PistonError> {
     let text = |value: &Value, field: &str| {
         let text = value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         text.ok_or_else(|| PistonError::bad(format!("{field} is required as a string")))
@@ -137,7 +150,7 @@ fn check_language(shared: &AppState, body: &ExecuteRequest) -> Result<(), Piston
     let language = text(&body.language, "language")?;
     let version = text(&body.version, "version")?;
     let is_known = language == LANGUAGE || ALIASES.contains(&language.as_str());
-    if is_known && selects(&version, python(shared)) {
+    if is_known && selects(&version, python) {
         return Ok(());
     }
     let short = |text: &str| text.chars().take(50).collect::<String>();
@@ -153,15 +166,14 @@ fn files_of(files: &Value) -> Result<(String, Vec<File>), PistonError> {
         let Some(content) = file.get("content").and_then(Value::as_str) else {
             return Err(PistonError::bad(format!("files[{index}].content is required as a string")));
         };
-        let encoding = file.get("encoding").and_then(Value::as_str).filter(|encoding| !encoding.is_empty());
-        let decoded = match encoding.unwrap_or("utf8") {
-            "utf8" => {
+        let decoded = match file.get("encoding").and_then(Value::as_str) {
+            Some("base64") => BASE64.decode(content).ok(),
+            Some("hex") => unhex(content),
+            // What Piston does not know is text to it.
+            _ => {
                 code.get_or_insert_with(|| content.to_owned());
                 Some(content.as_bytes().to_vec())
             }
-            "base64" => BASE64.decode(content).ok(),
-            "hex" => unhex(content),
-            _ => None,
         };
         let Some(content) = decoded else {
             return Err(PistonError::bad(format!("files[{index}].content is not of the encoding that it names")));
@@ -253,11 +265,20 @@ mod tests {
             {"content": "print(1)"},
             {"name": "a/b.py", "content": "x = 1", "encoding": "utf8"},
             {"name": "c", "content": "eA==", "encoding": "base64"},
+            {"name": "d", "content": "x", "encoding": "utf-8"},
         ]);
         let (code, files) = files_of(&files).expect("they are right");
         assert_eq!(code, "print(1)");
         let file = |path: &str, content: &[u8]| File { path: path.to_owned(), content: content.to_vec() };
-        assert_eq!(files, [file("data.bin", &[0, 255]), file("a/b.py", b"x = 1"), file("c", b"x")]);
+        assert_eq!(files, [file("data.bin", &[0, 255]), file("a/b.py", b"x = 1"), file("c", b"x"), file("d", b"x")]);
+    }
+
+    #[test]
+    fn standard_input_ends_with_its_line() {
+        assert_eq!(
+            [stdin_of(String::new()), stdin_of("a".to_owned()), stdin_of("a\n".to_owned())],
+            [&b"\n"[..], b"a\n", b"a\n"]
+        );
     }
 
     #[test]

@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
 use super::AppState;
-use super::body::WholeBody;
+use super::body::{BodyError, WholeBody};
 use super::extract::Object;
 use crate::service::{Execution, RequestDigest, UnansweredError};
 use proofbox_types::caller::Caller;
@@ -171,12 +171,29 @@ pub struct Asked<T> {
 /// # Errors
 /// Returns an error when the body can't be taken, or is no `T`.
 pub async fn read<T: DeserializeOwned + Send + 'static>(request: Request) -> Result<Asked<T>, Failure> {
+    read_as(request, Ok).await
+}
+
+/// Reads a JSON object as [`read`] does, and makes of it what `convert` does. Both are done apart from the threads that
+/// serve everybody, where the body is large.
+///
+/// # Errors
+/// Returns the errors of [`read`], and of `convert`.
+pub async fn read_as<T, R, E>(
+    request: Request,
+    convert: impl FnOnce(T) -> Result<R, E> + Send + 'static,
+) -> Result<Asked<R>, E>
+where
+    T: DeserializeOwned,
+    R: Send + 'static,
+    E: From<Failure> + From<BodyError> + Send + 'static,
+{
     let arrived = Instant::now();
     let path = request.uri().path().to_owned();
     let body = WholeBody::read(request).await?;
     body.parse(move |bytes| {
         let Object(body) = serde_json::from_slice(bytes).map_err(|error| Failure::Invalid(error.to_string()))?;
-        Ok(Asked { body, digest: digest(&path, bytes), arrived })
+        Ok(Asked { body: convert(body)?, digest: digest(&path, bytes), arrived })
     })
     .await
 }
