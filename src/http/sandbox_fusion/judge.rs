@@ -12,6 +12,7 @@ use super::error::FusionError;
 use super::rows::{Case, Class, Row, TestConfig, is_same_output, without_main};
 use super::run_code::{RunCodeAnswer, unsupported};
 use crate::http::AppState;
+use crate::http::body::BodyReader;
 use crate::http::programs::{Asked, Failure, ProgramLimits, Run, TimeLimit, answer, part, read};
 use crate::service::{Execution, RequestDigest};
 use proofbox_types::caller::Caller;
@@ -115,6 +116,7 @@ pub async fn submit(
 }
 
 async fn graded(shared: &AppState, caller: &Caller, request: Request) -> Result<Value, Failure> {
+    let reader = BodyReader::of(request.extensions())?;
     let Asked { body: SubmitRequest { id, completion, mut config }, digest, arrived } = read(request).await?;
     let class = Class::of(&config)?;
     let grading = GradingAsked::of(&config)?;
@@ -132,6 +134,7 @@ async fn graded(shared: &AppState, caller: &Caller, request: Request) -> Result<
         request: digest,
         arrived,
         grading,
+        reader,
     };
     let mut result = match class {
         Class::CommonOj => judge.outputs(&row, &completion, &config).await?,
@@ -155,8 +158,10 @@ fn extracted_type(completion: &str) -> &'static str {
 }
 
 /// Returns the program of an answer. An answer without one is run as it is, and fails: an empty program might pass.
-fn code_of(completion: &str, entry_point: Option<&str>) -> String {
-    proofbox_completion::extract(completion, entry_point).code.unwrap_or_else(|| completion.to_owned())
+async fn code_of(reader: &BodyReader, completion: &str, entry_point: Option<&str>) -> Result<String, Failure> {
+    let (answer, entry_point) = (completion.to_owned(), entry_point.map(str::to_owned));
+    let extract = move || proofbox_completion::extract(&answer, entry_point.as_deref()).code.unwrap_or(answer);
+    Ok(reader.make(completion.len(), extract).await?)
 }
 
 /// Answer whose tests can stand apart from it.
@@ -177,6 +182,8 @@ struct Judge<'a> {
     request: RequestDigest,
     arrived: Instant,
     grading: GradingAsked,
+    /// Reader of the request, in whose memory code is taken out of the answer.
+    reader: BodyReader,
 }
 
 impl Judge<'_> {
@@ -200,7 +207,7 @@ impl Judge<'_> {
         if cases.len() > MAX_CASES {
             return Err(Failure::Invalid(format!("the row has {} cases; at most {MAX_CASES} are run", cases.len())));
         }
-        let code = code_of(completion, None);
+        let code = code_of(&self.reader, completion, None).await?;
         let runs_all = config.flag("run_all_cases");
         let total = cases.len();
         let runs = cases.into_iter().enumerate().map(|(index, case)| self.output(index, &code, case));
@@ -245,7 +252,7 @@ impl Judge<'_> {
             return Err(Failure::Unsupported("`config.extra.repr_code` is not supported here".to_owned()));
         }
         let script = row.script()?;
-        let code = without_main(&code_of(completion, None)).to_owned();
+        let code = without_main(&code_of(&self.reader, completion, None).await?).to_owned();
         let joined = script.joined(&code);
         let tests = script.is_apart().then(|| PythonTests::Script { source: script.code.clone() });
         let test_code = script.code;
@@ -254,7 +261,7 @@ impl Judge<'_> {
 
     async fn check(&self, row: &Row, completion: &str) -> Result<Map<String, Value>, Failure> {
         let (entry_point, source, prompt) = (row.text("entry_point")?, row.text("test")?, row.text("prompt")?);
-        let extracted = code_of(completion, Some(entry_point));
+        let extracted = code_of(&self.reader, completion, Some(entry_point)).await?;
         // A completion of the prompt goes on where that ends; other answers have the whole function.
         let is_whole = extracted.contains(&format!("def {entry_point}("));
         let code = if is_whole { extracted } else { format!("{prompt}{extracted}") };
@@ -271,7 +278,7 @@ impl Judge<'_> {
             asserts.drain(..asserts.len().saturating_sub(1));
         }
         let completion = completion.split("[DONE]").next().unwrap_or_default();
-        let code = without_main(&code_of(completion, None)).to_owned();
+        let code = without_main(&code_of(&self.reader, completion, None).await?).to_owned();
         let test_code = asserts.join("\n");
         let joined = format!("{setup}\n{code}\n{test_code}\n");
         let tests = PythonTests::Asserts { setup, asserts };

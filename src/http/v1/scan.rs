@@ -1,6 +1,6 @@
 //! `POST /v1/scan`: scan of a snippet that is not run.
 
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -10,7 +10,7 @@ use super::completion::{CompletionAnswer, Snippet};
 use super::request::default_policy;
 use crate::http::AppState;
 use crate::http::error::ApiError;
-use crate::http::extract::JsonBody;
+use crate::http::extract::read_json;
 use proofbox_completion::contains_code;
 use proofbox_policy::ScanReport;
 use proofbox_types::caller::Caller;
@@ -61,14 +61,19 @@ pub struct ScanAnswer {
 pub async fn scan(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
-    JsonBody(request): JsonBody<ScanRequest>,
+    request: Request,
 ) -> Result<Json<ScanAnswer>, ApiError> {
-    let snippet = Snippet::of(request.code, request.completion.as_deref(), None)?.ok_or_else(Snippet::missing)?;
-    let scanned = shared.service.scan(&caller, &request.policy, &snippet.code, snippet.field).await?;
-    let completion = snippet.completion;
+    let (policy, snippet, contains_code) = read_json(request, |asked: ScanRequest| {
+        let snippet = Snippet::of(asked.code, asked.completion.as_deref(), None)?.ok_or_else(Snippet::missing)?;
+        let report = snippet.completion.as_ref();
+        let contains_code = report.map_or_else(|| contains_code(&snippet.code), |report| report.contains_code);
+        Ok((asked.policy, snippet, contains_code))
+    })
+    .await?;
+    let scanned = shared.service.scan(&caller, &policy, &snippet.code, snippet.field).await?;
     Ok(Json(ScanAnswer {
-        contains_code: completion.as_ref().map_or_else(|| contains_code(&snippet.code), |report| report.contains_code),
-        completion: completion.map(CompletionAnswer::from),
+        contains_code,
+        completion: snippet.completion.map(CompletionAnswer::from),
         syntax_ok: scanned.report.syntax_ok,
         redacted: scanned.redacted,
         policy: scanned.report,

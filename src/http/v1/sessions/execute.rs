@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, State};
+use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
@@ -21,7 +21,7 @@ use super::own_session;
 use super::stream::{Form, KEEP_ALIVE};
 use crate::http::AppState;
 use crate::http::error::ApiError;
-use crate::http::extract::{JsonBody, Object};
+use crate::http::extract::{Object, read_json};
 use crate::sandbox::SessionEvent;
 use crate::service::{CallEvents, CellAsked, CellExecution, Service};
 use proofbox_types::caller::Caller;
@@ -126,10 +126,14 @@ pub async fn execute(
     Extension(caller): Extension<Caller>,
     Path(session): Path<String>,
     headers: HeaderMap,
-    JsonBody(request): JsonBody<CallRequest>,
+    request: Request,
 ) -> Result<Response, ApiError> {
     let id = own_session(&shared, &caller, &session)?;
-    let snippet = Snippet::of(request.code, request.completion.as_deref(), None)?.ok_or_else(Snippet::missing)?;
+    let (request, snippet) = read_json(request, |mut asked: CallRequest| {
+        let snippet = Snippet::of(asked.code.take(), asked.completion.as_deref(), None)?;
+        Ok((asked, snippet.ok_or_else(Snippet::missing)?))
+    })
+    .await?;
     if snippet.completion.as_ref().is_some_and(|report| report.chosen.is_none()) {
         return Err(ApiError::meaningless("completion", "the answer has no code in Python"));
     }
