@@ -205,6 +205,7 @@ def compile_with_meson(build, library, folder):
         "c++": [*jump_flags(build, library, True), *threads, *entry.get("cpp_flags", [])],
         "cython": cython(build), "glue": build.recipe / GLUE, "init_function": init_function,
         "fortran": with_fortran[0].folder(build) / "compiler" if with_fortran else None,
+        "pxd": [other_library(build, name).folder(build) for name in library.part("meson").get("pxd", ())],
     })
 
 

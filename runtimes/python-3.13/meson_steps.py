@@ -19,13 +19,13 @@ def compile_library(build, library, folder, settings):
     setup = [sys.executable, "-B", build.work / "numpy/tree/vendored-meson/meson/meson.py", "setup", folder / "build", folder / "tree"]
     build.run(
         f"configuring {library.name}", [*setup, "--cross-file", folder / "cross.ini", *OPTIONS, *entry.get("options", [])],
-        extra=environment(build, folder),
+        extra=environment(build, folder, settings),
     )
     left_out = re.compile("|".join(entry.get("left_out", ["$^"])))
     ninja = [build.work / "numpy/tools/ninja", "-C", folder / "build"]
     listing = build.output(f"listing {library.name}'s objects", [*ninja, "-t", "targets", "all"])
     objects = sorted(name for name in re.findall(r"(?m)^(\S+\.o): ", listing) if not left_out.search(name))
-    build.run(f"compiling {library.name}", [*ninja, f"-j{build.jobs}", *objects], extra=environment(build, folder))
+    build.run(f"compiling {library.name}", [*ninja, f"-j{build.jobs}", *objects], extra=environment(build, folder, settings))
     # Named after where they would be installed; their first functions after where they are built (COMPILER).
     modules = {}
     for source, target in installed(folder):
@@ -45,8 +45,15 @@ def installed(folder):
     for kind in plan.values():
         for source, where in kind.items():
             root, *parts = pathlib.PurePosixPath(where["destination"]).parts
-            if root in ("{py_purelib}", "{py_platlib}"):
-                yield source, pathlib.PurePosixPath(*parts)
+            if root not in ("{py_purelib}", "{py_platlib}"):
+                continue
+            path, target = pathlib.Path(source), pathlib.PurePosixPath(*parts)
+            if not path.is_dir():
+                yield source, target
+                continue
+            for file in sorted(path.rglob("*")):
+                if file.is_file():
+                    yield str(file), target / file.relative_to(path)
 
 
 def dotted(path):
@@ -166,7 +173,9 @@ def write_tools(build, entry, folder, settings):
             COMPILER.format(dropped=numpy_steps.DROPPED, glue=shlex.quote(str(settings["glue"])), cases=cases, own=own, command=command),
         )
     command, variables = settings["cython"]
-    includes = ["-I", tree, *(word for path in entry.get("cython_include", []) for word in ("-I", folder / "tree" / path))]
+    for other in settings["pxd"]:
+        copy_declarations(other, folder / "pxd")
+    includes = ["-I", tree, "-I", folder / "pxd", *(word for path in entry.get("cython_include", []) for word in ("-I", folder / "tree" / path))]
     variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
     numpy_steps.write_tool(generators / "cython", f'{variables} exec {shlex.join(map(str, [*command, *includes]))} "$@"\n')
     (folder / "tools/f2py.py").write_text(F2PY.format(tree=str(tree / "numpy")))
@@ -178,6 +187,18 @@ def write_tools(build, entry, folder, settings):
     ))
 
 
-def environment(build, folder):
+def copy_declarations(library, target):
+    """What modules of a library that was built by its meson declare for other modules in Cython's language."""
+    for root in (library / "tree", library / "build"):
+        for file in root.rglob("*.pxd"):
+            copy = target / file.relative_to(root)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, copy)
+            for parent in copy.relative_to(target).parents[:-1]:
+                (target / parent / "__init__.py").touch()
+
+
+def environment(build, folder, settings):
     path = build.compiler_environment()["PATH"]
-    return {"NINJA": str(build.work / "numpy/tools/ninja"), "PATH": f"{folder / 'tools/path'}:{path}"}
+    _, variables = settings["cython"]
+    return {**variables, "NINJA": str(build.work / "numpy/tools/ninja"), "PATH": f"{folder / 'tools/path'}:{path}"}

@@ -86,10 +86,10 @@ class Backend:
     def get_requires_for_build_wheel(self, config_settings=None):
         return []
     def prepare_metadata_for_build_wheel(self, directory, config_settings=None):
-        os.mkdir(os.path.join(directory, "{name}-{version}.dist-info"))
-        with open(os.path.join(directory, "{name}-{version}.dist-info", "METADATA"), "w") as file:
+        os.mkdir(os.path.join(directory, "{folder}"))
+        with open(os.path.join(directory, "{folder}", "METADATA"), "w") as file:
             file.write("Metadata-Version: 2.1\\nName: {name}\\nVersion: {version}\\n")
-        return "{name}-{version}.dist-info"
+        return "{folder}"
     def build_wheel(self, *arguments, **options):
         raise SystemExit("only the metadata")
     build_sdist = get_requires_for_build_sdist = build_wheel
@@ -107,7 +107,10 @@ def fetch_from_pypi_as_source(build, source, scratch):
         folder = folder / package
         folder.mkdir(exist_ok=True)
         (folder / "__init__.py").touch()
-    (folder / f"{module}.py").write_text(STAND_IN_BACKEND.format(name=source.package, version=source.package_version))
+    metadata = f"{source.package.replace('-', '_')}-{source.package_version}.dist-info"
+    (folder / f"{module}.py").write_text(
+        STAND_IN_BACKEND.format(name=source.package, version=source.package_version, folder=metadata)
+    )
     build.run(
         f"downloading {source.name}",
         [sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", ":all:", "--no-build-isolation",

@@ -70,8 +70,8 @@ def bundle_of(figure, include=None, exclude=None):
             bundle[mime] = out.getvalue() if name != "svg" else out.getvalue().decode()
     try:
         chart = charts.chart_of(figure)
+        if chart:
+            bundle[CHART] = json.dumps(chart, allow_nan=False)
     except Exception:
-        chart = None  # artists of another kind than those that it knows
-    if chart:
-        bundle[CHART] = json.dumps(chart, allow_nan=False)
+        pass  # artists of another kind than those that it knows, or an angle that is no number
     return bundle
