@@ -1,5 +1,6 @@
 //! Carrying a build out: in a session of its owner, by commands of its shell.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::super::super::E2b;
 use super::super::super::entries::PathBase;
+use super::super::check_env;
 use super::super::create::limits;
 use super::super::templates::{self, Template};
 use super::plan::{Base, Plan, Source, Step};
@@ -218,8 +220,11 @@ impl<'a> Builder<'a> {
                 self.copy(&archive, args, name).await.map_err(failed)
             }
             Step::Env(variables) => {
-                self.setup.env.retain(|(name, _)| !variables.contains_key(name));
-                self.setup.env.extend(variables);
+                let mut all: BTreeMap<String, String> = std::mem::take(&mut self.setup.env).into_iter().collect();
+                all.extend(variables);
+                // With those of the template that it began with.
+                check_env(&all).map_err(|error| format!("failed to set variables: {}", error.message()))?;
+                self.setup.env = all.into_iter().collect();
                 Ok(())
             }
             Step::Workdir(path) => {

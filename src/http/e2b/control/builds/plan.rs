@@ -12,6 +12,8 @@ use super::uploads::Archive;
 
 /// Steps of one build.
 const MAX_STEPS: usize = 256;
+/// Texts of one plan, in bytes: it is held while the build is carried out.
+const MAX_BYTES: usize = 1 << 20;
 
 /// `TemplateBuildStartV2` of the API.
 #[derive(Deserialize)]
@@ -158,6 +160,13 @@ impl Plan {
             let message = format!("there are {} steps; at most {MAX_STEPS} are possible", steps.len());
             return Err(E2bError::new(Kind::Bad, message));
         }
+        let texts = steps.iter().flat_map(|step| step.args.iter().flatten());
+        let scripts = [&request.start_cmd, &request.ready_cmd].into_iter().flatten();
+        let bytes: usize = texts.chain(scripts).map(String::len).sum();
+        if bytes > MAX_BYTES {
+            let message = format!("the steps have {bytes} bytes; at most {MAX_BYTES} are possible: copy files instead");
+            return Err(E2bError::new(Kind::TooLarge, message));
+        }
         Ok(Self {
             base,
             steps: steps.into_iter().map(|step| Step::of(step, &archive)).collect::<Result<_, _>>()?,
@@ -231,6 +240,9 @@ mod tests {
         let many = vec![json!({"type": "RUN", "args": ["ls"]}); MAX_STEPS + 1];
         assert_eq!(plan(json!({"steps": many})).expect_err("too many").kind(), Kind::Bad);
         assert_eq!(plan(json!({"fromImage": "a", "fromTemplate": "b"})).expect_err("both").kind(), Kind::Bad);
+        let long = json!({"type": "RUN", "args": ["x".repeat(MAX_BYTES)]});
+        assert!(plan(json!({"steps": [long]})).is_ok());
+        assert_eq!(plan(json!({"steps": [long], "startCmd": "x"})).expect_err("large").kind(), Kind::TooLarge);
     }
 
     #[test]

@@ -167,11 +167,7 @@ impl Build {
         if state.log_bytes >= MAX_LOG_BYTES {
             return;
         }
-        let mut message = message.to_owned();
-        if message.len() > MAX_LINE {
-            message.truncate(message.floor_char_boundary(MAX_LINE));
-            message.push('…');
-        }
+        let mut message = line(message);
         state.log_bytes += ENTRY_BYTES + message.len();
         if state.log_bytes >= MAX_LOG_BYTES {
             message = format!("[the log ends here: it has {} KiB]", MAX_LOG_BYTES >> 10);
@@ -191,10 +187,20 @@ impl Build {
         }
         let mut state = self.state();
         state.status = if result.is_ok() { Status::Ready } else { Status::Failed };
-        state.failure = result.err();
+        state.failure = result.err().map(|Failure { step, message }| Failure { step, message: line(&message) });
         state.updated = Timestamp::now();
         state.session = None;
     }
+}
+
+/// Cuts a text to the length of a line.
+fn line(text: &str) -> String {
+    let end = text.floor_char_boundary(MAX_LINE);
+    let mut line = text[..end].to_owned();
+    if end < text.len() {
+        line.push('…');
+    }
+    line
 }
 
 /// Builds of a service.
@@ -342,11 +348,12 @@ mod tests {
         for _ in 0..100 {
             build.tell(Level::Info, Some("1"), &"x".repeat(2 * MAX_LINE));
         }
-        let failure = Failure { step: "1".to_owned(), message: "no".to_owned() };
-        build.end(Err(failure.clone()));
+        let failure = Failure { step: "1".to_owned(), message: "n".repeat(2 * MAX_LINE) };
+        build.end(Err(failure));
         let log = build.log(Level::Debug);
         let bytes: usize = log.iter().map(|entry| entry.message.len()).sum();
         assert!(bytes <= MAX_LOG_BYTES && log.last().is_some_and(|last| last.message.contains("the log ends here")));
-        assert_eq!((build.failure(), build.status().0), (Some(failure), Status::Failed));
+        let message = build.failure().expect("it failed").message;
+        assert_eq!((message.chars().count(), build.status().0), (MAX_LINE + 1, Status::Failed));
     }
 }
