@@ -8,6 +8,7 @@ import tarfile
 import zipfile
 
 import freeze
+import nltk_data
 from sources import BuildError, Source
 
 # Where sandboxes see them.
@@ -19,6 +20,8 @@ LEFT_OUT = {"tests", "test", "__pycache__"}
 SOURCES_OF_TRANSLATIONS = (".po", ".pot")
 # Frozen into the image (build.py) and described here, as importlib.metadata looks for files.
 FROZEN = ("numpy", "pytest", "pluggy", "iniconfig", "packaging")
+# What makes the data of packages (`data_of` in packages.toml).
+MAKERS = {"nltk": nltk_data.make}
 # Where the guest looks for sources (guest/packages.py).
 SOURCES = "library-sources"
 
@@ -37,8 +40,12 @@ def listed(recipe, interpreter=None):
 
 def make_packages(build, folder):
     tree = folder / "site-packages"
+    data = {}
     for source, entry in listed(build.recipe, build.interpreter):
         archive = build.archive(source.name)
+        if "data_of" in entry:
+            data.setdefault(entry["data_of"], {})[entry["name"]] = archive
+            continue
         if archive.suffix == ".whl":
             unpack_wheel(archive, tree)
         else:
@@ -46,6 +53,8 @@ def make_packages(build, folder):
             describe(entry["name"], source.version, tree)
         apply_changes(entry, tree)
         leave_out(entry, tree)
+    for name, archives in data.items():
+        MAKERS[name](archives, tree)
     for name, version in described(build):
         describe(name, version, tree)
     for library in build.libraries:

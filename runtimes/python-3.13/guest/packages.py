@@ -20,7 +20,7 @@ NATIVE = frozenset("""
 """.split())
 
 # Those that the image `data` has (extensions/*.toml, and `interpreters` in packages.toml).
-IN_DATA = frozenset("cloudpickle contourpy cssselect docx joblib kiwisolver lxml matplotlib mpl_toolkits pandas PIL pylab pyquery regex scipy seaborn sklearn threadpoolctl".split())
+IN_DATA = frozenset("cloudpickle contourpy cssselect docx joblib kiwisolver lxml matplotlib mpl_toolkits nltk pandas PIL pylab pyquery regex scipy seaborn sklearn threadpoolctl".split())
 
 # And without: by name, these are nobody's but their distribution's.
 PURE = frozenset("""
