@@ -35,7 +35,8 @@ pub struct PoolSize {
 /// Returns the configuration that affects the compiled code; [`pooled`] adds only what does not.
 fn config() -> Config {
     let mut config = Config::new();
-    config.consume_fuel(true);
+    // The image counts its own work, and says which branches lead to a pause: those of `proofbox_metering`, no others.
+    config.wasm_branch_hinting(true);
     config.memory_init_cow(true);
     // The image is one dense memory: below this size wasmtime maps it as a whole instead of copying segments.
     config.memory_guaranteed_dense_image_size(256 * MIB as u64);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 /// Bytes that one unit of fuel moves.
 const BYTES_PER_FUEL: u64 = 8;
-/// Bytes moved between two yields: about a millisecond, like [`super::pool::YIELD_INTERVAL`]. Larger calls are carried
+/// Bytes moved between two yields: about a millisecond, like a time slice of compiled code. Larger calls are carried
 /// out in parts of this size.
 pub const BYTES_A_TIME_SLICE: u32 = 4 << 20;
 /// Time spent in calls that are slow without moving many bytes (long paths, large directories) between two yields.

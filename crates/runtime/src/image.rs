@@ -424,7 +424,9 @@ fn exports(module: &[u8], name: &str) -> bool {
 fn compile(interpreter: &str, directory: &Path, module: &[u8]) -> Result<Image, ImageError> {
     eprintln!("Compiling the image for this machine.");
     let engine = engine::for_building().map_err(by_engine("starting wasmtime"))?;
-    let compiled = engine.precompile_module(module).map_err(by_engine("compiling the image"))?;
+    let metered = proofbox_metering::meter(module)
+        .map_err(|error| ImageError::Engine { what: "metering the image", reason: error.to_string() })?;
+    let compiled = engine.precompile_module(&metered.module).map_err(by_engine("compiling the image"))?;
     let compiled_for = compatibility()?;
     let path = directory.join(format!("{}.cwasm", &compiled_for[..16]));
     write_whole(&path, &compiled)?;
@@ -466,7 +468,8 @@ fn compile(interpreter: &str, directory: &Path, module: &[u8]) -> Result<Image, 
     Ok(image)
 }
 
-/// wasmtime's own account of what compiled code depends on: its version, settings, and the CPU's features.
+/// What compiled code depends on: by wasmtime's own account its version, settings, and the CPU's features; and how it is
+/// metered.
 fn compatibility() -> Result<String, ImageError> {
     struct Digesting(Sha256);
     impl Hasher for Digesting {
@@ -480,6 +483,7 @@ fn compatibility() -> Result<String, ImageError> {
     let engine = engine::for_building().map_err(by_engine("starting wasmtime"))?;
     let mut digest = Digesting(Sha256::new());
     engine.precompile_compatibility_hash().hash(&mut digest);
+    digest.0.update(proofbox_metering::VERSION.to_le_bytes());
     Ok(recipe::hex(&digest.0.finalize()))
 }
 

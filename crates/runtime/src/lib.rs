@@ -11,6 +11,7 @@ mod denials;
 mod engine;
 mod entropy;
 mod error;
+mod fuel;
 #[doc(hidden)]
 pub mod fuzz_targets;
 mod grading;

@@ -15,6 +15,7 @@ use wasmtime::{Engine, InstancePre, Linker, Memory, Module, Store};
 use super::clock::Clock;
 use super::engine::{self, PoolSize};
 use super::error::{RunError, by_engine};
+use super::fuel::{self, FuelMeter};
 use super::packages;
 use super::page_reset::Resident;
 use super::pagemap;
@@ -22,9 +23,6 @@ use super::preview1;
 use super::scheduler::CpuScheduler;
 use super::state::HostState;
 use proofbox_vfs::{Base, Credentials, Descriptors, FilesQuota, SharedTree, User};
-
-/// Fuel between two looks at the clock and at other guests: about a millisecond.
-pub(super) const YIELD_INTERVAL: u64 = 10_000_000;
 
 /// Interpreters that the commands of all sessions of a worker have at once, beside those of runs and of the sessions
 /// themselves, which never find their slots taken.
@@ -197,11 +195,11 @@ impl InterpreterPool {
         fuel: u64,
     ) -> Result<(Store<HostState>, wasmtime::Instance), RunError> {
         state.limiter.leave_uncounted(module.uncounted_bytes);
+        state.fuel = FuelMeter::new(fuel);
         let mut store = Store::new(&self.engine, state);
         store.limiter(|state| &mut state.limiter);
-        store.set_fuel(fuel).map_err(by_engine("giving fuel"))?;
-        store.fuel_async_yield_interval(Some(YIELD_INTERVAL)).map_err(by_engine("setting the yield interval"))?;
         let instance = module.pre.instantiate_async(&mut store).await.map_err(by_engine("making an interpreter"))?;
+        fuel::connect(&mut store, instance).map_err(by_engine("giving fuel"))?;
         Ok((store, instance))
     }
 

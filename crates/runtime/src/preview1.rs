@@ -11,6 +11,7 @@ use wasmtime::{Caller, Linker};
 use wasmtime_wasi::p1;
 
 use super::clock::{Clock, REALTIME};
+use super::fuel;
 use super::grading::channel::{Endpoint, Side, Spent};
 use super::grading::host_calls;
 use super::host_work::BYTES_A_TIME_SLICE;
@@ -65,11 +66,13 @@ pub fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     })?;
     add_permission_calls(linker)?;
     host_calls::add_to_linker(linker)?;
+    fuel::add_to_linker(linker)?;
     Ok(())
 }
 
-fn now(caller: &Caller<'_, HostState>, clock: u32) -> u64 {
-    caller.data().clock.now(clock, HostState::fuel_used(caller))
+fn now(caller: &mut Caller<'_, HostState>, clock: u32) -> u64 {
+    let used = fuel::used(&mut *caller);
+    caller.data().clock.now(clock, used)
 }
 
 /// Runs a call on the guest's files.
@@ -354,7 +357,7 @@ fn add_permission_calls(l: &mut Linker<HostState>) -> wasmtime::Result<()> {
 }
 
 fn clock_time_get(mut caller: Guest, clock: u32, _precision: u64, out: u32) -> wasmtime::Result<i32> {
-    let now = now(&caller, clock);
+    let now = now(&mut caller, clock);
     let (memory, state) = HostState::split(&mut caller)?;
     state.usage_events.clock(clock);
     Ok(status(put(memory, out as usize, &now.to_le_bytes())))
@@ -405,7 +408,7 @@ async fn poll_oneoff(
         Ok(asked) => asked,
         Err(errno) => return Ok(i32::from(errno.code())),
     };
-    let remaining = |subscription: &Subscription, caller: &Guest<'_>| match subscription.due {
+    let remaining = |subscription: &Subscription, caller: &mut Guest<'_>| match subscription.due {
         Due::Now => 0,
         Due::In(nanoseconds) => nanoseconds,
         Due::At { clock, nanoseconds } => nanoseconds.saturating_sub(now(caller, clock)),
@@ -413,7 +416,7 @@ async fn poll_oneoff(
     if asked.iter().any(|subscription| subscription.tag == CLOCK_TAG) {
         caller.data_mut().usage_events.sleep();
     }
-    let waits: Vec<u64> = asked.iter().map(|subscription| remaining(subscription, &caller)).collect();
+    let waits: Vec<u64> = asked.iter().map(|subscription| remaining(subscription, &mut caller)).collect();
     let shortest = waits.iter().copied().min().unwrap_or(0);
     if shortest > 0 {
         let duration = Duration::from_nanos(shortest);
@@ -504,7 +507,7 @@ fn put(memory: &mut [u8], at: usize, bytes: &[u8]) -> Result<(), Errno> {
 
 /// A message of the guest's runner; 0 when it was taken.
 fn post(caller: &mut Guest, address: u32, length: u32) -> wasmtime::Result<i32> {
-    let fuel = HostState::fuel_used(caller);
+    let fuel = fuel::used(&mut *caller);
     let (memory, state) = HostState::split(caller)?;
     let start = address as usize;
     let Some(message) = memory.get(start..start.saturating_add(length as usize)) else { return Ok(1) };

@@ -45,8 +45,6 @@ async fn take(
     let module = Module::new(engine, &instrumented)?;
     let mut store = Store::new(engine, state);
     store.limiter(|state| &mut state.limiter);
-    // Initialisation is ours: nothing in it is to be stopped.
-    store.set_fuel(u64::MAX)?;
     let instance = linker.instantiate_async(&mut store, &module).await?;
     for function in ["_initialize", "wizer-initialize"] {
         let initialise = instance.get_typed_func::<(), ()>(&mut store, function)?;

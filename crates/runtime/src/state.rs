@@ -9,6 +9,7 @@ use wasmtime_wasi::p1::WasiP1Ctx;
 use super::capture::Capture;
 use super::clock::Clock;
 use super::entropy::Entropy;
+use super::fuel::FuelMeter;
 use super::grading::channel::Endpoint;
 use super::host_work::HostWork;
 use super::limiter::MemoryLimiter;
@@ -32,7 +33,7 @@ pub struct HostState {
     pub(super) limiter: MemoryLimiter,
     pub(super) clock: Clock,
     pub(super) stopwatch: Arc<Stopwatch>,
-    pub(super) fuel: u64,
+    pub(super) fuel: FuelMeter,
     pub(super) streams: Streams,
     pub(super) descriptors: Descriptors,
     pub(super) attempts: Attempts,
@@ -170,7 +171,7 @@ impl HostState {
             limiter: MemoryLimiter::new(memory_bytes),
             clock,
             stopwatch: Arc::new(Stopwatch::default()),
-            fuel: 0,
+            fuel: FuelMeter::new(0),
             streams: Streams::new(Vec::new(), 0),
             descriptors,
             attempts: Attempts::default(),
@@ -183,11 +184,6 @@ impl HostState {
             shell: None,
             command_reply: None,
         }
-    }
-
-    /// Returns the fuel used so far.
-    pub(super) fn fuel_used(caller: &Caller<'_, HostState>) -> u64 {
-        caller.data().fuel.saturating_sub(caller.get_fuel().unwrap_or(0))
     }
 
     /// The guest's memory and the rest of its state, to be used together.

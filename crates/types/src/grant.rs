@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Every limit of one run. None is optional: "unlimited" can't be written.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Instructions, in wasmtime's fuel units: the deterministic limit.
+    /// Instructions, as `proofbox_metering` estimates them: the deterministic limit.
     pub fuel: u64,
     /// CPU time and sleep together; time spent waiting for a core does not count.
     pub wall: Duration,

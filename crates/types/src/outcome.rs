@@ -73,7 +73,7 @@ pub struct LimitHit {
 /// The limits that can stop a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limit {
-    /// Instructions, in wasmtime's fuel units.
+    /// Instructions, as `proofbox_metering` estimates them, in units of fuel.
     Fuel,
     /// CPU time and sleep.
     Wall,
@@ -249,7 +249,7 @@ fn without_partial_start(bytes: &[u8]) -> &[u8] {
 /// Cost of a run, measured by the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Instructions, in wasmtime's fuel units.
+    /// Instructions, as `proofbox_metering` estimates them, in units of fuel.
     pub fuel: u64,
     /// CPU time of the guest.
     pub cpu: Duration,

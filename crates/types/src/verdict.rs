@@ -14,7 +14,7 @@ pub struct CaseResult {
     pub status: CaseStatus,
     /// CPU time and sleep.
     pub execution: Duration,
-    /// Instructions, in wasmtime's fuel units.
+    /// Instructions, as `proofbox_metering` estimates them, in units of fuel.
     pub fuel_used: u64,
     /// Failure class of a case that did not pass.
     pub class: FailureClass,

@@ -3,9 +3,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use wasmtime::{Caller, Linker, Trap};
+use wasmtime::{Caller, Linker};
 
 use super::channel::{Endpoint, Spent};
+use crate::fuel;
 use crate::session::interrupt::{Interrupt, Reason};
 use crate::session::script::{CommandRequest, RunScript, ScriptOutput};
 use crate::state::HostState;
@@ -50,7 +51,7 @@ async fn exchange(mut caller: Caller<'_, HostState>, kind: i32, address: u32, le
         return command(caller, address, length).await;
     }
     let Some(endpoint) = caller.data().endpoint.clone() else { return Ok(-1) };
-    let fuel = HostState::fuel_used(&caller);
+    let fuel = fuel::used(&mut caller);
     let (memory, state) = HostState::split(&mut caller)?;
     let spent = Spent { fuel, execution: state.stopwatch.execution(), peak_memory_bytes: state.limiter.peak() as u64 };
     let start = address as usize;
@@ -71,7 +72,7 @@ async fn exchange(mut caller: Caller<'_, HostState>, kind: i32, address: u32, le
 /// Runs a script for the shell, in the midst of a call or a run. What it writes goes where the guest writes to; where the
 /// guest wants it itself, it is in the reply. -1 where the guest has no shell.
 async fn command(mut caller: Caller<'_, HostState>, address: u32, length: u32) -> wasmtime::Result<i64> {
-    let fuel_left = caller.get_fuel()?;
+    let fuel_left = fuel::left(&mut caller);
     let (memory, state) = HostState::split(&mut caller)?;
     let start = address as usize;
     let credentials = state.descriptors.tree().credentials();
@@ -150,11 +151,8 @@ async fn command(mut caller: Caller<'_, HostState>, address: u32, length: u32) -
     state.command_reply = Some(reply);
     if let Some(shell) = &state.shell {
         // What its interpreters have used is the guest's.
-        let left = fuel_left.saturating_sub(shell.take_fuel());
-        caller.set_fuel(left)?;
-        if left == 0 {
-            return Err(Trap::OutOfFuel.into());
-        }
+        let used = shell.take_fuel();
+        fuel::charge(&mut caller, used)?;
     }
     caller.data_mut().host_work.count_bytes(length);
     settle(&mut caller).await?;

@@ -14,6 +14,7 @@ use super::clock::Clock;
 use super::denials;
 use super::entropy::Entropy;
 use super::error::{RunError, by_engine};
+use super::fuel::{self, FuelMeter};
 use super::grading::channel::{Dismissed, Endpoint, Side, Spent};
 use super::host_work::HostWork;
 use super::limiter::MemoryLimiter;
@@ -106,7 +107,7 @@ pub(super) async fn run_guest(
     let (returned, times) =
         run_metered(call(&mut store, instance, &request), stopwatch, limits.wall, pool.core()).await;
 
-    let fuel = limits.fuel - store.get_fuel().unwrap_or(0).min(limits.fuel);
+    let fuel = fuel::used(&mut store);
     if !matches!(returned, Some(Ok(_))) {
         take_pending_output(&mut store, instance).await;
     }
@@ -159,7 +160,7 @@ pub(super) async fn take_pending_output(store: &mut Store<HostState>, instance: 
         return;
     };
     for (index, output) in [(0, Output::Stdout), (1, Output::Stderr)] {
-        if store.set_fuel(FUEL).is_err() {
+        if fuel::grant(&mut *store, FUEL).is_err() {
             return;
         }
         let Ok(place) = pending.call_async(&mut *store, index).await else { return };
@@ -249,7 +250,7 @@ pub(super) fn state(program: &Program, limits: &Limits, tree: &SharedTree, role:
         limiter: MemoryLimiter::new(limits.memory_bytes),
         clock,
         stopwatch: Arc::new(Stopwatch::default()),
-        fuel: limits.fuel,
+        fuel: FuelMeter::new(limits.fuel),
         streams,
         descriptors: Descriptors::new(&tree.with_view(view), Credentials::of(User::User)),
         attempts: Attempts::default(),

@@ -20,10 +20,11 @@ use super::script::RunScript;
 use crate::clock::Clock;
 use crate::denials;
 use crate::error::{RunError, by_engine};
+use crate::fuel;
 use crate::guest::{self, RUNNER_FAILED, take_pending_output};
 use crate::host_work::HostWork;
 use crate::pagemap;
-use crate::pool::{InterpreterPool, LiveCount, LoadedImage, YIELD_INTERVAL};
+use crate::pool::{InterpreterPool, LiveCount, LoadedImage};
 use crate::scheduler::{CpuScheduler, Stopwatch, Times, run_metered};
 use crate::state::{HostState, Streams};
 use crate::usage_events::UsageEvents;
@@ -119,7 +120,6 @@ impl Interpreter {
         let stopwatch = Arc::new(Stopwatch::default());
         let state = self.store.data_mut();
         state.stopwatch = Arc::clone(&stopwatch);
-        state.fuel = granted;
         state.streams = Streams::new(Vec::new(), limits.output_bytes);
         state.streams.output_stream = output_stream.clone();
         state.attempts = Attempts::default();
@@ -133,8 +133,7 @@ impl Interpreter {
             run_script,
             wall: limits.wall,
         });
-        let interval = YIELD_INTERVAL.min(limits.fuel.max(1));
-        let fuelled = self.store.set_fuel(granted).and_then(|()| self.store.fuel_async_yield_interval(Some(interval)));
+        let fuelled = fuel::grant_in_slices(&mut self.store, granted, limits.fuel);
 
         let watch = Watch {
             window: Window::new(self.memory.data_ptr(&self.store), self.memory.data_size(&self.store)),
@@ -144,7 +143,6 @@ impl Interpreter {
             stopwatch: Arc::clone(&stopwatch),
             wall: limits.wall,
             fuel: limits.fuel,
-            interval,
         };
         let (store, memory, buffer, run) = (&mut self.store, self.memory, &self.buffer, &self.run);
         let call = async move {
@@ -167,6 +165,7 @@ impl Interpreter {
             Some(Ok(_)) => false,
             _ => true,
         };
+        let fuel = fuel::used(&mut self.store);
         if lost {
             take_pending_output(&mut self.store, self.instance).await;
         } else if reason.is_some() {
@@ -177,7 +176,6 @@ impl Interpreter {
         }
         self.started = true;
         self.new_env = Vec::new();
-        let fuel = granted - self.store.get_fuel().unwrap_or(0).min(granted);
         self.outcome(returned, times, fuel, limits, reason, lost)
     }
 
@@ -335,8 +333,6 @@ struct Watch {
     wall: Duration,
     /// Fuel after which it is interrupted.
     fuel: u64,
-    /// Fuel between two yields of compiled code.
-    interval: u64,
 }
 
 impl Watch {
@@ -371,7 +367,7 @@ impl Watch {
                 }
             }
             if !rests {
-                used = self.stopwatch.take_noted_fuel().unwrap_or(used.saturating_add(self.interval));
+                used = self.stopwatch.take_noted_fuel().unwrap_or(used);
                 if used >= self.fuel {
                     self.interrupt.ask(Reason::Fuel);
                 }

@@ -13,6 +13,7 @@ use super::pipes::Pipes;
 use super::script::{RunScript, ScriptOutput, ShellScript};
 use crate::clock::Clock;
 use crate::error::RunError;
+use crate::fuel;
 use crate::guest::{self, take_pending_output};
 use crate::pool::{InterpreterPool, LoadedImage};
 use crate::scheduler::run_metered;
@@ -129,7 +130,6 @@ impl SessionContext {
         let stderr = Arc::clone(&pipes.stderr);
         let descriptors = Descriptors::new(&self.tree, credentials);
         let mut state = HostState::for_session(self.limits.memory_bytes, descriptors, Clock::real());
-        state.fuel = granted;
         state.streams.pipes = Some(pipes);
         state.shell = Some(self.for_program().shell(limits));
         let stopwatch = Arc::clone(&state.stopwatch);
@@ -173,7 +173,7 @@ impl Fuelled<'_> {
     /// Counts what was used. Once: what the host does afterwards in the guest's name is not the guest's.
     fn count(&mut self) {
         let granted = std::mem::take(&mut self.granted);
-        let used = granted.saturating_sub(self.store().get_fuel().unwrap_or(0));
+        let used = fuel::used(self.store()).min(granted);
         for meter in self.meters {
             meter.fetch_add(used, Ordering::Relaxed);
         }

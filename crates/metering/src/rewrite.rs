@@ -1,0 +1,241 @@
+//! Writes a module anew, with its charges.
+
+use wasm_encoder::reencode::{self, Reencode};
+use wasm_encoder::{
+    BlockType, BranchHint, BranchHints, CodeSection, ConstExpr, DataCountSection, DataSection, ElementSection,
+    EntityType, ExportKind, ExportSection, Function, FunctionSection, GlobalSection, GlobalType, ImportSection,
+    InstructionSink, MemorySection, Module, NameSection, StartSection, TableSection, TypeSection, ValType,
+};
+use wasmparser::{FunctionBody, Operator};
+
+use crate::model::{FunctionPlan, Plan};
+use crate::sections::Sections;
+use crate::{COUNTER, Error, PAUSE, Report};
+
+/// Bytes that a bulk memory operation moves for one unit of fuel, as a power of two: what a host call may move for it.
+const BULK_BYTES_LOG2: i32 = 3;
+/// Length of a bulk memory operation that is charged like any other operator, if it is known beforehand.
+const MAX_SMALL_BULK: i32 = 4096;
+
+/// Writes a module with the charges of a plan.
+pub fn rewrite(sections: &Sections<'_>, plan: &Plan) -> Result<(Vec<u8>, Report), Error> {
+    let mut shift = Shift { imported_functions: sections.imported_functions };
+    let mut types = TypeSection::new();
+    if let Some(reader) = sections.types.clone() {
+        shift.parse_type_section(&mut types, reader)?;
+    }
+    let pause_type = types.len();
+    types.ty().function([], []);
+
+    let mut imports = ImportSection::new();
+    if let Some(reader) = sections.imports.clone() {
+        shift.parse_import_section(&mut imports, reader)?;
+    }
+    let pause = sections.imported_functions;
+    imports.import(PAUSE.0, PAUSE.1, EntityType::Function(pause_type));
+
+    let mut globals = GlobalSection::new();
+    if let Some(reader) = sections.globals.clone() {
+        shift.parse_global_section(&mut globals, reader)?;
+    }
+    let counter = sections.globals();
+    // Zero: who instantiates the module grants fuel.
+    globals.global(GlobalType { val_type: ValType::I64, mutable: true, shared: false }, &ConstExpr::i64_const(0));
+
+    let mut exports = ExportSection::new();
+    if let Some(reader) = sections.exports.clone() {
+        shift.parse_export_section(&mut exports, reader)?;
+    }
+    exports.export(COUNTER, ExportKind::Global, counter);
+
+    let mut writer = Writer {
+        shift,
+        counter,
+        pause,
+        indirect_call: plan.indirect_call,
+        code: CodeSection::new(),
+        hints: BranchHints::new(),
+        report: Report::default(),
+    };
+    let parameters = sections.parameters()?;
+    if parameters.len() != sections.bodies.len() {
+        return Err(Error::Encode("functions and their code differ in number".to_owned()));
+    }
+    for (index, (body, function_plan)) in (0..).zip(sections.bodies.iter().zip(&plan.functions)) {
+        writer.function(index, parameters[index as usize], body, function_plan)?;
+    }
+    let Writer { mut shift, code, hints, mut report, .. } = writer;
+    report.functions = sections.bodies.len();
+    report.longest_uncharged = plan.longest_uncharged;
+
+    let mut module = Module::new();
+    module.section(&types).section(&imports);
+    if let Some(reader) = sections.functions.clone() {
+        let mut functions = FunctionSection::new();
+        shift.parse_function_section(&mut functions, reader)?;
+        module.section(&functions);
+    }
+    if let Some(reader) = sections.tables.clone() {
+        let mut tables = TableSection::new();
+        shift.parse_table_section(&mut tables, reader)?;
+        module.section(&tables);
+    }
+    if let Some(reader) = sections.memories.clone() {
+        let mut memories = MemorySection::new();
+        shift.parse_memory_section(&mut memories, reader)?;
+        module.section(&memories);
+    }
+    module.section(&globals).section(&exports);
+    if let Some(start) = sections.start {
+        module.section(&StartSection { function_index: shift.start_section(start)? });
+    }
+    if let Some(reader) = sections.elements.clone() {
+        let mut elements = ElementSection::new();
+        shift.parse_element_section(&mut elements, reader)?;
+        module.section(&elements);
+    }
+    if let Some(count) = sections.data_count {
+        module.section(&DataCountSection { count });
+    }
+    module.section(&hints).section(&code);
+    if let Some(reader) = sections.data.clone() {
+        let mut data = DataSection::new();
+        shift.parse_data_section(&mut data, reader)?;
+        module.section(&data);
+    }
+    if let Some(reader) = sections.names.clone() {
+        let mut names = NameSection::new();
+        for name in reader {
+            shift.parse_custom_name_subsection(&mut names, name?)?;
+        }
+        module.section(&names);
+    }
+    Ok((module.finish(), report))
+}
+
+/// Makes room for one more imported function.
+struct Shift {
+    imported_functions: u32,
+}
+
+impl Reencode for Shift {
+    type Error = std::convert::Infallible;
+
+    fn function_index(&mut self, function: u32) -> Result<u32, reencode::Error> {
+        Ok(if function < self.imported_functions { function } else { function + 1 })
+    }
+}
+
+struct Writer {
+    shift: Shift,
+    /// Index of the counter.
+    counter: u32,
+    /// Index of the import that is called when it is below zero.
+    pause: u32,
+    /// Cost of an indirect call.
+    indirect_call: u64,
+    code: CodeSection,
+    hints: BranchHints,
+    report: Report,
+}
+
+impl Writer {
+    /// Writes the function of that index among those that are defined.
+    fn function(
+        &mut self,
+        index: u32,
+        parameters: u32,
+        body: &FunctionBody<'_>,
+        plan: &FunctionPlan,
+    ) -> Result<(), Error> {
+        let operators = body.get_operators_reader()?.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let bulk = operators.windows(2).any(|pair| bulk_charge(Some(&pair[0]), &pair[1]));
+        let (mut function, length) = self.new_function(parameters, body, bulk)?;
+        let mut pauses = Vec::new();
+        if let Some(cost) = plan.entry {
+            self.report.entries += 1;
+            self.charge(&mut function, &mut pauses, Cost::Fixed(cost));
+        }
+        let mut loops = plan.loops.iter();
+        let mut previous = None;
+        for operator in &operators {
+            match operator {
+                Operator::CallIndirect { .. } => {
+                    self.report.indirect_calls += 1;
+                    self.charge(&mut function, &mut pauses, Cost::Fixed(self.indirect_call));
+                }
+                _ if bulk_charge(previous, operator) => {
+                    self.report.bulk_operations += 1;
+                    function.instructions().local_tee(length);
+                    self.charge(&mut function, &mut pauses, Cost::Bytes(length));
+                }
+                _ => {}
+            }
+            function.instruction(&self.shift.instruction(operator.clone())?);
+            if let Operator::Loop { .. } = operator {
+                self.report.loops += 1;
+                let cost = loops.next().copied().ok_or_else(|| Error::Encode("a loop without a cost".to_owned()))?;
+                self.charge(&mut function, &mut pauses, Cost::Fixed(cost));
+            }
+            previous = Some(operator);
+        }
+        if !pauses.is_empty() {
+            let hint = |branch_func_offset| BranchHint { branch_func_offset, branch_hint_value: 0 };
+            self.hints.function_hints(self.pause + 1 + index, pauses.into_iter().map(hint).collect::<Vec<_>>());
+        }
+        self.code.function(&function);
+        Ok(())
+    }
+
+    /// Returns a function without code, and the index of the local that keeps the length of a bulk operation, where it
+    /// has one.
+    fn new_function(&mut self, parameters: u32, body: &FunctionBody<'_>, bulk: bool) -> Result<(Function, u32), Error> {
+        let mut locals = Vec::new();
+        let mut count = 0;
+        for local in body.get_locals_reader()? {
+            let (number, kind) = local?;
+            locals.push((number, self.shift.val_type(kind)?));
+            count += number;
+        }
+        if bulk {
+            locals.push((1, ValType::I32));
+        }
+        Ok((Function::new(locals), parameters + count))
+    }
+
+    /// Writes a charge. It leaves the operands below it as they are.
+    fn charge(&self, function: &mut Function, pauses: &mut Vec<u32>, cost: Cost) {
+        let mut code = function.instructions();
+        code.global_get(self.counter);
+        cost.push(&mut code);
+        code.i64_sub().global_set(self.counter).global_get(self.counter).i64_const(0).i64_lt_s();
+        // A function has less than 4 GiB of code.
+        pauses.push(u32::try_from(function.byte_len()).unwrap_or(u32::MAX));
+        function.instructions().if_(BlockType::Empty).call(self.pause).end();
+    }
+}
+
+/// Returns whether an operator is a bulk memory operation that is charged by its length.
+fn bulk_charge(previous: Option<&Operator<'_>>, operator: &Operator<'_>) -> bool {
+    let is_bulk =
+        matches!(operator, Operator::MemoryCopy { .. } | Operator::MemoryFill { .. } | Operator::MemoryInit { .. });
+    let is_small = matches!(previous, Some(Operator::I32Const { value }) if (0..=MAX_SMALL_BULK).contains(value));
+    is_bulk && !is_small
+}
+
+/// What a charge costs.
+enum Cost {
+    /// So many units.
+    Fixed(u64),
+    /// Units for the bytes that this local tells, a 32-bit length.
+    Bytes(u32),
+}
+
+impl Cost {
+    fn push(self, code: &mut InstructionSink<'_>) {
+        match self {
+            Self::Fixed(cost) => code.i64_const(i64::try_from(cost).unwrap_or(i64::MAX)),
+            Self::Bytes(length) => code.local_get(length).i32_const(BULK_BYTES_LOG2).i32_shr_u().i64_extend_i32_u(),
+        };
+    }
+}

@@ -1,0 +1,127 @@
+//! Fuel of a guest: granted by the host, and counted by the guest's own code (`proofbox_metering`).
+//!
+//! The code counts down in a global of its module, a time slice at a time; the rest of the grant is here. Below zero it
+//! calls [`pause`], which fills the counter again or ends the guest.
+
+use proofbox_metering::{COUNTER, PAUSE};
+use wasmtime::{AsContextMut, Caller, Global, Instance, Linker, Trap, Val};
+
+use super::state::HostState;
+use super::time_slice::yield_time_slice;
+
+/// Fuel between two looks at the clock and at other guests: about a millisecond.
+const TIME_SLICE: u64 = 10_000_000;
+
+/// Fuel of one guest.
+#[derive(Debug)]
+pub struct FuelMeter {
+    /// Global that the guest counts in; none while an image is made, which nobody meters.
+    counter: Option<Global>,
+    /// Fuel that the guest was granted.
+    granted: u64,
+    /// Part of the grant that is not in the counter.
+    reserve: u64,
+    /// Fuel that is put into the counter at once.
+    slice: u64,
+}
+
+impl FuelMeter {
+    /// Makes the meter of a guest that is granted so much.
+    pub fn new(granted: u64) -> Self {
+        Self { counter: None, granted, reserve: granted, slice: TIME_SLICE }
+    }
+}
+
+/// Gives the linker the import that a guest calls when its counter is below zero.
+pub fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
+    let (module, name) = PAUSE;
+    linker.func_wrap_async(module, name, |caller, ()| Box::new(pause(caller)))?;
+    Ok(())
+}
+
+/// Finds the counter of a guest that was just made, and grants it what its state says.
+///
+/// # Errors
+/// Returns an error when the guest is not metered.
+pub fn connect(mut store: impl AsContextMut<Data = HostState>, instance: Instance) -> wasmtime::Result<()> {
+    let counter = instance.get_global(&mut store, COUNTER);
+    let counter = counter.ok_or_else(|| wasmtime::Error::msg("the image is not metered: make it again"))?;
+    let mut context = store.as_context_mut();
+    let fuel = &mut context.data_mut().fuel;
+    fuel.counter = Some(counter);
+    let granted = fuel.granted;
+    grant(context, granted)
+}
+
+/// Grants a guest so much from now on, whatever it had.
+///
+/// # Errors
+/// Returns an error when the counter can't be set.
+pub fn grant(mut store: impl AsContextMut<Data = HostState>, fuel: u64) -> wasmtime::Result<()> {
+    store.as_context_mut().data_mut().fuel.granted = fuel;
+    set_left(store, fuel)
+}
+
+/// Makes the guest's time slices no longer than so much fuel, and grants it `fuel`.
+///
+/// # Errors
+/// Returns an error when the counter can't be set.
+pub fn grant_in_slices(mut store: impl AsContextMut<Data = HostState>, fuel: u64, slice: u64) -> wasmtime::Result<()> {
+    store.as_context_mut().data_mut().fuel.slice = slice.clamp(1, TIME_SLICE);
+    grant(store, fuel)
+}
+
+/// Returns the fuel that the guest has left.
+pub fn left(mut store: impl AsContextMut<Data = HostState>) -> u64 {
+    let mut context = store.as_context_mut();
+    let FuelMeter { counter, reserve, .. } = context.data().fuel;
+    match counter.map(|counter| counter.get(&mut context)) {
+        // Below zero, the guest has used more than it had there.
+        Some(Val::I64(counted)) => reserve.saturating_add_signed(counted),
+        _ => reserve,
+    }
+}
+
+/// Returns the fuel that the guest has used of its grant.
+pub fn used(mut store: impl AsContextMut<Data = HostState>) -> u64 {
+    let left = left(&mut store);
+    store.as_context().data().fuel.granted.saturating_sub(left)
+}
+
+/// Takes fuel from the guest for work that the host has done in its name.
+///
+/// # Errors
+/// Returns `OutOfFuel` when the guest can't pay, as [`pause`] does.
+pub fn charge(mut store: impl AsContextMut<Data = HostState>, price: u64) -> wasmtime::Result<()> {
+    let rest = left(&mut store).saturating_sub(price);
+    set_left(store, rest)?;
+    if rest == 0 { Err(Trap::OutOfFuel.into()) } else { Ok(()) }
+}
+
+fn set_left(mut store: impl AsContextMut<Data = HostState>, left: u64) -> wasmtime::Result<()> {
+    let mut context = store.as_context_mut();
+    let fuel = &mut context.data_mut().fuel;
+    let counted = left.min(fuel.slice);
+    fuel.reserve = left - counted;
+    match fuel.counter {
+        Some(counter) => counter.set(context, Val::I64(counted.cast_signed())),
+        None => {
+            fuel.reserve = left;
+            Ok(())
+        }
+    }
+}
+
+/// Fills the counter for the next time slice, after a yield.
+///
+/// # Errors
+/// Returns `OutOfFuel` when nothing is left of the grant.
+async fn pause(mut caller: Caller<'_, HostState>) -> wasmtime::Result<()> {
+    let rest = left(&mut caller);
+    set_left(&mut caller, rest)?;
+    if rest == 0 {
+        return Err(Trap::OutOfFuel.into());
+    }
+    yield_time_slice(&mut caller).await;
+    Ok(())
+}
