@@ -16,7 +16,7 @@ from smolagents.remote_executors import RemotePythonExecutor
 from smolagents.utils import AgentError
 
 import proofbox
-from proofbox.smolagents import MissingModules, ProofboxAgent, ProofboxExecutor, ToolError
+from proofbox.smolagents import MissingModules, ProofboxAgent, ProofboxExecutor, ToolError, _without_unused_imports
 
 
 @pytest.fixture
@@ -366,7 +366,19 @@ def test_an_agent_of_ours_has_the_imports_that_its_model_is_told_of(url: str) ->
     with ProofboxAgent(model=model, additional_authorized_imports=["array"], **options) as agent:
         assert agent.run("task") == [1]
         assert agent.python_executor.session.info.ttl_seconds == 60
-    assert "'array'" in str(model.asked[0])
+    assert "'array'" in agent.system_prompt
+
+
+def test_the_module_that_a_policy_must_allow_gives_no_other_away(executor: ProofboxExecutor) -> None:
+    executor.send_tools({"till": Till()})
+    members = executor("import proofbox_session\nsorted(vars(proofbox_session))").output
+    assert {"os", "sys", "json", "proofbox_values"}.isdisjoint(members)
+    assert {"receive", "give", "take"} <= set(members)
+
+
+def test_a_tool_that_a_policy_refuses_is_sent_without_the_imports_that_it_has_no_use_for() -> None:
+    code = "import stat\nimport math\nfrom typing import Any\n\nclass A:\n    def f(self):\n        return math.pi"
+    assert _without_unused_imports(code) == code.removeprefix("import stat\n")
 
 
 def test_logs_of_a_step_that_fails_are_seen(executor: ProofboxExecutor) -> None:
