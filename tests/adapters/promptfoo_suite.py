@@ -90,5 +90,14 @@ def test_the_guides_assertions_on_spans_hold(folder: Path) -> None:
     assert not result["success"] and 'Matched tool "python" 2 time(s)' in str(result["gradingResult"]), result
 
 
+def test_the_guides_webhook_grades(folder: Path) -> None:
+    table = (folder / "webhook.yaml").read_text("utf-8").replace("http://127.0.0.1:8080", os.environ["PROOFBOX_URL"])
+    (folder / "webhook.yaml").write_text(table, "utf-8")
+    right, cheats = evaluated(folder, "-c webhook.yaml")
+    assert (right["success"], right["score"], right["gradingResult"]["reason"]) == (True, 1, "All assertions passed")
+    assert (cheats["success"], cheats["score"]) == (False, 0)
+    assert "0 of 1 tests passed" in cheats["gradingResult"]["reason"], cheats
+
+
 if __name__ == "__main__":
     sys.exit(pytest.main([__file__, "-q", "--disable-warnings", "-p", "no:cacheprovider", *sys.argv[1:]]))
