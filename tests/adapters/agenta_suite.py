@@ -70,7 +70,7 @@ EVALUATORS = {
     "raises at once": ("2", "1 / 0\n" + V2 + "    return 1\n"),
     "too few parameters": ("2", "def evaluate(inputs):\n    return 1\n"),
     "prints": ("2", V2 + "    print('noise')\n    return 1\n"),
-    "its own names": ("3", "_json = None\n_file = 3\n" + V2 + "    return [_file]\n"),
+    "its own names": ("3", "json = None\nfile = 3\narguments = 4\n" + V2 + "    return [json, file, arguments]\n"),
 }
 ARGUMENTS = ({"scale": 5}, {"question": "capital of France?", "correct_answer": "Paris"}, "Paris", "Paris")
 
@@ -91,9 +91,7 @@ def runner() -> ProofboxRunner:
 @pytest.mark.parametrize("name", EVALUATORS)
 def test_it_is_as_agentas_local_runner(runner: ProofboxRunner, name: str) -> None:
     version, code = EVALUATORS[name]
-    # What stands after the evaluator replaces these two.
-    expected = outcome(LocalRunner(), version, code) if name != "its own names" else outcome(runner, "3", code)
-    assert outcome(runner, version, code) == expected
+    assert outcome(runner, version, code) == outcome(LocalRunner(), version, code)
 
 
 def test_a_number_of_numpy_is_a_number(runner: ProofboxRunner) -> None:

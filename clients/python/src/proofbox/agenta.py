@@ -26,10 +26,12 @@ __all__ = ["ProofboxRunner", "install"]
 _ARGUMENTS = "/tmp/arguments.json"
 # Stands after the evaluator, so that the lines of its errors are right.
 _CALL = f"""
-import json as _json
-with open({_ARGUMENTS!r}) as _file:
-    _arguments = _json.load(_file)
-_json.dumps(evaluate(*_arguments))
+def _proofbox_call():
+    import json
+    with open({_ARGUMENTS!r}) as file:
+        arguments = json.load(file)
+    return json.dumps(evaluate(*arguments))
+_proofbox_call()
 """
 
 
