@@ -6,6 +6,7 @@
 """
 
 import sys
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from pages import follow
 import proofbox
 from proofbox.langgraph import SandboxNode, SandboxState, session_tools
 
+LABELS = {"suite": uuid.uuid4().hex}
 Call = tuple[str, dict[str, object]]
 
 WRONG = "def median(numbers):\n    return sorted(numbers)[len(numbers) // 2]\n"
@@ -75,7 +77,9 @@ def outputs(state: dict[str, Any]) -> list[str]:
 def client() -> Iterator[proofbox.Client]:
     with proofbox.Client() as client:
         yield client
-        assert not list(client.sessions()), "a session was left"
+        # A session from a checkpoint has its labels.
+        left = [info for info in client.sessions() if info.labels == LABELS]
+        assert not left, "a session was left"
 
 
 def test_an_agent_mends_a_file_and_its_sandbox_is_graded(client: proofbox.Client) -> None:
@@ -85,7 +89,7 @@ def test_an_agent_mends_a_file_and_its_sandbox_is_graded(client: proofbox.Client
         [("write_file", {"path": "stats.py", "content": WRONG}), pytest_run],
         [("write_file", {"path": "stats.py", "content": RIGHT}), pytest_run],
     ]
-    node = SandboxNode(client, files={"test_stats.py": TESTS}, limits={"wall_seconds": 60})
+    node = SandboxNode(client, labels=LABELS, files={"test_stats.py": TESTS}, limits={"wall_seconds": 60})
     built = graph(node, InMemorySaver(), script)
     state = built.invoke({"messages": [("user", "go")]}, thread("a"))
     read, _, failed, _, passed = outputs(state)
@@ -101,9 +105,8 @@ def test_an_agent_mends_a_file_and_its_sandbox_is_graded(client: proofbox.Client
 
 def test_a_thread_goes_on_elsewhere_and_an_earlier_state_has_its_own_sandbox(client: proofbox.Client) -> None:
     saver = InMemorySaver()
-    count = len(client.checkpoints())
     steps: list[list[Call]] = [[("run_python", {"code": f"x = {n}\nopen('n', 'w').write(str(x))"})] for n in (1, 2)]
-    first = graph(SandboxNode(client), saver, steps)
+    first = graph(SandboxNode(client, labels=LABELS), saver, steps)
     first.invoke({"messages": [("user", "go")]}, thread("a"))
     # Another process has another client and another node; the saver has the state.
     look: list[list[Call]] = [[("run_python", {"code": "x += 10\n(x, open('n').read())"})]]
@@ -116,9 +119,11 @@ def test_a_thread_goes_on_elsewhere_and_an_earlier_state_has_its_own_sandbox(cli
         earliest = history[-1]
         forked = second.update_state(earliest.config, {"messages": [("user", "again")]}, as_node="__start__")
         assert outputs(second.invoke(None, forked))[-1] == "(11, '1')\n"
-        assert len(client.checkpoints()) > count
+        history = list(second.get_state_history(thread("a")))
+        saved = {state.values["sandbox"] for state in history if "sandbox" in state.values}
+        assert len(saved) == 4 and saved <= {checkpoint.id for checkpoint in client.checkpoints()}
         node.forget(second, thread("a"))
-    assert len(client.checkpoints()) == count
+        assert saved.isdisjoint(checkpoint.id for checkpoint in client.checkpoints())
 
 
 def test_further_tools_run_here_and_errors_are_answers(client: proofbox.Client) -> None:
@@ -138,7 +143,7 @@ def test_further_tools_run_here_and_errors_are_answers(client: proofbox.Client) 
         ],
         [("write_file", {"path": "d/b", "content": "b"}), ("run_command", {"command": "cat d/b; echo e >&2; exit 3"})],
     ]
-    node = SandboxNode(client, tools=[lookup])
+    node = SandboxNode(client, labels=LABELS, tools=[lookup])
     assert sorted(tool.name for tool in node.tools) == [
         "lookup",
         "read_file",
@@ -158,7 +163,7 @@ def test_further_tools_run_here_and_errors_are_answers(client: proofbox.Client) 
 
 
 def test_a_prebuilt_agent_uses_a_session(client: proofbox.Client) -> None:
-    with client.session() as session:
+    with client.session(labels=LABELS) as session:
         model = ScriptedModel(script=[[("run_python", {"code": "6 * 7"})]])
         agent = create_react_agent(model, session_tools(session))
         assert outputs(agent.invoke({"messages": [("user", "go")]})) == ["42\n"]

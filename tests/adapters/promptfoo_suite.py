@@ -69,7 +69,10 @@ def test_a_service_that_is_gone_is_no_pass(folder: Path) -> None:
 def test_the_guides_forms_of_javascript_within_yaml_work(folder: Path) -> None:
     table = (folder / "promptfooconfig.yaml").read_text("utf-8")
     body = "const { default: grade } = await import(process.env.GRADE); return (await grade(output, context)).pass;"
-    forms = {"one": f'"(async () => {{ {body} }})()"', "several": f"|\n        const run = async () => {{ {body} }};\n        return run();"}
+    forms = {
+        "one": f'"(async () => {{ {body} }})()"',
+        "several": f"|\n        const run = async () => {{ {body} }};\n        return run();",
+    }
     for name, form in forms.items():
         assertion = f"    - type: javascript\n      value: {form}\n"
         start, end = table.index("    - type: python"), table.index("tests:")

@@ -64,7 +64,10 @@ TOOLS = {
     "test_simple_text": ("run_python", {"code": "print('This is a simple text response for testing.')"}),
     "test_image_content": ("run_python", {"code": PICTURE}),
     "test_error_handling": ("run_python", {"session": "gone", "code": "1"}),
-    "test_tool_with_progress": ("run_python", {"code": "import time\nfor n in range(4):\n    print(n)\n    time.sleep(1)"}),
+    "test_tool_with_progress": (
+        "run_python",
+        {"code": "import time\nfor n in range(4):\n    print(n)\n    time.sleep(1)"},
+    ),
 }
 FILES = {"test://static-text": "text.txt", "test://static-binary": "binary.png", "test://template/123/data": "123.json"}
 
