@@ -1,4 +1,5 @@
-"""Does with openai-agents' unmodified E2BSandboxClient what its runner does with a sandbox; a scripted model drives agents.
+"""Does with openai-agents' unmodified E2BSandboxClient what its runner does with a sandbox; a scripted model drives
+agents, with its sandboxes and with our own tools.
 
   pip install --require-hashes --no-deps -r tests/adapters/openai_agents.txt
   export PROOFBOX_URL=http://127.0.0.1:8080 PYTHONPATH=clients/python/src
@@ -15,7 +16,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage, set_tracing_disabled
+from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage, UserError, set_tracing_disabled
 from agents.extensions.sandbox.e2b import E2BSandboxClient, E2BSandboxClientOptions, E2BSandboxSessionState
 from agents.sandbox import ExecTimeoutError, LocalSnapshotSpec, Manifest, SandboxAgent, SandboxRunConfig
 from agents.sandbox import WorkspaceReadNotFoundError
@@ -25,6 +26,7 @@ from agents.sandbox.session import SandboxSession
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
 import proofbox
+from proofbox.openai_agents import session_tools
 
 pytestmark = pytest.mark.anyio
 set_tracing_disabled(True)
@@ -329,6 +331,37 @@ async def test_an_agent_mends_a_file_and_its_sandbox_is_graded(client: E2BSandbo
             graded = await service.get_session(session.state.sandbox_id)
             verdict = await graded.grade(HIDDEN, path="calc.py", visibility="hidden")
         assert (verdict.status, verdict.tests_total, verdict.integrity["level"]) == ("passed", 2, "isolated")
+
+
+# ------------------------------------------------------------------ tools over a session
+async def test_an_agent_mends_a_file_with_the_tools_of_a_session_and_is_graded() -> None:
+    model = ScriptedModel(
+        [
+            ("read_file", {"path": "test_calc.py"}),
+            ("write_file", {"path": "calc.py", "content": "def add(a, b):\n    return a * b\n"}),
+            ("run_command", {"command": "python -m pytest -q"}),
+            ("run_python", {"code": "from calc import add\nprint('out')\nadd(2, 3)"}),
+            ("write_file", {"path": "calc.py", "content": "def add(a, b):\n    return a + b\n"}),
+            ("run_command", {"command": "python -m pytest -q", "timeout_seconds": 20}),
+            ("run_python", {"code": "1 / 0"}),
+            ("read_file", {"path": "missing.py"}),
+        ]
+    )
+    with proofbox.Client() as service, service.session(files={"test_calc.py": TESTS}) as session:
+        agent: Agent = Agent(name="agent", model=model, tools=session_tools(session))
+        outputs = json.loads((await Runner.run(agent, "go")).final_output)
+        assert model.tools == {"read_file", "write_file", "run_command", "run_python"}
+        assert outputs[0] == TESTS.decode() and outputs[1] == "calc.py is written"
+        assert outputs[2].startswith("exit code 1\n") and "assert 6 == 5" in outputs[2]
+        assert outputs[3] == "out\n6\n"
+        assert outputs[5].startswith("exit code 0\n") and "1 passed" in outputs[5]
+        assert "ZeroDivisionError: division by zero" in outputs[6] and outputs[7].startswith("missing.py: ")
+        verdict = session.grade(HIDDEN, path="calc.py", visibility="hidden")
+        assert (verdict.status, verdict.tests_total, verdict.integrity.level) == ("passed", 2, "isolated")
+        session.close()
+        with pytest.raises(UserError) as failed:
+            await Runner.run(Agent(name="agent", model=ScriptedModel(model.calls), tools=session_tools(session)), "go")
+        assert isinstance(failed.value.__cause__, proofbox.SessionNotFound)
 
 
 if __name__ == "__main__":

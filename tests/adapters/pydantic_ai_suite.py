@@ -1,24 +1,27 @@
-"""Runs pydantic-ai's conformance suite for workspaces over pydantic-ai-harness' unmodified E2BSandboxBackend, and lets an
-agent with a scripted model use the harness' tools in it.
+"""Runs pydantic-ai's conformance suite for workspaces over pydantic-ai-harness' unmodified E2BSandboxBackend, and lets
+agents with a scripted model use the harness' tools in it, and the tools of our own toolset.
 
   pip install --require-hashes --no-deps -r tests/adapters/pydantic_ai.txt
+  export PROOFBOX_URL=http://127.0.0.1:8080 PYTHONPATH=clients/python/src
   E2B_API_URL=http://127.0.0.1:8080 E2B_SANDBOX_URL=http://127.0.0.1:8080 E2B_API_KEY=e2b_<40 hex> \
     python3 tests/adapters/pydantic_ai_suite.py [pytest option ...]
 """
 
-import json
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 from pydantic_ai import Agent
-from pydantic_ai.messages import ModelMessage, ToolReturnPart
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 from pydantic_ai.workspaces import WorkspaceBackend, WorkspaceRef
 from pydantic_ai.workspaces.conformance import WorkspaceBackendSuite
 from pydantic_ai_harness.coder import Coder
 from pydantic_ai_harness.e2b_sandbox import E2BSandbox, E2BSandboxBackend
 from pydantic_ai_harness.e2b_sandbox._backend import kill_sandbox
+
+import proofbox
+from proofbox.pydantic_ai import ProofboxToolset
 
 
 async def kill(backend: WorkspaceBackend) -> None:
@@ -80,26 +83,34 @@ class TestE2BSandboxBackend(WorkspaceBackendSuite):
 Call = tuple[str, dict[str, object]]
 
 
-def outputs(capability: object, calls: list[Call]) -> list[str]:
-    """What an agent's tools answer to these calls, in turn."""
+def outputs(calls: list[Call], **options: object) -> list[str]:
+    """What the tools of an agent that is made with these options answer to these calls, in turn."""
     answers: list[str] = []
 
-    async def model(messages: list[ModelMessage], _: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
+    def model(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
         answers.extend(str(part.content) for part in messages[-1].parts if isinstance(part, ToolReturnPart))
         if len(answers) < len(calls):
-            name, arguments = calls[len(answers)]
-            yield {0: DeltaToolCall(name=name, json_args=json.dumps(arguments))}
+            return ModelResponse(parts=[ToolCallPart(*calls[len(answers)])])
+        return ModelResponse(parts=[TextPart("done")])
+
+    async def streamed(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
+        [part] = model(messages, info).parts
+        if isinstance(part, ToolCallPart):
+            yield {0: DeltaToolCall(name=part.tool_name, json_args=part.args_as_json_str())}
         else:
             yield "done"
 
-    agent = Agent(FunctionModel(stream_function=model), capabilities=[E2BSandbox(sandbox_timeout=600), capability])
-    agent.run_sync("go")
+    Agent(FunctionModel(model, stream_function=streamed), **options).run_sync("go")
     return answers
 
 
+def coder(calls: list[Call]) -> list[str]:
+    """What the tools of the harness' coder answer."""
+    return outputs(calls, capabilities=[E2BSandbox(sandbox_timeout=600), Coder()])
+
+
 def test_a_coder_edits_and_searches_files() -> None:
-    written, listed, found, edited, read = outputs(
-        Coder(),
+    written, listed, found, edited, read = coder(
         [
             ("write_file", {"path": "app.py", "content": "def add(a, b):\n    return a - b\n"}),
             ("list_files", {}),
@@ -116,8 +127,7 @@ def test_a_coder_edits_and_searches_files() -> None:
 
 
 def test_a_coder_runs_commands() -> None:
-    printed, failed, both = outputs(
-        Coder(),
+    printed, failed, both = coder(
         [
             ("shell", {"command": "for i in 1 2; do echo line $i; sleep 0.1; done"}),
             ("shell", {"command": "python3 -c 'raise SystemExit(3)'"}),
@@ -128,6 +138,42 @@ def test_a_coder_runs_commands() -> None:
     assert '"exit_code": 0}' in printed
     assert '"exit_code": 3}' in failed
     assert both.startswith("out\nerr\n")
+
+
+TESTS = "from calc import add\n\ndef test_add():\n    assert add(2, 3) == 5\n"
+
+
+def test_an_agent_mends_a_file_with_the_tools_of_a_session_and_is_graded() -> None:
+    calls: list[Call] = [
+        ("write_file", {"path": "calc.py", "content": "def add(a, b):\n    return a * b\n"}),
+        ("run_command", {"command": "python -m pytest -q"}),
+        ("write_file", {"path": "calc.py", "content": "def add(a, b):\n    return a + b\n"}),
+        ("run_command", {"command": "python -m pytest -q"}),
+        ("run_python", {"code": "import calc\n{'sum': calc.add(2, 3)}"}),
+        ("read_file", {"path": "missing.py"}),
+    ]
+    with proofbox.Client() as client, client.session(files={"test_calc.py": TESTS}) as session:
+        _, failed, _, passed, ran, missing = outputs(calls, toolsets=[ProofboxToolset(session)])
+        assert failed.startswith("exit code 1\n") and "assert 6 == 5" in failed
+        assert passed.startswith("exit code 0\n") and "1 passed" in passed
+        assert ran == "{'sum': 5}\n" and missing.startswith("missing.py: ")
+        verdict = session.grade({"kind": "pytest", "source": TESTS}, path="calc.py", visibility="hidden")
+        assert (verdict.status, verdict.tests_total, verdict.integrity.level) == ("passed", 1, "isolated")
+        session.close()
+        with pytest.raises(proofbox.SessionNotFound):
+            outputs(calls, toolsets=[ProofboxToolset(session)])
+
+
+def test_calls_of_one_message_are_carried_out_in_its_order() -> None:
+    def model(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        if len(messages) > 1:
+            return ModelResponse(parts=[TextPart("done")])
+        codes = [f"print({number}, file=open('order', 'a'))" for number in range(8)]
+        return ModelResponse(parts=[ToolCallPart("run_python", {"code": code}) for code in codes])
+
+    with proofbox.Client() as client, client.session() as session:
+        Agent(FunctionModel(model), toolsets=[ProofboxToolset(session)]).run_sync("go")
+        assert session.files.read_text("order").split() == [str(number) for number in range(8)]
 
 
 if __name__ == "__main__":

@@ -27,13 +27,14 @@ pub fn python(folder: &str, program: &str, server: &Server) -> Command {
     command
 }
 
-/// A directory with the packages that `package-lock.json` in `source` pins.
+/// A directory with the packages that `package-lock.json` in `source` pins; settings of npm are in its `.npmrc`.
 pub fn node_packages(name: &str, source: &Path) -> PathBuf {
-    let files = ["package.json", "package-lock.json"];
+    let mut files = vec!["package.json", "package-lock.json", ".npmrc"];
+    files.retain(|file| source.join(file).exists());
     let content: Vec<u8> =
         files.iter().flat_map(|file| std::fs::read(source.join(file)).expect("it is there")).collect();
     installed(name, &content, |place| {
-        for file in files {
+        for file in &files {
             std::fs::copy(source.join(file), place.join(file)).expect("the cache directory can be written");
         }
         let mut npm = Command::new("npm");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::access::{create, known, send};
-use crate::clients::TURN;
+use crate::clients::{TURN, node_packages};
 use crate::harness::{Server, assert_shows, http, proofbox};
 use crate::process::eventually_async;
 use crate::tools::{installed, packages, root, succeed};
@@ -55,6 +55,18 @@ fn agents_of_the_typescript_sdk_solve_their_tasks() {
     ways(&mut command, &server);
     let said = succeed("the agent in JavaScript", &mut command);
     assert!(said.contains("all passed"), "{said}");
+}
+
+#[test]
+fn the_official_conformance_suite_passes_where_the_reference_says_so() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let server = Server::start(&[]);
+    let mut command = Command::new("python3");
+    command.arg("-B").arg(root().join("tests/mcp/conformance.py"));
+    command.env("NODE_PACKAGES", node_packages("node22", &root().join("tests/node22")));
+    command.env("PROOFBOX_URL", &server.url);
+    let said = succeed("MCP's conformance suite", &mut command);
+    assert!(said.contains(" passed, 0 failed"), "{said}");
 }
 
 fn request(id: u64, method: &str, params: Value) -> Value {

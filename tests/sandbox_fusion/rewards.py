@@ -1,5 +1,5 @@
 """Rewards of verl's own function over mixed samples (right, wrong, slow, endless, sleeping, cheating), first from an
-idle service, one sample at a time, then while it is overloaded: none may differ.
+idle service, a few samples at a time, then while it is overloaded: none may differ.
 
     PYTHONPATH=<site> PROOFBOX_URL=http://127.0.0.1:8080 python3 rewards.py --samples 1000 --overload 5
 
@@ -35,7 +35,8 @@ def sample(index):
         ["right", "wrong", "partly", "error", "slow", "endless", "sleeps", "cheat", "syntax", "function"],
         [30, 15, 10, 8, 8, 5, 4, 8, 4, 8],
     )[0]
-    numbers = [chance.randrange(1000) for _ in range(3)]
+    # Not 0: what the cheat prints would be right.
+    numbers = [chance.randrange(1, 1000) for _ in range(3)]
     cases = {"inputs": [f"{n}\n" for n in numbers], "outputs": [f"{n * n + index}\n" for n in numbers]}
     right = f"n = int(input())\nprint(n * n + {index})"
     code = {
@@ -67,9 +68,12 @@ def main():
     parser.add_argument("--overload", type=float, default=5)
     parser.add_argument("--slots", type=int, default=64)
     parser.add_argument("--timeout", type=int, default=2)
+    parser.add_argument("--together", type=int, default=1, help="samples at a time before the overload, of 3 requests each")
     arguments = parser.parse_args()
     began = time.monotonic()
-    idle = [reward(index, arguments.timeout) for index in range(arguments.samples)]
+    assert 3 * arguments.together <= arguments.slots, "requests would wait"
+    with ThreadPoolExecutor(arguments.together) as threads:
+        idle = list(threads.map(lambda index: reward(index, arguments.timeout), range(arguments.samples)))
     middle = time.monotonic()
     print(f"idle: {middle - began:.1f} s, {dict(Counter(kind for kind, _, _ in idle))}", flush=True)
     expected = {"right": 1.0, "wrong": 0.0, "error": 0.0, "slow": 1.0, "endless": 0.0, "sleeps": 1.0, "cheat": 0.0,

@@ -95,9 +95,11 @@ def test_all_that_a_run_can_be_given(call: Any) -> None:
     assert done.check().stdout == "typed ['a', 'b'] v\n"
     assert done.files == {"in.bin": b"\x00\xff", "out.bin": b"\xff\x00", "text.txt": "é".encode()}
     assert (done.result, done.labels, done.limits["fuel"]) == (5, {"model": "m"}, 10**10)
-    assert done.receipt["payload"]["kind"] == "proofbox.receipt.v1"
-    assert done.receipt["public_key"] == call("receipts_key").public_key
-    assert done.lint["clean"] is False
+    assert done.receipt.payload["kind"] == "proofbox.receipt.v1"
+    assert done.receipt.public_key == call("receipts_key").public_key
+    assert done.receipt.raw == done.raw["receipt"]
+    assert (done.lint.clean, done.lint.error) == (False, None)
+    assert [(found.code, found["line"]) for found in done.lint.diagnostics] == [("I001", 1)]
 
 
 def test_a_snippet_that_fails_is_an_answer_and_check_raises(call: Any) -> None:
@@ -121,6 +123,56 @@ def test_tests_are_graded(call: Any) -> None:
     assert [case.status for case in done.cases] == ["passed", "failed"]
     with pytest.raises(proofbox.CodeFailed):
         done.check()
+
+
+def test_reports_have_attributes_and_are_read_like_objects(call: Any) -> None:
+    done = call(
+        "execute",
+        "import os\ndef f(n):\n    return [0] * n\nos.environ.get('SECRET')\nprint('canary-0123456789')\n",
+        tests={"kind": "asserts", "asserts": ["assert len(f(3)) == 3", "assert f(1) == [0]"]},
+        complexity={"generator": "def generate(n): return (n,)", "entry_point": "f", "sizes": [10, 20]},
+        canaries=["canary-0123456789"],
+    )
+    assert done.status == "passed"
+    assert (done.integrity.level, done.integrity.planned, done.integrity.reported) == ("isolated", 2, 2)
+    assert (done.integrity["level"], done.integrity.get("none"), "planned" in done.integrity) == (
+        "isolated",
+        None,
+        True,
+    )
+    assert dict(done.integrity) == done.raw["integrity"]
+    assert done.integrity.basis.values_compared > 0
+    assert done.grader.fuel_used > 0
+    assert done.grader.candidates == 1
+    assert [point.n for point in done.complexity.points] == [10, 20]
+    assert done.complexity.error is None
+    tried = {(attempt.kind, attempt.target, attempt.allowed) for attempt in done.boundary.attempts}
+    assert ("environment", "SECRET", False) in tried
+    [canary] = done.boundary.canaries
+    assert (canary.index, canary.found[0].encoding) == (0, "plain")
+    assert "stdout" in {place.where for place in canary.found}
+    assert done.completion is None
+    assert done.lint is None
+    found = call("execute", completion="Look:\n```python\nprint(1)\n```\n").completion
+    assert (found.contains_code, found.chosen, found.blocks[0].form) == (True, 0, "fenced")
+
+
+def test_an_evaluation_is_typed(call: Any) -> None:
+    tests = {"kind": "evaluator", "preset": "exact_match", "output": "41", "correct_answer": "42"}
+    done = call("execute", tests=tests)
+    assert (done.status, done.evaluation.score, done.evaluation.passed) == ("failed", 0.0, False)
+    assert (done.evaluation.interface, done.evaluation["reason"]) == ("v2", done.evaluation.reason)
+
+
+def test_findings_say_where_they_are(call: Any) -> None:
+    code = "x = 1\nimport socket\n"
+    policy = call("scan", code, policy="strict").policy
+    assert all(0 <= found.start < found.end <= len(code) for found in policy.findings)
+    assert "socket" in code[policy.findings[0].start : policy.findings[0].end]
+    assert policy.scan_seconds > 0
+    assert {"imports", "capabilities"} <= {report.scanner for report in policy.scanners}
+    matched = next(report for report in policy.scanners if report.scanner == "imports")
+    assert (matched.matched, matched.action, matched["findings"]) == (True, "block", matched.findings)
 
 
 def test_tagged_values_are_given_to_tests(call: Any) -> None:

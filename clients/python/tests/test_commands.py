@@ -27,7 +27,7 @@ def test_a_command_is_a_script_or_a_program_with_arguments(session: proofbox.Ses
 def test_an_exit_code_is_a_result_unless_it_is_checked(session: proofbox.Session) -> None:
     assert session.commands.run("no-such-program").exit_code == 127
     assert session.commands.run("true", check=True).ok
-    with pytest.raises(proofbox.CommandFailed, match="exit code 127: .*command not found") as failed:
+    with pytest.raises(proofbox.CommandFailed, match=r"exit code 127: .*command not found") as failed:
         session.commands.run("no-such-program", check=True)
     assert failed.value.result.exit_code == 127
     done = session.commands.run("sleep 60", timeout_seconds=0.5)

@@ -8,7 +8,7 @@ from typing import Any
 
 import PIL.Image
 import pytest
-from scripted_agent import Till, agent_with, area, steps_of
+from scripted_agent import ScriptedModel, Till, agent_with, area, steps_of
 from smolagents import ActionStep, AgentLogger, CodeAgent, LogLevel, Tool
 from smolagents.default_tools import FinalAnswerTool
 from smolagents.local_python_executor import CodeOutput
@@ -16,7 +16,7 @@ from smolagents.remote_executors import RemotePythonExecutor
 from smolagents.utils import AgentError
 
 import proofbox
-from proofbox.smolagents import MissingModules, ProofboxExecutor, ToolError
+from proofbox.smolagents import MissingModules, ProofboxAgent, ProofboxExecutor, ToolError, _without_unused_imports
 
 
 @pytest.fixture
@@ -153,7 +153,9 @@ def test_tools_that_import_smolagents_find_what_they_need(executor: ProofboxExec
 
 
 def test_a_tool_that_needs_a_missing_package_is_named(executor: ProofboxExecutor) -> None:
-    with pytest.raises(MissingModules, match=r"'needs_package' needs nonesuch is not in the sandbox") as missing:
+    with pytest.raises(
+        MissingModules, match=r"'needs_package' can't be sent: nonesuch is not in the sandbox"
+    ) as missing:
         executor.send_tools({"area": area, "needs_package": NeedsPackage()})
     assert missing.value.modules == ["nonesuch"]
 
@@ -343,6 +345,40 @@ def test_a_policy_that_refuses_is_told(url: str) -> None:
         assert "Hint: nothing of the code was run" in said
         with pytest.raises(ToolError, match="policy `strict`"):
             executor.send_tools({"till": Till()})
+
+
+def test_a_missing_module_is_told_with_what_is_there(executor: ProofboxExecutor, client: proofbox.Client) -> None:
+    said = failing(executor, "import nonesuch")
+    image = client.runtime().image(executor.session.info.runtime["image_hash"])
+    assert image is not None
+    assert "Hint: module 'nonesuch' is not in the sandbox and can't be installed; use the standard library" in said
+    for package in list(image.packages)[:10]:
+        assert package in said
+    assert ("packages: " in said) == bool(image.packages)
+
+
+def test_an_agent_of_ours_has_the_imports_that_its_model_is_told_of(url: str) -> None:
+    options: dict[str, Any] = {"tools": [], "executor_kwargs": {"url": url, "ttl_seconds": 60}, "verbosity_level": 0}
+    with pytest.raises(MissingModules) as missing:
+        ProofboxAgent(model=ScriptedModel([]), additional_authorized_imports=["math", "nonesuch"], **options)
+    assert missing.value.modules == ["nonesuch"]
+    model = ScriptedModel(["import array\nfinal_answer(list(array.array('b', [1])))"])
+    with ProofboxAgent(model=model, additional_authorized_imports=["array"], **options) as agent:
+        assert agent.run("task") == [1]
+        assert agent.python_executor.session.info.ttl_seconds == 60
+    assert "'array'" in agent.system_prompt
+
+
+def test_the_module_that_a_policy_must_allow_gives_no_other_away(executor: ProofboxExecutor) -> None:
+    executor.send_tools({"till": Till()})
+    members = executor("import proofbox_session\nsorted(vars(proofbox_session))").output
+    assert {"os", "sys", "json", "proofbox_values"}.isdisjoint(members)
+    assert {"receive", "give", "take"} <= set(members)
+
+
+def test_a_tool_that_a_policy_refuses_is_sent_without_the_imports_that_it_has_no_use_for() -> None:
+    code = "import stat\nimport math\nfrom typing import Any\n\nclass A:\n    def f(self):\n        return math.pi"
+    assert _without_unused_imports(code) == code.removeprefix("import stat\n")
 
 
 def test_logs_of_a_step_that_fails_are_seen(executor: ProofboxExecutor) -> None:

@@ -18,8 +18,8 @@ def test_a_file_of_a_session_is_graded(session: proofbox.Session) -> None:
     session.files.write("helper.py", "def plus(a, b): return a + b\n")
     done = session.grade(TESTS, path="calc.py", visibility="hidden")
     assert (done.status, done.tests_passed) == ("passed", 1)
-    assert done.integrity["level"] == "isolated"
-    with pytest.raises(proofbox.InvalidRequest, match="no file `missing.py`"):
+    assert done.integrity.level == "isolated"
+    with pytest.raises(proofbox.InvalidRequest, match=r"no file `missing\.py`"):
         session.grade(TESTS, path="missing.py")
 
 

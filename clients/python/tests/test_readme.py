@@ -39,6 +39,14 @@ def test_the_readme(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert printed.getvalue() == expected
 
 
+def test_the_table_of_integrations_counts_right() -> None:
+    page = (HERE.parent.parent / "docs/reference/integrations.md").read_text("utf-8")
+    told = set(re.findall(r"`(\w+\.py)` (\d+)", page))
+    assert len(told) >= 9
+    for name, lines in told:
+        assert len((HERE / "src/proofbox" / name).read_text("utf-8").splitlines()) == int(lines), name
+
+
 @pytest.mark.parametrize("name", sorted(path.name for path in (HERE / "examples").glob("*.py")))
 def test_an_example(url: str, name: str) -> None:
     done = subprocess.run(

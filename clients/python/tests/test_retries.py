@@ -292,3 +292,15 @@ def test_a_list_of_items_is_sent_again_and_an_iterator_is_not(kind: Any) -> None
     assert b'{"id": "1", "code": "1"}' in service.requests[1][1]
     with ScriptedService(busy, report) as service, pytest.raises(proofbox.Busy):
         suite_of(kind, service.url, iter([{"id": "1", "code": "1"}]))
+
+
+def test_the_callers_trace_goes_with_every_call_and_every_try(kind: Any) -> None:
+    parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    with ScriptedService(refusal(429, "busy", retry_after="0"), OK, CREATED) as service:
+        calls = kind(service.url, traceparent=parent)
+        calls.call("execute", "1")
+        calls.call("session")
+    assert [f"traceparent: {parent}\r\n" in head for head, _ in service.requests] == [True] * 3
+    with ScriptedService(OK) as service:
+        kind(service.url).call("execute", "1")
+    assert "traceparent" not in service.requests[0][0]

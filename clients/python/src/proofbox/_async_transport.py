@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import anyio
 import httpx
 
+from . import _tracing
 from ._calls import Answer, Call
 from ._lines import LineReader
 from ._retries import Attempts, Retries, base_url, broken, headers, refusal
@@ -22,12 +23,19 @@ class AsyncTransport:
     """A pool of connections to one service."""
 
     def __init__(
-        self, url: str | None, api_key: str | None, timeout: float, retries: Retries, http: httpx.AsyncClient | None
+        self,
+        url: str | None,
+        api_key: str | None,
+        timeout: float,
+        retries: Retries,
+        http: httpx.AsyncClient | None,
+        traceparent: str | None = None,
     ) -> None:
         self.url = base_url(url)
         self.timeout = timeout
         self._retries = retries
         self._headers = headers(api_key)
+        self.traceparent = _tracing.checked(traceparent)
         self._owned = http is None
         self._http = http or httpx.AsyncClient()
 
@@ -90,7 +98,7 @@ class AsyncTransport:
             self.url + call.path,
             params=dict(call.params) or None,
             content=body,
-            headers={**self._headers, **call.headers()},
+            headers={**self._headers, **_tracing.headers(self.traceparent), **call.headers()},
             timeout=httpx.Timeout(read_timeout, connect=connect, pool=connect),
         )
         return await self._http.send(request, stream=True, follow_redirects=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from .types import Execution, SnippetError
 
@@ -23,14 +24,17 @@ _HINTS = {
     "infrastructure_error": "the service failed, not the code; try the step again",
 }
 
+# Longest list of packages in a hint.
+_MAX_PACKAGES = 60
 
-def for_the_model(done: Execution, code: str) -> str:
-    """The message."""
+
+def for_the_model(done: Execution, code: str, packages: Iterable[str] | None = None) -> str:
+    """The message. `packages` are those that the sandbox has beyond the standard library, where they are known."""
     error = done.error
     if error is None:
         return f"Code execution ended with status {done.status} ({done.stderr_class}).{_hint(done.stderr_class)}"
     what = ": ".join(part for part in (error.type, error.message) if part) or error.class_
-    return f"Code execution failed{_place(error, code)}:\n{what}{_frames(error)}{_hint_for(error)}"
+    return f"Code execution failed{_place(error, code)}:\n{what}{_frames(error)}{_hint_for(error, packages)}"
 
 
 def _place(error: SnippetError, code: str) -> str:
@@ -57,11 +61,17 @@ def _frames(error: SnippetError) -> str:
     )
 
 
-def _hint_for(error: SnippetError) -> str:
+def _hint_for(error: SnippetError, packages: Iterable[str] | None) -> str:
     if error.class_ == "missing_dependency":
         module = re.search(r"No module named '([^']+)'", error.message)
         name = f"module {module[1]!r}" if module else "that module"
-        return f"\nHint: {name} is not in the sandbox and can't be installed; use the standard library."
+        there = "the standard library"
+        if packages is None:
+            there += " or packages that are there"
+        elif names := sorted(packages, key=str.lower):
+            more = f" and {len(names) - _MAX_PACKAGES} more" if len(names) > _MAX_PACKAGES else ""
+            there += f", or of packages: {', '.join(names[:_MAX_PACKAGES])}{more}"
+        return f"\nHint: {name} is not in the sandbox and can't be installed; use {there}."
     return _hint(error.class_)
 
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import httpx
 
+from . import _tracing
 from ._calls import Answer, Call
 from ._lines import LineReader
 from ._retries import Attempts, Retries, base_url, broken, headers, refusal
@@ -21,12 +22,19 @@ class Transport:
     """A pool of connections to one service."""
 
     def __init__(
-        self, url: str | None, api_key: str | None, timeout: float, retries: Retries, http: httpx.Client | None
+        self,
+        url: str | None,
+        api_key: str | None,
+        timeout: float,
+        retries: Retries,
+        http: httpx.Client | None,
+        traceparent: str | None = None,
     ) -> None:
         self.url = base_url(url)
         self.timeout = timeout
         self._retries = retries
         self._headers = headers(api_key)
+        self.traceparent = _tracing.checked(traceparent)
         self._owned = http is None
         self._http = http or httpx.Client()
 
@@ -86,7 +94,7 @@ class Transport:
             self.url + call.path,
             params=dict(call.params) or None,
             content=body,
-            headers={**self._headers, **call.headers()},
+            headers={**self._headers, **_tracing.headers(self.traceparent), **call.headers()},
             timeout=httpx.Timeout(read_timeout, connect=connect, pool=connect),
         )
         return self._http.send(request, stream=True, follow_redirects=False)

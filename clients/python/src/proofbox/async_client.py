@@ -38,6 +38,9 @@ class AsyncClient:
     `url` defaults to the variable `PROOFBOX_URL`, else `http://127.0.0.1:8080`; `api_key` to `PROOFBOX_API_KEY`.
     `timeout` is what a call may take in all, its retries included, in seconds; a call that runs code gets at least its
     `wall_seconds` and 30 more. For one event loop.
+
+    Calls carry the caller's trace context (W3C): `traceparent` where it is given, else OpenTelemetry's current span
+    where `opentelemetry-api` is installed.
     """
 
     def __init__(
@@ -48,9 +51,10 @@ class AsyncClient:
         timeout: float = 120.0,
         retries: Retries | None = None,
         http: httpx.AsyncClient | None = None,
+        traceparent: str | None = None,
     ) -> None:
         self.api_key = api_key
-        self._transport = AsyncTransport(url, api_key, timeout, retries or Retries(), http)
+        self._transport = AsyncTransport(url, api_key, timeout, retries or Retries(), http, traceparent)
         #: What is run in the background.
         self.jobs = AsyncJobs(self._transport)
 

@@ -36,6 +36,9 @@ class Client:
     `url` defaults to the variable `PROOFBOX_URL`, else `http://127.0.0.1:8080`; `api_key` to `PROOFBOX_API_KEY`.
     `timeout` is what a call may take in all, its retries included, in seconds; a call that runs code gets at least its
     `wall_seconds` and 30 more. Safe to use from several threads.
+
+    Calls carry the caller's trace context (W3C): `traceparent` where it is given, else OpenTelemetry's current span
+    where `opentelemetry-api` is installed.
     """
 
     def __init__(
@@ -46,9 +49,10 @@ class Client:
         timeout: float = 120.0,
         retries: Retries | None = None,
         http: httpx.Client | None = None,
+        traceparent: str | None = None,
     ) -> None:
         self.api_key = api_key
-        self._transport = Transport(url, api_key, timeout, retries or Retries(), http)
+        self._transport = Transport(url, api_key, timeout, retries or Retries(), http, traceparent)
         #: What is run in the background.
         self.jobs = Jobs(self._transport)
 

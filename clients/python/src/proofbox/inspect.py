@@ -205,7 +205,7 @@ class ProofboxSandboxEnvironment(SandboxEnvironment):
             await self._write(file, contents.encode() if isinstance(contents, str) else contents)
 
     async def _require(self, file: str, permission: Literal["r", "w"]) -> None:
-        """Raises what a program of the sandbox would: the service's calls for files have permissions that it has not."""
+        """Raises what a program of the sandbox would: the service's calls for files have permissions that it lacks."""
         name = shlex.quote(file)
         done = await self.session.commands.run(f"[ ! -e {name} ] || [ -{permission} {name} ]")
         if not done.ok:

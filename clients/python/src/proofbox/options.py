@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 if sys.version_info >= (3, 11):
-    from typing import Unpack
+    from typing import NotRequired, Unpack
 else:
-    from typing_extensions import Unpack
+    from typing_extensions import NotRequired, Unpack
 
 __all__ = [
     "CellOptions",
@@ -18,6 +18,7 @@ __all__ = [
     "Files",
     "GradeOptions",
     "Limits",
+    "NotRequired",
     "SessionOptions",
     "Signal",
     "SuiteItem",

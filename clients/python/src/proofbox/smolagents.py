@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import hashlib
 import json
@@ -16,7 +17,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from . import _reports, _variables, values
+from . import _reports, _tracing, _variables, values
 from .client import Client
 from .errors import ProofboxError, SessionNotFound
 from .options import Files, Limits, SessionOptions
@@ -24,6 +25,7 @@ from .session import Session
 from .types import Display, Execution, Runtime
 
 try:
+    from smolagents.agents import CodeAgent
     from smolagents.local_python_executor import CodeOutput
     from smolagents.monitoring import AgentLogger, LogLevel
     from smolagents.remote_executors import RemotePythonExecutor
@@ -34,7 +36,7 @@ except ModuleNotFoundError as error:
         "install smolagents with it: pip install 'proofbox[smolagents]'", name=error.name
     ) from None
 
-__all__ = ["MissingModules", "ProofboxExecutor", "ToolError"]
+__all__ = ["MissingModules", "ProofboxAgent", "ProofboxExecutor", "ToolError"]
 
 # Names of packages that are imported under another name.
 _IMPORT_NAMES = {"pillow": "PIL", "beautifulsoup4": "bs4", "scikit-learn": "sklearn", "pyyaml": "yaml"}
@@ -65,7 +67,8 @@ class ProofboxExecutor(RemotePythonExecutor):  # type: ignore[misc]
 
     `client` is a `proofbox.Client`; without one it is made from `url` and `api_key`, which have the client's defaults.
     The session starts with the first call, and is made of `policy`, `image`, `limits`, `env`, `files`,
-    `ttl_seconds`, `idle_seconds`, `labels`, `from_checkpoint`; a `session` that is given is used instead and left alone at the end.
+    `ttl_seconds`, `idle_seconds`, `labels`, `from_checkpoint`; a `session` that is given is used instead and left alone
+    at the end.
     `additional_imports` are modules that must be there: what is missing is said at once (`MissingModules`).
     `step_limits` apply to each step, `max_print_outputs_length` to what the model sees of its output.
     No pickle is used in either direction.
@@ -161,16 +164,18 @@ class ProofboxExecutor(RemotePythonExecutor):  # type: ignore[misc]
 
     def run_code_raise_errors(self, code: str) -> CodeOutput:
         """Runs a step. Raises smolagents' `AgentError` with what the model should read."""
-        try:
-            done = self._run(code, "last_expression")
-        except SessionNotFound as gone:
-            raise AgentError(self._begin_again(gone), self.logger) from None
+        with _tracing.step(code, self.FINAL_ANSWER_EXCEPTION) as record:
+            try:
+                done = self._run(code, "last_expression")
+            except SessionNotFound as gone:
+                raise AgentError(self._begin_again(gone), self.logger) from None
+            record(done)
         logs = self._logs(done)
         self.state["_print_outputs"] = logs
         if done.error is not None and done.error.type == self.FINAL_ANSWER_EXCEPTION:
             return CodeOutput(output=self._final_answer(done.error.message), logs=logs, is_final_answer=True)
         if not done.ok:
-            words = _reports.for_the_model(done, code)
+            words = _reports.for_the_model(done, code, self._packages_for(done))
             if done.restarted:
                 words += self._equip_again()
             raise AgentError(words, self.logger)
@@ -247,6 +252,14 @@ class ProofboxExecutor(RemotePythonExecutor):  # type: ignore[misc]
         image = runtime.image(self._options.get("image", "default"))
         return runtime.packages if image is None else image.packages
 
+    def _packages_for(self, done: Execution) -> Iterable[str] | None:
+        """Those that a step could have imported, where a module was missing; the session's image may be any."""
+        if done.stderr_class != "missing_dependency":
+            return None
+        runtime = self._runtime = self._runtime or self.client.runtime()
+        image = runtime.image(done.runtime.get("image_hash", ""))
+        return None if image is None else image.packages
+
     def _words_for_missing(self, missing: Sequence[str]) -> str:
         assert self._runtime is not None
         packages = ", ".join(f"{name} {version}" for name, version in self._packages(self._runtime).items()) or "none"
@@ -287,7 +300,7 @@ class ProofboxExecutor(RemotePythonExecutor):  # type: ignore[misc]
             raise ToolError(name, f"its source can't be had: {error}") from error
         missing = [module for module in requirements if not self._is_there(module)]
         if missing:
-            raise MissingModules(f"tool {name!r} needs {self._words_for_missing(missing)}", missing)
+            raise MissingModules(f"tool {name!r} can't be sent: {self._words_for_missing(missing)}", missing)
         return code
 
     def _is_there(self, module: str) -> bool:
@@ -296,6 +309,8 @@ class ProofboxExecutor(RemotePythonExecutor):  # type: ignore[misc]
 
     def _define(self, code: str, tool: str | None = None) -> None:
         done = self.session.run_with_modules(code)
+        if done.stderr_class == "policy_blocked":
+            done = self.session.run_with_modules(_without_unused_imports(code))
         if done.ok:
             return
         words = _reports.for_the_model(done, code)
@@ -317,6 +332,21 @@ class ProofboxExecutor(RemotePythonExecutor):  # type: ignore[misc]
         return self.session.get(name)
 
 
+class ProofboxAgent(CodeAgent):  # type: ignore[misc]
+    """A `CodeAgent` with an executor of its own: `executor_kwargs` are the arguments of `ProofboxExecutor`.
+
+    `additional_authorized_imports` must be in the sandbox (`MissingModules`): the model is told that they are. An agent
+    that is given `executor=` does not tell it of them.
+    """
+
+    def create_python_executor(self) -> ProofboxExecutor:
+        """Makes the executor."""
+        options = dict(self.executor_kwargs)
+        if self.max_print_outputs_length is not None:
+            options.setdefault("max_print_outputs_length", self.max_print_outputs_length)
+        return ProofboxExecutor(self.additional_authorized_imports, self.logger, **options)
+
+
 @contextlib.contextmanager
 def _as_written(kind: type) -> Iterator[None]:
     """Undoes, for now, what smolagents' own remote executors do to `forward` of an agent's final_answer.
@@ -335,6 +365,17 @@ def _as_written(kind: type) -> Iterator[None]:
     finally:
         for function, source in changed:
             function.__source__ = source  # type: ignore[union-attr]
+
+
+def _without_unused_imports(code: str) -> str:
+    """Leaves out the imports that smolagents puts before each tool, where the tool has no use for them.
+
+    A policy may allow fewer of them.
+    """
+    names = {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}
+    lines = code.split("\n")
+    imports = {line: line.removeprefix("import ") for line in lines if re.fullmatch(r"import \w+", line)}
+    return "\n".join(line for line in lines if imports.get(line) is None or imports[line] in names)
 
 
 def _top_level(requirement: str) -> str:

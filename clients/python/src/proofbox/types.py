@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import dataclasses
 import datetime
-from collections.abc import Mapping
-from typing import Any, ClassVar, TypedDict, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, TypeVar
 
 from . import values
 from .errors import CodeFailed, CommandFailed, ProtocolError
@@ -43,6 +43,28 @@ def _part(kind: type[Record] | None, json: Any) -> Any:
     if isinstance(json, list):
         return [kind.of(item) for item in json]
     return kind.of(json)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Report(Record):
+    """A part of an answer that can be read like the JSON object, too: `part.level`, `part["level"]`, `dict(part)`."""
+
+    def __getitem__(self, name: str) -> Any:
+        return self.raw[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.raw
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.raw)
+
+    def keys(self) -> list[str]:
+        """The names of its members."""
+        return list(self.raw)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """A member, or the default where the answer has none of this name."""
+        return self.raw.get(name, default)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -86,6 +108,7 @@ class Case(Record):
     fuel_used: int = 0
     stderr_class: str = "none"
     message: str | None = None
+    peak_memory_bytes: int = 0
     stdout: str | None = None
 
 
@@ -102,9 +125,24 @@ class Finding(Record):
     file: str | None = None
     line: int = 0
     column: int = 0
+    # Characters of the source, from 0.
+    start: int = 0
+    end: int = 0
     excerpt: str = ""
     matched: str = ""
     reason: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ScannerReport(Report):
+    """What one scanner of the policy's gate says."""
+
+    scanner: str = ""
+    matched: bool = False
+    score: float = 0.0
+    action: str = ""
+    findings: int = 0
+    latency_seconds: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -117,9 +155,11 @@ class PolicyVerdict(Record):
     capabilities: list[str] = dataclasses.field(default_factory=list)
     findings: list[Finding] = dataclasses.field(default_factory=list)
     findings_dropped: int = 0
+    scanners: list[ScannerReport] = dataclasses.field(default_factory=list)
     syntax_ok: bool = True
+    scan_seconds: float = 0.0
 
-    PARTS: ClassVar[Parts] = {"findings": Finding}
+    PARTS: ClassVar[Parts] = {"findings": Finding, "scanners": ScannerReport}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -135,22 +175,171 @@ class Display(Record):
         return base64.b64decode(text) if isinstance(text, str) else None
 
 
-class Basis(TypedDict, total=False):
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Basis(Report):
     """Counts of what a verdict rests on."""
 
-    values_compared: int
-    handles_asked: int
-    notes: int
+    values_compared: int = 0
+    handles_asked: int = 0
+    notes: int = 0
 
 
-class Integrity(TypedDict, total=False):
-    """How far a verdict can be trusted."""
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Integrity(Report):
+    """How far a verdict can be trusted. `level`: isolated, in_process, none."""
 
-    level: str
-    planned: int
-    reported: int
-    signals: list[str]
-    basis: Basis
+    level: str = ""
+    planned: int = 0
+    reported: int = 0
+    signals: list[str] = dataclasses.field(default_factory=list)
+    basis: Basis = dataclasses.field(default_factory=Basis)
+
+    PARTS: ClassVar[Parts] = {"basis": Basis}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Attempt(Report):
+    """Something that the snippet tried. `kind`: file, network, environment, process, thread, time, entropy."""
+
+    kind: str = ""
+    operation: str = ""
+    target: str = ""
+    allowed: bool = False
+    count: int = 0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CanaryPlace(Report):
+    """Where a canary was found, and in which form."""
+
+    where: str = ""
+    encoding: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CanaryFound(Report):
+    """A canary that was found. `index`: which of those that the request has."""
+
+    index: int = 0
+    found: list[CanaryPlace] = dataclasses.field(default_factory=list)
+
+    PARTS: ClassVar[Parts] = {"found": CanaryPlace}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Boundary(Report):
+    """What the snippet tried beyond its own memory."""
+
+    attempts: list[Attempt] = dataclasses.field(default_factory=list)
+    dropped: int = 0
+    canaries: list[CanaryFound] = dataclasses.field(default_factory=list)
+
+    PARTS: ClassVar[Parts] = {"attempts": Attempt, "canaries": CanaryFound}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LintDiagnostic(Report):
+    """A finding of the linter. Lines and columns count from 1."""
+
+    code: str = ""
+    message: str = ""
+    line: int = 0
+    column: int = 0
+    end_line: int = 0
+    end_column: int = 0
+    fixable: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Lint(Report):
+    """The linter's report. `clean` is None where the snippet was not linted; `error` says why."""
+
+    clean: bool | None = None
+    diagnostics: list[LintDiagnostic] = dataclasses.field(default_factory=list)
+    dropped: int = 0
+    error: str | None = None
+
+    PARTS: ClassVar[Parts] = {"diagnostics": LintDiagnostic}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Receipt(Report):
+    """A signed verdict. `raw` is what `proofbox verify` reads."""
+
+    version: int = 0
+    payload: dict[str, Any] = dataclasses.field(default_factory=dict)
+    algorithm: str = ""
+    public_key: str = ""
+    signature: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ComplexityPoint(Report):
+    """The cost of one call."""
+
+    n: int = 0
+    fuel: int = 0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Complexity(Report):
+    """How fuel grows with the input's size."""
+
+    points: list[ComplexityPoint] = dataclasses.field(default_factory=list)
+    exponent: float | None = None
+    error: str | None = None
+
+    PARTS: ClassVar[Parts] = {"points": ComplexityPoint}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Evaluation(Report):
+    """What an evaluator returned. `score` and `passed` are None where it returned no number and no verdict."""
+
+    interface: str = ""
+    score: float | None = None
+    passed: bool | None = None
+    reason: str | None = None
+    named_scores: dict[str, float] = dataclasses.field(default_factory=dict)
+    component_results: list[Any] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Grader(Report):
+    """Cost and output of the tests, where they had an interpreter of their own."""
+
+    fuel_used: int = 0
+    execution_seconds: float = 0.0
+    peak_memory_bytes: int = 0
+    stdout: str = ""
+    stderr: str = ""
+    candidates: int = 0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Block(Report):
+    """A block of a model's answer."""
+
+    form: str = ""
+    content: str = ""
+    language: str | None = None
+    declared: str | None = None
+    first_line: int = 0
+    last_line: int = 0
+    complete: bool = True
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Completion(Report):
+    """What was found in a model's answer. `chosen` is the index of the block that is the program."""
+
+    contains_code: bool = False
+    blocks: list[Block] = dataclasses.field(default_factory=list)
+    blocks_dropped: int = 0
+    chosen: int | None = None
+    reason: str = ""
+
+    PARTS: ClassVar[Parts] = {"blocks": Block}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -175,20 +364,20 @@ class Execution(Record):
     error: SnippetError | None = None
     compiled: bool = True
     cases: list[Case] = dataclasses.field(default_factory=list)
-    completion: dict[str, Any] | None = None
+    completion: Completion | None = None
     policy: PolicyVerdict | None = None
-    boundary: dict[str, Any] = dataclasses.field(default_factory=dict)
-    integrity: Integrity = dataclasses.field(default_factory=lambda: Integrity())
+    boundary: Boundary = dataclasses.field(default_factory=Boundary)
+    integrity: Integrity = dataclasses.field(default_factory=Integrity)
     limits: dict[str, Any] = dataclasses.field(default_factory=dict)
     runtime: dict[str, Any] = dataclasses.field(default_factory=dict)
     labels: dict[str, str] = dataclasses.field(default_factory=dict)
     files_error: str | None = None
     flaky: list[str] = dataclasses.field(default_factory=list)
-    lint: dict[str, Any] | None = None
-    receipt: dict[str, Any] | None = None
-    complexity: dict[str, Any] | None = None
-    evaluation: dict[str, Any] | None = None
-    grader: dict[str, Any] | None = None
+    lint: Lint | None = None
+    receipt: Receipt | None = None
+    complexity: Complexity | None = None
+    evaluation: Evaluation | None = None
+    grader: Grader | None = None
     # Of a session's cell:
     session_id: str | None = None
     execution_count: int | None = None
@@ -202,7 +391,15 @@ class Execution(Record):
     PARTS: ClassVar[Parts] = {
         "error": SnippetError,
         "cases": Case,
+        "completion": Completion,
         "policy": PolicyVerdict,
+        "boundary": Boundary,
+        "integrity": Integrity,
+        "lint": Lint,
+        "receipt": Receipt,
+        "complexity": Complexity,
+        "evaluation": Evaluation,
+        "grader": Grader,
         "displays": Display,
     }
 
@@ -243,11 +440,11 @@ class Scan(Record):
 
     policy: PolicyVerdict = dataclasses.field(default_factory=PolicyVerdict)
     contains_code: bool = False
-    completion: dict[str, Any] | None = None
+    completion: Completion | None = None
     syntax_ok: bool = True
     redacted: str | None = None
 
-    PARTS: ClassVar[Parts] = {"policy": PolicyVerdict}
+    PARTS: ClassVar[Parts] = {"policy": PolicyVerdict, "completion": Completion}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -507,8 +704,8 @@ class FileEvent(Record):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Event(Record):
-    """Something that a running cell did. `type`: begin, stdout, stderr, display, error, end; or overflow, where output was
-    left out that was read too slowly: the answer has it."""
+    """Something that a running cell did. `type`: begin, stdout, stderr, display, error, end; or overflow, where output
+    was left out that was read too slowly: the answer has it."""
 
     type: str = ""
     text: str = ""

@@ -1,8 +1,8 @@
 """Python values as tagged JSON, without pickle: `encode` and `decode`.
 
-The format is that of `result` in the service's answers (docs/reference/execute.md). Decoding builds data and never code, so what
-comes from a sandbox may be hostile. This file needs the standard library alone: the smolagents executor also puts it
-into the sandbox, where it does the other half.
+The format is that of `result` in the service's answers (docs/reference/execute.md). Decoding builds data and never
+code, so what comes from a sandbox may be hostile. This file needs the standard library alone: the smolagents executor
+also puts it into the sandbox, where it does the other half.
 """
 
 from __future__ import annotations

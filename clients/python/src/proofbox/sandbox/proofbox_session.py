@@ -1,12 +1,7 @@
 """The sandbox's half of what clients do beyond running code: variables that come in, answers that go out.
 
-This file runs in the sandbox, beside `proofbox_values` (values.py of the package)."""
-
-import json
-import os
-import sys
-
-import proofbox_values
+This file runs in the sandbox, beside `proofbox_values` (values.py of the package). What it imports is imported within
+functions: a policy that allows this module must not thereby give away others, as its attributes."""
 
 # A message that carries an answer may be shortened beyond 4000 characters; a longer answer is held to be taken.
 LONGEST_MESSAGE = 2000
@@ -20,6 +15,12 @@ HELD = {}
 
 def receive(path):
     """Sets the variables that a client put into this file."""
+    import json
+    import os
+    import sys
+
+    import proofbox_values
+
     try:
         with open(path, encoding="utf-8") as file:
             tagged = json.load(file)
@@ -40,6 +41,10 @@ class VariableRefused(Exception):
 
 def give(name):
     """The value of a variable: the beginning of its text, and what to take the rest by."""
+    import sys
+
+    import proofbox_values
+
     names = sys.modules["__main__"].__dict__
     if name not in names:
         raise NameError(f"name {name!r} is not defined")
@@ -51,6 +56,8 @@ def give(name):
 
 
 def hold(text):
+    import os
+
     token = os.urandom(8).hex()
     HELD[token] = text
     return token
@@ -79,6 +86,10 @@ class FinalAnswer:
         self.tool = tool
 
     def __call__(self, *args, **kwargs):
+        import json
+
+        import proofbox_values
+
         value = self.tool(*args, **kwargs)
         try:
             text = proofbox_values.dumps(value)
@@ -98,6 +109,8 @@ TOOLS = {}
 
 def keep_tools(names):
     """Takes the tools that a cell has defined in the program's namespace."""
+    import sys
+
     namespace = sys.modules["__main__"].__dict__
     for name in names:
         tool = namespace[name]
@@ -107,6 +120,8 @@ def keep_tools(names):
 
 def offer_tools(names):
     """Puts the tools under their names, where a program may have put something else."""
+    import sys
+
     namespace = sys.modules["__main__"].__dict__
     for name in names:
         namespace[name] = TOOLS[name]
