@@ -57,5 +57,6 @@ mod subprocess;
 mod suites;
 mod telemetry;
 mod templates;
+mod tls;
 mod wire;
 mod workers;
