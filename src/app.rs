@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 
 use crate::config::{Config, KEYS_FILE, Keyless, MetricsAccess, Traces};
-use crate::http::{self, ConnectionBounds, KeylessRequests};
+use crate::http::{self, ConnectionBounds, KeylessRequests, Scheme, Tls};
 use crate::metrics::Metrics;
 use crate::sandbox::Sandbox;
 use crate::service::{
@@ -130,13 +130,15 @@ impl App {
         &self.service
     }
 
-    /// Serves HTTP on `listener` until `shutdown` is done; then running work has the drain time to finish.
+    /// Serves HTTP on `listener`, over TLS if there is a certificate, until `shutdown` is done; then running work has the
+    /// drain time to finish.
     ///
     /// # Errors
     /// Returns an error when the listener breaks.
     pub async fn serve(
         self,
         listener: TcpListener,
+        tls: Option<Arc<Tls>>,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> anyhow::Result<()> {
         let keyless = self.keyless(&listener)?;
@@ -154,6 +156,7 @@ impl App {
                 body_bytes: self.body_bytes,
                 keyless,
                 metrics_access,
+                scheme: if tls.is_some() { Scheme::Https } else { Scheme::Http },
                 idle_timeout: self.connections.idle_timeout,
             },
             draining.clone(),
@@ -172,7 +175,7 @@ impl App {
             tokio::time::sleep(self.drain).await;
         };
         let work = async {
-            http::serve(listener, router, self.connections, open, shutdown).await;
+            http::serve(listener, tls, router, self.connections, open, shutdown).await;
             self.service.jobs_stopped().await;
         };
         tokio::select! {

@@ -86,6 +86,12 @@ pub struct ServerSettings {
     /// Address to listen on [default: 127.0.0.1:8080]
     #[arg(long, env = "PROOFBOX_LISTEN", value_name = "ADDRESS")]
     pub listen: Option<SocketAddr>,
+    /// File with the certificate, and those between it and its root (PEM): the service speaks TLS, and nothing else; read again when it changes
+    #[arg(long, env = "PROOFBOX_TLS_CERT", value_name = "FILE")]
+    pub tls_cert: Option<PathBuf>,
+    /// File with the key of the certificate (PEM)
+    #[arg(long, env = "PROOFBOX_TLS_KEY", value_name = "FILE")]
+    pub tls_key: Option<PathBuf>,
     /// Clients that are served without a key: loopback (everybody, as long as the address is of this machine only), always, never [default: loopback]
     #[arg(long, env = "PROOFBOX_KEYLESS", value_name = "WHO")]
     pub keyless: Option<Keyless>,
@@ -150,6 +156,15 @@ pub enum Traces {
     To(String),
     /// Collector that OpenTelemetry's own variables name.
     Standard,
+}
+
+/// Files of the certificate and the key for TLS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// Certificate, and those between it and its root (PEM).
+    pub certificate: PathBuf,
+    /// Key of the certificate (PEM).
+    pub key: PathBuf,
 }
 
 /// Clients that are served without a key.
@@ -226,6 +241,8 @@ pub struct Config {
     pub hardening: Hardening,
     /// Address to listen on.
     pub listen: SocketAddr,
+    /// Certificate and key; none: no TLS.
+    pub tls: Option<TlsFiles>,
     /// Largest request body, in bytes.
     pub body_bytes: usize,
     /// Time for running work to finish.
@@ -345,6 +362,7 @@ impl Config {
             policies_dir: sandbox.policies_dir.or(file.sandbox.policies_dir),
             hardening: sandbox.hardening.or(file.sandbox.hardening).unwrap_or_default(),
             listen: server.listen.or(file.server.listen).unwrap_or(SocketAddr::from(([127, 0, 0, 1], 8080))),
+            tls: tls(server.tls_cert.or(file.server.tls_cert), server.tls_key.or(file.server.tls_key))?,
             body_bytes: server.body_bytes.or(file.server.body_bytes).unwrap_or(32 << 20),
             drain: Duration::from_secs(server.drain_seconds.or(file.server.drain_seconds).unwrap_or(30)),
             receipt_key: server.receipt_key.or(file.server.receipt_key).or_else(|| {
@@ -396,6 +414,25 @@ impl Config {
             });
         }
         Ok(config)
+    }
+}
+
+/// The files for TLS: both, or none.
+fn tls(certificate: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<TlsFiles>, ConfigError> {
+    let lone = |setting, path: PathBuf, rule| ConfigError::Value { setting, value: path.display().to_string(), rule };
+    match (certificate, key) {
+        (None, None) => Ok(None),
+        (Some(certificate), Some(key)) => Ok(Some(TlsFiles { certificate, key })),
+        (Some(path), None) => Err(lone(
+            "--tls-cert (PROOFBOX_TLS_CERT)",
+            path,
+            "a certificate needs its key: --tls-key (PROOFBOX_TLS_KEY) must name the file",
+        )),
+        (None, Some(path)) => Err(lone(
+            "--tls-key (PROOFBOX_TLS_KEY)",
+            path,
+            "a key needs its certificate: --tls-cert (PROOFBOX_TLS_CERT) must name the file",
+        )),
     }
 }
 

@@ -11,18 +11,20 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::app::App;
 use crate::config::{Config, Traces};
+use crate::http::Tls;
 use crate::telemetry::logs;
 use proofbox_runtime::image::{Image, ImageSource};
 use proofbox_runtime::images::{self, Images, Unusable};
 use proofbox_worker::jail::{self, Needs};
 
-/// Serves until SIGINT or SIGTERM. SIGHUP has the policies read again.
+/// Serves until SIGINT or SIGTERM. SIGHUP has the policies and the certificate read again.
 pub fn serve(config: &Config) -> anyhow::Result<ExitCode> {
     logs::begin(&config.log, config.log_format).with_context(|| format!("--log (PROOFBOX_LOG) is {:?}", config.log))?;
     // Bound first: a port that is taken is told before minutes of building.
     let listener =
         std::net::TcpListener::bind(config.listen).with_context(|| format!("listening on {}", config.listen))?;
     listener.set_nonblocking(true)?;
+    let tls = config.tls.clone().map(Tls::load).transpose()?;
     let default = ready_image(&config.image)?;
     for other in Images::other_sources(&config.image) {
         ready_image(&other)?;
@@ -46,6 +48,10 @@ pub fn serve(config: &Config) -> anyhow::Result<ExitCode> {
         let mut hangup = signal(SignalKind::hangup())?;
         let app = App::with_images(config, images, hardened).await?;
         let service = Arc::clone(app.service());
+        if let Some(tls) = &tls {
+            tls.follow();
+        }
+        let certificate = tls.clone();
         // Ends with the runtime, after the last request.
         tokio::spawn(async move {
             while hangup.recv().await.is_some() {
@@ -55,10 +61,16 @@ pub fn serve(config: &Config) -> anyhow::Result<ExitCode> {
                     Ok(Err(error)) => tracing::error!(%error, "the policies stay as they were"),
                     Err(_) => tracing::error!("reading the policies failed; they stay as they were"),
                 }
+                let Some(certificate) = certificate.clone() else { continue };
+                match tokio::task::spawn_blocking(move || certificate.reload()).await {
+                    Ok(Ok(())) => tracing::info!("the certificate was read again"),
+                    Ok(Err(error)) => tracing::error!(%error, "the certificate stays as it was"),
+                    Err(_) => tracing::error!("reading the certificate failed; it stays as it was"),
+                }
             }
         });
         tracing::info!(%address, workers = config.workers, "serving");
-        app.serve(listener, async move {
+        app.serve(listener, tls, async move {
             tokio::select! {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
@@ -101,6 +113,9 @@ fn needs(config: &Config, images: &Images) -> Needs {
     needs.read.extend(images.all().filter_map(|image| image.packages_file.clone()));
     needs.read.extend(config.policies_dir.clone());
     needs.read.extend(config.callback_secret_file.clone());
+    needs
+        .read
+        .extend(config.tls.iter().flat_map(|files| [&files.certificate, &files.key]).flat_map(|path| around(path)));
     // What can't be made is told by who uses it.
     let mut write = |directory: &Path| {
         let _ = std::fs::create_dir_all(directory);
@@ -119,4 +134,35 @@ fn needs(config: &Config, images: &Images) -> Needs {
         None => {}
     }
     needs
+}
+
+/// Returns the places where a file that others replace may be read after its start: its directory, and that of the file
+/// which a link leads to, as certbot and Kubernetes have them. In the root directory, the file alone.
+fn around(path: &Path) -> Vec<PathBuf> {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let target = absolute.canonicalize().unwrap_or_else(|_| absolute.clone());
+    let place = |path: PathBuf| match path.parent() {
+        Some(directory) if directory.parent().is_some() => directory.to_owned(),
+        _ => path,
+    };
+    [absolute, target].map(place).to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_replaced_is_read_from_its_directory() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let directory = directory.path().canonicalize().expect("it is there");
+        let (live, archive) = (directory.join("live"), directory.join("archive"));
+        for place in [&live, &archive] {
+            std::fs::create_dir(place).expect("it can be made");
+        }
+        std::fs::write(archive.join("cert1.pem"), "").expect("it can be written");
+        std::os::unix::fs::symlink("../archive/cert1.pem", live.join("cert.pem")).expect("it can be made");
+        assert_eq!(around(&live.join("cert.pem")), [live, archive]);
+        assert_eq!(around(Path::new("/cert.pem")), [Path::new("/cert.pem"), Path::new("/cert.pem")]);
+    }
 }

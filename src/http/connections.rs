@@ -1,4 +1,4 @@
-//! Connections: how many at once, and how long a client may keep each of them waiting.
+//! Connections: how many at once, and how long a client may keep each of them waiting; with TLS or without.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -6,18 +6,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::{Extension, Router};
-use futures_util::future::Either;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use prometheus::IntGauge;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_io_timeout::TimeoutStream;
+use tokio_util::sync::CancellationToken;
 use tower::Layer;
 
 use super::pace::Paced;
+use super::tls::{Handshakes, PlainStream, Tls};
 
 /// Bytes of a request's head.
 const HEAD_BYTES: usize = 64 << 10;
@@ -38,26 +40,31 @@ pub struct ConnectionBounds {
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub SocketAddr);
 
-/// Serves HTTP/1.1 until `shutdown` is done, and then requests in flight to their end. Meanwhile new connections are
+/// Serves HTTP/1.1, over TLS if there is a certificate, until `shutdown` is done, and then requests in flight to their end. Meanwhile new connections are
 /// still answered, with one exchange each, in which `router` refuses them.
 pub async fn serve(
     listener: TcpListener,
+    tls: Option<Arc<Tls>>,
     router: Router,
     bounds: ConnectionBounds,
     open: IntGauge,
     shutdown: impl Future<Output = ()>,
 ) {
-    let acceptor = Acceptor { slots: Arc::new(Semaphore::new(bounds.most)), listener, router, bounds, open };
+    let tls = tls.map(|tls| (tls, Handshakes::new(bounds.most, bounds.idle_timeout)));
+    let slots = Arc::new(Semaphore::new(bounds.most));
+    let draining = CancellationToken::new();
+    let acceptor = Acceptor { slots, listener, tls, draining: draining.clone(), router, bounds, open };
     let under_way = GracefulShutdown::new();
     let mut shutdown = std::pin::pin!(shutdown);
     loop {
         tokio::select! {
             (stream, peer, slot) = acceptor.accept() => {
-                drop(tokio::spawn(acceptor.exchange(stream, peer, slot, Some(&under_way))));
+                drop(tokio::spawn(acceptor.exchange(stream, peer, slot, Some(under_way.watcher()))));
             }
             () = &mut shutdown => break,
         }
     }
+    draining.cancel();
     let mut ended = std::pin::pin!(under_way.shutdown());
     loop {
         tokio::select! {
@@ -71,6 +78,9 @@ pub async fn serve(
 struct Acceptor {
     listener: TcpListener,
     slots: Arc<Semaphore>,
+    tls: Option<(Arc<Tls>, Arc<Handshakes>)>,
+    /// Cancelled when no connection is waited for that has not begun.
+    draining: CancellationToken,
     router: Router,
     bounds: ConnectionBounds,
     open: IntGauge,
@@ -83,27 +93,30 @@ impl Acceptor {
         stream: TcpStream,
         peer: Peer,
         slot: OwnedSemaphorePermit,
-        under_way: Option<&GracefulShutdown>,
+        watcher: Option<Watcher>,
     ) -> impl Future<Output = ()> + Send + use<> {
-        let service = Extension(peer).layer(self.router.clone());
-        let mut stream = TimeoutStream::new(stream);
-        stream.set_write_timeout(Some(self.bounds.idle_timeout));
-        let stream = Paced::new(Box::pin(stream), self.bounds.idle_timeout);
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(self.bounds.idle_timeout)
-            .max_buf_size(HEAD_BYTES)
-            .keep_alive(under_way.is_some())
-            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
-        let connection = match under_way {
-            Some(under_way) => Either::Left(under_way.watch(connection)),
-            None => Either::Right(connection),
-        };
-        let open = self.open.clone();
+        let (router, tls, open) = (self.router.clone(), self.tls.clone(), self.open.clone());
+        let draining = self.draining.clone();
+        let idle_timeout = self.bounds.idle_timeout;
         async move {
             open.inc();
-            // However it ends, it is the client's affair: what we fail at is answered, and logged there.
-            let _ = connection.await;
+            match tls {
+                None => serve_stream(bounded(stream, idle_timeout), router, peer, idle_timeout, watcher).await,
+                Some((tls, handshakes)) => {
+                    let handshake = handshakes.accept(&tls, stream, |stream| bounded(stream, idle_timeout));
+                    let mut handshake = std::pin::pin!(handshake);
+                    let (stream, watcher) = tokio::select! {
+                        stream = &mut handshake => (stream, watcher),
+                        () = draining.cancelled() => {
+                            drop(watcher);
+                            (handshake.await, None)
+                        }
+                    };
+                    if let Some(stream) = stream {
+                        serve_stream(stream, router, peer, idle_timeout, watcher).await;
+                    }
+                }
+            }
             open.dec();
             drop(slot);
         }
@@ -126,6 +139,35 @@ impl Acceptor {
             }
         }
     }
+}
+
+/// Bounds the time that a client may take for what is sent to it.
+fn bounded(stream: TcpStream, idle_timeout: Duration) -> PlainStream {
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(idle_timeout));
+    Paced::new(Box::pin(stream), idle_timeout)
+}
+
+/// Serves HTTP on a connection to its end, or to the end of its first exchange when nobody waits for it.
+async fn serve_stream(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    router: Router,
+    peer: Peer,
+    idle_timeout: Duration,
+    watcher: Option<Watcher>,
+) {
+    let service = Extension(peer).layer(router);
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(idle_timeout)
+        .max_buf_size(HEAD_BYTES)
+        .keep_alive(watcher.is_some())
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+    // However it ends, it is the client's affair: what we fail at is answered, and logged there.
+    let _ = match watcher {
+        Some(watcher) => watcher.watch(connection).await,
+        None => connection.await,
+    };
 }
 
 fn is_of_one_connection(kind: ErrorKind) -> bool {

@@ -15,9 +15,11 @@ pub mod mcp;
 mod pace;
 mod piston;
 mod programs;
+mod promptfoo;
 mod query;
 mod range;
 mod sandbox_fusion;
+mod tls;
 mod v1;
 
 use std::sync::Arc;
@@ -40,6 +42,7 @@ use crate::telemetry::Telemetry;
 use body::BodyBudgets;
 pub use connections::{ConnectionBounds, serve};
 use error::ApiError;
+pub use tls::Tls;
 pub use v1::{Wire, answer_of, openapi, sample_of};
 
 /// Flag that the service is going down: set once, never cleared.
@@ -66,7 +69,17 @@ struct AppState {
     draining: Draining,
     keyless: KeylessRequests,
     metrics_access: MetricsAccess,
+    scheme: Scheme,
     bodies: Arc<BodyBudgets>,
+}
+
+/// Scheme of the addresses by which clients reach the service itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// HTTP without TLS, which a proxy may add.
+    Http,
+    /// HTTP over TLS.
+    Https,
 }
 
 /// Rule for requests without a key.
@@ -90,15 +103,17 @@ pub struct RouterSettings {
     pub keyless: KeylessRequests,
     /// Access to the metrics.
     pub metrics_access: MetricsAccess,
+    /// Scheme of the addresses of the service.
+    pub scheme: Scheme,
     /// Longest wait for a client between two pieces of a body.
     pub idle_timeout: Duration,
 }
 
 /// Builds the router with every route.
 pub fn router(service: Arc<Service>, telemetry: Telemetry, settings: RouterSettings, draining: Draining) -> Router {
-    let RouterSettings { body_bytes, keyless, metrics_access, idle_timeout } = settings;
+    let RouterSettings { body_bytes, keyless, metrics_access, scheme, idle_timeout } = settings;
     let bodies = Arc::new(BodyBudgets::new(body_bytes));
-    let shared = AppState { service, telemetry, draining, keyless, metrics_access, bodies };
+    let shared = AppState { service, telemetry, draining, keyless, metrics_access, scheme, bodies };
     let v1 = Router::new()
         .route("/v1/execute", post(v1::execute::execute))
         .route("/v1/scan", post(v1::scan::scan))
@@ -115,6 +130,7 @@ pub fn router(service: Arc<Service>, telemetry: Telemetry, settings: RouterSetti
         .merge(v1)
         .merge(e2b::routes(&shared))
         .merge(mcp::routes(&shared))
+        .merge(promptfoo::routes(&shared))
         .nest("/judge0", judge0::routes(&shared))
         .nest("/piston/api/v2", piston::routes(&shared))
         .nest("/sandbox-fusion", sandbox_fusion::routes(&shared))

@@ -28,6 +28,7 @@ const OURS: http::RouterSettings = http::RouterSettings {
     body_bytes: 1 << 32,
     keyless: http::KeylessRequests::Served,
     metrics_access: MetricsAccess::Open,
+    scheme: http::Scheme::Http,
     idle_timeout: Duration::from_secs(3600),
 };
 

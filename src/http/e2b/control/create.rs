@@ -65,7 +65,7 @@ pub async fn create(
     request: Request,
 ) -> Result<(StatusCode, Json<Value>), E2bError> {
     let headers = request.headers().clone();
-    let domain = domain(&headers, request.uri());
+    let domain = domain(e2b.shared.scheme, &headers, request.uri());
     let again = idempotency_key(&headers)?
         .map(|again| format!("{} {again}", caller.owner().map_or_else(String::new, |key| key.to_string())));
     let new: NewSandbox = body::json(request).await?;

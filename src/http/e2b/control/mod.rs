@@ -2,10 +2,12 @@
 //!
 //! - here: showing and ending a sandbox, and its lifetime;
 //! - `create`, `list`, `pause`, `snapshots`, `metrics`, `network`: the actions of these names;
+//! - `events`: what has become of sandboxes; teams;
 //! - `templates`: what sandboxes are made of; `builds`: making such.
 
 pub mod builds;
 pub mod create;
+pub mod events;
 pub mod list;
 pub mod metrics;
 pub mod network;
@@ -28,6 +30,7 @@ use serde_json::{Value, json};
 use super::error::{E2bError, Kind};
 use super::routing::traffic_token;
 use super::{E2b, ENVD_VERSION, body, time};
+use crate::http::Scheme;
 use crate::service::{OnExpiry, SessionError, SessionInfo, SessionState};
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::SessionId;
@@ -107,19 +110,23 @@ fn check_size(what: &str, map: &BTreeMap<String, String>, most: usize) -> Result
     Ok(())
 }
 
-/// The name under which clients reach this service, for those that would otherwise go to E2B's own.
-fn domain(headers: &HeaderMap, uri: &Uri) -> String {
+/// The name under which clients reach this service, for those that would otherwise go to E2B's own: they put it behind
+/// `https://PORT-ID.`, where a port may follow it if the service itself speaks TLS.
+fn domain(scheme: Scheme, headers: &HeaderMap, uri: &Uri) -> String {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).or_else(|| uri.host()).unwrap_or("");
     let host = host.strip_prefix("api.").unwrap_or(host);
-    // The port goes: clients put this into names.
-    let name = match host.strip_prefix('[') {
-        Some(address) => address.split(']').next().unwrap_or(""),
-        None => host.split(':').next().unwrap_or(""),
+    let (name, port) = match host.strip_prefix('[') {
+        Some(address) => address.split_once(']').map_or(("", None), |(name, rest)| (name, rest.strip_prefix(':'))),
+        None => host.split_once(':').map_or((host, None), |(name, port)| (name, Some(port))),
     };
     // An address of this machine can't be part of a longer name.
-    match name.parse::<IpAddr>() {
-        Ok(address) if address.is_loopback() => "localhost".to_owned(),
-        _ if name.is_empty() => "localhost".to_owned(),
+    let name = match name.parse::<IpAddr>() {
+        Ok(address) if address.is_loopback() => "localhost",
+        _ if name.is_empty() => "localhost",
+        _ => name,
+    };
+    match port.filter(|_| scheme == Scheme::Https) {
+        Some(port) if port.parse::<u16>().is_ok_and(|port| port != 443) => format!("{name}:{port}"),
         _ => name.to_owned(),
     }
 }
@@ -192,7 +199,7 @@ pub async fn show(
     uri: Uri,
 ) -> Result<Json<Value>, E2bError> {
     let info = e2b.shared.service.session_info(e2b.own(&caller, &id)?)?;
-    Ok(Json(detail_json(&info, &domain(&headers, &uri))))
+    Ok(Json(detail_json(&info, &domain(e2b.shared.scheme, &headers, &uri))))
 }
 
 /// Ends a sandbox, and removes its state.
@@ -275,12 +282,18 @@ mod tests {
 
     #[test]
     fn the_domain_is_the_name_that_the_client_used() {
-        let of = |host: &str| domain(&headers("host", host), &Uri::from_static("/"));
+        let of = |host: &str| domain(Scheme::Http, &headers("host", host), &Uri::from_static("/"));
         assert_eq!(of("api.box.example.org"), "box.example.org");
         assert_eq!(of("127.0.0.1:8080"), "localhost");
         assert_eq!(of("[::1]:8080"), "localhost");
         assert_eq!(of("192.0.2.7:8080"), "192.0.2.7");
-        assert_eq!(domain(&HeaderMap::new(), &Uri::from_static("/")), "localhost");
+        assert_eq!(domain(Scheme::Http, &HeaderMap::new(), &Uri::from_static("/")), "localhost");
+        let of = |host: &str| domain(Scheme::Https, &headers("host", host), &Uri::from_static("/"));
+        assert_eq!(of("api.box.example.org:8443"), "box.example.org:8443");
+        assert_eq!(of("api.box.example.org:443"), "box.example.org");
+        assert_eq!(of("api.box.example.org:x"), "box.example.org");
+        assert_eq!(of("127.0.0.1:8443"), "localhost:8443");
+        assert_eq!(of("[::1]:8443"), "localhost:8443");
     }
 
     #[test]

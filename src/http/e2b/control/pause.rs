@@ -78,7 +78,7 @@ async fn go_on(
     request: Request,
     when_running: WhenRunning,
 ) -> Result<(StatusCode, Json<Value>), E2bError> {
-    let domain = domain(request.headers(), request.uri());
+    let domain = domain(e2b.shared.scheme, request.headers(), request.uri());
     let id = e2b.own(caller, id)?;
     let ConnectRequest { timeout, memory } = body::json(request).await?;
     let timeout = timeout.map(lifetime).transpose()?;

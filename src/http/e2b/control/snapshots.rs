@@ -117,7 +117,7 @@ pub async fn fork(
     Path(id): Path<String>,
     request: Request,
 ) -> Result<(StatusCode, Json<Value>), E2bError> {
-    let domain = domain(request.headers(), request.uri());
+    let domain = domain(e2b.shared.scheme, request.headers(), request.uri());
     let id = e2b.own(&caller, &id)?;
     let ForkRequest { timeout, count } = body::json(request).await?;
     let timeout = timeout.map(lifetime).transpose()?;

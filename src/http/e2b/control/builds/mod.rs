@@ -26,6 +26,7 @@ use super::super::body::parameter;
 use super::super::error::{E2bError, Kind};
 use super::super::{E2b, body};
 use super::templates;
+use crate::http::Scheme;
 use crate::telemetry;
 use names::{DEFAULT_TAG, Target, parse_tags};
 use plan::{BuildRequest, Plan};
@@ -84,15 +85,16 @@ pub async fn upload_link(
     uri: Uri,
 ) -> Result<(StatusCode, Json<Value>), E2bError> {
     let (present, token) = e2b.state.uploads.reserve(caller.owner(), &hash)?;
-    let url = format!("{}/templates/uploads/{token}", origin(&headers, &uri));
+    let url = format!("{}/templates/uploads/{token}", origin(e2b.shared.scheme, &headers, &uri));
     Ok((StatusCode::CREATED, Json(json!({"present": present, "url": url}))))
 }
 
 /// Returns the address under which the client reaches this service, as far as its request tells.
-fn origin(headers: &HeaderMap, uri: &Uri) -> String {
+fn origin(scheme: Scheme, headers: &HeaderMap, uri: &Uri) -> String {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let host = text(header::HOST.as_str()).or_else(|| uri.authority().map(|authority| authority.as_str()));
-    let scheme = text("x-forwarded-proto").filter(|scheme| *scheme == "https").unwrap_or("http");
+    let behind_tls = text("x-forwarded-proto") == Some("https");
+    let scheme = if scheme == Scheme::Https || behind_tls { "https" } else { "http" };
     format!("{scheme}://{}", host.unwrap_or("localhost"))
 }
 
@@ -239,10 +241,10 @@ mod tests {
             pairs.iter().map(pair).collect()
         };
         let uri = Uri::from_static("/templates/a/files/b");
-        assert_eq!(origin(&headers(&[("host", "127.0.0.1:8080")]), &uri), "http://127.0.0.1:8080");
+        assert_eq!(origin(Scheme::Http, &headers(&[("host", "127.0.0.1:8080")]), &uri), "http://127.0.0.1:8080");
         let behind_a_proxy = headers(&[("host", "api.example.org"), ("x-forwarded-proto", "https")]);
-        assert_eq!(origin(&behind_a_proxy, &uri), "https://api.example.org");
-        assert_eq!(origin(&headers(&[("host", "a"), ("x-forwarded-proto", "file")]), &uri), "http://a");
+        assert_eq!(origin(Scheme::Http, &behind_a_proxy, &uri), "https://api.example.org");
+        assert_eq!(origin(Scheme::Http, &headers(&[("host", "a"), ("x-forwarded-proto", "file")]), &uri), "http://a");
     }
 
     #[test]
