@@ -1,4 +1,4 @@
-//! API flavour of promptfoo's assertion `webhook`: docs/how-to/assert-with-promptfoo.md. One route, which grades an
+//! API flavour of promptfoo's assertion `webhook`: docs/reference/promptfoo.md. One route, which grades an
 //! output as `POST /v1/execute` would.
 //!
 //! - `request`: promptfoo's request, as one of `/v1/execute`;
