@@ -5,7 +5,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use crate::clients;
 use crate::harness::{Server, assert_shows};
+use crate::tools::succeed;
 
 /// A server with both images, or `None` with a note where the cache is not at hand.
 fn server() -> Option<Server> {
@@ -192,4 +194,17 @@ def draw(ys):
             json!({"tests_passed": passed, "tests_total": 4, "integrity": {"level": "isolated"}, "runtime": {"image": "data"}}),
         );
     }
+}
+
+#[tokio::test]
+async fn tables_are_analysed_as_e2bs_cookbook_does_it() {
+    let Some(server) = server() else { return };
+    let said = tokio::task::spawn_blocking(move || {
+        let _turn = clients::TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut command = clients::python("e2b", "cookbook.py", &server);
+        clients::e2b(&mut command, &server);
+        succeed("the cookbook", &mut command)
+    });
+    let said = said.await.expect("it ends");
+    assert!(said.contains("8 passed, 0 failed"), "{said}");
 }
