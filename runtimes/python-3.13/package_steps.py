@@ -24,6 +24,8 @@ FROZEN = ("numpy", "pytest", "pluggy", "iniconfig", "packaging")
 MAKERS = {"nltk": nltk_data.make}
 # Packages of the recipe's own.
 OWN = "packages"
+# Of the standard library, what few programs import: files rather than parts of the image.
+FROM_LIBRARY = ("tkinter", "turtle.py")
 # Where the guest looks for sources (guest/packages.py).
 SOURCES = "library-sources"
 
@@ -41,12 +43,12 @@ def listed(recipe, interpreter=None):
 
 
 def own(recipe, interpreter):
-    """Names, versions and directories of the stand-ins that packages.toml lists for an interpreter."""
+    """Names, versions and paths of the stand-ins that packages.toml lists for an interpreter."""
     import tomllib
 
     entries = tomllib.loads((recipe / "packages.toml").read_text())["own"]
     return [
-        (entry["name"], entry["version"], recipe / OWN / entry["directory"]) for entry in entries
+        (entry["name"], entry["version"], recipe / OWN / entry["path"]) for entry in entries
         if interpreter in entry.get("interpreters", [interpreter])
     ]
 
@@ -68,8 +70,14 @@ def make_packages(build, folder):
         leave_out(entry, tree)
     for name, archives in data.items():
         MAKERS[name](archives, tree)
-    for name, version, directory in own(build.recipe, build.interpreter):
-        shutil.copytree(directory, tree / directory.name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    stand_ins = own(build.recipe, build.interpreter)
+    paths = [build.work / "trees/python/Lib" / name for name in FROM_LIBRARY] + [path for _, _, path in stand_ins]
+    for path in paths:
+        if path.is_file():
+            shutil.copyfile(path, tree / path.name)
+        else:
+            shutil.copytree(path, tree / path.name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", *LEFT_OUT))
+    for name, version, _ in stand_ins:
         if version:
             describe(name, version, tree)
     for name, version in described(build):

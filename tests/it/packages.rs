@@ -74,6 +74,24 @@ rsa.generate_private_key is not in this sandbox, whose cryptography has no nativ
 }
 
 #[tokio::test]
+async fn windows_are_missing_as_on_a_machine_without_a_display() {
+    let code = "\
+import shutil, tkinter, turtle
+from unittest import mock
+for window in (tkinter.Tk, turtle.Screen, turtle.Turtle):
+    try: window()
+    except tkinter.TclError as error: print(error)
+with mock.patch('turtle.Turtle') as pen:
+    turtle.Turtle().forward(3)
+    print(pen.return_value.forward.call_args)
+room = shutil.disk_usage('/')
+print(room.total == room.used + room.free)";
+    let said = "no display name and no $DISPLAY environment variable\n".repeat(3);
+    let stdout = format!("{said}call(3)\nTrue\n");
+    assert_shows(&run(code).await, json!({"status": "ok", "stdout": stdout, "stderr": ""}));
+}
+
+#[tokio::test]
 async fn psutil_tells_of_the_one_process_that_there_is() {
     let code = "\
 import os, psutil
