@@ -417,7 +417,7 @@ def steps_of(build):
         Step(
             build.own("packages"), package_steps.make_packages, 25, "Compiling the packages",
             needs=["native", "numpy_compiled", *steps],
-            files=["package_steps.py", "nltk_data.py", "compile_packages.py", "freeze.py", "packages.toml", "guest/stubs/**/*.py"],
+            files=["package_steps.py", "nltk_data.py", "compile_packages.py", "freeze.py", "packages.toml", f"{package_steps.OWN}/**/*.py", "guest/stubs/**/*.py"],
             inputs=lambda build: [build.sources[name].version for name in package_steps.FROZEN],
         ),
         Step(

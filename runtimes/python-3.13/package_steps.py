@@ -22,6 +22,10 @@ SOURCES_OF_TRANSLATIONS = (".po", ".pot")
 FROZEN = ("numpy", "pytest", "pluggy", "iniconfig", "packaging")
 # What makes the data of packages (`data_of` in packages.toml).
 MAKERS = {"nltk": nltk_data.make}
+# Packages of the recipe's own.
+OWN = "packages"
+# Of the standard library, what few programs import: files rather than parts of the image.
+FROM_LIBRARY = ("tkinter", "turtle.py")
 # Where the guest looks for sources (guest/packages.py).
 SOURCES = "library-sources"
 
@@ -38,6 +42,17 @@ def listed(recipe, interpreter=None):
     ]
 
 
+def own(recipe, interpreter):
+    """Names, versions and paths of the stand-ins that packages.toml lists for an interpreter."""
+    import tomllib
+
+    entries = tomllib.loads((recipe / "packages.toml").read_text())["own"]
+    return [
+        (entry["name"], entry["version"], recipe / OWN / entry["path"]) for entry in entries
+        if interpreter in entry.get("interpreters", [interpreter])
+    ]
+
+
 def make_packages(build, folder):
     tree = folder / "site-packages"
     data = {}
@@ -49,12 +64,22 @@ def make_packages(build, folder):
         if archive.suffix == ".whl":
             unpack_wheel(archive, tree)
         else:
-            unpack_source(archive, entry["root"], tree)
+            unpack_source(archive, tree, entry.get("root"), entry.get("taken", ()))
             describe(entry["name"], source.version, tree)
         apply_changes(entry, tree)
         leave_out(entry, tree)
     for name, archives in data.items():
         MAKERS[name](archives, tree)
+    stand_ins = own(build.recipe, build.interpreter)
+    paths = [build.work / "trees/python/Lib" / name for name in FROM_LIBRARY] + [path for _, _, path in stand_ins]
+    for path in paths:
+        if path.is_file():
+            shutil.copyfile(path, tree / path.name)
+        else:
+            shutil.copytree(path, tree / path.name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", *LEFT_OUT))
+    for name, version, _ in stand_ins:
+        if version:
+            describe(name, version, tree)
     for name, version in described(build):
         describe(name, version, tree)
     for library in build.libraries:
@@ -131,13 +156,14 @@ def unpack_wheel(archive, tree, descriptions=frozenset([DESCRIPTION])):
                 target.write_bytes(wheel.read(name))
 
 
-def unpack_source(archive, root, tree):
-    """Packages and modules below `root` of a source archive."""
+def unpack_source(archive, tree, root, taken):
+    """Packages and modules below `root` of a source archive; and of its top what is `taken`, with all files."""
     with tarfile.open(archive) as source:
         for member in source:
             parts = pathlib.PurePosixPath(member.name).parts[1:]
-            if member.isfile() and parts[:1] == (root,) and member.name.endswith(".py") and not LEFT_OUT & set(parts):
-                target = tree.joinpath(*parts[1:])
+            below = parts[:1] == (root,) and member.name.endswith(".py")
+            if member.isfile() and (below or parts[:1] and parts[0] in taken) and not LEFT_OUT & set(parts):
+                target = tree.joinpath(*parts[1:] if below else parts)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with source.extractfile(member) as file, open(target, "wb") as out:
                     shutil.copyfileobj(file, out)

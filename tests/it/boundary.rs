@@ -191,7 +191,7 @@ async fn what_would_have_reached_outside_is_unsafe_and_what_is_only_missing_is_u
         ),
         ("import os; os.waitpid(-1, 0)", "unsupported_operation"),
         ("import signal; signal.alarm(1)", "unsupported_operation"),
-        ("import tkinter", "missing_dependency"),
+        ("import readline", "missing_dependency"),
         ("import os; os.setuid(0)", "exception"),
     ];
     for (code, expected) in cases {

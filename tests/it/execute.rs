@@ -116,7 +116,7 @@ async fn every_way_to_fail_has_its_class() {
         ("assert 1 == 2, 'no'", "assertion_failure", "AssertionError"),
         ("{}['k']", "exception", "KeyError"),
         ("import pandas", "missing_dependency", "ModuleNotFoundError"),
-        ("import tkinter", "missing_dependency", "ModuleNotFoundError"),
+        ("import readline", "missing_dependency", "ModuleNotFoundError"),
         ("raise PermissionError('no')", "permission_denied", "PermissionError"),
         ("import socket\nsocket.socket()", "unsafe_operation", "OSError"),
         ("import signal\nsignal.alarm(1)", "unsupported_operation", "OSError"),

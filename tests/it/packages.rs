@@ -16,10 +16,10 @@ async fn packages_are_listed_and_every_one_can_be_imported() {
     let code = "\
 import importlib, importlib.metadata
 modules = '''aniso8601 asgiref asynchat asyncore attr bs4 branca cachetools certifi cgi cgitb chardet charset_normalizer click
-dateutil django dns et_xmlfile faker flask flask_mail flask_restful folium geographiclib geopy holidays html5lib hypothesis idna imghdr
-jinja2 mailcap markdown markupsafe mechanize more_itertools mpmath natsort networkx numpy openpyxl pipes prettytable pyfakefs pygments
-pytest python_http_client pytz requests requests_mock rich six sortedcontainers soupsieve sqlparse sympy tabulate telnetlib texttable
-toolz tqdm typing_extensions tzdata urllib3 uu wcwidth werkzeug wtforms xdrlib xlrd xmltodict yaml'''.split()
+colorama cryptography.fernet dateutil django dns dotenv emoji et_xmlfile faker flask flask_mail flask_restful folium geographiclib geopy holidays html5lib humanize hypothesis idna imghdr
+jinja2 loguru mailcap markdown markupsafe mechanize more_itertools mpmath natsort networkx numpy openpyxl pipes prettytable psutil pyfakefs pygments
+pypdf pytest python_http_client pytz requests requests_mock rich sendgrid six sortedcontainers soupsieve sqlparse sympy tabulate telnetlib termcolor texttable toml
+toolz tqdm typing_extensions tzdata urllib3 uu wcwidth werkzeug wikipedia wordninja wtforms xdrlib xlrd xlsxwriter xmltodict yaml'''.split()
 for name in modules:
     importlib.import_module(name)
 import sympy, yaml, pytz, jinja2, networkx
@@ -32,6 +32,82 @@ print(importlib.metadata.version('numpy'), importlib.metadata.version('pyyaml'))
         packages["numpy"].as_str().expect("text"),
         packages["pyyaml"].as_str().expect("text"),
     );
+    assert_shows(&run(code).await, json!({"status": "ok", "stdout": stdout, "stderr": ""}));
+}
+
+#[tokio::test]
+async fn cryptography_has_what_fernet_needs_and_says_what_it_lacks() {
+    // The token and the digests are the real package's.
+    let code = r#"
+import base64
+from cryptography.exceptions import InvalidTag, UnsupportedAlgorithm
+from cryptography.fernet import Fernet, InvalidToken
+from cryptography.hazmat.primitives import hashes, padding
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.kdf.pbkdf2 import PBKDF2HMAC
+box = Fernet(base64.urlsafe_b64encode(bytes(range(32))))
+token = box._encrypt_from_parts(b"hello", 12345, bytes(16))
+print(token.decode(), box.decrypt(token))
+for bad in (token[:-4] + b"AAA=", b"garbage"):
+    try: box.decrypt(bad)
+    except InvalidToken: print("refused")
+print(AESGCM(bytes(16)).encrypt(bytes(12), b"text", b"more").hex())
+print(PBKDF2HMAC(hashes.SHA256(), 16, b"salt", 1000).derive(b"word").hex())
+decryptor = Cipher(algorithms.AES(bytes(32)), modes.GCM(bytes(12), bytes(16))).decryptor()
+try: decryptor.update(b"x"), decryptor.finalize()
+except InvalidTag: print("InvalidTag")
+try: rsa.generate_private_key(65537, 2048)
+except UnsupportedAlgorithm as error: print(error)
+"#;
+    let stdout = "\
+gAAAAAAAADA5AAAAAAAAAAAAAAAAAAAAAGWd0uwn1ncxmt8qIH-KbuA_1txn1VyHF0yUcADrsa3EOvNqm91Z9LqIk_fIHnahkg== b'hello'
+refused
+refused
+77eda2ba7ccdc2211b9bc84cdaaa11d270154400
+7eee3ccdb62e0a32bc268538479c6e90
+InvalidTag
+rsa.generate_private_key is not in this sandbox, whose cryptography has no native code
+";
+    assert_shows(&run(code).await, json!({"status": "ok", "stdout": stdout, "stderr": ""}));
+}
+
+#[tokio::test]
+async fn windows_are_missing_as_on_a_machine_without_a_display() {
+    let code = "\
+import shutil, tkinter, turtle
+from unittest import mock
+for window in (tkinter.Tk, turtle.Screen, turtle.Turtle):
+    try: window()
+    except tkinter.TclError as error: print(error)
+with mock.patch('turtle.Turtle') as pen:
+    turtle.Turtle().forward(3)
+    print(pen.return_value.forward.call_args)
+room = shutil.disk_usage('/')
+print(room.total == room.used + room.free)";
+    let said = "no display name and no $DISPLAY environment variable\n".repeat(3);
+    let stdout = format!("{said}call(3)\nTrue\n");
+    assert_shows(&run(code).await, json!({"status": "ok", "stdout": stdout, "stderr": ""}));
+}
+
+#[tokio::test]
+async fn psutil_tells_of_the_one_process_that_there_is() {
+    let code = "\
+import os, psutil
+me = psutil.Process()
+memory, disk = psutil.virtual_memory(), psutil.disk_usage('/')
+print(psutil.pids() == [os.getpid()], [process.info for process in psutil.process_iter(['name'])], psutil.cpu_count())
+print(0 < memory.used < memory.total == memory.used + memory.available, 0 < me.memory_info().rss, 0 <= psutil.cpu_percent(0.01) <= 100)
+print(disk.total >= disk.used >= 0, psutil.sensors_battery(), psutil.net_connections(), me.status(), me.is_running())
+try: psutil.Process(4711)
+except psutil.NoSuchProcess as error: print(error)";
+    let stdout = "\
+True [{'name': 'python3'}] 1
+True True True
+True None [] running True
+process PID not found (pid=4711)
+";
     assert_shows(&run(code).await, json!({"status": "ok", "stdout": stdout, "stderr": ""}));
 }
 
@@ -69,8 +145,8 @@ async fn a_missing_package_is_told_with_whether_it_could_be_added() {
     for (module, said) in [
         ("pandas", "No module named 'pandas' (not in this image; the image `data` has it)"),
         (
-            "humanize",
-            "No module named 'humanize' (not in this image; a package without native code can be added to one)",
+            "phonenumbers",
+            "No module named 'phonenumbers' (not in this image; a package without native code can be added to one)",
         ),
     ] {
         let answer = run(&format!("import {module}")).await;

@@ -78,12 +78,23 @@ pub fn modules_of(interpreter: &str) -> Vec<String> {
     let runtime = toml_of("runtime.toml");
     let listed = runtime.get("interpreter").and_then(|all| all.get(interpreter)?.get("extensions")?.as_array());
     let libraries = listed.into_iter().flatten().filter_map(|name| name.as_str());
-    let packages = libraries.filter_map(|name| {
+    let mut tops = BTreeSet::new();
+    for name in libraries {
         let library = toml_of(&format!("extensions/{name}.toml"));
-        Some(library.get("python")?.get("packages")?.as_table()?.keys().cloned().collect::<Vec<_>>())
-    });
-    let top = |path: String| path.split('/').next().unwrap_or_default().to_owned();
-    packages.flatten().map(top).collect::<BTreeSet<_>>().into_iter().collect()
+        let Some(python) = library.get("python").and_then(|python| python.as_table()) else { continue };
+        let packages = python.get("packages").and_then(|packages| packages.as_table());
+        let packages = packages.into_iter().flat_map(|packages| packages.keys().map(String::as_str));
+        let preloaded = strings(python.get("preload"));
+        let layered = python.get("data").and_then(|data| data.as_array()).into_iter().flatten();
+        let layered = layered.filter_map(|part| part.get("below").and_then(|below| below.as_str()));
+        tops.extend(packages.chain(preloaded).chain(layered).filter_map(|path| path.split(['/', '.']).next().map(str::to_owned)));
+    }
+    tops.into_iter().collect()
+}
+
+/// The texts of an array; none, where there is no such array.
+fn strings(value: Option<&toml::Value>) -> impl Iterator<Item = &str> {
+    value.and_then(|value| value.as_array()).into_iter().flatten().filter_map(|item| item.as_str())
 }
 
 /// The table in a file of the recipe; an empty one, where there is no such file.

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::archive::{Entry, Time, write_tar_gz};
 use crate::elf;
-use crate::image::{Image, read_sources};
+use crate::image::{DATA, Image, read_sources};
 use crate::licences::collect_licences;
 use crate::sbom::{Workspace, build_service, megabytes, write_sbom};
 use crate::wheel::Wheel;
@@ -41,6 +41,9 @@ pub struct DistArguments {
     /// Level of zstd for the image, from 1 to 19; 19 takes about two minutes, and 3 a second for 10 MB more
     #[arg(long, default_value_t = 19, value_parser = clap::value_parser!(i32).range(1..=19))]
     level: i32,
+    /// Pack the image of the interpreter `data` as well
+    #[arg(long)]
+    data: bool,
 }
 
 /// Returns the SHA-256 of bytes, as lower-case hexadecimal.
@@ -73,7 +76,8 @@ pub fn dist(arguments: &DistArguments) -> anyhow::Result<()> {
 
     tell(2, "Making the image of the Python runtime");
     let image = Image::build(&binary)?;
-    let sources = read_sources(&workspace.root)?;
+    let interpreters: &[&str] = if arguments.data { &["default", DATA] } else { &["default"] };
+    let sources = read_sources(&workspace.root, interpreters)?;
 
     let out = workspace.target.join("dist");
     if out.exists() {
@@ -98,7 +102,11 @@ pub fn dist(arguments: &DistArguments) -> anyhow::Result<()> {
     let sbom = write_sbom(&workspace, &image.manifest, &sources)?;
 
     tell(4, &format!("Compressing the image at level {}", arguments.level));
-    let packed = Entry::file("share/proofbox/image.wasm.zst", image.pack(arguments.level)?);
+    let mut packed = vec![Entry::file("share/proofbox/image.wasm.zst", image.pack(arguments.level)?)];
+    if arguments.data {
+        let content = image.pack_data(&binary, arguments.level)?;
+        packed.push(Entry::file(format!("share/proofbox/{DATA}.wasm.zst"), content));
+    }
 
     tell(5, "Writing the wheel");
     let release = format!("proofbox-{}-{}-linux-gnu", service.version, std::env::consts::ARCH);
@@ -109,7 +117,7 @@ pub fn dist(arguments: &DistArguments) -> anyhow::Result<()> {
         platform: tag,
         description: DESCRIPTION.to_owned(),
         programs: vec![Entry::program("proofbox", program.as_slice())],
-        data: vec![packed],
+        data: packed,
         licences: licences()?,
         sboms: vec![Entry::file("proofbox.cdx.json", sbom.as_str())],
     };

@@ -28,6 +28,8 @@ pub struct Manifest {
 /// A source of the image, as the recipe pins it.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Source {
+    /// Name; in the file of a library it may be missing, and is the library's.
+    #[serde(default)]
     pub name: String,
     pub version: String,
     pub licence: String,
@@ -42,6 +44,18 @@ pub struct Source {
     #[serde(default)]
     interpreters: Option<Vec<String>>,
 }
+
+impl Source {
+    fn named(mut self, library: &str) -> Self {
+        if self.name.is_empty() {
+            library.clone_into(&mut self.name);
+        }
+        self
+    }
+}
+
+/// An interpreter beside the default one.
+pub const DATA: &str = "data";
 
 /// An image with all that is known of it.
 pub struct Image {
@@ -84,41 +98,69 @@ impl Image {
         crate::dist::sha256(&self.content)
     }
 
-    /// Packs the image: a frame that says what it is, and its content.
+    /// Has the program make the image of the interpreter `data`, whose directory lies beside this one's, and packs it.
+    pub fn pack_data(&self, program: &Path, level: i32) -> anyhow::Result<Vec<u8>> {
+        let mut command = Command::new(program);
+        command.args(["runtime", "build", "--interpreter", DATA]);
+        command.env_remove("PROOFBOX_DATA_IMAGE").env_remove("PROOFBOX_CONFIG").stdin(Stdio::null()).stdout(Stdio::null());
+        ensure!(command.status().context("starting the service")?.success(), "the image `{DATA}` can't be made");
+        let recipe = format!("{}-{DATA}", self.recipe);
+        let directory = self.manifest.compiled.parent().context("the image has no directory")?.with_file_name(&recipe);
+        let path = directory.join("image.wasm");
+        let content = fs::read(&path).with_context(|| path.display().to_string())?;
+        pack(&recipe, &content, level)
+    }
+
+    /// Packs the image.
     pub fn pack(&self, level: i32) -> anyhow::Result<Vec<u8>> {
-        let head = serde_json::json!({"recipe": self.recipe, "sha256": self.sha256()}).to_string();
-        let mut packed = SKIPPABLE_FRAME.to_le_bytes().to_vec();
-        packed.extend(u32::try_from(head.len())?.to_le_bytes());
-        packed.extend(head.as_bytes());
-        let mut encoder = zstd::Encoder::new(packed, level)?;
-        encoder.include_checksum(true)?;
-        encoder.set_pledged_src_size(Some(self.content.len() as u64))?;
-        encoder.long_distance_matching(true)?;
-        // The largest that decoders take without being told.
-        encoder.window_log(27)?;
-        encoder.write_all(&self.content)?;
-        Ok(encoder.finish()?)
+        pack(&self.recipe, &self.content, level)
     }
 }
 
-/// Reads the sources that the recipe pins for this machine.
-pub fn read_sources(root: &Path) -> anyhow::Result<Vec<Source>> {
+/// Packs an image: a frame that says what it is, and its content.
+fn pack(recipe: &str, content: &[u8], level: i32) -> anyhow::Result<Vec<u8>> {
+    let head = serde_json::json!({"recipe": recipe, "sha256": crate::dist::sha256(content)}).to_string();
+    let mut packed = SKIPPABLE_FRAME.to_le_bytes().to_vec();
+    packed.extend(u32::try_from(head.len())?.to_le_bytes());
+    packed.extend(head.as_bytes());
+    let mut encoder = zstd::Encoder::new(packed, level)?;
+    encoder.include_checksum(true)?;
+    encoder.set_pledged_src_size(Some(content.len() as u64))?;
+    encoder.long_distance_matching(true)?;
+    // The largest that decoders take without being told.
+    encoder.window_log(27)?;
+    encoder.write_all(content)?;
+    Ok(encoder.finish()?)
+}
+
+/// Reads the sources that the recipe pins for this machine and these interpreters.
+pub fn read_sources(root: &Path, interpreters: &[&str]) -> anyhow::Result<Vec<Source>> {
     #[derive(Deserialize)]
     struct Pins {
         #[serde(default, alias = "package")]
         source: Vec<Source>,
     }
+    let recipe = root.join("runtimes/python-3.13");
+    let mut files = vec![recipe.join("runtime.toml"), recipe.join("packages.toml")];
+    if interpreters.contains(&DATA) {
+        let folder = recipe.join("extensions");
+        let entries = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
+        let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<anyhow::Result<Vec<PathBuf>>>()?;
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+        paths.sort();
+        files.extend(paths);
+    }
     let mut sources = Vec::new();
-    for name in ["runtime.toml", "packages.toml"] {
-        let path = root.join("runtimes/python-3.13").join(name);
+    for path in files {
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let pins: Pins = toml::from_str(&text).with_context(|| path.display().to_string())?;
-        sources.extend(pins.source);
+        let library = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        sources.extend(pins.source.into_iter().map(|source| source.named(&library)));
     }
     sources.retain(|source| {
-        let of_default = |names: &Vec<String>| names.iter().any(|name| name == "default");
+        let wanted = |names: &Vec<String>| names.iter().any(|name| interpreters.contains(&name.as_str()));
         source.machine.as_deref().is_none_or(|machine| machine == std::env::consts::ARCH)
-            && source.interpreters.as_ref().is_none_or(of_default)
+            && source.interpreters.as_ref().is_none_or(wanted)
     });
     Ok(sources)
 }

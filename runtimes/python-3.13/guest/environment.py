@@ -316,6 +316,34 @@ def _copy_descriptors():
         _install(function, os, posix)
 
 
+# Room for files by default (`limits.files_bytes`); which a run really has, it is not told.
+_FILES_BYTES = 64 << 20
+
+
+def _tell_disk_usage():
+    """WASI tells no sizes of file systems: here files are in memory, and few."""
+    import collections
+    import shutil
+
+    usage = collections.namedtuple("usage", "total used free", module="shutil")
+
+    def disk_usage(path):
+        os.stat(path)
+        used = 0
+        for folder, folders, files in os.walk("/"):
+            if folder == "/":
+                # The image's own.
+                folders[:] = [name for name in folders if name != "lib"]
+            for name in files:
+                try:
+                    used += os.lstat(os.path.join(folder, name)).st_size
+                except OSError:
+                    pass  # it may not be looked at
+        return usage(max(_FILES_BYTES, used), used, max(0, _FILES_BYTES - used))
+
+    _install(disk_usage, shutil)
+
+
 def _answer_about_the_system():
     import platform
 
@@ -337,6 +365,7 @@ def _answer_about_the_system():
     for function in (umask, get_terminal_size, sched_getaffinity, getrandom, getloadavg):
         _install(function, os)
     os.GRND_NONBLOCK, os.GRND_RANDOM = 1, 2
+    _tell_disk_usage()
 
     time.thread_time, time.thread_time_ns = time.process_time, time.process_time_ns
     clock_info = time.get_clock_info

@@ -12,31 +12,34 @@ SOURCES = DIRECTORY + "/library-sources/"
 
 # Well-known ones with native code, which has to be linked into the image.
 NATIVE = frozenset("""
-    aiohttp bcrypt bokeh catboost contourpy cryptography cv2 cython dask duckdb fastapi fiona gensim geopandas gevent greenlet
+    aiohttp bcrypt bokeh catboost contourpy cv2 cython dask duckdb fastapi fiona gensim geopandas gevent greenlet
     grpc h5py jax kiwisolver Levenshtein librosa lightgbm llvmlite lxml matplotlib mpl_toolkits msgpack nltk numba numexpr
-    onnxruntime orjson pandas PIL polars psutil psycopg2 pyarrow pycocotools pydantic pydantic_core pygame pymongo pyproj pywt
+    onnxruntime orjson pandas PIL polars psycopg2 pyarrow pycocotools pydantic pydantic_core pygame pymongo pyproj pywt
     rapidfuzz regex rpds scipy seaborn shapely skimage sklearn spacy sqlalchemy statsmodels tables tensorflow tiktoken tokenizers
     torch torchvision transformers uvloop wordcloud xgboost zmq
 """.split())
 
 # Those that the image `data` has (extensions/*.toml, and `interpreters` in packages.toml).
-IN_DATA = frozenset("cloudpickle contourpy cssselect docx joblib kiwisolver lxml matplotlib mpl_toolkits nltk pandas PIL pylab pyquery regex scipy seaborn sklearn threadpoolctl".split())
+IN_DATA = frozenset("""
+    cloudpickle contourpy cssselect docx joblib kiwisolver Levenshtein lxml matplotlib mpl_toolkits nltk pandas patsy PIL pylab
+    pyquery pytesseract rapidfuzz regex scipy seaborn sklearn statsmodels textblob threadpoolctl wordcloud
+""".split())
 
 # And without: by name, these are nobody's but their distribution's.
 PURE = frozenset("""
     absl altair anyio asttokens attr attrs babel bleach blinker boto3 botocore bs4 cachetools celery certifi cffi chardet
-    charset_normalizer click cloudpickle colorama coverage cssselect dateutil decorator deepdiff dill distlib distributed django
-    dns docker docutils docx dotenv ecdsa elasticsearch email_validator executing faker fakeredis filelock flask flask_login
+    charset_normalizer click cloudpickle colorama coverage cryptography cssselect dateutil decorator deepdiff dill distlib distributed django
+    dns docker docutils docx dotenv ecdsa elasticsearch email_validator emoji executing faker fakeredis filelock flask flask_login
     flask_mail flask_restful flask_wtf folium freezegun fsspec geopy git google graphviz gunicorn h11 holidays html5lib httpcore httpx
     huggingface_hub humanize hypothesis idna imageio inflection iniconfig inspect_ai isodate itsdangerous jinja2 jmespath joblib
     jose jsonschema jwt keras kombu langchain loguru lxml_html mako markdown markupsafe marshmallow mechanize mistune mock
     more_itertools mpmath mypy natsort networkx numpy oauthlib openai openpyxl packaging pandas_datareader paramiko parse passlib
-    pathspec patsy peewee pexpect phonenumbers pip pkg_resources platformdirs pluggy ply prettytable prompt_toolkit pyasn1
-    pycparser pydash pyfakefs pygments pylint pymysql pyparsing pyquery pyrsistent pytest pytz redis requests requests_mock
+    pathspec patsy peewee pexpect phonenumbers pip pkg_resources platformdirs pluggy ply prettytable prompt_toolkit psutil pyasn1
+    pycparser pydash pyfakefs pygments pylint pymysql pyparsing pypdf pyquery pyrsistent pytesseract pytest pytz redis requests requests_mock
     responses retry rich rsa ruamel schema sendgrid setuptools simplejson six slugify snowballstemmer sortedcontainers soupsieve
     sqlparse starlette stripe structlog sympy tabulate tenacity termcolor texttable textblob textdistance toml tomli tomlkit
     toolz tornado tox tqdm trio typeguard typer typing_extensions tzlocal ujson unidecode urllib3 validators vcr virtualenv
-    watchdog webencodings websocket websockets werkzeug wheel wordninja wrapt wtforms xlrd xlsxwriter xlwt xmltodict yaml yarl
+    watchdog webencodings websocket websockets werkzeug wheel wikipedia wordninja wrapt wtforms xlrd xlsxwriter xlwt xmltodict yaml yarl
     zipp
 """.split())
 
