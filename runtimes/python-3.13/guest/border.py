@@ -343,10 +343,13 @@ def at_border(error, request):
 
 _libraries = {}
 _BORDERLESS = ("/lib/python3.13/", "<frozen ", "<proofbox>")
+# Of the library, what compares: it asks for `difference` with the expected value in its hand.
+COMPARING = frozenset({"unittest.case"})
 
 
 def asked_by(depth):
-    """Whose code runs `depth` frames above the caller: "tests", "library" (the standard one, pytest) or "package"."""
+    """Whose code runs `depth` frames above the caller: "tests", "library" (the standard one, pytest) or "package", which is
+    also what compares for the tests."""
     module = sys._getframe(depth + 1).f_globals.get("__name__")
     found = _libraries.get(module)
     if found is None:
@@ -364,5 +367,5 @@ def _owner(module):
     if root in ("_pytest", "pytest", "pluggy") or root.startswith("_proofbox"):
         return "library"
     if root in sys.stdlib_module_names:
-        return "library"
+        return "package" if module in COMPARING else "library"
     return "package" if type(file) is str else "tests"
