@@ -85,7 +85,7 @@ def _restore_object(payload):
             raise marshal.CannotCross("a value that is not of its type")
         if side.state.grader and "__eq__" in cls._proofbox_own:
             side.signal("overridden_equality")
-        proxy = base.__new__(cls, plain)
+        proxy = side.OF_LIBRARY[base][0](cls, plain) if base in side.OF_LIBRARY else base.__new__(cls, plain)
     else:
         base = cls._proofbox_container
         proxy = cls.__new__(cls) if base is None else base.__new__(cls)

@@ -89,6 +89,8 @@ def viewed_by(view):
 
 def _plain(base, value):
     """The builtin value that an instance of a subclass holds, whatever the subclass overrides."""
+    if base in side.OF_LIBRARY:
+        return side.OF_LIBRARY[base][1](value)
     if base is tuple:
         return tuple(tuple.__iter__(value))
     if base is frozenset:
@@ -133,10 +135,16 @@ def _reduce_class(cls):
             if not name_.startswith("_") and inspect.getattr_static(cls, name_) is not inspect.getattr_static(value_base, name_):
                 overridden.append(name_)
     qualname = cls.__qualname__ if type(cls.__qualname__) is str else "object"
-    own = tuple(special for special in specials if origins.defined_by_user(cls, special))
+    # Of a value, its text is also the class's own where the library's has another (`IntEnum`).
+    texts = _TEXTS if value_base in side.VALUE_TYPES else ()
+    own = tuple(
+        special for special in specials if origins.defined_by_user(cls, special)
+        or special in texts and getattr(cls, special) is not getattr(value_base, special, None)
+    )  # fmt: skip
     return "class", (number, qualname, str(cls.__module__), bases, tuple(specials), own, tuple(overridden))
 
 
+_TEXTS = ("__str__", "__repr__", "__format__")
 ATTRIBUTES = {
     OSError: ("errno", "strerror", "filename", "filename2"),
     ImportError: ("name", "path"),

@@ -405,7 +405,9 @@ class Forward:
 
     def __get__(self, proxy, cls=None):
         if proxy is None:
-            return self
+            # Of the class: `date.today` of one that derives from date.
+            asked = not side.state.grader or is_named(cls)
+            return side.state.ask("get", remote_id(cls), self.name) if asked else getattr(self.base, self.name)
         if not side.state.grader or is_named(proxy):
             return side.state.ask("get", remote_id(proxy), self.name)
         return getattr(self.base, self.name).__get__(proxy, type(proxy))

@@ -61,6 +61,11 @@ def _kinds(bases):
     return {cls for cls in found if not any(cls is not other and issubclass(other, cls) for other in found)}
 
 
+def value_type_of(base):
+    """The builtin value that a class of the library derives from, or None."""
+    return next((cls for cls in base.__mro__ if cls in side.VALUE_TYPES), None)
+
+
 def make_proxy_type(qualname, module, bases, specials, own, overridden, real=None):
     qualname = qualname[:200]
     proxied = []
@@ -81,6 +86,10 @@ def make_proxy_type(qualname, module, bases, specials, own, overridden, real=Non
         elif base in side.CONTAINERS:
             proxied.append(base)
             container = base
+        elif (builtin := value_type_of(base)) is not None:
+            # `IntEnum`, `StrEnum`
+            proxied.append(builtin)
+            value_base = builtin
     if exception and side.state.grader and (
         len(_branches(proxied)) > border.MAX_EXCEPTION_BRANCHES or len(_kinds(proxied)) > border.MAX_EXCEPTION_KINDS
     ):
