@@ -1,5 +1,6 @@
 """Objects that come from the other side: each payload is checked, then it becomes a handle, an exception or a class."""
 
+import enum
 import functools
 import types
 
@@ -61,6 +62,18 @@ def _restore_library(payload):
     if not isinstance(found, type) or not origins.is_shared(module) and not origins.is_class_of_package(found):
         raise marshal.CannotCross(f"no class of the library: {module}.{name}")
     return found
+
+
+def _restore_member(payload):
+    """A member of an enumeration of the library: this side's own."""
+    cls, key = payload
+    if not isinstance(cls, enum.EnumType) or origins.library_name(cls) is None:
+        raise marshal.CannotCross("no enumeration of the library")
+    if type(key) is int and issubclass(cls, enum.Flag):
+        return cls(key)
+    if type(key) is not str or key not in cls.__members__:
+        raise marshal.CannotCross("no member of an enumeration")
+    return cls.__members__[key]
 
 
 def _restore_object(payload):
@@ -194,5 +207,5 @@ def _library_proxy_type(cls):
 
 marshal.RESTORERS |= {
     "yours": _restore_yours, "mine": _restore_mine, "library": _restore_library, "object": _restore_object,
-    "exception": _restore_exception, "class": _restore_class, "module": origins.restore_module,
+    "exception": _restore_exception, "class": _restore_class, "module": origins.restore_module, "member": _restore_member,
 }  # fmt: skip

@@ -194,6 +194,7 @@ PAYLOADS = {
     "mine": int,
     "library": (str, str),
     "module": str,
+    "member": (object, frozenset({str, int})),
     "object": (int, object, object),
     "class": (int, str, str, tuple, tuple, tuple, tuple),
     "exception": (object, object, tuple, str, dict, object, object, object, bool),

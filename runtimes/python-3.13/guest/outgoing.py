@@ -1,5 +1,6 @@
 """Objects on their way to the other side: numbers, descriptions of classes, exceptions, contents of containers."""
 
+import enum
 import gc
 import inspect
 import types
@@ -35,6 +36,8 @@ def reduce_object(value):
         return _reduce_exception(value)
     if kind is types.ModuleType and origins.is_library_module(value):
         return "module", value.__name__
+    if type(kind) is not type and isinstance(kind, enum.EnumType) and origins.library_name(kind):
+        return "member", (kind, value._value_ if issubclass(kind, enum.Flag) else value._name_)
     if side.state.check_may_leave:
         side.state.check_may_leave(value)
     mro = kind.__mro__
