@@ -3,6 +3,7 @@
 import enum
 import gc
 import inspect
+import sys
 import types
 
 import _proofbox_border as border
@@ -227,4 +228,18 @@ def _note_nan():
         side.signal("not_a_number")
 
 
+def _is_held(base):
+    """Whether the array behind a view of the candidate's is somebody's: then both sides look at the same memory."""
+    # References: the view's, the two variables, and the argument.
+    return side.state is not None and not side.state.grader and type(base) in marshal.ARRAYS and sys.getrefcount(base) > 4
+
+
+def _note_lost():
+    if side.state.grader:
+        side.signal("aliasing_lost")
+    else:
+        side.state.pending.append(("lost", 0, None))
+
+
 marshal.reduce_object, marshal.note_empty_array, marshal.note_nan, marshal.viewed_by = reduce_object, _note_empty_array, _note_nan, viewed_by
+marshal.is_held, marshal.note_lost = _is_held, _note_lost
