@@ -281,6 +281,8 @@ class Candidate:
         if meant and isinstance(value, StopAsyncIteration):
             proxies.note_item(handle, False)
             proxies.forgive(handle._proofbox_thrown)
+        elif meant:
+            proxies.not_replaced(handle._proofbox_thrown, value)
         raise _at_border(value, ("special", task, "__anext__") if meant else None)
 
     def _pause(self, task, wait):
@@ -466,6 +468,11 @@ def ask(*request):
         if become is error:
             raise
         raise become from None
+    except Exception as error:
+        if error.__context__ is not None and side.tells_of_failure(error.__context__) and request[0] != "special":
+            # `with raises(Closed): with closing(x): assert ...`
+            side.signal("suppressed_assertion")
+        raise
     finally:
         if state.failed is not None and request[0] not in _OF_TASKS:
             side.note_swallowed(False)

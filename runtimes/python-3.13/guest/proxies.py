@@ -194,13 +194,31 @@ def _exited(suppressed, error):
     return True
 
 
+def not_replaced(error, by):
+    """Raises what the tests have asserted inside a `with`, if the candidate has put another exception in its place."""
+    if side.state.grader and error is not None and not _may_forgive(error):
+        if not side.tells_of_failure(by):
+            side.signal("suppressed_assertion")
+        raise error
+
+
 def exit_context(self, kind, error, traceback):
     """What the tests assert inside a `with` is not the candidate's to forgive."""
-    return _exited(special(self, "__exit__", kind, error, None), error)
+    try:
+        suppressed = special(self, "__exit__", kind, error, None)
+    except BaseException as other:
+        not_replaced(error, other)
+        raise
+    return _exited(suppressed, error)
 
 
 async def exit_async_context(self, kind, error, traceback):
-    return _exited(await special(self, "__aexit__", kind, error, None), error)
+    try:
+        suppressed = await special(self, "__aexit__", kind, error, None)
+    except BaseException as other:
+        not_replaced(error, other)
+        raise
+    return _exited(suppressed, error)
 
 
 def next_item(self):
@@ -283,6 +301,9 @@ def of_generator(name):
             result = side.state.ask("special", remote_id(self), name, args)
         except StopIteration:
             forgive(thrown)
+            raise
+        except BaseException as other:
+            not_replaced(thrown, other)
             raise
         if name in ("asend", "athrow") and is_remote(result):
             object.__setattr__(result, "_proofbox_ends_loop", (self,))
