@@ -4,6 +4,11 @@ Comparing a handle with plain data is decided here (it is not equal, and has no 
 passed on only for classes that the tests themselves name, and must give an object again; `in` looks at the items here, unless
 the class is so named."""
 
+import argparse
+import collections
+import types
+from collections import abc
+
 import _proofbox_border as border
 import _proofbox_marshal as marshal
 import _proofbox_origins as origins
@@ -220,7 +225,36 @@ def is_equal(self, other):
             _ask_of_stand_in(self, "__eq__", other)
         if len(side.state.unequal) < _MAX_UNEQUAL and (told := _to_be_told(other)) is not _UNTOLD:
             side.state.unequal.append((self, told))
+    elif (content := _content_like(self, other)) is not None:
+        return content == other
     return NotImplemented
+
+
+# Classes of the library whose instances are equal if their attributes are.
+_BY_ATTRIBUTES = (types.SimpleNamespace, argparse.Namespace)
+
+
+def _content_like(handle, other):
+    """The content of an object whose comparison is the library's own (`abc.Mapping`, `abc.Set`, `UserList`), as a plain value of
+    the kind that `other` is; None if it is no such object, or contradicts itself."""
+    kind = type(handle)
+    if kind._proofbox_real in _BY_ATTRIBUTES:
+        return kind._proofbox_real(**proxies.get_attribute(handle, "__dict__")) if type(other) is kind._proofbox_real else None
+    if isinstance(other, dict):
+        fits = issubclass(kind, abc.Mapping)
+    elif isinstance(other, (set, frozenset)):
+        fits = issubclass(kind, abc.Set)
+    else:
+        bases = (*kind._proofbox_library, *(kind._proofbox_real or object).__mro__)
+        fits = type(other) is list and collections.UserList in bases
+    if not fits or "__len__" not in kind._proofbox_specials:
+        return None
+    items = list(handle)
+    if len(items) != len(handle):
+        return None
+    if isinstance(other, dict):
+        return {key: handle[key] for key in items}
+    return items if type(other) is list else set(items)
 
 
 # How many comparisons of a case are borne out.
