@@ -335,7 +335,7 @@ def at_border(error, request):
     if name in MEANS_IT and isinstance(error, MEANS_IT[name]):
         return error
     become = RuntimeError(f"the candidate raised {type(error).__name__}")
-    become.__cause__ = error
+    become.__cause__ = become._proofbox_meant = error
     return become
 
 
