@@ -106,6 +106,10 @@ class ProxyType(type):
         return type.__subclasscheck__(cls, subclass) or isinstance(subclass, type) and _is_checked(cls, "subclass", subclass)
 
 
+# Not in its body: there it would say that the class itself has slots.
+ProxyType.__slots__ = property(lambda cls: side.state.ask("get", remote_id(cls), "__slots__"))
+
+
 def _is_checked(cls, what, value):
     """What the metaclass of a candidate's class says is an instance or subclass of it (`abc.ABC.register`, a protocol)."""
     if not side.state.grader or "checks" not in cls._proofbox_specials:
