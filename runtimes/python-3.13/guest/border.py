@@ -123,6 +123,12 @@ GENERATOR_METHODS = ("send", "throw", "close", "asend", "athrow", "aclose")
 # Never answered by objects that have no plain content: with these numpy would have C compare.
 NEVER = {"__array_ufunc__": None, "__array_priority__": 0.0}
 
+# Methods of plain values by which tests ask whether one is what they expect. Of an object whose class they do not name that
+# leaves a signal.
+METHODS_OF_VALUES = frozenset(
+    name for kind in (str, bytes, list, dict, set, int, float) for name in dir(kind) if name[:1] != "_"
+) | {"all", "any", "equals", "tolist", "item"}
+
 # ---------------------------------------------------------------- 4. exceptions of C that steer G's loops and tasks
 # Raised by anything but the request that means them they become RuntimeError, as at the border of a generator (PEP 479).
 

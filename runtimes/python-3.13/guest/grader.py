@@ -454,6 +454,10 @@ def ask(*request):
             side.note_swallowed(True)
         if kind in side.SIZED and request[0] in _OF_OBJECTS and not (request[0] == "get" and request[2][:2] == "__"):
             side.note_empty(value)
+        if kind in _HOLDING_CLASSES and request[0] in _NAMING:
+            _note_catching(value)
+        elif request[0] == "call" and request[2] and proxies.is_remote(value) and type(request[2][0]) in _DECORATED:
+            _note_decorated(request[2][0])
         if request[0] == "call" and type(kind) is not proxies.ProxyType:
             state.values += 1
             if kind is float and value != value:
@@ -499,6 +503,28 @@ def ask(*request):
                 text = _proofbox.printed(number)
                 if text:
                     stream.write(text.decode("utf-8", "replace"))
+
+
+# Requests for what has a name, and what may be an exception class.
+_NAMING = frozenset({"global", "get"})
+_HOLDING_CLASSES = frozenset({type, tuple})
+
+
+_DECORATED = (types.FunctionType, type)
+
+
+def _note_decorated(given):
+    """The candidate has given an object of its own for a function or class of the tests: what theirs asserts may be gone."""
+    if type(given) is types.FunctionType or not origins.is_of_library(given):
+        side.signal("decorated_by_candidate")
+
+
+def _note_catching(value):
+    """A name of the candidate stands for a class of the language's that failed assertions belong to: an `except` of the tests
+    for it catches them."""
+    for each in value if type(value) is tuple else (value,):
+        if isinstance(each, type) and type(each) is not proxies.ProxyType and each is not object and issubclass(AssertionError, each):
+            side.signal("exception_by_another_name")
 
 
 def _rest(seconds, in_loop):

@@ -152,7 +152,10 @@ def truth_of_content(base):
 def items_of(self):
     """The items; if they are not as many as the object says that it has, that is told."""
     items = proxies.special(self, "__iter__") if "__iter__" in type(self)._proofbox_specials else _by_index(self)
-    return items if not side.state.grader or "__len__" not in type(self)._proofbox_specials else counted_items(self, items)
+    specials = type(self)._proofbox_specials
+    if not side.state.grader or "__len__" not in specials and "__next__" in specials:
+        return items
+    return counted_items(self, items) if "__len__" in specials else _counted_again(self, items)
 
 
 def counted_items(handle, items):
@@ -167,6 +170,19 @@ def counted_items(handle, items):
     except TypeError:
         if type(handle) is not proxies.ProxyType:
             raise
+
+
+def _counted_again(handle, items):
+    """The items of a handle without a length; that they are as many as they were is not promised, but told otherwise."""
+    count = 0
+    for item in items:
+        count += 1
+        yield item
+    number = proxies.remote_id(handle)
+    known = side.state.measured.get(number)
+    side.state.measured[number] = count, side.state.changes
+    if known and known[0] != count and known[1] == side.state.changes:
+        side.signal("changing_items")
 
 
 def length_of(handle):
@@ -400,8 +416,10 @@ def changed_here(base, name, is_overridden):
 
     def method(self, *args, **kwargs):
         if not side.state.grader or proxies.is_named(self):
+            if is_overridden:
+                proxies.note_own_method()
             return _change(self, name, args, kwargs)
-        if is_overridden:
+        if is_overridden and name not in REMOVERS:
             return _change_on_both_sides(self, base, name, args, kwargs)
         side.state.dirty[self._proofbox_number] = True
         return function(self, *args, **kwargs)
@@ -461,9 +479,11 @@ def item_of(base):
     of_base = base.__getitem__
 
     def __getitem__(self, key):
-        if proxies.is_named(self) or issubclass(base, dict) and not dict.__contains__(self, key):
-            if not proxies.is_named(self):
-                side.signal("membership_by_candidate")
+        if proxies.is_named(self):
+            proxies.note_own_method()
+            return proxies.special(self, "__getitem__", key)
+        if issubclass(base, dict) and not dict.__contains__(self, key):
+            side.signal("membership_by_candidate")
             return proxies.special(self, "__getitem__", key)
         return of_base(self, key)
 

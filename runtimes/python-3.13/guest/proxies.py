@@ -177,6 +177,12 @@ def is_named(handle):
     return any(base in side.state.named for base in cls.__mro__)
 
 
+def note_own_method():
+    """A subclass of a builtin value or container that the tests name answers by a method of its own, whatever its content."""
+    if side.state.grader:
+        side.signal("overridden_by_candidate")
+
+
 def call_object(self, *args, **kwargs):
     return side.state.ask("call", remote_id(self), args, kwargs)
 
@@ -328,8 +334,12 @@ def get_attribute(self, name):
     _check_readable(name)
     _check_no_record(self, name)
     value = side.state.ask("get", remote_id(self), name)
-    if side.state.grader and type(value) in _PLAIN_VALUES:
-        _note_attribute(remote_id(self), name, value)
+    if side.state.grader:
+        if type(value) in _PLAIN_VALUES:
+            _note_attribute(remote_id(self), name, value)
+        elif name in border.METHODS_OF_VALUES and type(self)._proofbox_real is None and is_remote(value) and not is_named(self):
+            # In the place of a plain value it says of itself whatever it is asked.
+            side.signal("method_of_an_object")
     return value
 
 
@@ -434,6 +444,7 @@ class Forward:
             asked = not side.state.grader or is_named(cls)
             return side.state.ask("get", remote_id(cls), self.name) if asked else getattr(self.base, self.name)
         if not side.state.grader or is_named(proxy):
+            note_own_method()
             return side.state.ask("get", remote_id(proxy), self.name)
         return getattr(self.base, self.name).__get__(proxy, type(proxy))
 

@@ -170,7 +170,7 @@ def _container_methods(base, specials, own, overridden):
     if "__bool__" in own:
         namespace["__bool__"] = operators.truth_of_content(base)
     namespace |= _overridden(base, overridden)
-    namespace |= {name: operators.changed_here(base, name, name not in operators.REMOVERS and (name in own or name in overridden)) for name in operators.MUTATORS if hasattr(base, name)}
+    namespace |= {name: operators.changed_here(base, name, name in own or name in overridden) for name in operators.MUTATORS if hasattr(base, name)}
     if base is collections.defaultdict:
         namespace["__missing__"] = _METHODS["__missing__"]
     namespace["__eq__"], namespace["__ne__"] = operators.content_equal(base), operators.is_not_equal
@@ -197,7 +197,10 @@ def _of_named(base, name):
     own, of_base = _METHODS[name], getattr(base, name, None)
 
     def method(self, *args):
-        if proxies.is_named(self) or of_base is None:
+        if of_base is None:
+            return own(self, *args)
+        if proxies.is_named(self):
+            proxies.note_own_method()
             return own(self, *args)
         return of_base(self, *args)
 
