@@ -123,6 +123,12 @@ GENERATOR_METHODS = ("send", "throw", "close", "asend", "athrow", "aclose")
 # Never answered by objects that have no plain content: with these numpy would have C compare.
 NEVER = {"__array_ufunc__": None, "__array_priority__": 0.0}
 
+# Methods of plain values by which tests ask whether one is what they expect. Of an object whose class they do not name that
+# leaves a signal.
+METHODS_OF_VALUES = frozenset(
+    name for kind in (str, bytes, list, dict, set, int, float) for name in dir(kind) if name[:1] != "_"
+) | {"all", "any", "equals", "tolist", "item"}
+
 # ---------------------------------------------------------------- 4. exceptions of C that steer G's loops and tasks
 # Raised by anything but the request that means them they become RuntimeError, as at the border of a generator (PEP 479).
 
@@ -335,7 +341,7 @@ def at_border(error, request):
     if name in MEANS_IT and isinstance(error, MEANS_IT[name]):
         return error
     become = RuntimeError(f"the candidate raised {type(error).__name__}")
-    become.__cause__ = error
+    become.__cause__ = become._proofbox_meant = error
     return become
 
 
@@ -343,10 +349,13 @@ def at_border(error, request):
 
 _libraries = {}
 _BORDERLESS = ("/lib/python3.13/", "<frozen ", "<proofbox>")
+# Of the library, what compares: it asks for `difference` with the expected value in its hand.
+COMPARING = frozenset({"unittest.case"})
 
 
 def asked_by(depth):
-    """Whose code runs `depth` frames above the caller: "tests", "library" (the standard one, pytest) or "package"."""
+    """Whose code runs `depth` frames above the caller: "tests", "library" (the standard one, pytest) or "package", which is
+    also what compares for the tests."""
     module = sys._getframe(depth + 1).f_globals.get("__name__")
     found = _libraries.get(module)
     if found is None:
@@ -364,5 +373,5 @@ def _owner(module):
     if root in ("_pytest", "pytest", "pluggy") or root.startswith("_proofbox"):
         return "library"
     if root in sys.stdlib_module_names:
-        return "library"
+        return "package" if module in COMPARING else "library"
     return "package" if type(file) is str else "tests"

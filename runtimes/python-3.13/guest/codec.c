@@ -257,11 +257,20 @@ static int write_dict(Writer *w, PyObject *o) {
 
 /* Rich containers that can be shared, by their names on the wire. */
 static int is_container_name(const char *name, size_t length) {
-    static const char *const names[] = {"+deque", "deque", "+counter", "+ordered_dict", "+default_dict"};
+    static const char *const names[] = {"+deque", "deque", "+counter", "+ordered_dict", "+default_dict", "+ndarray"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0) return 1;
     }
     return 0;
+}
+
+/* How many items a container has, for its share of the bounds; of an array, how many doubles would take its bytes. */
+static Py_ssize_t items_of(PyObject *o) {
+    if (!sharing_is_array(o)) return PyObject_Size(o);
+    PyObject *bytes = PyObject_GetAttrString(o, "nbytes");
+    Py_ssize_t size = bytes ? PyLong_AsSsize_t(bytes) / 8 : -1;
+    Py_XDECREF(bytes);
+    return size;
 }
 
 static int has_room(PyObject *shared, Py_ssize_t size) {
@@ -270,21 +279,21 @@ static int has_room(PyObject *shared, Py_ssize_t size) {
     PyObject *o;
     if (size <= FEW_ITEMS) return 1;
     while (PyDict_Next(shared, &position, NULL, &o) && sum <= MAX_SHARED_SUM) {
-        if ((each = PyObject_Size(o)) > FEW_ITEMS) sum += each;
+        if ((each = items_of(o)) > FEW_ITEMS) sum += each;
     }
     return sum <= MAX_SHARED_SUM;
 }
 
-/* has_room(containers, size) -> bool: whether one more, of that many items, can be shared. */
+/* has_room(containers, container) -> bool: whether that one can be shared, too. */
 static PyObject *shared_has_room(PyObject *module, PyObject *const *args, Py_ssize_t count) {
-    Py_ssize_t size = count == 2 && PyDict_Check(args[0]) ? PyLong_AsSsize_t(args[1]) : -1;
+    Py_ssize_t size = count == 2 && PyDict_Check(args[0]) ? items_of(args[1]) : -1;
     if (size < 0) return PyErr_Occurred() ? NULL : Py_NewRef(Py_False);
     return PyBool_FromLong(has_room(args[0], size));
 }
 
 /* Makes a container that is held beside the message one that both sides have. */
 static int write_shared(Writer *w, PyObject *o) {
-    Py_ssize_t size = PyObject_Size(o);
+    Py_ssize_t size = items_of(o);
     if (size < 0) return -1;
     uint32_t number = has_room(w->shared, size) ? w->next : 0;
     if (write_byte(w, 'K') < 0 || write_number(w, number) < 0) return -1;
@@ -934,10 +943,11 @@ static PyMethodDef methods[] = {
     {"encode", (PyCFunction)(void (*)(void))encode, METH_FASTCALL, "encode(kind, message, changes, sent, given, reduce, link) -> bytes"},
     {"decode", (PyCFunction)(void (*)(void))decode_bytes, METH_FASTCALL, "decode(bytes, asked, restore, link) -> (message, received, more)"},
     {"know_constants", (PyCFunction)(void (*)(void))know_constants, METH_FASTCALL, "know_constants(nan, ...): floats whose identity crosses."},
+    {"know_arrays", sharing_know_arrays, METH_O, "know_arrays(type): arrays are containers that can be shared."},
     {"snapshots", sharing_snapshots, METH_O, "snapshots(containers): shallow copies, for changed()."},
     {"changed", (PyCFunction)(void (*)(void))sharing_changed, METH_FASTCALL, "changed(containers, snapshots): indices of those that were changed."},
     {"altered", (PyCFunction)(void (*)(void))sharing_altered, METH_FASTCALL, "altered(containers, snapshots): as changed(), of dicts."},
-    {"has_room", (PyCFunction)(void (*)(void))shared_has_room, METH_FASTCALL, "has_room(containers, size): whether one more can be shared."},
+    {"has_room", (PyCFunction)(void (*)(void))shared_has_room, METH_FASTCALL, "has_room(containers, container): whether that one can be shared, too."},
     {"begin", (PyCFunction)(void (*)(void))sharing_begin, METH_FASTCALL, "begin(containers, snapshots): snapshots of those that have none."},
     {"forget", (PyCFunction)(void (*)(void))sharing_forget, METH_FASTCALL, "forget(keys, containers, ids, snapshots): takes them out."},
     {"spliced", (PyCFunction)(void (*)(void))sharing_spliced, METH_FASTCALL, "spliced(list, snapshot): where it was changed."},

@@ -81,6 +81,11 @@ class Candidate:
     def gone(self):
         return self.lost
 
+    def meant(self, error, name):
+        """As `meant`, of an exception that is expected by its name."""
+        expected = getattr(builtins, name or "", None)
+        return meant(error, (expected,) if isinstance(expected, type) else ())
+
     def objection(self, has_passed):
         """Why the open case has not passed, whatever its test says; asked once a case."""
         state = side.state
@@ -281,6 +286,8 @@ class Candidate:
         if meant and isinstance(value, StopAsyncIteration):
             proxies.note_item(handle, False)
             proxies.forgive(handle._proofbox_thrown)
+        elif meant:
+            proxies.not_replaced(handle._proofbox_thrown, value)
         raise _at_border(value, ("special", task, "__anext__") if meant else None)
 
     def _pause(self, task, wait):
@@ -415,8 +422,20 @@ def _at_border(error, request):
     become = border.at_border(error, request)
     if become is not error:
         side.signal("steering_exception")
-        side.state.violation = side.state.violation or side.Refused(f"{become} outside of what it means (grading: isolated)")
+        become._proofbox_refused = side.Refused(f"{become} outside of what it means (grading: isolated)")
+        side.state.violation = side.state.violation or become._proofbox_refused
     return become
+
+
+def meant(error, expected):
+    """The steering exception that a RuntimeError stands for, if the tests expect that one and nothing else can come of it."""
+    given = getattr(error, "_proofbox_meant", None)
+    steering = (*border.STEERING, *border.STEERING_IN_THREADS)
+    if given is None or not any(issubclass(each, steering) and isinstance(given, each) for each in expected):
+        return error
+    if side.state.violation is error._proofbox_refused:
+        side.state.violation = None
+    return given
 
 
 def ask(*request):
@@ -435,6 +454,10 @@ def ask(*request):
             side.note_swallowed(True)
         if kind in side.SIZED and request[0] in _OF_OBJECTS and not (request[0] == "get" and request[2][:2] == "__"):
             side.note_empty(value)
+        if kind in _HOLDING_CLASSES and request[0] in _NAMING:
+            _note_catching(value)
+        elif request[0] == "call" and request[2] and proxies.is_remote(value) and type(request[2][0]) in _DECORATED:
+            _note_decorated(request[2][0])
         if request[0] == "call" and type(kind) is not proxies.ProxyType:
             state.values += 1
             if kind is float and value != value:
@@ -466,6 +489,11 @@ def ask(*request):
         if become is error:
             raise
         raise become from None
+    except Exception as error:
+        if error.__context__ is not None and side.tells_of_failure(error.__context__) and request[0] != "special":
+            # `with raises(Closed): with closing(x): assert ...`
+            side.signal("suppressed_assertion")
+        raise
     finally:
         if state.failed is not None and request[0] not in _OF_TASKS:
             side.note_swallowed(False)
@@ -475,6 +503,28 @@ def ask(*request):
                 text = _proofbox.printed(number)
                 if text:
                     stream.write(text.decode("utf-8", "replace"))
+
+
+# Requests for what has a name, and what may be an exception class.
+_NAMING = frozenset({"global", "get"})
+_HOLDING_CLASSES = frozenset({type, tuple})
+
+
+_DECORATED = (types.FunctionType, type)
+
+
+def _note_decorated(given):
+    """The candidate has given an object of its own for a function or class of the tests: what theirs asserts may be gone."""
+    if type(given) is types.FunctionType or not origins.is_of_library(given):
+        side.signal("decorated_by_candidate")
+
+
+def _note_catching(value):
+    """A name of the candidate stands for a class of the language's that failed assertions belong to: an `except` of the tests
+    for it catches them."""
+    for each in value if type(value) is tuple else (value,):
+        if isinstance(each, type) and type(each) is not proxies.ProxyType and each is not object and issubclass(AssertionError, each):
+            side.signal("exception_by_another_name")
 
 
 def _rest(seconds, in_loop):

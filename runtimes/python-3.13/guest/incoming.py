@@ -1,5 +1,6 @@
 """Objects that come from the other side: each payload is checked, then it becomes a handle, an exception or a class."""
 
+import enum
 import functools
 import types
 
@@ -63,6 +64,18 @@ def _restore_library(payload):
     return found
 
 
+def _restore_member(payload):
+    """A member of an enumeration of the library: this side's own."""
+    cls, key = payload
+    if not isinstance(cls, enum.EnumType) or origins.library_name(cls) is None:
+        raise marshal.CannotCross("no enumeration of the library")
+    if type(key) is int and issubclass(cls, enum.Flag):
+        return cls(key)
+    if type(key) is not str or key not in cls.__members__:
+        raise marshal.CannotCross("no member of an enumeration")
+    return cls.__members__[key]
+
+
 def _restore_object(payload):
     number, cls, plain = payload
     if not border.is_number(number):
@@ -85,7 +98,7 @@ def _restore_object(payload):
             raise marshal.CannotCross("a value that is not of its type")
         if side.state.grader and "__eq__" in cls._proofbox_own:
             side.signal("overridden_equality")
-        proxy = base.__new__(cls, plain)
+        proxy = side.OF_LIBRARY[base][0](cls, plain) if base in side.OF_LIBRARY else base.__new__(cls, plain)
     else:
         base = cls._proofbox_container
         proxy = cls.__new__(cls) if base is None else base.__new__(cls)
@@ -194,5 +207,5 @@ def _library_proxy_type(cls):
 
 marshal.RESTORERS |= {
     "yours": _restore_yours, "mine": _restore_mine, "library": _restore_library, "object": _restore_object,
-    "exception": _restore_exception, "class": _restore_class, "module": origins.restore_module,
+    "exception": _restore_exception, "class": _restore_class, "module": origins.restore_module, "member": _restore_member,
 }  # fmt: skip

@@ -187,6 +187,7 @@ PAYLOADS = {
     "+default_dict": (object, dict),
     "object_array": (tuple, list),
     "+ndarray": (frozenset({str, list}), tuple, bytes),
+    "array_view": (object, frozenset({str, list}), tuple, int, tuple),
     "numpy_number": (str, bytes),
     "numpy_type": str,
     # Of proxies.py, which looks at what is in them.
@@ -194,6 +195,7 @@ PAYLOADS = {
     "mine": int,
     "library": (str, str),
     "module": str,
+    "member": (object, frozenset({str, int})),
     "object": (int, object, object),
     "class": (int, str, str, tuple, tuple, tuple, tuple),
     "exception": (object, object, tuple, str, dict, object, object, object, bool),
@@ -288,6 +290,10 @@ def restore(name, payload, made=None):
 # ---------------------------------------------------------------- numpy's values
 
 
+# How many bytes a view may seem to have: it may show the same ones again and again.
+MAX_VIEW = 8 << 20
+# Of larger arrays a view crosses as a copy: as many doubles as a list that is shared may have items (sharing.py).
+MAX_VIEWED = 16_000
 # By type: how a change of a rich value is carried out, and how it is seen where `differ` does not see it.
 APPLIERS, SAME = {}, {}
 
@@ -297,6 +303,12 @@ def know_numpy():
     import numpy
 
     def reduce_array(array):
+        base = array.base
+        if base is not None and is_held(base):
+            if base.nbytes <= MAX_VIEWED and base.flags.c_contiguous and is_view_of(array.dtype, base.dtype):
+                offset = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+                return "array_view", (base, _name_of_type(array.dtype), array.shape, offset, array.strides)
+            note_lost()
         if array.dtype.hasobject:
             return "object_array", (array.shape, array.ravel().tolist())
         return "+ndarray", (_name_of_type(array.dtype), array.shape, array.tobytes())
@@ -314,6 +326,26 @@ def know_numpy():
             note_empty_array()
         elif kind.kind in "fc" and numpy.isnan(made).any():
             note_nan()
+
+    def is_view_of(kind, of):
+        """Whether an array of one type may look at the memory of one of the other: at what is there, as it is meant."""
+        return not of.hasobject and (kind == of or of.names is not None and kind.names is None and kind.kind not in "bO")
+
+    def make_view(payload):
+        base, name, shape, offset, strides = payload
+        kind = make_type(name)
+        if type(base) is not numpy.ndarray or not is_view_of(kind, base.dtype):
+            raise CannotCross("a view of what can't be looked at")
+        if not all(type(each) is int for each in (*shape, *strides)) or min(shape, default=0) < 0 or math.prod(shape) * kind.itemsize > MAX_VIEW:
+            raise CannotCross("an array of another shape")
+        if not base.flags.c_contiguous:
+            # The other side's copy of it is: there, the memory is another.
+            note_lost()
+            base = base.copy()
+        made = numpy.ndarray(shape, kind, base, offset, strides)
+        if not made.size:
+            note_empty_array()
+        return made
 
     def normalise(octets, kind):
         """A truth value is 0 or 1: others would be equal to both."""
@@ -357,9 +389,14 @@ def know_numpy():
         octets = numpy.frombuffer(content, "u1").copy()
         normalise(octets, target.dtype)
         target[...] = numpy.ndarray(target.shape, target.dtype, octets)
+        if target.dtype.kind in "fc" and numpy.isnan(target).any():
+            note_nan()
 
     nans = math.nan, numpy.nan
     _proofbox.know_constants(*nans)
+    _proofbox.know_arrays(numpy.ndarray)
+    CHANGEABLE.add(numpy.ndarray)
+    ARRAYS.add(numpy.ndarray)
     # Of floats only these come here (codec.c).
     REDUCERS[float] = lambda v: ("nan", int(v is numpy.nan))
     RESTORERS["nan"] = lambda index: nans[index == 1]
@@ -367,6 +404,7 @@ def know_numpy():
     RESTORERS["object_array"] = make_objects
     FILLABLE["+ndarray"] = (lambda: numpy.empty(0, "u1"), fill_array)
     CONTENT[numpy.ndarray] = lambda v: () if v.dtype.hasobject else (v.tobytes(),)
+    RESTORERS["array_view"] = make_view
     RESTORERS["numpy_number"] = make_number
     APPLIERS[numpy.ndarray] = apply_array
     RESTORERS["numpy_type"] = make_type
@@ -381,17 +419,18 @@ def _name_of_type(kind):
 
 
 # Set by proxies.py.
-reduce_object = note_empty_array = note_nan = viewed_by = None
+reduce_object = note_empty_array = note_nan = viewed_by = is_held = note_lost = None
 
 
 # ---------------------------------------------------------------- what was changed in place
 
 
-# Containers that can be changed in place, but for arrays; and those that hold others.
-CHANGEABLE = frozenset({
+# Containers that can be changed in place, and those that hold others. numpy's arrays are added when numpy is known.
+CHANGEABLE = {
     list, dict, set, bytearray, collections.deque, collections.Counter, collections.OrderedDict, collections.defaultdict,
-})  # fmt: skip
-HOLDING = CHANGEABLE - {bytearray} | {tuple, frozenset}
+}  # fmt: skip
+ARRAYS = set()
+HOLDING = frozenset(CHANGEABLE - {bytearray} | {tuple, frozenset})
 
 
 def snapshot(value):

@@ -4,6 +4,11 @@ Comparing a handle with plain data is decided here (it is not equal, and has no 
 passed on only for classes that the tests themselves name, and must give an object again; `in` looks at the items here, unless
 the class is so named."""
 
+import argparse
+import collections
+import types
+from collections import abc
+
 import _proofbox_border as border
 import _proofbox_marshal as marshal
 import _proofbox_origins as origins
@@ -147,7 +152,10 @@ def truth_of_content(base):
 def items_of(self):
     """The items; if they are not as many as the object says that it has, that is told."""
     items = proxies.special(self, "__iter__") if "__iter__" in type(self)._proofbox_specials else _by_index(self)
-    return items if not side.state.grader or "__len__" not in type(self)._proofbox_specials else counted_items(self, items)
+    specials = type(self)._proofbox_specials
+    if not side.state.grader or "__len__" not in specials and "__next__" in specials:
+        return items
+    return counted_items(self, items) if "__len__" in specials else _counted_again(self, items)
 
 
 def counted_items(handle, items):
@@ -162,6 +170,19 @@ def counted_items(handle, items):
     except TypeError:
         if type(handle) is not proxies.ProxyType:
             raise
+
+
+def _counted_again(handle, items):
+    """The items of a handle without a length; that they are as many as they were is not promised, but told otherwise."""
+    count = 0
+    for item in items:
+        count += 1
+        yield item
+    number = proxies.remote_id(handle)
+    known = side.state.measured.get(number)
+    side.state.measured[number] = count, side.state.changes
+    if known and known[0] != count and known[1] == side.state.changes:
+        side.signal("changing_items")
 
 
 def length_of(handle):
@@ -220,7 +241,36 @@ def is_equal(self, other):
             _ask_of_stand_in(self, "__eq__", other)
         if len(side.state.unequal) < _MAX_UNEQUAL and (told := _to_be_told(other)) is not _UNTOLD:
             side.state.unequal.append((self, told))
+    elif (content := _content_like(self, other)) is not None:
+        return content == other
     return NotImplemented
+
+
+# Classes of the library whose instances are equal if their attributes are.
+_BY_ATTRIBUTES = (types.SimpleNamespace, argparse.Namespace)
+
+
+def _content_like(handle, other):
+    """The content of an object whose comparison is the library's own (`abc.Mapping`, `abc.Set`, `UserList`), as a plain value of
+    the kind that `other` is; None if it is no such object, or contradicts itself."""
+    kind = type(handle)
+    if kind._proofbox_real in _BY_ATTRIBUTES:
+        return kind._proofbox_real(**proxies.get_attribute(handle, "__dict__")) if type(other) is kind._proofbox_real else None
+    if isinstance(other, dict):
+        fits = issubclass(kind, abc.Mapping)
+    elif isinstance(other, (set, frozenset)):
+        fits = issubclass(kind, abc.Set)
+    else:
+        bases = (*kind._proofbox_library, *(kind._proofbox_real or object).__mro__)
+        fits = type(other) is list and collections.UserList in bases
+    if not fits or "__len__" not in kind._proofbox_specials:
+        return None
+    items = list(handle)
+    if len(items) != len(handle):
+        return None
+    if isinstance(other, dict):
+        return {key: handle[key] for key in items}
+    return items if type(other) is list else set(items)
 
 
 # How many comparisons of a case are borne out.
@@ -366,8 +416,10 @@ def changed_here(base, name, is_overridden):
 
     def method(self, *args, **kwargs):
         if not side.state.grader or proxies.is_named(self):
+            if is_overridden:
+                proxies.note_own_method()
             return _change(self, name, args, kwargs)
-        if is_overridden:
+        if is_overridden and name not in REMOVERS:
             return _change_on_both_sides(self, base, name, args, kwargs)
         side.state.dirty[self._proofbox_number] = True
         return function(self, *args, **kwargs)
@@ -427,9 +479,11 @@ def item_of(base):
     of_base = base.__getitem__
 
     def __getitem__(self, key):
-        if proxies.is_named(self) or issubclass(base, dict) and not dict.__contains__(self, key):
-            if not proxies.is_named(self):
-                side.signal("membership_by_candidate")
+        if proxies.is_named(self):
+            proxies.note_own_method()
+            return proxies.special(self, "__getitem__", key)
+        if issubclass(base, dict) and not dict.__contains__(self, key):
+            side.signal("membership_by_candidate")
             return proxies.special(self, "__getitem__", key)
         return of_base(self, key)
 

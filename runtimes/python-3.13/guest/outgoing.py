@@ -1,7 +1,9 @@
 """Objects on their way to the other side: numbers, descriptions of classes, exceptions, contents of containers."""
 
+import enum
 import gc
 import inspect
+import sys
 import types
 
 import _proofbox_border as border
@@ -35,6 +37,8 @@ def reduce_object(value):
         return _reduce_exception(value)
     if kind is types.ModuleType and origins.is_library_module(value):
         return "module", value.__name__
+    if type(kind) is not type and isinstance(kind, enum.EnumType) and origins.library_name(kind):
+        return "member", (kind, value._value_ if issubclass(kind, enum.Flag) else value._name_)
     if side.state.check_may_leave:
         side.state.check_may_leave(value)
     mro = kind.__mro__
@@ -89,6 +93,8 @@ def viewed_by(view):
 
 def _plain(base, value):
     """The builtin value that an instance of a subclass holds, whatever the subclass overrides."""
+    if base in side.OF_LIBRARY:
+        return side.OF_LIBRARY[base][1](value)
     if base is tuple:
         return tuple(tuple.__iter__(value))
     if base is frozenset:
@@ -133,10 +139,16 @@ def _reduce_class(cls):
             if not name_.startswith("_") and inspect.getattr_static(cls, name_) is not inspect.getattr_static(value_base, name_):
                 overridden.append(name_)
     qualname = cls.__qualname__ if type(cls.__qualname__) is str else "object"
-    own = tuple(special for special in specials if origins.defined_by_user(cls, special))
+    # Of a value, its text is also the class's own where the library's has another (`IntEnum`).
+    texts = _TEXTS if value_base in side.VALUE_TYPES else ()
+    own = tuple(
+        special for special in specials if origins.defined_by_user(cls, special)
+        or special in texts and getattr(cls, special) is not getattr(value_base, special, None)
+    )  # fmt: skip
     return "class", (number, qualname, str(cls.__module__), bases, tuple(specials), own, tuple(overridden))
 
 
+_TEXTS = ("__str__", "__repr__", "__format__")
 ATTRIBUTES = {
     OSError: ("errno", "strerror", "filename", "filename2"),
     ImportError: ("name", "path"),
@@ -216,4 +228,18 @@ def _note_nan():
         side.signal("not_a_number")
 
 
+def _is_held(base):
+    """Whether the array behind a view of the candidate's is somebody's: then both sides look at the same memory."""
+    # References: the view's, the two variables, and the argument.
+    return side.state is not None and not side.state.grader and type(base) in marshal.ARRAYS and sys.getrefcount(base) > 4
+
+
+def _note_lost():
+    if side.state.grader:
+        side.signal("aliasing_lost")
+    else:
+        side.state.pending.append(("lost", 0, None))
+
+
 marshal.reduce_object, marshal.note_empty_array, marshal.note_nan, marshal.viewed_by = reduce_object, _note_empty_array, _note_nan, viewed_by
+marshal.is_held, marshal.note_lost = _is_held, _note_lost

@@ -106,6 +106,10 @@ class ProxyType(type):
         return type.__subclasscheck__(cls, subclass) or isinstance(subclass, type) and _is_checked(cls, "subclass", subclass)
 
 
+# Not in its body: there it would say that the class itself has slots.
+ProxyType.__slots__ = property(lambda cls: side.state.ask("get", remote_id(cls), "__slots__"))
+
+
 def _is_checked(cls, what, value):
     """What the metaclass of a candidate's class says is an instance or subclass of it (`abc.ABC.register`, a protocol)."""
     if not side.state.grader or "checks" not in cls._proofbox_specials:
@@ -173,6 +177,12 @@ def is_named(handle):
     return any(base in side.state.named for base in cls.__mro__)
 
 
+def note_own_method():
+    """A subclass of a builtin value or container that the tests name answers by a method of its own, whatever its content."""
+    if side.state.grader:
+        side.signal("overridden_by_candidate")
+
+
 def call_object(self, *args, **kwargs):
     return side.state.ask("call", remote_id(self), args, kwargs)
 
@@ -194,13 +204,31 @@ def _exited(suppressed, error):
     return True
 
 
+def not_replaced(error, by):
+    """Raises what the tests have asserted inside a `with`, if the candidate has put another exception in its place."""
+    if side.state.grader and error is not None and not _may_forgive(error):
+        if not side.tells_of_failure(by):
+            side.signal("suppressed_assertion")
+        raise error
+
+
 def exit_context(self, kind, error, traceback):
     """What the tests assert inside a `with` is not the candidate's to forgive."""
-    return _exited(special(self, "__exit__", kind, error, None), error)
+    try:
+        suppressed = special(self, "__exit__", kind, error, None)
+    except BaseException as other:
+        not_replaced(error, other)
+        raise
+    return _exited(suppressed, error)
 
 
 async def exit_async_context(self, kind, error, traceback):
-    return _exited(await special(self, "__aexit__", kind, error, None), error)
+    try:
+        suppressed = await special(self, "__aexit__", kind, error, None)
+    except BaseException as other:
+        not_replaced(error, other)
+        raise
+    return _exited(suppressed, error)
 
 
 def next_item(self):
@@ -284,6 +312,9 @@ def of_generator(name):
         except StopIteration:
             forgive(thrown)
             raise
+        except BaseException as other:
+            not_replaced(thrown, other)
+            raise
         if name in ("asend", "athrow") and is_remote(result):
             object.__setattr__(result, "_proofbox_ends_loop", (self,))
             object.__setattr__(result, "_proofbox_thrown", thrown)
@@ -303,8 +334,12 @@ def get_attribute(self, name):
     _check_readable(name)
     _check_no_record(self, name)
     value = side.state.ask("get", remote_id(self), name)
-    if side.state.grader and type(value) in _PLAIN_VALUES:
-        _note_attribute(remote_id(self), name, value)
+    if side.state.grader:
+        if type(value) in _PLAIN_VALUES:
+            _note_attribute(remote_id(self), name, value)
+        elif name in border.METHODS_OF_VALUES and type(self)._proofbox_real is None and is_remote(value) and not is_named(self):
+            # In the place of a plain value it says of itself whatever it is asked.
+            side.signal("method_of_an_object")
     return value
 
 
@@ -405,8 +440,11 @@ class Forward:
 
     def __get__(self, proxy, cls=None):
         if proxy is None:
-            return self
+            # Of the class: `date.today` of one that derives from date.
+            asked = not side.state.grader or is_named(cls)
+            return side.state.ask("get", remote_id(cls), self.name) if asked else getattr(self.base, self.name)
         if not side.state.grader or is_named(proxy):
+            note_own_method()
             return side.state.ask("get", remote_id(proxy), self.name)
         return getattr(self.base, self.name).__get__(proxy, type(proxy))
 

@@ -61,6 +61,11 @@ def _kinds(bases):
     return {cls for cls in found if not any(cls is not other and issubclass(other, cls) for other in found)}
 
 
+def value_type_of(base):
+    """The builtin value that a class of the library derives from, or None."""
+    return next((cls for cls in base.__mro__ if cls in side.VALUE_TYPES), None)
+
+
 def make_proxy_type(qualname, module, bases, specials, own, overridden, real=None):
     qualname = qualname[:200]
     proxied = []
@@ -81,6 +86,10 @@ def make_proxy_type(qualname, module, bases, specials, own, overridden, real=Non
         elif base in side.CONTAINERS:
             proxied.append(base)
             container = base
+        elif (builtin := value_type_of(base)) is not None:
+            # `IntEnum`, `StrEnum`
+            proxied.append(builtin)
+            value_base = builtin
     if exception and side.state.grader and (
         len(_branches(proxied)) > border.MAX_EXCEPTION_BRANCHES or len(_kinds(proxied)) > border.MAX_EXCEPTION_KINDS
     ):
@@ -161,7 +170,7 @@ def _container_methods(base, specials, own, overridden):
     if "__bool__" in own:
         namespace["__bool__"] = operators.truth_of_content(base)
     namespace |= _overridden(base, overridden)
-    namespace |= {name: operators.changed_here(base, name, name not in operators.REMOVERS and (name in own or name in overridden)) for name in operators.MUTATORS if hasattr(base, name)}
+    namespace |= {name: operators.changed_here(base, name, name in own or name in overridden) for name in operators.MUTATORS if hasattr(base, name)}
     if base is collections.defaultdict:
         namespace["__missing__"] = _METHODS["__missing__"]
     namespace["__eq__"], namespace["__ne__"] = operators.content_equal(base), operators.is_not_equal
@@ -188,7 +197,10 @@ def _of_named(base, name):
     own, of_base = _METHODS[name], getattr(base, name, None)
 
     def method(self, *args):
-        if proxies.is_named(self) or of_base is None:
+        if of_base is None:
+            return own(self, *args)
+        if proxies.is_named(self):
+            proxies.note_own_method()
             return own(self, *args)
         return of_base(self, *args)
 

@@ -4,6 +4,20 @@
 #include <stdint.h>
 #include <string.h>
 
+/* The type of numpy's arrays, which the cycle collector does not see. Kept for ever. */
+static PyTypeObject *array_type;
+
+PyObject *sharing_know_arrays(PyObject *module, PyObject *type) {
+    if (!PyType_Check(type)) {
+        PyErr_SetString(PyExc_TypeError, "know_arrays(type)");
+        return NULL;
+    }
+    array_type = (PyTypeObject *)Py_NewRef(type);
+    Py_RETURN_NONE;
+}
+
+int sharing_is_array(PyObject *o) { return Py_IS_TYPE(o, array_type); }
+
 /* A shallow copy of a list, dict, set or bytearray, to find out later whether it was changed; None for the rest. */
 static PyObject *snapshot_of(PyObject *o) {
     if (PyList_CheckExact(o)) return PyList_AsTuple(o);
@@ -196,7 +210,7 @@ static uint32_t slot_of(const Graph *g, const PyObject *o) {
     return at;
 }
 
-static int may_be_known(PyObject *o) { return PyType_IS_GC(Py_TYPE(o)) || PyByteArray_CheckExact(o); }
+static int may_be_known(PyObject *o) { return PyType_IS_GC(Py_TYPE(o)) || PyByteArray_CheckExact(o) || sharing_is_array(o); }
 
 static int count(PyObject *o, void *graph) {
     Graph *g = graph;

@@ -128,7 +128,7 @@ class Shared(dict):
             value = received[index]
             if type(value) not in marshal.CHANGEABLE or id(value) in self.numbers or value is keywords:
                 continue
-            if not _proofbox.has_room(self, len(value)):
+            if not _proofbox.has_room(self, value):
                 state.pending.append(("lost", 0, None))
                 continue
             (number,) = self.next
@@ -166,7 +166,7 @@ class Shared(dict):
             self.copies[number] = marshal.snapshot(target)
             if number in self.handed:
                 state.altered.append(target)
-            if not target:
+            if not (target.nbytes if type(target) in marshal.ARRAYS else target):
                 # A loop over it checks nothing.
                 state.signals["empty_result"] = True
         elif whose == "held" and state.grader:

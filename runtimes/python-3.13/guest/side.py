@@ -2,6 +2,8 @@
 and refusals."""
 
 import collections
+import datetime
+import decimal
 import itertools
 import types
 
@@ -68,7 +70,38 @@ class State:
 
 state = None
 
-VALUE_TYPES = (int, float, complex, str, bytes, tuple, frozenset)
+
+def _read(cls, names):
+    descriptors = [vars(cls)[name].__get__ for name in names]
+    return lambda value: [get(value) for get in descriptors]
+
+
+_of_date = _read(datetime.date, ("year", "month", "day"))
+_of_moment = _read(datetime.datetime, ("hour", "minute", "second", "microsecond", "tzinfo"))
+_of_timedelta = _read(datetime.timedelta, ("days", "seconds", "microseconds"))
+
+
+def _make_date(cls, value):
+    return datetime.date.__new__(cls, *_of_date(value))
+
+
+def _make_datetime(cls, value):
+    return datetime.datetime.__new__(cls, *_of_date(value), *_of_moment(value), fold=datetime.datetime.fold.__get__(value))
+
+
+def _make_timedelta(cls, value):
+    return datetime.timedelta.__new__(cls, *_of_timedelta(value))
+
+
+# Values whose subclasses carry the plain one. Of those of the library: how an instance of a class is made of it, and it of an
+# instance, past what the class overrides.
+OF_LIBRARY = {
+    decimal.Decimal: (decimal.Decimal.__new__, decimal.Decimal),
+    datetime.datetime: (_make_datetime, lambda value: _make_datetime(datetime.datetime, value)),
+    datetime.date: (_make_date, lambda value: _make_date(datetime.date, value)),
+    datetime.timedelta: (_make_timedelta, lambda value: _make_timedelta(datetime.timedelta, value)),
+}
+VALUE_TYPES = (int, float, complex, str, bytes, tuple, frozenset, *OF_LIBRARY)
 # Containers whose subclasses carry their content: how it is read and set past what a subclass overrides. Derived ones first.
 def _dict_content(value):
     return dict(dict.items(value))

@@ -59,6 +59,9 @@ class InProcess:
     def gone(self):
         return None
 
+    def meant(self, error, name):
+        return error
+
     def fresh(self):
         """There is one interpreter."""
 
@@ -284,6 +287,7 @@ class FunctionCases:
                 candidate.bind(namespace, code)
                 value = eval(code, namespace)(*args, **kwargs)
             except BaseException as error:
+                error = candidate.meant(error, raises)
                 cases.end(None if is_named(error, raises) and not candidate.gone() else error)
                 continue
             if raises:
