@@ -426,6 +426,7 @@ typedef struct {
     PyObject *numbers; /* borrowed; dict: id -> number */
     int is_told;       /* whether the other side says which containers are shared */
     int lost;          /* it has said that one can't be */
+    int nan;           /* a number that is neither above nor below another has come */
 } Reader;
 
 static PyObject *read_value(Reader *r);
@@ -539,6 +540,7 @@ static PyObject *read_double_as(Reader *r, int is_complex) {
     if ((size_t)(r->end - r->at) < n) return malformed();
     memcpy(d, r->at, n);
     r->at += n;
+    r->nan |= d[0] != d[0] || d[1] != d[1];
     return is_complex ? PyComplex_FromDoubles(d[0], d[1]) : PyFloat_FromDouble(d[0]);
 }
 
@@ -772,6 +774,15 @@ static int write_message(Writer *w, int kind, PyObject *message, PyObject *chang
     return failed || write_more(w, more) < 0 ? -1 : 0;
 }
 
+/* Adds to what came behind a message what was seen while it was read. */
+static void append_note(PyObject *o, PyObject **more, const char *what) {
+    if (!o || !*more) return;
+    if (*more == Py_None) Py_SETREF(*more, PyList_New(0));
+    PyObject *entry = *more ? Py_BuildValue("(siO)", what, 0, Py_None) : NULL;
+    if (!entry || PyList_Append(*more, entry) < 0) Py_CLEAR(*more);
+    Py_XDECREF(entry);
+}
+
 /* A value, and the list of those behind it or None. */
 static PyObject *decode_all(Reader *r, PyObject **more) {
     *more = Py_NewRef(Py_None);
@@ -784,12 +795,8 @@ static PyObject *decode_all(Reader *r, PyObject **more) {
             Py_XDECREF(item);
         }
     }
-    if (o && *more && r->lost) {
-        if (*more == Py_None) Py_SETREF(*more, PyList_New(0));
-        PyObject *entry = *more ? Py_BuildValue("(siO)", "lost", 0, Py_None) : NULL;
-        if (!entry || PyList_Append(*more, entry) < 0) Py_CLEAR(*more);
-        Py_XDECREF(entry);
-    }
+    if (r->lost) append_note(o, more, "lost");
+    if (r->nan && r->is_told) append_note(o, more, "nan");
     if (!o || !*more) {
         Py_CLEAR(o);
         Py_CLEAR(*more);

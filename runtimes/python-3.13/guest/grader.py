@@ -456,8 +456,8 @@ def ask(*request):
             side.note_empty(value)
         if kind in _HOLDING_CLASSES and request[0] in _NAMING:
             _note_catching(value)
-        elif request[0] == "call" and request[2] and proxies.is_remote(value) and type(request[2][0]) in _DECORATED:
-            _note_decorated(request[2][0])
+        elif request[0] == "call" and request[2] and type(request[2][0]) in _DECORATED:
+            _note_decorated(request[2][0], value)
         if request[0] == "call" and type(kind) is not proxies.ProxyType:
             state.values += 1
             if kind is float and value != value:
@@ -508,14 +508,12 @@ def ask(*request):
 # Requests for what has a name, and what may be an exception class.
 _NAMING = frozenset({"global", "get"})
 _HOLDING_CLASSES = frozenset({type, tuple})
-
-
 _DECORATED = (types.FunctionType, type)
 
 
-def _note_decorated(given):
+def _note_decorated(given, value):
     """The candidate has given an object of its own for a function or class of the tests: what theirs asserts may be gone."""
-    if type(given) is types.FunctionType or not origins.is_of_library(given):
+    if proxies.is_remote(value) and (type(given) is types.FunctionType or not origins.is_of_library(given)):
         side.signal("decorated_by_candidate")
 
 

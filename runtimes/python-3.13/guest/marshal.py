@@ -392,6 +392,10 @@ def know_numpy():
         if target.dtype.kind in "fc" and numpy.isnan(target).any():
             note_nan()
 
+    def make_nan(index):
+        note_nan()
+        return nans[index == 1]
+
     nans = math.nan, numpy.nan
     _proofbox.know_constants(*nans)
     _proofbox.know_arrays(numpy.ndarray)
@@ -399,7 +403,7 @@ def know_numpy():
     ARRAYS.add(numpy.ndarray)
     # Of floats only these come here (codec.c).
     REDUCERS[float] = lambda v: ("nan", int(v is numpy.nan))
-    RESTORERS["nan"] = lambda index: nans[index == 1]
+    RESTORERS["nan"] = make_nan
     REDUCERS[numpy.ndarray] = reduce_array
     RESTORERS["object_array"] = make_objects
     FILLABLE["+ndarray"] = (lambda: numpy.empty(0, "u1"), fill_array)

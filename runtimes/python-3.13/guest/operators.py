@@ -155,7 +155,11 @@ def items_of(self):
     specials = type(self)._proofbox_specials
     if not side.state.grader or "__len__" not in specials and "__next__" in specials:
         return items
-    return counted_items(self, items) if "__len__" in specials else _counted_again(self, items)
+    if "__len__" in specials:
+        return counted_items(self, items)
+    if proxies.is_remote(items):
+        object.__setattr__(items, "_proofbox_counted", [self, 0])
+    return items
 
 
 def counted_items(handle, items):
@@ -172,12 +176,8 @@ def counted_items(handle, items):
             raise
 
 
-def _counted_again(handle, items):
-    """The items of a handle without a length; that they are as many as they were is not promised, but told otherwise."""
-    count = 0
-    for item in items:
-        count += 1
-        yield item
+def note_count(handle, count):
+    """An object without a length has given all its items: that they are as many as they were is not promised, but told otherwise."""
     number = proxies.remote_id(handle)
     known = side.state.measured.get(number)
     side.state.measured[number] = count, side.state.changes

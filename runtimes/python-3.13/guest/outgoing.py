@@ -139,12 +139,10 @@ def _reduce_class(cls):
             if not name_.startswith("_") and inspect.getattr_static(cls, name_) is not inspect.getattr_static(value_base, name_):
                 overridden.append(name_)
     qualname = cls.__qualname__ if type(cls.__qualname__) is str else "object"
-    # Of a value, its text is also the class's own where the library's has another (`IntEnum`).
-    texts = _TEXTS if value_base in side.VALUE_TYPES else ()
-    own = tuple(
-        special for special in specials if origins.defined_by_user(cls, special)
-        or special in texts and getattr(cls, special) is not getattr(value_base, special, None)
-    )  # fmt: skip
+    own = tuple(special for special in specials if origins.defined_by_user(cls, special))
+    if value_base in side.VALUE_TYPES:
+        # Its text is also the class's own where the library's has another (`IntEnum`).
+        own += tuple(name for name in _TEXTS if name not in own and getattr(cls, name) is not getattr(value_base, name))
     return "class", (number, qualname, str(cls.__module__), bases, tuple(specials), own, tuple(overridden))
 
 

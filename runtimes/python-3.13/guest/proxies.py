@@ -232,12 +232,17 @@ async def exit_async_context(self, kind, error, traceback):
 
 
 def next_item(self):
+    counted = self._proofbox_counted
     try:
         item = special(self, "__next__")
     except StopIteration:
         if side.state.grader and not self._proofbox_given:
             side.signal("empty_result")
+        if counted:
+            operators.note_count(*counted)
         raise
+    if counted:
+        counted[1] += 1
     if not self._proofbox_given:
         object.__setattr__(self, "_proofbox_given", True)
     return item

@@ -38,7 +38,7 @@ for _name, _method in _METHODS.items():
 
 _COMMON = {
     "__getattr__": proxies.get_attribute, "__setattr__": proxies.set_attribute, "__delattr__": proxies.delete_attribute, "__dir__": proxies.names_of_attributes,
-    "__class__": property(proxies.class_of), "_proofbox_tainted": False, "_proofbox_ends_loop": False, "_proofbox_given": False,
+    "__class__": property(proxies.class_of), "_proofbox_tainted": False, "_proofbox_ends_loop": False, "_proofbox_given": False, "_proofbox_counted": None,
     "_proofbox_thrown": None,
     "__copy__": lambda self: proxies.as_copy(self, side.state.ask("copy", proxies.remote_id(self), None)),
     "__deepcopy__": lambda self, memo: proxies.as_copy(self, side.state.ask("copy", proxies.remote_id(self), proxies.copy_number(memo))),

@@ -14,6 +14,7 @@ Entries behind a message, beside those of `incoming.take_contents`:
     ("spliced", number, content)    the same of a list: (begin, end, items), what has become of the items `begin:end`
     ("forgotten", 0, [number])      these are not shared any more
     ("lost", 0, None)               one that should be shared is not: a signal
+    ("nan", 0, None)                there is a number among the values that is none: a signal
 """
 
 import _proofbox
@@ -23,7 +24,7 @@ import _proofbox_marshal as marshal
 MAX_CONTAINERS, MAX_ITEMS = 256, 2000
 # When it is looked for what can be forgotten: at so many containers, or when a large one has come.
 FEW = 6
-ENTRIES = frozenset({"held", "shared", "spliced", "forgotten", "lost"})
+ENTRIES = frozenset({"held", "shared", "spliced", "forgotten", "lost", "nan"})
 # Requests by which the tests hand containers to the candidate.
 HANDING = frozenset({"call", "special", "set", "set_global", "in_thread"})
 # How many containers a request has if none of them is of the tests: its tuple, arguments, keywords.
@@ -185,6 +186,8 @@ class Shared(dict):
             self._forget([number for number in content if type(number) is int])
         elif whose == "lost":
             state.signals["aliasing_lost"] = True
+        elif whose == "nan":
+            state.signals["not_a_number"] = True
         else:
             raise marshal.CannotCross("an entry that there is not")
 
