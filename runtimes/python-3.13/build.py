@@ -36,7 +36,7 @@ import extension_steps
 import numpy_steps
 import package_steps
 from python_patches import patch_python
-from python_steps import PYTHON_ARCHIVES, SMALL_COPIES_IN_PLACE, SQLITE_OPTIONS
+from python_steps import PYTHON_ARCHIVES, SMALL_COPIES_IN_PLACE, SQLITE_OPTIONS, WITHOUT_PROFILE
 from python_steps import build_libraries, build_native, compile_python, configure_python
 from sources import BuildError, Source, fetch_sources, sha256_of_file
 
@@ -361,7 +361,10 @@ STEPS = [
     ),
     Step(
         "compiled", compile_python, 35, "Compiling Python for WebAssembly", folder="python",
-        needs=["python"], inputs=lambda build: [build.settings["modules"], PYTHON_ARCHIVES, SMALL_COPIES_IN_PLACE],
+        needs=["python"],
+        inputs=lambda build: [
+            build.settings["modules"], PYTHON_ARCHIVES, SMALL_COPIES_IN_PLACE, WITHOUT_PROFILE,
+        ],
         files=["profile/*.xz"],
     ),
     Step(
