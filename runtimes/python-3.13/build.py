@@ -36,7 +36,7 @@ import extension_steps
 import numpy_steps
 import package_steps
 from python_patches import patch_python
-from python_steps import PYTHON_ARCHIVES, SMALL_COPIES_IN_PLACE, SQLITE_OPTIONS, WITHOUT_PROFILE
+from python_steps import ADDRESSES_DO_NOT_WRAP, PYTHON_ARCHIVES, SMALL_COPIES_IN_PLACE, SQLITE_OPTIONS, WITHOUT_PROFILE
 from python_steps import build_libraries, build_native, compile_python, configure_python
 from sources import BuildError, Source, fetch_sources, sha256_of_file
 
@@ -363,7 +363,7 @@ STEPS = [
         "compiled", compile_python, 35, "Compiling Python for WebAssembly", folder="python",
         needs=["python"],
         inputs=lambda build: [
-            build.settings["modules"], PYTHON_ARCHIVES, SMALL_COPIES_IN_PLACE, WITHOUT_PROFILE,
+            build.settings["modules"], PYTHON_ARCHIVES, SMALL_COPIES_IN_PLACE, ADDRESSES_DO_NOT_WRAP, WITHOUT_PROFILE,
         ],
         files=["profile/*.xz"],
     ),
