@@ -35,8 +35,9 @@ import zipfile
 import extension_steps
 import numpy_steps
 import package_steps
+from loop_patches import patch_loop
 from python_patches import patch_python
-from python_steps import PYTHON_ARCHIVES, SMALL_COPIES_IN_PLACE, SQLITE_OPTIONS
+from python_steps import ADDRESSES_DO_NOT_WRAP, PYTHON_ARCHIVES, SMALL_COPIES_IN_PLACE, SQLITE_OPTIONS, WITHOUT_PROFILE
 from python_steps import build_libraries, build_native, compile_python, configure_python
 from sources import BuildError, Source, fetch_sources, sha256_of_file
 
@@ -209,6 +210,7 @@ def unpack_trees(build, folder):
         only.rename(folder / name)
         partial.rmdir()
     patch_python(folder / "python")
+    patch_loop(folder / "python")
 
 
 TREES = ("python", "zlib", "bzip2", "xz", "sqlite")
@@ -347,7 +349,7 @@ STEPS = [
     ),
     Step(
         "trees", unpack_trees, 3, "Unpacking the sources",
-        inputs=lambda build: [build.sources[name].sha256 for name in TREES], files=["python_patches.py"],
+        inputs=lambda build: [build.sources[name].sha256 for name in TREES], files=["python_patches.py", "loop_patches.py"],
     ),
     Step("native", build_native, 110, "Building Python for this machine", needs=["trees"]),
     Step(
@@ -361,7 +363,10 @@ STEPS = [
     ),
     Step(
         "compiled", compile_python, 35, "Compiling Python for WebAssembly", folder="python",
-        needs=["python"], inputs=lambda build: [build.settings["modules"], PYTHON_ARCHIVES, SMALL_COPIES_IN_PLACE],
+        needs=["python"],
+        inputs=lambda build: [
+            build.settings["modules"], PYTHON_ARCHIVES, SMALL_COPIES_IN_PLACE, ADDRESSES_DO_NOT_WRAP, WITHOUT_PROFILE,
+        ],
         files=["profile/*.xz"],
     ),
     Step(

@@ -145,7 +145,14 @@ def configure_python(build, folder):
 # memcpy stays a call of libc's, which copies small pieces itself and leaves large ones to the instruction.
 SMALL_COPIES_IN_PLACE = "-mcpu=lime1-bulk_memory_opt"
 
+# clang takes CPython's -fno-strict-overflow to mean addresses as well, and then adds each offset into a structure by an instruction
+# of its own, instead of putting it into the load.
+ADDRESSES_DO_NOT_WRAP = "-fno-wrapv-pointer"
+
 PROFILE = HERE / "profile/interpreter.profdata.xz"
+
+# Told which branches are taken, the compiler makes so much of the loop in place that nothing of it stays in registers.
+WITHOUT_PROFILE = "Python/ceval.o"
 
 
 def unpack_profile(build):
@@ -163,16 +170,14 @@ def compile_python(build, folder):
     """libpython and the archives of its bundled libraries, in the configured directory."""
     for leftover in (*folder.rglob("*.o"), *folder.rglob("*.a")):
         leftover.unlink()
-    flags = [
-        f"-fprofile-use={unpack_profile(build)}",
-        "-Werror=profile-instr-out-of-date",
-        SMALL_COPIES_IN_PLACE,
-    ]
-    build.run(
-        "compiling Python for WASI",
-        ["make", "-s", f"-j{build.jobs}", f"EXTRA_CFLAGS={shlex.join(flags)}", *PYTHON_ARCHIVES],
-        cwd=folder,
-    )
+    flags = [SMALL_COPIES_IN_PLACE, ADDRESSES_DO_NOT_WRAP]
+    profile = [f"-fprofile-use={unpack_profile(build)}", "-Werror=profile-instr-out-of-date"]
+    for wanted, targets in ((flags, [WITHOUT_PROFILE]), ([*profile, *flags], PYTHON_ARCHIVES)):
+        build.run(
+            "compiling Python for WASI",
+            ["make", "-s", f"-j{build.jobs}", f"EXTRA_CFLAGS={shlex.join(wanted)}", *targets],
+            cwd=folder,
+        )
     built = set(re.findall(r'{"(\w+)", PyInit_', (folder / "Modules/config.c").read_text()))
     missing = sorted(set(build.settings["modules"]["required"]) - built)
     if missing:
