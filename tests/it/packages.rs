@@ -40,10 +40,10 @@ async fn cryptography_has_what_fernet_needs_and_says_what_it_lacks() {
     // The token and the digests are the real package's.
     let code = r#"
 import base64
-from cryptography.exceptions import InvalidTag, UnsupportedAlgorithm
+from cryptography.exceptions import InvalidSignature, InvalidTag, UnsupportedAlgorithm
 from cryptography.fernet import Fernet, InvalidToken
-from cryptography.hazmat.primitives import hashes, padding
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.pbkdf2 import PBKDF2HMAC
@@ -58,7 +58,16 @@ print(PBKDF2HMAC(hashes.SHA256(), 16, b"salt", 1000).derive(b"word").hex())
 decryptor = Cipher(algorithms.AES(bytes(32)), modes.GCM(bytes(12), bytes(16))).decryptor()
 try: decryptor.update(b"x"), decryptor.finalize()
 except InvalidTag: print("InvalidTag")
-try: rsa.generate_private_key(65537, 2048)
+key = rsa.generate_private_key(65537, 1024)
+text = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.BestAvailableEncryption(b"pw"))
+key, public = serialization.load_pem_private_key(text, b"pw"), key.public_key()
+scheme = padding.PSS(padding.MGF1(hashes.SHA256()), padding.PSS.MAX_LENGTH)
+public.verify(key.sign(b"data", scheme, hashes.SHA256()), b"data", scheme, hashes.SHA256())
+try: public.verify(key.sign(b"other", scheme, hashes.SHA256()), b"data", scheme, hashes.SHA256())
+except InvalidSignature: print("InvalidSignature")
+scheme = padding.OAEP(padding.MGF1(hashes.SHA256()), hashes.SHA256(), None)
+print(text.split(b"-----")[1], key.decrypt(public.encrypt(b"secret", scheme), scheme))
+try: ec.generate_private_key(ec.SECP256R1())
 except UnsupportedAlgorithm as error: print(error)
 "#;
     let stdout = "\
@@ -68,7 +77,9 @@ refused
 77eda2ba7ccdc2211b9bc84cdaaa11d270154400
 7eee3ccdb62e0a32bc268538479c6e90
 InvalidTag
-rsa.generate_private_key is not in this sandbox, whose cryptography has no native code
+InvalidSignature
+b'BEGIN ENCRYPTED PRIVATE KEY' b'secret'
+ec.generate_private_key is not in this sandbox, whose cryptography has no native code
 ";
     assert_shows(&run(code).await, json!({"status": "ok", "stdout": stdout, "stderr": ""}));
 }

@@ -1,7 +1,7 @@
 """Stands in for the compiled part of `cryptography`, which can't be built for WebAssembly here: the package's own modules call it.
 
-There are AES (ECB, CBC, CTR, OFB, CFB, GCM), digests, HMAC, PBKDF2, HKDF and padding, and so Fernet. All else raises
-UnsupportedAlgorithm when it is used: keys of RSA and elliptic curves, certificates, other ciphers."""
+There are AES (ECB, CBC, CTR, OFB, CFB, GCM), digests, HMAC, PBKDF2, HKDF and padding, and so Fernet; and keys of RSA. All else
+raises UnsupportedAlgorithm when it is used: keys of elliptic curves, certificates, other ciphers."""
 
 import enum
 import hashlib
@@ -12,7 +12,7 @@ import types
 
 from cryptography.__about__ import __version__
 
-from . import _aes
+from . import _aes, _rsa
 
 
 class _Reasons(enum.Enum):
@@ -500,6 +500,257 @@ class AESGCM:
         return made
 
 
+# ---------------------------------------------------------------- keys of RSA
+
+
+class RSAPublicNumbers:
+    def __init__(self, e, n):
+        self.e, self.n = e, n
+
+    def public_key(self, backend=None):
+        if self.n.bit_length() < 1024 or self.e < 3 or not self.e & 1:
+            raise ValueError("n must be at least 1024-bits, and e odd and at least 3.")
+        return RSAPublicKey(self.n, self.e)
+
+    def __eq__(self, other):
+        return (self.e, self.n) == (other.e, other.n) if isinstance(other, RSAPublicNumbers) else NotImplemented
+
+    def __hash__(self):
+        return hash((self.e, self.n))
+
+    def __repr__(self):
+        return f"<RSAPublicNumbers(e={self.e}, n={self.n})>"
+
+
+class RSAPrivateNumbers:
+    def __init__(self, p, q, d, dmp1, dmq1, iqmp, public_numbers):
+        self.p, self.q, self.d, self.dmp1, self.dmq1, self.iqmp, self.public_numbers = p, q, d, dmp1, dmq1, iqmp, public_numbers
+
+    def private_key(self, backend=None, *, unsafe_skip_rsa_key_validation=False):
+        if self.p * self.q != self.public_numbers.n:
+            raise ValueError("p*q must equal modulus.")
+        return RSAPrivateKey(self.p, self.q, self.d, self.public_numbers.e, self.public_numbers.n)
+
+    def __eq__(self, other):
+        return vars(self) == vars(other) if isinstance(other, RSAPrivateNumbers) else NotImplemented
+
+    def __hash__(self):
+        return hash((self.p, self.q, self.d))
+
+
+def _digest_of(algorithm):
+    return lambda data: Hash.hash(algorithm, data)
+
+
+def _hashed(data, algorithm):
+    """(digest of the data, its algorithm), where the data may be the digest."""
+    from cryptography.hazmat.primitives.asymmetric.utils import Prehashed
+
+    if isinstance(algorithm, Prehashed):
+        algorithm = algorithm._algorithm
+        if len(data) != algorithm.digest_size:
+            raise ValueError("The provided data must be the same length as the hash algorithm's digest size.")
+        return bytes(data), algorithm
+    return Hash.hash(algorithm, data), algorithm
+
+
+def _salt_length(padding, algorithm, size):
+    """How long the salt of a signature is, None for any length."""
+    from cryptography.hazmat.primitives.asymmetric import padding as paddings
+
+    if padding._salt_length is paddings.PSS.MAX_LENGTH:
+        return size - algorithm.digest_size - 2
+    if padding._salt_length is paddings.PSS.DIGEST_LENGTH:
+        return algorithm.digest_size
+    return None if padding._salt_length is paddings.PSS.AUTO else padding._salt_length
+
+
+def _bad_padding(padding):
+    from cryptography.hazmat.primitives._asymmetric import AsymmetricPadding
+
+    if not isinstance(padding, AsymmetricPadding):
+        raise TypeError("Padding must be an instance of AsymmetricPadding.")
+    return _unsupported(f"{padding.name} padding", _Reasons.UNSUPPORTED_PADDING)
+
+
+class RSAPublicKey:
+    def __init__(self, n, e):
+        self._n, self._e, self.key_size = n, e, n.bit_length()
+        self._size = (self.key_size + 7) // 8
+
+    def public_numbers(self):
+        return RSAPublicNumbers(self._e, self._n)
+
+    def __eq__(self, other):
+        return (self._n, self._e) == (other._n, other._e) if isinstance(other, RSAPublicKey) else NotImplemented
+
+    def __hash__(self):
+        return hash((self._n, self._e))
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def _raised(self, block):
+        return pow(int.from_bytes(block), self._e, self._n).to_bytes(self._size)
+
+    def encrypt(self, plaintext, padding):
+        from cryptography.hazmat.primitives.asymmetric import padding as paddings
+
+        plaintext = bytes(memoryview(plaintext))
+        if isinstance(padding, paddings.PKCS1v15):
+            return self._raised(_rsa.pad_message(plaintext, self._size))
+        if isinstance(padding, paddings.OAEP):
+            digests = _digest_of(padding.algorithm), _digest_of(padding.mgf._algorithm)
+            return self._raised(_rsa.pad_oaep(plaintext, self._size, padding._label or b"", *digests))
+        raise _bad_padding(padding)
+
+    def verify(self, signature, data, padding, algorithm):
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric import padding as paddings
+
+        hashed, algorithm = _hashed(data, algorithm)
+        number = int.from_bytes(signature)
+        block = self._raised(signature) if len(signature) == self._size and number < self._n else bytes(self._size)
+        if isinstance(padding, paddings.PKCS1v15):
+            good = library_hmac.compare_digest(block, _rsa.pad_signature(_rsa.digest_info(algorithm.name, hashed), self._size))
+        elif isinstance(padding, paddings.PSS):
+            length = _salt_length(padding, algorithm, (self.key_size + 6) // 8)
+            good = _rsa.is_pss(block, hashed, self.key_size - 1, length, _digest_of(algorithm), _digest_of(padding.mgf._algorithm))
+        else:
+            raise _bad_padding(padding)
+        if not good:
+            raise InvalidSignature
+
+    def recover_data_from_signature(self, signature, padding, algorithm):
+        raise _unsupported("recover_data_from_signature")
+
+    def public_bytes(self, encoding, format):
+        if format not in (PublicFormat.SubjectPublicKeyInfo, PublicFormat.PKCS1) or encoding not in (Encoding.PEM, Encoding.DER):
+            raise _unsupported(f"the format {format.value} in the encoding {encoding.value}", _Reasons.UNSUPPORTED_SERIALIZATION)
+        pkcs1 = format is PublicFormat.PKCS1
+        der = _rsa.public_der(self._n, self._e, pkcs1)
+        return der if encoding is Encoding.DER else _rsa.pem("RSA PUBLIC KEY" if pkcs1 else "PUBLIC KEY", der)
+
+
+class RSAPrivateKey:
+    def __init__(self, p, q, d, e, n):
+        self._numbers, self._public, self.key_size = (p, q, d, e, n), RSAPublicKey(n, e), n.bit_length()
+
+    def public_key(self):
+        return self._public
+
+    def private_numbers(self):
+        p, q, d, e, n = self._numbers
+        return RSAPrivateNumbers(p, q, d, d % (p - 1), d % (q - 1), pow(q, -1, p), RSAPublicNumbers(e, n))
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def _raised(self, block):
+        p, q, d, _, _ = self._numbers
+        number = int.from_bytes(block)
+        first, second = pow(number, d % (p - 1), p), pow(number, d % (q - 1), q)
+        return (second + (first - second) * pow(q, -1, p) % p * q).to_bytes(self._public._size)
+
+    def sign(self, data, padding, algorithm):
+        from cryptography.hazmat.primitives.asymmetric import padding as paddings
+
+        hashed, algorithm = _hashed(data, algorithm)
+        if isinstance(padding, paddings.PKCS1v15):
+            return self._raised(_rsa.pad_signature(_rsa.digest_info(algorithm.name, hashed), self._public._size))
+        if isinstance(padding, paddings.PSS):
+            length = _salt_length(padding, algorithm, (self.key_size + 6) // 8)
+            if length is None:
+                raise ValueError("PSS salt length can only be set to Auto when verifying")
+            digests = _digest_of(algorithm), _digest_of(padding.mgf._algorithm)
+            return self._raised(_rsa.pad_pss(hashed, self.key_size - 1, length, *digests))
+        raise _bad_padding(padding)
+
+    def decrypt(self, ciphertext, padding):
+        from cryptography.hazmat.primitives.asymmetric import padding as paddings
+
+        if len(ciphertext) != self._public._size:
+            raise ValueError("Ciphertext length must be equal to key size.")
+        if isinstance(padding, paddings.PKCS1v15):
+            return _rsa.unpad_message(self._raised(ciphertext))
+        if isinstance(padding, paddings.OAEP):
+            digests = _digest_of(padding.algorithm), _digest_of(padding.mgf._algorithm)
+            return _rsa.unpad_oaep(self._raised(ciphertext), padding._label or b"", *digests)
+        raise _bad_padding(padding)
+
+    def private_bytes(self, encoding, format, encryption_algorithm):
+        from cryptography.hazmat.primitives import _serialization
+
+        pkcs1 = format is PrivateFormat.TraditionalOpenSSL
+        password = getattr(encryption_algorithm, "password", None)
+        if not isinstance(encryption_algorithm, _serialization.KeySerializationEncryption):
+            raise TypeError("Encryption algorithm must be a KeySerializationEncryption instance")
+        plain = isinstance(encryption_algorithm, _serialization.NoEncryption)
+        known = format in (PrivateFormat.PKCS8, PrivateFormat.TraditionalOpenSSL) and encoding in (Encoding.PEM, Encoding.DER)
+        if not known or pkcs1 and not plain:
+            raise _unsupported(f"the format {format.value} in the encoding {encoding.value}", _Reasons.UNSUPPORTED_SERIALIZATION)
+        der = _rsa.private_der(*self._numbers, pkcs1)
+        label = "RSA PRIVATE KEY" if pkcs1 else "PRIVATE KEY"
+        if not plain:
+            der, label = _rsa.encrypted_der(der, password), "ENCRYPTED PRIVATE KEY"
+        return der if encoding is Encoding.DER else _rsa.pem(label, der)
+
+
+def _generate_rsa(public_exponent, key_size):
+    return RSAPrivateKey(*_rsa.new_numbers(public_exponent, key_size))
+
+
+def _loaded(read, make):
+    """A function that reads a key from DER: of RSA, or of a kind that is not here."""
+
+    def load(data, *args):
+        try:
+            numbers = read(bytes(memoryview(data)), *args)
+        except TypeError:
+            raise
+        except (ValueError, IndexError, KeyError) as error:
+            if "password" in str(error):
+                raise
+            raise ValueError(f"Could not deserialize key data. {error}") from None
+        if numbers is None:
+            raise _unsupported("this kind of key", _Reasons.UNSUPPORTED_SERIALIZATION)
+        return make(*numbers)
+
+    return load
+
+
+_load_private = _loaded(_rsa.read_private, RSAPrivateKey)
+_load_public = _loaded(_rsa.read_public, RSAPublicKey)
+
+
+def load_der_private_key(data, password, backend=None, *, unsafe_skip_rsa_key_validation=False):
+    return _load_private(data, password)
+
+
+def load_pem_private_key(data, password, backend=None, *, unsafe_skip_rsa_key_validation=False):
+    label, der = _rsa.from_pem(data)
+    if not label.endswith("PRIVATE KEY"):
+        raise ValueError("Valid PEM but no BEGIN/END delimiters for a private key found. Are you sure this is a private key?")
+    return _load_private(der, password)
+
+
+def load_der_public_key(data, backend=None):
+    return _load_public(data)
+
+
+def load_pem_public_key(data, backend=None):
+    label, der = _rsa.from_pem(data)
+    if not label.endswith("PUBLIC KEY"):
+        raise ValueError("Valid PEM but no BEGIN PUBLIC KEY/END PUBLIC KEY delimiters. Are you sure this is a public key?")
+    return _load_public(der)
+
+
 # ---------------------------------------------------------------- the parts
 
 openssl = _Part(
@@ -525,7 +776,15 @@ for name, content in {
         "create_decryption_ctx": lambda algorithm, mode: _create(algorithm, mode, AEADDecryptionContext, False),
     },
     "aead": {"AESGCM": AESGCM},
-    **dict.fromkeys(("cmac dh dsa ec ed25519 ed448 hpke keys keywrap mldsa mlkem poly1305 rsa x25519 x448").split(), {}),
+    "rsa": {
+        "RSAPrivateKey": RSAPrivateKey, "RSAPublicKey": RSAPublicKey, "RSAPrivateNumbers": RSAPrivateNumbers,
+        "RSAPublicNumbers": RSAPublicNumbers, "generate_private_key": _generate_rsa,
+    },
+    "keys": {
+        "load_der_private_key": load_der_private_key, "load_pem_private_key": load_pem_private_key,
+        "load_der_public_key": load_der_public_key, "load_pem_public_key": load_pem_public_key,
+    },
+    **dict.fromkeys("cmac dh dsa ec ed25519 ed448 hpke keywrap mldsa mlkem poly1305 x25519 x448".split(), {}),
 }.items():  # fmt: skip
     setattr(openssl, name, _Part(f"openssl.{name}", **content))
 
