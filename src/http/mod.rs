@@ -15,6 +15,7 @@ pub mod mcp;
 mod pace;
 mod piston;
 mod programs;
+mod promptfoo;
 mod query;
 mod range;
 mod sandbox_fusion;
@@ -129,6 +130,7 @@ pub fn router(service: Arc<Service>, telemetry: Telemetry, settings: RouterSetti
         .merge(v1)
         .merge(e2b::routes(&shared))
         .merge(mcp::routes(&shared))
+        .merge(promptfoo::routes(&shared))
         .nest("/judge0", judge0::routes(&shared))
         .nest("/piston/api/v2", piston::routes(&shared))
         .nest("/sandbox-fusion", sandbox_fusion::routes(&shared))

@@ -45,6 +45,7 @@ mod operation;
 mod packages;
 mod piston;
 mod policy;
+mod promptfoo;
 mod readme;
 mod receipts;
 mod recursion;

@@ -256,7 +256,8 @@ pub fn identify(shared: &AppState, request: &mut Request) -> Result<(), Failure>
     Ok(())
 }
 
-fn move_key_of_url(headers: &mut HeaderMap) {
+/// Moves a key that is the password of the URL to where keys are.
+pub fn move_key_of_url(headers: &mut HeaderMap) {
     let password = |value: &HeaderValue| {
         let (scheme, encoded) = value.to_str().ok()?.split_once(' ')?;
         let pair = BASE64.decode(encoded.trim()).ok().filter(|_| scheme.eq_ignore_ascii_case("basic"))?;
