@@ -510,3 +510,57 @@ async fn cells_in_bash_run_in_the_shell() {
     assert!(status == 200 && said.contains(r#""text":"b\n""#) && said.contains(r#""value":"1""#), "{said}");
     assert_eq!(execute("cobol").await.0, 404);
 }
+
+#[tokio::test]
+async fn what_becomes_of_a_sandbox_is_told_as_events() {
+    let sandbox = sandbox().await;
+    let (http, id) = (&sandbox.http, &sandbox.id);
+    let post = async |action: &str, body: Value| {
+        answer(control(http, Method::POST, &format!("/sandboxes/{id}/{action}")).json(&body)).await.0
+    };
+    assert_eq!(post("pause", json!({})).await, 204);
+    assert_eq!(post("connect", json!({"timeout": 120})).await, 201);
+    assert_eq!(post("timeout", json!({"timeout": 60})).await, 204);
+    assert_eq!(answer(control(http, Method::DELETE, &format!("/sandboxes/{id}"))).await.0, 204);
+    let events = async |query: &str| {
+        let (status, events) = answer(control(http, Method::GET, &format!("/events/sandboxes/{id}?{query}"))).await;
+        assert_eq!(status, 200, "{events}");
+        events.as_array().expect("a list").clone()
+    };
+    let types = |events: &[Value]| -> Vec<String> {
+        let type_of = |event: &Value| event["type"].as_str().expect("a type").replace("sandbox.lifecycle.", "");
+        events.iter().map(type_of).collect()
+    };
+    let all = events("orderAsc=true").await;
+    assert_eq!(types(&all), ["created", "paused", "resumed", "updated", "updated", "killed"]);
+    for event in &all {
+        assert_eq!((&event["sandboxId"], &event["sandboxTemplateId"]), (&json!(id), &json!("base")));
+        assert!(event["timestamp"].as_str().is_some_and(|time| time.ends_with('Z')) && event["id"].is_string());
+    }
+    assert!(all[4]["eventData"]["set_timeout"].is_string());
+    assert_eq!(types(&events("limit=2").await), ["killed", "updated"]);
+    assert_eq!(types(&events("offset=1&limit=1&orderAsc=true").await), ["paused"]);
+    let two = "types=sandbox.lifecycle.created&types=sandbox.lifecycle.killed&orderAsc=true";
+    assert_eq!(types(&events(two).await), ["created", "killed"]);
+    let of_all = answer(control(http, Method::GET, "/events/sandboxes?limit=100")).await.1;
+    assert!(of_all.as_array().expect("a list").iter().any(|event| event["id"] == all[5]["id"]));
+    for wrong in ["limit=101", "types=sandbox.exploded", "orderAsc=maybe"] {
+        assert_eq!(answer(control(http, Method::GET, &format!("/events/sandboxes?{wrong}"))).await.0, 400, "{wrong}");
+    }
+    // One whose time is over has ended, too.
+    let short = sandbox_of(json!({"templateID": "base", "timeout": 1})).await;
+    let ended = async || {
+        let path = format!("/events/sandboxes/{}?limit=1", short.id);
+        let (_, events) = answer(control(http, Method::GET, &path)).await;
+        (events[0]["type"] == "sandbox.lifecycle.killed").then_some(())
+    };
+    crate::process::eventually_async("its end is told", ended).await;
+}
+
+#[tokio::test]
+async fn the_team_of_a_caller_is_its_key() {
+    let (status, teams) = answer(control(&http(), Method::GET, "/teams")).await;
+    let team = json!({"teamID": "keyless", "name": "keyless", "apiKey": KEY, "isDefault": true});
+    assert_eq!((status, teams), (200, json!([team])));
+    assert_eq!(answer(http().get(format!("{}/teams", Server::shared().url))).await.0, 401);
+}

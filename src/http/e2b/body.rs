@@ -37,3 +37,9 @@ pub fn parameter(uri: &Uri, name: &str) -> Option<String> {
     let pairs = url::form_urlencoded::parse(uri.query().unwrap_or("").as_bytes());
     pairs.into_iter().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
 }
+
+/// The values of a parameter that may be there more than once, decoded.
+pub fn parameters(uri: &Uri, name: &str) -> Vec<String> {
+    let pairs = url::form_urlencoded::parse(uri.query().unwrap_or("").as_bytes());
+    pairs.into_iter().filter(|(key, _)| key == name).map(|(_, value)| value.into_owned()).collect()
+}

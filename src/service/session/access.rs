@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::OwnedRwLockReadGuard;
 
-use super::{Residency, Session, SessionError};
+use super::{LifecycleChange, Residency, Session, SessionError};
 use crate::sandbox::{SessionCallError, SessionHandle};
 use crate::service::Service;
 use proofbox_policy::Refusal;
@@ -79,7 +79,7 @@ impl Service {
                     if session.times().paused {
                         match when_paused {
                             WhenPaused::Refuse => return Err(SessionError::Paused),
-                            WhenPaused::Resume => session.resumed(),
+                            WhenPaused::Resume => self.resume(session),
                         }
                     }
                     session.used();
@@ -115,6 +115,7 @@ impl Service {
             self.sessions.all().remove(&session.id);
             self.note_footprint(session, None);
             self.metrics.sessions_ended.inc();
+            self.note_lifecycle(session, LifecycleChange::Ended);
         }
         Ok(answer?)
     }

@@ -10,7 +10,9 @@ use tokio::sync::OwnedRwLockWriteGuard;
 
 use super::error::store_failed;
 use super::room::Need;
-use super::{Residency, Session, SessionAsked, SessionError, SessionInfo, Setup, TaggedCheckpoint, persistence};
+use super::{
+    LifecycleChange, Residency, Session, SessionAsked, SessionError, SessionInfo, Setup, TaggedCheckpoint, persistence,
+};
 use crate::sandbox::{JobsAtSave, RequestError, SessionCallError, SessionHandle};
 use crate::service::{ExecuteError, Service};
 use proofbox_policy::Refusal;
@@ -390,7 +392,7 @@ impl Service {
         self.note_footprint(session, Some(footprint));
         self.metrics.sessions_restored.inc();
         if paused {
-            session.resumed();
+            self.resume(session);
         }
         self.forget_stored(session).await;
         drop(residency);
@@ -424,6 +426,18 @@ impl Service {
     }
 
     pub(super) async fn pause(&self, session: &Session, saved: SavedState) -> Result<(), SessionError> {
+        self.pause_quietly(session, saved).await?;
+        self.note_lifecycle(session, LifecycleChange::Paused);
+        Ok(())
+    }
+
+    /// Restarts the time of a session after a pause.
+    pub(super) fn resume(&self, session: &Session) {
+        session.resumed();
+        self.note_lifecycle(session, LifecycleChange::Resumed);
+    }
+
+    async fn pause_quietly(&self, session: &Session, saved: SavedState) -> Result<(), SessionError> {
         self.store()?;
         match saved {
             // What a command does can't be stored.
@@ -484,13 +498,13 @@ impl Service {
     pub async fn resume_session(&self, id: SessionId) -> Result<bool, SessionError> {
         let session = self.sessions.get(id)?;
         if matches!(*session.residency.read().await, Residency::Resident(_)) && session.times().paused {
-            session.resumed();
+            self.resume(&session);
             return Ok(true);
         }
         let mut residency = session.residency.write().await;
         match *residency {
             Residency::Paused { checkpoint } => {
-                session.resumed();
+                self.resume(&session);
                 self.note_row(&session, Residency::Evicted { checkpoint }).await?;
                 *residency = Residency::Evicted { checkpoint };
                 Ok(true)

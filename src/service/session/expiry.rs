@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::room::Need;
-use super::{OnExpiry, Residency, Session, SessionError, after};
+use super::{LifecycleChange, OnExpiry, Residency, Session, SessionError, after};
 use crate::service::Service;
 use proofbox_types::ids::SessionId;
 
@@ -51,6 +51,7 @@ impl Service {
         }
         self.note_footprint(session, None);
         self.metrics.sessions_ended.inc();
+        self.note_lifecycle(session, LifecycleChange::Ended);
     }
 
     /// Ends or pauses sessions whose time is over, for as long as the service lives.

@@ -10,6 +10,7 @@
 //! - `eviction`: sessions that wait on disk, checkpoints and forks;
 //! - `tags`: checkpoints by name, and what sessions that are made from them begin with;
 //! - `room`: eviction to disk when workers hold too much, and closing where the disk is full;
+//! - `lifecycle`: what has become of sessions, as events;
 //! - `expiry`: the end of sessions and of their lifetime;
 //! - `error`: errors that clients see.
 
@@ -20,6 +21,7 @@ mod eviction;
 mod execution;
 mod expiry;
 mod grade;
+mod lifecycle;
 mod persistence;
 mod room;
 mod tags;
@@ -47,6 +49,7 @@ pub use error::SessionError;
 pub use eviction::{CheckpointInfo, SavedState};
 pub use execution::{CallEvent, CallEvents, CellAsked, CellExecution};
 pub use grade::GradeError;
+pub use lifecycle::{LifecycleChange, LifecycleEvent};
 use proofbox_policy::Refusal;
 use proofbox_runtime::image::Image;
 use proofbox_types::caller::Caller;
@@ -278,6 +281,8 @@ pub(super) struct Sessions {
     grew: tokio::sync::Notify,
     /// Held by the task that is making room.
     making_room: tokio::sync::Mutex<()>,
+    /// What has become of sessions.
+    lifecycle: lifecycle::Lifecycle,
 }
 
 impl Sessions {
@@ -531,6 +536,7 @@ impl Service {
         }
         self.note_footprint(&session, Some(footprint));
         self.metrics.sessions_opened.inc();
+        self.note_lifecycle(&session, LifecycleChange::Created);
         Ok(session.info())
     }
 
@@ -627,13 +633,18 @@ impl Service {
             return Err(SessionError::TtlTooLong { field: "ttl_seconds", asked: ttl, allowed: MAX_TTL });
         }
         let session = self.sessions.get(id)?;
-        {
+        let is_set = {
             let mut times = session.times();
             let expires = after(Timestamp::now(), ttl);
-            if may_set(&times, expires) {
+            let is_set = may_set(&times, expires);
+            if is_set {
                 times.expires = expires;
                 times.ttl = ttl;
             }
+            is_set
+        };
+        if is_set {
+            self.note_lifecycle(&session, LifecycleChange::Updated(ttl));
         }
         // Nobody moves it meanwhile.
         let residency = session.residency.read().await;

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use futures_util::future::join_all;
 use uuid::Uuid;
 
-use super::{Residency, Session, SessionError};
+use super::{LifecycleChange, Residency, Session, SessionError};
 use crate::service::Service;
 use proofbox_types::ids::KeyId;
 
@@ -238,6 +238,7 @@ impl Service {
         tracing::warn!(session = %session.id, "a session is closed: there is no room for it, and its key holds most");
         self.metrics.sessions_ended.inc();
         self.metrics.sessions_displaced.inc();
+        self.note_lifecycle(session, LifecycleChange::Ended);
     }
 }
 

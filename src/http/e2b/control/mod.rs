@@ -2,10 +2,12 @@
 //!
 //! - here: showing and ending a sandbox, and its lifetime;
 //! - `create`, `list`, `pause`, `snapshots`, `metrics`, `network`: the actions of these names;
+//! - `events`: what has become of sandboxes; teams;
 //! - `templates`: what sandboxes are made of; `builds`: making such.
 
 pub mod builds;
 pub mod create;
+pub mod events;
 pub mod list;
 pub mod metrics;
 pub mod network;
