@@ -1,4 +1,5 @@
 import pathlib
+import sys
 import unittest
 
 import native
@@ -114,6 +115,64 @@ class Kind(unittest.TestCase):
         self.assertEqual(grade("x = 1"), (None, "error", "EvaluatorError: the source defines no function evaluate or get_assert"))
         self.assertEqual(grade("def evaluate(inputs): 1 / 0")[1:], ("error", "ZeroDivisionError: division by zero"))
         self.assertEqual(grade("def evaluate(inputs): exit()\nimport sys\ndef exit(): sys.exit(0)")[1], "error")
+
+    def test_agentas_v3_takes_any_json(self):
+        def v3(value, **request):
+            source = f"import math\ndef evaluate(inputs, outputs, trace): return {value}"
+            evaluation, status, message = grade(source, interface="v3", **request)
+            if evaluation is None:
+                return message
+            self.assertEqual((evaluation["interface"], evaluation["passed"]), ("v3", status == "passed"))
+            return tuple(evaluation[name] for name in ("score", "passed", "named_scores", "value"))
+
+        several = {"accuracy": 0.9, "length": 12}
+        self.assertEqual(v3(several), (None, True, {"accuracy": 0.9, "length": 12.0}, several))
+        self.assertEqual(v3([1, 2]), (None, True, {}, [1, 2]))
+        self.assertEqual(v3("'good'"), (None, True, {}, "good"))
+        labelled = {"score": 0.4, "label": "bad", "meta": {"tokens": [1, None, True]}}
+        self.assertEqual(v3(labelled), (0.4, False, {}, labelled))
+        self.assertEqual(v3(labelled, threshold=0.4), (0.4, True, {}, labelled))
+        self.assertEqual(v3({"success": False, "label": "x"}), (0.0, False, {}, {"success": False, "label": "x"}))
+        self.assertEqual(v3({"success": "yes", "score": "high"})[:2], (None, True))
+        self.assertEqual(v3(0.7), (0.7, True, {}, 0.7))
+        self.assertEqual(v3(False), (0.0, False, {}, False))
+        self.assertEqual(v3((1, {2: "x"})), (None, True, {}, [1, {"2": "x"}]))
+        for value, message in {
+            "None": "an evaluator returns a value, and this one returned None",
+            "math.nan": "the value is a finite number, and this is nan",
+            "{'a': [math.inf]}": "the value is a finite number, and this is inf",
+            "{'a': {1}}": "a result is a JSON value, and this has an object of type set",
+            "{(1,): 2}": "the keys of a result are texts",
+            "(x := []).append(x) or x": "a result has at most 100000 values, 100 deep",
+            "[[0] * 1000] * 1000": "a result has at most 100000 values, 100 deep",
+        }.items():
+            self.assertEqual(v3(value), f"EvaluatorError: {message}")
+        self.assertEqual(v3("'good'", threshold=0.5), "EvaluatorError: there is a threshold, and the result has no score")
+        code = "class Liar(float):\n    def __ge__(self, other): return True\n"
+        use = "import solution\ndef evaluate(inputs, outputs, trace): return {'score': solution.Liar(0)}"
+        self.assertEqual(grade(use, code, interface="v3")[1], "error")
+
+    def test_scalars_of_numpy_are_what_they_stand_for(self):
+        # A real one is in the image: tests/it/kinds.rs.
+        source = (
+            "import sys, types\n"
+            "numpy = sys.modules['numpy'] = types.ModuleType('numpy')\n"
+            "class float64(float):\n"
+            "    def item(self): return float.__float__(self)\n"
+            "class bool_:\n"
+            "    def item(self): return True\n"
+            "numpy.float64, numpy.bool_ = float64, bool_\n"
+            "def evaluate(inputs, outputs, trace): return "
+        )
+        try:
+            for interface in ("v2", "v3"):
+                self.assertEqual(score(source + "float64(0.8)", interface=interface), (0.8, True, None))
+                evaluation, status, _ = grade(source + "{'score': float64(0.4), 'tone': float64(0.5)}", interface=interface)
+                self.assertEqual((evaluation["score"], evaluation["named_scores"], status), (0.4, {"tone": 0.5}, "failed"))
+                self.assertEqual(score(source + "{'success': bool_()}", interface=interface), (1.0, True, None))
+            self.assertEqual(grade(source + "{'tone': [float64(0.5)]}", interface="v3")[0]["value"], {"tone": [0.5]})
+        finally:
+            sys.modules.pop("numpy", None)
 
     def test_only_plain_values_are_believed(self):
         code = "class Liar(float):\n    def __ge__(self, other): return True\nclass Obj:\n    score = 1\n    def __init__(self): self.score = Liar()\n"

@@ -132,3 +132,25 @@ async fn a_shuffled_order_is_the_seeds() {
     assert_ne!(zero, one);
     assert_eq!(zero, order(0).await);
 }
+
+/// Agenta's third interface: any JSON value, and scalars of the image's own numpy.
+#[tokio::test]
+async fn an_evaluator_of_agentas_v3_returns_any_json() {
+    let evaluate = async |interface: &str, value: &str| {
+        let source = format!("import numpy as np\ndef evaluate(inputs, outputs, trace): return {value}");
+        let tests = json!({"kind": "evaluator", "interface": interface, "outputs": "x", "source": source});
+        Server::shared().execute(json!({"code": ADD, "tests": tests})).await
+    };
+    let several = json!({"accuracy": 0.9, "length": 12});
+    let answer = evaluate("v3", "{'accuracy': np.float64(0.9), 'length': 12}").await;
+    let named = json!({"accuracy": 0.9, "length": 12.0});
+    let evaluation = json!({"score": null, "passed": true, "named_scores": named, "value": several});
+    assert_shows(&answer, json!({"status": "passed", "evaluation": evaluation}));
+    let answer = evaluate("v3", "{'score': 0.2, 'label': 'bad', 'meta': {'why': [1, None]}}").await;
+    let value = json!({"score": 0.2, "label": "bad", "meta": {"why": [1, null]}});
+    assert_shows(&answer, json!({"status": "failed", "evaluation": {"score": 0.2, "passed": false, "value": value}}));
+    for interface in ["v2", "v3"] {
+        let answer = evaluate(interface, "np.float64(0.8)").await;
+        assert_shows(&answer, json!({"status": "passed", "evaluation": {"score": 0.8, "passed": true}}));
+    }
+}

@@ -18,7 +18,10 @@ for. What it may return:
                 as success. Further numbers count as named scores.
     str         JSON of one of these, for v1 and get_assert only
 
-Anything else, and a score that is no finite number, is an error."""
+With v3 it may return any JSON value, as with Agenta, and the evaluation has that as `value`. The numbers of a dict are
+named scores. A value that is no bool and no number and has neither score nor success is a measurement, which passes.
+
+Scalars of numpy count as what they stand for. Anything else, and a score that is no finite number, is an error."""
 
 import ast
 import asyncio
@@ -39,6 +42,9 @@ THRESHOLD = 0.5
 # Results within results, and how many of them are told.
 COMPONENTS_DEPTH = 8
 COMPONENTS_LIMIT = 1000
+# Depth and number of the values of a JSON value.
+JSON_DEPTH = 100
+JSON_LIMIT = 100_000
 
 INTERFACES = {
     "v1": ("app_params", "inputs", "output", "correct_answer"),
@@ -49,6 +55,7 @@ INTERFACES = {
 }
 PARAMETERS = frozenset(name for names in INTERFACES.values() for name in names)
 PASS_KEYS = ("success", "pass", "pass_", "passed")
+NUMPY_SCALARS = "bool_ float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()
 
 
 class EvaluatorError(Exception):
@@ -94,7 +101,8 @@ class Evaluator:
             result = asyncio.run(result)
         if type(result) is str and interface in ("v1", "get_assert"):
             result = _read(result)
-        return {"interface": interface, **Reading(interface, self.threshold).result(result)}
+        reading = Reading(interface, self.threshold)
+        return {"interface": interface, **(reading.json(result) if interface == "v3" else reading.result(result))}
 
     def _function(self):
         source = grading.text(self.source)
@@ -207,7 +215,27 @@ class Reading:
         self.lowest = (None if interface == "get_assert" else THRESHOLD) if threshold is None else self.threshold
         self.components = 0
 
+    def json(self, value):
+        """The evaluation of any JSON value."""
+        value = _json(value, [JSON_LIMIT])
+        if value is None:
+            raise EvaluatorError("an evaluator returns a value, and this one returned None")
+        if type(value) in (bool, int, float):
+            return {**self.result(value), "value": value}
+        fields = value if type(value) is dict else {}
+        says = {key: field for key, field in fields.items() if key not in PASS_KEYS or type(field) is bool}
+        if type(says.get("score")) not in (int, float):
+            says.pop("score", None)
+        if says.keys() & {"score", *PASS_KEYS}:
+            return {**self._fields(says, 0), "value": value}
+        if self.threshold is not None:
+            raise EvaluatorError("there is a threshold, and the result has no score")
+        reason = fields.get("reason")
+        reason = report.text_of(reason) if type(reason) is str else None
+        return {**_evaluation(None, True, reason, dict(_numbers(fields))), "value": value}
+
     def result(self, value, depth=0):
+        value = _plain(value)
         if type(value) is bool:
             return _evaluation(1.0 if value else 0.0, value, None if value else "the evaluator returned False")
         if type(value) in (int, float):
@@ -221,7 +249,7 @@ class Reading:
 
     def _fields(self, fields, depth):
         given = next((key for key in PASS_KEYS if key in fields), None)
-        passed = fields.get(given)
+        passed = _plain(fields.get(given))
         if given is not None and type(passed) is not bool:
             raise EvaluatorError(f"{given!r} of the result is True or False, and this is {_shown(passed)}")
         score = fields.get("score")
@@ -288,7 +316,39 @@ def _fields(value):
     return fields
 
 
+def _plain(value):
+    """The value, or what it stands for if it is a scalar of numpy."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and any(type(value) is getattr(numpy, name, None) for name in NUMPY_SCALARS):
+        return type(value).item(value)
+    return value
+
+
+def _json(value, room, depth=0):
+    """The value as JSON has it, of exact builtin types; `room` holds how many values there may be yet."""
+    value = _plain(value)
+    room[0] -= 1
+    if room[0] < 0 or depth > JSON_DEPTH:
+        raise EvaluatorError(f"a result has at most {JSON_LIMIT} values, {JSON_DEPTH} deep")
+    if value is None or type(value) in (bool, int):
+        return value
+    if type(value) is float:
+        return _number(value, "value")
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, dict):
+        keys = {str(key) if type(key) is int else key: field for key, field in dict.items(value)}
+        if any(type(key) is not str for key in keys):
+            raise EvaluatorError("the keys of a result are texts")
+        return {key: _json(field, room, depth + 1) for key, field in keys.items()}
+    for kind in (list, tuple):
+        if isinstance(value, kind):
+            return [_json(item, room, depth + 1) for item in kind.__iter__(value)]
+    raise EvaluatorError(f"a result is a JSON value, and this has {_shown(value)}")
+
+
 def _number(value, what):
+    value = _plain(value)
     if type(value) not in (int, float, bool):
         raise EvaluatorError(f"the {what} is a number, and this is {_shown(value)}")
     try:
@@ -302,7 +362,7 @@ def _number(value, what):
 
 def _numbers(fields):
     for name, value in list(fields.items())[:COMPONENTS_LIMIT]:
-        if type(name) is str and type(value) in (int, float, bool):
+        if type(name) is str and type(_plain(value)) in (int, float, bool):
             yield name, _number(value, f"score {name!r}")
 
 
