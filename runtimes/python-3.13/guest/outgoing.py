@@ -41,18 +41,20 @@ def reduce_object(value):
         return "member", (kind, value._value_ if issubclass(kind, enum.Flag) else value._name_)
     if side.state.check_may_leave:
         side.state.check_may_leave(value)
-    mro = kind.__mro__
-    plain = None
-    for base in side.VALUE_TYPES:
-        if base in mro:
-            plain = _plain(base, value)
-            break
-    else:
-        for base in side.CONTAINERS:
-            if base in mro:
-                _track(number_of(value), value, base)
-                break
+    plain, base = None, _base_of(kind)
+    if base in side.CONTAINERS:
+        _track(number_of(value), value, base)
+    elif base is not None:
+        plain = _plain(base, value)
     return "object", (number_of(value), kind, plain)
+
+
+def _base_of(kind):
+    """The builtin value or container that a class derives from, or None."""
+    for base in kind.__mro__:
+        if base in side.BASES:
+            return base
+    return None
 
 
 def _track(number, value, base):
@@ -128,7 +130,7 @@ def _reduce_class(cls):
             specials.append("unhashable")
         elif found is not None and found is not BY_DEFAULT.get(special):
             specials.append(special)
-    value_base = next((base for base in (*side.VALUE_TYPES, *side.CONTAINERS) if base in cls.__mro__), None)
+    value_base = _base_of(cls)
     if not cls.__weakrefoffset__ and value_base is None:
         specials.append("unreferable")
     if type(cls) is not type and type(cls).__instancecheck__ is not type.__instancecheck__:

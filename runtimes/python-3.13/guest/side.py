@@ -140,6 +140,10 @@ CONTAINERS = {
 }
 
 
+# All that carry their content.
+BASES = frozenset({*VALUE_TYPES, *CONTAINERS})
+
+
 def signal(name):
     state.signals[name] = True
 
