@@ -5,7 +5,7 @@
 //! operations. So there is no way round the charges: every cycle of control passes one. When the counter is below zero,
 //! the module calls the import [`PAUSE`] and goes on when that returns.
 //!
-//! What a charge costs is an estimate of the operators up to the next one ([`model`]). It is fixed here, so that a
+//! What a charge costs is an estimate of the operators up to the next one (`model.rs`). It is fixed here, so that a
 //! program costs the same wherever it runs.
 //!
 //! The counter is no part of the linear memory: nothing that goes wrong there reaches it.
