@@ -280,6 +280,14 @@ PATCHES = [
         MODE_DECLARATION + "static PyObject*\n_pystat_fromstructstat(PyObject *module, STRUCT_STAT *st)\n",
     ),
     ("Modules/posixmodule.c", "SET_ITEM(0, PyLong_FromLong((long)st->st_mode));", "SET_ITEM(0, PyLong_FromLong((long)proofbox_mode(st)));"),
+    # Where there is no memory for the number of an instruction, which some handlers want, CPython looks for the handler of
+    # that error, which is the same one, for ever. The frame ends instead.
+    ("Python/ceval.c", "                // No handlers, so exit.\n", "                // No handlers, so exit.\nunhandled:\n"),
+    (
+        "Python/ceval.c",
+        "                if (lasti == NULL) {\n                    goto exception_unwind;\n",
+        "                if (lasti == NULL) {\n                    goto unhandled;\n",
+    ),
     # There are no threads, as with CPython's own build for WASI.
     (
         "Python/thread.c",

@@ -24,6 +24,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 PROGRESS_SECONDS = 10
 MAX_UNANSWERED = 20
 LIMITS_MET = {"timeout", "fuel_exhausted", "memory_limit", "output_limit"}
+# Exit code of a candidate whose interpreter broke down: what breaks the tests' own leaves another.
+ABORTED = 134
 # Of the composed idioms, those that only the expected value passes, whatever methods the object has.
 TASKS = [task for task in compose.TASKS if task.type not in ("bool", "raises")]
 PLAIN_VALUES = [value for name, value in compose.VALUES.items() if not name.endswith("*") and value not in ("math",)]
@@ -159,9 +161,10 @@ class Fuzz:
         if service.is_infrastructure_error(answer):
             self.report("infrastructure_error", index, request, answer, plan, "")
         # A candidate that breaks down ends its case, and the cases after it are reported as well.
-        # Not so where a limit has ended all of them.
+        # Not so where a limit has ended all of them, or where a fresh candidate broke down while it was imported.
         limited = any(case["stderr_class"] in LIMITS_MET for case in answer["cases"])
-        if answer["integrity"]["reported"] < answer["integrity"]["planned"] and not limited and "InterpreterCrash" in json.dumps(answer["error"]):
+        not_imported = answer["exit_code"] == ABORTED and answer["grader"]["candidates"] > 1
+        if answer["integrity"]["reported"] < answer["integrity"]["planned"] and not limited and not not_imported and "InterpreterCrash" in json.dumps(answer["error"]):
             self.report("grader_crash", index, request, answer, plan, "")
         for case, about in zip(answer["cases"], known):
             if case["status"] != "passed":

@@ -326,10 +326,11 @@ def _is_aes(algorithm):
 
 
 def _modes():
+    from cryptography.hazmat.decrepit.ciphers import modes as decrepit
     from cryptography.hazmat.primitives.ciphers import modes
 
-    others = [getattr(modes, name) for name in ("OFB", "CFB", "CFB8") if hasattr(modes, name)]
-    return modes, (modes.ECB, modes.CBC, modes.CTR, modes.GCM, *others)
+    # By their old names they would warn.
+    return modes, (modes.ECB, modes.CBC, modes.CTR, modes.GCM, decrepit.OFB, decrepit.CFB, decrepit.CFB8)
 
 
 def _cipher_supported(algorithm, mode):
