@@ -88,7 +88,7 @@ fn cost(expected: f64) -> u64 {
     expected.round().clamp(1.0, f64::from(u32::MAX)) as u64
 }
 
-/// What calling a function that is not charged at its entry means for its caller.
+/// Effect of a call of a function that is not charged at its entry.
 #[derive(Clone, Debug)]
 struct Summary {
     paths: Paths,

@@ -223,7 +223,7 @@ fn bulk_charge(previous: Option<&Operator<'_>>, operator: &Operator<'_>) -> bool
     is_bulk && !is_small
 }
 
-/// What a charge costs.
+/// Cost of a charge.
 enum Cost {
     /// So many units.
     Fixed(u64),

@@ -468,8 +468,8 @@ fn compile(interpreter: &str, directory: &Path, module: &[u8]) -> Result<Image, 
     Ok(image)
 }
 
-/// What compiled code depends on: by wasmtime's own account its version, settings, and the CPU's features; and how it is
-/// metered.
+/// Identity of what compiled code depends on: by wasmtime's own account its version, settings, and the CPU's features; and
+/// how it is metered.
 fn compatibility() -> Result<String, ImageError> {
     struct Digesting(Sha256);
     impl Hasher for Digesting {

@@ -281,7 +281,7 @@ pub(super) struct Sessions {
     grew: tokio::sync::Notify,
     /// Held by the task that is making room.
     making_room: tokio::sync::Mutex<()>,
-    /// What has become of sessions.
+    /// Events in the life of sessions.
     lifecycle: lifecycle::Lifecycle,
 }
 
