@@ -87,7 +87,12 @@ pub fn modules_of(interpreter: &str) -> Vec<String> {
         let preloaded = strings(python.get("preload"));
         let layered = python.get("data").and_then(|data| data.as_array()).into_iter().flatten();
         let layered = layered.filter_map(|part| part.get("below").and_then(|below| below.as_str()));
-        tops.extend(packages.chain(preloaded).chain(layered).filter_map(|path| path.split(['/', '.']).next().map(str::to_owned)));
+        tops.extend(
+            packages
+                .chain(preloaded)
+                .chain(layered)
+                .filter_map(|path| path.split(['/', '.']).next().map(str::to_owned)),
+        );
     }
     tops.into_iter().collect()
 }

@@ -102,7 +102,11 @@ impl Image {
     pub fn pack_data(&self, program: &Path, level: i32) -> anyhow::Result<Vec<u8>> {
         let mut command = Command::new(program);
         command.args(["runtime", "build", "--interpreter", DATA]);
-        command.env_remove("PROOFBOX_DATA_IMAGE").env_remove("PROOFBOX_CONFIG").stdin(Stdio::null()).stdout(Stdio::null());
+        command
+            .env_remove("PROOFBOX_DATA_IMAGE")
+            .env_remove("PROOFBOX_CONFIG")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
         ensure!(command.status().context("starting the service")?.success(), "the image `{DATA}` can't be made");
         let recipe = format!("{}-{DATA}", self.recipe);
         let directory = self.manifest.compiled.parent().context("the image has no directory")?.with_file_name(&recipe);
