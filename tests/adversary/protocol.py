@@ -163,7 +163,13 @@ class Fuzz:
         # A candidate that breaks down ends its case, and the cases after it are reported as well.
         # Not so where a limit has ended all of them, or where a fresh candidate broke down while it was imported.
         limited = any(case["stderr_class"] in LIMITS_MET for case in answer["cases"])
-        not_imported = answer["exit_code"] == ABORTED and answer["grader"]["candidates"] > 1
+        # Then each case that was begun is reported: had the tests' own interpreter broken down, the open one would not be.
+        begun = sum(case["status"] != "not_run" for case in answer["cases"])
+        not_imported = (
+            answer["exit_code"] == ABORTED
+            and answer["grader"]["candidates"] > 1
+            and begun == answer["integrity"]["reported"]
+        )
         if answer["integrity"]["reported"] < answer["integrity"]["planned"] and not limited and not not_imported and "InterpreterCrash" in json.dumps(answer["error"]):
             self.report("grader_crash", index, request, answer, plan, "")
         for case, about in zip(answer["cases"], known):
