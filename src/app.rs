@@ -1,6 +1,7 @@
 //! Builds every component once, wires them, and drains them.
 
 use std::future::Future;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use crate::telemetry::{Collector, Telemetry};
 use proofbox_policy::Policies;
 use proofbox_runtime::image::{Image, ImageError};
 use proofbox_runtime::images::Images;
+use proofbox_runtime::wheels::Wheels;
 use proofbox_store::{DiskReserve, Store, StoreError};
 use proofbox_types::hardening::Hardened;
 use proofbox_worker::{WorkerPool, WorkerSettings};
@@ -52,14 +54,19 @@ impl App {
             }
             Ok::<_, ImageError>(Images::over(image, &source).0)
         });
-        Self::with_images(config, images.await??, Hardened::default()).await
+        Self::with_images(config, images.await??, approved_wheels(config)?, Hardened::default()).await
     }
 
     /// Builds the app from images that are ready, in a process that has dropped the privileges that `hardened` lists.
     ///
     /// # Errors
     /// Returns an error when a policy is wrong, or no worker starts.
-    pub async fn with_images(config: &Config, images: Images, hardened: Hardened) -> anyhow::Result<Self> {
+    pub async fn with_images(
+        config: &Config,
+        images: Images,
+        wheels: Option<Wheels>,
+        hardened: Hardened,
+    ) -> anyhow::Result<Self> {
         let receipts = Receipts::open(config.receipt_key.clone())?;
         let policies = Policies::load(config.policies_dir.as_deref())?;
         let metrics = Arc::new(Metrics::new());
@@ -70,6 +77,7 @@ impl App {
             // Not its path: an update may have put another version there.
             binary: "/proc/self/exe".into(),
             images: images.to_worker(),
+            wheels: wheels.map(|wheels| wheels.file),
             count: config.workers,
             slots: config.slots,
             session_slots: config.session_slots,
@@ -239,6 +247,22 @@ fn telemetry_of(traces: &Traces, image: &Image, metrics: &Metrics) -> anyhow::Re
     };
     let collector = Collector { traces_url, image_hash: image.image_hash.clone(), spans: metrics.spans.clone() };
     Ok(Telemetry::to(&collector)?)
+}
+
+/// Packs the wheels that sessions may install, where there is a directory of them.
+///
+/// # Errors
+/// Returns an error when the directory can't be read, or its wheels can't be packed.
+pub fn approved_wheels(config: &Config) -> anyhow::Result<Option<Wheels>> {
+    let Some(directory) = &config.wheels_dir else { return Ok(None) };
+    let caches: Vec<PathBuf> =
+        [Some(&config.image.cache), config.image.spare.as_ref()].into_iter().flatten().cloned().collect();
+    let wheels = Wheels::pack(directory, &caches)?;
+    tracing::info!(count = wheels.count, hash = %wheels.hash, "wheels that sessions may install");
+    for name in &wheels.left_out {
+        tracing::warn!(%name, "this is no wheel without native code: sessions can't install it");
+    }
+    Ok(Some(wheels))
 }
 
 /// Opens the store in its directory. Where no directory was given, and the default one can't be made or is another

@@ -32,6 +32,9 @@ pub struct RuntimeSettings {
     /// A ready image.wasm of the interpreter `data`, as --image is one of `default`
     #[arg(long, global = true, env = "PROOFBOX_DATA_IMAGE", value_name = "FILE")]
     pub data_image: Option<PathBuf>,
+    /// Directory with wheels that `pip` installs in sessions [default: none, and nothing can be installed]
+    #[arg(long, global = true, env = "PROOFBOX_WHEELS_DIR", value_name = "DIR")]
+    pub wheels_dir: Option<PathBuf>,
     /// Directory with the runtime's source archives, for building without package clients
     #[arg(long, global = true, env = "PROOFBOX_SOURCES_DIR", value_name = "DIR")]
     pub sources_dir: Option<PathBuf>,
@@ -205,6 +208,8 @@ struct SettingsFile {
 pub struct Config {
     /// Source of the images.
     pub image: ImageSource,
+    /// Directory with the wheels that sessions may install.
+    pub wheels_dir: Option<PathBuf>,
     /// Number of worker processes.
     pub workers: usize,
     /// Interpreters alive at once in each.
@@ -338,6 +343,7 @@ impl Config {
                 sources: runtime.sources_dir.or(file.runtime.sources_dir),
                 spare: data_dir.as_ref().map(|directory| directory.join("cache")),
             },
+            wheels_dir: runtime.wheels_dir.or(file.runtime.wheels_dir),
             workers: sandbox.workers.or(file.sandbox.workers).unwrap_or(cores),
             slots: sandbox.slots.or(file.sandbox.slots).unwrap_or(32),
             session_slots: sandbox.session_slots.or(file.sandbox.session_slots).unwrap_or(1024),

@@ -111,7 +111,7 @@ def leave_out(entry, tree):
         if not found:
             raise BuildError(f"{entry['name']} has no {pattern}; adapt `left_out` to the version")
         for path in found:
-            shutil.rmtree(path)
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def described(build):

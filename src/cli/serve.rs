@@ -9,12 +9,13 @@ use anyhow::Context;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::app::App;
+use crate::app::{App, approved_wheels};
 use crate::config::{Config, Traces};
 use crate::http::Tls;
 use crate::telemetry::logs;
 use proofbox_runtime::image::{Image, ImageSource};
 use proofbox_runtime::images::{self, Images, Unusable};
+use proofbox_runtime::wheels::Wheels;
 use proofbox_worker::jail::{self, Needs};
 
 /// Serves until SIGINT or SIGTERM. SIGHUP has the policies and the certificate read again.
@@ -33,8 +34,9 @@ pub fn serve(config: &Config) -> anyhow::Result<ExitCode> {
     for Unusable { name, reason } in unusable {
         tracing::warn!(image = %name, %reason, "an image can't be used");
     }
+    let wheels = approved_wheels(config)?;
     // Before there are threads, which could not be held to it.
-    let hardened = jail::harden_front(config.hardening, &needs(config, &images))?;
+    let hardened = jail::harden_front(config.hardening, &needs(config, &images, wheels.as_ref()))?;
     tracing::info!(%hardened, "what this process has given up");
     let _log = logs::write_apart();
     // The front process only passes on: a thread for every four workers keeps up, and fewer threads wake each other less.
@@ -46,7 +48,7 @@ pub fn serve(config: &Config) -> anyhow::Result<ExitCode> {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut hangup = signal(SignalKind::hangup())?;
-        let app = App::with_images(config, images, hardened).await?;
+        let app = App::with_images(config, images, wheels, hardened).await?;
         let service = Arc::clone(app.service());
         if let Some(tls) = &tls {
             tls.follow();
@@ -104,13 +106,14 @@ fn ready_image(source: &ImageSource) -> anyhow::Result<Image> {
 }
 
 /// Returns the privileges that a service needs after its start, by its settings.
-fn needs(config: &Config, images: &Images) -> Needs {
+fn needs(config: &Config, images: &Images, wheels: Option<&Wheels>) -> Needs {
     // For the workers that it starts: a cache that was moved has its compiled image where it was.
     let connect = config.traces != Traces::Off || !config.callback_hosts.is_empty();
     let mut needs = Needs { connect, ..Needs::default() };
     let compiled: BTreeSet<PathBuf> = images.all().map(|image| image.compiled.clone()).collect();
     needs.read.extend(compiled);
     needs.read.extend(images.all().filter_map(|image| image.packages_file.clone()));
+    needs.read.extend(wheels.map(|wheels| wheels.file.clone()));
     needs.read.extend(config.policies_dir.clone());
     needs.read.extend(config.callback_secret_file.clone());
     needs

@@ -309,6 +309,9 @@ impl From<SessionError> for ApiError {
             SessionError::Forks { asked, allowed } => {
                 new(StatusCode::UNPROCESSABLE_ENTITY, "unprocessable").field("count").range(asked, allowed)
             }
+            SessionError::Packages { .. } => {
+                new(StatusCode::UNPROCESSABLE_ENTITY, "packages_not_installed").field("packages")
+            }
             SessionError::NoDirectory { .. } => new(StatusCode::UNPROCESSABLE_ENTITY, "unprocessable").field("cwd"),
             SessionError::CommandTimeout(refused) => {
                 let code = if refused.above { "limit_above_ceiling" } else { "limit_below_floor" };

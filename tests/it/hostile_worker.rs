@@ -61,6 +61,7 @@ fn hostile(script: &str) -> Hostile {
     let settings = WorkerSettings {
         binary,
         images: vec![image()],
+        wheels: None,
         count: 1,
         slots: 2,
         session_slots: 1,

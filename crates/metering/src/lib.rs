@@ -1,8 +1,8 @@
 //! Metering: a pass over a WebAssembly module that makes it count its own work.
 //!
 //! A counter, a global that nothing else in the module can name, is charged at every loop head, before every indirect
-//! call, at the entries of functions that together cut every cycle of direct calls, and for the bytes of bulk memory
-//! operations. So there is no way round the charges: every cycle of control passes one. When the counter is below zero,
+//! call, at the entries of functions that together cut every cycle of direct calls, before calls at the end of long paths,
+//! and for the bytes of bulk memory operations. So there is no way round the charges: every cycle of control passes one. When the counter is below zero,
 //! the module calls the import [`PAUSE`] and goes on when that returns.
 //!
 //! What a charge costs is an estimate of the operators up to the next one (`model.rs`). It is fixed here, so that a
@@ -86,6 +86,8 @@ pub struct Report {
     pub indirect_calls: usize,
     /// Bulk memory operations whose length is not known beforehand.
     pub bulk_operations: usize,
+    /// Calls that are charged because the path to them is long.
+    pub long_paths: usize,
     /// Longest path between two charges, in operators.
     pub longest_uncharged: u64,
 }

@@ -24,6 +24,12 @@ const MAX_DISPATCH: f64 = 90.0;
 /// Longest path through a function that need not be charged at its entry, in operators.
 const MAX_THROUGH: u64 = 4096;
 
+/// Longest path to a call, in operators, from which on there is a charge before it: only long functions without a loop,
+/// which prepare modules, have such paths.
+const MAX_STRAIGHT: u64 = MAX_UNCHARGED / 2;
+/// Cost of such a charge: what is carried out is paid for at the entry.
+pub const STRAIGHT: u64 = 1;
+
 /// Charges of one function.
 #[derive(Clone, Debug, Default)]
 pub struct FunctionPlan {
@@ -31,6 +37,8 @@ pub struct FunctionPlan {
     pub entry: Option<u64>,
     /// Costs of the charges at loop heads, in the order of the loops.
     pub loops: Vec<u64>,
+    /// Calls that are charged because the path to them is long, by index among the operators, in their order.
+    pub calls: Vec<usize>,
 }
 
 /// Charges of a module.
@@ -67,7 +75,7 @@ pub fn plan(sections: &Sections<'_>, graph: &CallGraph) -> Result<Plan, Error> {
     for function in graph.callees_first() {
         let mut walk = Walk::new(&summaries, sections.imported_functions);
         walk.follow(&sections.bodies[function])?;
-        let Walk { loops, paths, expected, .. } = walk;
+        let Walk { loops, calls, paths, expected, .. } = walk;
         let longest = paths.longest();
         if longest > MAX_UNCHARGED {
             return Err(Error::Unbounded { function, operators: longest });
@@ -76,6 +84,7 @@ pub fn plan(sections: &Sections<'_>, graph: &CallGraph) -> Result<Plan, Error> {
         let is_charged = graph.is_cut(function) || paths.through.unwrap_or(0).max(paths.head) > MAX_THROUGH;
         let plan = &mut functions[function];
         plan.loops = loops.into_iter().map(|(expected, most)| cost(expected.min(most))).collect();
+        plan.calls = calls;
         plan.entry = is_charged.then(|| cost(expected));
         summaries[function] = (!is_charged).then_some(Summary { paths, expected });
     }
@@ -131,6 +140,10 @@ impl Reach {
         }
     }
 
+    fn longest(self) -> u64 {
+        self.since_entry.max(self.since_charge).unwrap_or(0)
+    }
+
     fn is_reached(self) -> bool {
         self.since_entry.is_some() || self.since_charge.is_some()
     }
@@ -175,6 +188,8 @@ struct Walk<'s> {
     inside: Option<usize>,
     /// Expected operators of one turn of each loop, at most the second number.
     loops: Vec<(f64, f64)>,
+    /// Calls that are charged.
+    calls: Vec<usize>,
     /// Expected operators outside of loops.
     expected: f64,
     paths: Paths,
@@ -190,14 +205,19 @@ impl<'s> Walk<'s> {
             chance: 1.0,
             inside: None,
             loops: Vec::new(),
+            calls: Vec::new(),
             expected: 0.0,
             paths: Paths::default(),
         }
     }
 
     fn follow(&mut self, body: &FunctionBody<'_>) -> Result<(), Error> {
-        for operator in body.get_operators_reader()? {
+        for (index, operator) in body.get_operators_reader()?.into_iter().enumerate() {
             let operator = operator?;
+            if matches!(operator, Operator::Call { .. }) && self.reach.longest() > MAX_STRAIGHT {
+                self.calls.push(index);
+                self.charge();
+            }
             self.pass(operators(&operator));
             self.step(&operator)?;
         }

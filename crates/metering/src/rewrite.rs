@@ -8,7 +8,7 @@ use wasm_encoder::{
 };
 use wasmparser::{FunctionBody, Operator};
 
-use crate::model::{FunctionPlan, Plan};
+use crate::model::{FunctionPlan, Plan, STRAIGHT};
 use crate::sections::Sections;
 use crate::{COUNTER, Error, PAUSE, Report};
 
@@ -157,8 +157,13 @@ impl Writer {
             self.charge(&mut function, &mut pauses, Cost::Fixed(cost));
         }
         let mut loops = plan.loops.iter();
+        let mut calls = plan.calls.iter().peekable();
         let mut previous = None;
-        for operator in &operators {
+        for (at, operator) in operators.iter().enumerate() {
+            if calls.next_if_eq(&&at).is_some() {
+                self.report.long_paths += 1;
+                self.charge(&mut function, &mut pauses, Cost::Fixed(STRAIGHT));
+            }
             match operator {
                 Operator::CallIndirect { .. } => {
                     self.report.indirect_calls += 1;

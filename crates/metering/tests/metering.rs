@@ -1,6 +1,6 @@
 //! What is charged, what is refused, and what `verify` finds where a charge is missing.
 
-use proofbox_metering::{Error, Metered, Violation, meter, verify};
+use proofbox_metering::{Error, MAX_UNCHARGED, Metered, Violation, meter, verify};
 
 fn metered(text: &str) -> Metered {
     meter(&wat::parse_str(text).expect("the text is WebAssembly")).expect("it can be metered")
@@ -112,6 +112,16 @@ fn long_chains_of_calls_are_cut() {
     let report = metered(&(text + ")")).report;
     assert!(report.entries > 0);
     assert!(report.longest_uncharged < 10_000, "{report:?}");
+}
+
+#[test]
+fn a_long_row_of_calls_is_charged_on_the_way() {
+    // What prepares a module: hundreds of calls one after the other, each too short to be charged itself.
+    let callee = "(drop (i32.const 1))".repeat(4000);
+    let calls = "(call $callee)".repeat(600);
+    let report = metered(&format!("(module (func $callee {callee}) (func {calls}))")).report;
+    assert!(report.long_paths > 0, "{report:?}");
+    assert!(report.longest_uncharged < MAX_UNCHARGED / 2 + 10_000, "{report:?}");
 }
 
 #[test]

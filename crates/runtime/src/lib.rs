@@ -39,6 +39,7 @@ mod state;
 mod time_slice;
 mod trusted;
 mod usage_events;
+pub mod wheels;
 
 pub use error::RunError;
 pub use guest::{check_files, open_all};

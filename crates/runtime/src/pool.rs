@@ -22,7 +22,8 @@ use super::pagemap;
 use super::preview1;
 use super::scheduler::CpuScheduler;
 use super::state::HostState;
-use proofbox_vfs::{Base, Credentials, Descriptors, FilesQuota, SharedTree, User};
+use super::wheels;
+use proofbox_vfs::{Base, Credentials, Descriptors, FilesQuota, Layer, SharedTree, User};
 
 /// Interpreters that the commands of all sessions of a worker have at once, beside those of runs and of the sessions
 /// themselves, which never find their slots taken.
@@ -76,6 +77,8 @@ pub struct LoadedImage {
     pub(super) module: Arc<LoadedModule>,
     /// File with its packages, which stays open: a worker can open none.
     packages: Option<packages::Mapped>,
+    /// Wheels that sessions may install.
+    wheels: Arc<Layer>,
     /// Files that guests start from, read for the first of them.
     bases: OnceLock<Bases>,
 }
@@ -98,20 +101,28 @@ struct Bases {
 }
 
 impl Bases {
-    fn of(packages: Option<&packages::Mapped>) -> wasmtime::Result<Self> {
+    fn of(packages: Option<&packages::Mapped>, wheels: &Arc<Layer>) -> wasmtime::Result<Self> {
         let run = packages::base(packages)?;
-        let session = run.with_system_files().map_err(|error| wasmtime::Error::msg(error.to_string()))?;
+        let session = run.with_system_files().and_then(|base| base.with_layer(wheels::DIRECTORY, wheels));
+        let session = session.map_err(|error| wasmtime::Error::msg(error.to_string()))?;
         Ok(Self { run, session })
     }
 }
 
 impl InterpreterPool {
     /// Makes the pool of a worker: up to `slots` runs and `session_slots` interpreters of sessions at once, none with more
-    /// than `memory_bytes` that count. The default image comes first.
+    /// than `memory_bytes` that count. The default image comes first. `wheels` is a packed file of those that sessions may
+    /// install (`wheels::Wheels`).
     ///
     /// # Errors
     /// Returns an error when the compiled image can't be loaded, or the pool can't be had.
-    pub fn new(images: &[ImageFiles], slots: u32, session_slots: u32, memory_bytes: u64) -> wasmtime::Result<Self> {
+    pub fn new(
+        images: &[ImageFiles],
+        wheels: Option<&Path>,
+        slots: u32,
+        session_slots: u32,
+        memory_bytes: u64,
+    ) -> wasmtime::Result<Self> {
         let modules: BTreeSet<&Path> = images.iter().map(|image| image.compiled.as_path()).collect();
         // One more of each module is the pristine one.
         let slots = slots + session_slots + COMMAND_SLOTS + u32::try_from(modules.len()).unwrap_or(u32::MAX);
@@ -119,16 +130,22 @@ impl InterpreterPool {
         let uncounted = if modules.len() > 1 { MAX_UNCOUNTED_BYTES } else { 0 };
         let memory_bytes = usize::try_from(memory_bytes.saturating_add(uncounted)).unwrap_or(usize::MAX);
         let engine = engine::pooled(PoolSize { slots, memory_bytes })?;
-        Self::load(engine, images, Arc::new(Semaphore::new(session_slots as usize)))
+        Self::load(engine, images, wheels, Arc::new(Semaphore::new(session_slots as usize)))
     }
 
     /// Makes interpreters for trying an image that was just made.
     pub(super) fn for_building(image: &ImageFiles) -> wasmtime::Result<Self> {
-        Self::load(engine::for_building()?, std::slice::from_ref(image), Arc::new(Semaphore::new(0)))
+        Self::load(engine::for_building()?, std::slice::from_ref(image), None, Arc::new(Semaphore::new(0)))
     }
 
-    fn load(engine: Engine, images: &[ImageFiles], session_slots: Arc<Semaphore>) -> wasmtime::Result<Self> {
+    fn load(
+        engine: Engine,
+        images: &[ImageFiles],
+        wheels: Option<&Path>,
+        session_slots: Arc<Semaphore>,
+    ) -> wasmtime::Result<Self> {
         let linker = linker(&engine)?;
+        let wheels = wheels::layer(wheels)?;
         let mut modules: HashMap<&Path, Arc<LoadedModule>> = HashMap::new();
         let mut loaded: Vec<Arc<LoadedImage>> = Vec::new();
         for ImageFiles { compiled, packages, .. } in images {
@@ -142,7 +159,12 @@ impl InterpreterPool {
                 }
             };
             let packages = packages.as_deref().map(packages::Mapped::open).transpose()?;
-            loaded.push(Arc::new(LoadedImage { module, packages, bases: OnceLock::new() }));
+            loaded.push(Arc::new(LoadedImage {
+                module,
+                packages,
+                wheels: Arc::clone(&wheels),
+                bases: OnceLock::new(),
+            }));
         }
         let default = loaded.first().cloned().ok_or_else(|| wasmtime::Error::msg("there is no image"))?;
         // What is wrong with it is told before there is a run.
@@ -248,7 +270,7 @@ impl LoadedImage {
         if let Some(bases) = self.bases.get() {
             return Ok(bases);
         }
-        let bases = Bases::of(self.packages.as_ref())?;
+        let bases = Bases::of(self.packages.as_ref(), &self.wheels)?;
         Ok(self.bases.get_or_init(|| bases))
     }
 }

@@ -40,6 +40,17 @@ impl Base {
         Ok(made.finish())
     }
 
+    /// The same base with one more layer, at an absolute path.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for a path that is taken, or lies inside another layer.
+    pub fn with_layer(&self, path: &str, layer: &Arc<Layer>) -> Result<Self, FilesError> {
+        let mut base = self.extend();
+        base.mount(path, Arc::clone(layer), Purpose::Software)?;
+        Ok(base.finish())
+    }
+
     /// Returns a builder of a base that has more than this one.
     pub(super) fn extend(&self) -> BaseBuilder {
         let mounts = self.mounts.iter().map(Mount::share).collect();

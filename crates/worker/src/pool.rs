@@ -53,6 +53,8 @@ pub struct WorkerSettings {
     pub binary: PathBuf,
     /// Images that guests are made from.
     pub images: Vec<Image>,
+    /// Packed file of the wheels that sessions may install.
+    pub wheels: Option<PathBuf>,
     /// Number of worker processes.
     pub count: usize,
     /// Runs at once in each.
@@ -445,6 +447,7 @@ impl Supervisor {
         let settings = &self.settings;
         let start = ToWorker::Start {
             images: settings.images.clone(),
+            wheels: settings.wheels.clone(),
             slots: settings.slots,
             session_slots: settings.session_slots,
             memory_bytes: settings.memory_bytes,

@@ -102,12 +102,13 @@ async fn serve() -> anyhow::Result<()> {
     let mut outgoing = FramedWrite::new(write, framing());
 
     let first = incoming.next().await.context("the front process said nothing")??;
-    let ToWorker::Start { mut images, slots, session_slots, memory_bytes, hardening } = decode(&first)? else {
+    let ToWorker::Start { mut images, wheels, slots, session_slots, memory_bytes, hardening } = decode(&first)? else {
         anyhow::bail!("the first frame must be Start")
     };
     let loaded = verify(&mut images).and_then(|()| {
         InterpreterPool::new(
             &images.iter().map(Image::pool_files).collect::<Vec<_>>(),
+            wheels.as_deref(),
             slots,
             session_slots,
             memory_bytes,

@@ -1,5 +1,6 @@
 //! Frames between the front process and its workers: a 4-byte length, then postcard.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
@@ -27,6 +28,8 @@ pub enum ToWorker {
     Start {
         /// Images to run guests from, the default one first.
         images: Vec<Image>,
+        /// Packed file of the wheels that sessions may install.
+        wheels: Option<PathBuf>,
         /// Maximum number of runs at once.
         slots: u32,
         /// Interpreters of sessions at once.

@@ -66,8 +66,10 @@ fn main() -> anyhow::Result<()> {
     let config = Config::new(cli.runtime, SandboxSettings::default(), ServerSettings::default(), None)?;
     let image = Image::ready(&config.image)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let load =
-        || InterpreterPool::new(&[image.pool_files()], SLOTS, 0, MEMORY).map_err(|error| anyhow::anyhow!("{error:#}"));
+    let load = || {
+        InterpreterPool::new(&[image.pool_files()], None, SLOTS, 0, MEMORY)
+            .map_err(|error| anyhow::anyhow!("{error:#}"))
+    };
     println!("image {}", image.image_hash);
     match cli.command {
         Bench::Run { runs, only } => runtime.block_on(async {

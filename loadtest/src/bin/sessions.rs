@@ -48,8 +48,8 @@ fn main() -> anyhow::Result<()> {
     let config = Config::new(cli.runtime, SandboxSettings::default(), ServerSettings::default(), None)?;
     let image = Image::ready(&config.image)?;
     println!("image {}", image.image_hash);
-    let pool =
-        InterpreterPool::new(&[image.pool_files()], 64, 64, 1 << 30).map_err(|error| anyhow::anyhow!("{error:#}"))?;
+    let pool = InterpreterPool::new(&[image.pool_files()], None, 64, 64, 1 << 30)
+        .map_err(|error| anyhow::anyhow!("{error:#}"))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(measured(&Arc::new(pool), cli.rounds))
 }

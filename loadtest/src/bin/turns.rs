@@ -64,8 +64,8 @@ fn main() -> anyhow::Result<()> {
     let image = Image::ready(&config.image)?;
     // As a worker has it.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().event_interval(1).build()?;
-    let pool =
-        InterpreterPool::new(&[image.pool_files()], SLOTS, 0, MEMORY).map_err(|error| anyhow::anyhow!("{error:#}"))?;
+    let pool = InterpreterPool::new(&[image.pool_files()], None, SLOTS, 0, MEMORY)
+        .map_err(|error| anyhow::anyhow!("{error:#}"))?;
     let limits = Limits {
         fuel: cli.fuel,
         wall: Duration::from_secs(30),

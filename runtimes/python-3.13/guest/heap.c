@@ -32,7 +32,7 @@ void heap_fill_holes(void) {
 
 /* Objects that are made side by side: code that every run executes. Its inline caches count, so a run writes to each of its
  * pages; together these are few, and lie in one piece. What is made so is never freed. */
-#define GATHERED_BYTES ((size_t)3 << 19)
+#define GATHERED_BYTES ((size_t)1 << 21)
 static char *gathered, *gathered_top, *gathered_end;
 static PyMemAllocatorEx usual;
 

@@ -8,6 +8,7 @@ import sys
 
 import _proofbox_commands as commands
 import _proofbox_display as display
+import _proofbox_packages as packages
 import _proofbox_pretty as pretty
 
 PIP = re.compile(r"\s*(?:pip3?|python3? +-m +pip|uv +pip|conda|mamba)\b(.*)", re.DOTALL)
@@ -165,6 +166,7 @@ class InteractiveShell:
         """Runs it in the sandbox's shell: exit code, stdout and stderr, which are empty but for `capture`."""
         display.flush()
         code, out, err, _ = commands.run(text, os.getcwd(), commands.variables(), capture=capture)
+        packages.look_again()
         self.user_ns["_exit_code"] = code
         return code, out, err
 
@@ -180,9 +182,8 @@ class InteractiveShell:
 
     def getoutput(self, command, split=True, depth=0):
         command = self.var_expand(command)
-        if asked := PIP.fullmatch(command):
-            import _proofbox_packages as packages
-
+        asked = PIP.fullmatch(command)
+        if asked and not packages.may_install(asked[1].strip()):
             output = packages.answer(asked[1].strip())
         else:
             _, out, err = self.command(command, capture=True)

@@ -1,4 +1,4 @@
-"""Which packages are there, and what `pip` is answered: nothing can be installed, as there is no network."""
+"""Which packages are there, and what `pip` is answered where there is nothing to install."""
 
 import os
 import pkgutil
@@ -9,6 +9,9 @@ import types
 DIRECTORY = "/lib/python3.13/site-packages"
 # The sources of what is frozen into the image: its name is no module's, so that no import finds it.
 SOURCES = DIRECTORY + "/library-sources/"
+
+# Wheels that the operator lets sessions install (crates/runtime/src/wheels.rs).
+WHEELS = "/usr/share/wheels"
 
 # Well-known ones with native code, which has to be linked into the image.
 NATIVE = frozenset("""
@@ -70,6 +73,42 @@ def installed():
             name, _, version = stem.rpartition("-")
             found[name.replace("_", "-").lower()] = version
     return found
+
+
+def user_directory():
+    """Where `pip` installs (crates/shell/src/programs/pip.py)."""
+    return os.path.join(os.environ.get("HOME", "/home/user"), ".local/lib/python3.13/site-packages")
+
+
+def look_again():
+    """Modules and directories that were made since are found."""
+    for path, finder in list(sys.path_importer_cache.items()):
+        if finder is None:
+            del sys.path_importer_cache[path]
+        else:
+            finder.invalidate_caches()
+
+
+def may_install(arguments):
+    """Whether `pip ARGUMENTS` has something to install, or to do otherwise, for which there is more than an answer."""
+    words = arguments.split()
+    if words[:1] != ["install"]:
+        return words[:1] in (["uninstall"], ["show"], ["download"], ["wheel"], ["check"])
+    has_wheels = os.path.isdir(WHEELS) and bool(os.listdir(WHEELS))
+    names_files = any(word.startswith(("-r", "--req", "-e", "-f", "--find")) or "/" in word or word.endswith(".whl") for word in words)
+    return names_files or has_wheels and any(not word.startswith("-") and not _is_satisfied(word) for word in words[1:])
+
+
+def _is_satisfied(word):
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.utils import canonicalize_name
+
+    try:
+        wanted = Requirement(word)
+    except InvalidRequirement:
+        return False
+    version = installed().get(canonicalize_name(wanted.name))
+    return version is not None and wanted.specifier.contains(version, prereleases=True)
 
 
 # Under other names than those by which they are imported, in what people ask pip for.

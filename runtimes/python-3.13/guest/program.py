@@ -26,7 +26,8 @@ HELP = """Options (and corresponding environment variables):
 -O     : remove assert statements; also PYTHONOPTIMIZE=x
 -OO    : do -O changes and also discard docstrings
 -P     : don't prepend a potentially unsafe path to sys.path; also PYTHONSAFEPATH
--q, -s, -S, -b, -d, -i, -v: accepted, without effect
+-q, -S, -b, -d, -i, -v: accepted, without effect
+-s     : don't add user site directory to sys.path; also PYTHONNOUSERSITE=x
 -u     : write stdout and stderr line by line; also PYTHONUNBUFFERED=x
 -V     : print the Python version number and exit (also --version)
 -W arg : warning control; also PYTHONWARNINGS=arg
@@ -136,7 +137,10 @@ def _set_up(line, arguments):
         return os.fsdecode(value) if value else ""
 
     sys.orig_argv[:] = [NAME, *arguments]
-    sys.path[:] = [*(entry for entry in variable("PYTHONPATH").split(os.pathsep) if entry), packages.DIRECTORY]
+    entries = [entry for entry in variable("PYTHONPATH").split(os.pathsep) if entry]
+    if not ("s" in asked or "I" in asked or variable("PYTHONNOUSERSITE")) and os.path.isdir(packages.user_directory()):
+        entries.append(packages.user_directory())
+    sys.path[:] = [*entries, packages.DIRECTORY]
     if "B" in asked or variable("PYTHONDONTWRITEBYTECODE"):
         sys.dont_write_bytecode = True
     if "u" in asked or variable("PYTHONUNBUFFERED"):

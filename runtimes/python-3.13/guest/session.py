@@ -113,7 +113,7 @@ def _begin(request):
     sys.stderr.reconfigure(line_buffering=True)
     environment.start({}, request["seed"])
     sys.argv[:] = [""]
-    sys.path[:] = ["", packages.DIRECTORY]
+    sys.path[:] = ["", packages.user_directory(), packages.DIRECTORY]
     namespace = sys.modules["__main__"].__dict__
     namespace.pop("__file__", None)
     namespace.pop("__cached__", None)
@@ -159,9 +159,7 @@ def _run(source, number, wanted):
         source = source.replace("\r\n", "\n").replace("\r", "\n")
     name = tracebacks.name_of_cell(number)
     # A module that a cell has written since is found, and a warning of this cell is no repetition of another's.
-    for finder in sys.path_importer_cache.values():
-        if finder is not None:
-            finder.invalidate_caches()
+    packages.look_again()
     main.pop("__warningregistry__", None)
     shell.execution_count = number
     # As notebooks have it: a loop runs while a cell does, and tasks that it left go on.

@@ -248,6 +248,7 @@ impl From<SessionError> for E2bError {
             SessionError::TooMany { .. } => return busy(message, Duration::from_secs(10)),
             SessionError::TtlTooLong { .. }
             | SessionError::Forks { .. }
+            | SessionError::Packages { .. }
             | SessionError::NoDirectory { .. }
             | SessionError::CommandTimeout(_) => Kind::Bad,
             SessionError::NoInput => Kind::Conflict,

@@ -44,6 +44,12 @@ pub enum SessionError {
         /// Maximum number of forks.
         allowed: usize,
     },
+    /// Packages that `pip` could not install.
+    #[error("the packages can't be installed: {message}")]
+    Packages {
+        /// Messages of `pip`.
+        message: String,
+    },
     /// Working directory of a command that does not exist.
     #[error("cwd '{path}' does not exist")]
     NoDirectory {

@@ -6,6 +6,7 @@
 //! - `grade`: verdicts on their files;
 //! - `commands`: scripts for their shell;
 //! - `watch`: changes of their files;
+//! - `packages`: what `pip` installs in them at their start;
 //! - `persistence`: sessions on disk, restored when the service starts;
 //! - `eviction`: sessions that wait on disk, checkpoints and forks;
 //! - `tags`: checkpoints by name, and what sessions that are made from them begin with;
@@ -22,6 +23,7 @@ mod execution;
 mod expiry;
 mod grade;
 mod lifecycle;
+mod packages;
 mod persistence;
 mod room;
 mod tags;
@@ -50,6 +52,7 @@ pub use eviction::{CheckpointInfo, SavedState};
 pub use execution::{CallEvent, CallEvents, CellAsked, CellExecution};
 pub use grade::GradeError;
 pub use lifecycle::{LifecycleChange, LifecycleEvent};
+pub use packages::{MAX_PACKAGES, MAX_REQUIREMENT_BYTES};
 use proofbox_policy::Refusal;
 use proofbox_runtime::image::Image;
 use proofbox_types::caller::Caller;
@@ -104,6 +107,8 @@ pub struct SessionAsked {
     pub env: Vec<(String, String)>,
     /// Files of the working directory.
     pub files: Vec<File>,
+    /// Packages that are installed before the session is answered, as requirements of `pip`.
+    pub packages: Vec<String>,
     /// Lifetime, counted from now.
     pub ttl: Option<Duration>,
     /// Lifetime without being used.
@@ -495,7 +500,13 @@ impl Service {
     /// # Errors
     /// Returns an error when it is refused; see [`SessionError`].
     pub async fn open_session(&self, asked: SessionAsked) -> Result<SessionInfo, SessionError> {
-        self.spawn_uncancellable(|service| async move { service.open(asked).await }).await
+        self.spawn_uncancellable(|service| async move {
+            let packages = asked.packages.clone();
+            let info = service.open(asked).await?;
+            service.install_packages(info.id, &packages).await?;
+            Ok(info)
+        })
+        .await
     }
 
     async fn open(&self, asked: SessionAsked) -> Result<SessionInfo, SessionError> {

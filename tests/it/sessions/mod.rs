@@ -6,6 +6,7 @@ mod commands;
 mod files;
 mod grade;
 mod keeping;
+mod packages;
 mod permissions;
 mod testing;
 

@@ -1,110 +1,73 @@
-"""What `pip` answers in a sandbox without network."""
+"""`pip` in a sandbox: pip itself, without network. Wheels come from the operator (/usr/share/wheels) and the sandbox's own files."""
 
-import importlib.metadata
+import os
 import sys
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
-
-VERSION = "pip 25.0 (of this sandbox: it has no network, so nothing can be installed)"
-NO_NETWORK = "ERROR: There is no network here: packages cannot be installed."
+WHEELS = "/usr/share/wheels"
+NO_NETWORK = "ERROR: There is no network here: only wheels in {} and of this sandbox's own files can be installed."
 # Options with a value behind them.
-VALUES = {"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "-t", "--target", "-c", "--constraint", "--timeout", "--retries"}
+VALUES = {"-c", "--constraint", "--timeout", "--retries", "-i", "--index-url", "--extra-index-url", "--trusted-host"}
+# Where pip is to do more than look whether all is there.
+OTHERWISE = ("-r", "--req", "-e", "--ed", "-t", "--ta", "-f", "--fi", "-I", "--ig", "--force", "--root", "--prefix", "--dry", "--report", "-U", "--up", "--group")
 
 
-def fail(*lines):
-    print(*lines, sep="\n", file=sys.stderr)
-    return 1
+def satisfied(words):
+    """What `install` prints where all requirements are there already, which is found out without pip; None otherwise."""
+    import importlib.metadata
 
+    from packaging.requirements import InvalidRequirement, Requirement
 
-def versions():
-    found = ((dist.name, dist.version) for dist in importlib.metadata.distributions() if dist.name)
-    return {canonicalize_name(name): (name, version) for name, version in sorted(found)}
-
-
-def lines_of(path):
-    with open(path) as file:
-        for line in file:
-            line = line.partition(" #")[0].strip()
-            if line and not line.startswith(("#", "-")):
-                yield line.partition(" --hash")[0].rstrip(" \\")
-
-
-def requirements(words):
-    """Names of what is to be installed, from the command line and from files."""
-    words = iter(words)
+    lines, words = [], iter(words)
     for word in words:
-        if word in ("-r", "--requirement"):
-            yield from lines_of(next(words, ""))
-        elif word.startswith(("-r", "--requirement=")):
-            yield from lines_of(word.removeprefix("--requirement=").removeprefix("-r"))
-        elif word in VALUES:
+        if word in VALUES:
             next(words, None)
+        elif word.startswith(OTHERWISE):
+            return None
         elif not word.startswith("-"):
-            yield word
+            try:
+                wanted = Requirement(word)
+                version = importlib.metadata.version(wanted.name)
+            except (InvalidRequirement, importlib.metadata.PackageNotFoundError):
+                return None
+            if wanted.marker or wanted.extras or wanted.url or not wanted.specifier.contains(version, prereleases=True):
+                return None
+            lines.append(f"Requirement already satisfied: {word} ({version})")
+    return lines or None
 
 
-def install(words):
-    there, missing = versions(), []
-    for word in requirements(words):
-        try:
-            wanted = Requirement(word)
-        except InvalidRequirement:
-            return fail(f"ERROR: Invalid requirement: {word!r}")
-        name, version = there.get(canonicalize_name(wanted.name), (wanted.name, None))
-        if wanted.marker is not None and not wanted.marker.evaluate():
-            print(f"Ignoring {wanted.name}: markers {str(wanted.marker)!r} don't match your environment")
-        elif version is not None and wanted.specifier.contains(version, prereleases=True):
-            print(f"Requirement already satisfied: {word} ({version})")
-        else:
-            missing.append((word, version or "none"))
-    if not missing:
-        return 0
-    said = [
-        f"ERROR: Could not find a version that satisfies the requirement {word} (from versions: {known})\n"
-        f"ERROR: No matching distribution found for {word}"
-        for word, known in missing
-    ]
-    return fail(*said, NO_NETWORK)
+def has_user_directory():
+    """Packages are installed below the user's home directory, as on other systems: CPython has no such place for WASI."""
+    import site
+    import sysconfig
 
-
-def show(names):
-    there = versions()
-    missing = [name for name in names if canonicalize_name(name) not in there]
-    for name in names:
-        if name not in missing:
-            shown, version = there[canonicalize_name(name)]
-            summary = importlib.metadata.metadata(shown)["Summary"] or ""
-            print(f"Name: {shown}\nVersion: {version}\nSummary: {summary}")
-    if missing:
-        print(f"WARNING: Package(s) not found: {', '.join(missing)}", file=sys.stderr)
-    return int(len(missing) == len(names))
+    base = os.path.expanduser("~/.local")
+    library = f"{base}/lib/python{sys.version_info.major}.{sys.version_info.minor}"
+    scheme = sysconfig._INSTALL_SCHEMES["posix_prefix"]
+    sysconfig._INSTALL_SCHEMES["posix_user"] = {
+        **{name: library for name in ("stdlib", "platstdlib")}, **{name: f"{library}/site-packages" for name in ("purelib", "platlib")},
+        "include": f"{base}/include", "scripts": f"{base}/bin", "data": base,
+    }
+    assert scheme.keys() >= sysconfig._INSTALL_SCHEMES["posix_user"].keys()
+    site.ENABLE_USER_SITE, site.USER_BASE, site.USER_SITE = True, base, f"{library}/site-packages"
 
 
 def main(arguments):
-    command, words = (arguments[0], arguments[1:]) if arguments else ("help", [])
-    match command:
-        case "--version" | "-V":
-            print(VERSION)
-        case "freeze":
-            for name, version in versions().values():
-                print(f"{name}=={version}")
-        case "list":
-            rows = [("Package", "Version"), *versions().values()]
-            widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-            for row in (rows[0], tuple("-" * width for width in widths), *rows[1:]):
-                print(f"{row[0]:{widths[0]}} {row[1]}")
-        case "show":
-            return show([word for word in words if not word.startswith("-")])
-        case "install":
-            return install(words)
-        case "check":
-            print("No broken requirements found.")
-        case "help" | "--help" | "-h":
-            print("Usage: pip <install|list|freeze|show|check> [options]\n\n" + VERSION)
-        case _:
-            return fail(NO_NETWORK)
-    return 0
+    installs = arguments[:1] == ["install"]
+    if installs and (lines := satisfied(arguments[1:])):
+        if not {"-q", "--quiet", "-qq"}.intersection(arguments):
+            print(*lines, sep="\n")
+        return 0
+    has_user_directory()
+    defaults = {"NO_INDEX": "1", "FIND_LINKS": WHEELS, "NO_CACHE_DIR": "1", "DISABLE_PIP_VERSION_CHECK": "1", "ROOT_USER_ACTION": "ignore", "NO_COLOR": "1"}
+    for name, value in defaults.items():
+        os.environ.setdefault(f"PIP_{name}", value)
+    sys.argv[:] = ["pip", *arguments]
+    from pip._internal.cli.main import main as run
+
+    code = run(arguments)
+    if installs and code:
+        print(NO_NETWORK.format(WHEELS), file=sys.stderr)
+    return code
 
 
 sys.exit(main(sys.argv[1:]))

@@ -1,9 +1,9 @@
-//! Programs `pip` and `pip3`: what is installed is there, and nothing else can be had.
+//! Programs `pip` and `pip3`: pip itself, which is a package of the image, without network.
 
 use super::python::start;
 use crate::state::{Done, Shell};
 
-/// Looks at the distributions of the image. Packages that are there count as installed.
+/// Starts pip with the sandbox's defaults.
 const PIP: &str = include_str!("pip.py");
 
 /// `pip`, and `python3 -m pip`.

@@ -226,7 +226,7 @@ impl Sessions {
         let config =
             Config::new(RuntimeSettings::default(), SandboxSettings::default(), ServerSettings::default(), None)?;
         let image = Image::ready(&config.image)?;
-        let pool = InterpreterPool::new(&[image.pool_files()], 2, 40, 128 << 20)
+        let pool = InterpreterPool::new(&[image.pool_files()], None, 2, 40, 128 << 20)
             .map_err(|error| anyhow::anyhow!("loading the image: {error:#}"))?;
         let (runtime, pool) = (single_threaded()?, Arc::new(pool));
         let made = Arc::clone(&pool);

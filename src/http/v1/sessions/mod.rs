@@ -30,7 +30,7 @@ use super::request::{FileContent, LimitsRequest, candidates_file, checked_env};
 use crate::http::AppState;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Object, read_json};
-use crate::service::{SessionAsked, SessionInfo, SessionState};
+use crate::service::{MAX_PACKAGES, MAX_REQUIREMENT_BYTES, SessionAsked, SessionInfo, SessionState};
 use proofbox_runtime::images::Images;
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::{CheckpointId, SessionId};
@@ -82,6 +82,10 @@ pub struct SessionRequest {
     /// Files of the working directory, by relative path.
     #[serde(default)]
     files: BTreeMap<String, FileContent>,
+    /// Packages that are installed before the session is answered, as requirements of `pip`: from the wheels that the
+    /// operator approves, and `files`.
+    #[serde(default)]
+    packages: Vec<String>,
     /// Lifetime from now, in seconds [default: 3600]
     ttl_seconds: Option<f64>,
     /// Lifetime without being used, in seconds; if absent, `ttl_seconds` alone counts.
@@ -225,6 +229,7 @@ fn asked_of(request: SessionRequest, caller: Caller) -> Result<SessionAsked, Api
     if from_checkpoint.is_some() && !request.files.is_empty() {
         return Err(ApiError::meaningless("from_checkpoint", "a checkpoint has its own `files`"));
     }
+    checked_packages(&request.packages)?;
     let Object(limits) = request.limits;
     Ok(SessionAsked {
         policy: request.policy,
@@ -232,6 +237,7 @@ fn asked_of(request: SessionRequest, caller: Caller) -> Result<SessionAsked, Api
         limits: limits.into(),
         env: request.env.into_iter().collect(),
         files: request.files.into_iter().map(candidates_file).collect::<Result<_, _>>()?,
+        packages: request.packages,
         ttl: request.ttl_seconds.map(|seconds| duration("ttl_seconds", seconds)).transpose()?,
         idle: request.idle_seconds.map(|seconds| duration("idle_seconds", seconds)).transpose()?,
         labels: request.labels,
@@ -239,6 +245,20 @@ fn asked_of(request: SessionRequest, caller: Caller) -> Result<SessionAsked, Api
         caller,
         ..SessionAsked::default()
     })
+}
+
+fn checked_packages(packages: &[String]) -> Result<(), ApiError> {
+    if packages.len() > MAX_PACKAGES {
+        return Err(ApiError::meaningless("packages", format!("there may be {MAX_PACKAGES} packages")));
+    }
+    let is_bad = |each: &&String| each.trim().is_empty() || each.len() > MAX_REQUIREMENT_BYTES || each.starts_with('-');
+    match packages.iter().find(is_bad) {
+        Some(_) => Err(ApiError::meaningless(
+            "packages",
+            format!("a package is a requirement of 1 to {MAX_REQUIREMENT_BYTES} bytes, and no option"),
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Lists the caller's sessions, page by page.
