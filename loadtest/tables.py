@@ -80,7 +80,7 @@ print(json.dumps({name: best(*work) for name, work in WORK.items()}))
 
 IMPORTS = (
     "pandas", "matplotlib.pyplot", "sklearn", "sklearn.linear_model", "sklearn.ensemble", "scipy.stats", "seaborn", "nltk",
-    "lxml.etree", "PIL.Image", "wordcloud",
+    "lxml.etree", "PIL.Image", "statsmodels.api", "wordcloud",
 )  # fmt: skip
 
 

@@ -53,7 +53,7 @@ def a_table_is_read_and_shown(sandbox):
     sandbox.files.write("/home/user/cities.csv", CSV)
     result = run(sandbox, "import pandas as pd\nframe = pd.read_csv('/home/user/cities.csv')\nframe.head()").results[0]
     assert "<table" in result.html and "Oslo" in result.text, result
-    execution = run(sandbox, "print(frame.groupby('city')['population'].agg(['first', 'last']).to_string())\nframe.isna().sum().sum()")
+    execution = run(sandbox, "print(frame.groupby('city')['population'].agg(['first', 'last']).to_string())\nint(frame.isna().sum().sum())")
     assert "Lima" in "".join(execution.logs.stdout) and execution.text == "0", execution
 
 

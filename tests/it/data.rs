@@ -56,16 +56,26 @@ async fn a_program_has_the_same_memory_in_every_image() {
 async fn models_are_fitted_and_texts_are_read() {
     let Some(server) = server() else { return };
     let code = r#"
+import numpy as np
+import pandas as pd
 from Levenshtein import distance, ratio
 from nltk import pos_tag, word_tokenize
 from nltk.corpus import stopwords
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import cross_val_score
+import statsmodels.api as sm
+import statsmodels.formula.api as smf
+from statsmodels.tsa.arima.model import ARIMA
 from textblob import TextBlob
 from wordcloud import WordCloud
 iris = load_iris()
 print(cross_val_score(RandomForestClassifier(10, random_state=0), iris.data, iris.target).mean() > 0.9)
+x = np.arange(20.0)
+fit = sm.OLS(3 * x + 1 + np.sin(x), sm.add_constant(x)).fit()
+print(fit.params.round(3).tolist(), fit.rsquared > 0.99)
+print(smf.ols("y ~ x", pd.DataFrame({"x": x, "y": 2 * x + np.cos(x)})).fit().params.round(3).to_dict())
+print(ARIMA(np.cumsum(np.sin(x)), order=(1, 0, 0)).fit().forecast(2).shape)
 print(distance("kitten", "sitting"), round(ratio("kitten", "sitting"), 4))
 print(pos_tag(word_tokenize("The dog runs.")), "the" in stopwords.words("english"), TextBlob("a great day").sentiment.polarity)
 print(WordCloud(width=80, height=40, random_state=1).generate("one two two three three three").to_array().shape)
@@ -73,6 +83,9 @@ print(WordCloud(width=80, height=40, random_state=1).generate("one two two three
     let answer = server.execute(json!({"code": code, "limits": {"wall_seconds": 120}})).await;
     let stdout = "\
 True
+[1.239, 2.975] True
+{'Intercept': 0.039, 'x': 2.002}
+(2,)
 3 0.6154
 [('The', 'DT'), ('dog', 'NN'), ('runs', 'VBZ'), ('.', '.')] True 0.8
 (40, 80, 3)

@@ -68,6 +68,7 @@ class Suite:
             name = pathlib.PurePosixPath(path).name
             is_test = name.startswith("test_") and path.endswith(".py")
             helper = path.endswith(".py") and not is_test and path.startswith((tests, f"{self.name}/tests/", f"{self.name}/conftest.py"))
+            helper |= path == f"{self.name}/testing/conftest.py"
             data = path.startswith(folder) and not path.endswith(".py") or any(fnmatch.fnmatchcase(path, pattern) for pattern in self.data)
             if path == test or helper or data and size + len(content) < MAX_DATA_BYTES:
                 size += len(content)

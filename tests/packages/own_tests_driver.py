@@ -4,7 +4,9 @@ Runs in the sandbox and natively alike: `own_tests_driver.py ROOT FILE... [-- NO
 files of tests by their paths in the package."""
 
 import importlib
+import importlib.util
 import json
+import multiprocessing
 import os
 import sys
 import tempfile
@@ -56,6 +58,17 @@ def name_tests(root):
         folders.clear()
 
 
+def load_support(root, package):
+    """What conftest.py files import from the package, and nobody else does: the image leaves it out."""
+    name = f"{package}.testing.conftest"
+    path = os.path.join(root, *name.split(".")) + ".py"
+    if os.path.isfile(path):
+        importlib.import_module(f"{package}.testing")
+        spec = importlib.util.spec_from_file_location(name, path)
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+
+
 def main():
     root, *files = sys.argv[1:]
     left_out = files[files.index("--") + 1 :] if "--" in files else []
@@ -65,6 +78,9 @@ def main():
 
     name_tests(root)
     package = importlib.import_module(files[0].split("/")[0])
+    load_support(root, package.__name__)
+    # SciPy's chooses one that only Unix has; where there are no processes, none is started.
+    multiprocessing.set_start_method = lambda method, force=False: None
     say(version=package.__version__)
     options = [
         "-q", "--basetemp", tempfile.mkdtemp(), "-p", "no:cacheprovider", "-p", "no:faulthandler", "--capture=sys", "--tb=short",

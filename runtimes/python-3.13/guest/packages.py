@@ -25,7 +25,7 @@ NATIVE = frozenset("""
 # Those that the image `data` has (extensions/*.toml, and `interpreters` in packages.toml).
 IN_DATA = frozenset("""
     cloudpickle contourpy cssselect docx joblib kiwisolver Levenshtein lxml matplotlib mpl_toolkits nltk pandas patsy PIL pylab
-    pyquery pytesseract rapidfuzz regex scipy seaborn sklearn textblob threadpoolctl wordcloud
+    pyquery pytesseract rapidfuzz regex scipy seaborn sklearn statsmodels textblob threadpoolctl wordcloud
 """.split())
 
 # And without: by name, these are nobody's but their distribution's.
