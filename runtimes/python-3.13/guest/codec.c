@@ -685,7 +685,7 @@ PyObject *codec_decode(const unsigned char *data, size_t length) {
 }
 
 /* The host refuses longer messages too (crates/runtime/src/bridge.rs, report.rs); this only spares the work. */
-#define MESSAGE_LIMIT ((size_t)8 << 20)
+#define MESSAGE_LIMIT ((size_t)16 << 20)
 /* What is told to the host and made of nothing that must be reduced: what a cell shows may be as long as its output. */
 #define TOLD_LIMIT ((size_t)17 << 20)
 

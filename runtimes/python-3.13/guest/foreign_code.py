@@ -4,7 +4,8 @@ Tests load programs by a path, execute text, unpickle bytes, render templates. W
 run among the expected values. An audit hook sees all that is compiled and executed; border.py says what may be:
 
     files       by a path outside the tests' folder and the library: imported in the candidate's interpreter instead
-    text        the tests' own constants; else expressions that only make values (foreign_text.py)
+    text        the tests' own constants; of the library what it executes while it is imported; else expressions that only
+                make values (foreign_text.py)
     pickles     classes of plain values (foreign_pickles.py)
     templates   jinja's sandbox; factories of logging configurations that the tests name (foreign_templates.py)
 
@@ -42,6 +43,7 @@ class Guard:
         self.trusted = {}  # by file name, the last texts that may
         self.nameless = False  # whether there may be code that may not be executed, under any file name
         self.busy = False  # whether a text is being looked at
+        self.readers = set()  # modules of the library that have read files of the candidate's while they were imported
 
 
 _guard = None
@@ -135,8 +137,35 @@ def _executed(code):
     maker = sys._getframe(2).f_globals.get("__name__")
     if _is_maker(maker) or maker in _IMPORTING and filename.startswith(border.OWN_FOLDERS):
         return
-    if not _is_trusted(code):
+    if not _is_trusted(code) and not _is_of_an_import():
         refuse(_note_of(guard.foreign.get(filename), filename, maker))
+
+
+def _importing():
+    """Names of the library's modules that are being imported."""
+    found, frame = [], sys._getframe(2)
+    while frame:
+        if frame.f_code.co_name == "<module>" and frame.f_code.co_filename.startswith(_LIBRARY):
+            spec = frame.f_globals.get("__spec__")
+            if type(spec) is importlib.machinery.ModuleSpec and getattr(spec, "_initializing", False):
+                found.append(spec.name)
+        frame = frame.f_back
+    return found
+
+
+_LIBRARY = "/lib/"
+
+
+def _is_of_an_import():
+    """Whether a module of the library executes text while it is imported: nothing of the candidate's can be in it but what
+    the module reads of files."""
+    names = _importing()
+    return bool(names) and _guard.readers.isdisjoint(names)
+
+
+def _opened(path, *_):
+    if type(path) in (str, bytes) and _is_outside(path):
+        _guard.readers.update(_importing())
 
 
 def _is_trusted(code):
@@ -237,6 +266,7 @@ _JUDGES = {
     "pickle.find_class": foreign_pickles.found,
     "marshal.loads": _unmarshalled,
     "marshal.load": _unmarshalled,
+    "open": _opened,
 }
 
 # ---------------------------------------------------------------- files

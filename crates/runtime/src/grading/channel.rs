@@ -18,7 +18,7 @@ use proofbox_vfs::Output;
 /// Calls within calls, from one guest to the other and back. Python's own recursion limits come before, in honest code.
 const DEPTH: usize = 200;
 /// The longest message: what the guest's codec makes at most.
-const MESSAGE_BYTES: usize = 8 << 20;
+const MESSAGE_BYTES: usize = 16 << 20;
 /// Bytes kept of what a candidate prints while it is asked something, for tests that look at it.
 const PRINTED_BYTES: usize = 1 << 20;
 /// Bytes kept of what a candidate prints in a case.
