@@ -216,7 +216,7 @@ ALIASES = frozenset(
     "defaultdict OrderedDict namedtuple reduce approx raises patch Mock MagicMock ANY TestCase Decimal Fraction StringIO".split()
 )
 # Modules whose import alone does something.
-NOT_IMPORTED = frozenset({"this", "antigravity", "idlelib", "turtledemo", "turtle", "tkinter", "lib2to3", "ensurepip", "venv", "__phello__"})
+NOT_IMPORTED = frozenset({"this", "antigravity", "idlelib", "turtledemo", "lib2to3", "ensurepip", "venv", "__phello__"})
 # Classes of the library are known on both sides by name, but for those by which tests are told of their outcome.
 # ... and those that reach into memory.
 NOT_SHARED = frozenset({"unittest", "doctest", "bdb", "__main__", "ctypes", "_ctypes"})
