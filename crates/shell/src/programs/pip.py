@@ -58,7 +58,7 @@ def main(arguments):
             print(*lines, sep="\n")
         return 0
     has_user_directory()
-    defaults = {"NO_INDEX": "1", "FIND_LINKS": WHEELS, "NO_CACHE_DIR": "1", "DISABLE_PIP_VERSION_CHECK": "1", "ROOT_USER_ACTION": "ignore", "NO_COLOR": "1"}
+    defaults = {"NO_INDEX": "1", "FIND_LINKS": WHEELS, "NO_CACHE_DIR": "1", "DISABLE_PIP_VERSION_CHECK": "1", "ROOT_USER_ACTION": "ignore", "NO_COLOR": "1", "NO_WARN_SCRIPT_LOCATION": "1"}
     for name, value in defaults.items():
         os.environ.setdefault(f"PIP_{name}", value)
     sys.argv[:] = ["pip", *arguments]
