@@ -3,10 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::execute::Cost;
-use super::{Asking, ExecuteError, Execution, Service};
+use super::execution::{Cost, image_with_hash};
+use super::{Admission, Asking, ExecuteError, Execution, PolicyStore};
+use crate::metrics::Metrics;
+use crate::sandbox::Sandbox;
 use crate::telemetry;
 use proofbox_policy::{Action, BoundaryRule, Decision, GateFailed, Pack, Refusal, Scanned, Source};
+use proofbox_runtime::images::Images;
 use proofbox_types::caller::Caller;
 use proofbox_types::failure;
 use proofbox_types::grant::Grant;
@@ -23,7 +26,16 @@ const COMPILE: &str = "import sys\ncompile(sys.stdin.buffer.read(), 'solution.py
 /// Languages that an error names.
 const MAX_LANGUAGES: usize = 5;
 
-impl Service {
+/// Check of submissions and cells by the gate of their pack, with what the gate needs of the service.
+pub struct PolicyCheck {
+    pub(super) sandbox: Arc<Sandbox>,
+    pub(super) policies: Arc<PolicyStore>,
+    pub(super) admission: Arc<Admission>,
+    pub(super) images: Arc<Images>,
+    pub(super) metrics: Arc<Metrics>,
+}
+
+impl PolicyCheck {
     /// Scans a snippet under the pack of that name; nothing is run.
     ///
     /// # Errors
@@ -35,7 +47,7 @@ impl Service {
         code: &str,
         code_field: &'static str,
     ) -> Result<Scanned, ExecuteError> {
-        let policies = self.policies();
+        let policies = self.policies.current();
         let pack = policies.pack(caller, policy)?;
         if code.len() > pack.request.code_bytes {
             let allowed = pack.request.code_bytes;
@@ -50,7 +62,7 @@ impl Service {
     ///
     /// # Errors
     /// Returns an error when the pack does not admit the submission, or the gate fails.
-    pub(super) async fn gate(
+    pub(super) async fn scan_submission(
         &self,
         asking: Asking<'_>,
         pack: &Pack,
@@ -98,7 +110,7 @@ impl Service {
     /// Returns whether CPython compiles `code`.
     async fn compiles(&self, asking: Asking<'_>, code: &str, grant: &Grant) -> Result<bool, ExecuteError> {
         let program = Program { code: COMPILE.to_owned(), stdin: code.as_bytes().to_vec(), ..Program::default() };
-        let permit = self.acquire_permit(asking).await?;
+        let permit = self.admission.acquire(asking.caller, asking.urgency).await?;
         let outcome = self.sandbox.run(program, grant).await;
         drop(permit);
         // What can't be told is told by the run itself.
@@ -107,7 +119,7 @@ impl Service {
 
     fn count_scan(&self, scanned: &Scanned) {
         let report = &scanned.report;
-        let metrics = Arc::clone(&self.metrics);
+        let metrics = &self.metrics;
         metrics.scans.with_label_values(&[report.name.as_str(), report.decision.as_str()]).inc();
         metrics.scan_seconds.observe(report.scan_seconds);
         let blocks = report.decision == Decision::Block;
@@ -190,7 +202,7 @@ impl Service {
                 basis: Basis::default(),
             },
         };
-        let image = self.image_of(submission.program.image.as_deref());
+        let image = image_with_hash(&self.images, submission.program.image.as_deref());
         let (id, policy) = (ExecutionId::generate(), submission.policy.clone());
         let mut execution = Execution::from_outcomes(id, verdict, Vec::new(), Duration::ZERO, grant, policy, image);
         execution.cost = Cost::default();

@@ -45,7 +45,7 @@ impl PathBase {
 impl E2b {
     /// Performs an operation on a sandbox's files.
     pub(super) async fn files(&self, id: SessionId, ask: FileAsk) -> Result<FileAnswer, E2bError> {
-        let answer = self.shared.service.session_files(id, ask).await;
+        let answer = self.shared.service.sessions.files(id, ask).await;
         answer.map_err(|error| E2bError::of_sandbox(&id.simple(), error))
     }
 

@@ -18,7 +18,7 @@ use super::error::{E2bError, Kind};
 use super::process::cut_note;
 use super::{E2b, bash, body, contexts, json_ascii, time};
 use crate::sandbox::SessionEvent;
-use crate::service::{CallEvent, CallEvents, CellAsked, CellExecution, Service, SessionError, overflow_note};
+use crate::service::{CallEvent, CallEvents, CellAsked, CellExecution, SessionError, SessionManager, overflow_note};
 use proofbox_types::grant::AskedLimits;
 use proofbox_types::ids::SessionId;
 use proofbox_types::session::{CellEvent, DEFAULT_CONTEXT, Display, Raised};
@@ -72,9 +72,9 @@ async fn begin(e2b: E2b, request: Request) -> Result<Response, E2bError> {
         limits: AskedLimits::default(),
         value: None,
     };
-    let events = e2b.shared.service.session_events(info.id);
+    let events = e2b.shared.service.sessions.call_events(info.id);
     let events = events.map_err(|error| E2bError::of_sandbox(&info.id.simple(), error))?;
-    let mut stream = CellStream::new(Arc::clone(&e2b.shared.service), info.id, asked, events);
+    let mut stream = CellStream::new(Arc::clone(&e2b.shared.service.sessions), info.id, asked, events);
     let first = stream.step().await;
     stream.take(first).map_err(|error| match error {
         SessionError::Refused(crate::sandbox::RequestError::NoContext(_)) => {
@@ -100,7 +100,7 @@ type Call = Pin<Box<dyn Future<Output = Result<CellExecution, SessionError>> + S
 
 /// A cell on its way. Dropping it interrupts the cell.
 struct CellStream {
-    service: Arc<Service>,
+    sessions: Arc<SessionManager>,
     sandbox: SessionId,
     call: Call,
     events: CallEvents,
@@ -131,15 +131,15 @@ enum Step {
 
 impl CellStream {
     fn new(
-        service: Arc<Service>,
+        sessions: Arc<SessionManager>,
         sandbox: SessionId,
         asked: CellAsked,
         (sender, events): (proofbox_memory::Sender<SessionEvent>, CallEvents),
     ) -> Self {
-        let serving = Arc::clone(&service);
-        let call = Box::pin(async move { serving.call_session(sandbox, asked, Some(sender)).await });
+        let serving = Arc::clone(&sessions);
+        let call = Box::pin(async move { serving.call(sandbox, asked, Some(sender)).await });
         Self {
-            service,
+            sessions,
             sandbox,
             call,
             events,
@@ -215,7 +215,7 @@ impl CellStream {
     fn end(&mut self, execution: CellExecution) {
         self.state = StreamState::Ended;
         // Who ends a sandbox ends what runs in it.
-        if execution.interrupted && self.service.session_info(self.sandbox).is_err() {
+        if execution.interrupted && self.sessions.info(self.sandbox).is_err() {
             self.state = StreamState::Aborted;
             return;
         }

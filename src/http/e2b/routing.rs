@@ -66,7 +66,7 @@ impl E2b {
         let Some(named) = Named::of(headers, uri) else {
             // Clients of one version send nothing but the token.
             let found = token(headers).and_then(|token| {
-                self.shared.service.find_session(|_, secret| secrets_equal(secret.as_bytes(), token.as_bytes()))
+                self.shared.service.sessions.find(|_, secret| secrets_equal(secret.as_bytes(), token.as_bytes()))
             });
             return match found {
                 Some(id) => self.alive(&id.simple()),
@@ -112,7 +112,7 @@ impl E2b {
         // Where requests without a key are served any key will do, as for the control plane; but there is one.
         let caller =
             headers.contains_key("x-api-key").then(|| self.shared.caller_with_any_key(headers)).and_then(Result::ok);
-        if caller.is_some_and(|caller| self.shared.service.is_own_session(&caller, info.id)) {
+        if caller.is_some_and(|caller| self.shared.service.sessions.is_own(&caller, info.id)) {
             return Ok(info);
         }
         Err(refused("a token of the sandbox is missing: E2B-Traffic-Access-Token or X-Access-Token"))
@@ -128,7 +128,7 @@ impl E2b {
             Some(_) => self.sandbox(headers, uri)?,
             // The address says nothing of the sandbox but this.
             None => {
-                let found = self.shared.service.find_session(|_, secret| access.is_signed_with(secret));
+                let found = self.shared.service.sessions.find(|_, secret| access.is_signed_with(secret));
                 self.alive(&found.ok_or_else(|| refused(signature::WRONG))?.simple())?
             }
         };
@@ -138,7 +138,7 @@ impl E2b {
     /// Returns the sandbox of this name, if it serves calls.
     fn alive(&self, text: &str) -> Result<SessionInfo, E2bError> {
         let id = SessionId::parse(text).ok_or_else(|| E2bError::dead(text))?;
-        let info = self.shared.service.session_info(id).map_err(|error| E2bError::of_sandbox(text, error))?;
+        let info = self.shared.service.sessions.info(id).map_err(|error| E2bError::of_sandbox(text, error))?;
         if info.state == SessionState::Paused && !info.auto_resume {
             return Err(E2bError::dead(text));
         }

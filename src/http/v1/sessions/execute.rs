@@ -23,7 +23,7 @@ use crate::http::AppState;
 use crate::http::error::ApiError;
 use crate::http::extract::{Object, read_json};
 use crate::sandbox::SessionEvent;
-use crate::service::{CallEvents, CellAsked, CellExecution, Service};
+use crate::service::{CallEvents, CellAsked, CellExecution, SessionManager};
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::SessionId;
 use proofbox_types::program::ResultWanted;
@@ -163,19 +163,19 @@ pub async fn execute(
     };
     let form = Form::of(&headers);
     if form == Form::Whole {
-        let called = shared.service.call_session(id, asked, None).await?;
+        let called = shared.service.sessions.call(id, asked, None).await?;
         return Ok(Json(call_answer(id, called, request.labels)).into_response());
     }
     // What can be told by a status is told so.
-    let events = shared.service.session_events(id)?;
-    let body = Body::from_stream(told(Arc::clone(&shared.service), id, asked, events, request.labels, form));
+    let events = shared.service.sessions.call_events(id)?;
+    let body = Body::from_stream(told(Arc::clone(&shared.service.sessions), id, asked, events, request.labels, form));
     let headers = [(header::CONTENT_TYPE, form.mime()), (header::CACHE_CONTROL, "no-store")];
     Ok((headers, body).into_response())
 }
 
 /// Streams the events of a call as they happen. Dropping the stream interrupts the call.
 fn told(
-    service: Arc<Service>,
+    sessions: Arc<SessionManager>,
     id: SessionId,
     asked: CellAsked,
     (sender, events): (proofbox_memory::Sender<SessionEvent>, CallEvents),
@@ -183,7 +183,7 @@ fn told(
     form: Form,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> {
     let call = async move {
-        match service.call_session(id, asked, Some(sender)).await {
+        match sessions.call(id, asked, Some(sender)).await {
             Ok(called) => form.piece("end", json!({"answer": call_answer(id, called, labels)})),
             Err(error) => form.piece("failed", json!({"error": ApiError::from(error).to_json()})),
         }

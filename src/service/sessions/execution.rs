@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::room::Need;
-use super::{Session, SessionError};
+use super::{Session, SessionError, SessionManager};
 use crate::sandbox::{RequestError, SessionCallError, SessionEvent};
 use crate::service::policy_check::judge_attempts;
 use crate::service::tracing::traced;
-use crate::service::{Asking, Busy, ExecuteError, Execution, ImageReason, Service};
+use crate::service::{Asking, Busy, ExecuteError, Execution, ImageReason};
 use crate::telemetry::{self, ExecutionInfo, ExecutionSpan};
 use proofbox_memory::{Next, Receiver, Sender, queue};
 use proofbox_policy::{Decision, Refusal};
@@ -113,19 +113,19 @@ impl Drop for Waiting<'_> {
     }
 }
 
-impl Service {
+impl SessionManager {
     /// Runs code in a session, after the calls that came before it. `events` receives its events. Dropping the future
     /// interrupts the code.
     ///
     /// # Errors
     /// Returns an error when nothing was run; see [`SessionError`].
-    pub async fn call_session(
+    pub async fn call(
         &self,
         id: SessionId,
         asked: CellAsked,
         events: Option<Sender<SessionEvent>>,
     ) -> Result<CellExecution, SessionError> {
-        let session = self.sessions.get(id)?;
+        let session = self.table.get(id)?;
         let about = || ExecutionInfo { policy: &session.policy, labels: &session.labels, session: Some(id) };
         traced(ExecutionSpan::begin(about), self.run_cell(&session, asked, events)).await
     }
@@ -134,9 +134,9 @@ impl Service {
     ///
     /// # Errors
     /// Returns an error when there is no such session.
-    pub fn session_events(&self, id: SessionId) -> Result<(Sender<SessionEvent>, CallEvents), SessionError> {
-        let session = self.sessions.get(id)?;
-        let (sender, receiver) = queue(self.unread.account(session.owner).lease());
+    pub fn call_events(&self, id: SessionId) -> Result<(Sender<SessionEvent>, CallEvents), SessionError> {
+        let session = self.table.get(id)?;
+        let (sender, receiver) = queue(self.budgets.unread.account(session.owner).lease());
         Ok((sender, CallEvents(receiver)))
     }
 
@@ -151,19 +151,19 @@ impl Service {
         let CellAsked { code, code_field, context, env, limits, value } = asked;
         let caller = self.keys.caller_of(session.owner).ok_or(SessionError::KeyRevoked)?;
         let asking = Asking { caller: &caller, urgency: Urgency::Interactive };
-        let policies = self.policies();
+        let policies = self.policies.current();
         let pack = policies.pack(&caller, &session.policy)?;
-        self.has_fuel(&caller).map_err(ExecuteError::from)?;
+        self.keys.has_fuel(&caller).map_err(ExecuteError::from)?;
         let granted = granted(session, pack.ceiling.grant(&limits).map_err(Refusal::from)?.limits(), &limits);
         if code.len() > pack.request.cell_bytes {
             let allowed = pack.request.cell_bytes;
             return Err(ExecuteError::TooLarge { field: code_field, asked: code.len(), allowed, unit: "bytes" }.into());
         }
         let mut submission = submission_of(python_of(&code).into_owned(), code_field, session);
-        let scanned = self.gate(asking, pack, &session.grant, &mut submission).await?;
+        let scanned = self.policy_check.scan_submission(asking, pack, &session.grant, &mut submission).await?;
         if scanned.report.decision == Decision::Block {
             let number = session.calls.load(Ordering::Relaxed);
-            let execution = self.blocked(&submission, &session.grant, scanned);
+            let execution = self.policy_check.blocked(&submission, &session.grant, scanned);
             return Ok(blocked(execution, number));
         }
         let code = merged(code, submission.program.code);
@@ -174,7 +174,7 @@ impl Service {
         };
         let _turn = order.lock().await;
         let in_use = self.enter(session).await?;
-        let permit = self.acquire_permit(asking).await?;
+        let permit = self.admission.acquire(asking.caller, asking.urgency).await?;
         let waited = arrived.elapsed();
         let cell = Cell { source: code, env, value, stream: events.is_some() };
         let call = self.call_in(&in_use, context, cell, granted, events);
@@ -185,7 +185,8 @@ impl Service {
         self.note_footprint(session, Some(footprint));
         drop(in_use);
         let queue = waited + outcome.outcome.usage.waiting;
-        self.count(&caller, &outcome.outcome, queue);
+        self.keys.use_fuel(caller.owner(), outcome.outcome.usage.fuel);
+        self.metrics.count_run(&outcome.outcome, queue);
         telemetry::ran(arrived, &outcome.outcome);
         let mut verdict = proofbox_grading::run_only(&outcome.outcome);
         // What somebody asked for is no limit that was met.
@@ -245,8 +246,8 @@ impl Service {
     ///
     /// # Errors
     /// Returns an error when there is no such session or context.
-    pub async fn interrupt_session(&self, id: SessionId, context: ContextNumber) -> Result<bool, SessionError> {
-        let session = self.sessions.get(id)?;
+    pub async fn interrupt(&self, id: SessionId, context: ContextNumber) -> Result<bool, SessionError> {
+        let session = self.table.get(id)?;
         let handle = match *session.residency.read().await {
             super::Residency::Resident(handle) => handle,
             _ => return Ok(false),
@@ -264,7 +265,7 @@ impl Service {
         context: ContextNumber,
         cwd: Option<String>,
     ) -> Result<(), SessionError> {
-        let session = self.sessions.get(id)?;
+        let session = self.table.get(id)?;
         let in_use = self.enter(&session).await?;
         let answer = self.sandbox.add_context(in_use.handle, context, cwd).await;
         self.check_lost(&in_use, answer)
@@ -275,7 +276,7 @@ impl Service {
     /// # Errors
     /// Returns an error when there is no such session.
     pub async fn contexts(&self, id: SessionId) -> Result<Vec<(ContextNumber, Option<String>)>, SessionError> {
-        let session = self.sessions.get(id)?;
+        let session = self.table.get(id)?;
         let in_use = self.enter(&session).await?;
         let answer = self.sandbox.contexts(in_use.handle).await;
         self.check_lost(&in_use, answer)
@@ -286,7 +287,7 @@ impl Service {
     /// # Errors
     /// Returns an error when there is no such session or context.
     pub async fn remove_context(&self, id: SessionId, context: ContextNumber) -> Result<(), SessionError> {
-        let session = self.sessions.get(id)?;
+        let session = self.table.get(id)?;
         let in_use = self.enter(&session).await?;
         let answer = self.sandbox.remove_context(in_use.handle, context).await;
         self.check_lost(&in_use, answer)
@@ -297,7 +298,7 @@ impl Service {
     /// # Errors
     /// Returns an error when there is no such session or context.
     pub async fn restart_context(&self, id: SessionId, context: ContextNumber) -> Result<(), SessionError> {
-        let session = self.sessions.get(id)?;
+        let session = self.table.get(id)?;
         let in_use = self.enter(&session).await?;
         let answer = self.sandbox.restart(in_use.handle, context).await;
         self.check_lost(&in_use, answer)

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
 use super::eviction::SavedState;
-use super::{CommandDefaults, OnExpiry, Residency, Session, SessionError, SessionSpec, Times};
+use super::{CommandDefaults, OnExpiry, Residency, Session, SessionError, SessionManager, SessionSpec, Times};
 use crate::sandbox::JobsAtSave;
-use crate::service::Service;
+use crate::service::execution::image_with_hash;
 use proofbox_store::{SessionRow, Store};
 use proofbox_types::grant::{AskedLimits, Limits};
 use proofbox_types::ids::{KeyId, SessionId};
@@ -125,12 +125,12 @@ impl Session {
     }
 }
 
-impl Service {
+impl SessionManager {
     /// Restores the sessions that an earlier service has left in the store.
     ///
     /// # Errors
     /// Returns an error when the store can't be read.
-    pub async fn recall_sessions(&self) -> Result<(), SessionError> {
+    pub async fn recall(&self) -> Result<(), SessionError> {
         let Some(store) = &self.store else { return Ok(()) };
         let (mut after, mut taken_up) = (None, 0);
         loop {
@@ -138,8 +138,8 @@ impl Service {
             let Some(last) = rows.last() else { break };
             after = Some(last.id);
             for row in rows {
-                let session = self.recall(&row).map(Arc::new);
-                if session.is_some_and(|session| self.sessions.insert(session, None).is_ok()) {
+                let session = self.recall_one(&row).map(Arc::new);
+                if session.is_some_and(|session| self.table.insert(session, None).is_ok()) {
                     taken_up += 1;
                 } else {
                     // Its policy is gone or allows less, or it was written by another version.
@@ -153,9 +153,9 @@ impl Service {
         Ok(())
     }
 
-    fn recall(&self, row: &SessionRow) -> Option<Session> {
+    fn recall_one(&self, row: &SessionRow) -> Option<Session> {
         let persisted: PersistedSession = postcard::from_bytes(&row.meta).ok()?;
-        let policies = self.policies();
+        let policies = self.policies.current();
         // One whose key is revoked meanwhile is nobody's.
         let caller = self.keys.caller_of(persisted.owner)?;
         let pack = policies.pack(&caller, &persisted.policy).ok()?;
@@ -178,7 +178,7 @@ impl Service {
             created: time(persisted.created)?,
             policy: persisted.policy,
             // Where it is gone, the session's state can't be loaded, which is told to whoever uses it.
-            image: self.image_of(Some(&persisted.image)),
+            image: image_with_hash(&self.images, Some(&persisted.image)),
             grant,
             labels: persisted.labels.into_iter().collect(),
             on_expiry: persisted.on_expiry.into(),
@@ -194,23 +194,23 @@ impl Service {
     }
 
     /// Moves all sessions to disk when the service ends. Sessions that are in use then are lost.
-    pub async fn store_sessions(self: &Arc<Self>) {
+    pub async fn store_all(self: &Arc<Self>) {
         if self.store.is_none() {
             return;
         }
-        let all: Vec<Arc<Session>> = self.sessions.all().values().cloned().collect();
+        let all: Vec<Arc<Session>> = self.table.all().values().cloned().collect();
         let mut saving = JoinSet::new();
         for session in all {
             if saving.len() >= SAVED_AT_ONCE {
                 saving.join_next().await;
             }
-            let service = Arc::clone(self);
+            let manager = Arc::clone(self);
             saving.spawn(async move {
                 session.detach();
                 // Its commands let go of it at once.
                 let residency = Arc::clone(&session.residency).write_owned();
                 let Ok(residency) = tokio::time::timeout(COMMANDS_END, residency).await else { return };
-                if let Err(error) = service.move_to_disk(&session, residency, JobsAtSave::LeaveOut).await {
+                if let Err(error) = manager.move_to_disk(&session, residency, JobsAtSave::LeaveOut).await {
                     tracing::warn!(session = %session.id, %error, "a session could not be moved to disk, and is lost");
                 }
             });

@@ -32,7 +32,7 @@ mod watch;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -40,8 +40,10 @@ use tokio::sync::RwLock;
 use tokio_util::sync::CancellationToken;
 use zeroize::Zeroizing;
 
-use super::{ExecuteError, Service};
-use crate::sandbox::SessionHandle;
+use super::execution::requested_image;
+use super::{Admission, ExecuteError, Executor, Keys, PolicyCheck, PolicyStore};
+use crate::metrics::Metrics;
+use crate::sandbox::{Sandbox, SessionHandle};
 use crate::telemetry;
 pub use commands::{
     CommandAsked, CommandEnd, CommandEvent, CommandEvents, CommandNumber, CommandProgress, OutputRetention,
@@ -53,8 +55,11 @@ pub use execution::{CallEvent, CallEvents, CellAsked, CellExecution};
 pub use grade::GradeError;
 pub use lifecycle::{LifecycleChange, LifecycleEvent};
 pub use packages::{MAX_PACKAGES, MAX_REQUIREMENT_BYTES};
+use proofbox_memory::Budget;
 use proofbox_policy::Refusal;
 use proofbox_runtime::image::Image;
+use proofbox_runtime::images::Images;
+use proofbox_store::Store;
 use proofbox_types::caller::Caller;
 use proofbox_types::grant::{AskedLimits, Grant, Limits};
 use proofbox_types::ids::{CheckpointId, KeyId, SessionId};
@@ -68,6 +73,11 @@ pub use watch::{Watch, WatchEvent};
 pub const DEFAULT_TTL: Duration = Duration::from_secs(3600);
 /// The longest that it may live from any call that sets its end: 30 days.
 pub const MAX_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// Output and changes that all clients together may leave unread.
+const UNREAD_BYTES: usize = 512 << 20;
+/// Output of commands that is kept for all clients together, beside what every command has for itself.
+const COMMAND_OUTPUT_BYTES: usize = 256 << 20;
 
 /// Bounds on the number of sessions, and on their memory.
 #[derive(Clone, Copy, Debug)]
@@ -270,9 +280,40 @@ impl Residency {
     }
 }
 
+/// Opens, uses, moves and ends sessions.
+pub struct SessionManager {
+    pub(super) sandbox: Arc<Sandbox>,
+    pub(super) executor: Arc<Executor>,
+    pub(super) policies: Arc<PolicyStore>,
+    pub(super) policy_check: Arc<PolicyCheck>,
+    pub(super) admission: Arc<Admission>,
+    pub(super) keys: Arc<Keys>,
+    pub(super) images: Arc<Images>,
+    pub(super) store: Option<Arc<Store>>,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) table: Arc<SessionTable>,
+    pub(super) budgets: OutputBudgets,
+    /// Weak reference to the manager itself, for work that goes on when the client who asked for it disconnects.
+    pub(super) weak_self: Weak<Self>,
+}
+
+/// Budgets for what guests say.
+pub(super) struct OutputBudgets {
+    /// Output that clients have not read yet.
+    unread: Budget,
+    /// Output of commands that is kept.
+    command_output: Budget,
+}
+
+impl Default for OutputBudgets {
+    fn default() -> Self {
+        Self { unread: Budget::new(UNREAD_BYTES), command_output: Budget::new(COMMAND_OUTPUT_BYTES) }
+    }
+}
+
 /// Sessions of a service.
 #[derive(Default)]
-pub(super) struct Sessions {
+pub(super) struct SessionTable {
     all: Mutex<BTreeMap<SessionId, Arc<Session>>>,
     /// Maximum number of sessions.
     most: usize,
@@ -290,7 +331,7 @@ pub(super) struct Sessions {
     lifecycle: lifecycle::Lifecycle,
 }
 
-impl Sessions {
+impl SessionTable {
     /// Creates a table without sessions.
     pub fn new(settings: SessionSettings) -> Self {
         Self {
@@ -303,13 +344,6 @@ impl Sessions {
 
     fn all(&self) -> MutexGuard<'_, BTreeMap<SessionId, Arc<Session>>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns the number of sessions in workers, and the number on disk.
-    pub fn count_residency(&self) -> (u64, u64) {
-        let all = self.all();
-        let live = all.values().filter(|session| session.live_bytes.load(Ordering::Relaxed) > 0).count() as u64;
-        (live, all.len() as u64 - live)
     }
 
     /// Finds a session that has not expired: an expired one counts as gone, even before it is removed.
@@ -483,15 +517,15 @@ fn token() -> Result<Token, SessionError> {
     Ok(Token::new(text))
 }
 
-impl Service {
+impl SessionManager {
     /// Runs work that must not be left half done in a task of its own, whether or not the client who asked for it
     /// waits: a session whose location is lost would stay in its worker for ever.
     async fn spawn_uncancellable<T: Send + 'static, F: Future<Output = Result<T, SessionError>> + Send + 'static>(
         &self,
         work: impl FnOnce(Arc<Self>) -> F,
     ) -> Result<T, SessionError> {
-        let Some(service) = self.weak_self.upgrade() else { return Err(SessionError::Lost) };
-        let done = tokio::spawn(telemetry::carry(work(service))).await;
+        let Some(manager) = self.weak_self.upgrade() else { return Err(SessionError::Lost) };
+        let done = tokio::spawn(telemetry::carry(work(manager))).await;
         done.unwrap_or_else(|panicked| Err(SessionError::Failed(panicked.to_string())))
     }
 
@@ -499,30 +533,30 @@ impl Service {
     ///
     /// # Errors
     /// Returns an error when it is refused; see [`SessionError`].
-    pub async fn open_session(&self, asked: SessionAsked) -> Result<SessionInfo, SessionError> {
-        self.spawn_uncancellable(|service| async move {
+    pub async fn open(&self, asked: SessionAsked) -> Result<SessionInfo, SessionError> {
+        self.spawn_uncancellable(|manager| async move {
             let packages = asked.packages.clone();
-            let info = service.open(asked).await?;
-            service.install_packages(info.id, &packages).await?;
+            let info = manager.open_inner(asked).await?;
+            manager.install_packages(info.id, &packages).await?;
             Ok(info)
         })
         .await
     }
 
-    async fn open(&self, asked: SessionAsked) -> Result<SessionInfo, SessionError> {
+    async fn open_inner(&self, asked: SessionAsked) -> Result<SessionInfo, SessionError> {
         if let Some(id) = asked.from_checkpoint {
             return self.open_from(id, asked).await;
         }
         let policy = asked.policy.clone().unwrap_or_else(|| "default".to_owned());
-        let policies = self.policies();
+        let policies = self.policies.current();
         let pack = policies.pack(&asked.caller, &policy)?;
-        self.has_fuel(&asked.caller).map_err(ExecuteError::from)?;
+        self.keys.has_fuel(&asked.caller).map_err(ExecuteError::from)?;
         let grant = pack.ceiling.grant(&asked.limits).map_err(Refusal::from)?;
         if let Some(file) = asked.files.iter().find(|file| !pack.files.upload.is_match(&file.path)) {
             let message = format!("the policy lets no file `{}` in", file.path.chars().take(100).collect::<String>());
             return Err(Refusal::File { field: "files", message }.into());
         }
-        let image = self.image_asked(asked.image.as_deref())?;
+        let image = requested_image(&self.images, asked.image.as_deref())?;
         let hash = self.images.worker_hash(&image);
         let session = self.session(&asked, policy, image, grant.clone())?;
         let SessionAsked { env, files, .. } = asked;
@@ -541,7 +575,7 @@ impl Service {
     ) -> Result<SessionInfo, SessionError> {
         let session = Arc::new(session);
         *session.residency.write().await = Residency::Resident(handle);
-        if let Err(error) = self.sessions.insert(Arc::clone(&session), most_sessions(caller)) {
+        if let Err(error) = self.table.insert(Arc::clone(&session), most_sessions(caller)) {
             let _ = self.sandbox.close(handle).await;
             return Err(error);
         }
@@ -566,8 +600,8 @@ impl Service {
         }
         // Told before anything is made; `insert` looks again.
         let owner = asked.caller.owner();
-        self.sessions
-            .room(&self.sessions.all(), owner, most_sessions(&asked.caller))
+        self.table
+            .room(&self.table.all(), owner, most_sessions(&asked.caller))
             .inspect_err(|_| self.metrics.refused.with_label_values(&["sessions"]).inc())?;
         let now = Timestamp::now();
         let expires = after(now, ttl);
@@ -589,31 +623,38 @@ impl Service {
         Ok(Session::new(spec, times, Residency::Closed))
     }
 
+    /// Returns the number of sessions in workers, and the number on disk.
+    pub fn count_residency(&self) -> (u64, u64) {
+        let all = self.table.all();
+        let live = all.values().filter(|session| session.live_bytes.load(Ordering::Relaxed) > 0).count() as u64;
+        (live, all.len() as u64 - live)
+    }
+
     /// Describes a session.
     ///
     /// # Errors
     /// Returns an error when there is no such session.
-    pub fn session_info(&self, id: SessionId) -> Result<SessionInfo, SessionError> {
-        Ok(self.sessions.get(id)?.info())
+    pub fn info(&self, id: SessionId) -> Result<SessionInfo, SessionError> {
+        Ok(self.table.get(id)?.info())
     }
 
     /// Returns whether the session belongs to the caller.
-    pub fn is_own_session(&self, caller: &Caller, id: SessionId) -> bool {
-        self.sessions.all().get(&id).is_some_and(|session| session.owner == caller.owner())
+    pub fn is_own(&self, caller: &Caller, id: SessionId) -> bool {
+        self.table.all().get(&id).is_some_and(|session| session.owner == caller.owner())
     }
 
     /// Lists at most `limit` sessions of the caller, the oldest first, beginning after the session `after`.
-    pub fn session_list(&self, caller: &Caller, after: Option<SessionId>, limit: usize) -> Vec<SessionInfo> {
+    pub fn list(&self, caller: &Caller, after: Option<SessionId>, limit: usize) -> Vec<SessionInfo> {
         use std::ops::Bound::{Excluded, Unbounded};
-        let all = self.sessions.all();
+        let all = self.table.all();
         let range = all.range((after.map_or(Unbounded, Excluded), Unbounded));
         let own = range.map(|(_, session)| session).filter(|session| session.owner == caller.owner());
         own.take(limit).map(|session| session.info()).collect()
     }
 
     /// Finds a session by its id and its token.
-    pub fn find_session(&self, mut is_it: impl FnMut(SessionId, &str) -> bool) -> Option<SessionId> {
-        let all: Vec<Arc<Session>> = self.sessions.all().values().cloned().collect();
+    pub fn find(&self, mut is_it: impl FnMut(SessionId, &str) -> bool) -> Option<SessionId> {
+        let all: Vec<Arc<Session>> = self.table.all().values().cloned().collect();
         all.into_iter().find(|session| is_it(session.id, &session.token)).map(|session| session.id)
     }
 
@@ -621,7 +662,7 @@ impl Service {
     ///
     /// # Errors
     /// Returns an error when there is no such session, or the lifetime is too long.
-    pub async fn keep_session(&self, id: SessionId, ttl: Duration) -> Result<SessionInfo, SessionError> {
+    pub async fn keep(&self, id: SessionId, ttl: Duration) -> Result<SessionInfo, SessionError> {
         self.set_ttl(id, ttl, |_, _| true).await
     }
 
@@ -629,7 +670,7 @@ impl Service {
     ///
     /// # Errors
     /// Returns an error when there is no such session, or the lifetime is too long.
-    pub async fn extend_session(&self, id: SessionId, ttl: Duration) -> Result<SessionInfo, SessionError> {
+    pub async fn extend(&self, id: SessionId, ttl: Duration) -> Result<SessionInfo, SessionError> {
         self.set_ttl(id, ttl, |times, expires| expires > times.expires).await
     }
 
@@ -643,7 +684,7 @@ impl Service {
         if ttl > MAX_TTL {
             return Err(SessionError::TtlTooLong { field: "ttl_seconds", asked: ttl, allowed: MAX_TTL });
         }
-        let session = self.sessions.get(id)?;
+        let session = self.table.get(id)?;
         let is_set = {
             let mut times = session.times();
             let expires = after(Timestamp::now(), ttl);

@@ -1,10 +1,11 @@
 //! Submissions with everything that is asked beside the verdict.
 
-use super::execute::check;
-use super::policy_check::{command_access, judge_attempts};
-use super::receipts::Subject;
-use super::tracing::traced;
-use super::{Asking, ExecuteError, Execution, ImageReason, Service};
+use super::run::check;
+use super::{ExecuteError, Execution, Executor, ImageReason, requested_image};
+use crate::service::Asking;
+use crate::service::policy_check::{command_access, judge_attempts};
+use crate::service::receipts::Subject;
+use crate::service::tracing::traced;
 use crate::telemetry::{ExecutionInfo, ExecutionSpan};
 use proofbox_grading::canaries;
 use proofbox_policy::Decision;
@@ -15,7 +16,7 @@ use proofbox_types::status::Status;
 use proofbox_types::submission::Submission;
 use proofbox_types::verdict::Verdict;
 
-impl Service {
+impl Executor {
     /// Scans, admits, runs and grades one submission, and lints it and signs a receipt where that is asked for.
     ///
     /// # Errors
@@ -30,6 +31,16 @@ impl Service {
         traced(ExecutionSpan::begin(about), self.run_submission(caller, urgency, submission)).await
     }
 
+    /// Checks that the policy admits a submission, as far as that is possible before anything runs.
+    ///
+    /// # Errors
+    /// Returns an error when it names a policy or an image that does not exist, or asks for limits that it can't have.
+    pub fn check(&self, caller: &Caller, submission: &Submission) -> Result<(), ExecuteError> {
+        self.policies.current().admit(caller, &submission.policy, &submission.limits)?;
+        requested_image(&self.images, submission.image.as_deref())?;
+        Ok(())
+    }
+
     async fn run_submission(
         &self,
         caller: &Caller,
@@ -37,13 +48,13 @@ impl Service {
         mut submission: Submission,
     ) -> Result<Execution, ExecuteError> {
         let asking = Asking { caller, urgency };
-        let policies = self.policies();
+        let policies = self.policies.current();
         let pack = policies.pack(caller, &submission.policy)?;
         let grant = check(pack, &submission)?;
-        self.has_fuel(caller)?;
-        let (image, mut reason) = match self.chooses_image(&submission) {
-            true => self.choose_image(&submission),
-            false => (self.image_asked(submission.image.as_deref())?, ImageReason::Requested),
+        self.keys.has_fuel(caller)?;
+        let (image, mut reason) = match self.image_chooser.may_choose(&submission) {
+            true => self.image_chooser.choose(&submission),
+            false => (requested_image(&self.images, submission.image.as_deref())?, ImageReason::Requested),
         };
         submission.program.image = self.images.worker_hash(&image);
         let hidden = submission.hidden.unwrap_or(pack.defaults.hidden);
@@ -54,7 +65,7 @@ impl Service {
             None => None,
             Some(asked) => Some((self.receipts.key().await?, Subject::of(&submission, asked.tests_sha256.as_deref()))),
         };
-        if let Some(mut execution) = self.without_program(&submission, &grant) {
+        if let Some(mut execution) = self.policy_check.without_program(&submission, &grant) {
             execution.image_choice = Some((self.images.name_of(&execution.image).to_owned(), reason));
             execution.receipt = signing.map(|(key, subject)| subject.receipt(&execution, &key));
             execution.completion = submission.completion;
@@ -62,9 +73,9 @@ impl Service {
         }
         let completion = submission.completion.take();
         let code = submission.lint.then(|| submission.program.code.clone());
-        let scanned = self.gate(asking, pack, &grant, &mut submission).await?;
+        let scanned = self.policy_check.scan_submission(asking, pack, &grant, &mut submission).await?;
         let mut execution = if scanned.report.decision == Decision::Block {
-            let mut blocked = self.blocked(&submission, &grant, scanned);
+            let mut blocked = self.policy_check.blocked(&submission, &grant, scanned);
             if let Some(code) = &code {
                 blocked.lint = Some(self.linter.lint(code).await);
             }
@@ -78,11 +89,11 @@ impl Service {
                 }
             };
             // Side by side; what is refused does not wait for the linter.
-            let elsewhere = self.may_run_elsewhere(&submission).then(|| submission.clone());
+            let elsewhere = self.image_chooser.may_run_elsewhere(&submission).then(|| submission.clone());
             let (mut execution, lint) = tokio::try_join!(self.run_repeats(asking, &grant, submission), lint)?;
             // Nobody has seen anything of that run, but what it reached for counts.
             if let Some(mut submission) = elsewhere
-                && let Some((image, missing)) = self.other_image(&execution)
+                && let Some((image, missing)) = self.image_chooser.other_image(&execution)
             {
                 submission.program.image = self.images.worker_hash(&image);
                 let first = std::mem::replace(&mut execution, self.run_repeats(asking, &grant, submission).await?);

@@ -11,10 +11,12 @@ use tokio::sync::OwnedRwLockWriteGuard;
 use super::error::store_failed;
 use super::room::Need;
 use super::{
-    LifecycleChange, Residency, Session, SessionAsked, SessionError, SessionInfo, Setup, TaggedCheckpoint, persistence,
+    LifecycleChange, Residency, Session, SessionAsked, SessionError, SessionInfo, SessionManager, Setup,
+    TaggedCheckpoint, persistence,
 };
 use crate::sandbox::{JobsAtSave, RequestError, SessionCallError, SessionHandle};
-use crate::service::{ExecuteError, Service};
+use crate::service::ExecuteError;
+use crate::service::execution::requested_image;
 use proofbox_policy::Refusal;
 use proofbox_runtime::image::Image;
 use proofbox_store::{
@@ -191,9 +193,9 @@ fn info_of(StoredCheckpoint { row, bytes, .. }: StoredCheckpoint) -> CheckpointI
     }
 }
 
-impl Service {
+impl SessionManager {
     pub(super) fn store(&self) -> Result<&Store, SessionError> {
-        self.store.as_ref().ok_or(SessionError::NoStore)
+        self.store.as_deref().ok_or(SessionError::NoStore)
     }
 
     /// Notes what a session takes now; 0 bytes when it is in no worker.
@@ -203,7 +205,7 @@ impl Service {
             session.set_footprint(footprint);
         }
         let before = session.live_bytes.swap(bytes, Ordering::Relaxed);
-        let sessions = &self.sessions;
+        let sessions = &self.table;
         sessions.live_bytes.fetch_add(bytes, Ordering::Relaxed);
         let total = sessions.live_bytes.fetch_sub(before, Ordering::Relaxed) - before;
         self.metrics.sessions_memory_bytes.set(i64::try_from(total).unwrap_or(i64::MAX));
@@ -216,8 +218,8 @@ impl Service {
     ///
     /// # Errors
     /// Returns an error when there is no such session.
-    pub async fn measure_session(&self, id: SessionId) -> Result<SessionInfo, SessionError> {
-        let session = self.sessions.get(id)?;
+    pub async fn measure(&self, id: SessionId) -> Result<SessionInfo, SessionError> {
+        let session = self.table.get(id)?;
         if let Ok(residency) = Arc::clone(&session.residency).try_read_owned()
             && let Residency::Resident(handle) = *residency
             && let Ok(footprint) = self.sandbox.footprint(handle).await
@@ -316,7 +318,7 @@ impl Service {
         };
         let bytes = bytes.into();
         let owner_bytes = self.keys.disk_bytes(session.owner);
-        let quota = Quota { total_bytes: self.sessions.store_bytes, owner_bytes };
+        let quota = Quota { total_bytes: self.table.store_bytes, owner_bytes };
         let checkpoint = info.id;
         // With what must be known of the session: it is on disk, whatever becomes of this process.
         let session_row = |residency| session.row(residency).expect("it is on disk");
@@ -392,7 +394,7 @@ impl Service {
         self.note_footprint(session, Some(footprint));
         self.metrics.sessions_restored.inc();
         if paused {
-            self.resume(session);
+            self.resume_one(session);
         }
         self.forget_stored(session).await;
         drop(residency);
@@ -417,22 +419,22 @@ impl Service {
     ///
     /// # Errors
     /// Returns an error when the session is paused already ([`SessionError::Paused`]), or can't be saved.
-    pub async fn pause_session(&self, id: SessionId, saved: SavedState) -> Result<(), SessionError> {
-        let session = self.sessions.get(id)?;
+    pub async fn pause(&self, id: SessionId, saved: SavedState) -> Result<(), SessionError> {
+        let session = self.table.get(id)?;
         if session.times().paused {
             return Err(SessionError::Paused);
         }
-        self.spawn_uncancellable(|service| async move { service.pause(&session, saved).await }).await
+        self.spawn_uncancellable(|manager| async move { manager.pause_one(&session, saved).await }).await
     }
 
-    pub(super) async fn pause(&self, session: &Session, saved: SavedState) -> Result<(), SessionError> {
+    pub(super) async fn pause_one(&self, session: &Session, saved: SavedState) -> Result<(), SessionError> {
         self.pause_quietly(session, saved).await?;
         self.note_lifecycle(session, LifecycleChange::Paused);
         Ok(())
     }
 
     /// Restarts the time of a session after a pause.
-    pub(super) fn resume(&self, session: &Session) {
+    pub(super) fn resume_one(&self, session: &Session) {
         session.resumed();
         self.note_lifecycle(session, LifecycleChange::Resumed);
     }
@@ -495,16 +497,16 @@ impl Service {
     ///
     /// # Errors
     /// Returns an error when there is no such session.
-    pub async fn resume_session(&self, id: SessionId) -> Result<bool, SessionError> {
-        let session = self.sessions.get(id)?;
+    pub async fn resume(&self, id: SessionId) -> Result<bool, SessionError> {
+        let session = self.table.get(id)?;
         if matches!(*session.residency.read().await, Residency::Resident(_)) && session.times().paused {
-            self.resume(&session);
+            self.resume_one(&session);
             return Ok(true);
         }
         let mut residency = session.residency.write().await;
         match *residency {
             Residency::Paused { checkpoint } => {
-                self.resume(&session);
+                self.resume_one(&session);
                 self.note_row(&session, Residency::Evicted { checkpoint }).await?;
                 *residency = Residency::Evicted { checkpoint };
                 Ok(true)
@@ -518,12 +520,8 @@ impl Service {
     ///
     /// # Errors
     /// Returns an error when there is no such session, or its state can't be saved.
-    pub async fn checkpoint_session(
-        &self,
-        id: SessionId,
-        name: Option<String>,
-    ) -> Result<CheckpointInfo, SessionError> {
-        let session = self.sessions.get(id)?;
+    pub async fn checkpoint(&self, id: SessionId, name: Option<String>) -> Result<CheckpointInfo, SessionError> {
+        let session = self.table.get(id)?;
         let in_use = self.enter_anyway(&session).await?;
         self.put(&session, in_use.handle, Saving::Named { name }).await
     }
@@ -556,7 +554,7 @@ impl Service {
     /// Removes from the store what is too old or too much.
     pub(super) async fn prune_store(&self) {
         let Some(store) = &self.store else { return };
-        let bounds = Bounds { total_bytes: self.sessions.store_bytes, named_age: CHECKPOINT_TTL };
+        let bounds = Bounds { total_bytes: self.table.store_bytes, named_age: CHECKPOINT_TTL };
         match store.prune(Timestamp::now().as_millisecond(), bounds).await {
             Ok(pruned) => {
                 if pruned.expired + pruned.for_room > 0 {
@@ -575,11 +573,11 @@ impl Service {
             return Err(SessionError::NoCheckpoint);
         }
         if let Some(wanted) = &asked.image {
-            same_image(&image, &*self.image_asked(Some(wanted))?)?;
+            same_image(&image, &*requested_image(&self.images, Some(wanted))?)?;
         }
-        self.has_fuel(&asked.caller).map_err(ExecuteError::from)?;
+        self.keys.has_fuel(&asked.caller).map_err(ExecuteError::from)?;
         let policy = asked.policy.clone().unwrap_or_else(|| meta.policy.clone());
-        let policies = self.policies();
+        let policies = self.policies.current();
         let pack = policies.pack(&asked.caller, &policy)?;
         let (own, theirs) = (asked.limits, persistence::asked(&meta.limits));
         let limits = AskedLimits {
@@ -616,23 +614,23 @@ impl Service {
     ///
     /// # Errors
     /// Returns an error when there is no such session or checkpoint, or the checkpoint does not fit its limits.
-    pub async fn restore_session(
+    pub async fn restore(
         &self,
         caller: &Caller,
         id: SessionId,
         checkpoint: CheckpointId,
     ) -> Result<SessionInfo, SessionError> {
         let caller = caller.clone();
-        self.spawn_uncancellable(|service| async move { service.restore(&caller, id, checkpoint).await }).await
+        self.spawn_uncancellable(|manager| async move { manager.restore_inner(&caller, id, checkpoint).await }).await
     }
 
-    async fn restore(
+    async fn restore_inner(
         &self,
         caller: &Caller,
         id: SessionId,
         checkpoint: CheckpointId,
     ) -> Result<SessionInfo, SessionError> {
-        let session = self.sessions.get(id)?;
+        let session = self.table.get(id)?;
         let LoadedCheckpoint { row, meta, image, bytes } = self.load_checkpoint(checkpoint).await?;
         if !is_own(&row, caller) {
             return Err(SessionError::NoCheckpoint);
@@ -656,20 +654,25 @@ impl Service {
     ///
     /// # Errors
     /// Returns an error when there is no such session, or no room.
-    pub async fn fork_session(
+    pub async fn fork(
         &self,
         id: SessionId,
         count: usize,
         ttl: Option<Duration>,
     ) -> Result<Vec<SessionInfo>, SessionError> {
-        self.spawn_uncancellable(|service| async move { service.fork(id, count, ttl).await }).await
+        self.spawn_uncancellable(|manager| async move { manager.fork_inner(id, count, ttl).await }).await
     }
 
-    async fn fork(&self, id: SessionId, count: usize, ttl: Option<Duration>) -> Result<Vec<SessionInfo>, SessionError> {
+    async fn fork_inner(
+        &self,
+        id: SessionId,
+        count: usize,
+        ttl: Option<Duration>,
+    ) -> Result<Vec<SessionInfo>, SessionError> {
         if count == 0 || count > MAX_FORKS {
             return Err(SessionError::Forks { asked: count, allowed: MAX_FORKS });
         }
-        let original = self.sessions.get(id)?;
+        let original = self.table.get(id)?;
         let (idle, left) = {
             let times = *original.times();
             (times.idle, ttl.unwrap_or(times.ttl))
