@@ -9,6 +9,7 @@ use prometheus::{
     TextEncoder,
 };
 
+use proofbox_types::failure;
 use proofbox_types::hardening::Hardened;
 use proofbox_types::histogram;
 use proofbox_types::outcome::Outcome;
@@ -255,8 +256,7 @@ impl Metrics {
 
     /// Counts a guest's run that waited for this long.
     pub fn count_run(&self, outcome: &Outcome, queue: Duration) {
-        let class = proofbox_grading::run_only(outcome).class;
-        self.runs.with_label_values(&[class.as_str()]).inc();
+        self.runs.with_label_values(&[failure::class_of(outcome).as_str()]).inc();
         self.queue_seconds.observe(queue.as_secs_f64());
         self.start_seconds.observe(outcome.usage.start.as_secs_f64());
         self.run_seconds.observe(outcome.usage.execution.as_secs_f64());

@@ -153,7 +153,6 @@ impl Service {
             sandbox: Arc::clone(&sandbox),
             policies: Arc::clone(&policies),
             admission: Arc::clone(&admission),
-            images: Arc::clone(&images),
             metrics: Arc::clone(&metrics),
         });
         let executor = Arc::new(Executor {

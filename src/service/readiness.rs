@@ -60,7 +60,7 @@ impl Readiness {
             .map_err(|error| error.to_string())?;
         let program = Program { code: "print(6 * 7)".to_owned(), ..Program::default() };
         // It takes no place in the queue: it must tell whether guests run, not whether there is much to do.
-        let outcome = self.sandbox.run(program, &grant).await.map_err(|error| error.to_string())?;
+        let outcome = self.sandbox.run(program.into(), &grant).await.map_err(|error| error.to_string())?;
         match (&outcome.end, outcome.stdout.text().as_str()) {
             (End::Exited(0), "42\n") => Ok(()),
             (end, _) => Err(format!("the test snippet ended with {end:?}")),

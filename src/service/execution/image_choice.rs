@@ -195,12 +195,6 @@ pub(in crate::service) fn requested_image(images: &Images, asked: Option<&str>) 
     images.find(asked).map(Arc::clone).ok_or_else(|| unknown(asked))
 }
 
-/// Returns the image with a hash, of a program or session that was admitted; the default one where there is none.
-pub(in crate::service) fn image_with_hash(images: &Images, hash: Option<&str>) -> Arc<Image> {
-    let found = hash.and_then(|hash| images.find(hash));
-    Arc::clone(found.unwrap_or_else(|| images.default()))
-}
-
 fn missing_module(error: &ErrorReport) -> Option<&str> {
     (error.class == FailureClass::MissingDependency).then(|| module_named(&error.message)).flatten()
 }

@@ -17,8 +17,8 @@ mod submit;
 use std::sync::Arc;
 
 pub use error::ExecuteError;
+pub(super) use image_choice::requested_image;
 pub use image_choice::{ImageChooser, ImageReason};
-pub(super) use image_choice::{image_with_hash, requested_image};
 pub(super) use result::Cost;
 pub use result::Execution;
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
 
-use super::{ExecuteError, Execution, Executor, image_with_hash};
+use super::{ExecuteError, Execution, Executor};
 use crate::sandbox::{self, SandboxError};
 use crate::service::{Asking, Busy};
 use crate::telemetry;
@@ -14,6 +14,7 @@ use proofbox_grading::canaries::{CanaryFound, Finder, OutputField};
 use proofbox_grading::complexity::{self, ComplexityReport};
 use proofbox_grading::fallback::TestText;
 use proofbox_policy::{Pack, Refusal};
+use proofbox_runtime::image::Image;
 use proofbox_types::canary::Canary;
 use proofbox_types::grant::Grant;
 use proofbox_types::ids::ExecutionId;
@@ -38,7 +39,7 @@ impl Executor {
         let Complexity { generator, entry_point, sizes } = complexity;
         let tests = PythonTests::Complexity { generator, entry_point, sizes: sizes.clone() };
         let program = Program { tests: Some(tests), isolated: true, ..submission.program };
-        let report = match self.run_one(asking, program, grant).await {
+        let report = match self.run_one(asking, program.into(), grant).await {
             Ok((outcome, _)) => complexity::report(&outcome, &sizes),
             Err(Failure::Busy(busy)) => return Err(busy.into()),
             Err(Failure::Sandbox(error)) => {
@@ -61,12 +62,13 @@ impl Executor {
         &self,
         asking: Asking<'_>,
         grant: &Grant,
+        image: &Arc<Image>,
         submission: Submission,
     ) -> Result<Execution, ExecuteError> {
         let Submission { mut program, tests, grading, policy, canaries, .. } = submission;
         let grading = grading.unwrap_or_default();
         let id = ExecutionId::generate();
-        let image = image_with_hash(&self.images, program.image.as_deref());
+        let image = Arc::clone(image);
         let planned = tests.as_ref().and_then(Tests::known_cases);
         let mut expected = Vec::new();
         let stdin_cases = match tests {
@@ -87,7 +89,7 @@ impl Executor {
             Some((cases, compare)) => self.run_cases(asking, &program, grant, &cases, compare).await,
             None if graded => self.grade(asking, program, grant, grading, Planned { cases: planned, expected }).await,
             None => self
-                .run_one(asking, program, grant)
+                .run_one(asking, program.into(), grant)
                 .await
                 .map(|(outcome, queue)| (proofbox_grading::run_only(&outcome), vec![outcome], queue)),
         };
@@ -121,17 +123,18 @@ impl Executor {
         planned: Planned,
     ) -> Result<(Verdict, Vec<Outcome>, Duration), Failure> {
         let planned = Arc::new(planned);
-        let again = (grading == Grading::Auto).then(|| Program { isolated: false, ..program.clone() });
-        let (outcome, queue) = self.run_one(asking, program, grant).await?;
+        let program = Arc::new(program);
+        let (outcome, queue) = self.run_one(asking, Arc::clone(&program), grant).await?;
         let (verdict, mut outcome) = graded(outcome, &planned).await;
-        let Some(program) = again.filter(|_| verdict.status != Status::Passed) else {
+        if grading != Grading::Auto || verdict.status == Status::Passed {
             return Ok((verdict, vec![outcome], queue));
-        };
+        }
         let noted = std::mem::take(&mut outcome.report.inexpressible);
         if noted.is_empty() || !allows_in_process(&program, &noted).await {
             return Ok((verdict, vec![outcome], queue));
         }
-        let (outcome, more) = self.run_one(asking, program, grant).await?;
+        let program = Program { isolated: false, ..Arc::unwrap_or_clone(program) };
+        let (outcome, more) = self.run_one(asking, program.into(), grant).await?;
         let (mut verdict, outcome) = graded(outcome, &planned).await;
         // Why it was graded so.
         verdict.integrity.basis.notes = noted.len() as u64;
@@ -143,7 +146,7 @@ impl Executor {
     async fn run_one(
         &self,
         asking: Asking<'_>,
-        program: Program,
+        program: Arc<Program>,
         grant: &Grant,
     ) -> Result<(Outcome, Duration), Failure> {
         let arrived = Instant::now();
@@ -175,7 +178,7 @@ impl Executor {
             let runs = group.iter().enumerate().map(|(index, case)| {
                 let args = case.args.clone().unwrap_or_else(|| program.args.clone());
                 let program = Program { stdin: case.stdin.clone().into_bytes(), args, ..program.clone() };
-                telemetry::case(first + index, self.run_one(asking, program, grant))
+                telemetry::case(first + index, self.run_one(asking, program.into(), grant))
             });
             for (outcome, waited) in try_join_all(runs).await? {
                 outcomes.push(outcome);

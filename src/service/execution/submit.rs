@@ -1,19 +1,22 @@
 //! Submissions with everything that is asked beside the verdict.
 
+use std::sync::Arc;
+
 use super::run::check;
 use super::{ExecuteError, Execution, Executor, ImageReason, requested_image};
 use crate::service::Asking;
-use crate::service::policy_check::{command_access, judge_attempts};
+use crate::service::policy_check::{Unrun, admit_fetch, admit_upload, command_access, judge_attempts};
 use crate::service::receipts::Subject;
 use crate::service::tracing::traced;
 use crate::telemetry::{ExecutionInfo, ExecutionSpan};
 use proofbox_grading::canaries;
 use proofbox_policy::Decision;
+use proofbox_runtime::image::Image;
 use proofbox_types::caller::{Caller, Urgency};
 use proofbox_types::grant::Grant;
 use proofbox_types::outcome::Attempt;
 use proofbox_types::status::Status;
-use proofbox_types::submission::Submission;
+use proofbox_types::submission::{Submission, Tests};
 use proofbox_types::verdict::Verdict;
 
 impl Executor {
@@ -65,7 +68,10 @@ impl Executor {
             None => None,
             Some(asked) => Some((self.receipts.key().await?, Subject::of(&submission, asked.tests_sha256.as_deref()))),
         };
-        if let Some(mut execution) = self.policy_check.without_program(&submission, &grant) {
+        let policy = submission.policy.clone();
+        let planned = submission.tests.as_ref().and_then(Tests::known_cases).unwrap_or(0);
+        let unrun = Unrun { policy: &policy, planned, image: &image, grant: &grant };
+        if let Some(mut execution) = self.policy_check.without_program(&submission, unrun) {
             execution.image_choice = Some((self.images.name_of(&execution.image).to_owned(), reason));
             execution.receipt = signing.map(|(key, subject)| subject.receipt(&execution, &key));
             execution.completion = submission.completion;
@@ -73,9 +79,16 @@ impl Executor {
         }
         let completion = submission.completion.take();
         let code = submission.lint.then(|| submission.program.code.clone());
-        let scanned = self.policy_check.scan_submission(asking, pack, &grant, &mut submission).await?;
+        let program = &mut submission.program;
+        for file in &program.files {
+            admit_upload(pack, "files", &file.path)?;
+        }
+        if !program.fetch_files.is_empty() {
+            admit_fetch(pack, "fetch_files")?;
+        }
+        let scanned = self.policy_check.scan_code(asking, pack, &grant, &mut program.code, &program.files).await?;
         let mut execution = if scanned.report.decision == Decision::Block {
-            let mut blocked = self.policy_check.blocked(&submission, &grant, scanned);
+            let mut blocked = self.policy_check.blocked(unrun, scanned);
             if let Some(code) = &code {
                 blocked.lint = Some(self.linter.lint(code).await);
             }
@@ -90,13 +103,14 @@ impl Executor {
             };
             // Side by side; what is refused does not wait for the linter.
             let elsewhere = self.image_chooser.may_run_elsewhere(&submission).then(|| submission.clone());
-            let (mut execution, lint) = tokio::try_join!(self.run_repeats(asking, &grant, submission), lint)?;
+            let (mut execution, lint) = tokio::try_join!(self.run_repeats(asking, &grant, &image, submission), lint)?;
             // Nobody has seen anything of that run, but what it reached for counts.
             if let Some(mut submission) = elsewhere
                 && let Some((image, missing)) = self.image_chooser.other_image(&execution)
             {
                 submission.program.image = self.images.worker_hash(&image);
-                let first = std::mem::replace(&mut execution, self.run_repeats(asking, &grant, submission).await?);
+                let first =
+                    std::mem::replace(&mut execution, self.run_repeats(asking, &grant, &image, submission).await?);
                 execution.cost.add(&first.cost);
                 Attempt::merge(&mut execution.attempts, first.attempts);
                 execution.attempts_dropped += first.attempts_dropped;
@@ -130,13 +144,14 @@ impl Executor {
         &self,
         asking: Asking<'_>,
         grant: &Grant,
+        image: &Arc<Image>,
         submission: Submission,
     ) -> Result<Execution, ExecuteError> {
         let again = (submission.repeat > 1).then(|| submission.clone());
         let measured = submission.complexity.clone().map(|complexity| (complexity, submission.clone()));
-        let mut execution = self.run_graded(asking, grant, submission).await?;
+        let mut execution = self.run_graded(asking, grant, image, submission).await?;
         for submission in again.iter().flat_map(|again| std::iter::repeat_n(again, again.repeat as usize - 1)) {
-            let next = self.run_graded(asking, grant, submission.clone()).await?;
+            let next = self.run_graded(asking, grant, image, submission.clone()).await?;
             execution.cost.add(&next.cost);
             canaries::merge(&mut execution.canaries, next.canaries);
             for name in differing(&execution.verdict, &next.verdict) {

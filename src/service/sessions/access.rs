@@ -6,6 +6,7 @@ use tokio::sync::OwnedRwLockReadGuard;
 
 use super::{LifecycleChange, Residency, Session, SessionError, SessionManager};
 use crate::sandbox::{SessionCallError, SessionHandle};
+use crate::service::policy_check::admit_fetch;
 use proofbox_policy::Refusal;
 use proofbox_types::ids::SessionId;
 use proofbox_types::session::{FileAnswer, FileAsk};
@@ -41,8 +42,8 @@ impl SessionManager {
             let message = format!("the policy lets no file `{}` in", file.path.chars().take(100).collect::<String>());
             return Err(Refusal::File { field: "path", message }.into());
         }
-        if matches!(ask, FileAsk::Read { .. }) && !pack.files.fetch {
-            return Err(Refusal::File { field: "path", message: "the policy lets no files out".to_owned() }.into());
+        if matches!(ask, FileAsk::Read { .. }) {
+            admit_fetch(pack, "path")?;
         }
         let in_use = self.enter(&session).await?;
         let writes = matches!(ask, FileAsk::Write(_));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::room::Need;
 use super::{Session, SessionError, SessionManager};
 use crate::sandbox::{RequestError, SessionCallError, SessionEvent};
-use crate::service::policy_check::judge_attempts;
+use crate::service::policy_check::{Unrun, judge_attempts};
 use crate::service::tracing::traced;
 use crate::service::{Asking, Busy, ExecuteError, Execution, ImageReason};
 use crate::telemetry::{self, ExecutionInfo, ExecutionSpan};
@@ -17,10 +17,9 @@ use proofbox_policy::{Decision, Refusal};
 use proofbox_types::caller::Urgency;
 use proofbox_types::grant::AskedLimits;
 use proofbox_types::ids::{ExecutionId, SessionId};
-use proofbox_types::program::{Program, ResultWanted};
+use proofbox_types::program::ResultWanted;
 use proofbox_types::session::{Cell, CellEvent, CellLimits, CellOutcome, ContextNumber, Display, Footprint, Raised};
 use proofbox_types::status::Status;
-use proofbox_types::submission::Submission;
 
 /// Calls of one session that are served or wait.
 const MAX_WAITING: u32 = 64;
@@ -159,14 +158,15 @@ impl SessionManager {
             let allowed = pack.request.cell_bytes;
             return Err(ExecuteError::TooLarge { field: code_field, asked: code.len(), allowed, unit: "bytes" }.into());
         }
-        let mut submission = submission_of(python_of(&code).into_owned(), code_field, session);
-        let scanned = self.policy_check.scan_submission(asking, pack, &session.grant, &mut submission).await?;
+        let mut python = python_of(&code).into_owned();
+        let scanned = self.policy_check.scan_code(asking, pack, &session.grant, &mut python, &[]).await?;
         if scanned.report.decision == Decision::Block {
             let number = session.calls.load(Ordering::Relaxed);
-            let execution = self.policy_check.blocked(&submission, &session.grant, scanned);
+            let unrun = Unrun { policy: &session.policy, planned: 0, image: &session.image, grant: &session.grant };
+            let execution = self.policy_check.blocked(unrun, scanned);
             return Ok(blocked(execution, number));
         }
-        let code = merged(code, submission.program.code);
+        let code = merged(code, python);
 
         let order = {
             let mut order = session.order.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -312,26 +312,6 @@ fn granted(session: &Session, pack: &proofbox_types::grant::Limits, asked: &Aske
         fuel: if asked.fuel.is_some() { pack.fuel } else { own.fuel },
         wall: if asked.wall_seconds.is_some() { pack.wall } else { own.wall },
         output_bytes: if asked.output_bytes.is_some() { pack.output_bytes } else { own.output_bytes },
-    }
-}
-
-fn submission_of(code: String, code_field: &'static str, session: &Session) -> Submission {
-    Submission {
-        program: Program { code, image: Some(session.image.image_hash.clone()), ..Program::default() },
-        code_field,
-        completion: None,
-        tests: None,
-        grading: None,
-        hidden: None,
-        repeat: 1,
-        complexity: None,
-        policy: session.policy.clone(),
-        image: None,
-        limits: AskedLimits::default(),
-        labels: session.labels.clone(),
-        lint: false,
-        receipt: None,
-        canaries: Vec::new(),
     }
 }
 

@@ -41,6 +41,7 @@ use tokio_util::sync::CancellationToken;
 use zeroize::Zeroizing;
 
 use super::execution::requested_image;
+use super::policy_check::admit_upload;
 use super::{Admission, ExecuteError, Executor, Keys, PolicyCheck, PolicyStore};
 use crate::metrics::Metrics;
 use crate::sandbox::{Sandbox, SessionHandle};
@@ -552,9 +553,8 @@ impl SessionManager {
         let pack = policies.pack(&asked.caller, &policy)?;
         self.keys.has_fuel(&asked.caller).map_err(ExecuteError::from)?;
         let grant = pack.ceiling.grant(&asked.limits).map_err(Refusal::from)?;
-        if let Some(file) = asked.files.iter().find(|file| !pack.files.upload.is_match(&file.path)) {
-            let message = format!("the policy lets no file `{}` in", file.path.chars().take(100).collect::<String>());
-            return Err(Refusal::File { field: "files", message }.into());
+        for file in &asked.files {
+            admit_upload(pack, "files", &file.path)?;
         }
         let image = requested_image(&self.images, asked.image.as_deref())?;
         let hash = self.images.worker_hash(&image);

@@ -11,7 +11,6 @@ use tokio::task::JoinSet;
 use super::eviction::SavedState;
 use super::{CommandDefaults, OnExpiry, Residency, Session, SessionError, SessionManager, SessionSpec, Times};
 use crate::sandbox::JobsAtSave;
-use crate::service::execution::image_with_hash;
 use proofbox_store::{SessionRow, Store};
 use proofbox_types::grant::{AskedLimits, Limits};
 use proofbox_types::ids::{KeyId, SessionId};
@@ -178,7 +177,7 @@ impl SessionManager {
             created: time(persisted.created)?,
             policy: persisted.policy,
             // Where it is gone, the session's state can't be loaded, which is told to whoever uses it.
-            image: image_with_hash(&self.images, Some(&persisted.image)),
+            image: Arc::clone(self.images.find(&persisted.image).unwrap_or_else(|| self.images.default())),
             grant,
             labels: persisted.labels.into_iter().collect(),
             on_expiry: persisted.on_expiry.into(),
