@@ -34,8 +34,8 @@ pub use sessions::{
     CallEvent, CallEvents, CellAsked, CellExecution, CheckpointInfo, CheckpointTag, CommandAsked, CommandDefaults,
     CommandEnd, CommandEvent, CommandEvents, CommandNumber, CommandProgress, DEFAULT_TTL, GradeError, LifecycleChange,
     LifecycleEvent, MAX_PACKAGES, MAX_REQUIREMENT_BYTES, MAX_TTL, OnExpiry, OutputRetention, SavedState, SessionAsked,
-    SessionCommand, SessionError, SessionInfo, SessionManager, SessionSettings, SessionState, Setup, TaggedCheckpoint,
-    Watch, WatchEvent, overflow_note, script_of_words,
+    SessionCommand, SessionError, SessionInfo, SessionManager, SessionSettings, SessionSpec, SessionState, Setup,
+    TaggedCheckpoint, Watch, WatchEvent, overflow_note, script_of_words,
 };
 pub use stats::{StatsAsked, StatsCollector, StatsError, StatsFound, StatsGroup};
 pub use suites::{Failed, Finished, SuiteItem, SuiteRunner};

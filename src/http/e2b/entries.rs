@@ -21,7 +21,7 @@ pub struct PathBase {
 impl PathBase {
     /// The directories of a sandbox for a user.
     pub fn of(info: &SessionInfo, user: Option<User>) -> Self {
-        Self::with(&info.commands, user)
+        Self::with(&info.spec.commands, user)
     }
 
     /// The directories of these defaults for a user.

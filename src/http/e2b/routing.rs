@@ -89,7 +89,7 @@ impl E2b {
     pub fn own_sandbox(&self, headers: &HeaderMap, uri: &Uri) -> Result<SessionInfo, E2bError> {
         let info = self.sandbox(headers, uri)?;
         match token(headers) {
-            Some(token) if secrets_equal(info.token.as_bytes(), token.as_bytes()) => Ok(info),
+            Some(token) if secrets_equal(info.spec.token.as_bytes(), token.as_bytes()) => Ok(info),
             Some(_) => Err(refused("this is not the access token of the sandbox")),
             None => Err(refused("the access token of the sandbox is missing: X-Access-Token")),
         }
@@ -104,8 +104,8 @@ impl E2b {
         let info = self.sandbox(headers, uri)?;
         let equal = |shown: &str, secret: &str| secrets_equal(shown.as_bytes(), secret.as_bytes());
         let traffic = headers.get(TRAFFIC_TOKEN).and_then(|value| value.to_str().ok());
-        if token(headers).is_some_and(|shown| equal(shown, &info.token))
-            || traffic.is_some_and(|shown| equal(shown, &traffic_token(&info.token)))
+        if token(headers).is_some_and(|shown| equal(shown, &info.spec.token))
+            || traffic.is_some_and(|shown| equal(shown, &traffic_token(&info.spec.token)))
         {
             return Ok(info);
         }
@@ -132,14 +132,14 @@ impl E2b {
                 self.alive(&found.ok_or_else(|| refused(signature::WRONG))?.simple())?
             }
         };
-        if access.is_signed_with(&info.token) { Ok(info) } else { Err(refused(signature::WRONG)) }
+        if access.is_signed_with(&info.spec.token) { Ok(info) } else { Err(refused(signature::WRONG)) }
     }
 
     /// Returns the sandbox of this name, if it serves calls.
     fn alive(&self, text: &str) -> Result<SessionInfo, E2bError> {
         let id = SessionId::parse(text).ok_or_else(|| E2bError::dead(text))?;
         let info = self.shared.service.sessions.info(id).map_err(|error| E2bError::of_sandbox(text, error))?;
-        if info.state == SessionState::Paused && !info.auto_resume {
+        if info.state == SessionState::Paused && !info.spec.auto_resume {
             return Err(E2bError::dead(text));
         }
         Ok(info)

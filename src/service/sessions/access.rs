@@ -34,8 +34,8 @@ impl SessionManager {
     pub async fn files(&self, id: SessionId, ask: FileAsk) -> Result<FileAnswer, SessionError> {
         let session = self.table.get(id)?;
         let policies = self.policies.current();
-        let caller = self.keys.caller_of(session.owner).ok_or(SessionError::KeyRevoked)?;
-        let pack = policies.pack(&caller, &session.policy)?;
+        let caller = self.keys.caller_of(session.spec.owner).ok_or(SessionError::KeyRevoked)?;
+        let pack = policies.pack(&caller, &session.spec.policy)?;
         if let FileAsk::Write(file) = &ask
             && !pack.files.upload.is_match(file.path.trim_start_matches('/'))
         {
@@ -57,7 +57,7 @@ impl SessionManager {
 
     /// Brings the session to a worker, from disk if need be, and holds it there until the guard is dropped.
     pub(super) async fn enter<'a>(&self, session: &'a Arc<Session>) -> Result<InUse<'a>, SessionError> {
-        let when_paused = if session.auto_resume { WhenPaused::Resume } else { WhenPaused::Refuse };
+        let when_paused = if session.spec.auto_resume { WhenPaused::Resume } else { WhenPaused::Refuse };
         self.enter_if(session, when_paused).await
     }
 

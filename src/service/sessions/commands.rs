@@ -429,15 +429,15 @@ impl SessionManager {
         mut asked: CommandAsked,
     ) -> Result<(Arc<SessionCommand>, CommandEvents), SessionError> {
         let session = self.table.get(id)?;
-        let defaults = &session.command_defaults;
+        let defaults = &session.spec.commands;
         asked.command.user = asked.user.unwrap_or(defaults.user);
         asked.command.cwd = asked.command.cwd.or_else(|| defaults.cwd.clone());
-        let caller = self.keys.caller_of(session.owner).ok_or(SessionError::KeyRevoked)?;
+        let caller = self.keys.caller_of(session.spec.owner).ok_or(SessionError::KeyRevoked)?;
         let policies = self.policies.current();
-        let pack = policies.pack(&caller, &session.policy)?;
+        let pack = policies.pack(&caller, &session.spec.policy)?;
         self.keys.has_fuel(&caller).map_err(ExecuteError::from)?;
         check_size(&asked.command)?;
-        let mut limits = CellLimits::from(session.grant.limits());
+        let mut limits = CellLimits::from(session.spec.grant.limits());
         if asked.timeout_seconds.is_some() {
             let wanted = AskedLimits { wall_seconds: asked.timeout_seconds, ..AskedLimits::default() };
             limits.wall = pack.ceiling.grant(&wanted).map_err(SessionError::CommandTimeout)?.limits().wall;
@@ -451,7 +451,7 @@ impl SessionManager {
         }
         let command = asked.command.clone();
         let (unread, kept) =
-            (self.budgets.unread.account(session.owner), self.budgets.command_output.account(session.owner));
+            (self.budgets.unread.account(session.spec.owner), self.budgets.command_output.account(session.spec.owner));
         let running = session.commands.add(|number| SessionCommand::new(number, asked, unread, &kept))?;
         let events = running.listen();
         tokio::spawn({
@@ -489,7 +489,7 @@ impl SessionManager {
             Ok(in_use) => in_use,
             Err(error) => return CommandEnd::Failed(error.to_string()),
         };
-        let (sender, mut told) = queue(self.budgets.unread.account(session.owner).lease());
+        let (sender, mut told) = queue(self.budgets.unread.account(session.spec.owner).lease());
         let run = self.sandbox.run_command(in_use.handle, running.number, command, limits, sender);
         let mut run = std::pin::pin!(run);
         let pass_on = |next| match next {
@@ -515,7 +515,7 @@ impl SessionManager {
         self.measure_in_use(&in_use).await;
         match self.check_lost(&in_use, answer) {
             Ok((outcome, fuel)) => {
-                self.keys.use_fuel(session.owner, fuel);
+                self.keys.use_fuel(session.spec.owner, fuel);
                 self.metrics.fuel.inc_by(fuel);
                 CommandEnd::Exited(outcome)
             }

@@ -11,7 +11,7 @@ use tokio::sync::OwnedRwLockWriteGuard;
 use super::error::store_failed;
 use super::room::Need;
 use super::{
-    LifecycleChange, Residency, Session, SessionAsked, SessionError, SessionInfo, SessionManager, Setup,
+    LifecycleChange, Residency, Session, SessionAsked, SessionError, SessionInfo, SessionManager, SessionSpec, Setup,
     TaggedCheckpoint, persistence,
 };
 use crate::sandbox::{JobsAtSave, RequestError, SessionCallError, SessionHandle};
@@ -135,10 +135,10 @@ impl Session {
     fn checkpoint_meta(&self, setup: Setup) -> CheckpointMeta {
         CheckpointMeta {
             setup,
-            policy: self.policy.clone(),
-            limits: *self.grant.limits(),
-            labels: self.labels.clone(),
-            template: self.template.clone(),
+            policy: self.spec.policy.clone(),
+            limits: *self.spec.grant.limits(),
+            labels: self.spec.labels.clone(),
+            template: self.spec.template.clone(),
             calls: self.calls.load(Ordering::Relaxed),
         }
     }
@@ -146,7 +146,7 @@ impl Session {
     /// Returns the setup of sessions that continue from this one: its environment is in its state, and what runs in it
     /// is not.
     fn setup(&self) -> Setup {
-        Setup { commands: self.command_defaults.clone(), ..Setup::default() }
+        Setup { commands: self.spec.commands.clone(), ..Setup::default() }
     }
 
     /// Pauses the session in its worker, where its commands go on.
@@ -303,7 +303,7 @@ impl SessionManager {
             name,
             created,
             bytes: bytes.len() as u64,
-            image_hash: session.image.image_hash.clone(),
+            image_hash: session.spec.image.image_hash.clone(),
         };
         let row = CheckpointRow {
             id: info.id.uuid(),
@@ -313,11 +313,11 @@ impl SessionManager {
             created_at: created.as_millisecond(),
             expires_at: expires.map(Timestamp::as_millisecond),
             image_hash: info.image_hash.clone(),
-            owner: Some(owner_name(session.owner)),
+            owner: Some(owner_name(session.spec.owner)),
             meta: postcard::to_stdvec(&session.checkpoint_meta(setup)).expect("plain data"),
         };
         let bytes = bytes.into();
-        let owner_bytes = self.keys.disk_bytes(session.owner);
+        let owner_bytes = self.keys.disk_bytes(session.spec.owner);
         let quota = Quota { total_bytes: self.table.store_bytes, owner_bytes };
         let checkpoint = info.id;
         // With what must be known of the session: it is on disk, whatever becomes of this process.
@@ -325,7 +325,7 @@ impl SessionManager {
         let put = match saving {
             Saving::Named { .. } => store.put_checkpoint(row, bytes, quota).await,
             Saving::Tagged { asked, most } => {
-                let tags = asked.rows(&owner_name(session.owner), created);
+                let tags = asked.rows(&owner_name(session.spec.owner), created);
                 store.put_tagged_checkpoint(row, bytes, quota, tags, most).await
             }
             Saving::Paused { .. } => {
@@ -389,7 +389,8 @@ impl SessionManager {
             Err(SessionError::NoCheckpoint) => return Err(SessionError::NotFound),
             taken => taken?,
         };
-        let (handle, footprint) = self.load(session.owner, bytes, &image, session.grant.limits(), Vec::new()).await?;
+        let (handle, footprint) =
+            self.load(session.spec.owner, bytes, &image, session.spec.grant.limits(), Vec::new()).await?;
         *residency = Residency::Resident(handle);
         self.note_footprint(session, Some(footprint));
         self.metrics.sessions_restored.inc();
@@ -459,7 +460,8 @@ impl SessionManager {
             }
             Residency::Evicted { checkpoint } => {
                 let LoadedCheckpoint { bytes, image, .. } = self.load_checkpoint(checkpoint).await?;
-                let (handle, _) = self.load(session.owner, bytes, &image, session.grant.limits(), Vec::new()).await?;
+                let (handle, _) =
+                    self.load(session.spec.owner, bytes, &image, session.spec.grant.limits(), Vec::new()).await?;
                 self.forget_stored(session).await;
                 *residency = Residency::Resident(handle);
                 self.pause_live(session, handle, &mut residency, saved).await
@@ -579,15 +581,7 @@ impl SessionManager {
         let policy = asked.policy.clone().unwrap_or_else(|| meta.policy.clone());
         let policies = self.policies.current();
         let pack = policies.pack(&asked.caller, &policy)?;
-        let (own, theirs) = (asked.limits, persistence::asked(&meta.limits));
-        let limits = AskedLimits {
-            fuel: own.fuel.or(theirs.fuel),
-            wall_seconds: own.wall_seconds.or(theirs.wall_seconds),
-            memory_bytes: own.memory_bytes.or(theirs.memory_bytes),
-            output_bytes: own.output_bytes.or(theirs.output_bytes),
-            files_bytes: own.files_bytes.or(theirs.files_bytes),
-            files_count: own.files_count.or(theirs.files_count),
-        };
+        let limits = asked.limits.or(AskedLimits::from(&meta.limits));
         let grant = pack.ceiling.grant(&limits).map_err(Refusal::from)?;
         let mut asked = asked;
         if asked.labels.is_empty() {
@@ -600,9 +594,11 @@ impl SessionManager {
         asked.commands = commands;
         new_env.retain(|(name, _)| asked.env.iter().all(|(other, _)| other != name));
         new_env.append(&mut asked.env);
-        let session = self.session(&asked, policy, Arc::clone(&image), grant.clone())?;
+        let limits = *grant.limits();
+        let spec = SessionSpec::new(&asked, policy, Arc::clone(&image), grant)?;
+        let session = self.session(&asked.caller, spec, asked.ttl, asked.idle)?;
         session.calls.store(meta.calls, Ordering::Relaxed);
-        let (handle, footprint) = self.load(session.owner, bytes, &image, grant.limits(), new_env).await?;
+        let (handle, footprint) = self.load(session.spec.owner, bytes, &image, &limits, new_env).await?;
         let info = self.enlist(&asked.caller, session, handle, footprint).await?;
         if let Some(script) = start.filter(|_| !asked.without_start) {
             self.start_script(info.id, script).await;
@@ -635,12 +631,13 @@ impl SessionManager {
         if !is_own(&row, caller) {
             return Err(SessionError::NoCheckpoint);
         }
-        same_image(&image, &session.image)?;
+        same_image(&image, &session.spec.image)?;
         // What runs in it would have its session taken away under it.
         self.enter_anyway(&session).await?;
         let mut residency = session.residency.write().await;
         let Residency::Resident(old) = *residency else { return Err(SessionError::NotFound) };
-        let (handle, footprint) = self.load(session.owner, bytes, &image, session.grant.limits(), Vec::new()).await?;
+        let (handle, footprint) =
+            self.load(session.spec.owner, bytes, &image, session.spec.grant.limits(), Vec::new()).await?;
         *residency = Residency::Resident(handle);
         let _ = self.sandbox.close(old).await;
         session.calls.store(meta.calls, Ordering::Relaxed);
@@ -677,26 +674,13 @@ impl SessionManager {
             let times = *original.times();
             (times.idle, ttl.unwrap_or(times.ttl))
         };
-        let caller = self.keys.caller_of(original.owner).ok_or(SessionError::KeyRevoked)?;
-        let asked = SessionAsked {
-            caller,
-            ttl: Some(left),
-            idle,
-            labels: original.labels.clone(),
-            on_expiry: original.on_expiry,
-            auto_resume: original.auto_resume,
-            template: original.template.clone(),
-            commands: original.command_defaults.clone(),
-            ..SessionAsked::default()
-        };
-        let sessions = std::iter::repeat_with(|| {
-            self.session(&asked, original.policy.clone(), Arc::clone(&original.image), original.grant.clone())
-        });
+        let caller = self.keys.caller_of(original.spec.owner).ok_or(SessionError::KeyRevoked)?;
+        let sessions = std::iter::repeat_with(|| self.session(&caller, original.spec.fork()?, Some(left), idle));
         let sessions: Vec<Session> = sessions.take(count).collect::<Result<_, _>>()?;
         let in_use = self.enter_anyway(&original).await?;
         let forked = match self.sandbox.fork(in_use.handle, count).await {
             Err(SessionCallError::Refused(RequestError::NoRoom(_))) => {
-                self.make_room_apart(Need::Slot { owner: original.owner }).await;
+                self.make_room_apart(Need::Slot { owner: original.spec.owner }).await;
                 self.sandbox.fork(in_use.handle, count).await
             }
             other => other,
@@ -706,7 +690,7 @@ impl SessionManager {
         let mut made = Vec::with_capacity(count);
         for (session, handle) in sessions.into_iter().zip(forks) {
             session.calls.store(original.calls.load(Ordering::Relaxed), Ordering::Relaxed);
-            made.push(self.enlist(&asked.caller, session, handle, footprint).await?);
+            made.push(self.enlist(&caller, session, handle, footprint).await?);
         }
         Ok(made)
     }

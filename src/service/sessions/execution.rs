@@ -125,7 +125,7 @@ impl SessionManager {
         events: Option<Sender<SessionEvent>>,
     ) -> Result<CellExecution, SessionError> {
         let session = self.table.get(id)?;
-        let about = || ExecutionInfo { policy: &session.policy, labels: &session.labels, session: Some(id) };
+        let about = || ExecutionInfo { policy: &session.spec.policy, labels: &session.spec.labels, session: Some(id) };
         traced(ExecutionSpan::begin(about), self.run_cell(&session, asked, events)).await
     }
 
@@ -135,7 +135,7 @@ impl SessionManager {
     /// Returns an error when there is no such session.
     pub fn call_events(&self, id: SessionId) -> Result<(Sender<SessionEvent>, CallEvents), SessionError> {
         let session = self.table.get(id)?;
-        let (sender, receiver) = queue(self.budgets.unread.account(session.owner).lease());
+        let (sender, receiver) = queue(self.budgets.unread.account(session.spec.owner).lease());
         Ok((sender, CallEvents(receiver)))
     }
 
@@ -148,10 +148,10 @@ impl SessionManager {
         let arrived = Instant::now();
         let _waiting = Waiting::enter(session)?;
         let CellAsked { code, code_field, context, env, limits, value } = asked;
-        let caller = self.keys.caller_of(session.owner).ok_or(SessionError::KeyRevoked)?;
+        let caller = self.keys.caller_of(session.spec.owner).ok_or(SessionError::KeyRevoked)?;
         let asking = Asking { caller: &caller, urgency: Urgency::Interactive };
         let policies = self.policies.current();
-        let pack = policies.pack(&caller, &session.policy)?;
+        let pack = policies.pack(&caller, &session.spec.policy)?;
         self.keys.has_fuel(&caller).map_err(ExecuteError::from)?;
         let granted = granted(session, pack.ceiling.grant(&limits).map_err(Refusal::from)?.limits(), &limits);
         if code.len() > pack.request.cell_bytes {
@@ -159,10 +159,15 @@ impl SessionManager {
             return Err(ExecuteError::TooLarge { field: code_field, asked: code.len(), allowed, unit: "bytes" }.into());
         }
         let mut python = python_of(&code).into_owned();
-        let scanned = self.policy_check.scan_code(asking, pack, &session.grant, &mut python, &[]).await?;
+        let scanned = self.policy_check.scan_code(asking, pack, &session.spec.grant, &mut python, &[]).await?;
         if scanned.report.decision == Decision::Block {
             let number = session.calls.load(Ordering::Relaxed);
-            let unrun = Unrun { policy: &session.policy, planned: 0, image: &session.image, grant: &session.grant };
+            let unrun = Unrun {
+                policy: &session.spec.policy,
+                planned: 0,
+                image: &session.spec.image,
+                grant: &session.spec.grant,
+            };
             let execution = self.policy_check.blocked(unrun, scanned);
             return Ok(blocked(execution, number));
         }
@@ -202,11 +207,11 @@ impl SessionManager {
             verdict,
             vec![outcome.outcome],
             queue,
-            &session.grant,
-            session.policy.clone(),
-            Arc::clone(&session.image),
+            &session.spec.grant,
+            session.spec.policy.clone(),
+            Arc::clone(&session.spec.image),
         );
-        execution.image_choice = Some((self.images.name_of(&session.image).to_owned(), ImageReason::Requested));
+        execution.image_choice = Some((self.images.name_of(&session.spec.image).to_owned(), ImageReason::Requested));
         execution.limits.fuel = granted.fuel;
         execution.limits.wall = granted.wall;
         execution.limits.output_bytes = granted.output_bytes;
@@ -234,7 +239,7 @@ impl SessionManager {
         let first = self.sandbox.call(in_use.handle, context, cell.clone(), limits, events.clone()).await;
         let answer = match first {
             Err(SessionCallError::Refused(RequestError::NoRoom(_))) => {
-                self.make_room_apart(Need::Slot { owner: in_use.session.owner }).await;
+                self.make_room_apart(Need::Slot { owner: in_use.session.spec.owner }).await;
                 self.sandbox.call(in_use.handle, context, cell, limits, events).await
             }
             other => other,
@@ -307,7 +312,7 @@ impl SessionManager {
 
 /// Returns the limits of a call: as asked, within the policy; where the call is silent, those of the session.
 fn granted(session: &Session, pack: &proofbox_types::grant::Limits, asked: &AskedLimits) -> CellLimits {
-    let own = session.grant.limits();
+    let own = session.spec.grant.limits();
     CellLimits {
         fuel: if asked.fuel.is_some() { pack.fuel } else { own.fuel },
         wall: if asked.wall_seconds.is_some() { pack.wall } else { own.wall },

@@ -94,7 +94,7 @@ impl SessionManager {
         let over: Vec<Arc<Session>> =
             self.table.all().values().filter(|session| session.is_over(now)).cloned().collect();
         for session in over {
-            if let OnExpiry::Pause(saved) = session.on_expiry {
+            if let OnExpiry::Pause(saved) = session.spec.on_expiry {
                 session.times().paused = true;
                 let manager = Arc::clone(self);
                 tokio::spawn(async move {

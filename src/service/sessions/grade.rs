@@ -39,7 +39,8 @@ impl SessionManager {
         mut submission: Submission,
     ) -> Result<Execution, GradeError> {
         let info = self.info(id)?;
-        let ask = FileAsk::Collect { patterns: vec!["**".to_owned()], most_bytes: info.limits.files_bytes };
+        let ask =
+            FileAsk::Collect { patterns: vec!["**".to_owned()], most_bytes: info.spec.grant.limits().files_bytes };
         let FileAnswer::Files(mut files) = self.files(id, ask).await? else {
             return Err(SessionError::Failed("files were collected, and none came".to_owned()).into());
         };
@@ -50,9 +51,9 @@ impl SessionManager {
             String::from_utf8(file.content.clone()).map_err(|_| GradeError::NotText(path.to_owned()))?;
         submission.program.files = files;
         submission.code_field = "path";
-        submission.image = Some(info.image.image_hash.clone());
+        submission.image = Some(info.spec.image.image_hash.clone());
         if submission.policy.is_empty() {
-            submission.policy = info.policy;
+            submission.policy.clone_from(&info.spec.policy);
         }
         Ok(self.executor.submit(caller, Urgency::Interactive, submission).await?)
     }

@@ -67,9 +67,9 @@ impl Lifecycle {
 impl SessionManager {
     /// Notes a change in the life of a session.
     pub(super) fn note_lifecycle(&self, session: &Session, change: LifecycleChange) {
-        let (at, template) = (Timestamp::now(), session.template.clone());
+        let (at, template) = (Timestamp::now(), session.spec.template.clone());
         let event = LifecycleEvent { id: Uuid::now_v7(), at, session: session.id, template, change };
-        self.table.lifecycle.note(session.owner, event);
+        self.table.lifecycle.note(session.spec.owner, event);
     }
 
     /// Lists the events in the life of the caller's sessions that are kept and wanted, the oldest first.

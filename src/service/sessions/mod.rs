@@ -62,7 +62,7 @@ use proofbox_runtime::image::Image;
 use proofbox_runtime::images::Images;
 use proofbox_store::Store;
 use proofbox_types::caller::Caller;
-use proofbox_types::grant::{AskedLimits, Grant, Limits};
+use proofbox_types::grant::{AskedLimits, Grant};
 use proofbox_types::ids::{CheckpointId, KeyId, SessionId};
 use proofbox_types::program::File;
 use proofbox_types::session::{ContextNumber, Footprint, Opening};
@@ -140,15 +140,66 @@ pub struct SessionAsked {
     pub template: String,
 }
 
+/// Properties of a session that do not change.
+#[derive(Clone, Debug)]
+pub struct SessionSpec {
+    /// Key that owns the session.
+    pub owner: Option<KeyId>,
+    /// Time at which the session was made.
+    pub created: Timestamp,
+    /// Name of its policy.
+    pub policy: String,
+    /// Image that the session runs in.
+    pub image: Arc<Image>,
+    /// Limits of each of its interpreters and of its files.
+    pub grant: Grant,
+    /// Labels that the client gave.
+    pub labels: BTreeMap<String, String>,
+    /// Action when the session expires.
+    pub on_expiry: OnExpiry,
+    /// True when a call resumes the session from a pause.
+    pub auto_resume: bool,
+    /// Name of the template that the session was made from, for API flavours that have templates.
+    pub template: String,
+    /// Defaults of its commands.
+    pub commands: CommandDefaults,
+    /// Secret that gives access to the session, for API flavours that have such tokens.
+    pub token: Token,
+}
+
+impl SessionSpec {
+    /// Specifies a new session.
+    fn new(asked: &SessionAsked, policy: String, image: Arc<Image>, grant: Grant) -> Result<Self, SessionError> {
+        Ok(Self {
+            owner: asked.caller.owner(),
+            created: Timestamp::now(),
+            policy,
+            image,
+            grant,
+            labels: asked.labels.clone(),
+            on_expiry: asked.on_expiry,
+            auto_resume: asked.auto_resume,
+            template: asked.template.clone(),
+            commands: asked.commands.clone(),
+            token: token()?,
+        })
+    }
+
+    /// Specifies a session that is like this one.
+    fn fork(&self) -> Result<Self, SessionError> {
+        Ok(Self { created: Timestamp::now(), token: token()?, ..self.clone() })
+    }
+}
+
 /// A session as clients see it.
 #[derive(Clone, Debug)]
 pub struct SessionInfo {
     /// Id of the session.
     pub id: SessionId,
+    /// What does not change of it.
+    pub spec: Arc<SessionSpec>,
     /// State of the session.
     pub state: SessionState,
-    /// Time at which the session was made.
-    pub created: Timestamp,
     /// Time at which the session expires.
     pub expires: Timestamp,
     /// Time of the last use.
@@ -157,28 +208,10 @@ pub struct SessionInfo {
     pub ttl: Duration,
     /// Lifetime without being used.
     pub idle: Option<Duration>,
-    /// Name of its policy.
-    pub policy: String,
-    /// Image that the session runs in.
-    pub image: Arc<Image>,
-    /// Limits of each of its interpreters and of its files.
-    pub limits: Limits,
     /// Calls that it has served.
     pub calls: u64,
     /// Memory and files that the session takes.
     pub footprint: Footprint,
-    /// Labels that the client gave.
-    pub labels: BTreeMap<String, String>,
-    /// Action when the session expires.
-    pub on_expiry: OnExpiry,
-    /// True when a call resumes the session from a pause.
-    pub auto_resume: bool,
-    /// Name of the template that the session was made from.
-    pub template: String,
-    /// Defaults of its commands.
-    pub commands: CommandDefaults,
-    /// Secret that gives access to the session, for API flavours that have such tokens.
-    pub token: Token,
 }
 
 /// State of a session.
@@ -197,18 +230,7 @@ pub enum SessionState {
 /// Session of persistent interpreters with one tree of files.
 pub struct Session {
     id: SessionId,
-    /// Key that owns the session.
-    owner: Option<KeyId>,
-    created: Timestamp,
-    policy: String,
-    image: Arc<Image>,
-    grant: Grant,
-    labels: BTreeMap<String, String>,
-    on_expiry: OnExpiry,
-    auto_resume: bool,
-    template: String,
-    command_defaults: CommandDefaults,
-    token: Token,
+    spec: Arc<SessionSpec>,
     times: Mutex<Times>,
     calls: AtomicU64,
     /// Calls that are served or wait.
@@ -223,22 +245,6 @@ pub struct Session {
     detached: Mutex<CancellationToken>,
     /// Residency of the session: read by tasks that use it; written by tasks that move it.
     residency: Arc<RwLock<Residency>>,
-}
-
-/// Properties of a session that do not change.
-struct SessionSpec {
-    id: SessionId,
-    owner: Option<KeyId>,
-    created: Timestamp,
-    policy: String,
-    image: Arc<Image>,
-    grant: Grant,
-    labels: BTreeMap<String, String>,
-    on_expiry: OnExpiry,
-    auto_resume: bool,
-    template: String,
-    command_defaults: CommandDefaults,
-    token: Token,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -350,14 +356,14 @@ impl SessionTable {
     /// Finds a session that has not expired: an expired one counts as gone, even before it is removed.
     fn get(&self, id: SessionId) -> Result<Arc<Session>, SessionError> {
         let session = self.all().get(&id).cloned().ok_or(SessionError::NotFound)?;
-        let gone = session.on_expiry == OnExpiry::End && session.is_over(Timestamp::now());
+        let gone = session.spec.on_expiry == OnExpiry::End && session.is_over(Timestamp::now());
         if gone { Err(SessionError::NotFound) } else { Ok(session) }
     }
 
     /// Inserts a session, if the maximum is not reached.
     fn insert(&self, session: Arc<Session>, most_of_owner: Option<u32>) -> Result<(), SessionError> {
         let mut all = self.all();
-        self.room(&all, session.owner, most_of_owner)?;
+        self.room(&all, session.spec.owner, most_of_owner)?;
         all.insert(session.id, session);
         Ok(())
     }
@@ -373,7 +379,7 @@ impl SessionTable {
             return Err(SessionError::TooMany { allowed: self.most });
         }
         if let Some(most) = most_of_owner.map(|most| most as usize)
-            && all.values().filter(|session| session.owner == owner).count() >= most
+            && all.values().filter(|session| session.spec.owner == owner).count() >= most
         {
             return Err(SessionError::TooMany { allowed: most });
         }
@@ -383,22 +389,10 @@ impl SessionTable {
 
 impl Session {
     /// Creates a session that has served no call.
-    fn new(spec: SessionSpec, times: Times, residency: Residency) -> Self {
-        let SessionSpec { id, owner, created, policy, image, grant, labels, .. } = spec;
-        let SessionSpec { on_expiry, auto_resume, template, command_defaults, token, .. } = spec;
+    fn new(id: SessionId, spec: SessionSpec, times: Times, residency: Residency) -> Self {
         Self {
             id,
-            owner,
-            created,
-            policy,
-            image,
-            grant,
-            labels,
-            on_expiry,
-            auto_resume,
-            template,
-            command_defaults,
-            token,
+            spec: Arc::new(spec),
             times: Mutex::new(times),
             calls: AtomicU64::new(0),
             waiting: AtomicU32::new(0),
@@ -478,23 +472,14 @@ impl Session {
         };
         SessionInfo {
             id: self.id,
+            spec: Arc::clone(&self.spec),
             state,
-            created: self.created,
             expires,
             last_used,
             ttl,
             idle,
-            policy: self.policy.clone(),
-            image: Arc::clone(&self.image),
-            limits: *self.grant.limits(),
             calls: self.calls.load(Ordering::Relaxed),
             footprint: self.footprint(),
-            labels: self.labels.clone(),
-            on_expiry: self.on_expiry,
-            auto_resume: self.auto_resume,
-            template: self.template.clone(),
-            commands: self.command_defaults.clone(),
-            token: self.token.clone(),
         }
     }
 }
@@ -558,11 +543,12 @@ impl SessionManager {
         }
         let image = requested_image(&self.images, asked.image.as_deref())?;
         let hash = self.images.worker_hash(&image);
-        let session = self.session(&asked, policy, image, grant.clone())?;
-        let SessionAsked { env, files, .. } = asked;
-        let opening = Opening { limits: *grant.limits(), env, files, image: hash };
-        let handle = self.sandbox.open(opening).await?;
-        self.enlist(&asked.caller, session, handle, Footprint::default()).await
+        let limits = *grant.limits();
+        let spec = SessionSpec::new(&asked, policy, image, grant)?;
+        let session = self.session(&asked.caller, spec, asked.ttl, asked.idle)?;
+        let SessionAsked { caller, env, files, .. } = asked;
+        let handle = self.sandbox.open(Opening { limits, env, files, image: hash }).await?;
+        self.enlist(&caller, session, handle, Footprint::default()).await
     }
 
     /// A session in this worker, from now on.
@@ -585,42 +571,27 @@ impl SessionManager {
         Ok(session.info())
     }
 
+    /// A session of the caller that begins now, and is in no worker yet.
     fn session(
         &self,
-        asked: &SessionAsked,
-        policy: String,
-        image: Arc<Image>,
-        grant: Grant,
+        caller: &Caller,
+        spec: SessionSpec,
+        ttl: Option<Duration>,
+        idle: Option<Duration>,
     ) -> Result<Session, SessionError> {
-        let ttl = asked.ttl.unwrap_or(DEFAULT_TTL);
-        for (field, asked) in [("ttl_seconds", Some(ttl)), ("idle_seconds", asked.idle)] {
+        let ttl = ttl.unwrap_or(DEFAULT_TTL);
+        for (field, asked) in [("ttl_seconds", Some(ttl)), ("idle_seconds", idle)] {
             if let Some(asked) = asked.filter(|asked| *asked > MAX_TTL) {
                 return Err(SessionError::TtlTooLong { field, asked, allowed: MAX_TTL });
             }
         }
         // Told before anything is made; `insert` looks again.
-        let owner = asked.caller.owner();
         self.table
-            .room(&self.table.all(), owner, most_sessions(&asked.caller))
+            .room(&self.table.all(), spec.owner, most_sessions(caller))
             .inspect_err(|_| self.metrics.refused.with_label_values(&["sessions"]).inc())?;
-        let now = Timestamp::now();
-        let expires = after(now, ttl);
-        let times = Times { expires, ttl, idle: asked.idle, last_used: now, paused: false, settles: now };
-        let spec = SessionSpec {
-            id: SessionId::generate(),
-            owner,
-            created: now,
-            policy,
-            image,
-            grant,
-            labels: asked.labels.clone(),
-            on_expiry: asked.on_expiry,
-            auto_resume: asked.auto_resume,
-            template: asked.template.clone(),
-            command_defaults: asked.commands.clone(),
-            token: token()?,
-        };
-        Ok(Session::new(spec, times, Residency::Closed))
+        let now = spec.created;
+        let times = Times { expires: after(now, ttl), ttl, idle, last_used: now, paused: false, settles: now };
+        Ok(Session::new(SessionId::generate(), spec, times, Residency::Closed))
     }
 
     /// Returns the number of sessions in workers, and the number on disk.
@@ -640,7 +611,7 @@ impl SessionManager {
 
     /// Returns whether the session belongs to the caller.
     pub fn is_own(&self, caller: &Caller, id: SessionId) -> bool {
-        self.table.all().get(&id).is_some_and(|session| session.owner == caller.owner())
+        self.table.all().get(&id).is_some_and(|session| session.spec.owner == caller.owner())
     }
 
     /// Lists at most `limit` sessions of the caller, the oldest first, beginning after the session `after`.
@@ -648,14 +619,14 @@ impl SessionManager {
         use std::ops::Bound::{Excluded, Unbounded};
         let all = self.table.all();
         let range = all.range((after.map_or(Unbounded, Excluded), Unbounded));
-        let own = range.map(|(_, session)| session).filter(|session| session.owner == caller.owner());
+        let own = range.map(|(_, session)| session).filter(|session| session.spec.owner == caller.owner());
         own.take(limit).map(|session| session.info()).collect()
     }
 
     /// Finds a session by its id and its token.
     pub fn find(&self, mut is_it: impl FnMut(SessionId, &str) -> bool) -> Option<SessionId> {
         let all: Vec<Arc<Session>> = self.table.all().values().cloned().collect();
-        all.into_iter().find(|session| is_it(session.id, &session.token)).map(|session| session.id)
+        all.into_iter().find(|session| is_it(session.id, &session.spec.token)).map(|session| session.id)
     }
 
     /// Sets a session's lifetime from now.

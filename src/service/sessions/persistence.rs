@@ -75,35 +75,23 @@ impl From<PersistedExpiry> for OnExpiry {
     }
 }
 
-/// Limits, asked for one by one.
-pub(super) fn asked(limits: &Limits) -> AskedLimits {
-    AskedLimits {
-        fuel: Some(limits.fuel),
-        wall_seconds: Some(limits.wall.as_secs_f64()),
-        memory_bytes: Some(limits.memory_bytes),
-        output_bytes: Some(limits.output_bytes),
-        files_bytes: Some(limits.files_bytes),
-        files_count: Some(limits.files_count),
-    }
-}
-
 impl Session {
     /// Returns the session's row in the store; none for a session that is not on disk.
     pub(super) fn row(&self, residency: Residency) -> Option<SessionRow> {
         let (checkpoint, paused) = (residency.checkpoint()?, residency.is_paused());
-        let times = *self.times();
+        let (spec, times) = (&*self.spec, *self.times());
         let persisted = PersistedSession {
-            owner: self.owner,
-            created: self.created.as_millisecond(),
-            policy: self.policy.clone(),
-            image: self.image.image_hash.clone(),
-            limits: *self.grant.limits(),
-            labels: self.labels.clone().into_iter().collect(),
-            on_expiry: self.on_expiry.into(),
-            auto_resume: self.auto_resume,
-            template: self.template.clone(),
-            command_defaults: self.command_defaults.clone(),
-            token: self.token.clone(),
+            owner: spec.owner,
+            created: spec.created.as_millisecond(),
+            policy: spec.policy.clone(),
+            image: spec.image.image_hash.clone(),
+            limits: *spec.grant.limits(),
+            labels: spec.labels.clone().into_iter().collect(),
+            on_expiry: spec.on_expiry.into(),
+            auto_resume: spec.auto_resume,
+            template: spec.template.clone(),
+            command_defaults: spec.commands.clone(),
+            token: spec.token.clone(),
             expires: times.expires.as_millisecond(),
             ttl: times.ttl,
             idle: times.idle,
@@ -114,7 +102,7 @@ impl Session {
         };
         let idle = times.idle.map_or(Timestamp::MAX, |idle| super::after(times.last_used, idle));
         // One that is paused, or will be, waits for whoever resumes it.
-        let stays = paused || self.on_expiry != OnExpiry::End;
+        let stays = paused || spec.on_expiry != OnExpiry::End;
         Some(SessionRow {
             id: self.id.uuid(),
             meta: postcard::to_stdvec(&persisted).expect("plain data"),
@@ -158,7 +146,7 @@ impl SessionManager {
         // One whose key is revoked meanwhile is nobody's.
         let caller = self.keys.caller_of(persisted.owner)?;
         let pack = policies.pack(&caller, &persisted.policy).ok()?;
-        let grant = pack.ceiling.grant(&asked(&persisted.limits)).ok()?;
+        let grant = pack.ceiling.grant(&AskedLimits::from(&persisted.limits)).ok()?;
         let time = |milliseconds| Timestamp::from_millisecond(milliseconds).ok();
         let times = Times {
             expires: time(persisted.expires)?,
@@ -172,7 +160,6 @@ impl SessionManager {
         let residency =
             if persisted.paused { Residency::Paused { checkpoint } } else { Residency::Evicted { checkpoint } };
         let spec = SessionSpec {
-            id: SessionId::from(row.id),
             owner: persisted.owner,
             created: time(persisted.created)?,
             policy: persisted.policy,
@@ -183,10 +170,10 @@ impl SessionManager {
             on_expiry: persisted.on_expiry.into(),
             auto_resume: persisted.auto_resume,
             template: persisted.template,
-            command_defaults: persisted.command_defaults,
+            commands: persisted.command_defaults,
             token: persisted.token,
         };
-        let session = Session::new(spec, times, residency);
+        let session = Session::new(SessionId::from(row.id), spec, times, residency);
         session.calls.store(persisted.calls, Ordering::Relaxed);
         session.set_footprint(persisted.footprint);
         Some(session)

@@ -97,7 +97,7 @@ impl SessionManager {
                 && let Some(session) = candidates.next()
             {
                 // Saving one takes time, and where there is no room for one of an owner there is hardly for another.
-                if full.contains(&session.owner) {
+                if full.contains(&session.spec.owner) {
                     stuck.push(session);
                 } else {
                     some.push(session);
@@ -118,7 +118,7 @@ impl SessionManager {
                         wanted = wanted.saturating_sub(1);
                     }
                     Eviction::NoRoom => {
-                        full.insert(session.owner);
+                        full.insert(session.spec.owner);
                         stuck.push(session);
                     }
                     Eviction::InUse | Eviction::Failed => {}
@@ -183,7 +183,7 @@ impl SessionManager {
     ) -> Option<Arc<Session>> {
         let mut held: HashMap<Option<KeyId>, u64> = HashMap::new();
         for session in self.table.all().values() {
-            *held.entry(session.owner).or_default() += weigh(session);
+            *held.entry(session.spec.owner).or_default() += weigh(session);
         }
         held.retain(|_, weight| *weight > 0);
         let weight = |owner: Option<KeyId>| held.get(&owner).copied().unwrap_or(0);
@@ -191,11 +191,11 @@ impl SessionManager {
         // Whoever is alone holds more than nothing.
         let share = if held.len() > 1 { total / held.len() as u64 } else { 0 };
         let least = share.max(claimant.map_or(0, weight));
-        let largest = stuck.iter().map(|session| session.owner).max_by_key(|owner| weight(*owner))?;
+        let largest = stuck.iter().map(|session| session.spec.owner).max_by_key(|owner| weight(*owner))?;
         if weight(largest) <= least {
             return None;
         }
-        let at = stuck.iter().position(|session| session.owner == largest)?;
+        let at = stuck.iter().position(|session| session.spec.owner == largest)?;
         Some(stuck.remove(at))
     }
 

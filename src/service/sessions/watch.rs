@@ -97,7 +97,7 @@ impl SessionManager {
             Ok(in_use) => in_use,
             Err(error) => return drop(begun.send(Err(error))),
         };
-        let (sender, mut reports) = queue(self.budgets.unread.account(session.owner).lease());
+        let (sender, mut reports) = queue(self.budgets.unread.account(session.spec.owner).lease());
         let watch = self.sandbox.watch(in_use.handle, path, depth, sender);
         let mut watch = std::pin::pin!(watch);
         let mut begun = Some(begun);

@@ -165,14 +165,8 @@ pub(super) fn limits(e2b: &E2b, caller: &Caller) -> Result<AskedLimits, E2bError
     let policies = e2b.shared.service.policies.current();
     let pack = policies.pack(caller, "default").map_err(SessionError::from)?;
     let Ceiling { least, most, .. } = pack.ceiling;
-    Ok(AskedLimits {
-        fuel: Some(most.fuel),
-        wall_seconds: Some(most.wall.as_secs_f64()),
-        memory_bytes: Some(MEMORY_BYTES.clamp(least.memory_bytes, most.memory_bytes)),
-        output_bytes: Some(most.output_bytes),
-        files_bytes: Some(most.files_bytes),
-        files_count: Some(most.files_count),
-    })
+    let memory_bytes = Some(MEMORY_BYTES.clamp(least.memory_bytes, most.memory_bytes));
+    Ok(AskedLimits { memory_bytes, ..AskedLimits::from(&most) })
 }
 
 #[cfg(test)]

@@ -54,9 +54,9 @@ impl Filter {
     fn lets(&self, info: &SessionInfo) -> bool {
         let is_paused = info.state == SessionState::Paused;
         self.paused.is_none_or(|paused| paused == is_paused)
-            && self.started_after.is_none_or(|after| info.created > after)
-            && self.template.as_ref().is_none_or(|template| *template == info.template)
-            && self.metadata.iter().all(|(name, value)| info.labels.get(name) == Some(value))
+            && self.started_after.is_none_or(|after| info.spec.created > after)
+            && self.template.as_ref().is_none_or(|template| *template == info.spec.template)
+            && self.metadata.iter().all(|(name, value)| info.spec.labels.get(name) == Some(value))
     }
 }
 

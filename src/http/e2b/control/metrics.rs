@@ -23,10 +23,10 @@ fn metric(info: &SessionInfo) -> Value {
         // An interpreter has one thread: it works, or it does not.
         "cpuUsedPct": if info.state == SessionState::Busy { 100.0 } else { 0.0 },
         "memUsed": info.footprint.memory_bytes,
-        "memTotal": info.limits.memory_bytes,
+        "memTotal": info.spec.grant.limits().memory_bytes,
         "memCache": 0,
         "diskUsed": info.footprint.files_bytes,
-        "diskTotal": info.limits.files_bytes,
+        "diskTotal": info.spec.grant.limits().files_bytes,
     })
 }
 

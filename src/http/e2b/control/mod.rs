@@ -134,13 +134,13 @@ fn domain(scheme: Scheme, headers: &HeaderMap, uri: &Uri) -> String {
 /// Renders a `Sandbox` of the API.
 fn sandbox_json(info: &SessionInfo, domain: &str) -> Value {
     json!({
-        "templateID": info.template,
+        "templateID": info.spec.template,
         "sandboxID": info.id.simple(),
-        "alias": info.template,
+        "alias": info.spec.template,
         "clientID": CLIENT,
         "envdVersion": ENVD_VERSION,
-        "envdAccessToken": &*info.token,
-        "trafficAccessToken": traffic_token(&info.token),
+        "envdAccessToken": &*info.spec.token,
+        "trafficAccessToken": traffic_token(&info.spec.token),
         "domain": domain,
     })
 }
@@ -149,18 +149,18 @@ fn sandbox_json(info: &SessionInfo, domain: &str) -> Value {
 fn listed_json(info: &SessionInfo) -> Value {
     const MIB: u64 = 1 << 20;
     json!({
-        "templateID": info.template,
+        "templateID": info.spec.template,
         "sandboxID": info.id.simple(),
-        "alias": info.template,
+        "alias": info.spec.template,
         "clientID": CLIENT,
         "envdVersion": ENVD_VERSION,
-        "startedAt": time(info.created),
+        "startedAt": time(info.spec.created),
         "endAt": time(info.expires),
         "cpuCount": 1,
-        "memoryMB": info.limits.memory_bytes / MIB,
-        "diskSizeMB": info.limits.files_bytes / MIB,
+        "memoryMB": info.spec.grant.limits().memory_bytes / MIB,
+        "diskSizeMB": info.spec.grant.limits().files_bytes / MIB,
         "state": state_word(info),
-        "metadata": info.labels,
+        "metadata": info.spec.labels,
         "volumeMounts": [],
     })
 }
@@ -168,13 +168,13 @@ fn listed_json(info: &SessionInfo) -> Value {
 /// Renders a `SandboxDetail` of the API.
 fn detail_json(info: &SessionInfo, domain: &str) -> Value {
     let mut detail = listed_json(info);
-    detail["envdAccessToken"] = json!(&*info.token);
+    detail["envdAccessToken"] = json!(&*info.spec.token);
     detail["domain"] = json!(domain);
     // There is no network in the sandbox.
     detail["allowInternetAccess"] = json!(false);
     detail["lifecycle"] = json!({
-        "autoResume": info.auto_resume,
-        "onTimeout": match info.on_expiry {
+        "autoResume": info.spec.auto_resume,
+        "onTimeout": match info.spec.on_expiry {
             OnExpiry::End => "kill",
             OnExpiry::Pause(_) => "pause",
         },

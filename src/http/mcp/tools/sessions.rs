@@ -104,9 +104,9 @@ pub struct CloseResult {
 fn session_of(call: &Call, info: &SessionInfo) -> SessionResult {
     SessionResult {
         session: info.id.to_string(),
-        image: call.service.images.name_of(&info.image).to_owned(),
-        python: info.image.python.clone(),
-        policy: info.policy.clone(),
+        image: call.service.images.name_of(&info.spec.image).to_owned(),
+        python: info.spec.image.python.clone(),
+        policy: info.spec.policy.clone(),
         expires_at: info.expires.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
     }
 }

@@ -162,18 +162,18 @@ pub fn session_answer(info: SessionInfo, images: &Images) -> SessionAnswer {
             SessionState::Stored => "stored",
             SessionState::Paused => "paused",
         },
-        created_at: time(info.created),
+        created_at: time(info.spec.created),
         expires_at: time(info.expires),
         last_used_at: time(info.last_used),
         ttl_seconds: info.ttl.as_secs_f64(),
         idle_seconds: info.idle.map(|idle| idle.as_secs_f64()),
-        policy: info.policy,
-        limits: (&info.limits).into(),
+        policy: info.spec.policy.clone(),
+        limits: info.spec.grant.limits().into(),
         execution_count: info.calls,
         memory_bytes: info.footprint.memory_bytes,
         files_bytes: info.footprint.files_bytes,
-        runtime: RuntimeAnswer::of(&info.image, images.name_of(&info.image).to_owned(), None),
-        labels: info.labels,
+        runtime: RuntimeAnswer::of(&info.spec.image, images.name_of(&info.spec.image).to_owned(), None),
+        labels: info.spec.labels.clone(),
     }
 }
 
