@@ -31,11 +31,11 @@ pub use policy_check::PolicyCheck;
 pub use readiness::Readiness;
 pub use receipts::{KeyError, Receipts};
 pub use sessions::{
-    CallEvent, CallEvents, CellAsked, CellExecution, CheckpointInfo, CheckpointTag, CommandAsked, CommandDefaults,
-    CommandEnd, CommandEvent, CommandEvents, CommandNumber, CommandProgress, DEFAULT_TTL, GradeError, LifecycleChange,
-    LifecycleEvent, MAX_PACKAGES, MAX_REQUIREMENT_BYTES, MAX_TTL, OnExpiry, OutputRetention, SavedState, SessionAsked,
-    SessionCommand, SessionError, SessionInfo, SessionManager, SessionSettings, SessionSpec, SessionState, Setup,
-    TaggedCheckpoint, Watch, WatchEvent, overflow_note, script_of_words,
+    CallEvent, CallItem, CallStream, CellAsked, CellExecution, CheckpointInfo, CheckpointTag, CommandAsked,
+    CommandDefaults, CommandEnd, CommandEvent, CommandEvents, CommandNumber, CommandProgress, DEFAULT_TTL, GradeError,
+    LifecycleChange, LifecycleEvent, MAX_PACKAGES, MAX_REQUIREMENT_BYTES, MAX_TTL, OnExpiry, OutputRetention,
+    SavedState, SessionAsked, SessionCommand, SessionError, SessionInfo, SessionManager, SessionSettings, SessionSpec,
+    SessionState, Setup, TaggedCheckpoint, Watch, WatchEvent, overflow_note, script_of_words,
 };
 pub use stats::{StatsAsked, StatsCollector, StatsError, StatsFound, StatsGroup};
 pub use suites::{Failed, Finished, SuiteItem, SuiteRunner};

@@ -170,7 +170,7 @@ impl Notebook<'_> {
                 value: None,
             };
             let service = &self.shared.service;
-            let ran = until(self.deadline, || service.sessions.call(self.session, asked.clone(), None)).await?;
+            let ran = until(self.deadline, || service.sessions.call(self.session, asked.clone())).await?;
             if ran.execution.verdict.status == Status::InfrastructureError {
                 return Err(Failure::Late("the service failed; send this again".to_owned()));
             }

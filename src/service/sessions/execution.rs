@@ -12,53 +12,17 @@ use crate::service::policy_check::{Unrun, judge_attempts};
 use crate::service::tracing::traced;
 use crate::service::{Asking, Busy, ExecuteError, Execution, ImageReason};
 use crate::telemetry::{self, ExecutionInfo, ExecutionSpan};
-use proofbox_memory::{Next, Receiver, Sender, queue};
+use proofbox_memory::Sender;
 use proofbox_policy::{Decision, Refusal};
 use proofbox_types::caller::Urgency;
 use proofbox_types::grant::AskedLimits;
 use proofbox_types::ids::{ExecutionId, SessionId};
 use proofbox_types::program::ResultWanted;
-use proofbox_types::session::{Cell, CellEvent, CellLimits, CellOutcome, ContextNumber, Display, Footprint, Raised};
+use proofbox_types::session::{Cell, CellLimits, CellOutcome, ContextNumber, Display, Footprint, Raised};
 use proofbox_types::status::Status;
 
 /// Calls of one session that are served or wait.
 const MAX_WAITING: u32 = 64;
-
-/// Event of a call that runs.
-pub type CallEvent = Next<CellEvent>;
-
-/// Events of a call that runs. Those that a client reads too slowly are bounded by the limits of the call, and by what
-/// all clients of a key may leave unread.
-#[derive(Debug)]
-pub struct CallEvents(Receiver<SessionEvent>);
-
-impl CallEvents {
-    /// Waits for the next event; none when the call has ended and every event was received.
-    pub async fn recv(&mut self) -> Option<CallEvent> {
-        loop {
-            if let Some(event) = cell_event(self.0.recv().await?) {
-                return Some(event);
-            }
-        }
-    }
-
-    /// Returns an event that has happened already, without waiting.
-    pub fn try_recv(&mut self) -> Option<CallEvent> {
-        loop {
-            if let Some(event) = cell_event(self.0.try_recv()?) {
-                return Some(event);
-            }
-        }
-    }
-}
-
-fn cell_event(next: Next<SessionEvent>) -> Option<CallEvent> {
-    match next {
-        Next::Piece(SessionEvent::Cell(event)) => Some(Next::Piece(event)),
-        Next::Piece(_) => None,
-        Next::Overflow(bytes) => Some(Next::Overflow(bytes)),
-    }
-}
 
 /// Code for a session.
 #[derive(Clone, Debug)]
@@ -113,12 +77,16 @@ impl Drop for Waiting<'_> {
 }
 
 impl SessionManager {
-    /// Runs code in a session, after the calls that came before it. `events` receives its events. Dropping the future
-    /// interrupts the code.
+    /// Runs code in a session, after the calls that came before it. Dropping the future interrupts the code.
     ///
     /// # Errors
     /// Returns an error when nothing was run; see [`SessionError`].
-    pub async fn call(
+    pub async fn call(&self, id: SessionId, asked: CellAsked) -> Result<CellExecution, SessionError> {
+        self.call_with_events(id, asked, None).await
+    }
+
+    /// Runs code in a session; `events` receives its events.
+    pub(super) async fn call_with_events(
         &self,
         id: SessionId,
         asked: CellAsked,
@@ -127,16 +95,6 @@ impl SessionManager {
         let session = self.table.get(id)?;
         let about = || ExecutionInfo { policy: &session.spec.policy, labels: &session.spec.labels, session: Some(id) };
         traced(ExecutionSpan::begin(about), self.run_cell(&session, asked, events)).await
-    }
-
-    /// Creates the channel for the events of a call.
-    ///
-    /// # Errors
-    /// Returns an error when there is no such session.
-    pub fn call_events(&self, id: SessionId) -> Result<(Sender<SessionEvent>, CallEvents), SessionError> {
-        let session = self.table.get(id)?;
-        let (sender, receiver) = queue(self.budgets.unread.account(session.spec.owner).lease());
-        Ok((sender, CallEvents(receiver)))
     }
 
     async fn run_cell(

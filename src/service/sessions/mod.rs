@@ -2,6 +2,7 @@
 //!
 //! - here: the list of sessions, making and ending them;
 //! - `execution`: code for them;
+//! - `call_stream`: the same with events while it runs;
 //! - `access`: a session while it is used;
 //! - `grade`: verdicts on their files;
 //! - `commands`: scripts for their shell;
@@ -16,6 +17,7 @@
 //! - `error`: errors that clients see.
 
 mod access;
+mod call_stream;
 mod commands;
 mod error;
 mod eviction;
@@ -46,13 +48,14 @@ use super::{Admission, ExecuteError, Executor, Keys, PolicyCheck, PolicyStore};
 use crate::metrics::Metrics;
 use crate::sandbox::{Sandbox, SessionHandle};
 use crate::telemetry;
+pub use call_stream::{CallEvent, CallItem, CallStream};
 pub use commands::{
     CommandAsked, CommandEnd, CommandEvent, CommandEvents, CommandNumber, CommandProgress, OutputRetention,
     SessionCommand, overflow_note, script_of_words,
 };
 pub use error::SessionError;
 pub use eviction::{CheckpointInfo, SavedState};
-pub use execution::{CallEvent, CallEvents, CellAsked, CellExecution};
+pub use execution::{CellAsked, CellExecution};
 pub use grade::GradeError;
 pub use lifecycle::{LifecycleChange, LifecycleEvent};
 pub use packages::{MAX_PACKAGES, MAX_REQUIREMENT_BYTES};

@@ -12,8 +12,8 @@ use crate::http::error::ApiError;
 use crate::http::mcp::call::{Call, Doing, ToolError};
 use crate::http::mcp::text::{MAX_MESSAGE_BYTES, MAX_TEXT_BYTES, cut, stream};
 use crate::service::{
-    CallEvent, CellAsked, CellExecution, CommandAsked, CommandEnd, CommandEvent, CommandEvents, OutputRetention,
-    SessionAsked, SessionCommand, SessionError,
+    CallEvent, CallItem, CellAsked, CellExecution, CommandAsked, CommandEnd, CommandEvent, CommandEvents,
+    OutputRetention, SessionAsked, SessionCommand, SessionError,
 };
 use proofbox_memory::Next;
 use proofbox_types::grant::AskedLimits;
@@ -146,22 +146,20 @@ async fn cell(call: &Call, id: SessionId, code: String, timeout: Option<f64>) ->
     let asked = CellAsked { code, code_field: "code", context: DEFAULT_CONTEXT, env: Vec::new(), limits, value: None };
     let doing = Doing::new("running");
     if !call.has_listener() {
-        return call.run(call.service.sessions.call(id, asked, None), &doing).await;
+        return call.run(call.service.sessions.call(id, asked), &doing).await;
     }
-    let (sender, mut events) = call.service.sessions.call_events(id)?;
-    let listen = async {
-        while let Some(event) = events.recv().await {
-            if let CallEvent::Piece(CellEvent::Stdout(text) | CellEvent::Stderr(text)) = event {
-                doing.printed(&text);
+    let mut stream = call.service.sessions.call_stream(id, asked)?;
+    let work = async {
+        while let Some(item) = stream.next().await {
+            match item {
+                CallItem::Event(CallEvent::Piece(CellEvent::Stdout(text) | CellEvent::Stderr(text))) => {
+                    doing.printed(&text);
+                }
+                CallItem::Event(_) => {}
+                CallItem::Ended(ended) => return *ended,
             }
         }
-        std::future::pending::<()>().await;
-    };
-    let work = async {
-        tokio::select! {
-            ran = call.service.sessions.call(id, asked, Some(sender)) => ran,
-            () = listen => unreachable!("it waits for ever"),
-        }
+        unreachable!("a stream ends with the outcome")
     };
     call.run(work, &doing).await
 }
