@@ -202,7 +202,7 @@ impl Service {
             sandbox: Arc::clone(&sandbox),
             policies: Arc::clone(&policies),
             metrics: Arc::clone(&metrics),
-            last: Default::default(),
+            last: tokio::sync::Mutex::default(),
         });
         Self {
             executor,

@@ -9,6 +9,7 @@ use super::PolicyStore;
 use crate::metrics::Metrics;
 use crate::sandbox::Sandbox;
 use proofbox_types::caller::Caller;
+use proofbox_types::grant::AskedLimits;
 use proofbox_types::outcome::End;
 use proofbox_types::program::Program;
 
@@ -56,7 +57,7 @@ impl Readiness {
         let grant = self
             .policies
             .current()
-            .admit(&Caller::keyless(), "default", &Default::default())
+            .admit(&Caller::keyless(), "default", &AskedLimits::default())
             .map_err(|error| error.to_string())?;
         let program = Program { code: "print(6 * 7)".to_owned(), ..Program::default() };
         // It takes no place in the queue: it must tell whether guests run, not whether there is much to do.

@@ -151,10 +151,7 @@ pub fn sample_of(line: &Json) -> Option<Sample> {
         "refused" => Ending::Refused,
         status => Ending::Verdict(Status::parse(status)?),
     };
-    let was_run = !matches!(
-        ending,
-        Ending::Refused | Ending::Verdict(Status::Blocked) | Ending::Verdict(Status::InfrastructureError)
-    );
+    let was_run = !matches!(ending, Ending::Refused | Ending::Verdict(Status::Blocked | Status::InfrastructureError));
     let labels = line["labels"].as_object().into_iter().flatten();
     Some(Sample {
         id: text("id")?.to_owned(),

@@ -211,9 +211,8 @@ impl JobManager {
     ) -> Result<(), Trouble> {
         // The operator may have changed the hosts since.
         let url = settings.admit(&callback.url).map_err(|refused| Trouble::last(refused.to_string()))?;
-        let row = match store.find_job(id.uuid()).await {
-            Ok(Some(row)) => row,
-            Ok(None) | Err(_) => return Err(Trouble::last("the job can't be read".to_owned())),
+        let Ok(Some(row)) = store.find_job(id.uuid()).await else {
+            return Err(Trouble::last("the job can't be read".to_owned()));
         };
         let body = self.queue.wire().document(&self.info(row));
         // The same for every attempt: its receiver may have taken it and not have been able to say so.

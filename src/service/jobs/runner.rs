@@ -1,5 +1,6 @@
 //! Runs what jobs ask, a few items at a time.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -333,7 +334,7 @@ const REFUSED: usize = 5;
 /// Makes the result of an item that the store has lost.
 pub(super) fn broken(number: u32) -> Finished {
     let name = format!("items[{number}]");
-    Finished { id: name.clone(), task: name, labels: Default::default(), planned: 0, execution: Err(Failed::Panicked) }
+    Finished { id: name.clone(), task: name, labels: BTreeMap::new(), planned: 0, execution: Err(Failed::Panicked) }
 }
 
 #[cfg(test)]

@@ -496,7 +496,7 @@ impl SessionManager {
             Next::Piece(SessionEvent::Stdout(bytes)) => running.tell(CommandEvent::Stdout(bytes.into())),
             Next::Piece(SessionEvent::Stderr(bytes)) => running.tell(CommandEvent::Stderr(bytes.into())),
             Next::Piece(SessionEvent::Exited(outcome)) => {
-                running.tell(CommandEvent::Ended(CommandEnd::Exited(outcome)))
+                running.tell(CommandEvent::Ended(CommandEnd::Exited(outcome)));
             }
             Next::Piece(_) => {}
             Next::Overflow(bytes) => running.tell(CommandEvent::Stderr(overflow_note(bytes).into())),

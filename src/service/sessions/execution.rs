@@ -211,10 +211,7 @@ impl SessionManager {
     /// Returns an error when there is no such session or context.
     pub async fn interrupt(&self, id: SessionId, context: ContextNumber) -> Result<bool, SessionError> {
         let session = self.table.get(id)?;
-        let handle = match *session.residency.read().await {
-            super::Residency::Resident(handle) => handle,
-            _ => return Ok(false),
-        };
+        let super::Residency::Resident(handle) = *session.residency.read().await else { return Ok(false) };
         Ok(self.sandbox.interrupt(handle, context).await?)
     }
 
