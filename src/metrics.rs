@@ -2,13 +2,17 @@
 
 mod process;
 
+use std::time::Duration;
+
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
     TextEncoder,
 };
 
+use proofbox_types::failure;
 use proofbox_types::hardening::Hardened;
 use proofbox_types::histogram;
+use proofbox_types::outcome::Outcome;
 use proofbox_types::status::FailureClass;
 use proofbox_worker::PoolObserver;
 
@@ -248,6 +252,16 @@ impl Metrics {
         for state in &hardened.0 {
             self.hardening.with_label_values(&[process, state.layer.name()]).set(i64::from(state.in_force));
         }
+    }
+
+    /// Counts a guest's run that waited for this long.
+    pub fn count_run(&self, outcome: &Outcome, queue: Duration) {
+        self.runs.with_label_values(&[failure::class_of(outcome).as_str()]).inc();
+        self.queue_seconds.observe(queue.as_secs_f64());
+        self.start_seconds.observe(outcome.usage.start.as_secs_f64());
+        self.run_seconds.observe(outcome.usage.execution.as_secs_f64());
+        self.fuel.inc_by(outcome.usage.fuel);
+        self.output_bytes.inc_by(outcome.stdout.total_bytes + outcome.stderr.total_bytes);
     }
 
     /// The text format of Prometheus, version 0.0.4.

@@ -34,12 +34,12 @@ fn violation(body: &str) -> Violation {
 #[test]
 fn loops_indirect_calls_and_recursion_are_charged() {
     let report = metered(
-        r#"(module (type $t (func)) (table 1 funcref)
+        r"(module (type $t (func)) (table 1 funcref)
              (func $straight (nop))
              (func $looping (loop (br_if 0 (i32.const 1)) (loop (br 0))))
              (func $indirect (call_indirect (type $t) (i32.const 0)) (call $straight))
              (func $self (call $self))
-             (func $ping (call $pong)) (func $pong (call $ping)))"#,
+             (func $ping (call $pong)) (func $pong (call $ping)))",
     )
     .report;
     assert_eq!((report.functions, report.loops, report.indirect_calls), (6, 2, 1));
@@ -77,11 +77,11 @@ fn wasmprinter_free_exports(module: &[u8]) -> Vec<String> {
 #[test]
 fn bulk_operations_of_unknown_length_are_charged_by_bytes() {
     let report = metered(
-        r#"(module (memory 1)
+        r"(module (memory 1)
              (func (param i32) (memory.fill (i32.const 0) (i32.const 1) (local.get 0)))
              (func (param i32) (memory.copy (i32.const 0) (i32.const 1) (local.get 0)))
              (func (memory.copy (i32.const 0) (i32.const 1) (i32.const 64)))
-             (func (memory.copy (i32.const 0) (i32.const 1) (i32.const 1000000))))"#,
+             (func (memory.copy (i32.const 0) (i32.const 1) (i32.const 1000000))))",
     )
     .report;
     assert_eq!(report.bulk_operations, 3);
@@ -90,11 +90,11 @@ fn bulk_operations_of_unknown_length_are_charged_by_bytes() {
 #[test]
 fn the_longest_path_is_that_of_the_longer_branch_and_of_all_callees() {
     let report = metered(
-        r#"(module (func $callee (result i32) (i32.add (i32.const 1) (i32.const 2)))
+        r"(module (func $callee (result i32) (i32.add (i32.const 1) (i32.const 2)))
              (func (param i32) (result i32)
                (if (result i32) (local.get 0)
                  (then (i32.add (call $callee) (call $callee)))
-                 (else (i32.const 0)))))"#,
+                 (else (i32.const 0)))))",
     )
     .report;
     // local.get, if, two calls with three operators each, and the addition.

@@ -57,7 +57,7 @@ impl Writer {
     }
 
     fn body(&mut self, depth: u64) -> String {
-        (0..1 + self.random.below(4)).map(|_| self.statement(depth)).collect()
+        (0..=self.random.below(4)).map(|_| self.statement(depth)).collect()
     }
 
     fn statement(&mut self, depth: u64) -> String {

@@ -1,5 +1,7 @@
 //! The store on real files.
 
+#![expect(clippy::print_stdout, reason = "what a test measures is shown with `--nocapture`")]
+
 use super::{
     Bounds, CheckpointFilter, CheckpointKind, CheckpointRow, DiskReserve, Displaced, Pruned, Quota, SessionRow, Store,
     StoreError, StoreUsage, TagRow,

@@ -4,7 +4,6 @@
 //! read. The state of each callback is in the store, so that another process can continue with it.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -16,8 +15,7 @@ use sha2::Sha256;
 use url::Url;
 use zeroize::Zeroizing;
 
-use super::now;
-use crate::service::Service;
+use super::{JobManager, now};
 use proofbox_store::{Callback, CallbackPhase, DueCallback, Store};
 use proofbox_types::ids::JobId;
 
@@ -134,19 +132,19 @@ impl CallbackSettings {
     }
 }
 
-impl Service {
+impl JobManager {
     /// Checks that callbacks to this URL are allowed.
     ///
     /// # Errors
     /// Returns an error when they are not, with the reason.
     pub fn admit_callback(&self, url: &str) -> Result<(), CallbackRefused> {
-        let settings = self.jobs.settings.callbacks.as_ref().ok_or(CallbackRefused::NoneAllowed)?;
+        let settings = self.queue.settings.callbacks.as_ref().ok_or(CallbackRefused::NoneAllowed)?;
         settings.admit(url).map(drop)
     }
 
     /// Delivers callbacks that are due, until the future is dropped.
-    pub(super) async fn deliver_callbacks(self: &Arc<Self>) {
-        let (Some(store), Some(settings)) = (&self.store, &self.jobs.settings.callbacks) else { return };
+    pub(super) async fn deliver_callbacks(&self) {
+        let (Some(store), Some(settings)) = (&self.store, &self.queue.settings.callbacks) else { return };
         let builder = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
@@ -169,7 +167,7 @@ impl Service {
                 Err(error) => tracing::error!(%error, "callbacks can't be read"),
             }
             tokio::select! {
-                () = self.jobs.ended.notified() => {}
+                () = self.queue.ended.notified() => {}
                 () = tokio::time::sleep(LOOK) => {}
             }
         }
@@ -213,11 +211,10 @@ impl Service {
     ) -> Result<(), Trouble> {
         // The operator may have changed the hosts since.
         let url = settings.admit(&callback.url).map_err(|refused| Trouble::last(refused.to_string()))?;
-        let row = match store.find_job(id.uuid()).await {
-            Ok(Some(row)) => row,
-            Ok(None) | Err(_) => return Err(Trouble::last("the job can't be read".to_owned())),
+        let Ok(Some(row)) = store.find_job(id.uuid()).await else {
+            return Err(Trouble::last("the job can't be read".to_owned()));
         };
-        let body = self.jobs.wire().document(&self.job_info(row));
+        let body = self.queue.wire().document(&self.info(row));
         // The same for every attempt: its receiver may have taken it and not have been able to say so.
         let message = format!("msg_{}", id.simple());
         let timestamp = Timestamp::now().as_second();

@@ -77,7 +77,7 @@ pub async fn create(
         Some(again) => {
             let place = e2b.state.made_for(again);
             let mut made = place.lock().await;
-            match made.map(|id| e2b.shared.service.session_info(id)) {
+            match made.map(|id| e2b.shared.service.sessions.info(id)) {
                 Some(Ok(info)) => info,
                 Some(Err(_)) | None => {
                     let info = open(&e2b, asked).await?;
@@ -91,9 +91,9 @@ pub async fn create(
 }
 
 async fn open(e2b: &E2b, asked: SessionAsked) -> Result<SessionInfo, E2bError> {
-    e2b.state.tidy(&e2b.shared.service);
+    e2b.state.tidy(&e2b.shared.service.sessions);
     let template = asked.template.clone();
-    e2b.shared.service.open_session(asked).await.map_err(|error| match error {
+    e2b.shared.service.sessions.open(asked).await.map_err(|error| match error {
         SessionError::NoCheckpoint => unknown(&template),
         error => error.into(),
     })
@@ -162,17 +162,11 @@ fn asked_of(new: NewSandbox, found: Option<Template>) -> Result<SessionAsked, E2
 /// Limits that clients of this API flavour expect, as the pack allows: they set time limits themselves, and end a call
 /// by disconnecting.
 pub(super) fn limits(e2b: &E2b, caller: &Caller) -> Result<AskedLimits, E2bError> {
-    let policies = e2b.shared.service.policies();
+    let policies = e2b.shared.service.policies.current();
     let pack = policies.pack(caller, "default").map_err(SessionError::from)?;
     let Ceiling { least, most, .. } = pack.ceiling;
-    Ok(AskedLimits {
-        fuel: Some(most.fuel),
-        wall_seconds: Some(most.wall.as_secs_f64()),
-        memory_bytes: Some(MEMORY_BYTES.clamp(least.memory_bytes, most.memory_bytes)),
-        output_bytes: Some(most.output_bytes),
-        files_bytes: Some(most.files_bytes),
-        files_count: Some(most.files_count),
-    })
+    let memory_bytes = Some(MEMORY_BYTES.clamp(least.memory_bytes, most.memory_bytes));
+    Ok(AskedLimits { memory_bytes, ..AskedLimits::from(&most) })
 }
 
 #[cfg(test)]

@@ -110,7 +110,7 @@ fn answer(e2b: &E2b, caller: &Caller, uri: &Uri, of: Option<SessionId>) -> Resul
         of.is_none_or(|id| event.session == id)
             && (types.is_empty() || types.iter().any(|name| name == type_of(event.change)))
     };
-    let mut events = e2b.shared.service.lifecycle_events(caller, is_wanted);
+    let mut events = e2b.shared.service.sessions.lifecycle_events(caller, is_wanted);
     if !ascending {
         events.reverse();
     }

@@ -9,9 +9,8 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
 use super::eviction::SavedState;
-use super::{CommandDefaults, OnExpiry, Residency, Session, SessionError, SessionSpec, Times};
+use super::{CommandDefaults, OnExpiry, Residency, Session, SessionError, SessionManager, SessionSpec, Times};
 use crate::sandbox::JobsAtSave;
-use crate::service::Service;
 use proofbox_store::{SessionRow, Store};
 use proofbox_types::grant::{AskedLimits, Limits};
 use proofbox_types::ids::{KeyId, SessionId};
@@ -76,35 +75,23 @@ impl From<PersistedExpiry> for OnExpiry {
     }
 }
 
-/// Limits, asked for one by one.
-pub(super) fn asked(limits: &Limits) -> AskedLimits {
-    AskedLimits {
-        fuel: Some(limits.fuel),
-        wall_seconds: Some(limits.wall.as_secs_f64()),
-        memory_bytes: Some(limits.memory_bytes),
-        output_bytes: Some(limits.output_bytes),
-        files_bytes: Some(limits.files_bytes),
-        files_count: Some(limits.files_count),
-    }
-}
-
 impl Session {
     /// Returns the session's row in the store; none for a session that is not on disk.
     pub(super) fn row(&self, residency: Residency) -> Option<SessionRow> {
         let (checkpoint, paused) = (residency.checkpoint()?, residency.is_paused());
-        let times = *self.times();
+        let (spec, times) = (&*self.spec, *self.times());
         let persisted = PersistedSession {
-            owner: self.owner,
-            created: self.created.as_millisecond(),
-            policy: self.policy.clone(),
-            image: self.image.image_hash.clone(),
-            limits: *self.grant.limits(),
-            labels: self.labels.clone().into_iter().collect(),
-            on_expiry: self.on_expiry.into(),
-            auto_resume: self.auto_resume,
-            template: self.template.clone(),
-            command_defaults: self.command_defaults.clone(),
-            token: self.token.clone(),
+            owner: spec.owner,
+            created: spec.created.as_millisecond(),
+            policy: spec.policy.clone(),
+            image: spec.image.image_hash.clone(),
+            limits: *spec.grant.limits(),
+            labels: spec.labels.clone().into_iter().collect(),
+            on_expiry: spec.on_expiry.into(),
+            auto_resume: spec.auto_resume,
+            template: spec.template.clone(),
+            command_defaults: spec.commands.clone(),
+            token: spec.token.clone(),
             expires: times.expires.as_millisecond(),
             ttl: times.ttl,
             idle: times.idle,
@@ -115,7 +102,7 @@ impl Session {
         };
         let idle = times.idle.map_or(Timestamp::MAX, |idle| super::after(times.last_used, idle));
         // One that is paused, or will be, waits for whoever resumes it.
-        let stays = paused || self.on_expiry != OnExpiry::End;
+        let stays = paused || spec.on_expiry != OnExpiry::End;
         Some(SessionRow {
             id: self.id.uuid(),
             meta: postcard::to_stdvec(&persisted).expect("plain data"),
@@ -125,12 +112,12 @@ impl Session {
     }
 }
 
-impl Service {
+impl SessionManager {
     /// Restores the sessions that an earlier service has left in the store.
     ///
     /// # Errors
     /// Returns an error when the store can't be read.
-    pub async fn recall_sessions(&self) -> Result<(), SessionError> {
+    pub async fn recall(&self) -> Result<(), SessionError> {
         let Some(store) = &self.store else { return Ok(()) };
         let (mut after, mut taken_up) = (None, 0);
         loop {
@@ -138,8 +125,8 @@ impl Service {
             let Some(last) = rows.last() else { break };
             after = Some(last.id);
             for row in rows {
-                let session = self.recall(&row).map(Arc::new);
-                if session.is_some_and(|session| self.sessions.insert(session, None).is_ok()) {
+                let session = self.recall_one(&row).map(Arc::new);
+                if session.is_some_and(|session| self.table.insert(session, None).is_ok()) {
                     taken_up += 1;
                 } else {
                     // Its policy is gone or allows less, or it was written by another version.
@@ -153,13 +140,13 @@ impl Service {
         Ok(())
     }
 
-    fn recall(&self, row: &SessionRow) -> Option<Session> {
+    fn recall_one(&self, row: &SessionRow) -> Option<Session> {
         let persisted: PersistedSession = postcard::from_bytes(&row.meta).ok()?;
-        let policies = self.policies();
+        let policies = self.policies.current();
         // One whose key is revoked meanwhile is nobody's.
         let caller = self.keys.caller_of(persisted.owner)?;
         let pack = policies.pack(&caller, &persisted.policy).ok()?;
-        let grant = pack.ceiling.grant(&asked(&persisted.limits)).ok()?;
+        let grant = pack.ceiling.grant(&AskedLimits::from(&persisted.limits)).ok()?;
         let time = |milliseconds| Timestamp::from_millisecond(milliseconds).ok();
         let times = Times {
             expires: time(persisted.expires)?,
@@ -173,44 +160,43 @@ impl Service {
         let residency =
             if persisted.paused { Residency::Paused { checkpoint } } else { Residency::Evicted { checkpoint } };
         let spec = SessionSpec {
-            id: SessionId::from(row.id),
             owner: persisted.owner,
             created: time(persisted.created)?,
             policy: persisted.policy,
             // Where it is gone, the session's state can't be loaded, which is told to whoever uses it.
-            image: self.image_of(Some(&persisted.image)),
+            image: Arc::clone(self.images.find(&persisted.image).unwrap_or_else(|| self.images.default())),
             grant,
             labels: persisted.labels.into_iter().collect(),
             on_expiry: persisted.on_expiry.into(),
             auto_resume: persisted.auto_resume,
             template: persisted.template,
-            command_defaults: persisted.command_defaults,
+            commands: persisted.command_defaults,
             token: persisted.token,
         };
-        let session = Session::new(spec, times, residency);
+        let session = Session::new(SessionId::from(row.id), spec, times, residency);
         session.calls.store(persisted.calls, Ordering::Relaxed);
         session.set_footprint(persisted.footprint);
         Some(session)
     }
 
     /// Moves all sessions to disk when the service ends. Sessions that are in use then are lost.
-    pub async fn store_sessions(self: &Arc<Self>) {
+    pub async fn store_all(self: &Arc<Self>) {
         if self.store.is_none() {
             return;
         }
-        let all: Vec<Arc<Session>> = self.sessions.all().values().cloned().collect();
+        let all: Vec<Arc<Session>> = self.table.all().values().cloned().collect();
         let mut saving = JoinSet::new();
         for session in all {
             if saving.len() >= SAVED_AT_ONCE {
                 saving.join_next().await;
             }
-            let service = Arc::clone(self);
+            let manager = Arc::clone(self);
             saving.spawn(async move {
                 session.detach();
                 // Its commands let go of it at once.
                 let residency = Arc::clone(&session.residency).write_owned();
                 let Ok(residency) = tokio::time::timeout(COMMANDS_END, residency).await else { return };
-                if let Err(error) = service.move_to_disk(&session, residency, JobsAtSave::LeaveOut).await {
+                if let Err(error) = manager.move_to_disk(&session, residency, JobsAtSave::LeaveOut).await {
                     tracing::warn!(session = %session.id, %error, "a session could not be moved to disk, and is lost");
                 }
             });

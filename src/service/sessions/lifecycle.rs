@@ -7,8 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::Session;
-use crate::service::Service;
+use super::{Session, SessionManager};
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::{KeyId, SessionId};
 
@@ -65,12 +64,12 @@ impl Lifecycle {
     }
 }
 
-impl Service {
+impl SessionManager {
     /// Notes a change in the life of a session.
     pub(super) fn note_lifecycle(&self, session: &Session, change: LifecycleChange) {
-        let (at, template) = (Timestamp::now(), session.template.clone());
+        let (at, template) = (Timestamp::now(), session.spec.template.clone());
         let event = LifecycleEvent { id: Uuid::now_v7(), at, session: session.id, template, change };
-        self.sessions.lifecycle.note(session.owner, event);
+        self.table.lifecycle.note(session.spec.owner, event);
     }
 
     /// Lists the events in the life of the caller's sessions that are kept and wanted, the oldest first.
@@ -79,7 +78,7 @@ impl Service {
         caller: &Caller,
         is_wanted: impl FnMut(&&LifecycleEvent) -> bool,
     ) -> Vec<LifecycleEvent> {
-        self.sessions.lifecycle.list(caller.owner(), is_wanted)
+        self.table.lifecycle.list(caller.owner(), is_wanted)
     }
 }
 
