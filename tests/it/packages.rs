@@ -158,18 +158,22 @@ print(room.total == room.used + room.free)";
 #[tokio::test]
 async fn psutil_tells_of_the_one_process_that_there_is() {
     let code = "\
-import os, psutil
+import os, psutil, threading
 me = psutil.Process()
 memory, disk = psutil.virtual_memory(), psutil.disk_usage('/')
 print(psutil.pids() == [os.getpid()], [process.info for process in psutil.process_iter(['name'])], psutil.cpu_count())
 print(0 < memory.used < memory.total == memory.used + memory.available, 0 < me.memory_info().rss, 0 <= psutil.cpu_percent(0.01) <= 100)
 print(disk.total >= disk.used >= 0, psutil.sensors_battery(), psutil.net_connections(), me.status(), me.is_running())
+print([thread.id for thread in me.threads()] == [threading.get_ident()], me.as_dict()['name'])
+with psutil.Popen(['true']) as process: print(process.wait(), process.terminate())
 try: psutil.Process(4711)
 except psutil.NoSuchProcess as error: print(error)";
     let stdout = "\
 True [{'name': 'python3'}] 1
 True True True
 True None [] running True
+True python3
+0 None
 process PID not found (pid=4711)
 ";
     assert_shows(&run(code).await, json!({"status": "ok", "stdout": stdout, "stderr": ""}));
