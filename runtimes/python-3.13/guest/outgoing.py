@@ -8,6 +8,7 @@ import types
 
 import _proofbox_border as border
 import _proofbox_marshal as marshal
+import _proofbox_operators as operators
 import _proofbox_origins as origins
 import _proofbox_proxies as proxies
 import _proofbox_report as report
@@ -45,7 +46,7 @@ def reduce_object(value):
     if base in side.CONTAINERS:
         _track(number_of(value), value, base)
     elif base is not None:
-        plain = _plain(base, value)
+        plain = operators.plain_of(base, value)
     return "object", (number_of(value), kind, plain)
 
 
@@ -91,23 +92,6 @@ def viewed_by(view):
     more in the dict than the view shows."""
     found = gc.get_referents(view) if not side.state.grader else ()
     return found[0] if len(found) == 1 and type(found[0]) is dict and len(found[0]) <= sharing.MAX_ITEMS else None
-
-
-def _plain(base, value):
-    """The builtin value that an instance of a subclass holds, whatever the subclass overrides."""
-    if base in side.OF_LIBRARY:
-        return side.OF_LIBRARY[base][1](value)
-    if base is tuple:
-        return tuple(tuple.__iter__(value))
-    if base is frozenset:
-        return frozenset(frozenset.__iter__(value))
-    if base is str:
-        return str.__str__(value) if type(str.__str__(value)) is str else "".join(str.__iter__(value))
-    if base is bytes:
-        return bytes(bytes.__iter__(value))
-    if base is complex:
-        return complex(*(part.__get__(value) for part in (complex.real, complex.imag)))
-    return int.__int__(value) if base is int else float.__float__(value)
 
 
 def _reduce_class(cls):

@@ -20,6 +20,16 @@ ARITHMETIC = tuple(
 # What an instance of a builtin's subclass may say for itself, if its class overrides it: nothing that is compared.
 OWN_OF_VALUES = ("__str__", "__repr__", "__format__", "__call__", "__enter__", "__exit__", "__aenter__", "__aexit__")
 OWN_OF_CONTAINERS = (*OWN_OF_VALUES, "__getitem__", "__missing__")
+# What it says for itself if the tests name its class: no more than the builtin says of its content, if that says anything.
+OF_NAMED_VALUES = frozenset(
+    "__abs__ __neg__ __pos__ __invert__ __round__ __trunc__ __floor__ __ceil__ __int__ __index__ __float__ __complex__ __bytes__ "
+    "__bool__ __len__ __length_hint__ __contains__ __iter__ __reversed__ __getitem__".split()
+)
+# What an exception says for itself; its text has crossed with it.
+OWN_OF_EXCEPTIONS = frozenset(
+    "__repr__ __format__ __lt__ __le__ __gt__ __ge__ __len__ __iter__ __getitem__ __contains__ __hash__ __int__ __index__ "
+    "__float__ __call__".split()
+)
 
 
 _METHODS = {name: operators.asked(name) for name in border.SPECIALS}
@@ -116,9 +126,12 @@ def make_proxy_type(qualname, module, bases, specials, own, overridden, real=Non
         # Text of it, and what the user's class adds; the value itself is plain.
         namespace |= {name: _METHODS[name] for name in own if name in OWN_OF_VALUES}
         namespace |= {name: _of_value(value_base, name) for name in own if name in ARITHMETIC}
+        namespace |= {name: operators.of_named_value(value_base, name, _METHODS[name]) for name in own if name in OF_NAMED_VALUES}
         namespace |= _overridden(value_base, overridden)
         namespace |= operators.value_equal(value_base)
         namespace |= {name: operators.of_named_pair(value_base, name) for name in own if name in operators.COMPARISONS}
+        if "__hash__" in own or "unhashable" in specials:
+            namespace["__hash__"] = operators.hash_of_value(value_base, "unhashable" in specials)
     elif container is not None:
         namespace |= _container_methods(container, specials, own, overridden)
     elif not exception:
@@ -181,7 +194,8 @@ def _container_methods(base, specials, own, overridden):
 def _of_value(base, name):
     """An operator that a builtin value's subclass has itself: with plain data it is the base's own, unless the tests name
     the class."""
-    own, of_base = _METHODS[name], getattr(base, name, None)
+    of_base = getattr(base, name, None)
+    own = operators.arithmetic(name, base)
 
     def method(self, other, *rest):
         if of_base is None or not side.state.grader or proxies.is_remote(other) or proxies.is_named(self):
@@ -194,7 +208,8 @@ def _of_value(base, name):
 
 def _of_named(base, name):
     """A special method that the class has itself: the candidate's for classes that the tests name, else the base's own."""
-    own, of_base = _METHODS[name], getattr(base, name, None)
+    of_base = getattr(base, name, None)
+    own = operators.arithmetic(name, base) if name in ARITHMETIC else _METHODS[name]
 
     def method(self, *args):
         if of_base is None:
