@@ -3,6 +3,7 @@
 In the tests' interpreter what a handle *does* is the candidate's word. Which of it is taken says border.py; how, this module and
 operators.py."""
 
+import contextlib
 import dataclasses
 import inspect
 import sys
@@ -370,8 +371,14 @@ def set_attribute(self, name, value):
 def set_exception_attribute(self, name, value):
     if name.startswith("__"):
         BaseException.__setattr__(self, name, value)
-    else:
-        side.state.ask("set", remote_id(self), name, value)
+        return
+    side.state.ask("set", remote_id(self), name, value)
+    if name == "args":
+        BaseException.__setattr__(self, name, value)
+    if side.state.grader:
+        # What it says may be made of that.
+        with contextlib.suppress(Exception):
+            BaseException.__setattr__(self, "_proofbox_text", special(self, "__str__"))
 
 
 def delete_attribute(self, name):

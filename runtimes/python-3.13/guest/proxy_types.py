@@ -46,10 +46,11 @@ _METHODS |= {
 for _name, _method in _METHODS.items():
     _method.__name__ = _name
 
-_COMMON = {
+# What is noted of a handle, until it is.
+_STATE = {"_proofbox_tainted": False, "_proofbox_ends_loop": False, "_proofbox_given": False, "_proofbox_counted": None, "_proofbox_thrown": None}
+_COMMON = _STATE | {
     "__getattr__": proxies.get_attribute, "__setattr__": proxies.set_attribute, "__delattr__": proxies.delete_attribute, "__dir__": proxies.names_of_attributes,
-    "__class__": property(proxies.class_of), "_proofbox_tainted": False, "_proofbox_ends_loop": False, "_proofbox_given": False, "_proofbox_counted": None,
-    "_proofbox_thrown": None,
+    "__class__": property(proxies.class_of),
     "__copy__": lambda self: proxies.as_copy(self, side.state.ask("copy", proxies.remote_id(self), None)),
     "__deepcopy__": lambda self, memo: proxies.as_copy(self, side.state.ask("copy", proxies.remote_id(self), proxies.copy_number(memo))),
     "__reduce_ex__": lambda self, protocol: proxies.refuse_pickling(),
@@ -115,7 +116,15 @@ def make_proxy_type(qualname, module, bases, specials, own, overridden, real=Non
         "_proofbox_library": frozenset(base for given in bases for base in given.__mro__ if type(base) is not proxies.ProxyType and base is not object),
     }  # fmt: skip
     if exception:
-        namespace |= {"__getattr__": proxies.get_attribute, "__setattr__": proxies.set_exception_attribute, "__str__": proxies.text_of_exception, "_proofbox_tainted": False}
+        namespace |= {"__getattr__": proxies.get_attribute, "__setattr__": proxies.set_exception_attribute, "__str__": proxies.text_of_exception} | _STATE
+        namespace |= {name: _METHODS[name] for name in own if name in OWN_OF_EXCEPTIONS}
+        if "__bool__" in own or "__len__" in own:
+            namespace["__bool__"] = operators.truth_of_exception
+        if "__eq__" in own:
+            namespace["__eq__"] = operators.is_equal
+            namespace.setdefault("__ne__", operators.is_not_equal)
+        if "unhashable" in specials:
+            namespace["__hash__"] = None
     else:
         namespace |= _COMMON
         namespace["__doc__"] = property(lambda self: side.state.ask("get", proxies.remote_id(self), "__doc__"))
