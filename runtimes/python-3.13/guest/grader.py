@@ -65,6 +65,7 @@ class Candidate:
         self.input = self.own_input = sys.stdin
         self.contexts = None  # likewise, if the tests speak of them
         self.mocks = {}  # by name, mocks that the tests have put into the snippet
+        self.looks_at_loops = False  # whether the tests ask of their event loops what happens there
         self.tells_signatures = False  # whether the candidate gets defaults and annotations of the tests' functions
         self.own_interpreter = None  # what the tests ask of their own interpreter, and can't be told
         self.module = candidate_module.ProxyModule(module)
@@ -131,6 +132,7 @@ class Candidate:
     def watch(self, text):
         """Has the candidate's warnings and log records told if the tests speak of such; and it the signatures of their functions."""
         self.tells_signatures = "annotations" in text or "defaults" in text
+        self.looks_at_loops = "loop" in text and any(word in text for word in _OF_LOOPS)
         if not any(word in text for word in _LOOKED_AT):
             return
         text = _COMMENT.sub("", text)
@@ -364,6 +366,8 @@ _OF_ONE_INTERPRETER = (
     "setcontext(", "sys.modules[", "sys.modules.pop", ", sys.path)", " in sys.path", "addaudithook", "meta_path", "cProfile",
     "sys.monitoring", "active_count(", "threading.enumerate(", "all_tasks(", "setfirstweekday", "setlocale(",
 )  # fmt: skip
+# What a loop of the tests is told, and asked of it, is not the candidate's loop's.
+_OF_LOOPS = ("exception_handler", "task_factory", ".set_debug", ".get_debug", ".is_closed", ".is_running")
 _COMMENT = re.compile(r"(?m)(?:^|(?<=\s))#.*$")
 # Requests that alternate with others, and those whose answer is an object's.
 _OF_TASKS = frozenset({"turn", "spawn", "cancel"})

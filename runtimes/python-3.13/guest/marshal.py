@@ -196,6 +196,7 @@ PAYLOADS = {
     "library": (str, str),
     "module": str,
     "member": (object, frozenset({str, int})),
+    "loop": (),
     "object": (int, object, object),
     "class": (int, str, str, tuple, tuple, tuple, tuple),
     "exception": (object, object, tuple, str, dict, object, object, object, bool),

@@ -1,12 +1,15 @@
 """Objects on their way to the other side: numbers, descriptions of classes, exceptions, contents of containers."""
 
+import asyncio
 import enum
 import gc
 import inspect
 import sys
 import types
+import weakref
 
 import _proofbox_border as border
+import _proofbox_loop as loops
 import _proofbox_marshal as marshal
 import _proofbox_operators as operators
 import _proofbox_origins as origins
@@ -40,6 +43,8 @@ def reduce_object(value):
         return "module", value.__name__
     if type(kind) is not type and isinstance(kind, enum.EnumType) and origins.library_name(kind):
         return "member", (kind, value._value_ if issubclass(kind, enum.Flag) else value._name_)
+    if kind is loops.SandboxEventLoop and not (side.state.grader and side.state.candidate.looks_at_loops):
+        return _reduce_loop(value)
     if side.state.check_may_leave:
         side.state.check_may_leave(value)
     plain, base = None, _base_of(kind)
@@ -48,6 +53,30 @@ def reduce_object(value):
     elif base is not None:
         plain = operators.plain_of(base, value)
     return "object", (number_of(value), kind, plain)
+
+
+# The tests' event loop that was passed to the candidate last.
+_passed = None
+
+
+def _reduce_loop(loop):
+    """Each side has an event loop of its own: in the place of the other's it is passed. The tests' loop has its turns with it."""
+    global _passed
+    if side.state.grader:
+        _passed = weakref.ref(loop)
+    return "loop", ()
+
+
+def restore_loop(payload):
+    if not side.state.grader:
+        return candidate_loop()
+    loop = asyncio._get_running_loop() or (_passed and _passed())
+    if loop is None:
+        raise marshal.CannotCross("an event loop that nobody has passed")
+    return loop
+
+
+candidate_loop = None  # set by candidate.py
 
 
 def _base_of(kind):
