@@ -113,7 +113,8 @@ class Candidate:
         """A fresh interpreter for the candidate, if there is one to be had."""
         if _proofbox.renew():
             self.lost = None
-            self.places = places.Places()
+            told, self.places = self.places.are_contexts_told, places.Places()
+            self.places.are_contexts_told = told
             self.settled.clear()
             side.state.reset()
             self._forget_told()
@@ -242,7 +243,7 @@ class Candidate:
             self.check_builtins()
         if state.make_handles is not dict and request[0] != "release":
             state.proxies.tell()
-        if (loop := asyncio._get_running_loop()) is not None or self.places.present:
+        if (loop := asyncio._get_running_loop()) is not None or self.places.present or self.places.are_contexts_told:
             self.places.tell(loop)
         return self.places.ask(request) if threads.started else bridge.converse(request)
 

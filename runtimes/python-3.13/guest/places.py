@@ -41,11 +41,12 @@ class Places:
         self.idents = set()  # of threads that have asked
         self.beside = False  # whether there are threads that can go on while the main one asks
         self.resting = False  # whether they do
+        self.are_contexts_told = False  # whether the tests copy contexts, to run what they ask in them
         self.upcoming = None  # the next turn of the candidate's own tasks: the loop, and its handle there
 
     def tell(self, loop):
         """Says where the next request comes from."""
-        number = 0
+        number = _place.get() if loop is None and self.are_contexts_told else 0
         if loop is not None:
             if self.numbers is None:
                 self.numbers = WeakKeyDictionary()
@@ -59,6 +60,17 @@ class Places:
             if number:
                 _place.set(number)
             bridge.converse(("place", number, parent, loop is not None))
+
+    def copy_context(self, copy):
+        """A copy of the present context, with one of the candidate's beside it: a place of its own."""
+        context = copy()
+        if side.state.candidate.lost is None:
+            self.tell(asyncio._get_running_loop())
+            self.last += 1
+            context.run(_place.set, self.last)
+            present, self.present = self.present, self.last
+            bridge.converse(("place", self.last, present, False))
+        return context
 
     def ask(self, request):
         """As `bridge.converse`, if there are or were threads."""
