@@ -46,12 +46,15 @@ def _vanishes(*values):
     import numpy
 
     try:
-        sizes = {numpy.size(value) for value in values}
+        sizes, shapes = {numpy.size(value) for value in values}, {*map(numpy.shape, values)}
     except Exception:
         return False
     if 0 in sizes and len(sizes) > 1:
         side.signal("empty_comparison")
         return True
+    if len(shapes) > 1 and numpy.shape(values[1]):
+        # Of two shapes, where what is expected is no single number.
+        side.signal("broadcast_comparison")
     return False
 
 

@@ -126,9 +126,10 @@ def _is_checked(cls, what, value):
         # `assertIsInstance` asks for the tests; nothing of theirs crosses so.
         if not is_remote(value) or sys._getframe(2).f_globals.get("__name__") != "unittest.case":
             return False
-    if not is_remote(value):
+    answer = side.state.ask("is", remote_id(cls), what, value)
+    if answer or not is_remote(value):
         side.signal("instance_by_candidate")
-    return side.state.ask("is", remote_id(cls), what, value)
+    return answer
 
 
 def _check_readable(name):

@@ -107,7 +107,7 @@ def make_proxy_type(qualname, module, bases, specials, own, overridden, real=Non
         # It would match whatever is expected.
         side.signal("raises_by_multiple_bases")
         proxied = [Exception]
-    elif exception and side.state.grader and len(_branches(proxied)) > 1:
+    elif exception and side.state.grader and (len(_branches(proxied)) > 1 or len(_kinds(proxied)) > 1):
         side.signal("raises_by_two_bases")
     proxied = tuple(proxied) or (object,)
     namespace = {
