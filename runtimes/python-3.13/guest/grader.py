@@ -40,6 +40,8 @@ def _carry_recursion_limit():
 class Candidate:
     """The candidate as the tests see it, in whichever interpreter it lives now."""
 
+    looks_at_loops = False  # whether the tests ask of their event loops what happens there
+
     def __init__(self, module, modules):
         self.names = None
         self.given = {}  # by name, what the tests were given
@@ -65,7 +67,6 @@ class Candidate:
         self.input = self.own_input = sys.stdin
         self.contexts = None  # likewise, if the tests speak of them
         self.mocks = {}  # by name, mocks that the tests have put into the snippet
-        self.looks_at_loops = False  # whether the tests ask of their event loops what happens there
         self.tells_signatures = False  # whether the candidate gets defaults and annotations of the tests' functions
         self.own_interpreter = None  # what the tests ask of their own interpreter, and can't be told
         self.module = candidate_module.ProxyModule(module)
@@ -133,7 +134,8 @@ class Candidate:
     def watch(self, text):
         """Has the candidate's warnings and log records told if the tests speak of such; and it the signatures of their functions."""
         self.tells_signatures = "annotations" in text or "defaults" in text
-        self.looks_at_loops = "loop" in text and any(word in text for word in _OF_LOOPS)
+        if "loop" in text and any(word in text for word in _OF_LOOPS):
+            self.looks_at_loops = True
         if not any(word in text for word in _LOOKED_AT):
             return
         text = _COMMENT.sub("", text)

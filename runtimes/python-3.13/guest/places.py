@@ -35,13 +35,14 @@ def _calls():
 class Places:
     """What the candidate knows of the tests' tasks and threads."""
 
+    are_contexts_told = False  # whether the tests copy contexts, to run what they ask in them
+
     def __init__(self):
         self.present = self.last = 0
         self.numbers = None  # of tasks, and of loops for what runs in no task
         self.idents = set()  # of threads that have asked
         self.beside = False  # whether there are threads that can go on while the main one asks
         self.resting = False  # whether they do
-        self.are_contexts_told = False  # whether the tests copy contexts, to run what they ask in them
         self.upcoming = None  # the next turn of the candidate's own tasks: the loop, and its handle there
 
     def tell(self, loop):
