@@ -5,7 +5,14 @@ says what follows from each table, and names the rows by these names. The code t
 `marshal.py` (values), `grader.py` (what C may ask), `bridge.py` (messages)."""
 
 import asyncio
+import collections
 import concurrent.futures
+import datetime
+import decimal
+import fractions
+import ipaddress
+import pathlib
+import re
 import sys
 import threading
 from abc import ABC
@@ -126,7 +133,12 @@ NEVER = {"__array_ufunc__": None, "__array_priority__": 0.0}
 # Methods of plain values by which tests ask whether one is what they expect. Of an object whose class they do not name that
 # leaves a signal.
 METHODS_OF_VALUES = frozenset(
-    name for kind in (str, bytes, list, dict, set, int, float) for name in dir(kind) if name[:1] != "_"
+    name
+    for kind in (
+        str, bytes, list, dict, set, int, float, collections.deque, collections.Counter, decimal.Decimal, fractions.Fraction,
+        datetime.datetime, datetime.timedelta, pathlib.PosixPath, ipaddress.IPv4Address, re.Match,
+    )
+    for name in dir(kind) if name[:1] != "_"
 ) | {"all", "any", "equals", "tolist", "item"}
 
 # ---------------------------------------------------------------- 4. exceptions of C that steer G's loops and tasks
