@@ -198,6 +198,8 @@ def asked(name):
 def ordering(name):
     def method(self, other):
         if not side.state.grader or proxies.is_remote(other):
+            if side.state.grader and name in type(self)._proofbox_own:
+                side.signal("order_by_candidate")
             return proxies.special(self, name, other)
         if (number := _number_of(self, name)) is not None:
             return getattr(number, name)(other)
@@ -472,6 +474,8 @@ def is_not_equal(self, other):
         side.signal("equality_by_candidate")
         return proxies.special(self, "__ne__", other)
     result = self.__eq__(other)
+    if side.state.grader and "__ne__" in type(self)._proofbox_own and not proxies.is_remote(other):
+        _note_decision(self, "__ne__", other, result is NotImplemented or not result)
     return result if result is NotImplemented else not result
 
 
