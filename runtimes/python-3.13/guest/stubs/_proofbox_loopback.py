@@ -10,6 +10,7 @@ from collections import deque
 
 import _proofbox
 import _proofbox_threads as threads
+from _thread import get_ident as _get_ident
 from _proofbox_unsupported import refusal, text
 
 __all__ = ["local_address", "readiness", "resolve", "socket", "socketpair", "wait"]
@@ -55,12 +56,22 @@ def failure(number):
 # ---------------------------------------------------------------- waiting
 
 
+in_callbacks = set()  # idents of threads whose event loop is at work
+
+
+def pause():
+    """Lets others run, as they may be about to do what is asked for. Not in a callback of an event loop, which lets others
+    run between them: it is a call from C, and others could get into calls of their own above it."""
+    if _get_ident() not in in_callbacks:
+        threads.pause()
+
+
 def wait(attempt, timeout, what):
     """Whether `attempt()` has become true within `timeout` seconds. Others run meanwhile."""
     if attempt():
         return True
     if timeout is not None and timeout <= 0:
-        threads.pause()
+        pause()
         return attempt()
     deadline = None if timeout is None else time.monotonic() + timeout
     while True:
@@ -608,7 +619,7 @@ Open a socket of the given type, between ends of this interpreter."""
             return errno.EISCONN
         listener = self._find_listener(parsed)
         if listener is None:
-            threads.pause()  # it may be about to listen
+            pause()  # it may be about to listen
             listener = self._find_listener(parsed)
         waits = self._timeout == 0 and endpoint.family != AF_UNIX
         if listener is None:
@@ -882,7 +893,7 @@ Open a socket of the given type, between ends of this interpreter."""
                 endpoint.error = errno.ECONNREFUSED
         elif receiver.peer is None or receiver.peer == source:
             if not _has_room(receiver, data):
-                threads.pause()
+                pause()
             if _has_room(receiver, data):
                 _deliver(receiver, data, source)
         return len(data)
