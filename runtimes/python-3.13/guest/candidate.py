@@ -134,7 +134,7 @@ class Tasks:
 
     def _wait(self):
         """Seconds until something can go on, or None."""
-        if self.loop._ready:
+        if self.loop._ready or hasattr(self.loop, "can_go_on") and self.loop.can_go_on():
             return 0.0
         timers = [timer._when for timer in self.loop._scheduled if not timer._cancelled]
         return max(0.0, min(timers) - self.loop.time()) if timers else None

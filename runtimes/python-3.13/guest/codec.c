@@ -29,6 +29,7 @@
 #include "immortal.h"
 #include "attributes.h"
 #include "pipe.h"
+#include "sockets.h"
 #include "sharing.h"
 #include "threads.h"
 #include <stdint.h>
@@ -969,6 +970,18 @@ static PyMethodDef methods[] = {
     {"immortalise", immortalise, METH_O, "immortalise(objects): stop counting references to these and what they hold."},
     {"gather", gather, METH_O, "gather(function): what it makes lies side by side."},
     {"open_pipe", open_pipe, METH_NOARGS, "open_pipe() -> (r, w): a pipe within the process."},
+    /* For _proofbox_loopback.py alone: see sockets.c. */
+    {"sockets_open", sockets_open, METH_O},
+    {"sockets_connect", (PyCFunction)(void (*)(void))sockets_connect, METH_FASTCALL},
+    {"sockets_number", sockets_number, METH_O},
+    {"sockets_count", sockets_count, METH_O},
+    {"sockets_abort", sockets_abort, METH_O},
+    {"sockets_recv", (PyCFunction)(void (*)(void))sockets_recv, METH_FASTCALL},
+    {"sockets_recv_into", (PyCFunction)(void (*)(void))sockets_recv_into, METH_FASTCALL},
+    {"sockets_send", (PyCFunction)(void (*)(void))sockets_send, METH_FASTCALL},
+    {"sockets_shutdown", (PyCFunction)(void (*)(void))sockets_shutdown, METH_FASTCALL},
+    {"sockets_take_error", sockets_take_error, METH_O},
+    {"sockets_readiness", sockets_readiness, METH_O},
     {"memory_bytes", memory_bytes, METH_NOARGS, "memory_bytes(): the size of the interpreter's memory."},
     {"set_mode", (PyCFunction)(void (*)(void))set_mode, METH_FASTCALL, "set_mode(fd, path, mode): sets the permission bits of a file; the error number."},
     {"set_owner", (PyCFunction)(void (*)(void))set_owner, METH_FASTCALL, "set_owner(fd, path, owner, follow): gives a file to a user; the error number."},

@@ -1,6 +1,6 @@
 """Makes what WASI lacks behave as a program expects: `prepare` while the image is made, `start` in each fresh copy.
 
-What can't be had (processes, the network) fails at the call, with the built-in exception of elsewhere; the
+What can't be had (processes, other machines) fails at the call, with the built-in exception of elsewhere; the
 host hears of every such attempt and of every environment variable that was looked for in vain. What is paid for in
 `prepare` is free at run time, so nothing is done here that could be done there."""
 
@@ -55,6 +55,10 @@ def prepare():
     """Once, when the image is made. Fails if a module of the list can't be imported."""
     os.environ._data.clear()
     threads.install()
+
+    import _proofbox_select as select
+
+    select.install()
     for name in PRELOAD:
         importlib.import_module(name)
     for name in ENCODINGS:
@@ -64,6 +68,10 @@ def prepare():
 
     loop.install()
     threads.work_in_pools()
+
+    import _proofbox_socket_files as socket_files
+
+    socket_files.install()
 
     import _proofbox_processes as processes
 

@@ -165,7 +165,7 @@ def _run(source, number, wanted):
     # As notebooks have it: a loop runs while a cell does, and tasks that it left go on.
     _enter_loop()
     try:
-        if loop._scheduled or loop._ready:
+        if loop._scheduled or loop.can_go_on():
             _turn(1)
         body, last = _compile(source, name, number)
         if body:
@@ -180,7 +180,7 @@ def _run(source, number, wanted):
         if type(wanted) is str:
             display.flush()
             values.post(main[wanted] if wanted in main else _missing(wanted))
-        if loop._ready:
+        if loop.can_go_on():
             _turn(TURNS)
         threads.settle()
     finally:
@@ -357,7 +357,7 @@ def _turn(rounds):
         for _ in range(rounds):
             loop.call_soon(loop.stop)
             loop.run_forever()
-            if not loop._ready:
+            if not loop.can_go_on():
                 break
     finally:
         _enter_loop()

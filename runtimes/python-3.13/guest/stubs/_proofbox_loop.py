@@ -1,14 +1,17 @@
-"""asyncio without I/O: tasks, timers, queues, locks and timeouts work; sockets, pipes and processes are refused.
-
-What waits, waits in `threads.wait`: other threads run meanwhile, or the host sleeps without spending CPU."""
+"""asyncio's event loop. What waits, waits in `threads.wait`: other threads run meanwhile, or the host sleeps without spending CPU."""
 
 import asyncio
+import selectors
+import socket
 from asyncio import events, unix_events
 from asyncio import threads as threads_of_asyncio
 from contextvars import copy_context
 
+import _proofbox
+import _proofbox_loopback as loopback
 import _proofbox_threads as threads
-from _proofbox_unsupported import refusal, text
+from _proofbox_unsupported import refusal
+from _thread import get_ident as _get_ident
 
 __all__ = ["SandboxEventLoop", "install"]
 
@@ -27,26 +30,61 @@ async def to_thread(func, /, *args, **kwargs):
     return await loop.run_in_executor(None, threads.run_in_context, copy_context(), func, args, kwargs)
 
 
-class _TimeOnly:
-    """A selector for which time is the only event, and another thread's call to `call_soon_threadsafe`."""
+class EpollSelector(selectors._BaseSelectorImpl):
+    """Waits for time, another thread's call to `call_soon_threadsafe`, and for pipes and sockets."""
 
     def __init__(self):
+        super().__init__()
         self.is_woken = False
 
-    def select(self, timeout):
+    def register(self, fileobj, events, data=None):
+        key = super().register(fileobj, events, data)
+        if _proofbox.sockets_readiness(key.fd) & loopback.IS_OTHER:
+            super().unregister(fileobj)
+            raise NotImplementedError("add_reader: waiting for files is not available in this sandbox")
+        return key
+
+    def select(self, timeout=None):
+        ident = _get_ident()
+        loopback.in_callbacks.discard(ident)
+        try:
+            return self._select(timeout)
+        finally:
+            loopback.in_callbacks.add(ident)
+
+    def _select(self, timeout):
+        files = self._fd_to_key
+        attempt = self._is_any_event if files else self._get_woken
         if timeout is not None and timeout <= 0:
             threads.pause()
+        elif files and self.is_any_ready():
+            pass
         elif threads.has_others():
-            threads.wait(self._get_woken, timeout, "an event of its loop")
+            threads.wait(attempt, timeout, "an event of its loop")
         elif timeout is None:
             raise RuntimeError(f"deadlock: the event loop has nothing left to wait for{_waiting_tasks()}")
         else:
             threads.sleep_in_loop(timeout)
         self.is_woken = False
-        return ()
+        return [(key, events) for key in list(files.values()) if (events := _events(key))] if files else ()
 
     def _get_woken(self):
         return self.is_woken
+
+    def _is_any_event(self):
+        return self.is_woken or self.is_any_ready()
+
+    def is_any_ready(self):
+        return any(map(_events, self._fd_to_key.values()))
+
+
+def _events(key):
+    """Those that are wanted of a file, and are the case."""
+    found = loopback.readiness(key.fd)
+    events = selectors.EVENT_READ if found & (loopback.READS | loopback.IS_HUNG_UP | loopback.HAS_FAILED) else 0
+    if found & (loopback.WRITES | loopback.IS_HUNG_UP | loopback.HAS_FAILED):
+        events |= selectors.EVENT_WRITE
+    return events & key.events
 
 
 def _waiting_tasks():
@@ -62,54 +100,73 @@ def _address(host, port=None):
     return f"{host or ''}:{port}" if port is not None else str(host or "")
 
 
-class SandboxEventLoop(asyncio.BaseEventLoop):
-    def __init__(self, selector=None):  # asyncio.SelectorEventLoop's signature
-        super().__init__()
-        self._selector = _TimeOnly()
+def _check(operation, host, port=None):
+    """Refuses what would leave this interpreter."""
+    for each in host if isinstance(host, (list, tuple)) else (host,):
+        if each is None or each == "":
+            continue
+        name = bytes(each).decode("ascii", "replace") if isinstance(each, (bytes, bytearray)) else each
+        if isinstance(name, str) and not any(loopback.local_address(name, family) for family in (socket.AF_INET, socket.AF_INET6)):
+            raise refusal("network", operation, _address(each, port))
 
-    def _process_events(self, event_list):
+
+class SandboxEventLoop(unix_events._UnixSelectorEventLoop):
+    def __init__(self, selector=None):  # whatever a program chooses, ours is the one that lets others run
+        super().__init__(EpollSelector())
+
+    def can_go_on(self):
+        """Whether it has something to do at once."""
+        return bool(self._ready) or self._selector.is_any_ready()
+
+    def run_forever(self):
+        try:
+            super().run_forever()
+        finally:
+            loopback.in_callbacks.discard(_get_ident())
+
+    # Another thread wakes the selector itself.
+
+    def _make_self_pipe(self):
+        self._ssock = self._csock = None
+
+    def _close_self_pipe(self):
         pass
 
     def _write_to_self(self):
-        self._selector.is_woken = True
+        if self._selector is not None:
+            self._selector.is_woken = True
+
+    # Elsewhere threads look names up. What would leave this interpreter is refused as a whole.
+
+    async def getaddrinfo(self, host, port, *, family=0, type=0, proto=0, flags=0):
+        return socket.getaddrinfo(host, port, family, type, proto, flags)
+
+    async def getnameinfo(self, sockaddr, flags=0):
+        return socket.getnameinfo(sockaddr, flags)
 
     async def create_connection(self, protocol_factory, host=None, port=None, **options):
-        raise refusal("network", "connect", _address(host, port))
+        _check("connect", host, port)
+        return await super().create_connection(protocol_factory, host, port, **options)
 
     async def create_server(self, protocol_factory, host=None, port=None, **options):
-        raise refusal("network", "listen", _address(host, port))
+        _check("listen", host, port)
+        return await super().create_server(protocol_factory, host, port, **options)
 
     async def create_datagram_endpoint(self, protocol_factory, local_addr=None, remote_addr=None, **options):
-        raise refusal("network", "datagram", _address(*(remote_addr or local_addr or ("",))[:2]))
+        for address in (remote_addr, local_addr):
+            if isinstance(address, tuple):
+                _check("datagram", *address[:2])
+        return await super().create_datagram_endpoint(protocol_factory, local_addr, remote_addr, **options)
 
     async def sock_connect(self, sock, address):
-        raise refusal("network", "connect", _address(*address[:2]) if isinstance(address, tuple) else text(address))
-
-    async def create_unix_connection(self, protocol_factory, path=None, **options):
-        raise refusal("network", "connect", path or "")
-
-    async def create_unix_server(self, protocol_factory, path=None, **options):
-        raise refusal("network", "listen", path or "")
+        if isinstance(address, tuple):
+            _check("connect", *address[:2])
+        return await super().sock_connect(sock, address)
 
     async def _make_subprocess_transport(self, protocol, args, shell, *rest, **options):
         from _proofbox_commands import ProcessTransport
 
         return ProcessTransport(self, protocol, args, shell, *rest, **options)
-
-    def _no_watching(operation):
-        reason = f"{operation}: waiting for files is not available in this sandbox"
-
-        def refused(self, file, *args, **options):
-            raise NotImplementedError(reason)
-
-        return refused
-
-    # As on Windows, where loops know neither these nor signals.
-    add_reader = _no_watching("add_reader")
-    add_writer = _no_watching("add_writer")
-    _make_read_pipe_transport = _no_watching("connect_read_pipe")
-    _make_write_pipe_transport = _no_watching("connect_write_pipe")
-    del _no_watching
 
     def add_signal_handler(self, sig, callback, *args):
         raise NotImplementedError("signals do not reach this sandbox")

@@ -1,8 +1,9 @@
-"""`import socket` works and programs that mention it run; whatever would need a network is refused.
+"""Sockets work between ends in this interpreter (_proofbox_loopback.py); whatever would leave it is refused.
 
-Constants are Linux's, as nothing here depends on their values. What is only arithmetic (addresses, byte order) or
-about this machine itself is answered."""
+Constants are Linux's. What is only arithmetic (addresses, byte order) or about this machine itself is answered."""
 
+import _proofbox_loopback as loopback
+from _proofbox_loopback import LOCAL_NAMES, close, dup, local_address, numeric_address, socket, socketpair
 from _proofbox_unsupported import refusal, text
 
 AF_UNSPEC, AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET = 0, 1, 2, 10, 16, 17
@@ -11,6 +12,7 @@ SOL_IP, SOL_SOCKET, SOL_TCP, SOL_UDP = 0, 1, 6, 17
 SO_DEBUG, SO_REUSEADDR, SO_TYPE, SO_ERROR, SO_DONTROUTE, SO_BROADCAST, SO_SNDBUF, SO_RCVBUF = 1, 2, 3, 4, 5, 6, 7, 8
 SO_KEEPALIVE, SO_OOBINLINE, SO_PRIORITY, SO_LINGER, SO_REUSEPORT, SO_PASSCRED, SO_PEERCRED = 9, 10, 12, 13, 15, 16, 17
 SO_RCVLOWAT, SO_SNDLOWAT, SO_RCVTIMEO, SO_SNDTIMEO, SO_BINDTODEVICE, SO_ACCEPTCONN, SO_MARK = 18, 19, 20, 21, 25, 30, 36
+SO_PROTOCOL, SO_DOMAIN = 38, 39
 IPPROTO_IP, IPPROTO_ICMP, IPPROTO_IGMP, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_IPV6, IPPROTO_ICMPV6, IPPROTO_RAW = (
     0, 1, 2, 6, 17, 41, 58, 255,
 )
@@ -34,7 +36,7 @@ INADDR_ANY, INADDR_LOOPBACK, INADDR_BROADCAST, INADDR_NONE = 0, 0x7F000001, 0xFF
 IPPORT_RESERVED, IPPORT_USERRESERVED = 1024, 5000
 
 CAPI = None
-has_ipv6 = False
+has_ipv6 = True
 error = OSError
 timeout = TimeoutError
 
@@ -45,13 +47,6 @@ class herror(OSError):
 
 class gaierror(OSError):
     __module__ = "socket"
-
-
-class socket:
-    __slots__ = ()
-
-    def __init__(self, family=AF_INET, type=SOCK_STREAM, proto=0, fileno=None):
-        raise refusal("network", "socket", getattr(family, "name", family))
 
 
 def _refused(operation, error=OSError):
@@ -67,30 +62,99 @@ def _refused(operation, error=OSError):
     return function
 
 
-def _add_methods():
-    """No instance exists to call them on; mocks with a spec, and hasattr, want to see them."""
-    for name in (
-        "_accept", "bind", "close", "connect", "connect_ex", "detach", "fileno", "getblocking", "getpeername",
-        "getsockname", "getsockopt", "gettimeout", "listen", "recv", "recv_into", "recvfrom", "recvfrom_into",
-        "recvmsg", "recvmsg_into", "send", "sendall", "sendmsg", "sendto", "setblocking", "setsockopt", "settimeout",
-        "shutdown",
-    ):
-        function = _refused(name)
-        setattr(socket, name, lambda self, *args, function=function: function(*args))
-    socket.family, socket.type, socket.proto = AF_INET, SOCK_STREAM, 0
-
-
-_add_methods()
 SocketType = socket
 
-getaddrinfo = _refused("getaddrinfo", gaierror)
-getnameinfo = _refused("getnameinfo", gaierror)
+_refuse_addresses = _refused("getaddrinfo", gaierror)
+_refuse_names = _refused("getnameinfo", gaierror)
 _find_name = _refused("gethostbyname", gaierror)
 _find_address = _refused("gethostbyaddr", herror)
-socketpair = _refused("socketpair")
-dup = _refused("dup")
-close = _refused("close")
 sethostname = _refused("sethostname")
+
+
+def _port_of(service, protocol, flags):
+    if service is None:
+        return 0
+    if isinstance(service, (bytes, bytearray)):
+        service = bytes(service).decode("ascii")
+    if isinstance(service, int):
+        return int(service) & 0xFFFF
+    if not isinstance(service, str):
+        raise OSError("Int or String expected")
+    if service.isascii() and service.strip().isdigit():
+        return int(service) & 0xFFFF
+    if flags & AI_NUMERICSERV:
+        raise gaierror(EAI_NONAME, "Name or service not known")
+    try:
+        return getservbyname(service, protocol)
+    except OSError:
+        raise gaierror(EAI_SERVICE, "Servname not supported for ai_socktype") from None
+
+
+def getaddrinfo(host, port, family=AF_UNSPEC, type=0, proto=0, flags=0):
+    if host is not None and not isinstance(host, (str, bytes, bytearray)):
+        raise TypeError("getaddrinfo() argument 1 must be string or None")
+    if family not in (AF_UNSPEC, AF_INET, AF_INET6):
+        raise gaierror(EAI_FAMILY, "ai_family not supported")
+    name = host if host is None or isinstance(host, str) else bytes(host).decode("ascii")
+    if name is None and port is None or name == "":
+        if name is None or port is None:
+            raise gaierror(EAI_NONAME, "Name or service not known")
+        name = None  # glibc has no address for it; Python's callers mean this machine
+    hosts = _hosts(name, family, flags)
+    if hosts is None:
+        _refuse_addresses(host, port)
+    kinds = [
+        (kind, number)
+        for kind, number in ((SOCK_STREAM, IPPROTO_TCP), (SOCK_DGRAM, IPPROTO_UDP), (SOCK_RAW, 0))
+        if type in (0, kind) and proto in (0, number) or kind == SOCK_RAW == type
+    ]
+    if not kinds:
+        raise gaierror(EAI_SOCKTYPE, "ai_socktype not supported")
+    number = _port_of(port, None, flags)
+    canonical = (name or "localhost") if flags & AI_CANONNAME else ""
+    return [
+        (kind, socket_type, protocol, canonical, (address, number, 0, 0) if kind == AF_INET6 else (address, number))
+        for kind, address in hosts
+        for socket_type, protocol in kinds
+    ]
+
+
+def _hosts(name, family, flags):
+    """(family, address) of a host of this machine, or None of another one."""
+    if name is None:
+        both = ((AF_INET, "0.0.0.0"), (AF_INET6, "::")) if flags & AI_PASSIVE else ((AF_INET, "127.0.0.1"), (AF_INET6, "::1"))
+        return [each for each in both if family in (AF_UNSPEC, each[0])]
+    if name.lower() in LOCAL_NAMES:
+        if flags & AI_NUMERICHOST:
+            raise gaierror(EAI_NONAME, "Name or service not known")
+        # Programs that take the first one serve on IPv4.
+        return [(AF_INET6, "::1")] if family == AF_INET6 else [(AF_INET, "127.0.0.1")]
+    for kind in (AF_INET, AF_INET6):
+        address = local_address(name, kind)
+        if address is not None:
+            if family not in (AF_UNSPEC, kind):
+                raise gaierror(EAI_ADDRFAMILY, "Address family for hostname not supported")
+            return [(kind, address)]
+    if flags & AI_NUMERICHOST and numeric_address(name, AF_UNSPEC) is None:
+        raise gaierror(EAI_NONAME, "Name or service not known")
+    return None
+
+
+def getnameinfo(sockaddr, flags, /):
+    if not isinstance(sockaddr, tuple):
+        raise TypeError("getnameinfo() argument 1 must be a tuple")
+    host, port = sockaddr[:2]
+    address = local_address(host, AF_INET6 if ":" in host else AF_INET) if host else None
+    if address is None:
+        _refuse_names(sockaddr)
+    name = address if flags & NI_NUMERICHOST or not address.endswith(("127.0.0.1", "::1")) else "localhost"
+    service = str(port)
+    if not flags & NI_NUMERICSERV:
+        try:
+            service = getservbyport(port)
+        except OSError:
+            pass
+    return name, service
 
 
 def gethostname():
@@ -101,8 +165,8 @@ def gethostbyname(hostname):
     if not isinstance(hostname, (str, bytes)):
         raise TypeError(f"str, bytes or bytearray expected, not {type(hostname).__name__}")
     name = text(hostname)
-    if name == "localhost":
-        return "127.0.0.1"
+    if (address := local_address(name, AF_INET)) is not None:
+        return address
     try:
         return inet_ntoa(inet_aton(name))
     except OSError:
@@ -115,8 +179,10 @@ def gethostbyname_ex(hostname):
 
 
 def gethostbyaddr(host):
-    if host in ("localhost", "127.0.0.1"):
-        return "localhost", [], ["127.0.0.1"]
+    if isinstance(host, str) and host:
+        for family in (AF_INET, AF_INET6):
+            if (address := local_address(host, family)) is not None:
+                return ("localhost" if address in ("127.0.0.1", "::1") else host), [], [address]
     _find_address(host)
 
 
@@ -164,16 +230,24 @@ def if_indextoname(index):
     raise OSError("no interface with this index")
 
 
-_default_timeout = None
-
-
 def getdefaulttimeout():
-    return _default_timeout
+    return loopback.default_timeout
 
 
-def setdefaulttimeout(timeout):
-    global _default_timeout
-    _default_timeout = None if timeout is None else float(timeout)
+def setdefaulttimeout(timeout, /):
+    loopback.default_timeout = loopback.checked_timeout(timeout)
+
+
+def CMSG_LEN(length, /):
+    if not 0 <= length <= 0x7FFFFFEF:
+        raise OverflowError("CMSG_LEN() argument out of range")
+    return 16 + length
+
+
+def CMSG_SPACE(length, /):
+    if not 0 <= length <= 0x7FFFFFE8:
+        raise OverflowError("CMSG_SPACE() argument out of range")
+    return 16 + (length + 7) // 8 * 8
 
 
 def htons(x):
