@@ -52,6 +52,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("jobs/tables.sql"),
     include_str!("holdings.sql"),
     include_str!("tags.sql"),
+    include_str!("volumes.sql"),
 ];
 
 /// Time that a connection waits for another's lock.
