@@ -15,6 +15,7 @@ mod submit;
 mod suite;
 mod tracing;
 mod unattended;
+mod volumes;
 
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
@@ -38,6 +39,9 @@ pub use session::{
 pub use stats::{StatsAsked, StatsError, StatsFound, StatsGroup};
 pub use suite::{Failed, Finished, SuiteItem};
 pub use unattended::{RequestDigest, UnansweredError};
+pub use volumes::{
+    MountAsked, VolumeAnswer, VolumeAsk, VolumeError, VolumeInfo, VolumeManager, VolumePath, VolumeStat,
+};
 
 use crate::metrics::{Metrics, gauged};
 use crate::sandbox::Sandbox;
@@ -84,7 +88,8 @@ pub struct Service {
     jobs: jobs::Jobs,
     stats: stats::Stats,
     readiness: readiness::Readiness,
-    store: Option<Store>,
+    store: Option<Arc<Store>>,
+    volumes: VolumeManager,
     hardened: Hardened,
     /// Budget for what guests say and clients have not read yet.
     unread: Budget,
@@ -145,6 +150,8 @@ impl Service {
         let policies = RwLock::new(Arc::new(policies));
         let chooser = image_choice::ImageChooser::new(&images);
         let linter = Linter::new(LINTING_THREADS);
+        let store = store.map(Arc::new);
+        let volumes = VolumeManager::new(store.clone(), sessions.store_bytes);
         let sessions = Arc::new(session::Sessions::new(sessions));
         let jobs = jobs::Jobs::new(jobs, admission.capacity());
         Arc::new_cyclic(|weak_self| Self {
@@ -164,6 +171,7 @@ impl Service {
             stats: stats::Stats::default(),
             readiness: readiness::Readiness::default(),
             store,
+            volumes,
             hardened,
             unread: Budget::new(UNREAD_BYTES),
             command_output: Budget::new(COMMAND_OUTPUT_BYTES),
@@ -188,6 +196,11 @@ impl Service {
     /// Returns the privileges that this process has dropped.
     pub fn hardened(&self) -> &Hardened {
         &self.hardened
+    }
+
+    /// Returns the volumes.
+    pub fn volumes(&self) -> &VolumeManager {
+        &self.volumes
     }
 
     /// The key that receipts are signed with.

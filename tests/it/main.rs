@@ -59,5 +59,6 @@ mod suites;
 mod telemetry;
 mod templates;
 mod tls;
+mod volumes;
 mod wire;
 mod workers;

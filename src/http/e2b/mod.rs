@@ -6,6 +6,7 @@
 //! - `entries`: entries of directories, as clients see them;
 //! - `files`: up- and download;
 //! - `filesystem`, `watchers`, `process`: remote procedures over `connect`;
+//! - `volume_content`: files of volumes;
 //! - `routing`: the sandbox that a request is for, and the right to use it;
 //! - `state`: state of this API flavour beside the sessions.
 
@@ -25,6 +26,7 @@ mod routing;
 mod signature;
 mod state;
 mod users;
+mod volume_content;
 mod watchers;
 
 pub(super) use files::unpacked;
@@ -77,6 +79,8 @@ pub fn routes<S: Clone + Send + Sync + 'static>(shared: &AppState) -> Router<S> 
         .route("/events/sandboxes", get(control::events::of_all))
         .route("/events/sandboxes/{id}", get(control::events::of_one))
         .route("/teams", get(control::events::teams))
+        .route("/volumes", get(control::volumes::list).post(control::volumes::create))
+        .route("/volumes/{id}", get(control::volumes::show).delete(control::volumes::remove))
         .route("/v3/templates", post(control::builds::announce))
         .route("/templates", get(control::templates::list))
         .route("/v2/templates", get(control::templates::list))
@@ -95,6 +99,12 @@ pub fn routes<S: Clone + Send + Sync + 'static>(shared: &AppState) -> Router<S> 
         .merge(control)
         .route("/templates/uploads/{token}", put(control::builds::upload))
         .route("/health", get(health))
+        .route("/volumecontent/{id}/dir", get(volume_content::list).post(volume_content::make_directory))
+        .route("/volumecontent/{id}/file", get(volume_content::read).put(volume_content::write))
+        .route(
+            "/volumecontent/{id}/path",
+            get(volume_content::stat).patch(volume_content::set_attributes).delete(volume_content::remove),
+        )
         .route("/execute", post(execute::execute))
         .route("/contexts", get(contexts::list).post(contexts::create))
         .route("/contexts/{context}", delete(contexts::remove))

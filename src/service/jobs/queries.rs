@@ -64,7 +64,7 @@ pub struct JobLine {
 
 impl Service {
     fn job_store(&self) -> Result<&Store, JobError> {
-        self.store.as_ref().ok_or(JobError::NoStore)
+        self.store.as_deref().ok_or(JobError::NoStore)
     }
 
     pub(super) fn job_info(&self, row: JobRow) -> JobInfo {

@@ -36,17 +36,21 @@ impl Service {
         let policies = self.policies();
         let caller = self.keys.caller_of(session.owner).ok_or(SessionError::KeyRevoked)?;
         let pack = policies.pack(&caller, &session.policy)?;
-        if let FileAsk::Write(file) = &ask
+        let inner = match &ask {
+            FileAsk::Within { ask, .. } => ask,
+            ask => ask,
+        };
+        if let FileAsk::Write(file) = inner
             && !pack.files.upload.is_match(file.path.trim_start_matches('/'))
         {
             let message = format!("the policy lets no file `{}` in", file.path.chars().take(100).collect::<String>());
             return Err(Refusal::File { field: "path", message }.into());
         }
-        if matches!(ask, FileAsk::Read { .. }) && !pack.files.fetch {
+        if matches!(inner, FileAsk::Read { .. }) && !pack.files.fetch {
             return Err(Refusal::File { field: "path", message: "the policy lets no files out".to_owned() }.into());
         }
         let in_use = self.enter(&session).await?;
-        let writes = matches!(ask, FileAsk::Write(_));
+        let writes = matches!(inner, FileAsk::Write(_));
         let answer = self.sandbox.files(in_use.handle, ask).await;
         let answer = self.check_lost(&in_use, answer)?;
         if writes {
@@ -113,6 +117,7 @@ impl Service {
             let session = in_use.session;
             tracing::warn!(session = %session.id, "a session is lost: its worker ended");
             self.sessions.all().remove(&session.id);
+            self.volumes.release(session.id);
             self.note_footprint(session, None);
             self.metrics.sessions_ended.inc();
             self.note_lifecycle(session, LifecycleChange::Ended);

@@ -162,7 +162,7 @@ impl Session {
 }
 
 /// An owner in the store.
-pub(super) fn owner_name(owner: Option<KeyId>) -> String {
+pub(in crate::service) fn owner_name(owner: Option<KeyId>) -> String {
     owner.map_or_else(|| Caller::keyless().name().to_owned(), |key| key.to_string())
 }
 
@@ -193,7 +193,7 @@ fn info_of(StoredCheckpoint { row, bytes, .. }: StoredCheckpoint) -> CheckpointI
 
 impl Service {
     pub(super) fn store(&self) -> Result<&Store, SessionError> {
-        self.store.as_ref().ok_or(SessionError::NoStore)
+        self.store.as_deref().ok_or(SessionError::NoStore)
     }
 
     /// Notes what a session takes now; 0 bytes when it is in no worker.
@@ -246,6 +246,7 @@ impl Service {
         let Residency::Resident(handle) = *residency else { return Ok(false) };
         let paused = session.times().paused;
         let saving = if paused { Saving::Paused { jobs } } else { Saving::Evicted { jobs } };
+        self.write_back(session, handle).await?;
         let checkpoint = self.put(session, handle, saving).await?.id;
         let _ = self.sandbox.close(handle).await;
         *residency = if paused { Residency::Paused { checkpoint } } else { Residency::Evicted { checkpoint } };
@@ -477,6 +478,7 @@ impl Service {
             self.sandbox.reboot(handle).await?;
         }
         let jobs = if saved == SavedState::Files { JobsAtSave::LeaveOut } else { JobsAtSave::Refuse };
+        self.write_back(session, handle).await?;
         match self.put(session, handle, Saving::Paused { jobs }).await {
             Ok(checkpoint) => {
                 let _ = self.sandbox.close(handle).await;
@@ -602,10 +604,13 @@ impl Service {
         asked.commands = commands;
         new_env.retain(|(name, _)| asked.env.iter().all(|(other, _)| other != name));
         new_env.append(&mut asked.env);
-        let session = self.session(&asked, policy, Arc::clone(&image), grant.clone())?;
+        let mut session = self.session(&asked, policy, Arc::clone(&image), grant.clone())?;
         session.calls.store(meta.calls, Ordering::Relaxed);
+        let claim = self.claim_mounts(&mut session, &asked, pack).await?;
         let (handle, footprint) = self.load(session.owner, bytes, &image, grant.limits(), new_env).await?;
+        let footprint = self.fill_mounts(&session, handle, pack).await?.unwrap_or(footprint);
         let info = self.enlist(&asked.caller, session, handle, footprint).await?;
+        claim.keep();
         if let Some(script) = start.filter(|_| !asked.without_start) {
             self.start_script(info.id, script).await;
         }
@@ -642,7 +647,12 @@ impl Service {
         self.enter_anyway(&session).await?;
         let mut residency = session.residency.write().await;
         let Residency::Resident(old) = *residency else { return Err(SessionError::NotFound) };
+        // What it has mounted is not part of what it is restored to.
+        self.write_back(&session, old).await?;
         let (handle, footprint) = self.load(session.owner, bytes, &image, session.grant.limits(), Vec::new()).await?;
+        let policies = self.policies();
+        let pack = policies.pack(caller, &session.policy)?;
+        let footprint = self.fill_mounts(&session, handle, pack).await?.unwrap_or(footprint);
         *residency = Residency::Resident(handle);
         let _ = self.sandbox.close(old).await;
         session.calls.store(meta.calls, Ordering::Relaxed);

@@ -10,6 +10,7 @@
 //! - `eviction`: sessions that wait on disk, checkpoints and forks;
 //! - `tags`: checkpoints by name, and what sessions that are made from them begin with;
 //! - `room`: eviction to disk when workers hold too much, and closing where the disk is full;
+//! - `mounts`: volumes that sessions have mounted;
 //! - `lifecycle`: what has become of sessions, as events;
 //! - `expiry`: the end of sessions and of their lifetime;
 //! - `error`: errors that clients see.
@@ -22,6 +23,7 @@ mod execution;
 mod expiry;
 mod grade;
 mod lifecycle;
+mod mounts;
 mod persistence;
 mod room;
 mod tags;
@@ -38,6 +40,7 @@ use tokio::sync::RwLock;
 use tokio_util::sync::CancellationToken;
 use zeroize::Zeroizing;
 
+use super::volumes::{Mount, MountAsked, VolumeError};
 use super::{ExecuteError, Service};
 use crate::sandbox::SessionHandle;
 use crate::telemetry;
@@ -46,6 +49,7 @@ pub use commands::{
     SessionCommand, overflow_note, script_of_words,
 };
 pub use error::SessionError;
+pub(super) use eviction::owner_name;
 pub use eviction::{CheckpointInfo, SavedState};
 pub use execution::{CallEvent, CallEvents, CellAsked, CellExecution};
 pub use grade::GradeError;
@@ -122,6 +126,8 @@ pub struct SessionAsked {
     pub auto_resume: bool,
     /// Name of the template that the session is made from, for API flavours that have templates.
     pub template: String,
+    /// Volumes that it mounts.
+    pub mounts: Vec<MountAsked>,
 }
 
 /// A session as clients see it.
@@ -161,6 +167,8 @@ pub struct SessionInfo {
     pub template: String,
     /// Defaults of its commands.
     pub commands: CommandDefaults,
+    /// Volumes that it has mounted.
+    pub mounts: Vec<Mount>,
     /// Secret that gives access to the session, for API flavours that have such tokens.
     pub token: Token,
 }
@@ -193,6 +201,8 @@ pub struct Session {
     template: String,
     command_defaults: CommandDefaults,
     token: Token,
+    /// Volumes that the session has mounted. Its forks have not.
+    mounts: Vec<Mount>,
     times: Mutex<Times>,
     calls: AtomicU64,
     /// Calls that are served or wait.
@@ -359,6 +369,7 @@ impl Session {
             template,
             command_defaults,
             token,
+            mounts: Vec::new(),
             times: Mutex::new(times),
             calls: AtomicU64::new(0),
             waiting: AtomicU32::new(0),
@@ -454,6 +465,7 @@ impl Session {
             auto_resume: self.auto_resume,
             template: self.template.clone(),
             commands: self.command_defaults.clone(),
+            mounts: self.mounts.clone(),
             token: self.token.clone(),
         }
     }
@@ -468,8 +480,8 @@ fn most_sessions(caller: &Caller) -> Option<u32> {
     caller.key().and_then(|key| key.sessions)
 }
 
-/// Generates a session's token: 24 random bytes.
-fn token() -> Result<Token, SessionError> {
+/// Generates a token: 24 random bytes.
+pub(super) fn token() -> Result<Token, SessionError> {
     let mut bytes = Zeroizing::new([0; 24]);
     getrandom::fill(bytes.as_mut_slice()).map_err(|_| SessionError::NoRandomness)?;
     // With room for all of it: what grows leaves copies behind.
@@ -513,11 +525,15 @@ impl Service {
         }
         let image = self.image_asked(asked.image.as_deref())?;
         let hash = self.images.worker_hash(&image);
-        let session = self.session(&asked, policy, image, grant.clone())?;
+        let mut session = self.session(&asked, policy, image, grant.clone())?;
+        let claim = self.claim_mounts(&mut session, &asked, pack).await?;
         let SessionAsked { env, files, .. } = asked;
         let opening = Opening { limits: *grant.limits(), env, files, image: hash };
         let handle = self.sandbox.open(opening).await?;
-        self.enlist(&asked.caller, session, handle, Footprint::default()).await
+        let footprint = self.fill_mounts(&session, handle, pack).await?.unwrap_or_default();
+        let info = self.enlist(&asked.caller, session, handle, footprint).await?;
+        claim.keep();
+        Ok(info)
     }
 
     /// A session in this worker, from now on.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
 use super::eviction::SavedState;
-use super::{CommandDefaults, OnExpiry, Residency, Session, SessionError, SessionSpec, Times};
+use super::{CommandDefaults, Mount, OnExpiry, Residency, Session, SessionError, SessionSpec, Times};
 use crate::sandbox::JobsAtSave;
 use crate::service::Service;
 use proofbox_store::{SessionRow, Store};
@@ -116,9 +116,14 @@ impl Session {
         let idle = times.idle.map_or(Timestamp::MAX, |idle| super::after(times.last_used, idle));
         // One that is paused, or will be, waits for whoever resumes it.
         let stays = paused || self.on_expiry != OnExpiry::End;
+        let mut meta = postcard::to_stdvec(&persisted).expect("plain data");
+        // Behind the rest, where earlier versions do not look: a session without any is stored as by them.
+        if !self.mounts.is_empty() {
+            meta.extend(postcard::to_stdvec(&self.mounts).expect("plain data"));
+        }
         Some(SessionRow {
             id: self.id.uuid(),
-            meta: postcard::to_stdvec(&persisted).expect("plain data"),
+            meta,
             expires_at: if stays { i64::MAX } else { times.expires.min(idle).as_millisecond() },
             checkpoint: Some(checkpoint.uuid()),
         })
@@ -139,7 +144,10 @@ impl Service {
             after = Some(last.id);
             for row in rows {
                 let session = self.recall(&row).map(Arc::new);
-                if session.is_some_and(|session| self.sessions.insert(session, None).is_ok()) {
+                let is_taken_up =
+                    session.as_ref().is_some_and(|session| self.sessions.insert(Arc::clone(session), None).is_ok());
+                if let Some(session) = session.filter(|_| is_taken_up) {
+                    self.volumes.reclaim(session.id, &session.mounts);
                     taken_up += 1;
                 } else {
                     // Its policy is gone or allows less, or it was written by another version.
@@ -154,7 +162,8 @@ impl Service {
     }
 
     fn recall(&self, row: &SessionRow) -> Option<Session> {
-        let persisted: PersistedSession = postcard::from_bytes(&row.meta).ok()?;
+        let (persisted, rest): (PersistedSession, _) = postcard::take_from_bytes(&row.meta).ok()?;
+        let mounts: Vec<Mount> = if rest.is_empty() { Vec::new() } else { postcard::from_bytes(rest).ok()? };
         let policies = self.policies();
         // One whose key is revoked meanwhile is nobody's.
         let caller = self.keys.caller_of(persisted.owner)?;
@@ -187,7 +196,8 @@ impl Service {
             command_defaults: persisted.command_defaults,
             token: persisted.token,
         };
-        let session = Session::new(spec, times, residency);
+        let mut session = Session::new(spec, times, residency);
+        session.mounts = mounts;
         session.calls.store(persisted.calls, Ordering::Relaxed);
         session.set_footprint(persisted.footprint);
         Some(session)
@@ -209,7 +219,15 @@ impl Service {
                 session.detach();
                 // Its commands let go of it at once.
                 let residency = Arc::clone(&session.residency).write_owned();
-                let Ok(residency) = tokio::time::timeout(COMMANDS_END, residency).await else { return };
+                let Ok(residency) = tokio::time::timeout(COMMANDS_END, residency).await else {
+                    // What it does is lost, but for its volumes.
+                    if let Ok(residency) = session.residency.try_read()
+                        && let Residency::Resident(handle) = *residency
+                    {
+                        service.write_back_at_end(&session, handle).await;
+                    }
+                    return;
+                };
                 if let Err(error) = service.move_to_disk(&session, residency, JobsAtSave::LeaveOut).await {
                     tracing::warn!(session = %session.id, %error, "a session could not be moved to disk, and is lost");
                 }

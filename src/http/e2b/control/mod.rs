@@ -3,7 +3,8 @@
 //! - here: showing and ending a sandbox, and its lifetime;
 //! - `create`, `list`, `pause`, `snapshots`, `metrics`, `network`: the actions of these names;
 //! - `events`: what has become of sandboxes; teams;
-//! - `templates`: what sandboxes are made of; `builds`: making such.
+//! - `templates`: what sandboxes are made of; `builds`: making such;
+//! - `volumes`: making, finding and removing them.
 
 pub mod builds;
 pub mod create;
@@ -14,6 +15,7 @@ pub mod network;
 pub mod pause;
 pub mod snapshots;
 pub mod templates;
+pub mod volumes;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -148,6 +150,8 @@ fn sandbox_json(info: &SessionInfo, domain: &str) -> Value {
 /// Renders a `ListedSandbox` of the API.
 fn listed_json(info: &SessionInfo) -> Value {
     const MIB: u64 = 1 << 20;
+    let mounts = info.mounts.iter().map(|mount| json!({"name": mount.name, "path": mount.path}));
+    let mounts: Vec<Value> = mounts.collect();
     json!({
         "templateID": info.template,
         "sandboxID": info.id.simple(),
@@ -161,7 +165,7 @@ fn listed_json(info: &SessionInfo) -> Value {
         "diskSizeMB": info.limits.files_bytes / MIB,
         "state": state_word(info),
         "metadata": info.labels,
-        "volumeMounts": [],
+        "volumeMounts": mounts,
     })
 }
 
