@@ -32,9 +32,9 @@ pub use receipts::{KeyError, Receipts};
 pub use session::{
     CallEvent, CallEvents, CellAsked, CellExecution, CheckpointInfo, CheckpointTag, CommandAsked, CommandDefaults,
     CommandEnd, CommandEvent, CommandEvents, CommandNumber, CommandProgress, DEFAULT_TTL, GradeError, LifecycleChange,
-    LifecycleEvent, MAX_TTL, OnExpiry, OutputRetention, SavedState, SessionAsked, SessionCommand, SessionError,
-    SessionInfo, SessionSettings, SessionState, Setup, TaggedCheckpoint, Watch, WatchEvent, overflow_note,
-    script_of_words,
+    LifecycleEvent, LogEvent, LogLine, LoggedEnd, MAX_TTL, OnExpiry, OutputRetention, SavedState, SessionAsked,
+    SessionCommand, SessionError, SessionInfo, SessionSettings, SessionState, Setup, TaggedCheckpoint, Watch,
+    WatchEvent, overflow_note, script_of_words,
 };
 pub use stats::{StatsAsked, StatsError, StatsFound, StatsGroup};
 pub use suite::{Failed, Finished, SuiteItem};

@@ -72,6 +72,8 @@ pub fn routes<S: Clone + Send + Sync + 'static>(shared: &AppState) -> Router<S> 
         .route(&below("connect"), post(control::pause::connect))
         .route("/v2/sandboxes/{id}/connect", post(control::pause::connect))
         .route(&below("metrics"), get(control::metrics::of_one))
+        .route(&below("logs"), get(control::logs::first))
+        .route("/v2/sandboxes/{id}/logs", get(control::logs::second))
         .route(&below("network"), put(control::network::update))
         .route(&below("snapshots"), post(control::snapshots::make))
         .route(&below("fork"), post(control::snapshots::fork))

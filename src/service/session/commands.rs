@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::access::InUse;
-use super::{Session, SessionError};
+use super::{LogEvent, Session, SessionError};
 use crate::sandbox::{RequestError, SessionCallError, SessionEvent};
 use crate::service::{ExecuteError, Service};
 use crate::telemetry;
@@ -453,6 +453,8 @@ impl Service {
         let (unread, kept) = (self.unread.account(session.owner), self.command_output.account(session.owner));
         let running = session.commands.add(|number| SessionCommand::new(number, asked, unread, &kept))?;
         let events = running.listen();
+        let (number, owner) = (running.number, session.owner);
+        self.sessions.logs.note(owner, id, LogEvent::CommandStarted { number });
         tokio::spawn({
             let (service, running) = (Arc::clone(self), Arc::clone(&running));
             telemetry::carry(async move {
@@ -460,6 +462,9 @@ impl Service {
                 session.commands.retire(&running);
                 session.used();
                 running.tell(CommandEvent::Ended(end));
+                let CommandProgress { end: Some(end), duration, .. } = running.progress() else { return };
+                let event = LogEvent::CommandEnded { number, end: (&end).into(), duration };
+                service.sessions.logs.note(owner, id, event);
             })
         });
         Ok((running, events))

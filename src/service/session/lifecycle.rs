@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::Session;
+use super::{LogEvent, Session};
 use crate::service::Service;
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::{KeyId, SessionId};
@@ -71,6 +71,7 @@ impl Service {
         let (at, template) = (Timestamp::now(), session.template.clone());
         let event = LifecycleEvent { id: Uuid::now_v7(), at, session: session.id, template, change };
         self.sessions.lifecycle.note(session.owner, event);
+        self.sessions.logs.note(session.owner, session.id, LogEvent::Lifecycle(change));
     }
 
     /// Lists the events in the life of the caller's sessions that are kept and wanted, the oldest first.

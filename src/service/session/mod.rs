@@ -11,6 +11,7 @@
 //! - `tags`: checkpoints by name, and what sessions that are made from them begin with;
 //! - `room`: eviction to disk when workers hold too much, and closing where the disk is full;
 //! - `mounts`: volumes that sessions have mounted;
+//! - `logs`: what the service did with sessions, as lines for their owners;
 //! - `lifecycle`: what has become of sessions, as events;
 //! - `expiry`: the end of sessions and of their lifetime;
 //! - `error`: errors that clients see.
@@ -23,6 +24,7 @@ mod execution;
 mod expiry;
 mod grade;
 mod lifecycle;
+mod logs;
 mod mounts;
 mod persistence;
 mod room;
@@ -54,6 +56,7 @@ pub use eviction::{CheckpointInfo, SavedState};
 pub use execution::{CallEvent, CallEvents, CellAsked, CellExecution};
 pub use grade::GradeError;
 pub use lifecycle::{LifecycleChange, LifecycleEvent};
+pub use logs::{LogEvent, LogLine, LoggedEnd};
 use proofbox_policy::Refusal;
 use proofbox_runtime::image::Image;
 use proofbox_types::caller::Caller;
@@ -293,6 +296,8 @@ pub(super) struct Sessions {
     making_room: tokio::sync::Mutex<()>,
     /// Events in the life of sessions.
     lifecycle: lifecycle::Lifecycle,
+    /// Log of each session.
+    logs: logs::Logs,
 }
 
 impl Sessions {

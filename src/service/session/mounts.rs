@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Session, SessionAsked, SessionError, VolumeError};
+use super::{LogEvent, Session, SessionAsked, SessionError, VolumeError};
 use crate::sandbox::{RequestError, SessionCallError, SessionHandle};
 use crate::service::Service;
 use crate::service::volumes::{
@@ -99,40 +99,54 @@ impl Service {
     /// Returns an error when one can't be stored; those before it are.
     pub(super) async fn write_back(&self, session: &Session, handle: SessionHandle) -> Result<(), SessionError> {
         for mount in &session.mounts {
-            let _turn = self.volumes.copy_turn().await?;
-            let ask = FileAsk::ExportTree {
-                path: mount.path.clone(),
-                most_bytes: VOLUME_BOUNDS.bytes,
-                most_entries: VOLUME_BOUNDS.entries,
-            };
-            let tree = match self.sandbox.files(handle, ask).await {
-                Ok(FileAnswer::Tree(tree)) => tree,
-                Ok(_) => return Err(VolumeError::Malformed.into()),
-                Err(SessionCallError::Refused(RequestError::File(refused))) => match refused.trouble {
-                    FileTrouble::NotFound | FileTrouble::NotADirectory => {
-                        let (session, volume) = (session.id, mount.volume);
-                        tracing::warn!(%session, %volume, "the directory of a volume is gone: the volume stays as it was");
-                        continue;
-                    }
-                    FileTrouble::NoSpace => {
-                        let (allowed_bytes, allowed_entries) = (VOLUME_BOUNDS.bytes, VOLUME_BOUNDS.entries);
-                        return Err(VolumeError::Full { allowed_bytes, allowed_entries }.into());
-                    }
-                    _ => return Err(SessionError::Refused(RequestError::File(refused))),
-                },
-                Err(error) => return Err(error.into()),
-            };
-            let displaced = self.volumes.replace(mount.volume, tree, self.keys.disk_bytes(session.owner)).await?;
-            self.end_displaced(displaced.sessions);
+            self.write_back_one(session, mount, handle).await?;
         }
+        Ok(())
+    }
+
+    async fn write_back_one(
+        &self,
+        session: &Session,
+        mount: &Mount,
+        handle: SessionHandle,
+    ) -> Result<(), SessionError> {
+        let _turn = self.volumes.copy_turn().await?;
+        let ask = FileAsk::ExportTree {
+            path: mount.path.clone(),
+            most_bytes: VOLUME_BOUNDS.bytes,
+            most_entries: VOLUME_BOUNDS.entries,
+        };
+        let tree = match self.sandbox.files(handle, ask).await {
+            Ok(FileAnswer::Tree(tree)) => tree,
+            Ok(_) => return Err(VolumeError::Malformed.into()),
+            Err(SessionCallError::Refused(RequestError::File(refused))) => match refused.trouble {
+                FileTrouble::NotFound | FileTrouble::NotADirectory => {
+                    let (session, volume) = (session.id, mount.volume);
+                    tracing::warn!(%session, %volume, "the directory of a volume is gone: the volume stays as it was");
+                    return Ok(());
+                }
+                FileTrouble::NoSpace => {
+                    let (allowed_bytes, allowed_entries) = (VOLUME_BOUNDS.bytes, VOLUME_BOUNDS.entries);
+                    return Err(VolumeError::Full { allowed_bytes, allowed_entries }.into());
+                }
+                _ => return Err(SessionError::Refused(RequestError::File(refused))),
+            },
+            Err(error) => return Err(error.into()),
+        };
+        let displaced = self.volumes.replace(mount.volume, tree, self.keys.disk_bytes(session.owner)).await?;
+        self.end_displaced(displaced.sessions);
         Ok(())
     }
 
     /// Brings the volumes of a session that ends back to the store. What there is no room for is lost, and the volume
     /// stays as it was.
     pub(super) async fn write_back_at_end(&self, session: &Session, handle: SessionHandle) {
-        if let Err(error) = self.write_back(session, handle).await {
-            tracing::warn!(session = %session.id, %error, "a volume could not be brought back, and stays as it was");
+        for mount in &session.mounts {
+            if let Err(error) = self.write_back_one(session, mount, handle).await {
+                tracing::warn!(session = %session.id, %error, "a volume could not be brought back, and stays as it was");
+                let event = LogEvent::VolumeLost { volume: mount.volume };
+                self.sessions.logs.note(session.owner, session.id, event);
+            }
         }
     }
 
@@ -149,7 +163,7 @@ impl Service {
     ) -> Result<VolumeAnswer, SessionError> {
         let is_change = matches!(ask, VolumeAsk::Change(_));
         for _ in 0..TRIES {
-            match self.place_of(volume) {
+            match self.place_of(volume, is_change) {
                 Content::Live(session, mount) => match self.live_content(session, &mount, path, &ask).await {
                     // It ends, or is paused, this moment.
                     Err(SessionError::NotFound | SessionError::Lost | SessionError::Paused) => {}
@@ -168,7 +182,7 @@ impl Service {
             }
             tokio::time::sleep(TRY_AGAIN).await;
         }
-        match self.place_of(volume) {
+        match self.place_of(volume, is_change) {
             Content::Live(session, _) | Content::Frozen(session) | Content::Moving(session) => {
                 Err(VolumeError::InUse { session }.into())
             }
@@ -176,10 +190,11 @@ impl Service {
         }
     }
 
-    fn place_of(&self, volume: &VolumeInfo) -> Content {
+    fn place_of(&self, volume: &VolumeInfo, is_change: bool) -> Content {
         let Some(id) = self.volumes.mounted_by(volume.id) else { return Content::Stored };
         let Some(session) = self.sessions.all().get(&id).cloned() else { return Content::Moving(id) };
-        let is_frozen = session.times().paused && !session.auto_resume;
+        // One that a call resumes is resumed by a change, and not by a look.
+        let is_frozen = session.times().paused && !(session.auto_resume && is_change);
         match session.mounts.iter().find(|mount| mount.volume == volume.id) {
             Some(_) if is_frozen => Content::Frozen(id),
             Some(mount) => Content::Live(id, mount.clone()),

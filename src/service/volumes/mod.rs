@@ -223,8 +223,11 @@ impl VolumeManager {
             }
             mounts.push(Mount { volume: row.id.into(), name: row.name, path });
         }
-        // Before the first is in the table.
         let claim = MountClaim { manager: self, session, is_kept: false };
+        // Most sessions mount nothing, and wait for nobody.
+        if mounts.is_empty() {
+            return Ok((mounts, claim));
+        }
         let _gate = self.gate.write().await;
         {
             let mut mounted = self.mounted();

@@ -2,7 +2,7 @@
 //!
 //! - here: showing and ending a sandbox, and its lifetime;
 //! - `create`, `list`, `pause`, `snapshots`, `metrics`, `network`: the actions of these names;
-//! - `events`: what has become of sandboxes; teams;
+//! - `events`: what has become of sandboxes; teams; `logs`: what was done with one;
 //! - `templates`: what sandboxes are made of; `builds`: making such;
 //! - `volumes`: making, finding and removing them.
 
@@ -10,6 +10,7 @@ pub mod builds;
 pub mod create;
 pub mod events;
 pub mod list;
+pub mod logs;
 pub mod metrics;
 pub mod network;
 pub mod pause;
