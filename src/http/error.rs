@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use crate::sandbox::RequestError;
-use crate::service::{Busy, ExecuteError, GradeError, JobError, OverQuota, SessionError, StatsError, VolumeError};
+use crate::service::{Busy, ExecuteError, GradeError, JobError, OverQuota, SessionError, StatsError};
 use proofbox_memory::{Full, TooManyValues};
 use proofbox_policy::Refusal;
 use proofbox_types::session::FileTrouble;
@@ -329,7 +329,6 @@ impl From<SessionError> for ApiError {
             SessionError::KeyRevoked => new(StatusCode::UNAUTHORIZED, "key_revoked"),
             SessionError::NoStore => new(StatusCode::SERVICE_UNAVAILABLE, "no_store"),
             SessionError::Store | SessionError::NoRandomness => Self::internal(),
-            SessionError::Volume(VolumeError::InUse { .. }) => new(StatusCode::CONFLICT, "volume_in_use"),
             SessionError::Volume(error) if error.is_want_of_room() => {
                 new(StatusCode::INSUFFICIENT_STORAGE, "volume_full")
             }

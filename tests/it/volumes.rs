@@ -245,27 +245,21 @@ async fn volumes_and_mounts_outlive_the_service() {
     drop(server);
 
     let again = start(data.path(), &[]);
-    let url = again.url.clone();
     let client = Client::new(&again);
-    let moved = |volume: &Volume<'_>| (volume.id.clone(), volume.name.clone(), volume.token.clone());
-    let [kept, paused] = [&kept, &paused].map(|volume| {
-        let (id, name, token) = moved(volume);
-        Volume { client: &client, id, name, token }
-    });
+    let [kept, paused] =
+        [kept, paused].map(|Volume { id, name, token, .. }| Volume { client: &client, id, name, token });
     // The sandboxes have them still.
     assert_eq!(client.sandbox(json!({"volumeMounts": [{"name": "kept", "path": "/m"}]})).await.0, 409);
     assert_eq!(client.call(Method::DELETE, &format!("/volumes/{}", paused.id), Value::Null).await.0, 409);
     assert_eq!((kept.read("/a").await, paused.read("/a").await), ((200, json!("running")), (200, json!("asleep"))));
     assert_eq!(paused.write("/b", "x").await.0, 409);
-    let running = Sandbox { client: &client, id: running.id.clone(), token: running.token.clone() };
+    let [running, asleep] = [running, asleep].map(|Sandbox { id, token, .. }| Sandbox { client: &client, id, token });
     running.write("/mnt/data/b", "after the restart").await;
     assert_eq!(kept.read("/b").await, (200, json!("after the restart")));
     running.kill().await;
     assert_eq!(kept.read("/b").await, (200, json!("after the restart")));
-    let asleep = Sandbox { client: &client, id: asleep.id.clone(), token: asleep.token.clone() };
     asleep.kill().await;
     assert_eq!(paused.write("/b", "free").await.0, 201);
-    drop(url);
 }
 
 #[tokio::test]
