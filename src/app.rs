@@ -107,10 +107,12 @@ impl App {
             receipts,
             sessions,
             jobs,
+            webhook_wire: Arc::new(http::EventWire),
             store,
             hardened,
         });
         service.recall_sessions().await.context("reading the sessions in the store")?;
+        service.recall_webhooks().await.context("reading the webhooks in the store")?;
         service.look_after_sessions();
         service.follow_keys().context("following the keys")?;
         Ok(Self {

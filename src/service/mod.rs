@@ -16,6 +16,7 @@ mod suite;
 mod tracing;
 mod unattended;
 mod volumes;
+mod webhooks;
 
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
@@ -32,9 +33,9 @@ pub use receipts::{KeyError, Receipts};
 pub use session::{
     CallEvent, CallEvents, CellAsked, CellExecution, CheckpointInfo, CheckpointTag, CommandAsked, CommandDefaults,
     CommandEnd, CommandEvent, CommandEvents, CommandNumber, CommandProgress, DEFAULT_TTL, GradeError, LifecycleChange,
-    LifecycleEvent, LogEvent, LogLine, LoggedEnd, MAX_TTL, OnExpiry, OutputRetention, SavedState, SessionAsked,
-    SessionCommand, SessionError, SessionInfo, SessionSettings, SessionState, Setup, TaggedCheckpoint, Watch,
-    WatchEvent, overflow_note, script_of_words,
+    LifecycleEvent, LifecycleKind, LogEvent, LogLine, LoggedEnd, MAX_TTL, OnExpiry, OutputRetention, SavedState,
+    SessionAsked, SessionCommand, SessionError, SessionInfo, SessionSettings, SessionState, Setup, TaggedCheckpoint,
+    Watch, WatchEvent, overflow_note, script_of_words,
 };
 pub use stats::{StatsAsked, StatsError, StatsFound, StatsGroup};
 pub use suite::{Failed, Finished, SuiteItem};
@@ -42,6 +43,7 @@ pub use unattended::{RequestDigest, UnansweredError};
 pub use volumes::{
     MountAsked, VolumeAnswer, VolumeAsk, VolumeError, VolumeInfo, VolumeManager, VolumePath, VolumeStat,
 };
+pub use webhooks::{WebhookChange, WebhookError, WebhookInfo, WebhookWire};
 
 use crate::metrics::{Metrics, gauged};
 use crate::sandbox::Sandbox;
@@ -90,6 +92,7 @@ pub struct Service {
     readiness: readiness::Readiness,
     store: Option<Arc<Store>>,
     volumes: VolumeManager,
+    webhooks: webhooks::WebhookManager,
     hardened: Hardened,
     /// Budget for what guests say and clients have not read yet.
     unread: Budget,
@@ -123,6 +126,8 @@ pub struct Parts {
     pub sessions: SessionSettings,
     /// Settings for jobs and their callbacks.
     pub jobs: JobSettings,
+    /// Form in which webhooks are told of events.
+    pub webhook_wire: Arc<dyn WebhookWire>,
     /// Store of state that outlives a request; none where nothing is stored.
     pub store: Option<Store>,
     /// Privileges that this process has dropped.
@@ -143,6 +148,7 @@ impl Service {
             receipts,
             sessions,
             jobs,
+            webhook_wire,
             store,
             hardened,
         } = parts;
@@ -152,6 +158,7 @@ impl Service {
         let linter = Linter::new(LINTING_THREADS);
         let store = store.map(Arc::new);
         let volumes = VolumeManager::new(store.clone(), sessions.store_bytes);
+        let webhooks = webhooks::WebhookManager::new(store.clone(), webhook_wire);
         let sessions = Arc::new(session::Sessions::new(sessions));
         let jobs = jobs::Jobs::new(jobs, admission.capacity());
         Arc::new_cyclic(|weak_self| Self {
@@ -172,6 +179,7 @@ impl Service {
             readiness: readiness::Readiness::default(),
             store,
             volumes,
+            webhooks,
             hardened,
             unread: Budget::new(UNREAD_BYTES),
             command_output: Budget::new(COMMAND_OUTPUT_BYTES),

@@ -60,5 +60,6 @@ mod telemetry;
 mod templates;
 mod tls;
 mod volumes;
+mod webhooks;
 mod wire;
 mod workers;

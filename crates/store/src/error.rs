@@ -96,6 +96,12 @@ pub enum StoreError {
         /// Reason for the refusal.
         trouble: FileTrouble,
     },
+    /// The owner may not have more webhooks.
+    #[error("its owner would have more than {allowed} webhooks")]
+    TooManyWebhooks {
+        /// Number of webhooks that the owner may have.
+        allowed: usize,
+    },
     /// A key has this name.
     #[error("there is a key `{name}` already")]
     NameTaken {
@@ -158,6 +164,7 @@ impl StoreError {
             | Self::VolumeNameTaken { .. }
             | Self::TooManyVolumes { .. }
             | Self::VolumePath { .. }
+            | Self::TooManyWebhooks { .. }
             | Self::Engine { .. } => false,
         }
     }

@@ -53,6 +53,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("holdings.sql"),
     include_str!("tags.sql"),
     include_str!("volumes.sql"),
+    include_str!("webhooks.sql"),
 ];
 
 /// Time that a connection waits for another's lock.

@@ -1,5 +1,5 @@
-//! Store of everything that must outlive a request: checkpoints, stored sessions, volumes, jobs and statistics, in one
-//! SQLite file.
+//! Store of everything that must outlive a request: checkpoints, stored sessions, volumes, jobs, webhooks and
+//! statistics, in one SQLite file.
 //!
 //! [`Store::open`] takes the file for itself: a second service on it is refused. Everything written is there after the
 //! process was killed; a power cut may take the last moments, but never leaves a damaged file. Whatever is read back is
@@ -25,6 +25,7 @@ mod tags;
 #[cfg(test)]
 mod tests;
 mod volumes;
+mod webhooks;
 mod writer;
 
 pub use checkpoints::{CheckpointFilter, CheckpointKind, CheckpointRow, Cursor, MAX_LISTED, StoredCheckpoint};
@@ -44,6 +45,7 @@ pub use volumes::{
     StoredVolume, VolumeAttributes, VolumeBounds, VolumeChange, VolumeConflict, VolumeEntry, VolumeNode, VolumePiece,
     VolumeRow,
 };
+pub use webhooks::{Delivery, DueDelivery, WebhookRow};
 
 use bytes::Bytes;
 use disk::Disk;
@@ -56,7 +58,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 use writer::Writer;
 
-/// Checkpoints, stored sessions, volumes, jobs and statistics. Dropping it waits for what is being written and closes the file.
+/// Checkpoints, stored sessions, volumes, jobs, webhooks and statistics. Dropping it waits for what is being written and closes the file.
 ///
 /// A write whose future is dropped may still happen. Times are milliseconds since 1970.
 #[derive(Debug)]
@@ -386,6 +388,77 @@ impl Store {
             volumes::replace(connection, &writing, id, &tree)
         };
         self.writer.write(write).await
+    }
+
+    /// Keeps a webhook, which replaces the one of the same id.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error when its owner has `most` others, or the file cannot be written.
+    pub async fn put_webhook(&self, row: WebhookRow, most: usize) -> Result<(), StoreError> {
+        let disk = Arc::clone(&self.disk);
+        self.writer.write(move |connection| webhooks::put(connection, &disk, &row, most)).await
+    }
+
+    /// Webhooks in the order of their ids, at most [`MAX_LISTED`], after `after`: those of an owner, or all. Damaged ones
+    /// are left out and logged.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for a file that cannot be read.
+    pub async fn list_webhooks(
+        &self,
+        owner: Option<String>,
+        after: Option<Uuid>,
+    ) -> Result<Vec<WebhookRow>, StoreError> {
+        self.readers.read(move |connection| webhooks::list(connection, owner.as_deref(), after)).await
+    }
+
+    /// Removes a webhook with what waits for it; says whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for a file that cannot be written.
+    pub async fn delete_webhook(&self, id: Uuid) -> Result<bool, StoreError> {
+        self.writer.write(move |connection| webhooks::delete(connection, id)).await
+    }
+
+    /// Queues a delivery to a webhook, if it is there; returns how many older ones had to go so that no more than `most`
+    /// wait for it.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for a file that cannot be written.
+    pub async fn queue_delivery(&self, webhook: Uuid, delivery: Delivery, most: usize) -> Result<usize, StoreError> {
+        let disk = Arc::clone(&self.disk);
+        self.writer.write(move |connection| webhooks::queue(connection, &disk, webhook, &delivery, most)).await
+    }
+
+    /// The first delivery to each webhook whose time has come at `now`, the first due first, at most `limit`.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for a file that cannot be read.
+    pub async fn due_deliveries(&self, now: i64, limit: usize) -> Result<Vec<DueDelivery>, StoreError> {
+        self.readers.read(move |connection| webhooks::due(connection, now, limit)).await
+    }
+
+    /// Notes an attempt at a delivery that failed.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for a file that cannot be written.
+    pub async fn postpone_delivery(&self, delivery: Delivery) -> Result<(), StoreError> {
+        self.writer.write(move |connection| webhooks::postpone(connection, &delivery)).await
+    }
+
+    /// Removes a delivery that was made, or is given up.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for a file that cannot be written.
+    pub async fn forget_delivery(&self, id: Uuid) -> Result<(), StoreError> {
+        self.writer.write(move |connection| webhooks::forget(connection, id)).await
     }
 
     /// Removes what has expired at `now`, then what `bounds` leave no room for.

@@ -29,6 +29,7 @@ mod users;
 mod volume_content;
 mod watchers;
 
+pub use control::webhooks::EventWire;
 pub(super) use files::unpacked;
 
 use std::sync::Arc;
@@ -58,7 +59,7 @@ struct E2b {
 /// Builds the routes of this API flavour.
 pub fn routes<S: Clone + Send + Sync + 'static>(shared: &AppState) -> Router<S> {
     let e2b = E2b { shared: shared.clone(), state: Arc::default() };
-    let (one, template) = ("/sandboxes/{id}", "/templates/{id}");
+    let (one, template, webhook) = ("/sandboxes/{id}", "/templates/{id}", "/events/webhooks/{id}");
     let below = |path: &str| format!("{one}/{path}");
     let control = Router::new()
         .route("/sandboxes", post(control::create::create).get(control::list::list_running))
@@ -80,6 +81,9 @@ pub fn routes<S: Clone + Send + Sync + 'static>(shared: &AppState) -> Router<S> 
         .route("/snapshots", get(control::snapshots::list))
         .route("/events/sandboxes", get(control::events::of_all))
         .route("/events/sandboxes/{id}", get(control::events::of_one))
+        .route("/events/webhooks", get(control::webhooks::list).post(control::webhooks::create))
+        .route(webhook, get(control::webhooks::show).patch(control::webhooks::update))
+        .route(webhook, delete(control::webhooks::remove))
         .route("/teams", get(control::events::teams))
         .route("/volumes", get(control::volumes::list).post(control::volumes::create))
         .route("/volumes/{id}", get(control::volumes::show).delete(control::volumes::remove))

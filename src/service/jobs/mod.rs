@@ -29,6 +29,7 @@ use proofbox_types::histogram::OUTCOME_COUNT;
 use proofbox_types::ids::JobId;
 
 pub use callbacks::{CallbackRefused, CallbackSecret, CallbackSettings, SecretError};
+pub(super) use callbacks::{DELAYS, http_client, jittered, request_failure};
 pub use queries::{JobAccepted, JobAsked, JobLine, JobsAsked};
 pub use scheduler::Progress;
 

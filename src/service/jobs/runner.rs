@@ -64,6 +64,7 @@ impl Service {
             tokio::join!(
                 stopping.run_until_cancelled(service.keep_house()),
                 stopping.run_until_cancelled(service.deliver_callbacks()),
+                stopping.run_until_cancelled(service.tell_webhooks()),
             );
         });
         Ok(())

@@ -55,7 +55,7 @@ pub(super) use eviction::owner_name;
 pub use eviction::{CheckpointInfo, SavedState};
 pub use execution::{CallEvent, CallEvents, CellAsked, CellExecution};
 pub use grade::GradeError;
-pub use lifecycle::{LifecycleChange, LifecycleEvent};
+pub use lifecycle::{LifecycleChange, LifecycleEvent, LifecycleKind};
 pub use logs::{LogEvent, LogLine, LoggedEnd};
 use proofbox_policy::Refusal;
 use proofbox_runtime::image::Image;

@@ -4,7 +4,8 @@
 //! - `create`, `list`, `pause`, `snapshots`, `metrics`, `network`: the actions of these names;
 //! - `events`: what has become of sandboxes; teams; `logs`: what was done with one;
 //! - `templates`: what sandboxes are made of; `builds`: making such;
-//! - `volumes`: making, finding and removing them.
+//! - `volumes`: making, finding and removing them;
+//! - `webhooks`: addresses that are told of events.
 
 pub mod builds;
 pub mod create;
@@ -17,6 +18,7 @@ pub mod pause;
 pub mod snapshots;
 pub mod templates;
 pub mod volumes;
+pub mod webhooks;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
