@@ -128,7 +128,8 @@ DESCRIPTORS = frozenset({"__get__", "__set__", "__delete__", "__set_name__"})
 # Of generators, both ways; nothing else has them.
 GENERATOR_METHODS = ("send", "throw", "close", "asend", "athrow", "aclose")
 # Never answered by objects that have no plain content: with these numpy would have C compare.
-NEVER = {"__array_ufunc__": None, "__array_priority__": 0.0}
+# ... and asyncio would take a task of C for one of its own, which it schedules.
+NEVER = {"__array_ufunc__": None, "__array_priority__": 0.0, "_asyncio_future_blocking": None}
 
 # Methods of plain values by which tests ask whether one is what they expect. Of an object whose class they do not name that
 # leaves a signal.

@@ -538,9 +538,9 @@ def hash_of_value(base, is_unhashable):
     """Of a builtin value's subclass that has its own, or none: that counts for classes that the tests name."""
 
     def __hash__(self):
-        if not side.state.grader or not proxies.is_named(self):
+        if (not side.state.grader or not proxies.is_named(self)) and base.__hash__ is not None:
             return base.__hash__(self)
-        if is_unhashable:
+        if is_unhashable or not proxies.is_named(self):
             raise TypeError(f"unhashable type: {type(self).__name__!r}")
         proxies.note_own_method()
         return proxies.special(self, "__hash__")

@@ -196,7 +196,7 @@ def _container_methods(base, specials, own, overridden):
     if base is collections.defaultdict:
         namespace["__missing__"] = _METHODS["__missing__"]
     namespace["__eq__"], namespace["__ne__"] = operators.content_equal(base), operators.is_not_equal
-    namespace["__hash__"] = None
+    namespace["__hash__"] = operators.hash_of_value(base, False) if "__hash__" in own else None
     return namespace
 
 
