@@ -40,6 +40,7 @@ pub struct AskedLimits {
 
 impl AskedLimits {
     /// Returns these limits, and where they are silent the others.
+    #[must_use]
     pub fn or(self, others: Self) -> Self {
         Self {
             fuel: self.fuel.or(others.fuel),

@@ -210,7 +210,7 @@ impl Comparison {
         let (Some(one), Some(other)) = (self.find(shell, &left).await, self.find(shell, &right).await) else {
             return Ok(());
         };
-        self.compare_files(shell, (&left, one), (&right, other)).await.map(|()| ())
+        self.compare_files(shell, (&left, one), (&right, other)).await
     }
 
     /// Looks at an operand. None: it is not there, which was told.
