@@ -246,7 +246,6 @@ impl Service {
         let Residency::Resident(handle) = *residency else { return Ok(false) };
         let paused = session.times().paused;
         let saving = if paused { Saving::Paused { jobs } } else { Saving::Evicted { jobs } };
-        self.write_back(session, handle).await?;
         let checkpoint = self.put(session, handle, saving).await?.id;
         let _ = self.sandbox.close(handle).await;
         *residency = if paused { Residency::Paused { checkpoint } } else { Residency::Evicted { checkpoint } };
@@ -284,6 +283,11 @@ impl Service {
             Saving::Named { .. } | Saving::Tagged { .. } => JobsAtSave::LeaveOut,
         };
         let bytes = self.sandbox.save(handle, jobs).await?;
+        // Only of a session that can go: one whose jobs go on is asked again and again.
+        match saving {
+            Saving::Evicted { .. } | Saving::Paused { .. } => self.write_back(session, handle).await?,
+            Saving::Named { .. } | Saving::Tagged { .. } => {}
+        }
         let created = Timestamp::now();
         let kind = saving.kind();
         let (id, name) = match &saving {
@@ -478,7 +482,6 @@ impl Service {
             self.sandbox.reboot(handle).await?;
         }
         let jobs = if saved == SavedState::Files { JobsAtSave::LeaveOut } else { JobsAtSave::Refuse };
-        self.write_back(session, handle).await?;
         match self.put(session, handle, Saving::Paused { jobs }).await {
             Ok(checkpoint) => {
                 let _ = self.sandbox.close(handle).await;
