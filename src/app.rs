@@ -113,10 +113,12 @@ impl App {
             receipts,
             sessions,
             jobs,
+            webhook_wire: Arc::new(http::EventWire),
             store,
             hardened,
         });
         service.sessions.recall().await.context("reading the sessions in the store")?;
+        service.webhooks.recall().await.context("reading the webhooks in the store")?;
         service.sessions.look_after();
         service.keys.follow().context("following the keys")?;
         Ok(Self {
@@ -150,6 +152,7 @@ impl App {
         let keyless = self.keyless(&listener)?;
         self.service.stats.keep().await.context("reading the statistics in the store")?;
         self.service.jobs.take_up().await.context("reading the jobs in the store")?;
+        self.service.webhooks.start();
         let metrics_access = self.metrics_access.unwrap_or(match keyless {
             KeylessRequests::Served | KeylessRequests::ToThisMachine => MetricsAccess::Open,
             KeylessRequests::Refused => MetricsAccess::Loopback,
@@ -216,11 +219,11 @@ impl App {
 }
 
 /// Reads the settings for callbacks at the end of jobs.
-fn callbacks(config: &Config) -> anyhow::Result<Option<CallbackSettings>> {
+fn callbacks(config: &Config) -> anyhow::Result<Option<Arc<CallbackSettings>>> {
     let hosts = config.callback_hosts.clone();
     let Some(path) = config.callback_secret_file.as_deref().filter(|_| !hosts.is_empty()) else { return Ok(None) };
     let secret = CallbackSecret::read(path).context("the secret for callbacks (PROOFBOX_CALLBACK_SECRET_FILE)")?;
-    Ok(Some(CallbackSettings { hosts, secret }))
+    Ok(Some(Arc::new(CallbackSettings { hosts, secret })))
 }
 
 /// The keys of the data directory.

@@ -111,6 +111,8 @@ pub struct Metrics {
     pub job_items: IntCounterVec,
     /// Attempts to tell of a job's end, by what came of them.
     pub callbacks: IntCounterVec,
+    /// Deliveries to webhooks, by outcome.
+    pub webhook_deliveries: IntCounterVec,
 }
 
 impl Metrics {
@@ -200,6 +202,11 @@ impl Metrics {
             jobs_unfinished: gauge("proofbox_jobs_unfinished", "Jobs that have not ended."),
             job_items: counters("proofbox_job_items_total", "Items of jobs that are done, by status.", &["status"]),
             callbacks: counters("proofbox_callbacks_total", "Attempts to tell of a job's end.", &["outcome"]),
+            webhook_deliveries: counters(
+                "proofbox_webhook_deliveries_total",
+                "Attempts to tell a webhook of an event.",
+                &["outcome"],
+            ),
             worker_restarts: counter("proofbox_worker_restarts_total", "Worker processes that were replaced."),
             runs_repeated: counter("proofbox_runs_repeated_total", "Runs begun again after their worker ended."),
             quarantined: counter("proofbox_job_items_quarantined_total", "Items of jobs that ended two workers."),
@@ -221,12 +228,13 @@ impl Metrics {
 
     /// Series with known labels are there from the start: an alert on their rate misses nothing.
     fn begin(&self) {
-        let counters: [(&IntCounterVec, &[&str]); 5] = [
+        let counters: [(&IntCounterVec, &[&str]); 6] = [
             (&self.refused, &REASONS),
             (&self.spans, &OUTCOMES),
             (&self.jobs, &["accepted", "finished", "cancelled"]),
             (&self.job_items, &histogram::OUTCOMES[..histogram::OUTCOME_COUNT - 1]),
             (&self.callbacks, &["delivered", "failed", "given_up"]),
+            (&self.webhook_deliveries, &["delivered", "failed", "given_up", "dropped"]),
         ];
         for (counters, labels) in counters {
             labels.iter().for_each(|label| drop(counters.with_label_values(&[label])));

@@ -15,6 +15,8 @@ mod stats;
 mod suites;
 mod tracing;
 mod unattended;
+mod volumes;
+mod webhooks;
 
 use std::sync::{Arc, Weak};
 
@@ -33,13 +35,18 @@ pub use receipts::{KeyError, Receipts};
 pub use sessions::{
     CallEvent, CallItem, CallStream, CellAsked, CellExecution, CheckpointInfo, CheckpointTag, CommandAsked,
     CommandDefaults, CommandEnd, CommandEvent, CommandEvents, CommandNumber, CommandProgress, DEFAULT_TTL, GradeError,
-    LifecycleChange, LifecycleEvent, MAX_PACKAGES, MAX_REQUIREMENT_BYTES, MAX_TTL, OnExpiry, OutputRetention,
-    SavedState, SessionAsked, SessionCommand, SessionError, SessionInfo, SessionManager, SessionSettings, SessionSpec,
-    SessionState, Setup, TaggedCheckpoint, Watch, WatchEvent, overflow_note, script_of_words,
+    LifecycleChange, LifecycleEvent, LifecycleKind, LogEvent, LogLine, LoggedEnd, MAX_PACKAGES, MAX_REQUIREMENT_BYTES,
+    MAX_TTL, OnExpiry, OutputRetention, SavedState, SessionAsked, SessionCommand, SessionError, SessionInfo,
+    SessionManager, SessionSettings, SessionSpec, SessionState, Setup, TaggedCheckpoint, Watch, WatchEvent,
+    overflow_note, script_of_words,
 };
 pub use stats::{StatsAsked, StatsCollector, StatsError, StatsFound, StatsGroup};
 pub use suites::{Failed, Finished, SuiteItem, SuiteRunner};
 pub use unattended::{RequestDigest, UnansweredError, UnattendedRunner};
+pub use volumes::{
+    MountAsked, VolumeAnswer, VolumeAsk, VolumeError, VolumeInfo, VolumeManager, VolumePath, VolumeStat,
+};
+pub use webhooks::{WebhookChange, WebhookError, WebhookInfo, WebhookManager, WebhookWire};
 
 use crate::metrics::{Metrics, gauged};
 use crate::sandbox::Sandbox;
@@ -66,6 +73,10 @@ pub struct Service {
     pub suites: SuiteRunner,
     /// Opens, uses and ends sessions.
     pub sessions: Arc<SessionManager>,
+    /// Trees of files that outlive the sessions that mount them.
+    pub volumes: Arc<VolumeManager>,
+    /// Tells addresses of clients what becomes of their sessions.
+    pub webhooks: Arc<WebhookManager>,
     /// Stores submissions and runs them in the background.
     pub jobs: Arc<JobManager>,
     /// Counts what was run, by label and by time.
@@ -117,6 +128,8 @@ pub struct Components {
     pub sessions: SessionSettings,
     /// Settings for jobs and their callbacks.
     pub jobs: JobSettings,
+    /// Form in which webhooks are told of events.
+    pub webhook_wire: Arc<dyn WebhookWire>,
     /// Store of state that outlives a request; none where nothing is stored.
     pub store: Option<Store>,
     /// Privileges that this process has dropped.
@@ -136,6 +149,7 @@ impl Service {
             receipts,
             sessions: session_settings,
             jobs: job_settings,
+            webhook_wire,
             store,
             hardened,
         } = components;
@@ -175,6 +189,17 @@ impl Service {
         };
         let suites =
             SuiteRunner { executor: Arc::clone(&executor), stats: Arc::clone(&stats), capacity: admission.capacity() };
+        let volumes = Arc::new(VolumeManager::new(store.clone(), session_settings.store_bytes));
+        let webhooks = Arc::new(WebhookManager {
+            keys: Arc::clone(&keys),
+            store: store.clone(),
+            background: background.clone(),
+            metrics: Arc::clone(&metrics),
+            callbacks: job_settings.callbacks.clone(),
+            wire: webhook_wire,
+            table: webhooks::WebhookTable::default(),
+            events: webhooks::EventQueue::default(),
+        });
         let sessions = Arc::new_cyclic(|weak_self| SessionManager {
             sandbox: Arc::clone(&sandbox),
             executor: Arc::clone(&executor),
@@ -183,6 +208,8 @@ impl Service {
             admission: Arc::clone(&admission),
             keys: Arc::clone(&keys),
             images: Arc::clone(&images),
+            volumes: Arc::clone(&volumes),
+            webhooks: Arc::clone(&webhooks),
             store: store.clone(),
             metrics: Arc::clone(&metrics),
             table: Arc::new(sessions::SessionTable::new(session_settings)),
@@ -209,6 +236,8 @@ impl Service {
             unattended,
             suites,
             sessions,
+            volumes,
+            webhooks,
             jobs,
             stats,
             policy_check,

@@ -27,7 +27,7 @@ const TIMEOUT: Duration = Duration::from_secs(15);
 const LOOK: Duration = Duration::from_millis(500);
 /// Seconds between one attempt and the next: after the last the callback is abandoned, a day and a half after the
 /// first.
-const DELAYS: [u64; 10] = [1, 5, 30, 120, 600, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 12 * 3600];
+pub(in crate::service) const DELAYS: [u64; 10] = [1, 5, 30, 120, 600, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 12 * 3600];
 /// Bytes of an address.
 const MAX_URL: usize = 2048;
 /// Bytes that a secret has, as Standard Webhooks wants it.
@@ -112,7 +112,8 @@ pub enum CallbackRefused {
 }
 
 impl CallbackSettings {
-    fn admit(&self, text: &str) -> Result<Url, CallbackRefused> {
+    /// Parses the URL of a callback, if callbacks to it are allowed.
+    pub(in crate::service) fn admit(&self, text: &str) -> Result<Url, CallbackRefused> {
         let url = Url::parse(text).map_err(|_| CallbackRefused::Malformed)?;
         let is_plain = matches!(url.scheme(), "http" | "https")
             && url.username().is_empty()
@@ -132,6 +133,19 @@ impl CallbackSettings {
     }
 }
 
+/// Makes the client for requests to addresses of clients: it follows no redirect.
+///
+/// # Errors
+/// Returns an error when the library can't make one.
+pub(in crate::service) fn http_client() -> reqwest::Result<reqwest::Client> {
+    reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .timeout(TIMEOUT)
+        .user_agent(concat!("proofbox/", env!("CARGO_PKG_VERSION")))
+        .build()
+}
+
 impl JobManager {
     /// Checks that callbacks to this URL are allowed.
     ///
@@ -145,12 +159,7 @@ impl JobManager {
     /// Delivers callbacks that are due, until the future is dropped.
     pub(super) async fn deliver_callbacks(&self) {
         let (Some(store), Some(settings)) = (&self.store, &self.queue.settings.callbacks) else { return };
-        let builder = reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
-            .timeout(TIMEOUT)
-            .user_agent(concat!("proofbox/", env!("CARGO_PKG_VERSION")));
-        let client = match builder.build() {
+        let client = match http_client() {
             Ok(client) => client,
             Err(error) => {
                 tracing::error!(%error, "there is no HTTP client for callbacks");
@@ -230,7 +239,7 @@ impl JobManager {
             // Gone: Standard Webhooks has it that nothing more is wanted there.
             Ok(answer) if answer.status().as_u16() == 410 => Err(Trouble::last("it answered 410".to_owned())),
             Ok(answer) => Err(Trouble::of(format!("it answered {}", answer.status().as_u16()))),
-            Err(error) => Err(Trouble::of(cause(&error).to_owned())),
+            Err(error) => Err(Trouble::of(request_failure(&error).to_owned())),
         }
     }
 }
@@ -252,7 +261,7 @@ impl Trouble {
 }
 
 /// Describes the cause in words of this service: the library's may contain the URL with its secrets.
-fn cause(error: &reqwest::Error) -> &'static str {
+pub(in crate::service) fn request_failure(error: &reqwest::Error) -> &'static str {
     if error.is_timeout() {
         "it did not answer in time"
     } else if error.is_connect() {
@@ -264,7 +273,7 @@ fn cause(error: &reqwest::Error) -> &'static str {
 
 /// Returns the delay in milliseconds, with up to a fifth more, so that callbacks that failed together are not all tried
 /// again together.
-fn jittered(seconds: u64) -> i64 {
+pub(in crate::service) fn jittered(seconds: u64) -> i64 {
     let milliseconds = seconds as i64 * 1000;
     let mut random = [0];
     // Without randomness there is no harm in all coming at once.

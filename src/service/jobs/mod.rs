@@ -29,6 +29,7 @@ use proofbox_types::histogram::OUTCOME_COUNT;
 use proofbox_types::ids::JobId;
 
 pub use callbacks::{CallbackRefused, CallbackSecret, CallbackSettings, SecretError};
+pub(super) use callbacks::{DELAYS, http_client, jittered, request_failure};
 pub use queries::{JobAccepted, JobAsked, JobLine, JobsAsked};
 pub use scheduler::Progress;
 
@@ -59,7 +60,7 @@ pub struct JobSettings {
     /// Bytes that all jobs may take in the store.
     pub bytes: u64,
     /// Settings for callbacks; none where callbacks are not allowed.
-    pub callbacks: Option<CallbackSettings>,
+    pub callbacks: Option<Arc<CallbackSettings>>,
 }
 
 /// State of a job.

@@ -36,17 +36,21 @@ impl SessionManager {
         let policies = self.policies.current();
         let caller = self.keys.caller_of(session.spec.owner).ok_or(SessionError::KeyRevoked)?;
         let pack = policies.pack(&caller, &session.spec.policy)?;
-        if let FileAsk::Write(file) = &ask
+        let inner = match &ask {
+            FileAsk::Within { ask, .. } => ask,
+            ask => ask,
+        };
+        if let FileAsk::Write(file) = inner
             && !pack.files.upload.is_match(file.path.trim_start_matches('/'))
         {
             let message = format!("the policy lets no file `{}` in", file.path.chars().take(100).collect::<String>());
             return Err(Refusal::File { field: "path", message }.into());
         }
-        if matches!(ask, FileAsk::Read { .. }) {
+        if matches!(inner, FileAsk::Read { .. }) {
             admit_fetch(pack, "path")?;
         }
         let in_use = self.enter(&session).await?;
-        let writes = matches!(ask, FileAsk::Write(_));
+        let writes = matches!(inner, FileAsk::Write(_));
         let answer = self.sandbox.files(in_use.handle, ask).await;
         let answer = self.check_lost(&in_use, answer)?;
         if writes {
@@ -113,6 +117,7 @@ impl SessionManager {
             let session = in_use.session;
             tracing::warn!(session = %session.id, "a session is lost: its worker ended");
             self.table.all().remove(&session.id);
+            self.volumes.release(session.id);
             self.note_footprint(session, None);
             self.metrics.sessions_ended.inc();
             self.note_lifecycle(session, LifecycleChange::Ended);

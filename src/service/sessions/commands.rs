@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::access::InUse;
-use super::{Session, SessionError, SessionManager};
+use super::{LogEvent, Session, SessionError, SessionManager};
 use crate::sandbox::{RequestError, SessionCallError, SessionEvent};
 use crate::service::ExecuteError;
 use crate::telemetry;
@@ -454,6 +454,8 @@ impl SessionManager {
             (self.budgets.unread.account(session.spec.owner), self.budgets.command_output.account(session.spec.owner));
         let running = session.commands.add(|number| SessionCommand::new(number, asked, unread, &kept))?;
         let events = running.listen();
+        let (number, owner) = (running.number, session.spec.owner);
+        self.table.logs.note(owner, id, LogEvent::CommandStarted { number });
         tokio::spawn({
             let (manager, running) = (Arc::clone(self), Arc::clone(&running));
             telemetry::carry(async move {
@@ -461,6 +463,9 @@ impl SessionManager {
                 session.commands.retire(&running);
                 session.used();
                 running.tell(CommandEvent::Ended(end));
+                let CommandProgress { end: Some(end), duration, .. } = running.progress() else { return };
+                let event = LogEvent::CommandEnded { number, end: (&end).into(), duration };
+                manager.table.logs.note(owner, id, event);
             })
         });
         Ok((running, events))

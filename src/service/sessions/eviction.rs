@@ -164,7 +164,7 @@ impl Session {
 }
 
 /// An owner in the store.
-pub(super) fn owner_name(owner: Option<KeyId>) -> String {
+pub(in crate::service) fn owner_name(owner: Option<KeyId>) -> String {
     owner.map_or_else(|| Caller::keyless().name().to_owned(), |key| key.to_string())
 }
 
@@ -285,6 +285,11 @@ impl SessionManager {
             Saving::Named { .. } | Saving::Tagged { .. } => JobsAtSave::LeaveOut,
         };
         let bytes = self.sandbox.save(handle, jobs).await?;
+        // Only of a session that can go: one whose jobs go on is asked again and again.
+        match saving {
+            Saving::Evicted { .. } | Saving::Paused { .. } => self.write_back(session, handle).await?,
+            Saving::Named { .. } | Saving::Tagged { .. } => {}
+        }
         let created = Timestamp::now();
         let kind = saving.kind();
         let (id, name) = match &saving {
@@ -596,10 +601,13 @@ impl SessionManager {
         new_env.append(&mut asked.env);
         let limits = *grant.limits();
         let spec = SessionSpec::new(&asked, policy, Arc::clone(&image), grant)?;
-        let session = self.session(&asked.caller, spec, asked.ttl, asked.idle)?;
+        let mut session = self.session(&asked.caller, spec, asked.ttl, asked.idle)?;
         session.calls.store(meta.calls, Ordering::Relaxed);
+        let claim = self.claim_mounts(&mut session, &asked, pack).await?;
         let (handle, footprint) = self.load(session.spec.owner, bytes, &image, &limits, new_env).await?;
+        let footprint = self.fill_mounts(&session, handle, pack).await?.unwrap_or(footprint);
         let info = self.enlist(&asked.caller, session, handle, footprint).await?;
+        claim.keep();
         if let Some(script) = start.filter(|_| !asked.without_start) {
             self.start_script(info.id, script).await;
         }
@@ -636,8 +644,13 @@ impl SessionManager {
         self.enter_anyway(&session).await?;
         let mut residency = session.residency.write().await;
         let Residency::Resident(old) = *residency else { return Err(SessionError::NotFound) };
+        let policies = self.policies.current();
+        let pack = policies.pack(caller, &session.spec.policy)?;
+        // What it has mounted is not part of what it is restored to.
+        self.write_back(&session, old).await?;
         let (handle, footprint) =
             self.load(session.spec.owner, bytes, &image, session.spec.grant.limits(), Vec::new()).await?;
+        let footprint = self.fill_mounts(&session, handle, pack).await?.unwrap_or(footprint);
         *residency = Residency::Resident(handle);
         let _ = self.sandbox.close(old).await;
         session.calls.store(meta.calls, Ordering::Relaxed);

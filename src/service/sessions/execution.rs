@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::room::Need;
-use super::{Session, SessionError, SessionManager};
+use super::{LogEvent, Session, SessionError, SessionManager};
 use crate::sandbox::{RequestError, SessionCallError, SessionEvent};
 use crate::service::policy_check::{Unrun, judge_attempts};
 use crate::service::tracing::traced;
@@ -175,6 +175,9 @@ impl SessionManager {
         execution.limits.output_bytes = granted.output_bytes;
         execution.scan = Some(scanned.report);
         judge_attempts(pack, &mut execution);
+        let (number, class) = (outcome.number, execution.verdict.class);
+        let event = LogEvent::CallEnded { number, class, duration: execution.cost.execution };
+        self.table.logs.note(session.spec.owner, session.id, event);
         Ok(CellExecution {
             execution,
             number: outcome.number,

@@ -39,15 +39,20 @@ impl SessionManager {
             _ => None,
         };
         if let Some(handle) = handle {
+            self.write_back_at_end(session, handle).await;
             let _ = self.sandbox.close(handle).await;
         }
         let residency = std::mem::replace(&mut *session.residency.write().await, Residency::Closed);
         match residency {
             // It was brought back, or moved, meanwhile.
-            Residency::Resident(now) if Some(now) != handle => drop(self.sandbox.close(now).await),
+            Residency::Resident(now) if Some(now) != handle => {
+                self.write_back_at_end(session, now).await;
+                drop(self.sandbox.close(now).await);
+            }
             Residency::Evicted { .. } | Residency::Paused { .. } => self.forget_stored(session).await,
             _ => {}
         }
+        self.volumes.release(session.id);
         self.note_footprint(session, None);
         self.metrics.sessions_ended.inc();
         self.note_lifecycle(session, LifecycleChange::Ended);

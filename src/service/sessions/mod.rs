@@ -12,6 +12,8 @@
 //! - `eviction`: sessions that wait on disk, checkpoints and forks;
 //! - `tags`: checkpoints by name, and what sessions that are made from them begin with;
 //! - `room`: eviction to disk when workers hold too much, and closing where the disk is full;
+//! - `mounts`: volumes that sessions have mounted;
+//! - `logs`: what the service did with sessions, as lines for their owners;
 //! - `lifecycle`: what has become of sessions, as events;
 //! - `expiry`: the end of sessions and of their lifetime;
 //! - `error`: errors that clients see.
@@ -25,6 +27,8 @@ mod execution;
 mod expiry;
 mod grade;
 mod lifecycle;
+mod logs;
+mod mounts;
 mod packages;
 mod persistence;
 mod room;
@@ -44,7 +48,8 @@ use zeroize::Zeroizing;
 
 use super::execution::requested_image;
 use super::policy_check::admit_upload;
-use super::{Admission, ExecuteError, Executor, Keys, PolicyCheck, PolicyStore};
+use super::volumes::{Mount, MountAsked, VolumeError, VolumeManager};
+use super::{Admission, ExecuteError, Executor, Keys, PolicyCheck, PolicyStore, WebhookManager};
 use crate::metrics::Metrics;
 use crate::sandbox::{Sandbox, SessionHandle};
 use crate::telemetry;
@@ -54,10 +59,12 @@ pub use commands::{
     SessionCommand, overflow_note, script_of_words,
 };
 pub use error::SessionError;
+pub(super) use eviction::owner_name;
 pub use eviction::{CheckpointInfo, SavedState};
 pub use execution::{CellAsked, CellExecution};
 pub use grade::GradeError;
-pub use lifecycle::{LifecycleChange, LifecycleEvent};
+pub use lifecycle::{LifecycleChange, LifecycleEvent, LifecycleKind};
+pub use logs::{LogEvent, LogLine, LoggedEnd};
 pub use packages::{MAX_PACKAGES, MAX_REQUIREMENT_BYTES};
 use proofbox_memory::Budget;
 use proofbox_policy::Refusal;
@@ -141,6 +148,8 @@ pub struct SessionAsked {
     pub auto_resume: bool,
     /// Name of the template that the session is made from, for API flavours that have templates.
     pub template: String,
+    /// Volumes that it mounts.
+    pub mounts: Vec<MountAsked>,
 }
 
 /// Properties of a session that do not change.
@@ -166,6 +175,8 @@ pub struct SessionSpec {
     pub template: String,
     /// Defaults of its commands.
     pub commands: CommandDefaults,
+    /// Volumes that the session has mounted. Its forks have not.
+    pub mounts: Vec<Mount>,
     /// Secret that gives access to the session, for API flavours that have such tokens.
     pub token: Token,
 }
@@ -184,13 +195,15 @@ impl SessionSpec {
             auto_resume: asked.auto_resume,
             template: asked.template.clone(),
             commands: asked.commands.clone(),
+            // Until they are claimed.
+            mounts: Vec::new(),
             token: token()?,
         })
     }
 
     /// Specifies a session that is like this one.
     fn fork(&self) -> Result<Self, SessionError> {
-        Ok(Self { created: Timestamp::now(), token: token()?, ..self.clone() })
+        Ok(Self { created: Timestamp::now(), mounts: Vec::new(), token: token()?, ..self.clone() })
     }
 }
 
@@ -299,6 +312,8 @@ pub struct SessionManager {
     pub(super) admission: Arc<Admission>,
     pub(super) keys: Arc<Keys>,
     pub(super) images: Arc<Images>,
+    pub(super) volumes: Arc<VolumeManager>,
+    pub(super) webhooks: Arc<WebhookManager>,
     pub(super) store: Option<Arc<Store>>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) table: Arc<SessionTable>,
@@ -339,6 +354,8 @@ pub(super) struct SessionTable {
     making_room: tokio::sync::Mutex<()>,
     /// Events in the life of sessions.
     lifecycle: lifecycle::Lifecycle,
+    /// Log of each session.
+    logs: logs::Logs,
 }
 
 impl SessionTable {
@@ -496,8 +513,8 @@ fn most_sessions(caller: &Caller) -> Option<u32> {
     caller.key().and_then(|key| key.sessions)
 }
 
-/// Generates a session's token: 24 random bytes.
-fn token() -> Result<Token, SessionError> {
+/// Generates a token: 24 random bytes.
+pub(super) fn token() -> Result<Token, SessionError> {
     let mut bytes = Zeroizing::new([0; 24]);
     getrandom::fill(bytes.as_mut_slice()).map_err(|_| SessionError::NoRandomness)?;
     // With room for all of it: what grows leaves copies behind.
@@ -548,10 +565,14 @@ impl SessionManager {
         let hash = self.images.worker_hash(&image);
         let limits = *grant.limits();
         let spec = SessionSpec::new(&asked, policy, image, grant)?;
-        let session = self.session(&asked.caller, spec, asked.ttl, asked.idle)?;
+        let mut session = self.session(&asked.caller, spec, asked.ttl, asked.idle)?;
+        let claim = self.claim_mounts(&mut session, &asked, pack).await?;
         let SessionAsked { caller, env, files, .. } = asked;
         let handle = self.sandbox.open(Opening { limits, env, files, image: hash }).await?;
-        self.enlist(&caller, session, handle, Footprint::default()).await
+        let footprint = self.fill_mounts(&session, handle, pack).await?.unwrap_or_default();
+        let info = self.enlist(&caller, session, handle, footprint).await?;
+        claim.keep();
+        Ok(info)
     }
 
     /// A session in this worker, from now on.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
 use super::eviction::SavedState;
-use super::{CommandDefaults, OnExpiry, Residency, Session, SessionError, SessionManager, SessionSpec, Times};
+use super::{CommandDefaults, Mount, OnExpiry, Residency, Session, SessionError, SessionManager, SessionSpec, Times};
 use crate::sandbox::JobsAtSave;
 use proofbox_store::{SessionRow, Store};
 use proofbox_types::grant::{AskedLimits, Limits};
@@ -103,9 +103,14 @@ impl Session {
         let idle = times.idle.map_or(Timestamp::MAX, |idle| super::after(times.last_used, idle));
         // One that is paused, or will be, waits for whoever resumes it.
         let stays = paused || spec.on_expiry != OnExpiry::End;
+        let mut meta = postcard::to_stdvec(&persisted).expect("plain data");
+        // Behind the rest, where earlier versions do not look: a session without any is stored as by them.
+        if !spec.mounts.is_empty() {
+            meta.extend(postcard::to_stdvec(&spec.mounts).expect("plain data"));
+        }
         Some(SessionRow {
             id: self.id.uuid(),
-            meta: postcard::to_stdvec(&persisted).expect("plain data"),
+            meta,
             expires_at: if stays { i64::MAX } else { times.expires.min(idle).as_millisecond() },
             checkpoint: Some(checkpoint.uuid()),
         })
@@ -126,7 +131,10 @@ impl SessionManager {
             after = Some(last.id);
             for row in rows {
                 let session = self.recall_one(&row).map(Arc::new);
-                if session.is_some_and(|session| self.table.insert(session, None).is_ok()) {
+                let is_taken_up =
+                    session.as_ref().is_some_and(|session| self.table.insert(Arc::clone(session), None).is_ok());
+                if let Some(session) = session.filter(|_| is_taken_up) {
+                    self.volumes.reclaim(session.id, &session.spec.mounts);
                     taken_up += 1;
                 } else {
                     // Its policy is gone or allows less, or it was written by another version.
@@ -141,7 +149,8 @@ impl SessionManager {
     }
 
     fn recall_one(&self, row: &SessionRow) -> Option<Session> {
-        let persisted: PersistedSession = postcard::from_bytes(&row.meta).ok()?;
+        let (persisted, rest): (PersistedSession, _) = postcard::take_from_bytes(&row.meta).ok()?;
+        let mounts: Vec<Mount> = if rest.is_empty() { Vec::new() } else { postcard::from_bytes(rest).ok()? };
         let policies = self.policies.current();
         // One whose key is revoked meanwhile is nobody's.
         let caller = self.keys.caller_of(persisted.owner)?;
@@ -171,6 +180,7 @@ impl SessionManager {
             auto_resume: persisted.auto_resume,
             template: persisted.template,
             commands: persisted.command_defaults,
+            mounts,
             token: persisted.token,
         };
         let session = Session::new(SessionId::from(row.id), spec, times, residency);
@@ -195,7 +205,15 @@ impl SessionManager {
                 session.detach();
                 // Its commands let go of it at once.
                 let residency = Arc::clone(&session.residency).write_owned();
-                let Ok(residency) = tokio::time::timeout(COMMANDS_END, residency).await else { return };
+                let Ok(residency) = tokio::time::timeout(COMMANDS_END, residency).await else {
+                    // What it does is lost, but for its volumes.
+                    if let Ok(residency) = session.residency.try_read()
+                        && let Residency::Resident(handle) = *residency
+                    {
+                        manager.write_back_at_end(&session, handle).await;
+                    }
+                    return;
+                };
                 if let Err(error) = manager.move_to_disk(&session, residency, JobsAtSave::LeaveOut).await {
                     tracing::warn!(session = %session.id, %error, "a session could not be moved to disk, and is lost");
                 }

@@ -48,7 +48,11 @@ enum Eviction {
 
 impl SessionError {
     fn is_want_of_room(&self) -> bool {
-        matches!(self, Self::StoreFull | Self::NoStoreRoom | Self::DiskQuota { .. })
+        match self {
+            Self::StoreFull | Self::NoStoreRoom | Self::DiskQuota { .. } => true,
+            Self::Volume(error) => error.is_want_of_room(),
+            _ => false,
+        }
     }
 }
 
@@ -203,6 +207,7 @@ impl SessionManager {
     async fn close_for_room(&self, session: &Arc<Session>) -> bool {
         let Ok(mut residency) = Arc::clone(&session.residency).try_write_owned() else { return false };
         let Residency::Resident(handle) = *residency else { return false };
+        self.write_back_at_end(session, handle).await;
         let _ = self.sandbox.close(handle).await;
         *residency = Residency::Closed;
         drop(residency);
@@ -235,6 +240,7 @@ impl SessionManager {
 
     fn count_displaced(&self, session: &Session) {
         tracing::warn!(session = %session.id, "a session is closed: there is no room for it, and its key holds most");
+        self.volumes.release(session.id);
         self.metrics.sessions_ended.inc();
         self.metrics.sessions_displaced.inc();
         self.note_lifecycle(session, LifecycleChange::Ended);

@@ -14,7 +14,7 @@ use super::super::{E2b, body};
 use super::network::NetworkOptions;
 use super::templates::{self, Template};
 use super::{check_env, check_size, domain, lifetime, sandbox_json};
-use crate::service::{OnExpiry, SavedState, SessionAsked, SessionError, SessionInfo};
+use crate::service::{MountAsked, OnExpiry, SavedState, SessionAsked, SessionError, SessionInfo};
 use proofbox_types::caller::Caller;
 use proofbox_types::grant::{AskedLimits, Ceiling};
 
@@ -49,7 +49,16 @@ struct NewSandbox {
     #[serde(default)]
     secure: Option<bool>,
     #[serde(default)]
-    volume_mounts: Option<Vec<Value>>,
+    volume_mounts: Option<Vec<VolumeMount>>,
+}
+
+/// `SandboxVolumeMount` of the API.
+#[derive(Deserialize)]
+struct VolumeMount {
+    /// Name of the volume.
+    name: String,
+    /// Path in the sandbox.
+    path: String,
 }
 
 #[derive(Deserialize)]
@@ -132,9 +141,8 @@ fn asked_of(new: NewSandbox, found: Option<Template>) -> Result<SessionAsked, E2
             return Err(E2bError::new(Kind::Bad, "allowPublicTraffic false needs a secure sandbox"));
         }
     }
-    if new.volume_mounts.is_some_and(|mounts| !mounts.is_empty()) {
-        return Err(E2bError::new(Kind::Bad, "this service has no volumes"));
-    }
+    let mounts = new.volume_mounts.unwrap_or_default();
+    let mounts = mounts.into_iter().map(|VolumeMount { name, path }| MountAsked { volume: name, path }).collect();
     let (labels, env) = (new.metadata.unwrap_or_default(), new.env_vars.unwrap_or_default());
     check_size("metadata", &labels, MAX_METADATA)?;
     check_env(&env)?;
@@ -155,6 +163,7 @@ fn asked_of(new: NewSandbox, found: Option<Template>) -> Result<SessionAsked, E2
         auto_resume: new.auto_resume.is_some_and(|auto| auto.enabled)
             && on_expiry != OnExpiry::Pause(SavedState::Files),
         template,
+        mounts,
         ..SessionAsked::default()
     })
 }
@@ -201,6 +210,9 @@ mod tests {
         assert_eq!((made.on_expiry, made.auto_resume), (OnExpiry::Pause(SavedState::Files), false));
         let other = asked(json!({"templateID": "ml"})).expect("right");
         assert_eq!((other.image.as_deref(), other.from_checkpoint), (Some("sha256:00"), None));
+        let mounted = asked(json!({"templateID": "base", "volumeMounts": [{"name": "v", "path": "/mnt"}]}));
+        let mount = MountAsked { volume: "v".to_owned(), path: "/mnt".to_owned() };
+        assert_eq!(mounted.expect("right").mounts, [mount]);
         let silent = asked(json!({"templateID": "code-interpreter-v1"})).expect("right");
         assert_eq!(silent.ttl, Some(Duration::from_secs(DEFAULT_TIMEOUT)));
         assert_eq!((silent.on_expiry, silent.auto_resume), (OnExpiry::End, false));
@@ -216,6 +228,5 @@ mod tests {
         let closed = json!({"templateID": "base", "network": {"allowPublicTraffic": false}, "secure": false});
         assert_eq!(kind(closed), Kind::Bad);
         assert_eq!(kind(json!({"templateID": "base", "network": {"allowOut": ["not an ip!"]}})), Kind::Bad);
-        assert_eq!(kind(json!({"templateID": "base", "volumeMounts": [{"name": "v", "path": "/v"}]})), Kind::Bad);
     }
 }

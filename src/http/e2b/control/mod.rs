@@ -2,18 +2,23 @@
 //!
 //! - here: showing and ending a sandbox, and its lifetime;
 //! - `create`, `list`, `pause`, `snapshots`, `metrics`, `network`: the actions of these names;
-//! - `events`: what has become of sandboxes; teams;
-//! - `templates`: what sandboxes are made of; `builds`: making such.
+//! - `events`: what has become of sandboxes; teams; `logs`: what was done with one;
+//! - `templates`: what sandboxes are made of; `builds`: making such;
+//! - `volumes`: making, finding and removing them;
+//! - `webhooks`: addresses that are told of events.
 
 pub mod builds;
 pub mod create;
 pub mod events;
 pub mod list;
+pub mod logs;
 pub mod metrics;
 pub mod network;
 pub mod pause;
 pub mod snapshots;
 pub mod templates;
+pub mod volumes;
+pub mod webhooks;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -148,6 +153,8 @@ fn sandbox_json(info: &SessionInfo, domain: &str) -> Value {
 /// Renders a `ListedSandbox` of the API.
 fn listed_json(info: &SessionInfo) -> Value {
     const MIB: u64 = 1 << 20;
+    let mounts = info.spec.mounts.iter().map(|mount| json!({"name": mount.name, "path": mount.path}));
+    let mounts: Vec<Value> = mounts.collect();
     json!({
         "templateID": info.spec.template,
         "sandboxID": info.id.simple(),
@@ -161,7 +168,7 @@ fn listed_json(info: &SessionInfo) -> Value {
         "diskSizeMB": info.spec.grant.limits().files_bytes / MIB,
         "state": state_word(info),
         "metadata": info.spec.labels,
-        "volumeMounts": [],
+        "volumeMounts": mounts,
     })
 }
 
