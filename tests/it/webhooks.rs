@@ -73,8 +73,8 @@ async fn receiver() -> (String, Received) {
 fn start(data: &Path, host: &str, arguments: &[&str]) -> Server {
     let secret = data.join("secret");
     std::fs::write(&secret, format!("whsec_{}\n", STANDARD.encode([7; 32]))).expect("written");
-    Server::start_with(arguments, |command| {
-        command.env("PROOFBOX_DATA_DIR", data).env("PROOFBOX_CALLBACK_HOSTS", host);
+    Server::start_with(&[], |command| {
+        command.args(arguments).env("PROOFBOX_DATA_DIR", data).env("PROOFBOX_CALLBACK_HOSTS", host);
         command.env("PROOFBOX_CALLBACK_SECRET_FILE", &secret);
     })
 }

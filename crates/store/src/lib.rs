@@ -326,7 +326,7 @@ impl Store {
         self.readers.read(move |connection| volumes::read_file(connection, id, &path, offset, length)).await
     }
 
-    /// All entries of a volume with their content, in the order of their paths.
+    /// Tree of a volume: every entry with its content, in the order of their paths.
     ///
     /// # Errors
     ///

@@ -52,7 +52,7 @@ pub struct StoreUsage {
     pub paused: u64,
     /// Rows of stored sessions.
     pub sessions: u64,
-    /// Volumes.
+    /// Number of volumes of all owners.
     pub volumes: u64,
     /// Bytes of all blobs and volumes.
     pub bytes: u64,

@@ -187,7 +187,7 @@ pub struct VolumePiece {
     pub sha256: [u8; 32],
 }
 
-/// What a change is made with.
+/// Circumstances of a change.
 pub(super) struct Writing<'a> {
     pub(super) disk: &'a Disk,
     pub(super) bounds: VolumeBounds,
@@ -350,7 +350,7 @@ fn content(connection: &Connection, key: i64, path: &str, start: u64, end: u64) 
     Ok(Bytes::from(bytes).slice(from..from + wanted))
 }
 
-/// All entries with their content, in the order of their paths.
+/// Returns every entry with its content, in the order of their paths.
 pub(super) fn tree(connection: &Connection, id: Uuid) -> Result<Vec<TreeEntry>, StoreError> {
     let (_, key) = get(connection, id)?;
     let mut tree = Vec::new();

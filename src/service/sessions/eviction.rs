@@ -248,7 +248,6 @@ impl SessionManager {
         let Residency::Resident(handle) = *residency else { return Ok(false) };
         let paused = session.times().paused;
         let saving = if paused { Saving::Paused { jobs } } else { Saving::Evicted { jobs } };
-        self.write_back(session, handle).await?;
         let checkpoint = self.put(session, handle, saving).await?.id;
         let _ = self.sandbox.close(handle).await;
         *residency = if paused { Residency::Paused { checkpoint } } else { Residency::Evicted { checkpoint } };
@@ -286,6 +285,11 @@ impl SessionManager {
             Saving::Named { .. } | Saving::Tagged { .. } => JobsAtSave::LeaveOut,
         };
         let bytes = self.sandbox.save(handle, jobs).await?;
+        // Only of a session that can go: one whose jobs go on is asked again and again.
+        match saving {
+            Saving::Evicted { .. } | Saving::Paused { .. } => self.write_back(session, handle).await?,
+            Saving::Named { .. } | Saving::Tagged { .. } => {}
+        }
         let created = Timestamp::now();
         let kind = saving.kind();
         let (id, name) = match &saving {
@@ -482,7 +486,6 @@ impl SessionManager {
             self.sandbox.reboot(handle).await?;
         }
         let jobs = if saved == SavedState::Files { JobsAtSave::LeaveOut } else { JobsAtSave::Refuse };
-        self.write_back(session, handle).await?;
         match self.put(session, handle, Saving::Paused { jobs }).await {
             Ok(checkpoint) => {
                 let _ = self.sandbox.close(handle).await;

@@ -24,7 +24,7 @@ const TRY_AGAIN: Duration = Duration::from_millis(100);
 enum Content {
     /// Files of the session that has mounted the volume.
     Live(SessionId, Mount),
-    /// Store.
+    /// Store, where clients may change it.
     Stored,
     /// Store, while the session that has mounted the volume is paused: nobody writes.
     Frozen(SessionId),
