@@ -854,13 +854,15 @@ Open a socket of the given type, between ends of this interpreter."""
         return self._send_message(data, _parse(self._endpoint.family, address, "sendto"), flags)
 
     def sendmsg(self, buffers, ancdata=(), flags=0, address=None, /):
-        self._check()
+        flags = self._check(flags)
         endpoint = self._endpoint
-        data = b"".join(memoryview(buffer).cast("B") for buffer in buffers)
+        data = b"".join(_view(buffer) for buffer in buffers)
         fds = []
-        for level, kind, content in ancdata:
+        for item in ancdata:
+            if not isinstance(item, tuple) or len(item) != 3:
+                raise TypeError("sendmsg() argument 2 must be an iterable of 3-tuples")
+            level, kind, content = index(item[0]), index(item[1]), bytes(_view(item[2]))
             if level == SOL_SOCKET and kind == SCM_RIGHTS and endpoint.family == AF_UNIX:
-                content = bytes(content)
                 fds += [int.from_bytes(content[at : at + 4], "little") for at in range(0, len(content) // 4 * 4, 4)]
         if endpoint.type == SOCK_STREAM:
             sent = self._send(data, 0, flags)
