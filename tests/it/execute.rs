@@ -118,7 +118,7 @@ async fn every_way_to_fail_has_its_class() {
         ("import pandas", "missing_dependency", "ModuleNotFoundError"),
         ("import readline", "missing_dependency", "ModuleNotFoundError"),
         ("raise PermissionError('no')", "permission_denied", "PermissionError"),
-        ("import socket\nsocket.socket()", "unsafe_operation", "OSError"),
+        ("import socket\nsocket.socket().connect(('8.8.8.8', 53))", "unsafe_operation", "OSError"),
         ("import signal\nsignal.alarm(1)", "unsupported_operation", "OSError"),
         ("import os\nos.fork()", "unsafe_operation", "OSError"),
         ("def f(): return f()\nf()", "recursion_limit", "RecursionError"),

@@ -38,6 +38,7 @@ mod kinds;
 mod leaks;
 mod limits;
 mod lint;
+mod loopback;
 mod mcp;
 mod neighbours;
 mod numpy;

@@ -145,7 +145,7 @@ impl Tree {
                 // A link that leads nowhere: what is written through it would be made there.
                 Err(_) if self.stat(above).is_ok() => break,
                 Err(_) => {
-                    above = above.rsplit_once('/').map_or("/", |(above, _)| if above.is_empty() { "/" } else { above })
+                    above = above.rsplit_once('/').map_or("/", |(above, _)| if above.is_empty() { "/" } else { above });
                 }
                 Ok(_) => break,
             }

@@ -148,6 +148,9 @@ class Candidate:
         for word in found.intersection(_OF_ONE_INTERPRETER):
             note_inexpressible(f"{word.strip('([), ')} in the tests' own interpreter")
             self.own_interpreter = side.state.violation
+        if (match := _CONNECTS.search(text)) and not _MOCKS_SOCKETS.search(text):
+            note_inexpressible(f"{next(filter(None, match.groups()))} in the tests' own interpreter")
+            self.own_interpreter = side.state.violation
         if "builtins" in found:
             self.builtins = dict(vars(builtins))
         if not found.isdisjoint(_CONTEXTS):
@@ -371,6 +374,16 @@ _OF_ONE_INTERPRETER = (
 )  # fmt: skip
 # What a loop of the tests is told, and asked of it, is not the candidate's loop's.
 _OF_LOOPS = ("exception_handler", "task_factory", ".set_debug", ".get_debug", ".is_closed", ".is_running")
+# Sockets connect within one interpreter. Tests that make, take or serve connections have the candidate at the other end.
+_CONNECTS = re.compile(
+    r"(\.connect(?:_ex)?|\bcreate_connection|\bcreate_server)\(\s*\(|(\.accept)\(\)|(\.sendto)\(|(\bopen_connection|\bstart_server|\bServerProxy)\("
+    r"|(\b\w*(?:HTTP|TCP|UDP|XMLRPC)Server)\(\s*\(|(\burlopen|\brequests\.\w+|\bHTTPConnection)\(\s*f?['\"](?:http://)?(?:localhost|127\.0\.0\.1)"
+)
+_SOCKET_WORDS = (
+    ".connect", "create_connection(", "create_server(", ".accept()", ".sendto(", "open_connection(", "start_server(", "ServerProxy(",
+    "Server((", "urlopen(", "requests.", "HTTPConnection(",
+)  # fmt: skip
+_MOCKS_SOCKETS = re.compile(r"(?:patch(?:\.object)?|setattr)\(\s*['\"]?[\w.]*\bsocket\b")
 _COMMENT = re.compile(r"(?m)(?:^|(?<=\s))#.*$")
 # Requests that alternate with others, and those whose answer is an object's.
 _OF_TASKS = frozenset({"turn", "spawn", "cancel"})
@@ -380,7 +393,7 @@ _WATCHED_WORDS = tuple(word for words in _WATCHED.values() for word in words)
 _LATER_WORDS = tuple(word for words in _LOOKED_AT_LATER.values() for word in words)
 _ALL_WORDS = (*_CONTEXTS, *_OF_ONE_INTERPRETER, *_WATCHED_WORDS, *_LATER_WORDS, "builtins")
 # A text without these has none of those.
-_LOOKED_AT = (*_CONTEXTS, *(word for word in _OF_ONE_INTERPRETER if "sys.path" not in word), *_WATCHED_WORDS, "sys.path", "builtins")
+_LOOKED_AT = (*_CONTEXTS, *(word for word in _OF_ONE_INTERPRETER if "sys.path" not in word), *_WATCHED_WORDS, *_SOCKET_WORDS, "sys.path", "builtins")
 # By these a function can be reached without its name.
 _REACHING = frozenset({"getattr", "globals", "vars", "locals", "eval", "exec", "__import__", "import_module", "modules", "__dict__", "solution"})
 

@@ -68,8 +68,9 @@ ssize_t socket_write(struct socket *socket, const char *from, size_t n) {
         return (ssize_t)n;
     }
     if (n == 0) return 0;
-    size_t done = pipe_room(socket->out) ? pipe_put(socket->out, from, n) : 0;
-    return done ? (ssize_t)done : WOULD_WAIT;
+    if (!pipe_room(socket->out)) return WOULD_WAIT;
+    size_t done = pipe_put(socket->out, from, n);
+    return done ? (ssize_t)done : failed(ENOBUFS); /* no memory to grow */
 }
 
 /* ---------------------------------------------------------------- for Python */

@@ -7,6 +7,7 @@ import errno
 import os
 import time
 from collections import deque
+from operator import index
 
 import _proofbox
 import _proofbox_threads as threads
@@ -21,7 +22,7 @@ SOCK_NONBLOCK, SOCK_CLOEXEC = 2048, 524288
 SOL_SOCKET, SO_REUSEADDR, SO_TYPE, SO_ERROR, SO_SNDBUF, SO_RCVBUF, SO_LINGER, SO_REUSEPORT, SO_ACCEPTCONN = 1, 2, 3, 4, 7, 8, 13, 15, 30
 SO_PEERCRED, SO_PROTOCOL, SO_DOMAIN = 17, 38, 39
 IPPROTO_TCP, IPPROTO_IPV6, IPV6_V6ONLY = 6, 41, 26
-MSG_PEEK, MSG_TRUNC, MSG_DONTWAIT, MSG_WAITALL = 2, 32, 64, 256
+MSG_PEEK, MSG_CTRUNC, MSG_TRUNC, MSG_DONTWAIT, MSG_WAITALL = 2, 8, 32, 64, 256
 SCM_RIGHTS = 1
 # As on Linux.
 BUFFER_BYTES = 212992
@@ -41,7 +42,8 @@ _TEXTS = {
     errno.EBADF: "Bad file descriptor", errno.ECONNREFUSED: "Connection refused", errno.ECONNRESET: "Connection reset by peer",
     errno.EDESTADDRREQ: "Destination address required", errno.EINPROGRESS: "Operation now in progress",
     errno.EINVAL: "Invalid argument", errno.EISCONN: "Transport endpoint is already connected",
-    errno.EMFILE: "Too many open files", errno.EMSGSIZE: "Message too long", errno.ENOPROTOOPT: "Protocol not available",
+    errno.EMFILE: "Too many open files", errno.EMSGSIZE: "Message too long", errno.ENOBUFS: "No buffer space available",
+    errno.ENOPROTOOPT: "Protocol not available",
     errno.ENOTCONN: "Transport endpoint is not connected", errno.ENOTSOCK: "Socket operation on non-socket",
     errno.EOPNOTSUPP: "Operation not supported", errno.EPIPE: "Broken pipe", errno.EPROTONOSUPPORT: "Protocol not supported",
     errno.EPROTOTYPE: "Protocol wrong type for socket",
@@ -171,14 +173,12 @@ def _parse(family, address, operation):
     host, port = address[:2]
     if not isinstance(host, (str, bytes, bytearray)):
         raise TypeError(f"str, bytes or bytearray expected, not {type(host).__name__}")
-    port = port.__index__() if hasattr(port, "__index__") else _no_integer(port)
+    port = index(port)
     if not 0 <= port <= 65535:
         raise OverflowError(f"{operation}(): port must be 0-65535.")
+    if len(address) > 2 and not 0 <= index(address[2]) <= 0xFFFFF:
+        raise OverflowError(f"{operation}(): flowinfo must be 0-1048575.")
     return resolve(host, port, family, operation), port
-
-
-def _no_integer(value):
-    raise TypeError(f"'{type(value).__name__}' object cannot be interpreted as an integer")
 
 
 def _shown(family, address):
@@ -227,7 +227,10 @@ class _Endpoint:
         if len(_endpoints) > 64:
             for endpoint in list(_endpoints.values()):
                 endpoint.is_open()
-        fd = _proofbox.sockets_open(self.number)
+        try:
+            fd = _proofbox.sockets_open(self.number)
+        except OSError as error:
+            raise failure(error.errno) from None
         _endpoints[self.number] = self
         return fd
 
@@ -388,7 +391,7 @@ def checked_timeout(value):
     if value is None:
         return None
     if not isinstance(value, (int, float)):
-        value = value.__index__() if hasattr(value, "__index__") else value.__float__() if hasattr(value, "__float__") else _no_integer(value)
+        value = index(value)
     if value != value:
         raise ValueError("Invalid value NaN (not a number)")
     if value < 0:
@@ -438,12 +441,14 @@ Open a socket of the given type, between ends of this interpreter."""
         self._family, self._type, self.proto = family, type, proto
         self._endpoint = _Endpoint(family, type, proto)
         self._fd = self._endpoint.open()
+        if self._timeout is not None:
+            os.set_blocking(self._fd, False)
 
     def _adopt(self, family, type, proto, fileno):
         """A socket that is there."""
         if isinstance(fileno, float):
             raise TypeError("integer argument expected, got float")
-        fileno = fileno.__index__()
+        fileno = index(fileno)
         if fileno < 0:
             raise ValueError("negative file descriptor")
         number = _proofbox.sockets_number(fileno)
@@ -504,19 +509,26 @@ Open a socket of the given type, between ends of this interpreter."""
         return self._timeout
 
     def settimeout(self, value, /):
-        self._timeout = checked_timeout(value)
+        self._set_timeout(checked_timeout(value))
 
     def getblocking(self):
         return self._timeout != 0
 
     def setblocking(self, flag, /):
-        self._timeout = None if flag else 0.0
+        self._set_timeout(None if flag else 0.0)
+
+    def _set_timeout(self, value):
+        if self._fd != -1 and (self._timeout is None) != (value is None):
+            os.set_blocking(self._fd, value is None)
+        self._timeout = value
 
     # Waiting.
 
-    def _check(self):
-        if self._fd == -1:
+    def _check(self, flags=0):
+        """The flags of a call on a socket that is open."""
+        if self._fd == -1 or _proofbox.sockets_number(self._fd) != self._endpoint.number:
             raise failure(errno.EBADF)
+        return index(flags)
 
     def _until(self, attempt, what, flags=0, timeout=-1):
         """Waits as the socket's timeout says."""
@@ -563,7 +575,7 @@ Open a socket of the given type, between ends of this interpreter."""
 
     def listen(self, backlog=128, /):
         self._check()
-        backlog.__index__()
+        index(backlog)
         endpoint = self._endpoint
         if endpoint.type == SOCK_DGRAM:
             raise failure(errno.EOPNOTSUPP)
@@ -654,7 +666,7 @@ Open a socket of the given type, between ends of this interpreter."""
 
     def shutdown(self, how, /):
         self._check()
-        how = how.__index__()
+        how = index(how)
         if how not in (0, 1, 2):
             raise failure(errno.EINVAL)
         endpoint = self._endpoint
@@ -701,7 +713,7 @@ Open a socket of the given type, between ends of this interpreter."""
         return message
 
     def recv(self, bufsize, flags=0, /):
-        self._check()
+        flags = self._check(flags)
         if bufsize < 0:
             raise ValueError("negative buffersize in recv")
         if self._endpoint.type != SOCK_STREAM:
@@ -719,7 +731,7 @@ Open a socket of the given type, between ends of this interpreter."""
         return found
 
     def recv_into(self, buffer, nbytes=0, flags=0):
-        self._check()
+        flags = self._check(flags)
         view = memoryview(buffer).cast("B")
         if nbytes < 0:
             raise ValueError("negative buffersize in recv_into")
@@ -734,7 +746,7 @@ Open a socket of the given type, between ends of this interpreter."""
         return self._receive(nbytes, flags, lambda size: _proofbox.sockets_recv_into(fd, view, size, peeks))
 
     def recvfrom(self, bufsize, flags=0, /):
-        self._check()
+        flags = self._check(flags)
         if bufsize < 0:
             raise ValueError("negative buffersize in recvfrom")
         if self._endpoint.type == SOCK_STREAM:
@@ -743,7 +755,7 @@ Open a socket of the given type, between ends of this interpreter."""
         return data[:bufsize], self._sender(sender)
 
     def recvfrom_into(self, buffer, nbytes=0, flags=0):
-        self._check()
+        flags = self._check(flags)
         view = memoryview(buffer).cast("B")
         if nbytes < 0:
             raise ValueError("negative buffersize in recvfrom_into")
@@ -764,7 +776,7 @@ Open a socket of the given type, between ends of this interpreter."""
             raise ValueError("negative buffer size in recvmsg()")
         if ancbufsize < 0:
             raise ValueError("invalid ancillary data buffer length")
-        self._check()
+        flags = self._check(flags)
         seen, sender = 0, None
         if self._endpoint.type == SOCK_STREAM:
             data = socket.recv(self, bufsize, flags)
@@ -772,10 +784,13 @@ Open a socket of the given type, between ends of this interpreter."""
             data, sender = self._next_message(flags)
             if len(data) > bufsize:
                 data, seen = data[:bufsize], MSG_TRUNC
-        return data, self._ancillary(ancbufsize), seen, self._sender(sender)
+        ancillary, truncated = self._ancillary(ancbufsize)
+        return data, ancillary, seen | truncated, self._sender(sender)
 
     def recvmsg_into(self, buffers, ancbufsize=0, flags=0, /):
         views = [memoryview(buffer).cast("B") for buffer in buffers]
+        if any(view.readonly for view in views):
+            raise TypeError("recvmsg_into() argument 1 must be an iterable of single-segment read-write buffers")
         data, ancillary, seen, sender = socket.recvmsg(self, sum(map(len, views)), ancbufsize, flags)
         at = 0
         for view in views:
@@ -785,16 +800,16 @@ Open a socket of the given type, between ends of this interpreter."""
         return at, ancillary, seen, sender
 
     def _ancillary(self, size):
-        """Descriptors that were sent along, as far as there is room for them."""
-        endpoint = self._endpoint
-        if not endpoint.rights or size < 20:
-            return []
-        count = (size - 16) // 4
-        fds, more = endpoint.rights[:count], endpoint.rights[count:]
-        endpoint.rights = None
+        """Descriptors that were sent along, as far as there is room for them, and the flag that tells of others."""
+        rights, self._endpoint.rights = self._endpoint.rights, None
+        if not rights:
+            return [], 0
+        count = max(0, size - 16) // 4
+        fds, more = rights[:count], rights[count:]
         for fd in more:
-            close(fd)
-        return [(SOL_SOCKET, SCM_RIGHTS, b"".join(fd.to_bytes(4, "little") for fd in fds))]
+            os.close(fd)
+        content = b"".join(fd.to_bytes(4, "little") for fd in fds)
+        return [(SOL_SOCKET, SCM_RIGHTS, content)] if fds else [], MSG_CTRUNC if more else 0
 
     # Sending.
 
@@ -810,13 +825,13 @@ Open a socket of the given type, between ends of this interpreter."""
                 return sent
 
     def send(self, data, flags=0, /):
-        self._check()
+        flags = self._check(flags)
         if self._endpoint.type != SOCK_STREAM:
             return self._send_message(data, None, flags)
         return self._send(data, 0, flags)
 
     def sendall(self, data, flags=0, /):
-        self._check()
+        flags = self._check(flags)
         if self._endpoint.type != SOCK_STREAM:
             self._send_message(data, None, flags)
             return
@@ -832,20 +847,22 @@ Open a socket of the given type, between ends of this interpreter."""
     def sendto(self, data, *rest):
         if not 1 <= len(rest) <= 2:
             raise TypeError(f"sendto() takes 2 or 3 arguments ({1 + len(rest)} given)")
-        self._check()
         flags, address = rest if len(rest) == 2 else (0, rest[0])
+        data, flags = _view(data), self._check(flags)
         if self._endpoint.type == SOCK_STREAM:
             return self._send(data, 0, flags)
         return self._send_message(data, _parse(self._endpoint.family, address, "sendto"), flags)
 
     def sendmsg(self, buffers, ancdata=(), flags=0, address=None, /):
-        self._check()
+        flags = self._check(flags)
         endpoint = self._endpoint
-        data = b"".join(memoryview(buffer).cast("B") for buffer in buffers)
+        data = b"".join(_view(buffer) for buffer in buffers)
         fds = []
-        for level, kind, content in ancdata:
+        for item in ancdata:
+            if not isinstance(item, tuple) or len(item) != 3:
+                raise TypeError("sendmsg() argument 2 must be an iterable of 3-tuples")
+            level, kind, content = index(item[0]), index(item[1]), bytes(_view(item[2]))
             if level == SOL_SOCKET and kind == SCM_RIGHTS and endpoint.family == AF_UNIX:
-                content = bytes(content)
                 fds += [int.from_bytes(content[at : at + 4], "little") for at in range(0, len(content) // 4 * 4, 4)]
         if endpoint.type == SOCK_STREAM:
             sent = self._send(data, 0, flags)

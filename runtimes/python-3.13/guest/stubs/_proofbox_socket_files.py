@@ -19,6 +19,9 @@ class SocketReader(io.BufferedReader):
         super().__init__(raw, buffer_size)
         self._source, self._size, self._ahead = raw, buffer_size, bytearray()
 
+    def __repr__(self):
+        return f"<_io.BufferedReader name={self.name!r}>"
+
     def _fill(self, size=0):
         """Reads once: False at the end, None if that would wait."""
         chunk = bytearray(max(self._size, size))

@@ -143,6 +143,8 @@ def _hosts(name, family, flags):
 def getnameinfo(sockaddr, flags, /):
     if not isinstance(sockaddr, tuple):
         raise TypeError("getnameinfo() argument 1 must be a tuple")
+    if len(sockaddr) > 2 and not 0 <= sockaddr[2] <= 0xFFFFF:
+        raise OverflowError("getnameinfo(): flowinfo must be 0-1048575.")
     host, port = sockaddr[:2]
     address = local_address(host, AF_INET6 if ":" in host else AF_INET) if host else None
     if address is None:

@@ -26,8 +26,11 @@ def fcntl(fd, cmd, arg=0, /):
     if cmd == F_GETFD:
         return FD_CLOEXEC
     if cmd == F_GETFL:
-        return os.O_RDWR
-    if cmd in (F_SETFD, F_SETFL):
+        return os.O_RDWR | (0 if os.get_blocking(number) else os.O_NONBLOCK)
+    if cmd == F_SETFL:
+        os.set_blocking(number, not arg & os.O_NONBLOCK)
+        return 0
+    if cmd == F_SETFD:
         return 0
     raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
 
