@@ -2,6 +2,7 @@
 
 For work on the guest's Python without an image; what WebAssembly and the host add is not in it."""
 
+import asyncio
 import builtins
 import importlib
 import importlib.machinery
@@ -103,6 +104,8 @@ def _set_up(events):
     # No traceback shows frames of the guest's own.
     exec(compile("def guarded(function): return function()\ndef settle(): pass", "<proofbox>", "exec"), vars(threads))
     sys.modules["_proofbox_threads"] = threads
+    # The guest's loop (stubs/_proofbox_loop.py) tells it of its sockets too.
+    asyncio.BaseEventLoop.can_go_on = lambda loop: bool(loop._ready)
     sys.modules["__main__"] = types.ModuleType("__main__")
     sys.modules["__main__"].__builtins__ = builtins
 
