@@ -14,11 +14,10 @@ use crate::http::{self, ConnectionBounds, KeylessRequests, Scheme, Tls};
 use crate::metrics::Metrics;
 use crate::sandbox::Sandbox;
 use crate::service::{
-    Admission, AdmissionSettings, CallbackSecret, CallbackSettings, JobSettings, Keys, Parts, Receipts, Service,
-    SessionSettings,
+    Admission, AdmissionSettings, CallbackSecret, CallbackSettings, Components, JobSettings, Keys, PolicyStore,
+    Receipts, Service, SessionSettings,
 };
 use crate::telemetry::{Collector, Telemetry};
-use proofbox_policy::Policies;
 use proofbox_runtime::image::{Image, ImageError};
 use proofbox_runtime::images::Images;
 use proofbox_runtime::wheels::Wheels;
@@ -68,7 +67,7 @@ impl App {
         hardened: Hardened,
     ) -> anyhow::Result<Self> {
         let receipts = Receipts::open(config.receipt_key.clone())?;
-        let policies = Policies::load(config.policies_dir.as_deref())?;
+        let policies = PolicyStore::open(config.policies_dir.clone())?;
         let metrics = Arc::new(Metrics::new());
         metrics.set_image(&images.default().image_hash);
         let telemetry = telemetry_of(&config.traces, images.default(), &metrics)?;
@@ -81,16 +80,16 @@ impl App {
             count: config.workers,
             slots: config.slots,
             session_slots: config.session_slots,
-            memory_bytes: policies.most_memory_bytes(),
+            memory_bytes: policies.current().most_memory_bytes(),
             hardening: config.hardening,
         };
         let workers = WorkerPool::start(settings, Arc::<Metrics>::clone(&metrics));
         workers.wait_ready().await.context("starting the workers")?;
-        let admission = Admission::new(AdmissionSettings {
+        let admission = AdmissionSettings {
             capacity: config.workers * config.slots as usize,
             most_queued: config.queue,
             max_wait: config.max_wait,
-        });
+        };
         let sandbox = Sandbox::new(workers);
         let sessions = SessionSettings {
             most: config.sessions,
@@ -104,25 +103,26 @@ impl App {
             callbacks: callbacks(config)?,
         };
         let (store, scratch) = open_store(config).await?;
-        let service = Service::new(Parts {
+        let service = Service::new(Components {
             sandbox,
             policies,
-            policies_directory: config.policies_dir.clone(),
-            admission,
-            keys: open_keys(config)?,
+            admission: Admission::new(admission, Arc::clone(&metrics)),
+            keys: open_keys(config, &metrics)?,
             images,
             metrics,
             receipts,
             sessions,
             jobs,
+            webhook_wire: Arc::new(http::EventWire),
             store,
             hardened,
         });
-        service.recall_sessions().await.context("reading the sessions in the store")?;
-        service.look_after_sessions();
-        service.follow_keys().context("following the keys")?;
+        service.sessions.recall().await.context("reading the sessions in the store")?;
+        service.webhooks.recall().await.context("reading the webhooks in the store")?;
+        service.sessions.look_after();
+        service.keys.follow().context("following the keys")?;
         Ok(Self {
-            service,
+            service: Arc::new(service),
             telemetry,
             _scratch: scratch,
             body_bytes: config.body_bytes,
@@ -150,8 +150,9 @@ impl App {
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> anyhow::Result<()> {
         let keyless = self.keyless(&listener)?;
-        self.service.keep_stats().await.context("reading the statistics in the store")?;
-        self.service.take_up_jobs().await.context("reading the jobs in the store")?;
+        self.service.stats.keep().await.context("reading the statistics in the store")?;
+        self.service.jobs.take_up().await.context("reading the jobs in the store")?;
+        self.service.webhooks.start();
         let metrics_access = self.metrics_access.unwrap_or(match keyless {
             KeylessRequests::Served | KeylessRequests::ToThisMachine => MetricsAccess::Open,
             KeylessRequests::Refused => MetricsAccess::Loopback,
@@ -174,25 +175,26 @@ impl App {
         let shutdown = async move {
             shutdown.await;
             draining.begin();
-            service.stop_jobs();
+            service.background.stop();
             let _ = begun.send(());
         };
-        let open = self.service.metrics().connections.clone();
+        let open = self.service.metrics.connections.clone();
         let deadline = async {
             let _ = drained.await;
             tokio::time::sleep(self.drain).await;
         };
         let work = async {
             http::serve(listener, tls, router, self.connections, open, shutdown).await;
-            self.service.jobs_stopped().await;
+            self.service.background.stopped().await;
         };
         tokio::select! {
             () = work => {}
             () = deadline => tracing::warn!("the drain time is over; ending what still runs"),
         }
-        self.service.halt_jobs().await;
-        self.service.store_sessions().await;
-        self.service.save_keys();
+        self.service.jobs.halt().await;
+        self.service.stats.flush().await;
+        self.service.sessions.store_all().await;
+        self.service.keys.save();
         self.telemetry.flush().await;
         Ok(())
     }
@@ -206,7 +208,7 @@ impl App {
             Keyless::Loopback | Keyless::Never => KeylessRequests::Refused,
         };
         let allowed = served != KeylessRequests::Refused;
-        if !allowed && self.service.keys().count() == 0 {
+        if !allowed && self.service.keys.count() == 0 {
             tracing::warn!(%address, "requests need a key, and there is none yet: `proofbox keys create NAME` makes one");
         }
         if allowed && !address.ip().is_loopback() {
@@ -217,23 +219,24 @@ impl App {
 }
 
 /// Reads the settings for callbacks at the end of jobs.
-fn callbacks(config: &Config) -> anyhow::Result<Option<CallbackSettings>> {
+fn callbacks(config: &Config) -> anyhow::Result<Option<Arc<CallbackSettings>>> {
     let hosts = config.callback_hosts.clone();
     let Some(path) = config.callback_secret_file.as_deref().filter(|_| !hosts.is_empty()) else { return Ok(None) };
     let secret = CallbackSecret::read(path).context("the secret for callbacks (PROOFBOX_CALLBACK_SECRET_FILE)")?;
-    Ok(Some(CallbackSettings { hosts, secret }))
+    Ok(Some(Arc::new(CallbackSettings { hosts, secret })))
 }
 
 /// The keys of the data directory.
-fn open_keys(config: &Config) -> anyhow::Result<Keys> {
+fn open_keys(config: &Config, metrics: &Arc<Metrics>) -> anyhow::Result<Keys> {
+    let none = || Keys::none(Arc::clone(metrics));
     let Some(directory) = config.data_dir.as_deref() else {
-        return Ok(Keys::none());
+        return Ok(none());
     };
-    match Keys::open(directory.join(KEYS_FILE)) {
+    match Keys::open(directory.join(KEYS_FILE), Arc::clone(metrics)) {
         Ok(keys) => Ok(keys),
         Err(error @ StoreError::Open { .. }) if !config.data_dir_given => {
             tracing::warn!(%error, "there are no keys: set PROOFBOX_DATA_DIR");
-            Ok(Keys::none())
+            Ok(none())
         }
         Err(error) => Err(error).context("opening the keys"),
     }

@@ -2,13 +2,17 @@
 
 mod process;
 
+use std::time::Duration;
+
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
     TextEncoder,
 };
 
+use proofbox_types::failure;
 use proofbox_types::hardening::Hardened;
 use proofbox_types::histogram;
+use proofbox_types::outcome::Outcome;
 use proofbox_types::status::FailureClass;
 use proofbox_worker::PoolObserver;
 
@@ -107,6 +111,8 @@ pub struct Metrics {
     pub job_items: IntCounterVec,
     /// Attempts to tell of a job's end, by what came of them.
     pub callbacks: IntCounterVec,
+    /// Deliveries to webhooks, by outcome.
+    pub webhook_deliveries: IntCounterVec,
 }
 
 impl Metrics {
@@ -196,6 +202,11 @@ impl Metrics {
             jobs_unfinished: gauge("proofbox_jobs_unfinished", "Jobs that have not ended."),
             job_items: counters("proofbox_job_items_total", "Items of jobs that are done, by status.", &["status"]),
             callbacks: counters("proofbox_callbacks_total", "Attempts to tell of a job's end.", &["outcome"]),
+            webhook_deliveries: counters(
+                "proofbox_webhook_deliveries_total",
+                "Attempts to tell a webhook of an event.",
+                &["outcome"],
+            ),
             worker_restarts: counter("proofbox_worker_restarts_total", "Worker processes that were replaced."),
             runs_repeated: counter("proofbox_runs_repeated_total", "Runs begun again after their worker ended."),
             quarantined: counter("proofbox_job_items_quarantined_total", "Items of jobs that ended two workers."),
@@ -217,12 +228,13 @@ impl Metrics {
 
     /// Series with known labels are there from the start: an alert on their rate misses nothing.
     fn begin(&self) {
-        let counters: [(&IntCounterVec, &[&str]); 5] = [
+        let counters: [(&IntCounterVec, &[&str]); 6] = [
             (&self.refused, &REASONS),
             (&self.spans, &OUTCOMES),
             (&self.jobs, &["accepted", "finished", "cancelled"]),
             (&self.job_items, &histogram::OUTCOMES[..histogram::OUTCOME_COUNT - 1]),
             (&self.callbacks, &["delivered", "failed", "given_up"]),
+            (&self.webhook_deliveries, &["delivered", "failed", "given_up", "dropped"]),
         ];
         for (counters, labels) in counters {
             labels.iter().for_each(|label| drop(counters.with_label_values(&[label])));
@@ -248,6 +260,16 @@ impl Metrics {
         for state in &hardened.0 {
             self.hardening.with_label_values(&[process, state.layer.name()]).set(i64::from(state.in_force));
         }
+    }
+
+    /// Counts a guest's run that waited for this long.
+    pub fn count_run(&self, outcome: &Outcome, queue: Duration) {
+        self.runs.with_label_values(&[failure::class_of(outcome).as_str()]).inc();
+        self.queue_seconds.observe(queue.as_secs_f64());
+        self.start_seconds.observe(outcome.usage.start.as_secs_f64());
+        self.run_seconds.observe(outcome.usage.execution.as_secs_f64());
+        self.fuel.inc_by(outcome.usage.fuel);
+        self.output_bytes.inc_by(outcome.stdout.total_bytes + outcome.stderr.total_bytes);
     }
 
     /// The text format of Prometheus, version 0.0.4.

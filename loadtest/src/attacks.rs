@@ -403,10 +403,10 @@ deque(map(os.rename, cycle("ab"), cycle("ba")), 0)
         "pipe",
         ENDLESS,
         "",
-        r#"
+        r"
 r, w = os.pipe()
 deque(map(lambda data: os.read(r, os.write(w, data)), repeat(bytes(32 << 10))), 0)
-"#,
+",
     ),
     ("clock", ENDLESS, "", "deque(map(time.clock_gettime, repeat(time.CLOCK_MONOTONIC)), 0)"),
     ("sleep", ENDLESS, "", "deque(map(time.sleep, repeat(0)), 0)"),

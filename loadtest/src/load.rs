@@ -69,24 +69,24 @@ pub async fn run(plan: Plan, scenario: Arc<Scenario>) -> anyhow::Result<Tally> {
             for _ in 0..plan.connections {
                 let client = Client {
                     connection: Connection::new(plan.target, plan.timeout).with_key(plan.key.clone()),
-                    scenario: scenario.clone(),
-                    tally: tally.clone(),
+                    scenario: Arc::clone(&scenario),
+                    tally: Arc::clone(&tally),
                 };
-                clients.spawn(client.closed_loop(window, counter.clone()));
+                clients.spawn(client.closed_loop(window, Arc::clone(&counter)));
             }
             all(clients).await?;
         }
         Pace::OpenLoop { requests_per_second } => {
             let schedule = Arc::new(Schedule::new(begin, requests_per_second, &plan));
-            let pacer = Pacer::start(schedule.clone(), plan.connections)?;
+            let pacer = Pacer::start(Arc::clone(&schedule), plan.connections)?;
             let mut clients = JoinSet::new();
             for _ in 0..plan.connections {
                 let client = Client {
                     connection: Connection::new(plan.target, plan.timeout).with_key(plan.key.clone()),
-                    scenario: scenario.clone(),
-                    tally: tally.clone(),
+                    scenario: Arc::clone(&scenario),
+                    tally: Arc::clone(&tally),
                 };
-                clients.spawn(client.open_loop(schedule.clone()));
+                clients.spawn(client.open_loop(Arc::clone(&schedule)));
             }
             all(clients).await?;
             drop(pacer);
@@ -191,7 +191,7 @@ impl Pacer {
         let stopped = Arc::new(AtomicBool::new(false));
         let thread = thread::Builder::new().name("pacer".to_owned());
         let thread = thread.spawn({
-            let stopped = stopped.clone();
+            let stopped = Arc::clone(&stopped);
             move || {
                 for slot in 0..schedule.slots {
                     if !sleep_until(schedule.due(slot), &stopped) {
@@ -301,7 +301,7 @@ mod tests {
             accepting.spawn(async move {
                 let mut connections = JoinSet::new();
                 while let Ok((stream, _)) = listener.accept().await {
-                    connections.spawn(answer_all(stream, answered.clone(), stalled_answer, stall));
+                    connections.spawn(answer_all(stream, Arc::clone(&answered), stalled_answer, stall));
                 }
             });
             Self { target: format!("http://{address}").parse().expect("it is loopback"), _accepting: accepting }

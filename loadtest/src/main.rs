@@ -1,5 +1,7 @@
 //! Sends load to a proofbox service on this machine, and compares it with plain Python, side by side.
 
+#![expect(clippy::print_stdout, reason = "standard output is where the report goes")]
+
 mod answer;
 mod attackers;
 mod attacks;

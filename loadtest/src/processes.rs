@@ -50,7 +50,7 @@ impl Watch {
         sample(front).context("looking at the service's processes")?;
         let samples = Arc::new(Mutex::new(Vec::new()));
         let task = tokio::spawn({
-            let samples = samples.clone();
+            let samples = Arc::clone(&samples);
             async move {
                 let mut connection = Connection::new(target, TIMEOUT);
                 let mut ticks = tokio::time::interval(EVERY);

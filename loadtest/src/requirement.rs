@@ -122,6 +122,7 @@ impl fmt::Display for CheckedRequirement {
     }
 }
 
+#[expect(clippy::ref_option, reason = "serde calls it with a reference")]
 fn three_decimals<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
     value.map(|value| (value * 1e3).round() / 1e3).serialize(serializer)
 }

@@ -42,7 +42,7 @@ pub enum KeysCommand {
         /// Fuel that it may use from midnight to midnight (UTC)
         #[arg(long, value_name = "FUEL")]
         fuel_per_day: Option<u64>,
-        /// Bytes that it may keep on disk: checkpoints, sessions out of memory and jobs
+        /// Bytes that it may keep on disk: checkpoints, sessions out of memory, volumes and jobs
         #[arg(long, value_name = "BYTES")]
         disk_bytes: Option<u64>,
         /// Take the key in this file instead of making one, and do nothing if there is that key already

@@ -53,7 +53,7 @@ pub fn mcp(config: Config) -> anyhow::Result<ExitCode> {
         if let Ok(app) = app.try_recv()
             && keeps
         {
-            app.service().store_sessions().await;
+            app.service().sessions.store_all().await;
         }
         served
     });

@@ -1,5 +1,7 @@
 //! `proofbox policy check DIRECTORY`
 
+#![expect(clippy::print_stdout, reason = "standard output is where a command answers")]
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 

@@ -136,7 +136,7 @@ pub fn run(arguments: RunArguments, config: Config) -> anyhow::Result<ExitCode> 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let execution = runtime.block_on(async {
         let app = App::new(&config).await?;
-        anyhow::Ok(app.service().submit(&Caller::keyless(), Urgency::Interactive, submission).await?)
+        anyhow::Ok(app.service().executor.submit(&Caller::keyless(), Urgency::Interactive, submission).await?)
     })?;
     let exit_code = u8::try_from(execution.verdict.exit_code).unwrap_or(1);
     if execution.verdict.status == Status::InfrastructureError {

@@ -1,5 +1,7 @@
 //! `proofbox runtime build|list|remove|info`
 
+#![expect(clippy::print_stdout, reason = "standard output is where a command answers")]
+
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -58,7 +58,7 @@ pub fn serve(config: &Config) -> anyhow::Result<ExitCode> {
         tokio::spawn(async move {
             while hangup.recv().await.is_some() {
                 let service = Arc::clone(&service);
-                match tokio::task::spawn_blocking(move || service.reload_policies()).await {
+                match tokio::task::spawn_blocking(move || service.policies.reload()).await {
                     Ok(Ok(())) => tracing::info!("the policies were read again"),
                     Ok(Err(error)) => tracing::error!(%error, "the policies stay as they were"),
                     Err(_) => tracing::error!("reading the policies failed; they stay as they were"),

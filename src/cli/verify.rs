@@ -1,5 +1,7 @@
 //! `proofbox verify RECEIPT.json`: what a receipt proves.
 
+#![expect(clippy::print_stdout, reason = "standard output is where a command answers")]
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 

@@ -12,7 +12,7 @@ use axum::response::Response;
 use http_body::{Frame, SizeHint};
 
 use super::AppState;
-use crate::service::Service;
+use crate::metrics::Metrics;
 use crate::telemetry::{self, Head, Visibility};
 
 /// Route label of paths that do not exist. A client can make up any number of paths.
@@ -35,10 +35,10 @@ pub async fn observe(State(shared): State<AppState>, request: Request, next: Nex
         tracestate: text("tracestate"),
         trace: if is_probe(route) { Visibility::Hidden } else { Visibility::Shown },
     });
-    let mut served = Served { request: served, service: Arc::clone(&shared.service) };
+    let mut served = Served { request: served, metrics: Arc::clone(&shared.service.metrics) };
     let response = served.request.serve(next.run(request)).await;
     served.request.answered(response.status().as_u16());
-    shared.service.metrics().requests.with_label_values(&[route, response.status().as_str()]).inc();
+    shared.service.metrics.requests.with_label_values(&[route, response.status().as_str()]).inc();
 
     let (mut head, body) = response.into_parts();
     // Visible ASCII, as it was made or checked.
@@ -92,12 +92,12 @@ fn protocol(version: Version) -> &'static str {
 /// A request, counted when it ends.
 struct Served {
     request: telemetry::Request,
-    service: Arc<Service>,
+    metrics: Arc<Metrics>,
 }
 
 impl Drop for Served {
     fn drop(&mut self) {
-        let seconds = &self.service.metrics().request_seconds;
+        let seconds = &self.metrics.request_seconds;
         seconds.with_label_values(&[self.request.route()]).observe(self.request.seconds());
     }
 }

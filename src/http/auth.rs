@@ -76,7 +76,7 @@ impl AppState {
     }
 
     fn identify(&self, headers: &HeaderMap, unknown: UnknownKeys) -> Result<Caller, Denied> {
-        let caller = match shown(headers).map(|text| self.service.keys().recognise(text)) {
+        let caller = match shown(headers).map(|text| self.service.keys.recognise(text)) {
             Some(Recognised::Caller(caller)) => caller,
             Some(Recognised::Revoked) => return Err(Denied::RevokedKey),
             Some(Recognised::Unknown)
@@ -89,7 +89,7 @@ impl AppState {
             _ => Caller::keyless(),
         };
         telemetry::name_key(caller.name());
-        self.service.count_request(&caller)?;
+        self.service.keys.count_request(&caller)?;
         Ok(caller)
     }
 
@@ -99,14 +99,14 @@ impl AppState {
         if reads_without_key(self.metrics_access, peer) {
             return Ok(());
         }
-        let caller = match shown(headers).map(|text| self.service.keys().recognise(text)) {
+        let caller = match shown(headers).map(|text| self.service.keys.recognise(text)) {
             Some(Recognised::Caller(caller)) => caller,
             Some(Recognised::Revoked) => return Err(Denied::RevokedKey),
             Some(Recognised::Unknown) => return Err(Denied::UnknownKey),
             None => return Err(Denied::NoKey),
         };
         telemetry::name_key(caller.name());
-        self.service.count_request(&caller)?;
+        self.service.keys.count_request(&caller)?;
         Ok(())
     }
 }
@@ -139,7 +139,7 @@ impl FromRequestParts<AppState> for AdmissionCheck {
 
     async fn from_request_parts(parts: &mut Parts, shared: &AppState) -> Result<Self, ApiError> {
         let caller = parts.extensions.get::<Caller>().ok_or_else(ApiError::internal)?;
-        shared.service.has_room(caller).map(|()| Self).map_err(|busy: Busy| ApiError::busy(&busy))
+        shared.service.admission.has_room(caller).map(|()| Self).map_err(|busy: Busy| ApiError::busy(&busy))
     }
 }
 

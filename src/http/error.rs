@@ -332,6 +332,14 @@ impl From<SessionError> for ApiError {
             SessionError::KeyRevoked => new(StatusCode::UNAUTHORIZED, "key_revoked"),
             SessionError::NoStore => new(StatusCode::SERVICE_UNAVAILABLE, "no_store"),
             SessionError::Store | SessionError::NoRandomness => Self::internal(),
+            SessionError::Volume(error) if error.is_want_of_room() => {
+                new(StatusCode::INSUFFICIENT_STORAGE, "volume_full")
+            }
+            // Sessions of this API have no volumes of their own: it moves and ends those of another.
+            SessionError::Volume(error) => {
+                tracing::error!(%error, "a volume failed");
+                Self::internal()
+            }
             SessionError::Execute(error) => error.into(),
             SessionError::Refused(RequestError::File(refused)) => {
                 let status = match refused.trouble {

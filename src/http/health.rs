@@ -20,7 +20,7 @@ pub async fn readyz(State(shared): State<AppState>) -> Result<Json<Value>, ApiEr
     if shared.draining.has_begun() {
         return Err(ApiError::draining());
     }
-    match shared.service.readiness().await {
+    match shared.service.readiness.check().await {
         Ok(()) => Ok(Json(json!({"status": "ready"}))),
         Err(reason) => {
             tracing::warn!(%reason, "not ready");

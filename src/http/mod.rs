@@ -41,6 +41,7 @@ use crate::service::Service;
 use crate::telemetry::Telemetry;
 use body::BodyBudgets;
 pub use connections::{ConnectionBounds, serve};
+pub use e2b::EventWire;
 use error::ApiError;
 pub use tls::Tls;
 pub use v1::{Wire, answer_of, openapi, sample_of};

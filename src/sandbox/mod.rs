@@ -3,6 +3,7 @@
 
 mod session;
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 pub use session::{JobsAtSave, RequestError, SessionCallError, SessionEvent, SessionHandle};
@@ -54,7 +55,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// Returns an error when we fail. However the guest ends, that is an [`Outcome`].
-    pub async fn run(&self, program: Program, grant: &Grant) -> Result<Outcome, SandboxError> {
+    pub async fn run(&self, program: Arc<Program>, grant: &Grant) -> Result<Outcome, SandboxError> {
         Ok(self.workers.run(program, grant).await?)
     }
 }

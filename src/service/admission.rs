@@ -14,6 +14,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use crate::metrics::Metrics;
 use proofbox_types::caller::{Caller, Urgency};
 use proofbox_types::ids::KeyId;
 
@@ -51,6 +52,7 @@ pub struct AdmissionSettings {
 pub struct Admission {
     settings: AdmissionSettings,
     state: Arc<Mutex<State>>,
+    metrics: Arc<Metrics>,
 }
 
 struct State {
@@ -171,7 +173,7 @@ impl State {
 
 impl Admission {
     /// Creates an admission without runs.
-    pub fn new(settings: AdmissionSettings) -> Self {
+    pub fn new(settings: AdmissionSettings, metrics: Arc<Metrics>) -> Self {
         let state = State {
             free: settings.capacity,
             capacity: settings.capacity,
@@ -182,7 +184,7 @@ impl Admission {
             interval: FIRST_GUESS / u32::try_from(settings.capacity).unwrap_or(u32::MAX).max(1),
             freed: None,
         };
-        Self { settings, state: Arc::new(Mutex::new(state)) }
+        Self { settings, state: Arc::new(Mutex::new(state)), metrics }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -206,7 +208,13 @@ impl Admission {
     /// Returns an error when it would be refused.
     pub fn has_room(&self, caller: &Caller) -> Result<(), Busy> {
         let state = self.state();
-        if state.free > 0 && state.interactive == 0 { Ok(()) } else { self.room_to_wait(&state, caller.owner()) }
+        let is_free = state.free > 0 && state.interactive == 0;
+        let room = if is_free { Ok(()) } else { self.room_to_wait(&state, caller.owner()) };
+        room.inspect_err(|_| self.count_refused())
+    }
+
+    fn count_refused(&self) {
+        self.metrics.refused.with_label_values(&["busy"]).inc();
     }
 
     fn room_to_wait(&self, state: &State, owner: Option<KeyId>) -> Result<(), Busy> {
@@ -222,6 +230,10 @@ impl Admission {
     /// # Errors
     /// Returns an error when it would take too long or has taken too long; never for background submissions.
     pub async fn acquire(&self, caller: &Caller, urgency: Urgency) -> Result<RunPermit, Busy> {
+        self.wait_for_permit(caller, urgency).await.inspect_err(|_| self.count_refused())
+    }
+
+    async fn wait_for_permit(&self, caller: &Caller, urgency: Urgency) -> Result<RunPermit, Busy> {
         let owner = caller.owner();
         let (number, granted) = {
             let mut state = self.state();
@@ -343,7 +355,8 @@ mod tests {
 
     fn admission(capacity: usize, most_queued: usize) -> Arc<Admission> {
         let max_wait = Duration::from_secs(5);
-        Arc::new(Admission::new(AdmissionSettings { capacity, most_queued, max_wait }))
+        let settings = AdmissionSettings { capacity, most_queued, max_wait };
+        Arc::new(Admission::new(settings, Arc::default()))
     }
 
     fn caller(number: u128, concurrency: Option<u32>) -> Caller {

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 use zeroize::{Zeroize, Zeroizing};
 
-use super::Service;
+use crate::metrics::Metrics;
 use proofbox_store::{KeyFile, KeyRow, StoreError};
 use proofbox_types::caller::{Caller, Key};
 use proofbox_types::ids::KeyId;
@@ -124,6 +124,7 @@ pub struct Keys {
     path: Option<PathBuf>,
     table: RwLock<Arc<Table>>,
     used: Mutex<Used>,
+    metrics: Arc<Metrics>,
 }
 
 #[derive(Default)]
@@ -190,21 +191,21 @@ impl Table {
 
 impl Keys {
     /// Creates a store of keys that has none and never will.
-    pub fn none() -> Self {
-        Self { path: None, table: RwLock::default(), used: Mutex::default() }
+    pub fn none(metrics: Arc<Metrics>) -> Self {
+        Self { path: None, table: RwLock::default(), used: Mutex::default(), metrics }
     }
 
     /// The keys of this file.
     ///
     /// # Errors
     /// Returns an error when it can't be read.
-    pub fn open(path: PathBuf) -> Result<Self, StoreError> {
+    pub fn open(path: PathBuf, metrics: Arc<Metrics>) -> Result<Self, StoreError> {
         let file = KeyFile::open(&path)?;
         let day = today();
         let fuel = file.fuel_by_key(day)?.into_iter().map(|(id, fuel)| (KeyId::from(id), fuel)).collect();
         let used = Used { day, fuel, unsaved: HashMap::new() };
         let table = Table::of(file.list()?, &Table::default());
-        Ok(Self { path: Some(path), table: RwLock::new(Arc::new(table)), used: Mutex::new(used) })
+        Ok(Self { path: Some(path), table: RwLock::new(Arc::new(table)), used: Mutex::new(used), metrics })
     }
 
     fn table(&self) -> Arc<Table> {
@@ -248,6 +249,10 @@ impl Keys {
     /// # Errors
     /// Returns an error when there were as many as the key may send.
     pub fn count_request(&self, caller: &Caller) -> Result<(), OverQuota> {
+        self.check_rate(caller).inspect_err(|_| self.metrics.refused.with_label_values(&["rate"]).inc())
+    }
+
+    fn check_rate(&self, caller: &Caller) -> Result<(), OverQuota> {
         let Some((key, allowed)) = caller.key().and_then(|key| Some((key, key.requests_per_minute?))) else {
             return Ok(());
         };
@@ -266,6 +271,10 @@ impl Keys {
     /// # Errors
     /// Returns an error when the key has none left.
     pub fn has_fuel(&self, caller: &Caller) -> Result<(), OverQuota> {
+        self.check_fuel(caller).inspect_err(|_| self.metrics.refused.with_label_values(&["fuel"]).inc())
+    }
+
+    fn check_fuel(&self, caller: &Caller) -> Result<(), OverQuota> {
         let Some((key, allowed)) = caller.key().and_then(|key| Some((key, key.fuel_per_day?))) else { return Ok(()) };
         let mut used = self.used();
         used.turn(today());
@@ -312,31 +321,19 @@ impl Keys {
         }
         Ok(())
     }
-}
 
-impl Service {
-    /// The keys in force.
-    pub fn keys(&self) -> &Keys {
-        &self.keys
-    }
-
-    /// Counts one request.
+    /// Follows the file of keys for as long as they are used: a key that is made or revoked counts within a second.
     ///
     /// # Errors
-    /// Returns an error when there were as many as the key may send.
-    pub fn count_request(&self, caller: &Caller) -> Result<(), OverQuota> {
-        self.keys.count_request(caller).inspect_err(|_| self.metrics.refused.with_label_values(&["rate"]).inc())
-    }
-
-    /// Follows the file of keys for as long as the service lives: a key that is made or revoked counts within a second.
-    pub fn follow_keys(self: &Arc<Self>) -> Result<(), StoreError> {
-        let Some(path) = self.keys.path.clone() else { return Ok(()) };
+    /// Returns an error when the file can't be opened, or no thread starts.
+    pub fn follow(self: &Arc<Self>) -> Result<(), StoreError> {
+        let Some(path) = self.path.clone() else { return Ok(()) };
         let mut file = KeyFile::open(&path)?;
-        let service = Arc::downgrade(self);
+        let keys = Arc::downgrade(self);
         let follow = move || {
             let (mut seen, mut failing) = (None, false);
-            while let Some(service) = service.upgrade() {
-                match service.keys.sync(&mut file, &mut seen) {
+            while let Some(keys) = keys.upgrade() {
+                match keys.sync(&mut file, &mut seen) {
                     Ok(()) => failing = false,
                     Err(error) if !failing => {
                         failing = true;
@@ -344,7 +341,7 @@ impl Service {
                     }
                     Err(_) => {}
                 }
-                drop(service);
+                drop(keys);
                 std::thread::sleep(LOOK_EVERY);
             }
         };
@@ -356,9 +353,9 @@ impl Service {
     }
 
     /// Writes down what keys have used: the service ends.
-    pub fn save_keys(&self) {
-        let Some(path) = self.keys.path.as_deref() else { return };
-        let saved = KeyFile::open(path).and_then(|mut file| self.keys.sync(&mut file, &mut None));
+    pub fn save(&self) {
+        let Some(path) = self.path.as_deref() else { return };
+        let saved = KeyFile::open(path).and_then(|mut file| self.sync(&mut file, &mut None));
         if let Err(error) = saved {
             tracing::warn!(%error, "the fuel that keys have used in the last moments is not written down");
         }
@@ -407,7 +404,7 @@ mod tests {
     fn a_key_counts_from_when_it_is_made_to_when_it_is_revoked() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("keys.sqlite3");
-        let keys = Keys::open(path.clone()).expect("made");
+        let keys = Keys::open(path.clone(), Arc::default()).expect("made");
         let mut file = KeyFile::open(&path).expect("opened");
         let command = KeyFile::open(&path).expect("opened");
         let secret = Secret::generate().expect("randomness");
@@ -432,7 +429,7 @@ mod tests {
         let secret = Secret::generate().expect("randomness");
         let mut file = KeyFile::open(&path).expect("made");
         file.create(&row("ci", &secret)).expect("kept");
-        let keys = Keys::open(path.clone()).expect("opened");
+        let keys = Keys::open(path.clone(), Arc::default()).expect("opened");
         let Recognised::Caller(caller) = keys.recognise(&secret.text()) else { panic!("it is a key") };
         assert_eq!((keys.count_request(&caller), keys.count_request(&caller)), (Ok(()), Ok(())));
         let Err(OverQuota::Rate { allowed: 2, retry_after }) = keys.count_request(&caller) else { panic!("a third") };
@@ -444,7 +441,7 @@ mod tests {
         assert!(retry_after <= Duration::from_secs(86_400));
         keys.sync(&mut file, &mut None).expect("written");
         assert!(keys.has_fuel(&caller).is_err());
-        assert!(Keys::open(path).expect("opened").has_fuel(&caller).is_err());
+        assert!(Keys::open(path, Arc::default()).expect("opened").has_fuel(&caller).is_err());
         assert_eq!((keys.has_fuel(&Caller::keyless()), keys.count_request(&Caller::keyless())), (Ok(()), Ok(())));
     }
 }

@@ -1,63 +1,60 @@
-//! Functions of the product, one method for each request that a client can make. API flavours translate to it.
+//! What the product does, in parts: each owns exactly what it uses, and [`Service`] is the bundle of them. API flavours
+//! translate to their methods.
 
 mod admission;
-mod execute;
-mod hiding;
-mod image_choice;
+mod background;
+mod execution;
 mod jobs;
 mod keys;
+mod policies;
 mod policy_check;
 mod readiness;
 mod receipts;
-mod session;
+mod sessions;
 mod stats;
-mod submit;
-mod suite;
+mod suites;
 mod tracing;
 mod unattended;
+mod volumes;
+mod webhooks;
 
-use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Weak};
 
 pub use admission::{Admission, AdmissionSettings, Busy};
-pub use execute::{ExecuteError, Execution};
-pub use image_choice::ImageReason;
+pub use background::BackgroundTasks;
+pub use execution::{ExecuteError, Execution, Executor, ImageChooser, ImageReason};
 pub use jobs::{
-    CallbackRefused, CallbackSecret, CallbackSettings, JobAccepted, JobAsked, JobError, JobInfo, JobLine, JobSettings,
-    JobState, JobWire, JobsAsked, Progress, SecretError,
+    CallbackRefused, CallbackSecret, CallbackSettings, JobAccepted, JobAsked, JobError, JobInfo, JobLine, JobManager,
+    JobSettings, JobState, JobWire, JobsAsked, Progress, SecretError,
 };
 pub use keys::{Keys, OverQuota, Recognised, Secret};
+pub use policies::PolicyStore;
+pub use policy_check::PolicyCheck;
+pub use readiness::Readiness;
 pub use receipts::{KeyError, Receipts};
-pub use session::{
-    CallEvent, CallEvents, CellAsked, CellExecution, CheckpointInfo, CheckpointTag, CommandAsked, CommandDefaults,
-    CommandEnd, CommandEvent, CommandEvents, CommandNumber, CommandProgress, DEFAULT_TTL, GradeError, LifecycleChange,
-    LifecycleEvent, MAX_PACKAGES, MAX_REQUIREMENT_BYTES, MAX_TTL, OnExpiry, OutputRetention, SavedState, SessionAsked,
-    SessionCommand, SessionError, SessionInfo, SessionSettings, SessionState, Setup, TaggedCheckpoint, Watch,
-    WatchEvent, overflow_note, script_of_words,
+pub use sessions::{
+    CallEvent, CallItem, CallStream, CellAsked, CellExecution, CheckpointInfo, CheckpointTag, CommandAsked,
+    CommandDefaults, CommandEnd, CommandEvent, CommandEvents, CommandNumber, CommandProgress, DEFAULT_TTL, GradeError,
+    LifecycleChange, LifecycleEvent, LifecycleKind, LogEvent, LogLine, LoggedEnd, MAX_PACKAGES, MAX_REQUIREMENT_BYTES,
+    MAX_TTL, OnExpiry, OutputRetention, SavedState, SessionAsked, SessionCommand, SessionError, SessionInfo,
+    SessionManager, SessionSettings, SessionSpec, SessionState, Setup, TaggedCheckpoint, Watch, WatchEvent,
+    overflow_note, script_of_words,
 };
-pub use stats::{StatsAsked, StatsError, StatsFound, StatsGroup};
-pub use suite::{Failed, Finished, SuiteItem};
-pub use unattended::{RequestDigest, UnansweredError};
+pub use stats::{StatsAsked, StatsCollector, StatsError, StatsFound, StatsGroup};
+pub use suites::{Failed, Finished, SuiteItem, SuiteRunner};
+pub use unattended::{RequestDigest, UnansweredError, UnattendedRunner};
+pub use volumes::{
+    MountAsked, VolumeAnswer, VolumeAsk, VolumeError, VolumeInfo, VolumeManager, VolumePath, VolumeStat,
+};
+pub use webhooks::{WebhookChange, WebhookError, WebhookInfo, WebhookManager, WebhookWire};
 
 use crate::metrics::{Metrics, gauged};
 use crate::sandbox::Sandbox;
 use crate::telemetry::logs;
-use proofbox_grading::lint::Linter;
-use proofbox_memory::Budget;
-use proofbox_policy::{PackError, Policies};
 use proofbox_runtime::images::Images;
 use proofbox_store::Store;
 use proofbox_types::caller::{Caller, Urgency};
 use proofbox_types::hardening::Hardened;
-
-/// Snippets that are linted at once: it takes a millisecond or so, beside a run.
-const LINTING_THREADS: usize = 2;
-
-/// Output and changes that all clients together may leave unread.
-const UNREAD_BYTES: usize = 512 << 20;
-
-/// Output of commands that is kept for all clients together, beside what every command has for itself.
-const COMMAND_OUTPUT_BYTES: usize = 256 << 20;
 
 /// Caller on whose behalf a run is made, and its urgency.
 #[derive(Clone, Copy)]
@@ -66,58 +63,73 @@ struct Asking<'a> {
     urgency: Urgency,
 }
 
-/// Service behind every API flavour.
+/// Parts of the service behind every API flavour.
 pub struct Service {
-    sandbox: Sandbox,
-    policies: RwLock<Arc<Policies>>,
-    policies_directory: Option<PathBuf>,
-    /// Maximum memory of a run that the workers were started for, in bytes.
-    most_memory_bytes: u64,
-    admission: Admission,
-    keys: Keys,
-    images: Images,
-    chooser: image_choice::ImageChooser,
-    metrics: Arc<Metrics>,
-    receipts: Receipts,
-    linter: Linter,
-    sessions: Arc<session::Sessions>,
-    jobs: jobs::Jobs,
-    stats: stats::Stats,
-    readiness: readiness::Readiness,
-    store: Option<Store>,
-    hardened: Hardened,
-    /// Budget for what guests say and clients have not read yet.
-    unread: Budget,
-    /// Budget for the output of commands that is kept.
-    command_output: Budget,
-    /// Submissions whose clients may ask for them again.
-    unattended: unattended::Unattended,
-    /// Weak reference to the service itself, for work that goes on when the client who asked for it disconnects.
-    weak_self: Weak<Self>,
+    /// Runs and grades submissions.
+    pub executor: Arc<Executor>,
+    /// Runs submissions of clients that know no queue.
+    pub unattended: UnattendedRunner,
+    /// Runs many submissions at once.
+    pub suites: SuiteRunner,
+    /// Opens, uses and ends sessions.
+    pub sessions: Arc<SessionManager>,
+    /// Trees of files that outlive the sessions that mount them.
+    pub volumes: Arc<VolumeManager>,
+    /// Tells addresses of clients what becomes of their sessions.
+    pub webhooks: Arc<WebhookManager>,
+    /// Stores submissions and runs them in the background.
+    pub jobs: Arc<JobManager>,
+    /// Counts what was run, by label and by time.
+    pub stats: Arc<StatsCollector>,
+    /// Scans what is to run.
+    pub policy_check: Arc<PolicyCheck>,
+    /// Policy packs in force.
+    pub policies: Arc<PolicyStore>,
+    /// Permits for runs, and the queue before them.
+    pub admission: Arc<Admission>,
+    /// Keys of the clients.
+    pub keys: Arc<Keys>,
+    /// Images that guests start from.
+    pub images: Arc<Images>,
+    /// Choice among the images.
+    pub image_chooser: Arc<ImageChooser>,
+    /// Key that receipts are signed with.
+    pub receipts: Arc<Receipts>,
+    /// Self-test of the service.
+    pub readiness: Arc<Readiness>,
+    /// Tasks that end with the service.
+    pub background: BackgroundTasks,
+    /// Counters of the service.
+    pub metrics: Arc<Metrics>,
+    /// Sandbox that runs guests.
+    pub sandbox: Arc<Sandbox>,
+    /// Privileges that this process has dropped.
+    pub hardened: Hardened,
+    store: Option<Arc<Store>>,
 }
 
-/// Components of a service.
-pub struct Parts {
+/// Components from which a service is built.
+pub struct Components {
     /// Sandbox that runs guests.
     pub sandbox: Sandbox,
-    /// The packs in force.
-    pub policies: Policies,
-    /// Directory from which policies are reloaded.
-    pub policies_directory: Option<PathBuf>,
+    /// Policy packs in force.
+    pub policies: PolicyStore,
     /// Admission of runs: permits and queue.
     pub admission: Admission,
     /// Keys of the clients.
     pub keys: Keys,
-    /// The images that guests start from.
+    /// Images that guests start from.
     pub images: Images,
     /// Counters of the service.
     pub metrics: Arc<Metrics>,
-    /// The key that receipts are signed with.
+    /// Key that receipts are signed with.
     pub receipts: Receipts,
     /// Bounds on the number of sessions, and on their memory.
     pub sessions: SessionSettings,
     /// Settings for jobs and their callbacks.
     pub jobs: JobSettings,
+    /// Form in which webhooks are told of events.
+    pub webhook_wire: Arc<dyn WebhookWire>,
     /// Store of state that outlives a request; none where nothing is stored.
     pub store: Option<Store>,
     /// Privileges that this process has dropped.
@@ -125,95 +137,123 @@ pub struct Parts {
 }
 
 impl Service {
-    /// Creates the service from its components.
-    pub fn new(parts: Parts) -> Arc<Self> {
-        let Parts {
+    /// Builds the service from its components.
+    pub fn new(components: Components) -> Self {
+        let Components {
             sandbox,
             policies,
-            policies_directory,
             admission,
             keys,
             images,
             metrics,
             receipts,
-            sessions,
-            jobs,
+            sessions: session_settings,
+            jobs: job_settings,
+            webhook_wire,
             store,
             hardened,
-        } = parts;
-        let most_memory_bytes = policies.most_memory_bytes();
-        let policies = RwLock::new(Arc::new(policies));
-        let chooser = image_choice::ImageChooser::new(&images);
-        let linter = Linter::new(LINTING_THREADS);
-        let sessions = Arc::new(session::Sessions::new(sessions));
-        let jobs = jobs::Jobs::new(jobs, admission.capacity());
-        Arc::new_cyclic(|weak_self| Self {
-            sandbox,
-            policies,
-            policies_directory,
-            most_memory_bytes,
-            admission,
-            keys,
-            images,
-            chooser,
-            metrics,
-            receipts,
-            linter,
-            sessions,
-            jobs,
-            stats: stats::Stats::default(),
-            readiness: readiness::Readiness::default(),
-            store,
-            hardened,
-            unread: Budget::new(UNREAD_BYTES),
-            command_output: Budget::new(COMMAND_OUTPUT_BYTES),
-            unattended: unattended::Unattended::default(),
+        } = components;
+        let (sandbox, policies, admission) = (Arc::new(sandbox), Arc::new(policies), Arc::new(admission));
+        let (keys, images, receipts) = (Arc::new(keys), Arc::new(images), Arc::new(receipts));
+        let store = store.map(Arc::new);
+        let background = BackgroundTasks::default();
+        let image_chooser = Arc::new(ImageChooser::new(&images));
+        let stats = Arc::new(StatsCollector {
+            store: store.clone(),
+            background: background.clone(),
+            counted: stats::Counted::default(),
+        });
+        let policy_check = Arc::new(PolicyCheck {
+            sandbox: Arc::clone(&sandbox),
+            policies: Arc::clone(&policies),
+            admission: Arc::clone(&admission),
+            metrics: Arc::clone(&metrics),
+        });
+        let executor = Arc::new(Executor {
+            sandbox: Arc::clone(&sandbox),
+            policies: Arc::clone(&policies),
+            policy_check: Arc::clone(&policy_check),
+            admission: Arc::clone(&admission),
+            keys: Arc::clone(&keys),
+            images: Arc::clone(&images),
+            image_chooser: Arc::clone(&image_chooser),
+            receipts: Arc::clone(&receipts),
+            linter: execution::linter(),
+            metrics: Arc::clone(&metrics),
+        });
+        let unattended = UnattendedRunner {
+            executor: Arc::clone(&executor),
+            stats: Arc::clone(&stats),
+            metrics: Arc::clone(&metrics),
+            left: unattended::LeftWork::default(),
+        };
+        let suites =
+            SuiteRunner { executor: Arc::clone(&executor), stats: Arc::clone(&stats), capacity: admission.capacity() };
+        let volumes = Arc::new(VolumeManager::new(store.clone(), session_settings.store_bytes));
+        let webhooks = Arc::new(WebhookManager {
+            keys: Arc::clone(&keys),
+            store: store.clone(),
+            background: background.clone(),
+            metrics: Arc::clone(&metrics),
+            callbacks: job_settings.callbacks.clone(),
+            wire: webhook_wire,
+            table: webhooks::WebhookTable::default(),
+            events: webhooks::EventQueue::default(),
+        });
+        let sessions = Arc::new_cyclic(|weak_self| SessionManager {
+            sandbox: Arc::clone(&sandbox),
+            executor: Arc::clone(&executor),
+            policies: Arc::clone(&policies),
+            policy_check: Arc::clone(&policy_check),
+            admission: Arc::clone(&admission),
+            keys: Arc::clone(&keys),
+            images: Arc::clone(&images),
+            volumes: Arc::clone(&volumes),
+            webhooks: Arc::clone(&webhooks),
+            store: store.clone(),
+            metrics: Arc::clone(&metrics),
+            table: Arc::new(sessions::SessionTable::new(session_settings)),
+            budgets: sessions::OutputBudgets::default(),
             weak_self: Weak::clone(weak_self),
-        })
-    }
-
-    /// Checks that a submission that came now would be admitted; otherwise it need not be read.
-    ///
-    /// # Errors
-    /// Returns an error when it would be refused.
-    pub fn has_room(&self, caller: &Caller) -> Result<(), Busy> {
-        self.admission.has_room(caller).inspect_err(|_| self.metrics.refused.with_label_values(&["busy"]).inc())
-    }
-
-    /// The images that guests start from.
-    pub fn images(&self) -> &Images {
-        &self.images
-    }
-
-    /// Returns the privileges that this process has dropped.
-    pub fn hardened(&self) -> &Hardened {
-        &self.hardened
-    }
-
-    /// The key that receipts are signed with.
-    pub fn receipts(&self) -> &Receipts {
-        &self.receipts
-    }
-
-    /// The packs in force.
-    pub fn policies(&self) -> Arc<Policies> {
-        Arc::clone(&self.policies.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Reads the packs again. Requests that are being served keep those that they began with.
-    ///
-    /// # Errors
-    /// Returns an error when a pack can't be used: then the packs in force stay.
-    pub fn reload_policies(&self) -> Result<(), PackError> {
-        let policies = Policies::load(self.policies_directory.as_deref())?;
-        policies.fit_memory(self.most_memory_bytes)?;
-        *self.policies.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(policies);
-        Ok(())
-    }
-
-    /// Returns the service's counters.
-    pub fn metrics(&self) -> &Metrics {
-        &self.metrics
+        });
+        let jobs = Arc::new(JobManager {
+            executor: Arc::clone(&executor),
+            keys: Arc::clone(&keys),
+            stats: Arc::clone(&stats),
+            store: store.clone(),
+            background: background.clone(),
+            metrics: Arc::clone(&metrics),
+            queue: jobs::JobQueue::new(job_settings, admission.capacity()),
+        });
+        let readiness = Arc::new(Readiness {
+            sandbox: Arc::clone(&sandbox),
+            policies: Arc::clone(&policies),
+            metrics: Arc::clone(&metrics),
+            last: tokio::sync::Mutex::default(),
+        });
+        Self {
+            executor,
+            unattended,
+            suites,
+            sessions,
+            volumes,
+            webhooks,
+            jobs,
+            stats,
+            policy_check,
+            policies,
+            admission,
+            keys,
+            images,
+            image_chooser,
+            receipts,
+            readiness,
+            background,
+            metrics,
+            sandbox,
+            hardened,
+            store,
+        }
     }
 
     /// Returns the metrics, after updating those that are measured only on request.
@@ -236,10 +276,5 @@ impl Service {
             metrics.store_bytes.set(gauged(usage.bytes));
         }
         metrics
-    }
-
-    /// Returns the sandbox, for code that monitors its workers.
-    pub fn sandbox(&self) -> &Sandbox {
-        &self.sandbox
     }
 }

@@ -3,16 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::execute::Cost;
-use super::{Asking, ExecuteError, Execution, Service};
+use super::execution::Cost;
+use super::{Admission, Asking, ExecuteError, Execution, PolicyStore};
+use crate::metrics::Metrics;
+use crate::sandbox::Sandbox;
 use crate::telemetry;
 use proofbox_policy::{Action, BoundaryRule, Decision, GateFailed, Pack, Refusal, Scanned, Source};
+use proofbox_runtime::image::Image;
 use proofbox_types::caller::Caller;
 use proofbox_types::failure;
 use proofbox_types::grant::Grant;
 use proofbox_types::ids::ExecutionId;
 use proofbox_types::outcome::{Attempt, AttemptKind, End, ErrorReport};
-use proofbox_types::program::{CommandAccess, Program};
+use proofbox_types::program::{CommandAccess, File, Program};
 use proofbox_types::status::{FailureClass, IntegrityLevel, Status};
 use proofbox_types::submission::Submission;
 use proofbox_types::verdict::{Basis, Integrity, Verdict};
@@ -22,8 +25,28 @@ const COMPILE: &str = "import sys\ncompile(sys.stdin.buffer.read(), 'solution.py
 
 /// Languages that an error names.
 const MAX_LANGUAGES: usize = 5;
+/// Characters of a path that an error names.
+const MAX_SHOWN_PATH: usize = 100;
 
-impl Service {
+/// Check of submissions and cells by the gate of their pack, with what the gate needs of the service.
+pub struct PolicyCheck {
+    pub(super) sandbox: Arc<Sandbox>,
+    pub(super) policies: Arc<PolicyStore>,
+    pub(super) admission: Arc<Admission>,
+    pub(super) metrics: Arc<Metrics>,
+}
+
+/// Code that is not run, as far as its result tells of it.
+#[derive(Clone, Copy)]
+pub(super) struct Unrun<'a> {
+    pub(super) policy: &'a str,
+    /// Cases that were to be run.
+    pub(super) planned: usize,
+    pub(super) image: &'a Arc<Image>,
+    pub(super) grant: &'a Grant,
+}
+
+impl PolicyCheck {
     /// Scans a snippet under the pack of that name; nothing is run.
     ///
     /// # Errors
@@ -35,7 +58,7 @@ impl Service {
         code: &str,
         code_field: &'static str,
     ) -> Result<Scanned, ExecuteError> {
-        let policies = self.policies();
+        let policies = self.policies.current();
         let pack = policies.pack(caller, policy)?;
         if code.len() > pack.request.code_bytes {
             let allowed = pack.request.code_bytes;
@@ -46,36 +69,28 @@ impl Service {
         Ok(scanned)
     }
 
-    /// Scans a submission, and blanks out of it what the pack redacts.
+    /// Scans code and the files that come with it, and blanks out of the code what the pack redacts.
     ///
     /// # Errors
-    /// Returns an error when the pack does not admit the submission, or the gate fails.
-    pub(super) async fn gate(
+    /// Returns an error when the gate fails.
+    pub(super) async fn scan_code(
         &self,
         asking: Asking<'_>,
         pack: &Pack,
         grant: &Grant,
-        submission: &mut Submission,
+        code: &mut String,
+        files: &[File],
     ) -> Result<Scanned, ExecuteError> {
-        let program = &submission.program;
-        if let Some(file) = program.files.iter().find(|file| !pack.files.upload.is_match(&file.path)) {
-            let message = format!("the policy lets no file `{}` in", file.path.chars().take(100).collect::<String>());
-            return Err(Refusal::File { field: "files", message }.into());
-        }
-        if !program.fetch_files.is_empty() && !pack.files.fetch {
-            let message = "the policy lets no files out".to_owned();
-            return Err(Refusal::File { field: "fetch_files", message }.into());
-        }
         let python = |path: &str| path.ends_with(".py") || path.ends_with(".pyi") || path.ends_with(".pth");
-        let mut sources = vec![Source { text: &program.code, file: None }];
-        for file in program.files.iter().filter(|file| python(&file.path)) {
+        let mut sources = vec![Source { text: code, file: None }];
+        for file in files.iter().filter(|file| python(&file.path)) {
             // What is not UTF-8 is Python in an encoding of its own: the gate says so where it can't read it.
             if let Ok(text) = std::str::from_utf8(&file.content) {
                 sources.push(Source { text, file: Some(&file.path) });
             }
         }
         let mut scanned = pack.gate.scan(&sources).await?;
-        let unreadable = program.files.iter().find(|file| {
+        let unreadable = files.iter().find(|file| {
             (python(&file.path) && std::str::from_utf8(&file.content).is_err())
                 || [".pyc", ".so", ".pyd", ".egg", ".zip", ".whl"].iter().any(|end| file.path.ends_with(end))
         });
@@ -84,13 +99,13 @@ impl Service {
         }
         if scanned.report.decision == Decision::Allow && !scanned.report.syntax_ok && pack.gate.guards_tree() {
             // Two readers of one language may differ: what only CPython can read was not looked at.
-            if self.compiles(asking, &program.code, grant).await? {
+            if self.compiles(asking, code, grant).await? {
                 pack.gate.unreadable(&mut scanned, None);
             }
         }
         self.count_scan(&scanned);
         if let Some(redacted) = scanned.redacted.take() {
-            submission.program.code = redacted;
+            *code = redacted;
         }
         Ok(scanned)
     }
@@ -98,8 +113,8 @@ impl Service {
     /// Returns whether CPython compiles `code`.
     async fn compiles(&self, asking: Asking<'_>, code: &str, grant: &Grant) -> Result<bool, ExecuteError> {
         let program = Program { code: COMPILE.to_owned(), stdin: code.as_bytes().to_vec(), ..Program::default() };
-        let permit = self.acquire_permit(asking).await?;
-        let outcome = self.sandbox.run(program, grant).await;
+        let permit = self.admission.acquire(asking.caller, asking.urgency).await?;
+        let outcome = self.sandbox.run(program.into(), grant).await;
         drop(permit);
         // What can't be told is told by the run itself.
         Ok(outcome.is_ok_and(|outcome| matches!(outcome.end, End::Exited(0)) && outcome.report.error.is_none()))
@@ -107,7 +122,7 @@ impl Service {
 
     fn count_scan(&self, scanned: &Scanned) {
         let report = &scanned.report;
-        let metrics = Arc::clone(&self.metrics);
+        let metrics = &self.metrics;
         metrics.scans.with_label_values(&[report.name.as_str(), report.decision.as_str()]).inc();
         metrics.scan_seconds.observe(report.scan_seconds);
         let blocks = report.decision == Decision::Block;
@@ -129,8 +144,8 @@ impl Service {
         }
     }
 
-    /// Makes the result of a submission that the gate blocks.
-    pub(super) fn blocked(&self, submission: &Submission, grant: &Grant, scanned: Scanned) -> Execution {
+    /// Makes the result of what the gate blocks.
+    pub(super) fn blocked(&self, unrun: Unrun<'_>, scanned: Scanned) -> Execution {
         let reasons: Vec<&str> = scanned
             .report
             .findings
@@ -141,7 +156,7 @@ impl Service {
             .collect();
         let line = scanned.report.findings.iter().find(|finding| finding.action == Action::Block);
         let line = line.filter(|finding| finding.file.is_none()).and_then(|finding| u32::try_from(finding.line).ok());
-        let message = format!("the policy `{}` does not let it run: {}", submission.policy, reasons.join("; "));
+        let message = format!("the policy `{}` does not let it run: {}", unrun.policy, reasons.join("; "));
         let error = ErrorReport {
             class: FailureClass::PolicyBlocked,
             type_name: String::new(),
@@ -149,13 +164,13 @@ impl Service {
             line,
             traceback: Vec::new(),
         };
-        let mut execution = self.not_run(submission, grant, Status::Blocked, error);
+        let mut execution = self.not_run(unrun, Status::Blocked, error);
         execution.scan = Some(scanned.report);
         execution
     }
 
     /// Makes the result of a submission whose answer has no program; none where it has one.
-    pub(super) fn without_program(&self, submission: &Submission, grant: &Grant) -> Option<Execution> {
+    pub(super) fn without_program(&self, submission: &Submission, unrun: Unrun<'_>) -> Option<Execution> {
         let report = submission.completion.as_ref().filter(|report| report.chosen.is_none())?;
         let (class, message) = if report.contains_code {
             let mut languages: Vec<&str> = report.blocks.iter().filter_map(|block| block.language.as_deref()).collect();
@@ -168,11 +183,12 @@ impl Service {
         };
         let status = if submission.tests.is_some() { Status::Failed } else { Status::Error };
         let error = ErrorReport { class, type_name: String::new(), message, line: None, traceback: Vec::new() };
-        Some(self.not_run(submission, grant, status, error))
+        Some(self.not_run(unrun, status, error))
     }
 
-    /// Makes the result of a submission that is not run, for the reason that `error` gives.
-    fn not_run(&self, submission: &Submission, grant: &Grant, status: Status, error: ErrorReport) -> Execution {
+    /// Makes the result of what is not run, for the reason that `error` gives.
+    fn not_run(&self, unrun: Unrun<'_>, status: Status, error: ErrorReport) -> Execution {
+        let Unrun { policy, planned, image, grant } = unrun;
         let class = error.class;
         self.metrics.runs.with_label_values(&[class.as_str()]).inc();
         let verdict = Verdict {
@@ -184,18 +200,40 @@ impl Service {
             cases: Vec::new(),
             integrity: Integrity {
                 level: IntegrityLevel::None,
-                planned: submission.tests.as_ref().and_then(|tests| tests.known_cases()).unwrap_or(0),
+                planned,
                 reported: 0,
                 signals: Vec::new(),
                 basis: Basis::default(),
             },
         };
-        let image = self.image_of(submission.program.image.as_deref());
-        let (id, policy) = (ExecutionId::generate(), submission.policy.clone());
+        let (id, policy, image) = (ExecutionId::generate(), policy.to_owned(), Arc::clone(image));
         let mut execution = Execution::from_outcomes(id, verdict, Vec::new(), Duration::ZERO, grant, policy, image);
         execution.cost = Cost::default();
         execution
     }
+}
+
+/// Checks that a pack lets a file in.
+///
+/// # Errors
+/// Returns an error when it does not; `field` is the field of the request.
+pub(super) fn admit_upload(pack: &Pack, field: &'static str, path: &str) -> Result<(), Refusal> {
+    if pack.files.upload.is_match(path) {
+        return Ok(());
+    }
+    let message = format!("the policy lets no file `{}` in", path.chars().take(MAX_SHOWN_PATH).collect::<String>());
+    Err(Refusal::File { field, message })
+}
+
+/// Checks that a pack lets files out.
+///
+/// # Errors
+/// Returns an error when it does not; `field` is the field of the request.
+pub(super) fn admit_fetch(pack: &Pack, field: &'static str) -> Result<(), Refusal> {
+    if pack.files.fetch {
+        return Ok(());
+    }
+    Err(Refusal::File { field, message: "the policy lets no files out".to_owned() })
 }
 
 /// Returns whether programs may start commands: not where an attempt to start a process fails the run.

@@ -12,8 +12,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::{Execution, Failed, Finished, Service};
-use proofbox_store::{Recorded, StatBounds, StoreError};
+use super::{BackgroundTasks, Execution, Failed, Finished};
+use proofbox_store::{Recorded, StatBounds, Store, StoreError};
 use proofbox_types::caller::Caller;
 use proofbox_types::histogram::Figures;
 use proofbox_types::ids::KeyId;
@@ -147,39 +147,26 @@ impl Known {
 }
 
 #[derive(Default)]
-struct Counted {
+struct Tables {
     known: HashMap<Option<Uuid>, Known>,
     pending: HashMap<(Option<Uuid>, i64, String), Figures>,
 }
 
-/// The statistics of a service.
+/// Statistics that are counted, and not yet written.
 #[derive(Default)]
-pub(super) struct Stats {
-    counted: Mutex<Counted>,
+pub(super) struct Counted {
+    tables: Mutex<Tables>,
     /// True once a task writes what is counted to the store.
     kept: AtomicBool,
 }
 
-impl Stats {
-    fn counted(&self) -> MutexGuard<'_, Counted> {
-        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Makes the record that is written with a job's result.
-    pub(super) fn recorded(&self, owner: Option<KeyId>, tallied: Tallied) -> Recorded {
-        let owner = owner.map(|owner| owner.uuid());
-        let labels = self.counted().known.entry(owner).or_default().fit(&tallied.labels);
-        Recorded { owner, minute: minute(), labels, figures: tallied.figures }
-    }
-
-    /// Counts one run, to be written with others.
-    fn note(&self, caller: &Caller, tallied: Tallied) {
-        let Recorded { owner, minute, labels, figures } = self.recorded(caller.owner(), tallied);
-        self.counted().pending.entry((owner, minute, labels)).or_default().add(&figures);
+impl Counted {
+    fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn take(&self) -> Vec<Recorded> {
-        let pending = std::mem::take(&mut self.counted().pending);
+        let pending = std::mem::take(&mut self.tables().pending);
         let recorded = |((owner, minute, labels), figures)| Recorded { owner, minute, labels, figures };
         pending.into_iter().map(recorded).collect()
     }
@@ -259,21 +246,37 @@ struct Sum {
     too_many: bool,
 }
 
-impl Service {
+/// The statistics of a service.
+pub struct StatsCollector {
+    pub(super) store: Option<Arc<Store>>,
+    pub(super) background: BackgroundTasks,
+    pub(super) counted: Counted,
+}
+
+impl StatsCollector {
     /// Counts a submission that was run for a client who waits for it.
-    pub fn note_run(&self, caller: &Caller, execution: &Execution, labels: &BTreeMap<String, String>) {
-        if self.stats.kept.load(Ordering::Relaxed) {
-            self.stats.note(caller, Tallied::of(execution, labels));
+    pub fn note(&self, caller: &Caller, execution: &Execution, labels: &BTreeMap<String, String>) {
+        if self.counted.kept.load(Ordering::Relaxed) {
+            let recorded = self.recorded(caller.owner(), Tallied::of(execution, labels));
+            let Recorded { owner, minute, labels, figures } = recorded;
+            self.counted.tables().pending.entry((owner, minute, labels)).or_default().add(&figures);
         }
+    }
+
+    /// Makes the record that is written with a job's result.
+    pub(super) fn recorded(&self, owner: Option<KeyId>, tallied: Tallied) -> Recorded {
+        let owner = owner.map(|owner| owner.uuid());
+        let labels = self.counted.tables().known.entry(owner).or_default().fit(&tallied.labels);
+        Recorded { owner, minute: minute(), labels, figures: tallied.figures }
     }
 
     /// Returns the statistics of the caller's runs.
     ///
     /// # Errors
     /// Returns an error when there are too many groups, or the store can't be read.
-    pub async fn stats(&self, caller: &Caller, asked: StatsAsked) -> Result<StatsFound, StatsError> {
+    pub async fn query(&self, caller: &Caller, asked: StatsAsked) -> Result<StatsFound, StatsError> {
         let store = self.store.as_ref().ok_or(StatsError::NoStore)?;
-        self.write_stats().await?;
+        self.write().await?;
         let owner = caller.owner().map(|owner| owner.uuid());
         let (minutes, most_groups) = (asked.since..=asked.until, asked.most_groups);
         let add = move |sum: &mut Sum, minute: i64, labels: &str, figures: &Figures| {
@@ -299,9 +302,9 @@ impl Service {
     }
 
     /// Writes what was counted since the last time.
-    pub(super) async fn write_stats(&self) -> Result<(), StoreError> {
+    async fn write(&self) -> Result<(), StoreError> {
         let Some(store) = &self.store else { return Ok(()) };
-        let recorded = self.stats.take();
+        let recorded = self.counted.take();
         if recorded.is_empty() {
             return Ok(());
         }
@@ -312,35 +315,42 @@ impl Service {
     ///
     /// # Errors
     /// Returns an error when the store can't be read.
-    pub async fn keep_stats(self: &Arc<Self>) -> Result<(), StatsError> {
+    pub async fn keep(self: &Arc<Self>) -> Result<(), StatsError> {
         let Some(store) = &self.store else { return Ok(()) };
         let sets = store.stat_labels().await?;
         {
-            let mut counted = self.stats.counted();
+            let mut counted = self.counted.tables();
             for (owner, labels) in sets {
                 counted.known.entry(owner).or_default().know(labels);
             }
         }
-        self.stats.kept.store(true, Ordering::Relaxed);
-        let service = Arc::clone(self);
-        let stopping = self.jobs_stopping();
-        self.jobs.spawn(async move {
-            let work = async { tokio::join!(service.write_stats_often(), service.prune_stats_often()) };
+        self.counted.kept.store(true, Ordering::Relaxed);
+        let collector = Arc::clone(self);
+        let stopping = self.background.stopping().clone();
+        self.background.spawn(async move {
+            let work = async { tokio::join!(collector.write_often(), collector.prune_often()) };
             stopping.run_until_cancelled(work).await;
         });
         Ok(())
     }
 
-    async fn write_stats_often(&self) {
+    /// Writes what was counted last: the service ends.
+    pub async fn flush(&self) {
+        if let Err(error) = self.write().await {
+            tracing::error!(%error, "the last statistics are lost");
+        }
+    }
+
+    async fn write_often(&self) {
         loop {
             tokio::time::sleep(FLUSH).await;
-            if let Err(error) = self.write_stats().await {
+            if let Err(error) = self.write().await {
                 tracing::error!(%error, "statistics of the last second are lost");
             }
         }
     }
 
-    async fn prune_stats_often(&self) {
+    async fn prune_often(&self) {
         let Some(store) = &self.store else { return };
         loop {
             let bounds = StatBounds { oldest: minute() - KEPT_MINUTES, rows: KEPT_ROWS };

@@ -1,6 +1,6 @@
 //! Traces of executions and cells.
 
-use super::session::CellExecution;
+use super::sessions::CellExecution;
 use super::{ExecuteError, Execution, SessionError};
 use crate::telemetry::{Ended, ExecutionSpan};
 

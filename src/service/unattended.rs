@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -13,7 +13,8 @@ use tokio::time::error::Elapsed;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{ExecuteError, Execution, Service};
+use super::{ExecuteError, Execution, Executor, StatsCollector};
+use crate::metrics::Metrics;
 use crate::telemetry;
 use proofbox_types::caller::{Caller, Urgency};
 use proofbox_types::ids::KeyId;
@@ -56,7 +57,7 @@ type Name = (Option<KeyId>, RequestDigest);
 
 /// Submissions that go on without anybody waiting for them.
 #[derive(Default)]
-pub(super) struct Unattended(Mutex<HashMap<Name, Vec<Work>>>);
+pub(super) struct LeftWork(Mutex<HashMap<Name, Vec<Work>>>);
 
 /// Result of a submission that has ended.
 type Ended = Result<Execution, ExecuteError>;
@@ -68,7 +69,7 @@ struct Work {
     expires: watch::Sender<Option<Instant>>,
 }
 
-impl Unattended {
+impl LeftWork {
     fn all(&self) -> MutexGuard<'_, HashMap<Name, Vec<Work>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -106,7 +107,7 @@ impl Unattended {
 
 /// Submission that somebody waits for. When nobody does any more, it is left.
 struct Attended<'a> {
-    unattended: &'a Unattended,
+    left: &'a LeftWork,
     name: Name,
     may_be_left: bool,
     /// The work; none once it has ended.
@@ -126,12 +127,20 @@ impl Attended<'_> {
 impl Drop for Attended<'_> {
     fn drop(&mut self) {
         if let Some(work) = self.work.take().filter(|_| self.may_be_left) {
-            self.unattended.leave(self.name, work);
+            self.left.leave(self.name, work);
         }
     }
 }
 
-impl Service {
+/// Runs of submissions that may go on without anybody waiting for them.
+pub struct UnattendedRunner {
+    pub(super) executor: Arc<Executor>,
+    pub(super) stats: Arc<StatsCollector>,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) left: LeftWork,
+}
+
+impl UnattendedRunner {
     /// Runs a submission as background work, which waits in the queue as long as it takes, and returns its result if it
     /// ends before `deadline`. `request` recognises the request when it is sent again after [`UnansweredError::Late`], or
     /// after the future has been dropped.
@@ -148,11 +157,11 @@ impl Service {
     ) -> Result<Execution, UnansweredError> {
         let name = (caller.owner(), request);
         let may_be_left = input_bytes(&submission.program) <= MAX_UNATTENDED_BYTES;
-        let work = match self.unattended.claim(name) {
+        let work = match self.left.claim(name) {
             Some(work) => work,
-            None => self.begin(caller, submission).ok_or(UnansweredError::Failed)?,
+            None => self.begin(caller, submission),
         };
-        let mut attended = Attended { unattended: &self.unattended, name, may_be_left, work: Some(work) };
+        let mut attended = Attended { left: &self.left, name, may_be_left, work: Some(work) };
         match attended.ended(deadline).await {
             Ok(Ok(Some(Ok(execution)))) if execution.verdict.status == Status::InfrastructureError => {
                 Err(UnansweredError::Failed)
@@ -169,11 +178,11 @@ impl Service {
         }
     }
 
-    fn begin(&self, caller: &Caller, submission: Submission) -> Option<Work> {
-        let (service, caller) = (self.weak_self.upgrade()?, caller.clone());
+    fn begin(&self, caller: &Caller, submission: Submission) -> Work {
+        let (executor, stats, caller) = (Arc::clone(&self.executor), Arc::clone(&self.stats), caller.clone());
         let (expires, mut watched) = watch::channel(None);
         let task = async move {
-            let mut work = std::pin::pin!(service.submit_persistently(&caller, submission));
+            let mut work = std::pin::pin!(submit_persistently(&executor, &stats, &caller, submission));
             loop {
                 let expires: Option<Instant> = *watched.borrow_and_update();
                 tokio::select! {
@@ -187,23 +196,28 @@ impl Service {
                 }
             }
         };
-        Some(Work { task: AbortOnDropHandle::new(tokio::spawn(telemetry::carry(task))), expires })
+        Work { task: AbortOnDropHandle::new(tokio::spawn(telemetry::carry(task))), expires }
     }
+}
 
-    /// Runs a submission, again if the service itself fails; not one that ended a worker.
-    async fn submit_persistently(&self, caller: &Caller, submission: Submission) -> Result<Execution, ExecuteError> {
-        let labels = submission.labels.clone();
-        for _ in 1..MAX_RUNS {
-            let execution = self.submit(caller, Urgency::Batch, submission.clone()).await?;
-            if execution.verdict.status != Status::InfrastructureError || execution.is_blamed {
-                self.note_run(caller, &execution, &labels);
-                return Ok(execution);
-            }
+/// Runs a submission, again if the service itself fails; not one that ended a worker.
+async fn submit_persistently(
+    executor: &Executor,
+    stats: &StatsCollector,
+    caller: &Caller,
+    submission: Submission,
+) -> Result<Execution, ExecuteError> {
+    let labels = submission.labels.clone();
+    for _ in 1..MAX_RUNS {
+        let execution = executor.submit(caller, Urgency::Batch, submission.clone()).await?;
+        if execution.verdict.status != Status::InfrastructureError || execution.is_blamed {
+            stats.note(caller, &execution, &labels);
+            return Ok(execution);
         }
-        let execution = self.submit(caller, Urgency::Batch, submission).await?;
-        self.note_run(caller, &execution, &labels);
-        Ok(execution)
     }
+    let execution = executor.submit(caller, Urgency::Batch, submission).await?;
+    stats.note(caller, &execution, &labels);
+    Ok(execution)
 }
 
 fn input_bytes(program: &Program) -> usize {

@@ -9,17 +9,18 @@ import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
-from langchain_core.tools import tool
+from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import create_react_agent, tools_condition
+from langgraph.types import Command
 from pages import follow
 
 import proofbox
@@ -159,6 +160,23 @@ def test_further_tools_run_here_and_errors_are_answers(client: proofbox.Client) 
     assert "ended after 1 seconds" in said[3]
     assert len(said[4]) < 20_100 and "10001 characters are left out" in said[4]
     assert said[6] == "exit code 3\nbe\n"
+    node.forget(built, thread("a"))
+
+
+def test_a_further_tool_can_update_the_state(client: proofbox.Client) -> None:
+    @tool
+    def note(text: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
+        """Notes a text."""
+        return Command(update={"messages": [ToolMessage(f"noted {text}", tool_call_id=tool_call_id)]})
+
+    node = SandboxNode(client, labels=LABELS, tools=[note])
+    script: list[list[Call]] = [
+        [("run_python", {"code": "x = 1"}), ("note", {"text": "a"})],
+        [("run_python", {"code": "x"})],
+    ]
+    built = graph(node, InMemorySaver(), script)
+    said = outputs(built.invoke({"messages": [("user", "go")]}, thread("a")))
+    assert sorted(said[:2]) == ["it printed nothing", "noted a"] and said[2] == "1\n"
     node.forget(built, thread("a"))
 
 

@@ -364,5 +364,23 @@ async def test_an_agent_mends_a_file_with_the_tools_of_a_session_and_is_graded()
         assert isinstance(failed.value.__cause__, proofbox.SessionNotFound)
 
 
+async def test_calls_of_one_message_are_carried_out_in_its_order() -> None:
+    class AllAtOnce(ScriptedModel):
+        async def get_response(self, system_instructions, input, *arguments, **options) -> ModelResponse:
+            answers = []
+            while len(answers) < len(self.calls) and self.turn < len(self.calls):
+                answers += (await super().get_response(system_instructions, input, *arguments, **options)).output
+            if answers:
+                return ModelResponse(output=answers, usage=Usage(), response_id=None)
+            return await super().get_response(system_instructions, input, *arguments, **options)
+
+    # Each takes less time than the one before.
+    codes = [f"sum(range({3 * 10**5 * (8 - n)})); print({n}, file=open('order', 'a'))" for n in range(8)]
+    with proofbox.Client() as service, service.session() as session:
+        model = AllAtOnce([("run_python", {"code": code}) for code in codes])
+        await Runner.run(Agent(name="agent", model=model, tools=session_tools(session)), "go")
+        assert session.files.read_text("order").split() == [str(number) for number in range(8)]
+
+
 if __name__ == "__main__":
     sys.exit(pytest.main([__file__, "-q", "--disable-warnings", "-p", "no:cacheprovider", *sys.argv[1:]]))

@@ -1531,6 +1531,33 @@ def _():
         assert isinstance(j["code"], int) and isinstance(j["message"], str), b
 
 
+@check("logs tell what was done with a sandbox, and not what ran in it")
+def _():
+    from e2b.api.client.api.sandboxes import get_sandboxes_sandbox_id_logs, get_v_2_sandboxes_sandbox_id_logs
+    from e2b.api.client.models import LogLevel, LogsDirection
+    from e2b.api.client_sync import get_api_client
+    from e2b.connection_config import ConnectionConfig
+
+    client = get_api_client(ConnectionConfig())
+    s = create(timeout=120)
+    s.commands.run("echo hidden")
+    raises(CommandExitException, s.commands.run, "echo hidden; exit 3")
+    s.run_code("hidden = 1")
+    s.kill()
+    found = get_v_2_sandboxes_sandbox_id_logs.sync(s.sandbox_id, client=client).logs
+    messages = [entry.message for entry in found]
+    assert messages[0] == "sandbox created" and messages[-1] == "sandbox ended", messages
+    assert sum(message.endswith("exit code 3") for message in messages) == 1, messages
+    assert not any("hidden" in str(entry.to_dict()) for entry in found)
+    newest = get_v_2_sandboxes_sandbox_id_logs.sync(
+        s.sandbox_id, client=client, limit=1, direction=LogsDirection.BACKWARD, level=LogLevel.INFO, search="sandbox"
+    )
+    assert_equal([entry.message for entry in newest.logs], ["sandbox ended"])
+    old = get_sandboxes_sandbox_id_logs.sync(s.sandbox_id, client=client)
+    assert_equal([entry.message for entry in old.log_entries], messages)
+    assert_equal(len(old.logs), len(messages))
+
+
 @check("raw: /execute lines are pure ASCII JSON objects, none blank", "raw")
 def _():
     import json

@@ -1,12 +1,13 @@
 // What users of E2B's JavaScript SDK do most, with the unmodified SDK.
 //
-//   E2B_API_URL=http://127.0.0.1:8080 E2B_SANDBOX_URL=http://127.0.0.1:8080 E2B_API_KEY=e2b_<40 hex> node essentials.mjs [word ...]
+//   E2B_API_URL=http://127.0.0.1:8080 E2B_SANDBOX_URL=http://127.0.0.1:8080 E2B_VOLUME_API_URL=http://127.0.0.1:8080 \
+//       E2B_API_KEY=e2b_<40 hex> node essentials.mjs [word ...]
 //
 // Only checks whose name contains one of the words, if there are any. E2B_SKIP: groups to leave out, with commas
-// (commands, watch). Prints `ok name` or `FAIL name  reason`; ends with 1 if one failed.
+// (commands, watch, volumes). Prints `ok name` or `FAIL name  reason`; ends with 1 if one failed.
 import assert from 'node:assert/strict'
 import { Sandbox, NotFoundError, TimeoutError } from '@e2b/code-interpreter'
-import { CommandExitError, FileNotFoundError } from 'e2b'
+import { CommandExitError, FileNotFoundError, Volume } from 'e2b'
 
 for (const name of ['E2B_API_URL', 'E2B_SANDBOX_URL', 'E2B_API_KEY']) {
   if (!process.env[name]) {
@@ -207,6 +208,24 @@ check('commands: input', 'commands', async () => {
 check('commands: a time limit', 'commands', async () => {
   const { commands } = await create()
   await assert.rejects(commands.run('sleep 30', { timeoutMs: 1000 }), TimeoutError)
+})
+
+check('volumes: files outside and inside a sandbox', 'volumes', async () => {
+  const volume = await Volume.create(`js-${Date.now()}`)
+  await volume.writeFile('/a', 'outside')
+  await volume.makeDir('/d/e', { force: true })
+  equal((await volume.list('/', { depth: 2 })).map((entry) => entry.path), ['/a', '/d', '/d/e'])
+  const sandbox = await create({ volumeMounts: { '/mnt/data': volume } })
+  equal(await sandbox.files.read('/mnt/data/a'), 'outside')
+  await sandbox.files.write('/mnt/data/d/f', 'inside')
+  equal(await volume.readFile('/d/f'), 'inside')
+  await sandbox.kill()
+  equal(await volume.readFile('/d/f'), 'inside')
+  await volume.updateMetadata('/d/f', { mode: 0o600 })
+  equal((await volume.getInfo('/d/f')).mode, 0o600)
+  await volume.remove('/d')
+  equal(await volume.exists('/d'), false)
+  equal([await Volume.destroy(volume.volumeId), await Volume.destroy(volume.volumeId)], [true, false])
 })
 
 check('pause and connect keep memory and files', 'control', async () => {

@@ -307,9 +307,10 @@ async fn cases_have_these_classes_wherever_they_run() {
 
 #[tokio::test]
 async fn an_import_that_was_refused_fails_each_case_with_its_class() {
-    for (code, expected) in
-        [("import socket\nsocket.gethostbyname('a.example')", "unsafe_operation"), ("open('/etc/passwd')", "permission_denied")]
-    {
+    for (code, expected) in [
+        ("import socket\nsocket.gethostbyname('a.example')", "unsafe_operation"),
+        ("open('/etc/passwd')", "permission_denied"),
+    ] {
         for grading in [ISOLATED, IN_PROCESS] {
             let tests = json!({"kind": "asserts", "asserts": ["assert f() == 1"]});
             let answer = Server::shared().execute(json!({"code": code, "tests": tests, "grading": grading})).await;

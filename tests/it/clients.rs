@@ -16,6 +16,7 @@ const KEY: &str = "e2b_0123456789abcdef0123456789abcdef01234567";
 /// Points a client of E2B at a server.
 pub fn e2b(command: &mut Command, server: &Server) {
     command.env("E2B_API_URL", &server.url).env("E2B_SANDBOX_URL", &server.url).env("E2B_API_KEY", KEY);
+    command.env("E2B_VOLUME_API_URL", &server.url);
 }
 
 /// A program of `tests/{folder}`, with the packages that its `requirements.txt` pins, for a client of a server.
@@ -52,6 +53,16 @@ fn e2bs_unmodified_python_sdk_passes_the_conformance_program() {
     command.arg("-B").arg(root().join("tests/e2b/conformance.py")).env("PYTHONPATH", site).env("CONF_SKIP", "network");
     e2b(&mut command, &server);
     let said = succeed("the conformance program", &mut command);
+    assert!(said.contains(" passed, 0 failed") && !said.contains("\n0 passed"), "{said}");
+}
+
+#[test]
+fn e2bs_unmodified_python_sdk_has_volumes() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let server = Server::start(&[]);
+    let mut command = python("e2b", "volumes.py", &server);
+    e2b(&mut command, &server);
+    let said = succeed("the program for volumes", &mut command);
     assert!(said.contains(" passed, 0 failed") && !said.contains("\n0 passed"), "{said}");
 }
 

@@ -564,3 +564,57 @@ async fn the_team_of_a_caller_is_its_key() {
     assert_eq!((status, teams), (200, json!([team])));
     assert_eq!(answer(http().get(format!("{}/teams", Server::shared().url))).await.0, 401);
 }
+
+#[tokio::test]
+async fn the_log_of_a_sandbox_tells_what_was_done_with_it_and_not_what_ran() {
+    let sandbox = sandbox().await;
+    let (http, id) = (&sandbox.http, &sandbox.id);
+    let run =
+        sandbox.own(Method::POST, "/execute").json(&json!({"code": "hidden_name = 'hidden'\nprint(hidden_name)\n1/0"}));
+    assert_eq!(run.send().await.expect("the server answers").status(), 200);
+    let mut envelope = vec![0];
+    let start = json!({"process": {"cmd": "/bin/bash", "args": ["-l", "-c", "echo hidden; exit 3"]}}).to_string();
+    envelope.extend_from_slice(&u32::try_from(start.len()).expect("short").to_be_bytes());
+    envelope.extend_from_slice(start.as_bytes());
+    let run = sandbox.own(Method::POST, "/process.Process/Start").header("content-type", "application/connect+json");
+    assert!(run.body(envelope).send().await.expect("the server answers").bytes().await.is_ok());
+    let log = async |path: &str| answer(control(http, Method::GET, path)).await;
+    let second = format!("/v2/sandboxes/{id}/logs");
+    let ended = async || {
+        let (_, found) = log(&second).await;
+        found.to_string().contains("exit code").then_some(())
+    };
+    crate::process::eventually_async("the command's end is told", ended).await;
+    assert_eq!(answer(control(http, Method::DELETE, &format!("/sandboxes/{id}"))).await.0, 204);
+
+    let (status, found) = log(&second).await;
+    assert_eq!(status, 200, "{found}");
+    let entries = found["logs"].as_array().expect("a list");
+    let messages: Vec<&str> = entries.iter().map(|entry| entry["message"].as_str().expect("text")).collect();
+    assert_eq!(
+        messages,
+        [
+            "sandbox created",
+            "run_code 1 ended with exception",
+            "command 1000 started",
+            "command 1000 ended with exit code 3",
+            "sandbox ended"
+        ]
+    );
+    assert_shows(&entries[3], json!({"level": "info", "fields": {"exit_code": "3", "pid": "1000", "sandboxID": id}}));
+    let (_, first) = log(&format!("/sandboxes/{id}/logs")).await;
+    assert_eq!(first["logEntries"], found["logs"]);
+    let line: Value = serde_json::from_str(first["logs"][3]["line"].as_str().expect("text")).expect("JSON");
+    assert_shows(&line, json!({"level": "info", "logger": "sandbox", "exit_code": "3", "message": messages[3]}));
+    assert!(!first.to_string().contains("hidden"), "{first}");
+    let (_, newest) = log(&format!("{second}?direction=backward&limit=1")).await;
+    assert_eq!(newest["logs"][0]["message"], "sandbox ended");
+    let (_, later) = log(&format!("/sandboxes/{id}/logs?start=99999999999999")).await;
+    assert_eq!(later, json!({"logs": [], "logEntries": []}));
+    for wrong in ["limit=1001", "level=loud", "direction=up"] {
+        assert_eq!(log(&format!("{second}?{wrong}")).await.0, 400, "{wrong}");
+    }
+    assert_eq!(log("/sandboxes/00000000000000000000000000000000/logs").await.0, 404);
+    assert_eq!(log("/v2/sandboxes/none/logs").await.0, 404);
+    assert_eq!(answer(sandbox.bare(Method::GET, &second)).await.0, 401);
+}

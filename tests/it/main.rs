@@ -60,5 +60,7 @@ mod suites;
 mod telemetry;
 mod templates;
 mod tls;
+mod volumes;
+mod webhooks;
 mod wire;
 mod workers;

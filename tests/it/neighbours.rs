@@ -59,12 +59,12 @@ while True:
     ),
     (
         "urandom",
-        r#"
+        r"
 import os
 from itertools import repeat
 from collections import deque
 deque(map(os.urandom, repeat(30 << 20)), 0)
-"#,
+",
     ),
     (
         "long paths",

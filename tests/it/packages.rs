@@ -45,7 +45,7 @@ from cryptography.fernet import Fernet, InvalidToken
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 from cryptography.hazmat.primitives.kdf.pbkdf2 import PBKDF2HMAC
 box = Fernet(base64.urlsafe_b64encode(bytes(range(32))))
 token = box._encrypt_from_parts(b"hello", 12345, bytes(16))
@@ -67,8 +67,9 @@ try: public.verify(key.sign(b"other", scheme, hashes.SHA256()), b"data", scheme,
 except InvalidSignature: print("InvalidSignature")
 scheme = padding.OAEP(padding.MGF1(hashes.SHA256()), hashes.SHA256(), None)
 print(text.split(b"-----")[1], key.decrypt(public.encrypt(b"secret", scheme), scheme))
-try: ec.generate_private_key(ec.SECP256R1())
-except UnsupportedAlgorithm as error: print(error)
+for absent in (lambda: ec.generate_private_key(ec.SECP256R1()), ChaCha20Poly1305.generate_key):
+    try: absent()
+    except UnsupportedAlgorithm as error: print(error)
 "#;
     let stdout = "\
 gAAAAAAAADA5AAAAAAAAAAAAAAAAAAAAAGWd0uwn1ncxmt8qIH-KbuA_1txn1VyHF0yUcADrsa3EOvNqm91Z9LqIk_fIHnahkg== b'hello'
@@ -80,7 +81,59 @@ InvalidTag
 InvalidSignature
 b'BEGIN ENCRYPTED PRIVATE KEY' b'secret'
 ec.generate_private_key is not in this sandbox, whose cryptography has no native code
+aead.ChaCha20Poly1305.generate_key is not in this sandbox, whose cryptography has no native code
 ";
+    assert_shows(&run(code).await, json!({"status": "ok", "stdout": stdout, "stderr": ""}));
+}
+
+#[tokio::test]
+async fn cryptography_refuses_what_the_real_one_refuses() {
+    let code = r#"
+import hashlib
+from cryptography.hazmat.primitives import hashes, hmac
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.kdf.pbkdf2 import PBKDF2HMAC
+def refused(call):
+    try: print("accepted", call())
+    except Exception as error: print(type(error).__name__, error if isinstance(error, ValueError) else "")
+key, nonce = bytes(16), bytes(12)
+tag = AESGCM(key).encrypt(nonce, b"", None)
+def finish(mode, tag): return Cipher(algorithms.AES(key), mode).decryptor().finalize_with_tag(tag)
+finish(modes.GCM(nonce), tag), finish(modes.GCM(nonce, None, 12), tag[:12])
+# Part of a tag; numbers, of which bytes() would make zeros.
+refused(lambda: finish(modes.GCM(nonce), tag[:4]))
+refused(lambda: finish(modes.GCM(nonce, None, 12), tag[:11]))
+refused(lambda: hmac.HMAC(16, hashes.SHA256()))
+refused(lambda: PBKDF2HMAC(hashes.SHA256(), 16, 16, 1))
+refused(lambda: AESGCM(key).encrypt(nonce, b"", 8))
+# Numbers that are not of one key.
+numbers = rsa.generate_private_key(65537, 1025).private_numbers()
+parts = {name: getattr(numbers, name) for name in "p q d dmp1 dmq1 iqmp public_numbers".split()}
+own = rsa.RSAPrivateNumbers(**parts).private_key()
+for name in ("d", "dmp1", "iqmp"):
+    refused(rsa.RSAPrivateNumbers(**parts | {name: parts[name] + 2}).private_key)
+# A signature (PSS, without salt) whose block has a bit above those that are signed; of a message whose block leaves room.
+def block_of(message):
+    digest = hashlib.sha256(bytes(8) + hashlib.sha256(message).digest()).digest()
+    mask = b"".join(hashlib.sha256(digest + bytes([0, 0, 0, count])).digest() for count in range(3))[:95]
+    return mask[:-1] + bytes([mask[-1] ^ 1]) + digest + b"\xbc"
+message = next(text for text in map(str.encode, map(str, range(1000))) if block_of(text)[0] < 16)
+scheme = padding.PSS(padding.MGF1(hashes.SHA256()), padding.PSS.AUTO)
+def check(block):
+    signature = pow(int.from_bytes(block), numbers.d, numbers.public_numbers.n).to_bytes(129)
+    own.public_key().verify(signature, message, scheme, hashes.SHA256())
+check(block_of(message))
+refused(lambda: check(b"\1" + block_of(message)))
+"#;
+    let stdout = "\
+ValueError Authentication tag must be 16 bytes or longer.
+ValueError Authentication tag must be 12 bytes or longer.
+TypeError \nTypeError \nTypeError \nValueError Invalid private key
+ValueError Invalid private key
+ValueError Invalid private key
+InvalidSignature \n";
     assert_shows(&run(code).await, json!({"status": "ok", "stdout": stdout, "stderr": ""}));
 }
 
@@ -105,18 +158,22 @@ print(room.total == room.used + room.free)";
 #[tokio::test]
 async fn psutil_tells_of_the_one_process_that_there_is() {
     let code = "\
-import os, psutil
+import os, psutil, threading
 me = psutil.Process()
 memory, disk = psutil.virtual_memory(), psutil.disk_usage('/')
 print(psutil.pids() == [os.getpid()], [process.info for process in psutil.process_iter(['name'])], psutil.cpu_count())
 print(0 < memory.used < memory.total == memory.used + memory.available, 0 < me.memory_info().rss, 0 <= psutil.cpu_percent(0.01) <= 100)
 print(disk.total >= disk.used >= 0, psutil.sensors_battery(), psutil.net_connections(), me.status(), me.is_running())
+print([thread.id for thread in me.threads()] == [threading.get_ident()], me.as_dict()['name'])
+with psutil.Popen(['true']) as process: print(process.wait(), process.terminate())
 try: psutil.Process(4711)
 except psutil.NoSuchProcess as error: print(error)";
     let stdout = "\
 True [{'name': 'python3'}] 1
 True True True
 True None [] running True
+True python3
+0 None
 process PID not found (pid=4711)
 ";
     assert_shows(&run(code).await, json!({"status": "ok", "stdout": stdout, "stderr": ""}));

@@ -62,6 +62,8 @@ class Suite:
     def sent_with(self, test):
         """What a file of tests needs beside it: the package's conftest files, its folder's modules, and data."""
         folder = f"{pathlib.PurePosixPath(test).parent}/"
+        text = self.files[test].decode(errors="replace")
+        imported = {f"{folder}{name}.py" for name in re.findall(r"^from \.(\w+) import", text, re.MULTILINE)}
         tests = test.split("/tests/")[0] + "/tests/"
         found, size = {}, 0
         for path, content in self.files.items():
@@ -70,7 +72,7 @@ class Suite:
             helper = path.endswith(".py") and not is_test and path.startswith((tests, f"{self.name}/tests/", f"{self.name}/conftest.py"))
             helper |= path == f"{self.name}/testing/conftest.py"
             data = path.startswith(folder) and not path.endswith(".py") or any(fnmatch.fnmatchcase(path, pattern) for pattern in self.data)
-            if path == test or helper or data and size + len(content) < MAX_DATA_BYTES:
+            if path == test or path in imported or helper or data and size + len(content) < MAX_DATA_BYTES:
                 size += len(content)
                 found[path] = content
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -281,6 +282,13 @@ def test_a_forged_answer_reaches_nothing(executor: ProofboxExecutor, text: str) 
     with pytest.raises((proofbox.ProofboxError, AgentError, ValueError)):
         executor(code)
     assert executor("1 + 1").output == 2
+
+
+@pytest.mark.parametrize("held", [5, None, "ab", ["0123"], {"a": 1, "b": 2}])
+def test_what_only_looks_like_a_long_answer_is_a_value(executor: ProofboxExecutor, held: object) -> None:
+    text = json.dumps({"$held": held})
+    code = f"class FinalAnswerException(BaseException): pass\nraise FinalAnswerException({text!r})"
+    assert executor(code).output == {"$held": held}
 
 
 # What the model reads

@@ -1,6 +1,8 @@
 //! Precision and recall of code presence, on answers that were written for it (`tests/answers`). Run with `--nocapture`
 //! to see the figures and what is wrong.
 
+#![expect(clippy::print_stdout, reason = "what a test measures is shown with `--nocapture`")]
+
 use std::collections::BTreeMap;
 
 use proofbox_completion::extract;

@@ -242,7 +242,7 @@ impl<'t> Names<'t> {
             }
             Expr::FString(text) => {
                 let mut whole = String::new();
-                for part in text.value.iter() {
+                for part in &text.value {
                     match part {
                         FStringPart::Literal(literal) => whole.push_str(literal.as_str()),
                         FStringPart::FString(part) => {

@@ -67,7 +67,7 @@ pub fn verify(module: &[u8]) -> Result<(), Error> {
     let mut calls = Vec::new();
     for (function, body) in sections.bodies.iter().enumerate() {
         let operators = body.get_operators_reader()?.into_iter().collect::<Result<Vec<_>, _>>()?;
-        charged.push(checker.charge_at(&operators, 0).is_some());
+        charged.push(checker.is_fixed_charge(&operators, 0));
         calls.push(checker.check(function, &operators)?);
     }
     Ok(no_circle(&charged, &calls)?)
@@ -99,26 +99,27 @@ impl Checker {
     /// Checks a function, and returns those that it calls.
     fn check(&self, function: usize, operators: &[Operator<'_>]) -> Result<BTreeSet<usize>, Violation> {
         let mut callees = BTreeSet::new();
-        // End of the last charge.
-        let mut paid = 0;
+        // The last charge: its end, and what it is of.
+        let mut paid = (0, Charge::None);
         let mut at = 0;
         while let Some(operator) = operators.get(at) {
-            if let Some(length) = self.charge_at(operators, at) {
-                at += length;
-                paid = at;
+            let charge = self.charge_at(operators, at);
+            if charge.length() > 0 {
+                at += charge.length();
+                paid = (at, charge);
                 continue;
             }
             match operator {
-                Operator::Loop { .. } if self.fixed_charge_at(operators, at + 1).is_none() => {
+                Operator::Loop { .. } if !self.is_fixed_charge(operators, at + 1) => {
                     return Err(Violation::Loop { function });
                 }
-                Operator::CallIndirect { .. } if paid != at || at == 0 => {
+                Operator::CallIndirect { .. } if paid != (at, Charge::Fixed) => {
                     return Err(Violation::IndirectCall { function });
                 }
                 Operator::MemoryCopy { .. } | Operator::MemoryFill { .. } | Operator::MemoryInit { .. } => {
                     let before = at.checked_sub(1).and_then(|before| operators.get(before));
                     let is_small = matches!(before, Some(Operator::I32Const { value }) if (0..=4096).contains(value));
-                    if (paid != at || at == 0) && !is_small {
+                    if paid != (at, Charge::Length) && !is_small {
                         return Err(Violation::Bulk { function });
                     }
                 }
@@ -135,7 +136,11 @@ impl Checker {
                 | Operator::ReturnCallIndirect { .. }
                 | Operator::ReturnCallRef { .. }
                 | Operator::CallRef { .. }
-                | Operator::TryTable { .. } => {
+                | Operator::TryTable { .. }
+                | Operator::TableCopy { .. }
+                | Operator::TableFill { .. }
+                | Operator::TableInit { .. }
+                | Operator::TableGrow { .. } => {
                     return Err(Violation::Operator { function, operator: format!("{operator:?}") });
                 }
                 _ => {}
@@ -145,32 +150,37 @@ impl Checker {
         Ok(callees)
     }
 
-    /// Returns the length of the charge that begins there, in operators.
-    fn charge_at(&self, operators: &[Operator<'_>], at: usize) -> Option<usize> {
-        self.fixed_charge_at(operators, at).or_else(|| {
-            let [
-                Operator::GlobalGet { global_index },
-                Operator::LocalGet { .. },
-                Operator::I32Const { value: 0..=6 },
-                Operator::I32ShrU,
-                Operator::I64ExtendI32U,
-                rest @ ..,
-            ] = operators.get(at..)?
-            else {
-                return None;
-            };
-            (*global_index == self.counter && self.is_rest(rest)).then_some(5 + REST)
-        })
+    /// Returns the charge that begins there.
+    fn charge_at(&self, operators: &[Operator<'_>], at: usize) -> Charge {
+        if self.is_fixed_charge(operators, at) {
+            return Charge::Fixed;
+        }
+        match (at.checked_sub(1).and_then(|before| operators.get(before)), operators.get(at..)) {
+            (
+                Some(Operator::LocalTee { local_index: length }),
+                Some(
+                    [
+                        Operator::GlobalGet { global_index },
+                        Operator::LocalGet { local_index },
+                        Operator::I32Const { value: 0..=6 },
+                        Operator::I32ShrU,
+                        Operator::I64ExtendI32U,
+                        rest @ ..,
+                    ],
+                ),
+            ) if local_index == length && *global_index == self.counter && self.is_rest(rest) => Charge::Length,
+            _ => Charge::None,
+        }
     }
 
-    /// Returns the length of the charge of a fixed cost that begins there, in operators.
-    fn fixed_charge_at(&self, operators: &[Operator<'_>], at: usize) -> Option<usize> {
-        let [Operator::GlobalGet { global_index }, Operator::I64Const { value: 1.. }, rest @ ..] =
-            operators.get(at..)?
+    /// Returns whether a charge of a fixed cost begins there.
+    fn is_fixed_charge(&self, operators: &[Operator<'_>], at: usize) -> bool {
+        let Some([Operator::GlobalGet { global_index }, Operator::I64Const { value: 1..=MAX_COST }, rest @ ..]) =
+            operators.get(at..)
         else {
-            return None;
+            return false;
         };
-        (*global_index == self.counter && self.is_rest(rest)).then_some(2 + REST)
+        *global_index == self.counter && self.is_rest(rest)
     }
 
     /// Returns whether these operators take what is on the stack from the counter, and pause below zero.
@@ -192,8 +202,32 @@ impl Checker {
     }
 }
 
+/// Charge in a function's code.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Charge {
+    None,
+    /// Cost that is the same each time.
+    Fixed,
+    /// Cost by what is on top of the stack, the length of a bulk operation: none where that is zero.
+    Length,
+}
+
+impl Charge {
+    /// Length in operators.
+    fn length(self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Fixed => 2 + REST,
+            Self::Length => 5 + REST,
+        }
+    }
+}
+
 /// Operators of a charge after its cost.
 const REST: usize = 8;
+/// Largest cost of a charge; `model` has none above it. Two near 2^63 would take the counter below its least number, and so
+/// above zero.
+const MAX_COST: i64 = u32::MAX as i64;
 
 /// Checks that functions that are not charged at their entry do not call each other in a circle: takes away those that
 /// call none of the others, until none is left. (Kahn, "Topological sorting of large networks", 1962.)

@@ -6,16 +6,20 @@ fn metered(text: &str) -> Metered {
     meter(&wat::parse_str(text).expect("the text is WebAssembly")).expect("it can be metered")
 }
 
-/// Returns the module as text, without the charges' own lines.
+/// Returns why a module can't be metered.
 fn refused(text: &str) -> Error {
     meter(&wat::parse_str(text).expect("the text is WebAssembly")).expect_err("it is refused")
 }
 
-/// A module that is said to be metered: `body` is the rest of it. `$charge` is what a charge has to be.
+/// A module that is said to be metered: `body` is the rest of it. `$charge` is what a charge has to be, `$by_length` what
+/// it has to be before a bulk operation, of the local `$length`.
 fn handmade(body: &str) -> Result<(), Error> {
     const CHARGE: &str = "(global.set $fuel (i64.sub (global.get $fuel) (i64.const 7)))
         (if (i64.lt_s (global.get $fuel) (i64.const 0)) (then (call $pause)))";
-    let body = body.replace("$charge", CHARGE);
+    const BY_LENGTH: &str = "(global.set $fuel (i64.sub (global.get $fuel)
+          (i64.extend_i32_u (i32.shr_u (local.get $length) (i32.const 3)))))
+        (if (i64.lt_s (global.get $fuel) (i64.const 0)) (then (call $pause)))";
+    let body = body.replace("$charge", CHARGE).replace("$by_length", BY_LENGTH);
     let text = format!(
         r#"(module (import "proofbox" "pause" (func $pause)) (import "host" "call" (func $host))
            (memory 1) (table 2 funcref) (type $plain (func))
@@ -34,12 +38,12 @@ fn violation(body: &str) -> Violation {
 #[test]
 fn loops_indirect_calls_and_recursion_are_charged() {
     let report = metered(
-        r#"(module (type $t (func)) (table 1 funcref)
+        r"(module (type $t (func)) (table 1 funcref)
              (func $straight (nop))
              (func $looping (loop (br_if 0 (i32.const 1)) (loop (br 0))))
              (func $indirect (call_indirect (type $t) (i32.const 0)) (call $straight))
              (func $self (call $self))
-             (func $ping (call $pong)) (func $pong (call $ping)))"#,
+             (func $ping (call $pong)) (func $pong (call $ping)))",
     )
     .report;
     assert_eq!((report.functions, report.loops, report.indirect_calls), (6, 2, 1));
@@ -56,32 +60,62 @@ fn indices_of_functions_and_globals_stay_what_they_were() {
              (func $second (export "second") (param i64) (result i64) (local.get 0)))"#,
     )
     .module;
-    let text = wasmprinter_free_exports(&module);
-    assert_eq!(text, ["table: Table 0", "second: Func 3", "proofbox_fuel: Global 1"]);
+    assert_eq!(
+        indices(&module),
+        [
+            "table: Table 0",
+            "second: Func 3",
+            "proofbox_fuel: Global 1",
+            "start: 2",
+            "element: 3",
+            "GlobalGet { global_index: 0 }",
+            "Call { function_index: 0 }"
+        ]
+    );
 }
 
-/// Lists a module's exports.
-fn wasmprinter_free_exports(module: &[u8]) -> Vec<String> {
-    let mut exports = Vec::new();
+/// Lists what a module says of functions and globals by their indices: exports, start, elements, and code.
+fn indices(module: &[u8]) -> Vec<String> {
+    use wasmparser::{ElementItems, Operator, Payload};
+    let mut found = Vec::new();
     for payload in wasmparser::Parser::new(0).parse_all(module) {
-        if let wasmparser::Payload::ExportSection(reader) = payload.expect("a whole module") {
-            for export in reader {
-                let export = export.expect("a whole export");
-                exports.push(format!("{}: {:?} {}", export.name, export.kind, export.index));
+        match payload.expect("a whole module") {
+            Payload::ExportSection(reader) => {
+                for export in reader.into_iter().map(|export| export.expect("a whole export")) {
+                    found.push(format!("{}: {:?} {}", export.name, export.kind, export.index));
+                }
             }
+            Payload::StartSection { func, .. } => found.push(format!("start: {func}")),
+            Payload::ElementSection(reader) => {
+                for element in reader {
+                    if let ElementItems::Functions(functions) = element.expect("a whole element").items {
+                        let functions = functions.into_iter().map(|function| function.expect("an index"));
+                        found.extend(functions.map(|function| format!("element: {function}")));
+                    }
+                }
+            }
+            Payload::CodeSectionEntry(body) => {
+                for operator in body.get_operators_reader().expect("a whole body") {
+                    let operator = operator.expect("a whole operator");
+                    if matches!(operator, Operator::Call { .. } | Operator::GlobalGet { .. }) {
+                        found.push(format!("{operator:?}"));
+                    }
+                }
+            }
+            _ => {}
         }
     }
-    exports
+    found
 }
 
 #[test]
 fn bulk_operations_of_unknown_length_are_charged_by_bytes() {
     let report = metered(
-        r#"(module (memory 1)
+        r"(module (memory 1)
              (func (param i32) (memory.fill (i32.const 0) (i32.const 1) (local.get 0)))
              (func (param i32) (memory.copy (i32.const 0) (i32.const 1) (local.get 0)))
              (func (memory.copy (i32.const 0) (i32.const 1) (i32.const 64)))
-             (func (memory.copy (i32.const 0) (i32.const 1) (i32.const 1000000))))"#,
+             (func (memory.copy (i32.const 0) (i32.const 1) (i32.const 1000000))))",
     )
     .report;
     assert_eq!(report.bulk_operations, 3);
@@ -90,11 +124,11 @@ fn bulk_operations_of_unknown_length_are_charged_by_bytes() {
 #[test]
 fn the_longest_path_is_that_of_the_longer_branch_and_of_all_callees() {
     let report = metered(
-        r#"(module (func $callee (result i32) (i32.add (i32.const 1) (i32.const 2)))
+        r"(module (func $callee (result i32) (i32.add (i32.const 1) (i32.const 2)))
              (func (param i32) (result i32)
                (if (result i32) (local.get 0)
                  (then (i32.add (call $callee) (call $callee)))
-                 (else (i32.const 0)))))"#,
+                 (else (i32.const 0)))))",
     )
     .report;
     // local.get, if, two calls with three operators each, and the addition.
@@ -168,7 +202,15 @@ fn verify_finds_what_is_not_charged() {
         violation("(func $a (call $b)) (func $b (call $a)) (func (call $a))"),
         Violation::Circle { functions: vec![0, 1, 2] }
     );
-    assert!(matches!(violation("(func $f (return_call $f))"), Violation::Operator { function: 0, .. }));
+    for operator in [
+        "(return_call 2)",
+        "(table.copy (i32.const 0) (i32.const 0) (i32.const 1))",
+        "(table.fill (i32.const 0) (ref.null func) (i32.const 1))",
+        "(drop (table.grow (ref.null func) (i32.const 1)))",
+    ] {
+        let found = violation(&format!("(func {operator})"));
+        assert!(matches!(found, Violation::Operator { function: 0, .. }), "{operator}: {found:?}");
+    }
 }
 
 #[test]
@@ -178,6 +220,39 @@ fn verify_takes_charges_for_what_they_are() {
     let refund = "(global.set $fuel (i64.sub (global.get $fuel) (i64.const -7)))
         (if (i64.lt_s (global.get $fuel) (i64.const 0)) (then (call $pause)))";
     assert_eq!(violation(&format!("(func (loop {refund} (br 0)))")), Violation::Loop { function: 0 });
+}
+
+#[test]
+fn verify_takes_a_charge_by_length_for_that_of_a_bulk_operation_alone() {
+    let fill = "(i32.const 0) (i32.const 0) (local.get 0)";
+    handmade(&format!("(func (param i32) (local $length i32) {fill} (local.tee $length) $by_length (memory.fill))"))
+        .expect("it is charged");
+    for (other, found) in [
+        ("$charge (memory.fill)", Violation::Bulk { function: 0 }),
+        ("(local.tee $length) $by_length (i32.const 8) (i32.add) (memory.fill)", Violation::Bulk { function: 0 }),
+        // Of a local that says nothing of the length.
+        ("$by_length (memory.fill)", Violation::Counter { function: 0 }),
+        ("(local.tee 0) $by_length (memory.fill)", Violation::Counter { function: 0 }),
+    ] {
+        assert_eq!(violation(&format!("(func (param i32) (local $length i32) {fill} {other})")), found, "{other}");
+    }
+    // Where the length is zero, it is none.
+    let free = "(i32.const 0) (local.tee $length) $by_length";
+    assert_eq!(
+        violation(&format!("(func $f (local $length i32) {free} (drop) (call $f))")),
+        Violation::Circle { functions: vec![0] }
+    );
+    assert_eq!(
+        violation(&format!("(func (local $length i32) {free} (call_indirect (type $plain)))")),
+        Violation::IndirectCall { function: 0 }
+    );
+}
+
+#[test]
+fn verify_refuses_charges_that_take_the_counter_round() {
+    let large = "(global.set $fuel (i64.sub (global.get $fuel) (i64.const 0x7fff_ffff_ffff_ffff)))
+        (if (i64.lt_s (global.get $fuel) (i64.const 0)) (then (call $pause)))";
+    assert_eq!(violation(&format!("(func (loop {large} (br 0)))")), Violation::Loop { function: 0 });
 }
 
 #[test]

@@ -252,12 +252,10 @@ pub async fn run_metered<F: Future>(
         left = Some(now);
         if is_long {
             core.charge_long(entered, now);
+        } else if stopwatch.is_idle() {
+            short.leave();
         } else {
-            if stopwatch.is_idle() {
-                short.leave();
-            } else {
-                short.want_turn();
-            }
+            short.want_turn();
         }
         Poll::Pending
     })

@@ -57,7 +57,7 @@ impl Writer {
     }
 
     fn body(&mut self, depth: u64) -> String {
-        (0..1 + self.random.below(4)).map(|_| self.statement(depth)).collect()
+        (0..=self.random.below(4)).map(|_| self.statement(depth)).collect()
     }
 
     fn statement(&mut self, depth: u64) -> String {
@@ -160,6 +160,20 @@ fn counts_grow_with_the_work_as_wasmtimes_do() {
                 assert!((1.0 / MAX_RATIO..MAX_RATIO).contains(&ratio), "seed {seed}, n {n}: {ratio} {fuel}: {text}");
             }
         }
+    }
+}
+
+#[test]
+fn bulk_operations_cost_what_they_move() {
+    let text = r#"(module (memory 4)
+        (func (export "f") (param $n i32) (result i32) (local i64 i32)
+          (memory.fill (i32.const 8) (i32.const 7) (local.get $n))
+          (memory.copy (i32.const 100000) (i32.const 8) (local.get $n))
+          (i32.load8_u (i32.add (i32.const 99999) (local.get $n)))))"#;
+    let module = wat::parse_str(text).expect("it is WebAssembly");
+    for n in [1, 8, 80_000] {
+        let (result, counted, _) = by_counter(&module, "f", n, GRANT);
+        assert_eq!((result, counted), (7, 2 * u64::from(n.cast_unsigned() / 8)));
     }
 }
 

@@ -43,7 +43,7 @@ pub trait Host: Send + Sync {
     fn now(&self) -> u64;
 
     /// Runs `python3 args…` in an interpreter of its own; its exit code. Dropping the future ends it.
-    fn python<'a>(&'a self, start: PythonStart) -> BoxFuture<'a, i32>;
+    fn python(&self, start: PythonStart) -> BoxFuture<'_, i32>;
 }
 
 /// Start of a `python3` interpreter.

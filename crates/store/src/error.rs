@@ -1,5 +1,6 @@
 //! Errors of the store.
 
+use proofbox_types::session::FileTrouble;
 use rusqlite::ErrorCode;
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
@@ -61,6 +62,46 @@ pub enum StoreError {
         /// Number of tags that the owner may have.
         allowed: usize,
     },
+    /// A volume that is not there.
+    #[error("there is no volume {id}")]
+    NoVolume {
+        /// Id of the volume.
+        id: Uuid,
+    },
+    /// The owner has a volume of this name.
+    #[error("there is a volume `{name}` already")]
+    VolumeNameTaken {
+        /// Name of the volume.
+        name: String,
+    },
+    /// The owner may not have more volumes.
+    #[error("its owner would have more than {allowed} volumes")]
+    TooManyVolumes {
+        /// Number of volumes that the owner may have.
+        allowed: usize,
+    },
+    /// The volume would hold more than it may.
+    #[error("a volume holds at most {allowed_bytes} bytes in {allowed_entries} entries")]
+    VolumeFull {
+        /// Bytes that a volume may hold.
+        allowed_bytes: u64,
+        /// Number of entries that a volume may hold.
+        allowed_entries: u64,
+    },
+    /// Path in a volume that something can't be done with.
+    #[error("{path:?} in the volume: {}", trouble.as_str())]
+    VolumePath {
+        /// Path in the volume.
+        path: String,
+        /// Reason for the refusal.
+        trouble: FileTrouble,
+    },
+    /// The owner may not have more webhooks.
+    #[error("its owner would have more than {allowed} webhooks")]
+    TooManyWebhooks {
+        /// Number of webhooks that the owner may have.
+        allowed: usize,
+    },
     /// A key has this name.
     #[error("there is a key `{name}` already")]
     NameTaken {
@@ -108,7 +149,7 @@ impl StoreError {
     #[must_use]
     pub fn is_want_of_room(&self) -> bool {
         match self {
-            Self::Full | Self::NoRoom | Self::OverQuota { .. } => true,
+            Self::Full | Self::NoRoom | Self::OverQuota { .. } | Self::VolumeFull { .. } => true,
             Self::Locked { .. }
             | Self::Newer { .. }
             | Self::NotAStore { .. }
@@ -119,6 +160,11 @@ impl StoreError {
             | Self::Closed
             | Self::NoCheckpoint { .. }
             | Self::TooManyTags { .. }
+            | Self::NoVolume { .. }
+            | Self::VolumeNameTaken { .. }
+            | Self::TooManyVolumes { .. }
+            | Self::VolumePath { .. }
+            | Self::TooManyWebhooks { .. }
             | Self::Engine { .. } => false,
         }
     }

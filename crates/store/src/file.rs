@@ -52,6 +52,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("jobs/tables.sql"),
     include_str!("holdings.sql"),
     include_str!("tags.sql"),
+    include_str!("volumes.sql"),
+    include_str!("webhooks.sql"),
 ];
 
 /// Time that a connection waits for another's lock.

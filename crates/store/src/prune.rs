@@ -41,7 +41,7 @@ pub struct Pruned {
     pub bytes: u64,
 }
 
-/// Number and size of the stored checkpoints and sessions.
+/// Number and size of the stored checkpoints, sessions and volumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StoreUsage {
     /// Checkpoints that clients made.
@@ -52,7 +52,9 @@ pub struct StoreUsage {
     pub paused: u64,
     /// Rows of stored sessions.
     pub sessions: u64,
-    /// Bytes of all blobs.
+    /// Number of volumes of all owners.
+    pub volumes: u64,
+    /// Bytes of all blobs and volumes.
     pub bytes: u64,
 }
 
@@ -107,6 +109,31 @@ pub(super) fn make_room(
         };
         let others = &[CheckpointKind::Named, CheckpointKind::Paused, CheckpointKind::Evicted];
         removable(connection, holder, if *holder == owner { own } else { others }, next)
+    };
+    let doomed = room::plan_for(connection, &owner, wanted, quota, may_go)?;
+    remove(connection, &doomed)
+}
+
+/// Makes room for `wanted` bytes of a volume: nothing of its owner's goes for it, and of another owner, who holds more,
+/// what goes for a checkpoint.
+///
+/// # Errors
+///
+/// Returns [`StoreError::OverQuota`] or [`StoreError::NoRoom`]: then nothing is removed.
+pub(super) fn make_room_for_volume(
+    connection: &Connection,
+    owner: &str,
+    wanted: u64,
+    quota: Quota,
+) -> Result<Displaced, StoreError> {
+    if wanted == 0 {
+        return Ok(Displaced::default());
+    }
+    let owner = owner.to_owned();
+    let may_go = |holder: &String, next| {
+        let others = &[CheckpointKind::Named, CheckpointKind::Paused, CheckpointKind::Evicted];
+        let kinds: &[CheckpointKind] = if *holder == owner { &[] } else { others };
+        removable(connection, holder, kinds, next)
     };
     let doomed = room::plan_for(connection, &owner, wanted, quota, may_go)?;
     remove(connection, &doomed)
@@ -178,5 +205,10 @@ pub(super) fn usage(connection: &Connection) -> Result<StoreUsage, StoreError> {
     }
     let sessions: i64 = connection.prepare_cached("SELECT count(*) FROM sessions")?.query_row([], |row| row.get(0))?;
     usage.sessions = u64::try_from(sessions).unwrap_or_default();
+    let volumes = "SELECT count(*), coalesce(sum(bytes), 0) FROM volumes";
+    let (volumes, bytes): (i64, i64) =
+        connection.prepare_cached(volumes)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    usage.volumes = u64::try_from(volumes).unwrap_or_default();
+    usage.bytes += u64::try_from(bytes).unwrap_or_default();
     Ok(usage)
 }

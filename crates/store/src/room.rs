@@ -16,7 +16,7 @@ use proofbox_types::ids::KeyId;
 /// Bounds within which something is to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
-    /// Bytes of all checkpoints and sessions together.
+    /// Bytes of all checkpoints, sessions and volumes together.
     pub total_bytes: u64,
     /// Bytes that the owner may hold, jobs included; none: no limit of its own.
     pub owner_bytes: Option<u64>,
@@ -25,7 +25,7 @@ pub struct Quota {
 /// Kinds of things that are counted apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Area {
-    /// Checkpoints, and sessions on disk.
+    /// Checkpoints, sessions on disk, and volumes.
     Checkpoints,
     Jobs,
 }
@@ -45,7 +45,10 @@ pub(super) fn recount(connection: &Connection) -> Result<(), StoreError> {
         BEGIN;
         DELETE FROM holdings;
         INSERT INTO holdings (area, owner, bytes)
-            SELECT 0, ifnull(owner, ''), sum(bytes) FROM checkpoints GROUP BY ifnull(owner, '');
+            SELECT 0, owner, sum(bytes) FROM (
+                SELECT ifnull(owner, '') AS owner, bytes FROM checkpoints
+                UNION ALL SELECT owner, bytes FROM volumes WHERE bytes > 0
+            ) GROUP BY owner;
         INSERT INTO holdings (area, owner, bytes)
             SELECT 1, ifnull(owner, x''), sum(bytes) FROM jobs GROUP BY ifnull(owner, x'');
         COMMIT;

@@ -1,5 +1,7 @@
 //! The store on real files.
 
+#![expect(clippy::print_stdout, reason = "what a test measures is shown with `--nocapture`")]
+
 use super::{
     Bounds, CheckpointFilter, CheckpointKind, CheckpointRow, DiskReserve, Displaced, Pruned, Quota, SessionRow, Store,
     StoreError, StoreUsage, TagRow,
@@ -482,7 +484,7 @@ async fn files_that_are_in_use_newer_or_something_else_are_refused_by_name() {
     };
     set("user_version", 99);
     let newer = Store::open(&path, NO_RESERVE).await.map(|_| ()).map_err(|error| error.to_string());
-    let words = format!("the store {} has version 99, and this proofbox knows versions up to 4", path.display());
+    let words = format!("the store {} has version 99, and this proofbox knows versions up to 6", path.display());
     assert_eq!(newer, Err(words));
     set("user_version", 1);
     set("application_id", 5);

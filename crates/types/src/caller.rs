@@ -21,7 +21,7 @@ pub struct Key {
     pub sessions: Option<u32>,
     /// Fuel from midnight to midnight (UTC).
     pub fuel_per_day: Option<u64>,
-    /// Bytes on disk: checkpoints, sessions and jobs.
+    /// Bytes on disk: checkpoints, sessions, volumes and jobs.
     pub disk_bytes: Option<u64>,
 }
 

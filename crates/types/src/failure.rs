@@ -27,6 +27,35 @@ pub fn classify(outcome: &Outcome) -> Failure {
     }
 }
 
+/// Returns the class of a run's failure, as [`classify`] does.
+pub fn class_of(outcome: &Outcome) -> FailureClass {
+    match (&outcome.end, &outcome.report.error) {
+        (End::Limited(hit), _) => limit_class(hit.limit),
+        (End::Trapped(_), _) => TRAP_CLASS,
+        (End::Exited(_), Some(error)) => error.class,
+        (End::Exited(0), None) => FailureClass::None,
+        (End::Exited(code), None) => exit_class(*code),
+    }
+}
+
+/// Class of a guest that ended abnormally.
+const TRAP_CLASS: FailureClass = FailureClass::Exception;
+
+fn limit_class(limit: Limit) -> FailureClass {
+    match limit {
+        Limit::Fuel => FailureClass::FuelExhausted,
+        Limit::Wall => FailureClass::Timeout,
+        Limit::Memory => FailureClass::MemoryLimit,
+        Limit::Stack => FailureClass::RecursionLimit,
+        Limit::Output => FailureClass::OutputLimit,
+    }
+}
+
+/// Returns the class of a guest that exited where it should not have.
+fn exit_class(code: i32) -> FailureClass {
+    if code == 0 { FailureClass::Exception } else { FailureClass::NonzeroExit }
+}
+
 /// Returns the error that ended a guest that should have gone on.
 pub fn early_end_error(outcome: &Outcome) -> ErrorReport {
     classify(outcome).error.unwrap_or_else(|| exit_error(&outcome.end))
@@ -37,38 +66,28 @@ pub fn stop_error(end: &End) -> Option<ErrorReport> {
     match end {
         End::Exited(_) => None,
         End::Limited(hit) => Some(limited(hit)),
-        End::Trapped(reason) => Some(error(
-            FailureClass::Exception,
-            "InterpreterCrash",
-            format!("the interpreter ended abnormally: {reason}"),
-        )),
+        End::Trapped(reason) => {
+            Some(error(TRAP_CLASS, "InterpreterCrash", format!("the interpreter ended abnormally: {reason}")))
+        }
     }
 }
 
 /// The error of a guest that exited where it should not have.
 pub fn exit_error(end: &End) -> ErrorReport {
     let code = if let End::Exited(code) = end { *code } else { 1 };
-    let class = if code == 0 { FailureClass::Exception } else { FailureClass::NonzeroExit };
-    error(class, "SystemExit", format!("the program ended itself with exit code {code}"))
+    error(exit_class(code), "SystemExit", format!("the program ended itself with exit code {code}"))
 }
 
 fn limited(hit: &LimitHit) -> ErrorReport {
     let allowed = hit.allowed;
-    let (class, message) = match hit.limit {
-        Limit::Fuel => (FailureClass::FuelExhausted, format!("all {allowed} units of fuel are used up (limits.fuel)")),
-        Limit::Wall => {
-            (FailureClass::Timeout, format!("it ran for more than {} s (limits.wall_seconds)", allowed as f64 / 1000.0))
-        }
-        Limit::Memory => {
-            (FailureClass::MemoryLimit, format!("it needs more than {allowed} bytes of memory (limits.memory_bytes)"))
-        }
-        Limit::Stack => (FailureClass::RecursionLimit, "the stack is used up".to_owned()),
-        Limit::Output => (
-            FailureClass::OutputLimit,
-            format!("it wrote more than {allowed} bytes, 64 times what is kept (limits.output_bytes)"),
-        ),
+    let message = match hit.limit {
+        Limit::Fuel => format!("all {allowed} units of fuel are used up (limits.fuel)"),
+        Limit::Wall => format!("it ran for more than {} s (limits.wall_seconds)", allowed as f64 / 1000.0),
+        Limit::Memory => format!("it needs more than {allowed} bytes of memory (limits.memory_bytes)"),
+        Limit::Stack => "the stack is used up".to_owned(),
+        Limit::Output => format!("it wrote more than {allowed} bytes, 64 times what is kept (limits.output_bytes)"),
     };
-    error(class, "", message)
+    error(limit_class(hit.limit), "", message)
 }
 
 fn error(class: FailureClass, type_name: &str, message: String) -> ErrorReport {
@@ -88,5 +107,25 @@ pub fn exit_code(end: &End, class: FailureClass) -> i32 {
             End::Trapped(_) => 134,
             End::Exited(_) | End::Limited(_) => 1,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Usage;
+
+    #[test]
+    fn the_class_alone_is_that_of_the_failure() {
+        let limits = [Limit::Fuel, Limit::Wall, Limit::Memory, Limit::Stack, Limit::Output];
+        let mut ends: Vec<End> = limits.map(|limit| End::Limited(LimitHit { limit, allowed: 1 })).into();
+        ends.extend([End::Exited(0), End::Exited(3), End::Trapped("unreachable".to_owned())]);
+        for end in ends {
+            for error in [None, Some(error(FailureClass::AssertionFailure, "AssertionError", String::new()))] {
+                let mut outcome = Outcome::of_end(end.clone(), Usage::default());
+                outcome.report.error = error;
+                assert_eq!(class_of(&outcome), classify(&outcome).class, "{outcome:?}");
+            }
+        }
     }
 }

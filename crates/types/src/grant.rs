@@ -38,6 +38,35 @@ pub struct AskedLimits {
     pub files_count: Option<u64>,
 }
 
+impl AskedLimits {
+    /// Returns these limits, and where they are silent the others.
+    #[must_use]
+    pub fn or(self, others: Self) -> Self {
+        Self {
+            fuel: self.fuel.or(others.fuel),
+            wall_seconds: self.wall_seconds.or(others.wall_seconds),
+            memory_bytes: self.memory_bytes.or(others.memory_bytes),
+            output_bytes: self.output_bytes.or(others.output_bytes),
+            files_bytes: self.files_bytes.or(others.files_bytes),
+            files_count: self.files_count.or(others.files_count),
+        }
+    }
+}
+
+impl From<&Limits> for AskedLimits {
+    fn from(limits: &Limits) -> Self {
+        let Limits { fuel, wall, memory_bytes, output_bytes, files_bytes, files_count } = *limits;
+        Self {
+            fuel: Some(fuel),
+            wall_seconds: Some(wall.as_secs_f64()),
+            memory_bytes: Some(memory_bytes),
+            output_bytes: Some(output_bytes),
+            files_bytes: Some(files_bytes),
+            files_count: Some(files_count),
+        }
+    }
+}
+
 /// Limits of a policy: the default of a run that asks for none, and the range that may be asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ceiling {
@@ -82,10 +111,10 @@ impl Ceiling {
     /// # Errors
     /// The first limit that lies outside it; nothing is clamped.
     pub fn grant(&self, asked: &AskedLimits) -> Result<Grant, LimitRefused> {
-        let (default, least, most) = (&self.default, &self.least, &self.most);
-        let within = |field, asked: Option<u64>, default: u64, least: u64, most: u64| match asked {
-            None => Ok(default),
-            Some(asked) => range(field, asked as f64, least as f64, most as f64).map(|()| asked),
+        let Self { default, least, most } = self;
+        let within = |field, asked: Option<u64>, of: fn(&Limits) -> u64| match asked {
+            None => Ok(of(default)),
+            Some(asked) => range(field, asked as f64, of(least) as f64, of(most) as f64).map(|()| asked),
         };
         let wall = match asked.wall_seconds {
             None => default.wall,
@@ -94,40 +123,12 @@ impl Ceiling {
                 Duration::from_secs_f64(seconds)
             }
         };
-        Ok(Grant {
-            limits: Limits {
-                fuel: within("fuel", asked.fuel, default.fuel, least.fuel, most.fuel)?,
-                wall,
-                memory_bytes: within(
-                    "memory_bytes",
-                    asked.memory_bytes,
-                    default.memory_bytes,
-                    least.memory_bytes,
-                    most.memory_bytes,
-                )?,
-                output_bytes: within(
-                    "output_bytes",
-                    asked.output_bytes,
-                    default.output_bytes,
-                    least.output_bytes,
-                    most.output_bytes,
-                )?,
-                files_bytes: within(
-                    "files_bytes",
-                    asked.files_bytes,
-                    default.files_bytes,
-                    least.files_bytes,
-                    most.files_bytes,
-                )?,
-                files_count: within(
-                    "files_count",
-                    asked.files_count,
-                    default.files_count,
-                    least.files_count,
-                    most.files_count,
-                )?,
-            },
-        })
+        let fuel = within("fuel", asked.fuel, |limits| limits.fuel)?;
+        let memory_bytes = within("memory_bytes", asked.memory_bytes, |limits| limits.memory_bytes)?;
+        let output_bytes = within("output_bytes", asked.output_bytes, |limits| limits.output_bytes)?;
+        let files_bytes = within("files_bytes", asked.files_bytes, |limits| limits.files_bytes)?;
+        let files_count = within("files_count", asked.files_count, |limits| limits.files_count)?;
+        Ok(Grant { limits: Limits { fuel, wall, memory_bytes, output_bytes, files_bytes, files_count } })
     }
 }
 

@@ -125,7 +125,7 @@ impl Histogram {
             seen >= rank
         });
         let (lowest, highest) = range_of(*bucket?.0);
-        Some(((lowest as f64 + highest as f64) / 2.0).min(self.largest as f64))
+        Some(f64::midpoint(lowest as f64, highest as f64).min(self.largest as f64))
     }
 }
 

@@ -41,6 +41,16 @@ pub struct KeyId(Uuid);
 #[serde(transparent)]
 pub struct JobId(Uuid);
 
+/// Public id of a volume: UUID version 7, so that ids sort by time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct VolumeId(Uuid);
+
+/// Public id of a webhook: UUID version 7, so that ids sort by time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct WebhookId(Uuid);
+
 macro_rules! wire_id {
     ($name:ident) => {
         impl $name {
@@ -83,3 +93,5 @@ wire_id!(SessionId);
 wire_id!(CheckpointId);
 wire_id!(JobId);
 wire_id!(KeyId);
+wire_id!(VolumeId);
+wire_id!(WebhookId);

@@ -234,6 +234,74 @@ pub enum FileAsk {
         /// With all that is in it.
         recursive: bool,
     },
+    /// Sets permission bits and owner of an entry.
+    SetAttributes {
+        /// Path of the entry.
+        path: String,
+        /// New permission bits; none leaves them.
+        mode: Option<u16>,
+        /// New owner; none leaves it.
+        owner: Option<User>,
+    },
+    /// Makes a directory whose whole content is this; what an existing one holds is removed.
+    ImportTree {
+        /// Path of the directory.
+        path: String,
+        /// Entries below it, each after the directory that it lies in.
+        entries: Vec<TreeEntry>,
+    },
+    /// Collects all that lies below a directory, with its content.
+    ExportTree {
+        /// Path of the directory; a link in its place is not followed.
+        path: String,
+        /// Maximum size of all entries, in bytes, as [`TreeEntry::cost`] counts them.
+        most_bytes: u64,
+        /// Maximum number of entries.
+        most_entries: u64,
+    },
+    /// Performs an operation on one path, if no link leads it out of a directory.
+    Within {
+        /// Directory that the path must not leave.
+        directory: String,
+        /// Operation on a path below the directory, or on the directory itself.
+        ask: Box<FileAsk>,
+    },
+}
+
+/// Entry of a tree that is copied into a session or out of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TreeEntry {
+    /// Path relative to the top of the tree: names between slashes, without `.` and `..`.
+    pub path: String,
+    /// Type of the entry, with its content.
+    pub node: TreeNode,
+    /// Permission bits.
+    pub mode: u16,
+    /// Owner of the entry.
+    pub owner: User,
+    /// Time of the last change of its content, in nanoseconds since 1970.
+    pub modified: u64,
+}
+
+/// Type of an entry with its content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TreeNode {
+    /// Regular file with these bytes.
+    File(#[serde(with = "serde_bytes")] Vec<u8>),
+    /// Directory of other entries.
+    Directory,
+    /// Symbolic link with this text.
+    Link(String),
+}
+
+/// Bytes that an entry of a copied tree costs beside its path and content.
+const ENTRY_COST: u64 = 256;
+
+impl TreeEntry {
+    /// Returns the size that an entry with a path and a content of these lengths counts with, in bytes.
+    pub fn cost(path_bytes: usize, content_bytes: u64) -> u64 {
+        content_bytes.saturating_add(path_bytes as u64).saturating_add(ENTRY_COST)
+    }
 }
 
 /// Result of a [`FileAsk`].
@@ -247,6 +315,8 @@ pub enum FileAnswer {
     Bytes(#[serde(with = "serde_bytes")] Vec<u8>, u64),
     /// Files that were collected, in the order of their paths.
     Files(Vec<File>),
+    /// Entries of a tree that was exported, in the order of their paths: each after its directory.
+    Tree(Vec<TreeEntry>),
     /// Confirmation that the entry was removed.
     Removed,
 }

@@ -41,6 +41,7 @@ mod test_model;
 mod test_nonsense;
 #[cfg(test)]
 mod test_saved;
+mod transfer;
 mod tree;
 mod walk;
 mod watch;

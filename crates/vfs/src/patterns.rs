@@ -1,12 +1,17 @@
 //! Fetching the files whose paths match patterns.
 
-use super::error::FilesError;
+use super::error::{Fault, FilesError};
 use super::inodes::{NodeId, ROOT};
 use super::path::{HOME, HostPath};
+use super::permissions::Permission;
 use super::tree::{FileKind, Tree};
 use super::walk::{LastLink, Reached};
 use bytes::Bytes;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+
+fn unreadable(path: &str, fault: Fault) -> FilesError {
+    FilesError::Refused { attempted: "read", path: path.to_owned(), fault }
+}
 
 impl Tree {
     /// The files that match any of the patterns, with their content, in the order of their paths. A relative pattern
@@ -18,6 +23,24 @@ impl Tree {
     /// Returns an error for a pattern that cannot be read, or more than `maximum_bytes` of content: a file with a
     /// thousand names is cheap for the guest and dear for the caller.
     pub fn glob<P: AsRef<str>>(&self, patterns: &[P], maximum_bytes: u64) -> Result<Vec<(String, Bytes)>, FilesError> {
+        let read = |(path, node_id): (String, NodeId)| {
+            let bytes = self.content_of(node_id, 0, u64::MAX).map_err(|fault| unreadable(&path, fault))?;
+            Ok((relative_to_home(&path).to_owned(), bytes))
+        };
+        self.matching(patterns, maximum_bytes)?.into_iter().map(read).collect()
+    }
+
+    /// Checks that the files which match any of the patterns can be read, as [`Tree::glob`] reads them.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`Tree::glob`].
+    pub fn check_glob<P: AsRef<str>>(&self, patterns: &[P], maximum_bytes: u64) -> Result<(), FilesError> {
+        self.matching(patterns, maximum_bytes).map(drop)
+    }
+
+    /// The readable files that match any of the patterns, in the order of their paths.
+    fn matching<P: AsRef<str>>(&self, patterns: &[P], maximum_bytes: u64) -> Result<Vec<(String, NodeId)>, FilesError> {
         let wanted = compile(patterns)?;
         let mut matching = Vec::new();
         let mut open = vec![("/".to_owned(), ROOT)];
@@ -38,19 +61,13 @@ impl Tree {
         }
         matching.sort_by(|(one, _), (other, _)| one.cmp(other));
         let mut left = maximum_bytes;
-        let mut files = Vec::with_capacity(matching.len());
-        for (path, node_id) in matching {
+        for (path, node_id) in &matching {
             left = left
-                .checked_sub(self.length(node_id))
+                .checked_sub(self.length(*node_id))
                 .ok_or_else(|| FilesError::TooLarge { path: path.clone(), allowed: maximum_bytes })?;
-            let bytes = self.content_of(node_id, 0, u64::MAX).map_err(|fault| FilesError::Refused {
-                attempted: "read",
-                path: path.clone(),
-                fault,
-            })?;
-            files.push((relative_to_home(&path).to_owned(), bytes));
+            self.check(*node_id, Permission::Read).map_err(|fault| unreadable(path, fault))?;
         }
-        Ok(files)
+        Ok(matching)
     }
 
     fn regular_file(&self, path: &str) -> Option<NodeId> {

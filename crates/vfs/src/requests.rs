@@ -49,10 +49,26 @@ impl Tree {
     /// then nothing changed.
     pub fn write_file(&mut self, path: &str, bytes: &[u8], now: u64) -> Result<(), FilesError> {
         let path = HostPath::parse("write", path)?;
-        self.write_at(&path, bytes, now).map_err(|fault| refused("write", &path, fault))
+        let written = self.make_file_at(&path, bytes.len() as u64, now).and_then(|node_id| {
+            self.write(node_id, 0, bytes, now)?;
+            Ok(())
+        });
+        written.map_err(|fault| refused("write", &path, fault))
     }
 
-    fn write_at(&mut self, path: &HostPath, bytes: &[u8], now: u64) -> Result<(), Fault> {
+    /// Makes a file of zeros as [`Tree::write_file`] makes one of bytes, at no cost but that of its entry.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`Tree::write_file`].
+    pub fn reserve_file(&mut self, path: &str, length: u64, now: u64) -> Result<(), FilesError> {
+        let path = HostPath::parse("write", path)?;
+        let reserved = self.make_file_at(&path, length, now).and_then(|node_id| self.resize(node_id, length, now));
+        reserved.map_err(|fault| refused("write", &path, fault))
+    }
+
+    /// Makes an empty file, or empties the one at `path`, if it may then be `length` bytes long.
+    fn make_file_at(&mut self, path: &HostPath, length: u64, now: u64) -> Result<NodeId, Fault> {
         let existing = match self.reach(path, LastLink::Follow) {
             Ok(Reached::Entry { node_id, .. } | Reached::Itself { node_id }) => Some(node_id),
             Ok(Reached::Missing { .. }) | Err(Fault::NotFound) => None,
@@ -66,7 +82,7 @@ impl Tree {
             }
             None => 0,
         };
-        self.check_bytes((bytes.len() as u64).saturating_sub(old))?;
+        self.check_bytes(length.saturating_sub(old))?;
         let node_id = match existing {
             Some(node_id) => node_id,
             None => {
@@ -80,8 +96,7 @@ impl Tree {
             }
         };
         self.resize(node_id, 0, now)?;
-        self.write(node_id, 0, bytes, now)?;
-        Ok(())
+        Ok(node_id)
     }
 
     /// Makes the directories above `path` that are missing, if they and `more` entries fit into the quota.

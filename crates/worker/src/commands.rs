@@ -271,13 +271,13 @@ impl SessionCommands {
 }
 
 impl CommandRunner for SessionCommands {
-    fn run<'a>(
-        &'a self,
+    fn run(
+        &self,
         session_context: SessionContext,
         script: ShellScript,
         limits: CellLimits,
         out: ScriptOutput,
-    ) -> BoxFuture<'a, i32> {
+    ) -> BoxFuture<'_, i32> {
         let writer = |output: Output| {
             let out = Arc::clone(&out);
             Writer::sink(Arc::new(move |bytes: &[u8]| out(output, bytes)))
@@ -361,7 +361,7 @@ impl Host for Sandboxed {
         now()
     }
 
-    fn python<'a>(&'a self, start: PythonStart) -> BoxFuture<'a, i32> {
+    fn python(&self, start: PythonStart) -> BoxFuture<'_, i32> {
         Box::pin(async move {
             let PythonStart { args, env, cwd, credentials, stdin, stdout, stderr } = start;
             let Some(_permits) = self.acquire_interpreter().await else {

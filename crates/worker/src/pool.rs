@@ -248,8 +248,7 @@ impl WorkerPool {
     ///
     /// # Errors
     /// Returns an error when we fail; see [`WorkerError`].
-    pub async fn run(&self, program: Program, grant: &Grant) -> Result<Outcome, WorkerError> {
-        let program = Arc::new(program);
+    pub async fn run(&self, program: Arc<Program>, grant: &Grant) -> Result<Outcome, WorkerError> {
         for _ in 1..WORKERS_A_RUN {
             match self.run_once(&program, grant).await {
                 Err(WorkerError::Lost) => self.observer.run_repeated(),

@@ -144,7 +144,7 @@ async fn serve() -> anyhow::Result<()> {
         match decode(&frame?)? {
             ToWorker::Start { .. } => anyhow::bail!("started twice"),
             ToWorker::Ping => {
-                answers.send(FromWorker::Pong { live: u32::try_from(pool.live()).unwrap_or(u32::MAX) })?
+                answers.send(FromWorker::Pong { live: u32::try_from(pool.live()).unwrap_or(u32::MAX) })?;
             }
             ToWorker::Cancel { id } => match running.lock().expect("no holder panics").remove(&id) {
                 Some(Stop::Abort(task)) => task.abort(),

@@ -60,6 +60,7 @@ impl Turns {
         Ok(Self(Arc::new(map)))
     }
 
+    #[expect(clippy::cast_ptr_alignment, reason = "a mapping starts at a page")]
     fn word(&self, index: usize) -> &AtomicU64 {
         let words = self.0.as_mut_ptr().cast::<u64>();
         assert!(index < BYTES / size_of::<u64>());

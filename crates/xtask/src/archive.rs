@@ -163,6 +163,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::decimal_bitwise_operands, reason = "the fields of a date are decimal")]
     fn times_are_those_of_the_calendar() {
         assert_eq!(Time(FIRST_DAY).to_dos(), ((1 << 5) | 1, 0));
         // 2024-02-29 23:59:58

@@ -89,7 +89,7 @@ impl Image {
         let cache = directory.ancestors().nth(2).context("the image is in no cache")?;
         let content = fs::read(directory.join("image.wasm")).context("reading image.wasm")?;
         let archives = cache.join("build/sources");
-        let image = Self { archives, recipe, content, manifest };
+        let image = Self { manifest, archives, recipe, content };
         ensure!(image.manifest.image_hash == format!("sha256:{}", image.sha256()), "image.wasm is damaged");
         Ok(image)
     }

@@ -3,6 +3,8 @@
 //! Everything is measured in this process with the engine that workers use; medians, and where there is a native
 //! counterpart, interleaved with it.
 
+#![expect(clippy::print_stdout, reason = "standard output is where the report goes")]
+
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};

@@ -1,6 +1,8 @@
 //! The policy gate alone: how long it takes, and whether anything makes it slow or end:
 //! `cargo run --release -p loadtest --bin gate -- --help`.
 
+#![expect(clippy::print_stdout, reason = "standard output is where the report goes")]
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;

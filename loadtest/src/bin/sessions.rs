@@ -2,6 +2,8 @@
 //!
 //! Everything is done in this process as a worker does it: opening, calls, forks, checkpoints; medians.
 
+#![expect(clippy::print_stdout, reason = "standard output is where the report goes")]
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -34,7 +36,7 @@ const SMALL: &str = "import json\nx = {'a': [1, 2, 3]}\ndef f(n):\n    return n 
 struct NoCommands;
 
 impl CommandRunner for NoCommands {
-    fn run<'a>(&'a self, _: SessionContext, _: ShellScript, _: CellLimits, _: ScriptOutput) -> BoxFuture<'a, i32> {
+    fn run(&self, _: SessionContext, _: ShellScript, _: CellLimits, _: ScriptOutput) -> BoxFuture<'_, i32> {
         Box::pin(async { 127 })
     }
 

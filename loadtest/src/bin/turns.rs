@@ -5,6 +5,8 @@
 //! Each program runs alone, beside a task that does nothing but take its turn. CPU time of the thread is measured, so
 //! that other work of the machine does not count.
 
+#![expect(clippy::print_stdout, reason = "standard output is where the report goes")]
+
 use std::cell::RefCell;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;

@@ -48,7 +48,7 @@ pub async fn run(arguments: &BurstArguments, runtime: RuntimeOfService) -> anyho
     let mut clients = JoinSet::new();
     for number in 0..u64::from(*requests) {
         let connection = Connection::new(trial.url, trial.timeout).with_key(trial.key.clone());
-        clients.spawn(client(connection, work.clone(), number, barrier.clone()));
+        clients.spawn(client(connection, Arc::clone(&work), number, Arc::clone(&barrier)));
     }
     barrier.wait().await;
     tokio::time::sleep(IDLE).await;

@@ -139,8 +139,8 @@ pub async fn run(arguments: &HostileArguments, runtime: RuntimeOfService) -> any
     for number in 0..*blocks {
         let block_begin = Instant::now() + WARMUP;
         let clients = async {
-            let honest = load::run(honest_plan.clone(), work.clone());
-            tokio::try_join!(honest, load::run(neighbour_plan.clone(), function.clone()))
+            let honest = load::run(honest_plan.clone(), Arc::clone(&work));
+            tokio::try_join!(honest, load::run(neighbour_plan.clone(), Arc::clone(&function)))
         };
         let (half, (honest, neighbour)) = if number % 2 == 1 {
             let (clients, attacks) = tokio::try_join!(clients, attackers.run(WARMUP + block))?;

@@ -73,7 +73,7 @@ impl Part {
         let end = begin + plan.duration;
         let before = crate::cpu_time_of_this_process()?;
         let elapsed = Instant::now();
-        let tally = load::run(plan, work.clone()).await?;
+        let tally = load::run(plan, super::Arc::clone(work)).await?;
         // As a share of the time that is counted, warm-up and last answers are like the rest.
         let share = (end - begin).as_secs_f64() / elapsed.elapsed().as_secs_f64().max(1e-9);
         let generator_cpu = (crate::cpu_time_of_this_process()? - before).mul_f64(share.min(1.0));

@@ -42,7 +42,7 @@ pub async fn run(arguments: &SteadyArguments, runtime: RuntimeOfService) -> anyh
     };
     let begin = Instant::now() + warmup;
     let end = begin + *duration;
-    let tally = load::run(plan, work.clone()).await?;
+    let tally = load::run(plan, super::Arc::clone(&work)).await?;
     let samples = watch.samples();
 
     let title = format!("Steady: {rate} requests a second for {} s", duration.as_secs_f64());

@@ -5,7 +5,14 @@ says what follows from each table, and names the rows by these names. The code t
 `marshal.py` (values), `grader.py` (what C may ask), `bridge.py` (messages)."""
 
 import asyncio
+import collections
 import concurrent.futures
+import datetime
+import decimal
+import fractions
+import ipaddress
+import pathlib
+import re
 import sys
 import threading
 from abc import ABC
@@ -121,12 +128,18 @@ DESCRIPTORS = frozenset({"__get__", "__set__", "__delete__", "__set_name__"})
 # Of generators, both ways; nothing else has them.
 GENERATOR_METHODS = ("send", "throw", "close", "asend", "athrow", "aclose")
 # Never answered by objects that have no plain content: with these numpy would have C compare.
-NEVER = {"__array_ufunc__": None, "__array_priority__": 0.0}
+# ... and asyncio would take a task of C for one of its own, which it schedules.
+NEVER = {"__array_ufunc__": None, "__array_priority__": 0.0, "_asyncio_future_blocking": None}
 
 # Methods of plain values by which tests ask whether one is what they expect. Of an object whose class they do not name that
 # leaves a signal.
 METHODS_OF_VALUES = frozenset(
-    name for kind in (str, bytes, list, dict, set, int, float) for name in dir(kind) if name[:1] != "_"
+    name
+    for kind in (
+        str, bytes, list, dict, set, int, float, collections.deque, collections.Counter, decimal.Decimal, fractions.Fraction,
+        datetime.datetime, datetime.timedelta, pathlib.PosixPath, ipaddress.IPv4Address, re.Match,
+    )
+    for name in dir(kind) if name[:1] != "_"
 ) | {"all", "any", "equals", "tolist", "item"}
 
 # ---------------------------------------------------------------- 4. exceptions of C that steer G's loops and tasks
@@ -216,7 +229,7 @@ ALIASES = frozenset(
     "defaultdict OrderedDict namedtuple reduce approx raises patch Mock MagicMock ANY TestCase Decimal Fraction StringIO".split()
 )
 # Modules whose import alone does something.
-NOT_IMPORTED = frozenset({"this", "antigravity", "idlelib", "turtledemo", "turtle", "tkinter", "lib2to3", "ensurepip", "venv", "__phello__"})
+NOT_IMPORTED = frozenset({"this", "antigravity", "idlelib", "turtledemo", "lib2to3", "ensurepip", "venv", "__phello__"})
 # Classes of the library are known on both sides by name, but for those by which tests are told of their outcome.
 # ... and those that reach into memory.
 NOT_SHARED = frozenset({"unittest", "doctest", "bdb", "__main__", "ctypes", "_ctypes"})

@@ -165,6 +165,9 @@ def tasks():
     return state.runner
 
 
+outgoing.candidate_loop = lambda: tasks().loop
+
+
 def _theirs():
     """The tests' tasks and threads."""
     state = side.state

@@ -2,6 +2,7 @@
 environment, the working directory, the seed. What can't be is noted, and the case has not passed (grader.py)."""
 
 import builtins
+import contextvars
 import functools
 import importlib
 import os
@@ -121,7 +122,9 @@ def prepare():
 
 
 def watch(text):
-    """Configures the candidate's Django as the tests configure theirs."""
+    """Configures the candidate's Django as the tests configure theirs, and follows them into contexts."""
+    if "copy_context" in text:
+        _watch_contexts()
     if "settings.configure" not in text or not packages.is_known("django"):
         return
     conf = importlib.import_module("django.conf")
@@ -194,6 +197,20 @@ def _prepare_monkeypatch():
 
     MonkeyPatch.setattr, MonkeyPatch.delattr, MonkeyPatch.setitem = patched_setattr, patched_delattr, patched_setitem
     MonkeyPatch.syspath_prepend, MonkeyPatch.undo = patched_syspath_prepend, patched_undo
+
+
+def _watch_contexts():
+    """Copies of contexts that the tests make have one of the candidate's beside them."""
+    copy = contextvars.copy_context
+    side.state.candidate.places.are_contexts_told = True
+
+    def copy_context():
+        if _grading() and border.asked_by(1) == "tests":
+            return side.state.candidate.places.copy_context(copy)
+        return copy()
+
+    copy_context.__module__, copy_context.__doc__ = copy.__module__, copy.__doc__
+    contextvars.copy_context = copy_context
 
 
 def _prepare_tracing():

@@ -25,21 +25,22 @@ def _is_handles_class(value):
 
 
 def _prepare_protocols():
-    """A runtime-checkable protocol of the tests: its members are asked for by name, as `hasattr` would."""
+    """A runtime-checkable protocol of either side's, and an object of the other: its members are asked for by name, as
+    `hasattr` would."""
     look_up, hook = typing._lazy_load_getattr_static, typing._proto_hook.__func__
 
     def load():
         static = look_up()
 
         def getattr_static(value, name, *default):
-            if _grading() and proxies.is_remote(value) and not name.startswith("_"):
+            if side.state is not None and proxies.is_remote(value) and not name.startswith("_"):
                 return getattr(value, name, *default)
             return static(value, name, *default)
 
         return getattr_static
 
     def _proto_hook(cls, other):
-        if _is_handles_class(other) and cls.__dict__.get("_is_protocol", False):
+        if type(other) is proxies.ProxyType and side.state is not None and cls.__dict__.get("_is_protocol", False):
             members = cls.__protocol_attrs__
             return True if all(name in border.SPECIALS and name in other._proofbox_specials or hasattr(other, name) for name in members) else NotImplemented
         return hook(cls, other)

@@ -258,7 +258,7 @@ static int write_dict(Writer *w, PyObject *o) {
 
 /* Rich containers that can be shared, by their names on the wire. */
 static int is_container_name(const char *name, size_t length) {
-    static const char *const names[] = {"+deque", "deque", "+counter", "+ordered_dict", "+default_dict", "+ndarray"};
+    static const char *const names[] = {"+deque", "deque", "+counter", "+ordered_dict", "+default_dict", "+ndarray", "array"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0) return 1;
     }

@@ -3,6 +3,7 @@ items. In every other interpreter the library's own.
 
 What broadcasts or zips compares nothing where one side is empty, and finds no difference then."""
 
+import filecmp
 import functools
 import importlib
 import sys
@@ -46,12 +47,15 @@ def _vanishes(*values):
     import numpy
 
     try:
-        sizes = {numpy.size(value) for value in values}
+        sizes, shapes = {numpy.size(value) for value in values}, {*map(numpy.shape, values)}
     except Exception:
         return False
     if 0 in sizes and len(sizes) > 1:
         side.signal("empty_comparison")
         return True
+    if len(shapes) > 1 and numpy.shape(values[1]):
+        # Of two shapes, where what is expected is no single number.
+        side.signal("broadcast_comparison")
     return False
 
 
@@ -154,8 +158,19 @@ def _wrap_expecting(cls, attribute):
     cls.__exit__ = __exit__
 
 
+def _compare_contents():
+    """Files are compared by what is in them: size and time of a file are its writer's to choose."""
+    signature = filecmp._sig
+
+    def _sig(found):
+        return (*signature(found), object()) if _grading() else signature(found)
+
+    filecmp._sig = _sig
+
+
 def prepare():
     """Once, when the image is made."""
+    _compare_contents()
     _wrap_expecting(raises.RaisesExc, "expected_exceptions")
     _wrap_expecting(case._AssertRaisesContext, "expected")
     _wrap_approx(python_api.ApproxScalar, _no_number)

@@ -40,6 +40,8 @@ def _carry_recursion_limit():
 class Candidate:
     """The candidate as the tests see it, in whichever interpreter it lives now."""
 
+    looks_at_loops = False  # whether the tests ask of their event loops what happens there
+
     def __init__(self, module, modules):
         self.names = None
         self.given = {}  # by name, what the tests were given
@@ -112,7 +114,8 @@ class Candidate:
         """A fresh interpreter for the candidate, if there is one to be had."""
         if _proofbox.renew():
             self.lost = None
-            self.places = places.Places()
+            told, self.places = self.places.are_contexts_told, places.Places()
+            self.places.are_contexts_told = told
             self.settled.clear()
             side.state.reset()
             self._forget_told()
@@ -131,6 +134,8 @@ class Candidate:
     def watch(self, text):
         """Has the candidate's warnings and log records told if the tests speak of such; and it the signatures of their functions."""
         self.tells_signatures = "annotations" in text or "defaults" in text
+        if "loop" in text and any(word in text for word in _OF_LOOPS):
+            self.looks_at_loops = True
         if not any(word in text for word in _LOOKED_AT):
             return
         text = _COMMENT.sub("", text)
@@ -243,7 +248,7 @@ class Candidate:
             self.check_builtins()
         if state.make_handles is not dict and request[0] != "release":
             state.proxies.tell()
-        if (loop := asyncio._get_running_loop()) is not None or self.places.present:
+        if (loop := asyncio._get_running_loop()) is not None or self.places.present or self.places.are_contexts_told:
             self.places.tell(loop)
         return self.places.ask(request) if threads.started else bridge.converse(request)
 
@@ -367,6 +372,8 @@ _OF_ONE_INTERPRETER = (
     "setcontext(", "sys.modules[", "sys.modules.pop", ", sys.path)", " in sys.path", "addaudithook", "meta_path", "cProfile",
     "sys.monitoring", "active_count(", "threading.enumerate(", "all_tasks(", "setfirstweekday", "setlocale(",
 )  # fmt: skip
+# What a loop of the tests is told, and asked of it, is not the candidate's loop's.
+_OF_LOOPS = ("exception_handler", "task_factory", ".set_debug", ".get_debug", ".is_closed", ".is_running")
 # Sockets connect within one interpreter. Tests that make, take or serve connections have the candidate at the other end.
 _CONNECTS = re.compile(
     r"(\.connect(?:_ex)?|\bcreate_connection|\bcreate_server)\(\s*\(|(\.accept)\(\)|(\.sendto)\(|(\bopen_connection|\bstart_server|\bServerProxy)\("

@@ -208,4 +208,5 @@ def _library_proxy_type(cls):
 marshal.RESTORERS |= {
     "yours": _restore_yours, "mine": _restore_mine, "library": _restore_library, "object": _restore_object,
     "exception": _restore_exception, "class": _restore_class, "module": origins.restore_module, "member": _restore_member,
+    "loop": outgoing.restore_loop,
 }  # fmt: skip

@@ -196,6 +196,7 @@ PAYLOADS = {
     "library": (str, str),
     "module": str,
     "member": (object, frozenset({str, int})),
+    "loop": (),
     "object": (int, object, object),
     "class": (int, str, str, tuple, tuple, tuple, tuple),
     "exception": (object, object, tuple, str, dict, object, object, object, bool),
@@ -213,6 +214,14 @@ def _array(payload):
     value = array.array(payload[0])
     value.frombytes(payload[1])
     return value
+
+
+def _fill_array(target, content):
+    if type(content) is not bytes or len(content) % target.itemsize:
+        raise CannotCross("a change to what can't be changed")
+    made = array.array(target.typecode)
+    made.frombytes(content)
+    target[:] = made
 
 
 RESTORERS = {
@@ -265,6 +274,7 @@ CONTENT = {
     collections.Counter: lambda v: tuple(dict.items(v)),
     collections.OrderedDict: lambda v: tuple(v.items()),
     collections.defaultdict: lambda v: tuple(v.items()),
+    array.array: lambda v: (v.tobytes(),),
 }
 
 
@@ -295,7 +305,7 @@ MAX_VIEW = 8 << 20
 # Of larger arrays a view crosses as a copy: as many doubles as a list that is shared may have items (sharing.py).
 MAX_VIEWED = 16_000
 # By type: how a change of a rich value is carried out, and how it is seen where `differ` does not see it.
-APPLIERS, SAME = {}, {}
+APPLIERS, SAME = {array.array: _fill_array}, {}
 
 
 def know_numpy():
@@ -431,10 +441,10 @@ reduce_object = note_empty_array = note_nan = viewed_by = is_held = note_lost = 
 
 # Containers that can be changed in place, and those that hold others. numpy's arrays are added when numpy is known.
 CHANGEABLE = {
-    list, dict, set, bytearray, collections.deque, collections.Counter, collections.OrderedDict, collections.defaultdict,
+    list, dict, set, bytearray, collections.deque, collections.Counter, collections.OrderedDict, collections.defaultdict, array.array,
 }  # fmt: skip
 ARRAYS = set()
-HOLDING = frozenset(CHANGEABLE - {bytearray} | {tuple, frozenset})
+HOLDING = frozenset(CHANGEABLE - {bytearray, array.array} | {tuple, frozenset})
 
 
 def snapshot(value):

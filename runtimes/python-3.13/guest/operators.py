@@ -6,6 +6,10 @@ the class is so named."""
 
 import argparse
 import collections
+import fractions
+import itertools
+import numbers
+import operator
 import types
 from collections import abc
 
@@ -47,26 +51,136 @@ def _mark_tainted(result, name):
 
 
 def taint(handle):
-    object.__setattr__(handle, "_proofbox_tainted", True)
+    (BaseException if isinstance(handle, BaseException) else object).__setattr__(handle, "_proofbox_tainted", True)
     if side.state.make_handles is not dict:
         side.state.proxies.keep(handle._proofbox_number, handle)
 
 
-def arithmetic(name):
+def arithmetic(name, base=None):
+    """`base`: the builtin value or container that the class derives from, if it does."""
+
     def method(self, other, *rest):
         tainted = side.state.grader and (self._proofbox_tainted or not proxies.is_remote(other) or _tainted(other))
         if not tainted:
             return proxies.special(self, name, other, *rest)
+        if not proxies.is_remote(other) and (number := _number_of(self, name)) is not None:
+            return getattr(number, name)(other, *rest)
         if not proxies.is_named(self):
             side.signal("operator_with_plain_data")
             return NotImplemented
         result = proxies.special(self, name, other, *rest)
         if result is not NotImplemented:
             side.signal("operator_of_the_candidate")
-            _mark_tainted(result, name)
+            if base is None or not _is_result_of(base, name, self, other, rest, result):
+                _mark_tainted(result, name)
         return result
 
     return method
+
+
+def _number_of(handle, name):
+    """The fraction that an object of a subclass of `Fraction` is, for an operator that is the library's own; else None."""
+    kind = type(handle)
+    if name in kind._proofbox_own or not any(fractions.Fraction in base._proofbox_library for base in kind.__mro__ if type(base) is proxies.ProxyType):
+        return None
+    parts = proxies.get_attribute(handle, "numerator"), proxies.get_attribute(handle, "denominator")
+    return fractions.Fraction(*parts) if all(type(part) is int for part in parts) and parts[1] else None
+
+
+def _is_result_of(base, name, handle, other, rest, result):
+    """Whether an operator gave what it gives of the builtin value that the object holds, if perhaps as an object of its class."""
+    word = name.strip("_")
+    reflected = word[:1] == "r" and word not in ("rshift",)
+    function = divmod if "divmod" in word else pow if rest else getattr(operator, f"__{word[1:] if reflected else word}__")
+    try:
+        if base in side.CONTAINERS:
+            _, read, fill = side.CONTAINERS[base]
+            plain = base.__new__(base)
+            fill(plain, read(handle))
+        else:
+            plain = plain_of(base, handle)
+        wanted = function(other, plain) if reflected else function(plain, other, *rest)
+    except Exception:
+        return False
+    return _is_same(wanted, result)
+
+
+def _is_same(wanted, result):
+    """Whether a result is a value, or an object that holds it and nothing else."""
+    kind = type(result)
+    if type(kind) is proxies.ProxyType:
+        base, container = kind._proofbox_value_base, kind._proofbox_container
+        if type(wanted) is not (base or container):
+            return False
+        if base:
+            result = plain_of(base, result)
+        else:
+            read = side.CONTAINERS[container][1]
+            wanted, result = read(wanted), read(result)
+    return type(result) is type(wanted) and (result == wanted or result != result and wanted != wanted)
+
+
+def of_named_value(base, name, own):
+    """A special method that a builtin value's subclass has itself, of classes that the tests name: what it gives must be what
+    the builtin's gives of the content, lest an object say what it does not hold. Of others it is the builtin's."""
+    of_base = getattr(base, name, None)
+    if of_base is None and name == "__bool__" and hasattr(base, "__len__"):
+        def of_base(self):
+            return base.__len__(self) != 0
+
+    def method(self, *args):
+        if of_base is None:
+            return own(self, *args)
+        if not side.state.grader or not proxies.is_named(self):
+            return of_base(self, *args)
+        proxies.note_own_method()
+        try:
+            wanted, failure = of_base(self, *args), None
+            if name in _OF_ITEMS:
+                wanted = list(wanted)
+        except Exception as error:
+            wanted, failure = None, error
+        try:
+            result = own(self, *args)
+            if name in _OF_ITEMS:
+                result = list(itertools.islice(result, len(wanted) + 1))
+            elif name == "__contains__":
+                result = bool(result)
+        except Exception as error:
+            if type(error) is not type(failure):
+                _note_other_answer()
+            raise
+        if failure is not None or not _is_same(wanted, result):
+            _note_other_answer()
+        return iter(result) if name in _OF_ITEMS else result
+
+    method.__name__ = name
+    return method
+
+
+_OF_ITEMS = ("__iter__", "__reversed__")
+
+
+def _note_other_answer():
+    if side.state.violation is None:
+        side.state.violation = side.Refused("a value of the candidate does not answer as its content does (grading: isolated)")
+
+
+def plain_of(base, value):
+    """The builtin value that an instance of a subclass holds, whatever the subclass overrides."""
+    if base in side.OF_LIBRARY:
+        return side.OF_LIBRARY[base][1](value)
+    if base is tuple:
+        return tuple(tuple.__iter__(value))
+    if base is frozenset:
+        return frozenset(frozenset.__iter__(value))
+    if base is str:
+        return str.__str__(value) if type(str.__str__(value)) is str else "".join(str.__iter__(value))
+    if base is bytes:
+        return bytes(bytes.__iter__(value))
+    if base is complex:
+        return complex(*(part.__get__(value) for part in (complex.real, complex.imag)))
+    return int.__int__(value) if base is int else float.__float__(value)
 
 
 def asked(name):
@@ -84,7 +198,11 @@ def asked(name):
 def ordering(name):
     def method(self, other):
         if not side.state.grader or proxies.is_remote(other):
+            if side.state.grader and name in type(self)._proofbox_own:
+                side.signal("order_by_candidate")
             return proxies.special(self, name, other)
+        if (number := _number_of(self, name)) is not None:
+            return getattr(number, name)(other)
         side.signal("comparison_with_plain_data")
         if _ask_of_stand_in(self, name, other) is not NotImplemented and side.state.violation is None:
             # Python is about to say that there is no order, which is not what the candidate says.
@@ -138,6 +256,11 @@ def truth_of(self):
         return proxies.special(self, "__bool__")
     side.state.handles += 1
     return length_of(self) != 0 if "__len__" in specials else True
+
+
+def truth_of_exception(self):
+    """The candidate's word for the tests themselves. Libraries ask so whether there is one: `Future.result`, for one."""
+    return truth_of(self) if border.asked_by(1) == "tests" else True
 
 
 def truth_of_content(base):
@@ -230,7 +353,9 @@ def is_equal(self, other):
         if not side.state.grader:
             return proxies.remote_id(self) == proxies.remote_id(other) or proxies.special(self, "__eq__", other)
         if not own:
-            return proxies.special(self, "__eq__", other) if type(self)._proofbox_real else NotImplemented
+            # The library's, if its class has that of one of its bases.
+            is_of_base = type(self)._proofbox_real or "__eq__" in type(self)._proofbox_specials
+            return proxies.special(self, "__eq__", other) if is_of_base else NotImplemented
         side.signal("equality_by_candidate")
         return proxies.special(self, "__eq__", other)
     if not side.state.grader:
@@ -239,8 +364,7 @@ def is_equal(self, other):
         side.signal("equality_with_plain_data")
         if type(other) in _STAND_INS:
             _ask_of_stand_in(self, "__eq__", other)
-        if len(side.state.unequal) < _MAX_UNEQUAL and (told := _to_be_told(other)) is not _UNTOLD:
-            side.state.unequal.append((self, told))
+        _note_decision(self, "__eq__", other, False)
     elif (content := _content_like(self, other)) is not None:
         return content == other
     return NotImplemented
@@ -256,12 +380,17 @@ def _content_like(handle, other):
     kind = type(handle)
     if kind._proofbox_real in _BY_ATTRIBUTES:
         return kind._proofbox_real(**proxies.get_attribute(handle, "__dict__")) if type(other) is kind._proofbox_real else None
+    if isinstance(other, numbers.Number):
+        return _number_of(handle, "__eq__")
     if isinstance(other, dict):
         fits = issubclass(kind, abc.Mapping)
     elif isinstance(other, (set, frozenset)):
         fits = issubclass(kind, abc.Set)
     else:
         bases = (*kind._proofbox_library, *(kind._proofbox_real or object).__mro__)
+        if type(other) is str and collections.UserString in bases:
+            data = proxies.get_attribute(handle, "data")
+            return data if type(data) is str else None
         fits = type(other) is list and collections.UserList in bases
     if not fits or "__len__" not in kind._proofbox_specials:
         return None
@@ -314,18 +443,30 @@ def _is_false(answer):
     return (kind in _SCALARS or kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_")) and not answer
 
 
+def _note_decision(handle, name, other, answer):
+    """Remembers a comparison with plain data that was decided here, to be borne out. Containers can alter: what they held is
+    remembered, too."""
+    state = side.state
+    if len(state.unequal) < _MAX_UNEQUAL and (told := _to_be_told(other)) is not _UNTOLD:
+        container = type(handle)._proofbox_container
+        state.unequal.append((handle, name, told, answer, container and side.CONTAINERS[container][1](handle)))
+
+
 def bear_out():
-    """Asks the candidate about comparisons that were decided here, once the case has passed by them: that an object
-    differs from a value must be what it says itself. Before that it is told of no value of the tests."""
+    """Asks the candidate about comparisons that were decided here, once the case has passed by them: they must be what its
+    class says itself. Before that it is told of no value of the tests."""
     unequal, side.state.unequal = side.state.unequal, []
-    for handle, other in unequal:
+    for handle, name, other, decided, held in unequal:
+        if held is not None and side.CONTAINERS[type(handle)._proofbox_container][1](handle) != held:
+            continue
         try:
-            answer = proxies.special(handle, "__eq__", other)
+            answer = proxies.special(handle, name, other)
         except Exception as error:
             answer = error
-        if answer is not NotImplemented and not _is_false(answer) and side.state.violation is None:
+        agrees = not _is_false(answer) and not isinstance(answer, Exception) if decided else _is_false(answer)
+        if answer is not NotImplemented and not agrees and side.state.violation is None:
             side.signal("equality_not_borne_out")
-            side.state.violation = side.Refused("an object of the candidate does not say itself that it differs from a value (grading: isolated)")
+            side.state.violation = side.Refused("an object of the candidate does not say itself how it compares with a value (grading: isolated)")
 
 
 def is_not_equal(self, other):
@@ -333,6 +474,8 @@ def is_not_equal(self, other):
         side.signal("equality_by_candidate")
         return proxies.special(self, "__ne__", other)
     result = self.__eq__(other)
+    if side.state.grader and "__ne__" in type(self)._proofbox_own and not proxies.is_remote(other):
+        _note_decision(self, "__ne__", other, result is NotImplemented or not result)
     return result if result is NotImplemented else not result
 
 
@@ -351,23 +494,31 @@ def content_equal(base):
     def __eq__(self, other):
         if not side.state.grader or (proxies.is_remote(other) and "__eq__" in type(self)._proofbox_own):
             return is_equal(self, other)
+        answer = base.__eq__(self, other)
         if "__eq__" in type(self)._proofbox_own:
             side.signal("equality_with_plain_data")
-        return base.__eq__(self, other)
+            if proxies.is_named(self):
+                _note_decision(self, "__eq__", other, answer is True)
+        return answer
 
     return __eq__
 
 
 def of_named_pair(base, name):
     """A comparison that a builtin value's subclass has itself: the candidate's between two objects of classes that the tests
-    name, else the base's own."""
+    name, else the base's own, which the class must bear out if they name it."""
     of_base = getattr(base, name)
 
     def method(self, other):
-        if side.state.grader and proxies.is_remote(other) and proxies.is_named(self):
+        if not side.state.grader or not proxies.is_named(self):
+            return of_base(self, other)
+        if proxies.is_remote(other):
             side.signal("equality_by_candidate")
             return proxies.special(self, name, other)
-        return of_base(self, other)
+        answer = of_base(self, other)
+        if type(answer) is bool:
+            _note_decision(self, name, other, answer)
+        return answer
 
     method.__name__ = name
     return method
@@ -381,6 +532,20 @@ def value_equal(base):
         "__eq__": base.__eq__, "__ne__": base.__ne__, "__lt__": getattr(base, "__lt__"), "__le__": getattr(base, "__le__"),
         "__gt__": getattr(base, "__gt__"), "__ge__": getattr(base, "__ge__"), "__hash__": base.__hash__,
     }  # fmt: skip
+
+
+def hash_of_value(base, is_unhashable):
+    """Of a builtin value's subclass that has its own, or none: that counts for classes that the tests name."""
+
+    def __hash__(self):
+        if (not side.state.grader or not proxies.is_named(self)) and base.__hash__ is not None:
+            return base.__hash__(self)
+        if is_unhashable or not proxies.is_named(self):
+            raise TypeError(f"unhashable type: {type(self).__name__!r}")
+        proxies.note_own_method()
+        return proxies.special(self, "__hash__")
+
+    return __hash__
 
 
 def hash_by_identity(self):

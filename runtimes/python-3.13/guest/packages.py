@@ -92,6 +92,8 @@ def look_again():
 def may_install(arguments):
     """Whether `pip ARGUMENTS` has something to install, or to do otherwise, for which there is more than an answer."""
     words = arguments.split()
+    if words[:1] in (["list"], ["freeze"]):
+        return os.path.isdir(user_directory())
     if words[:1] != ["install"]:
         return words[:1] in (["uninstall"], ["show"], ["download"], ["wheel"], ["check"])
     has_wheels = os.path.isdir(WHEELS) and bool(os.listdir(WHEELS))

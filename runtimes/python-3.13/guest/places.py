@@ -35,6 +35,8 @@ def _calls():
 class Places:
     """What the candidate knows of the tests' tasks and threads."""
 
+    are_contexts_told = False  # whether the tests copy contexts, to run what they ask in them
+
     def __init__(self):
         self.present = self.last = 0
         self.numbers = None  # of tasks, and of loops for what runs in no task
@@ -45,7 +47,7 @@ class Places:
 
     def tell(self, loop):
         """Says where the next request comes from."""
-        number = 0
+        number = _place.get() if loop is None and self.are_contexts_told else 0
         if loop is not None:
             if self.numbers is None:
                 self.numbers = WeakKeyDictionary()
@@ -59,6 +61,17 @@ class Places:
             if number:
                 _place.set(number)
             bridge.converse(("place", number, parent, loop is not None))
+
+    def copy_context(self, copy):
+        """A copy of the present context, with one of the candidate's beside it: a place of its own."""
+        context = copy()
+        if side.state.candidate.lost is None:
+            self.tell(asyncio._get_running_loop())
+            self.last += 1
+            context.run(_place.set, self.last)
+            present, self.present = self.present, self.last
+            bridge.converse(("place", self.last, present, False))
+        return context
 
     def ask(self, request):
         """As `bridge.converse`, if there are or were threads."""

@@ -20,6 +20,16 @@ ARITHMETIC = tuple(
 # What an instance of a builtin's subclass may say for itself, if its class overrides it: nothing that is compared.
 OWN_OF_VALUES = ("__str__", "__repr__", "__format__", "__call__", "__enter__", "__exit__", "__aenter__", "__aexit__")
 OWN_OF_CONTAINERS = (*OWN_OF_VALUES, "__getitem__", "__missing__")
+# What it says for itself if the tests name its class: no more than the builtin says of its content, if that says anything.
+OF_NAMED_VALUES = frozenset(
+    "__abs__ __neg__ __pos__ __invert__ __round__ __trunc__ __floor__ __ceil__ __int__ __index__ __float__ __complex__ __bytes__ "
+    "__bool__ __len__ __length_hint__ __contains__ __iter__ __reversed__ __getitem__".split()
+)
+# What an exception says for itself; its text has crossed with it.
+OWN_OF_EXCEPTIONS = frozenset(
+    "__repr__ __format__ __lt__ __le__ __gt__ __ge__ __len__ __iter__ __getitem__ __contains__ __hash__ __int__ __index__ "
+    "__float__ __call__".split()
+)
 
 
 _METHODS = {name: operators.asked(name) for name in border.SPECIALS}
@@ -36,10 +46,11 @@ _METHODS |= {
 for _name, _method in _METHODS.items():
     _method.__name__ = _name
 
-_COMMON = {
+# What is noted of a handle, until it is.
+_STATE = {"_proofbox_tainted": False, "_proofbox_ends_loop": False, "_proofbox_given": False, "_proofbox_counted": None, "_proofbox_thrown": None}
+_COMMON = _STATE | {
     "__getattr__": proxies.get_attribute, "__setattr__": proxies.set_attribute, "__delattr__": proxies.delete_attribute, "__dir__": proxies.names_of_attributes,
-    "__class__": property(proxies.class_of), "_proofbox_tainted": False, "_proofbox_ends_loop": False, "_proofbox_given": False, "_proofbox_counted": None,
-    "_proofbox_thrown": None,
+    "__class__": property(proxies.class_of),
     "__copy__": lambda self: proxies.as_copy(self, side.state.ask("copy", proxies.remote_id(self), None)),
     "__deepcopy__": lambda self, memo: proxies.as_copy(self, side.state.ask("copy", proxies.remote_id(self), proxies.copy_number(memo))),
     "__reduce_ex__": lambda self, protocol: proxies.refuse_pickling(),
@@ -96,7 +107,7 @@ def make_proxy_type(qualname, module, bases, specials, own, overridden, real=Non
         # It would match whatever is expected.
         side.signal("raises_by_multiple_bases")
         proxied = [Exception]
-    elif exception and side.state.grader and len(_branches(proxied)) > 1:
+    elif exception and side.state.grader and (len(_branches(proxied)) > 1 or len(_kinds(proxied)) > 1):
         side.signal("raises_by_two_bases")
     proxied = tuple(proxied) or (object,)
     namespace = {
@@ -105,7 +116,15 @@ def make_proxy_type(qualname, module, bases, specials, own, overridden, real=Non
         "_proofbox_library": frozenset(base for given in bases for base in given.__mro__ if type(base) is not proxies.ProxyType and base is not object),
     }  # fmt: skip
     if exception:
-        namespace |= {"__getattr__": proxies.get_attribute, "__setattr__": proxies.set_exception_attribute, "__str__": proxies.text_of_exception, "_proofbox_tainted": False}
+        namespace |= {"__getattr__": proxies.get_attribute, "__setattr__": proxies.set_exception_attribute, "__str__": proxies.text_of_exception} | _STATE
+        namespace |= {name: _METHODS[name] for name in own if name in OWN_OF_EXCEPTIONS}
+        if "__bool__" in own or "__len__" in own:
+            namespace["__bool__"] = operators.truth_of_exception
+        if "__eq__" in own:
+            namespace["__eq__"] = operators.is_equal
+            namespace.setdefault("__ne__", operators.is_not_equal)
+        if "unhashable" in specials:
+            namespace["__hash__"] = None
     else:
         namespace |= _COMMON
         namespace["__doc__"] = property(lambda self: side.state.ask("get", proxies.remote_id(self), "__doc__"))
@@ -116,9 +135,12 @@ def make_proxy_type(qualname, module, bases, specials, own, overridden, real=Non
         # Text of it, and what the user's class adds; the value itself is plain.
         namespace |= {name: _METHODS[name] for name in own if name in OWN_OF_VALUES}
         namespace |= {name: _of_value(value_base, name) for name in own if name in ARITHMETIC}
+        namespace |= {name: operators.of_named_value(value_base, name, _METHODS[name]) for name in own if name in OF_NAMED_VALUES}
         namespace |= _overridden(value_base, overridden)
         namespace |= operators.value_equal(value_base)
         namespace |= {name: operators.of_named_pair(value_base, name) for name in own if name in operators.COMPARISONS}
+        if "__hash__" in own or "unhashable" in specials:
+            namespace["__hash__"] = operators.hash_of_value(value_base, "unhashable" in specials)
     elif container is not None:
         namespace |= _container_methods(container, specials, own, overridden)
     elif not exception:
@@ -174,14 +196,15 @@ def _container_methods(base, specials, own, overridden):
     if base is collections.defaultdict:
         namespace["__missing__"] = _METHODS["__missing__"]
     namespace["__eq__"], namespace["__ne__"] = operators.content_equal(base), operators.is_not_equal
-    namespace["__hash__"] = None
+    namespace["__hash__"] = operators.hash_of_value(base, False) if "__hash__" in own else None
     return namespace
 
 
 def _of_value(base, name):
     """An operator that a builtin value's subclass has itself: with plain data it is the base's own, unless the tests name
     the class."""
-    own, of_base = _METHODS[name], getattr(base, name, None)
+    of_base = getattr(base, name, None)
+    own = operators.arithmetic(name, base)
 
     def method(self, other, *rest):
         if of_base is None or not side.state.grader or proxies.is_remote(other) or proxies.is_named(self):
@@ -194,7 +217,8 @@ def _of_value(base, name):
 
 def _of_named(base, name):
     """A special method that the class has itself: the candidate's for classes that the tests name, else the base's own."""
-    own, of_base = _METHODS[name], getattr(base, name, None)
+    of_base = getattr(base, name, None)
+    own = operators.arithmetic(name, base) if name in ARITHMETIC else _METHODS[name]
 
     def method(self, *args):
         if of_base is None:

@@ -201,7 +201,7 @@ def _grade(request):
     released.watch(text)
     other.attends = (
         threads.may_start(text) or "async" in text or other.assigned is not None or other.builtins is not None
-        or side.state.make_handles is not dict
+        or side.state.make_handles is not dict or other.places.are_contexts_told
     )  # fmt: skip
     other.load()
     # A snippet that can't be imported has no tests to pass; how it failed the host knows from itself. But how many

@@ -49,10 +49,17 @@ def _object(number):
     return side.state.objects[number]
 
 
+def _is_made_when_asked(target, name):
+    """Whether an attribute of a mock is one that it makes for whoever asks, as `turtle.Turtle._screen`, and none of its own."""
+    return name[:2] != "__" and not name.startswith(("_mock", "_spec")) and not hasattr(type(target), name) and name not in vars(target)
+
+
 def _visible(target, name):
     if type(name) is not str:
         side.refuse("protocol_violation", "an attribute has a name")
     if name in border.METADATA or name[:1] == "_" and attributes.is_own(target, name):
+        return
+    if name[:1] == "_" and isinstance(target, mock.NonCallableMock) and _is_made_when_asked(target, name):
         return
     if name.startswith("_") or name.startswith(border.INNARDS) or name == "mro" or isinstance(target, _CALLABLES):
         side.signal("looked_into_the_tests")

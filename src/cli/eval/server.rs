@@ -50,7 +50,8 @@ impl Server {
     pub async fn find(url: Option<&str>, key: Option<&str>, config: &Config) -> anyhow::Result<Self> {
         let Some(url) = url else {
             let app = App::new(config).await?;
-            let router = http::router(app.service().clone(), Telemetry::off(), OURS, http::Draining::default());
+            let router =
+                http::router(std::sync::Arc::clone(app.service()), Telemetry::off(), OURS, http::Draining::default());
             return Ok(Self::Local(router, app));
         };
         let url = url.trim_end_matches('/');

@@ -26,7 +26,7 @@ pub async fn execute(
     control::check_env(&env)?;
     let command = Command { script: code, env: env.into_iter().collect(), ..Command::default() };
     let asked = CommandAsked { command, ..CommandAsked::default() };
-    let started = e2b.shared.service.start_command(sandbox, asked).await;
+    let started = e2b.shared.service.sessions.start_command(sandbox, asked).await;
     let (command, events) = started.map_err(|error| E2bError::of_sandbox(&sandbox.simple(), error))?;
     Ok(streamed(lines(Cell(command), events)))
 }

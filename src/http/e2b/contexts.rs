@@ -88,7 +88,7 @@ async fn made(e2b: &E2b, request: Request) -> Result<Json<Value>, E2bError> {
         None => None,
         Some(cwd) => {
             let ask = FileAsk::Stat { path: PathBase::of(&info, None).resolve(&cwd) };
-            let answer = e2b.shared.service.session_files(info.id, ask).await.map_err(&of_sandbox)?;
+            let answer = e2b.shared.service.sessions.files(info.id, ask).await.map_err(&of_sandbox)?;
             match answer {
                 FileAnswer::Entry(entry, _) if matches!(entry.kind, EntryKind::Directory | EntryKind::Link) => {
                     Some(entry.path)
@@ -98,7 +98,7 @@ async fn made(e2b: &E2b, request: Request) -> Result<Json<Value>, E2bError> {
         }
     };
     let number = fresh_number()?;
-    e2b.shared.service.add_context(info.id, number, cwd.clone()).await.map_err(&of_sandbox)?;
+    e2b.shared.service.sessions.add_context(info.id, number, cwd.clone()).await.map_err(&of_sandbox)?;
     Ok(Json(context(number, cwd.as_deref())))
 }
 
@@ -113,7 +113,7 @@ fn fresh_number() -> Result<ContextNumber, E2bError> {
 pub async fn list(State(e2b): State<E2b>, headers: HeaderMap, uri: Uri) -> Response {
     let listed = async {
         let info = e2b.interpreter_sandbox(&headers, &uri)?;
-        let contexts = e2b.shared.service.contexts(info.id).await.map_err(of_context(&info, ""))?;
+        let contexts = e2b.shared.service.sessions.contexts(info.id).await.map_err(of_context(&info, ""))?;
         let contexts: Vec<Value> = contexts.iter().map(|(number, cwd)| context(*number, cwd.as_deref())).collect();
         Ok(Json(contexts))
     };
@@ -125,7 +125,7 @@ pub async fn remove(State(e2b): State<E2b>, Path(name): Path<String>, headers: H
     let removed = async {
         let info = e2b.interpreter_sandbox(&headers, &uri)?;
         let number = number_of(&name).ok_or_else(|| unknown(&name))?;
-        e2b.shared.service.remove_context(info.id, number).await.map_err(of_context(&info, &name))?;
+        e2b.shared.service.sessions.remove_context(info.id, number).await.map_err(of_context(&info, &name))?;
         Ok(StatusCode::NO_CONTENT)
     };
     removed.await.map_or_else(E2bError::into_text, IntoResponse::into_response)
@@ -136,7 +136,7 @@ pub async fn restart(State(e2b): State<E2b>, Path(name): Path<String>, headers: 
     let restarted = async {
         let info = e2b.interpreter_sandbox(&headers, &uri)?;
         let number = number_of(&name).ok_or_else(|| unknown(&name))?;
-        e2b.shared.service.restart_context(info.id, number).await.map_err(of_context(&info, &name))?;
+        e2b.shared.service.sessions.restart_context(info.id, number).await.map_err(of_context(&info, &name))?;
         Ok(StatusCode::OK)
     };
     restarted.await.map_or_else(E2bError::into_text, IntoResponse::into_response)

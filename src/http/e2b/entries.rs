@@ -21,7 +21,7 @@ pub struct PathBase {
 impl PathBase {
     /// The directories of a sandbox for a user.
     pub fn of(info: &SessionInfo, user: Option<User>) -> Self {
-        Self::with(&info.commands, user)
+        Self::with(&info.spec.commands, user)
     }
 
     /// The directories of these defaults for a user.
@@ -45,7 +45,7 @@ impl PathBase {
 impl E2b {
     /// Performs an operation on a sandbox's files.
     pub(super) async fn files(&self, id: SessionId, ask: FileAsk) -> Result<FileAnswer, E2bError> {
-        let answer = self.shared.service.session_files(id, ask).await;
+        let answer = self.shared.service.sessions.files(id, ask).await;
         answer.map_err(|error| E2bError::of_sandbox(&id.simple(), error))
     }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::http::body::BodyError;
 use crate::http::error::Denied;
 use crate::sandbox::RequestError;
-use crate::service::{ExecuteError, OverQuota, SessionError};
+use crate::service::{ExecuteError, OverQuota, SessionError, VolumeError};
 use proofbox_policy::Refusal;
 use proofbox_types::session::FileTrouble;
 
@@ -259,6 +259,7 @@ impl From<SessionError> for E2bError {
             | SessionError::TooManyTags { .. } => Kind::NoSpace,
             SessionError::NoStore => Kind::Unavailable,
             SessionError::Store | SessionError::NoRandomness => return Self::internal(),
+            SessionError::Volume(error) => return error.into(),
             SessionError::Execute(error) => match error {
                 ExecuteError::Refused(Refusal::NotForThis { .. } | Refusal::File { .. }) => Kind::Forbidden,
                 ExecuteError::UnknownImage { .. } => Kind::NotFound,
@@ -294,6 +295,31 @@ impl From<SessionError> for E2bError {
             }
         };
         Self::new(kind, message)
+    }
+}
+
+impl From<VolumeError> for E2bError {
+    fn from(error: VolumeError) -> Self {
+        let kind = match &error {
+            VolumeError::NotFound | VolumeError::Unknown { .. } => Kind::NotFound,
+            VolumeError::BadName { .. } | VolumeError::BadMount { .. } | VolumeError::Malformed => Kind::Bad,
+            VolumeError::NameTaken { .. } | VolumeError::InUse { .. } | VolumeError::Damaged { .. } => Kind::Conflict,
+            VolumeError::TooMany { .. }
+            | VolumeError::Full { .. }
+            | VolumeError::DiskFull
+            | VolumeError::NoRoom
+            | VolumeError::OverQuota { .. } => Kind::NoSpace,
+            VolumeError::Path { trouble, .. } => match trouble {
+                FileTrouble::NotFound => Kind::NotFound,
+                FileTrouble::Exists | FileTrouble::IsADirectory | FileTrouble::NotADirectory => Kind::Conflict,
+                FileTrouble::NoSpace => Kind::NoSpace,
+                FileTrouble::ReadOnly => Kind::Forbidden,
+                FileTrouble::NotEmpty | FileTrouble::BadPath | FileTrouble::Other => Kind::Bad,
+            },
+            VolumeError::NoStore => Kind::Unavailable,
+            VolumeError::NoRandomness | VolumeError::Store => return Self::internal(),
+        };
+        Self::new(kind, error.to_string())
     }
 }
 

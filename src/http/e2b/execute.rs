@@ -1,7 +1,6 @@
 //! `POST /execute`: a cell, streamed line by line as it runs.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,8 +16,9 @@ use serde_json::{Value as Json, json};
 use super::error::{E2bError, Kind};
 use super::process::cut_note;
 use super::{E2b, bash, body, contexts, json_ascii, time};
-use crate::sandbox::SessionEvent;
-use crate::service::{CallEvent, CallEvents, CellAsked, CellExecution, Service, SessionError, overflow_note};
+use crate::service::{
+    CallEvent, CallItem, CallStream, CellAsked, CellExecution, SessionError, SessionManager, overflow_note,
+};
 use proofbox_types::grant::AskedLimits;
 use proofbox_types::ids::SessionId;
 use proofbox_types::session::{CellEvent, DEFAULT_CONTEXT, Display, Raised};
@@ -72,9 +72,10 @@ async fn begin(e2b: E2b, request: Request) -> Result<Response, E2bError> {
         limits: AskedLimits::default(),
         value: None,
     };
-    let events = e2b.shared.service.session_events(info.id);
-    let events = events.map_err(|error| E2bError::of_sandbox(&info.id.simple(), error))?;
-    let mut stream = CellStream::new(Arc::clone(&e2b.shared.service), info.id, asked, events);
+    let sessions = &e2b.shared.service.sessions;
+    let call = sessions.call_stream(info.id, asked);
+    let call = call.map_err(|error| E2bError::of_sandbox(&info.id.simple(), error))?;
+    let mut stream = CellStream::new(Arc::clone(sessions), info.id, call);
     let first = stream.step().await;
     stream.take(first).map_err(|error| match error {
         SessionError::Refused(crate::sandbox::RequestError::NoContext(_)) => {
@@ -96,14 +97,11 @@ pub(super) fn output(kind: &str, text: &str) -> Json {
     json!({"type": kind, "text": text, "timestamp": time(jiff::Timestamp::now())})
 }
 
-type Call = Pin<Box<dyn Future<Output = Result<CellExecution, SessionError>> + Send>>;
-
 /// A cell on its way. Dropping it interrupts the cell.
 struct CellStream {
-    service: Arc<Service>,
+    sessions: Arc<SessionManager>,
     sandbox: SessionId,
-    call: Call,
-    events: CallEvents,
+    call: CallStream,
     /// Lines that are ready.
     ready: VecDeque<Vec<u8>>,
     /// Output that has been sent or reported as left out, in bytes.
@@ -123,26 +121,12 @@ enum StreamState {
     Aborted,
 }
 
-enum Step {
-    Event(CallEvent),
-    Ended(Box<Result<CellExecution, SessionError>>),
-    Silence,
-}
-
 impl CellStream {
-    fn new(
-        service: Arc<Service>,
-        sandbox: SessionId,
-        asked: CellAsked,
-        (sender, events): (proofbox_memory::Sender<SessionEvent>, CallEvents),
-    ) -> Self {
-        let serving = Arc::clone(&service);
-        let call = Box::pin(async move { serving.call_session(sandbox, asked, Some(sender)).await });
+    fn new(sessions: Arc<SessionManager>, sandbox: SessionId, call: CallStream) -> Self {
         Self {
-            service,
+            sessions,
             sandbox,
             call,
-            events,
             ready: VecDeque::new(),
             told: 0,
             begun: false,
@@ -151,26 +135,17 @@ impl CellStream {
         }
     }
 
-    async fn step(&mut self) -> Step {
-        tokio::select! {
-            biased;
-            Some(event) = self.events.recv() => Step::Event(event),
-            ended = &mut self.call => {
-                while let Some(event) = self.events.try_recv() {
-                    self.event(event);
-                }
-                Step::Ended(Box::new(ended))
-            }
-            () = tokio::time::sleep(KEEP_ALIVE) => Step::Silence,
-        }
+    /// Waits for what happens next; none when nothing does for a while.
+    async fn step(&mut self) -> Option<CallItem> {
+        tokio::time::timeout(KEEP_ALIVE, self.call.next()).await.unwrap_or_default()
     }
 
     /// Notes what happened; an error when nothing was run.
-    fn take(&mut self, step: Step) -> Result<(), SessionError> {
+    fn take(&mut self, step: Option<CallItem>) -> Result<(), SessionError> {
         match step {
-            Step::Event(event) => self.event(event),
-            Step::Silence => self.tell(&json!({"type": "keepalive"})),
-            Step::Ended(ended) => match *ended {
+            Some(CallItem::Event(event)) => self.event(event),
+            None => self.tell(&json!({"type": "keepalive"})),
+            Some(CallItem::Ended(ended)) => match *ended {
                 Ok(execution) => self.end(execution),
                 Err(error) => {
                     self.state = StreamState::Ended;
@@ -215,7 +190,7 @@ impl CellStream {
     fn end(&mut self, execution: CellExecution) {
         self.state = StreamState::Ended;
         // Who ends a sandbox ends what runs in it.
-        if execution.interrupted && self.service.session_info(self.sandbox).is_err() {
+        if execution.interrupted && self.sessions.info(self.sandbox).is_err() {
             self.state = StreamState::Aborted;
             return;
         }

@@ -105,7 +105,7 @@ async fn remove(e2b: &E2b, id: SessionId, base: &PathBase, request: Request) -> 
     let PathRequest { path, .. } = connect::message(request).await?;
     let path = base.resolve(&path);
     let service = &e2b.shared.service;
-    let there = match service.session_files(id, FileAsk::Stat { path: path.clone() }).await {
+    let there = match service.sessions.files(id, FileAsk::Stat { path: path.clone() }).await {
         Ok(FileAnswer::Entry(entry, _)) => entry,
         Ok(_) => return Err(E2bError::internal()),
         // There is nothing to remove, and that is what was wanted.

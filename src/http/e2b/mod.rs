@@ -6,6 +6,7 @@
 //! - `entries`: entries of directories, as clients see them;
 //! - `files`: up- and download;
 //! - `filesystem`, `watchers`, `process`: remote procedures over `connect`;
+//! - `volume_content`: files of volumes;
 //! - `routing`: the sandbox that a request is for, and the right to use it;
 //! - `state`: state of this API flavour beside the sessions.
 
@@ -25,8 +26,10 @@ mod routing;
 mod signature;
 mod state;
 mod users;
+mod volume_content;
 mod watchers;
 
+pub use control::webhooks::EventWire;
 pub(super) use files::unpacked;
 
 use std::sync::Arc;
@@ -56,7 +59,7 @@ struct E2b {
 /// Builds the routes of this API flavour.
 pub fn routes<S: Clone + Send + Sync + 'static>(shared: &AppState) -> Router<S> {
     let e2b = E2b { shared: shared.clone(), state: Arc::default() };
-    let (one, template) = ("/sandboxes/{id}", "/templates/{id}");
+    let (one, template, webhook) = ("/sandboxes/{id}", "/templates/{id}", "/events/webhooks/{id}");
     let below = |path: &str| format!("{one}/{path}");
     let control = Router::new()
         .route("/sandboxes", post(control::create::create).get(control::list::list_running))
@@ -70,13 +73,20 @@ pub fn routes<S: Clone + Send + Sync + 'static>(shared: &AppState) -> Router<S> 
         .route(&below("connect"), post(control::pause::connect))
         .route("/v2/sandboxes/{id}/connect", post(control::pause::connect))
         .route(&below("metrics"), get(control::metrics::of_one))
+        .route(&below("logs"), get(control::logs::first))
+        .route("/v2/sandboxes/{id}/logs", get(control::logs::second))
         .route(&below("network"), put(control::network::update))
         .route(&below("snapshots"), post(control::snapshots::make))
         .route(&below("fork"), post(control::snapshots::fork))
         .route("/snapshots", get(control::snapshots::list))
         .route("/events/sandboxes", get(control::events::of_all))
         .route("/events/sandboxes/{id}", get(control::events::of_one))
+        .route("/events/webhooks", get(control::webhooks::list).post(control::webhooks::create))
+        .route(webhook, get(control::webhooks::show).patch(control::webhooks::update))
+        .route(webhook, delete(control::webhooks::remove))
         .route("/teams", get(control::events::teams))
+        .route("/volumes", get(control::volumes::list).post(control::volumes::create))
+        .route("/volumes/{id}", get(control::volumes::show).delete(control::volumes::remove))
         .route("/v3/templates", post(control::builds::announce))
         .route("/templates", get(control::templates::list))
         .route("/v2/templates", get(control::templates::list))
@@ -95,6 +105,12 @@ pub fn routes<S: Clone + Send + Sync + 'static>(shared: &AppState) -> Router<S> 
         .merge(control)
         .route("/templates/uploads/{token}", put(control::builds::upload))
         .route("/health", get(health))
+        .route("/volumecontent/{id}/dir", get(volume_content::list).post(volume_content::make_directory))
+        .route("/volumecontent/{id}/file", get(volume_content::read).put(volume_content::write))
+        .route(
+            "/volumecontent/{id}/path",
+            get(volume_content::stat).patch(volume_content::set_attributes).delete(volume_content::remove),
+        )
         .route("/execute", post(execute::execute))
         .route("/contexts", get(contexts::list).post(contexts::create))
         .route("/contexts/{context}", delete(contexts::remove))

@@ -171,13 +171,13 @@ impl E2b {
         let unknown = || E2bError::new(Kind::NotFound, "there is no such process");
         let of_sandbox = |error| E2bError::of_sandbox(&id.simple(), error);
         match (selector.pid, &selector.tag) {
-            (Some(pid), _) => match self.shared.service.command(id, pid) {
+            (Some(pid), _) => match self.shared.service.sessions.command(id, pid) {
                 Err(SessionError::Refused(_)) => Err(unknown()),
                 Ok(command) if !command.is_running() => Err(unknown()),
                 other => other.map_err(of_sandbox),
             },
             (None, Some(tag)) => {
-                let commands = self.shared.service.commands(id).map_err(of_sandbox)?;
+                let commands = self.shared.service.sessions.commands(id).map_err(of_sandbox)?;
                 let is_meant = |command: &Arc<SessionCommand>| command.is_running() && command.tag() == Some(tag);
                 commands.into_iter().find(is_meant).ok_or_else(unknown)
             }
@@ -200,7 +200,7 @@ async fn start(e2b: &E2b, info: &SessionInfo, request: Request) -> Result<Respon
     let stdin = if terminal.is_some() || stdin.unwrap_or(true) { Stdin::Open } else { Stdin::default() };
     let command = Command { stdin, terminal, ..command_of(process, &PathBase::of(info, user)) };
     let asked = CommandAsked { command, user, tag, ..CommandAsked::default() };
-    let begun = e2b.shared.service.start_command(id, asked).await;
+    let begun = e2b.shared.service.sessions.start_command(id, asked).await;
     let (command, events) = begun.map_err(|error| E2bError::of_sandbox(&id.simple(), error))?;
     if let Some(deadline) = deadline {
         kill_in(Arc::clone(&command), deadline);
@@ -338,7 +338,7 @@ fn end_json(end: &CommandEnd) -> Value {
 
 /// Answers `List` with the commands that run.
 fn list(e2b: &E2b, id: SessionId) -> Result<Value, E2bError> {
-    let commands = e2b.shared.service.commands(id);
+    let commands = e2b.shared.service.sessions.commands(id);
     let commands = commands.map_err(|error| E2bError::of_sandbox(&id.simple(), error))?;
     let process = |running: &Arc<SessionCommand>| {
         let Command { script, args, cwd, env, terminal, .. } = running.command();
@@ -397,7 +397,7 @@ async fn close_input(e2b: &E2b, id: SessionId, request: Request) -> Result<Value
 }
 
 async fn input_to(e2b: &E2b, id: SessionId, command: &SessionCommand, input: Option<Bytes>) -> Result<Value, E2bError> {
-    let sent = e2b.shared.service.command_input(id, command, input).await;
+    let sent = e2b.shared.service.sessions.command_input(id, command, input).await;
     sent.map(|()| json!({})).map_err(|error| E2bError::of_sandbox(&id.simple(), error))
 }
 

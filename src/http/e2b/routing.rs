@@ -66,7 +66,7 @@ impl E2b {
         let Some(named) = Named::of(headers, uri) else {
             // Clients of one version send nothing but the token.
             let found = token(headers).and_then(|token| {
-                self.shared.service.find_session(|_, secret| secrets_equal(secret.as_bytes(), token.as_bytes()))
+                self.shared.service.sessions.find(|_, secret| secrets_equal(secret.as_bytes(), token.as_bytes()))
             });
             return match found {
                 Some(id) => self.alive(&id.simple()),
@@ -89,7 +89,7 @@ impl E2b {
     pub fn own_sandbox(&self, headers: &HeaderMap, uri: &Uri) -> Result<SessionInfo, E2bError> {
         let info = self.sandbox(headers, uri)?;
         match token(headers) {
-            Some(token) if secrets_equal(info.token.as_bytes(), token.as_bytes()) => Ok(info),
+            Some(token) if secrets_equal(info.spec.token.as_bytes(), token.as_bytes()) => Ok(info),
             Some(_) => Err(refused("this is not the access token of the sandbox")),
             None => Err(refused("the access token of the sandbox is missing: X-Access-Token")),
         }
@@ -104,15 +104,15 @@ impl E2b {
         let info = self.sandbox(headers, uri)?;
         let equal = |shown: &str, secret: &str| secrets_equal(shown.as_bytes(), secret.as_bytes());
         let traffic = headers.get(TRAFFIC_TOKEN).and_then(|value| value.to_str().ok());
-        if token(headers).is_some_and(|shown| equal(shown, &info.token))
-            || traffic.is_some_and(|shown| equal(shown, &traffic_token(&info.token)))
+        if token(headers).is_some_and(|shown| equal(shown, &info.spec.token))
+            || traffic.is_some_and(|shown| equal(shown, &traffic_token(&info.spec.token)))
         {
             return Ok(info);
         }
         // Where requests without a key are served any key will do, as for the control plane; but there is one.
         let caller =
             headers.contains_key("x-api-key").then(|| self.shared.caller_with_any_key(headers)).and_then(Result::ok);
-        if caller.is_some_and(|caller| self.shared.service.is_own_session(&caller, info.id)) {
+        if caller.is_some_and(|caller| self.shared.service.sessions.is_own(&caller, info.id)) {
             return Ok(info);
         }
         Err(refused("a token of the sandbox is missing: E2B-Traffic-Access-Token or X-Access-Token"))
@@ -128,18 +128,18 @@ impl E2b {
             Some(_) => self.sandbox(headers, uri)?,
             // The address says nothing of the sandbox but this.
             None => {
-                let found = self.shared.service.find_session(|_, secret| access.is_signed_with(secret));
+                let found = self.shared.service.sessions.find(|_, secret| access.is_signed_with(secret));
                 self.alive(&found.ok_or_else(|| refused(signature::WRONG))?.simple())?
             }
         };
-        if access.is_signed_with(&info.token) { Ok(info) } else { Err(refused(signature::WRONG)) }
+        if access.is_signed_with(&info.spec.token) { Ok(info) } else { Err(refused(signature::WRONG)) }
     }
 
     /// Returns the sandbox of this name, if it serves calls.
     fn alive(&self, text: &str) -> Result<SessionInfo, E2bError> {
         let id = SessionId::parse(text).ok_or_else(|| E2bError::dead(text))?;
-        let info = self.shared.service.session_info(id).map_err(|error| E2bError::of_sandbox(text, error))?;
-        if info.state == SessionState::Paused && !info.auto_resume {
+        let info = self.shared.service.sessions.info(id).map_err(|error| E2bError::of_sandbox(text, error))?;
+        if info.state == SessionState::Paused && !info.spec.auto_resume {
             return Err(E2bError::dead(text));
         }
         Ok(info)

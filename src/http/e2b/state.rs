@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::control::builds::table::Builds;
 use super::control::builds::uploads::Uploads;
 use super::watchers::Watches;
-use crate::service::Service;
+use crate::service::SessionManager;
 use proofbox_types::ids::SessionId;
 
 /// Keys of requests that are remembered, and how long.
@@ -63,11 +63,11 @@ impl E2bState {
     }
 
     /// Forgets sandboxes that have ended by themselves.
-    pub fn tidy(&self, service: &Service) {
+    pub fn tidy(&self, sessions: &SessionManager) {
         let mut sandboxes = self.sandboxes();
         // So each is looked at about once for every one that comes.
         if sandboxes.len() >= self.tidy_at.load(Ordering::Relaxed).max(TIDY_FROM) {
-            sandboxes.retain(|id, _| service.session_info(*id).is_ok());
+            sandboxes.retain(|id, _| sessions.info(*id).is_ok());
             self.tidy_at.store(2 * sandboxes.len(), Ordering::Relaxed);
         }
     }

@@ -177,7 +177,7 @@ impl Watching {
             return Err(E2bError::new(Kind::Bad, format!("{} is not a directory", there.path)));
         }
         let depth = if request.recursive { WatchDepth::All } else { WatchDepth::Entries };
-        let watch = e2b.shared.service.watch_files(sandbox, path, depth).await;
+        let watch = e2b.shared.service.sessions.watch(sandbox, path, depth).await;
         let watch = watch.map_err(|error| E2bError::of_sandbox(&sandbox.simple(), error))?;
         let include_entry = request.include_entry;
         Ok(Self { e2b: e2b.clone(), sandbox, directory: there.path, include_entry, watch })

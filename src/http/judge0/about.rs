@@ -24,7 +24,7 @@ pub fn is_known(id: u64) -> bool {
 
 /// Returns the name of the language.
 pub fn name(judge0: &Judge0) -> String {
-    format!("Python ({})", judge0.shared.service.images().default().python)
+    format!("Python ({})", judge0.shared.service.images.default().python)
 }
 
 pub async fn languages(State(judge0): State<Judge0>) -> Json<Value> {

@@ -53,7 +53,7 @@ pub struct Ranges {
 impl Ranges {
     /// Returns the ranges of a caller. Who may not use the policy hears so when a submission runs.
     pub fn of(shared: &AppState, caller: &Caller) -> Self {
-        let policies = shared.service.policies();
+        let policies = shared.service.policies.current();
         policies.pack(caller, POLICY).map_or(Self { time: f64::MAX, memory: f64::MAX, output: 0 }, |pack| Self {
             time: pack.ceiling.most.wall.as_secs_f64(),
             memory: (pack.ceiling.most.memory_bytes as f64 / KIBIBYTE).floor(),

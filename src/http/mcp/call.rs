@@ -216,7 +216,7 @@ impl Call {
     /// # Errors
     /// Returns an error when the caller has no such session.
     pub fn session(&self, id: &str) -> Result<SessionId, ToolError> {
-        let session = SessionId::parse(id).filter(|id| self.service.is_own_session(&self.caller, *id));
+        let session = SessionId::parse(id).filter(|id| self.service.sessions.is_own(&self.caller, *id));
         session.ok_or_else(|| ApiError::no_session().into())
     }
 

@@ -27,7 +27,7 @@ pub async fn read(call: &Call, uri: &str) -> Result<ReadResourceResult, ToolErro
     let (session, path) = parts.ok_or_else(|| ToolError::new("there is no resource at this address"))?;
     let path = percent_decode_str(path).decode_utf8().map_err(|_| ToolError::new("the path is not UTF-8"))?;
     let id = call.session(session)?;
-    let read = read_bytes(&call.service, id, path.into_owned(), 0, MAX_READ_BYTES + 1);
+    let read = read_bytes(&call.service.sessions, id, path.into_owned(), 0, MAX_READ_BYTES + 1);
     let (bytes, whole) = call.run(read, &Doing::new("reading")).await?;
     if whole > MAX_READ_BYTES {
         return Err(ToolError::new(format!(

@@ -114,7 +114,13 @@ pub async fn execute(
 
 async fn run(shared: &AppState, caller: &Caller, request: Request) -> Result<Stage, PistonError> {
     let python = python(shared).to_owned();
-    let most = shared.service.policies().pack(caller, crate::http::programs::POLICY).map(|pack| pack.ceiling.most).ok();
+    let most = shared
+        .service
+        .policies
+        .current()
+        .pack(caller, crate::http::programs::POLICY)
+        .map(|pack| pack.ceiling.most)
+        .ok();
     let read = move |body: ExecuteRequest| {
         check_language(&python, &body)?;
         let (code, files) = files_of(&body.files)?;

@@ -65,7 +65,7 @@ fn name_scheme(headers: &mut HeaderMap) {
 
 /// Returns the version of Python that is run.
 fn python(shared: &AppState) -> &str {
-    &shared.service.images().default().python
+    &shared.service.images.default().python
 }
 
 async fn runtimes(State(shared): State<AppState>) -> Json<Value> {

@@ -153,7 +153,7 @@ impl AppState {
     /// Translates limits of a request to those of the service.
     pub fn limits_of(&self, caller: &Caller, limits: ProgramLimits) -> AskedLimits {
         // A policy that the caller may not use is refused when the submission is.
-        let policies = self.service.policies();
+        let policies = self.service.policies.current();
         policies.pack(caller, POLICY).map_or_else(|_| AskedLimits::default(), |pack| limits.within(&pack.ceiling))
     }
 }
@@ -215,7 +215,7 @@ impl Run {
     /// Returns an error when it is refused, or there is no result in time.
     pub async fn execute(self, shared: &AppState, caller: &Caller) -> Result<Execution, UnansweredError> {
         let submission = submission(self.program, shared.limits_of(caller, self.limits), self.tests);
-        shared.service.submit_until(caller, submission, self.request, self.arrived + MAX_WAIT).await
+        shared.service.unattended.submit_until(caller, submission, self.request, self.arrived + MAX_WAIT).await
     }
 }
 

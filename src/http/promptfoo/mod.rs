@@ -51,7 +51,7 @@ async fn webhook(
     let defaults = Defaults::of(request.uri())?;
     let submission = read_json(request, move |asked| submission_of(asked, defaults)).await?;
     let labels = submission.labels.clone();
-    let execution = shared.service.submit(&caller, Urgency::Interactive, submission).await?;
-    shared.service.note_run(&caller, &execution, &labels);
+    let execution = shared.service.executor.submit(&caller, Urgency::Interactive, submission).await?;
+    shared.service.stats.note(&caller, &execution, &labels);
     Ok(Json(GradingResult::of(execution)?))
 }

@@ -111,7 +111,7 @@ async fn run(shared: &AppState, caller: &Caller, request: Request) -> Result<Run
         idle: Some(IDLE),
         ..SessionAsked::default()
     };
-    let session = until(deadline, || shared.service.open_session(asked.clone())).await?.id;
+    let session = until(deadline, || shared.service.sessions.open(asked.clone())).await?.id;
     let mut notebook = Notebook { shared, session, deadline, cells: Vec::new(), used: Duration::ZERO };
     let ran = notebook.run(body.cells, |used| {
         let mut asked = limits(each.min(total.less(used)));
@@ -126,7 +126,7 @@ async fn run(shared: &AppState, caller: &Caller, request: Request) -> Result<Run
     };
     let Notebook { cells, used, .. } = notebook;
     // What can't be ended now ends when it has been idle.
-    let _ = shared.service.end_session(session).await;
+    let _ = shared.service.sessions.end(session).await;
     let status = status?;
     Ok(RunJupyterAnswer {
         status: if status == CommandStatus::Finished { RunStatus::Success } else { RunStatus::Failed },
@@ -170,7 +170,7 @@ impl Notebook<'_> {
                 value: None,
             };
             let service = &self.shared.service;
-            let ran = until(self.deadline, || service.call_session(self.session, asked.clone(), None)).await?;
+            let ran = until(self.deadline, || service.sessions.call(self.session, asked.clone())).await?;
             if ran.execution.verdict.status == Status::InfrastructureError {
                 return Err(Failure::Late("the service failed; send this again".to_owned()));
             }
@@ -216,7 +216,7 @@ async fn fetched(
         return Ok(BTreeMap::new());
     }
     let ask = FileAsk::Collect { patterns, most_bytes: MAX_FETCHED };
-    let FileAnswer::Files(files) = shared.service.session_files(session, ask).await? else {
+    let FileAnswer::Files(files) = shared.service.sessions.files(session, ask).await? else {
         return Ok(BTreeMap::new());
     };
     Ok(files.into_iter().map(|file| (file.path, BASE64.encode(file.content))).collect())

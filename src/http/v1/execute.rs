@@ -36,7 +36,7 @@ pub async fn execute(
 ) -> Result<Json<Answer>, ApiError> {
     let submission = read_json(request, submission_of).await?;
     let labels = submission.labels.clone();
-    let execution = shared.service.submit(&caller, Urgency::Interactive, submission).await?;
-    shared.service.note_run(&caller, &execution, &labels);
+    let execution = shared.service.executor.submit(&caller, Urgency::Interactive, submission).await?;
+    shared.service.stats.note(&caller, &execution, &labels);
     Ok(Json(answer_of(execution, labels)))
 }

@@ -7,7 +7,7 @@ use super::request::{ExecuteRequest, submission_of};
 use crate::http::body::BodyError;
 use crate::http::error::ApiError;
 use crate::http::extract::parse_part;
-use crate::service::{Failed, Finished, Service, SuiteItem};
+use crate::service::{Executor, Failed, Finished, SuiteItem};
 use proofbox_grading::report::{Ending, Sample};
 use proofbox_memory::{JsonCost, MAX_VALUES, count_values};
 use proofbox_types::caller::Caller;
@@ -56,7 +56,7 @@ pub(super) fn defaults_of(
 
 /// Parses an item and checks that it may be run; `at` is its place in the request.
 pub(super) fn item_of(
-    service: &Service,
+    executor: &Executor,
     caller: &Caller,
     defaults: &Map<String, Json>,
     item: Json,
@@ -64,7 +64,7 @@ pub(super) fn item_of(
 ) -> Result<SuiteItem, ApiError> {
     let item = parsed_item(defaults, item, at)?;
     let under = |error: ApiError| if at.is_empty() { error } else { error.under(at) };
-    service.check(caller, &item.submission).map_err(|error| under(error.into()))?;
+    executor.check(caller, &item.submission).map_err(|error| under(error.into()))?;
     Ok(item)
 }
 
@@ -151,10 +151,7 @@ pub fn sample_of(line: &Json) -> Option<Sample> {
         "refused" => Ending::Refused,
         status => Ending::Verdict(Status::parse(status)?),
     };
-    let was_run = !matches!(
-        ending,
-        Ending::Refused | Ending::Verdict(Status::Blocked) | Ending::Verdict(Status::InfrastructureError)
-    );
+    let was_run = !matches!(ending, Ending::Refused | Ending::Verdict(Status::Blocked | Status::InfrastructureError));
     let labels = line["labels"].as_object().into_iter().flatten();
     Some(Sample {
         id: text("id")?.to_owned(),

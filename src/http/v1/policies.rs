@@ -62,7 +62,7 @@ struct ImportRule {
 /// The policies in force.
 #[utoipa::path(get, path = "/v1/policies", responses((status = 200, description = "Every pack", body = Vec<Policy>)))]
 pub async fn policies(State(shared): State<AppState>) -> Json<Vec<Policy>> {
-    Json(shared.service.policies().iter().map(policy).collect())
+    Json(shared.service.policies.current().iter().map(policy).collect())
 }
 
 fn policy((name, pack): (&str, &Pack)) -> Policy {

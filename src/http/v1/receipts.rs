@@ -35,7 +35,7 @@ pub struct ReceiptKey {
     )
 )]
 pub async fn key(State(shared): State<AppState>) -> Result<Json<ReceiptKey>, ApiError> {
-    let key = shared.service.receipts().key().await.map_err(ExecuteError::from)?.verifying_key();
+    let key = shared.service.receipts.key().await.map_err(ExecuteError::from)?.verifying_key();
     Ok(Json(ReceiptKey {
         algorithm: "ed25519",
         public_key: BASE64.encode(key.as_bytes()),

@@ -79,7 +79,7 @@ fn layers(hardened: &Hardened) -> Vec<LayerDescription> {
 /// Describes the images and the modules and packages that can be imported.
 #[utoipa::path(get, path = "/v1/runtime", responses((status = 200, description = "The image in use", body = RuntimeDescription)))]
 pub async fn runtime(State(shared): State<AppState>) -> Json<RuntimeDescription> {
-    let images = shared.service.images();
+    let images = &shared.service.images;
     let image = Image::clone(images.default());
     let described = |image: &Arc<Image>| ImageDescription {
         names: images.names_of(image).map(str::to_owned).collect(),
@@ -98,8 +98,8 @@ pub async fn runtime(State(shared): State<AppState>) -> Json<RuntimeDescription>
         image_bytes: image.image_bytes,
         initial_memory_bytes: image.initial_memory_bytes,
         hardening: HardeningDescription {
-            front: layers(shared.service.hardened()),
-            workers: layers(&shared.service.sandbox().workers().hardened()),
+            front: layers(&shared.service.hardened),
+            workers: layers(&shared.service.sandbox.workers().hardened()),
         },
     })
 }

@@ -70,7 +70,7 @@ pub async fn scan(
         Ok((asked.policy, snippet, contains_code))
     })
     .await?;
-    let scanned = shared.service.scan(&caller, &policy, &snippet.code, snippet.field).await?;
+    let scanned = shared.service.policy_check.scan(&caller, &policy, &snippet.code, snippet.field).await?;
     Ok(Json(ScanAnswer {
         contains_code,
         completion: snippet.completion.map(CompletionAnswer::from),

@@ -119,7 +119,7 @@ pub async fn stats(
     }
     let labels = query.under("label.").map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let asked = StatsAsked { since, until, step, group_by: group_by.clone(), labels, most_groups: MAX_GROUPS };
-    let found = shared.service.stats(&caller, asked).await?;
+    let found = shared.service.stats.query(&caller, asked).await?;
     Ok(Json(StatsAnswer {
         since: time(since),
         until: time(until + 1),

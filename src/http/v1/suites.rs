@@ -24,7 +24,7 @@ use crate::http::body::{BodyError, WholeBody};
 use crate::http::error::ApiError;
 use crate::http::extract::{parse, parse_part, text_of};
 use crate::http::query::Query;
-use crate::service::{Finished, Service, SuiteItem};
+use crate::service::{Finished, SuiteItem, SuiteRunner};
 use proofbox_grading::report::{Report, Sample, report};
 use proofbox_memory::JsonCost;
 use proofbox_store::JobItem;
@@ -167,8 +167,8 @@ pub async fn suites(
     let headers = request.headers().clone();
     let body = WholeBody::read(request).await?;
     let bytes = body.bytes.clone();
-    let (service, asks, reader) = (Arc::clone(&shared.service), caller.clone(), body.reader().clone());
-    let item = move |defaults: &_, item, at: &_| item_of(&service, &asks, defaults, item, at);
+    let (executor, asks, reader) = (Arc::clone(&shared.service.executor), caller.clone(), body.reader().clone());
+    let item = move |defaults: &_, item, at: &_| item_of(&executor, &asks, defaults, item, at);
     // Merging may take a while, however short the body is.
     let suite = body.parse_apart(move |text| suite_of(text, format, way, |copies| reader.hold_copies(copies), item));
     let suite = suite.await?;
@@ -178,13 +178,13 @@ pub async fn suites(
             Err(ApiError::meaningless("callback_url", "only with `async=true` is somebody told of the end"))
         }
         Items::Now(items) => {
-            let body = Body::from_stream(answer(shared.service, caller, items, ks).map(Ok::<_, Infallible>));
+            let body = Body::from_stream(answer(&shared.service.suites, caller, items, ks).map(Ok::<_, Infallible>));
             Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response())
         }
         Items::Background(items) => {
             let head = json!({"defaults": defaults});
             let asked = ParsedJob { id: JobId::generate(), kind: "suite", ks, head, items, callback_url };
-            accept(&shared.service, &caller, &headers, &bytes, asked).await
+            accept(&shared.service.jobs, &caller, &headers, &bytes, asked).await
         }
     }
 }
@@ -305,13 +305,13 @@ struct Answering {
 
 /// The answer's lines; dropping it stops what runs.
 fn answer(
-    service: Arc<Service>,
+    suites: &SuiteRunner,
     caller: Caller,
     items: Vec<SuiteItem>,
     ks: Vec<u32>,
-) -> impl Stream<Item = Bytes> + Send + 'static {
+) -> impl Stream<Item = Bytes> + Send + use<> {
     let samples = Vec::with_capacity(items.len());
-    let answering = Answering { finished: Box::pin(service.suite(caller, items)), samples, ks };
+    let answering = Answering { finished: Box::pin(suites.run(caller, items)), samples, ks };
     stream::unfold(Some(answering), move |answering| async move {
         let mut answering = answering?;
         match answering.finished.next().await {

@@ -4,7 +4,6 @@
 //! read. The state of each callback is in the store, so that another process can continue with it.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -16,8 +15,7 @@ use sha2::Sha256;
 use url::Url;
 use zeroize::Zeroizing;
 
-use super::now;
-use crate::service::Service;
+use super::{JobManager, now};
 use proofbox_store::{Callback, CallbackPhase, DueCallback, Store};
 use proofbox_types::ids::JobId;
 
@@ -29,7 +27,7 @@ const TIMEOUT: Duration = Duration::from_secs(15);
 const LOOK: Duration = Duration::from_millis(500);
 /// Seconds between one attempt and the next: after the last the callback is abandoned, a day and a half after the
 /// first.
-const DELAYS: [u64; 10] = [1, 5, 30, 120, 600, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 12 * 3600];
+pub(in crate::service) const DELAYS: [u64; 10] = [1, 5, 30, 120, 600, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 12 * 3600];
 /// Bytes of an address.
 const MAX_URL: usize = 2048;
 /// Bytes that a secret has, as Standard Webhooks wants it.
@@ -114,7 +112,8 @@ pub enum CallbackRefused {
 }
 
 impl CallbackSettings {
-    fn admit(&self, text: &str) -> Result<Url, CallbackRefused> {
+    /// Parses the URL of a callback, if callbacks to it are allowed.
+    pub(in crate::service) fn admit(&self, text: &str) -> Result<Url, CallbackRefused> {
         let url = Url::parse(text).map_err(|_| CallbackRefused::Malformed)?;
         let is_plain = matches!(url.scheme(), "http" | "https")
             && url.username().is_empty()
@@ -134,25 +133,33 @@ impl CallbackSettings {
     }
 }
 
-impl Service {
+/// Makes the client for requests to addresses of clients: it follows no redirect.
+///
+/// # Errors
+/// Returns an error when the library can't make one.
+pub(in crate::service) fn http_client() -> reqwest::Result<reqwest::Client> {
+    reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .timeout(TIMEOUT)
+        .user_agent(concat!("proofbox/", env!("CARGO_PKG_VERSION")))
+        .build()
+}
+
+impl JobManager {
     /// Checks that callbacks to this URL are allowed.
     ///
     /// # Errors
     /// Returns an error when they are not, with the reason.
     pub fn admit_callback(&self, url: &str) -> Result<(), CallbackRefused> {
-        let settings = self.jobs.settings.callbacks.as_ref().ok_or(CallbackRefused::NoneAllowed)?;
+        let settings = self.queue.settings.callbacks.as_ref().ok_or(CallbackRefused::NoneAllowed)?;
         settings.admit(url).map(drop)
     }
 
     /// Delivers callbacks that are due, until the future is dropped.
-    pub(super) async fn deliver_callbacks(self: &Arc<Self>) {
-        let (Some(store), Some(settings)) = (&self.store, &self.jobs.settings.callbacks) else { return };
-        let builder = reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
-            .timeout(TIMEOUT)
-            .user_agent(concat!("proofbox/", env!("CARGO_PKG_VERSION")));
-        let client = match builder.build() {
+    pub(super) async fn deliver_callbacks(&self) {
+        let (Some(store), Some(settings)) = (&self.store, &self.queue.settings.callbacks) else { return };
+        let client = match http_client() {
             Ok(client) => client,
             Err(error) => {
                 tracing::error!(%error, "there is no HTTP client for callbacks");
@@ -169,7 +176,7 @@ impl Service {
                 Err(error) => tracing::error!(%error, "callbacks can't be read"),
             }
             tokio::select! {
-                () = self.jobs.ended.notified() => {}
+                () = self.queue.ended.notified() => {}
                 () = tokio::time::sleep(LOOK) => {}
             }
         }
@@ -213,11 +220,10 @@ impl Service {
     ) -> Result<(), Trouble> {
         // The operator may have changed the hosts since.
         let url = settings.admit(&callback.url).map_err(|refused| Trouble::last(refused.to_string()))?;
-        let row = match store.find_job(id.uuid()).await {
-            Ok(Some(row)) => row,
-            Ok(None) | Err(_) => return Err(Trouble::last("the job can't be read".to_owned())),
+        let Ok(Some(row)) = store.find_job(id.uuid()).await else {
+            return Err(Trouble::last("the job can't be read".to_owned()));
         };
-        let body = self.jobs.wire().document(&self.job_info(row));
+        let body = self.queue.wire().document(&self.info(row));
         // The same for every attempt: its receiver may have taken it and not have been able to say so.
         let message = format!("msg_{}", id.simple());
         let timestamp = Timestamp::now().as_second();
@@ -233,7 +239,7 @@ impl Service {
             // Gone: Standard Webhooks has it that nothing more is wanted there.
             Ok(answer) if answer.status().as_u16() == 410 => Err(Trouble::last("it answered 410".to_owned())),
             Ok(answer) => Err(Trouble::of(format!("it answered {}", answer.status().as_u16()))),
-            Err(error) => Err(Trouble::of(cause(&error).to_owned())),
+            Err(error) => Err(Trouble::of(request_failure(&error).to_owned())),
         }
     }
 }
@@ -255,7 +261,7 @@ impl Trouble {
 }
 
 /// Describes the cause in words of this service: the library's may contain the URL with its secrets.
-fn cause(error: &reqwest::Error) -> &'static str {
+pub(in crate::service) fn request_failure(error: &reqwest::Error) -> &'static str {
     if error.is_timeout() {
         "it did not answer in time"
     } else if error.is_connect() {
@@ -267,7 +273,7 @@ fn cause(error: &reqwest::Error) -> &'static str {
 
 /// Returns the delay in milliseconds, with up to a fifth more, so that callbacks that failed together are not all tried
 /// again together.
-fn jittered(seconds: u64) -> i64 {
+pub(in crate::service) fn jittered(seconds: u64) -> i64 {
     let milliseconds = seconds as i64 * 1000;
     let mut random = [0];
     // Without randomness there is no harm in all coming at once.

@@ -1,8 +1,8 @@
 //! Jobs: submissions that are stored and run in the background.
 //!
 //! - here: the type of a job, and errors;
-//! - `asked`: queries and commands of clients;
-//! - `live`: jobs that have not ended, and their order;
+//! - `queries`: queries and commands of clients;
+//! - `scheduler`: jobs that have not ended, and their order;
 //! - `runner`: starts jobs, runs their items, and stops;
 //! - `callbacks`: notifies others of the end of jobs.
 //!
@@ -19,16 +19,17 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
-use super::{Finished, Service, SuiteItem};
+use super::{BackgroundTasks, Executor, Finished, Keys, StatsCollector, SuiteItem};
+use crate::metrics::Metrics;
 use proofbox_memory::Budget;
-use proofbox_store::{Callback, JobBounds, JobItem, JobPhase, JobRow, StoreError};
+use proofbox_store::{Callback, JobBounds, JobItem, JobPhase, JobRow, Store, StoreError};
 use proofbox_types::caller::Caller;
 use proofbox_types::histogram::OUTCOME_COUNT;
 use proofbox_types::ids::JobId;
 
 pub use callbacks::{CallbackRefused, CallbackSecret, CallbackSettings, SecretError};
+pub(super) use callbacks::{DELAYS, http_client, jittered, request_failure};
 pub use queries::{JobAccepted, JobAsked, JobLine, JobsAsked};
 pub use scheduler::Progress;
 
@@ -41,7 +42,7 @@ pub trait JobWire: Send + Sync {
     ///
     /// # Errors
     /// Returns an error when it is refused now, although it was not when the job was accepted.
-    fn item(&self, service: &Service, caller: &Caller, head: &[u8], item: &JobItem) -> Result<SuiteItem, Vec<u8>>;
+    fn item(&self, executor: &Executor, caller: &Caller, head: &[u8], item: &JobItem) -> Result<SuiteItem, Vec<u8>>;
 
     /// Renders the result of an item, without a newline.
     fn line(&self, finished: Finished) -> Vec<u8>;
@@ -59,7 +60,7 @@ pub struct JobSettings {
     /// Bytes that all jobs may take in the store.
     pub bytes: u64,
     /// Settings for callbacks; none where callbacks are not allowed.
-    pub callbacks: Option<CallbackSettings>,
+    pub callbacks: Option<Arc<CallbackSettings>>,
 }
 
 /// State of a job.
@@ -220,15 +221,23 @@ impl From<StoreError> for JobError {
     }
 }
 
-/// The jobs of a service.
-pub(super) struct Jobs {
+/// Stores jobs, runs them in the background, and answers for them.
+pub struct JobManager {
+    pub(super) executor: Arc<Executor>,
+    pub(super) keys: Arc<Keys>,
+    pub(super) stats: Arc<StatsCollector>,
+    pub(super) store: Option<Arc<Store>>,
+    pub(super) background: BackgroundTasks,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) queue: JobQueue,
+}
+
+/// The jobs that have not ended, and what they share.
+pub(super) struct JobQueue {
     settings: JobSettings,
     live: scheduler::Live,
-    /// Cancelled when no more items are to be started.
-    stopping: CancellationToken,
     /// Cancelled when running items are to be ended.
     halted: CancellationToken,
-    tasks: TaskTracker,
     /// Notified when a job has ended, which may have a callback.
     ended: tokio::sync::Notify,
     /// Budget for the items that run.
@@ -238,22 +247,20 @@ pub(super) struct Jobs {
 /// Memory of the items that run: what clients wait for has its own.
 const ITEMS_BYTES: usize = 512 << 20;
 
-impl Jobs {
+impl JobQueue {
     pub(super) fn new(settings: JobSettings, capacity: usize) -> Self {
         Self {
             settings,
             live: scheduler::Live::new(capacity),
-            stopping: CancellationToken::new(),
             halted: CancellationToken::new(),
-            tasks: TaskTracker::new(),
             ended: tokio::sync::Notify::new(),
             memory: Budget::new(ITEMS_BYTES),
         }
     }
 
-    /// Runs something that ends when the service does.
-    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.tasks.spawn(task);
+    /// Returns the format of stored jobs.
+    fn wire(&self) -> &dyn JobWire {
+        &*self.settings.wire
     }
 
     /// Bounds where something is written for an owner who may hold `owner_bytes`.

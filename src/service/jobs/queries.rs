@@ -6,8 +6,7 @@ use tokio::sync::watch;
 
 use super::runner::broken;
 use super::scheduler::Progress;
-use super::{JobError, JobInfo, MAX_UNFINISHED, now};
-use crate::service::Service;
+use super::{JobError, JobInfo, JobManager, MAX_UNFINISHED, now};
 use proofbox_store::{Accepted, Cancelled, JobFilter, JobItem, JobPhase, JobResult, JobRow, NewJob, Store};
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::JobId;
@@ -27,7 +26,7 @@ pub struct JobAsked {
     pub idempotency_key: Option<String>,
     /// SHA-256 of the request: tells whether the same idempotency key comes with the same request.
     pub request_sha256: [u8; 32],
-    /// URL to notify when the job ends; admitted by [`Service::admit_callback`].
+    /// URL to notify when the job ends; admitted by [`JobManager::admit_callback`].
     pub callback_url: Option<String>,
 }
 
@@ -62,24 +61,24 @@ pub struct JobLine {
     pub line: Vec<u8>,
 }
 
-impl Service {
-    fn job_store(&self) -> Result<&Store, JobError> {
-        self.store.as_ref().ok_or(JobError::NoStore)
+impl JobManager {
+    fn store(&self) -> Result<&Store, JobError> {
+        self.store.as_deref().ok_or(JobError::NoStore)
     }
 
-    pub(super) fn job_info(&self, row: JobRow) -> JobInfo {
-        JobInfo::of(row, self.jobs.settings.age)
+    pub(super) fn info(&self, row: JobRow) -> JobInfo {
+        JobInfo::of(row, self.queue.settings.age)
     }
 
     /// Stores a job, which is run when its turn comes.
     ///
     /// # Errors
     /// Returns an error when there is no room for it, or its idempotency key means another.
-    pub async fn accept_job(self: &Arc<Self>, caller: &Caller, asked: JobAsked) -> Result<JobAccepted, JobError> {
+    pub async fn accept(self: &Arc<Self>, caller: &Caller, asked: JobAsked) -> Result<JobAccepted, JobError> {
         // The client may go away: what is in the store must be known here.
-        let (service, owner) = (Arc::clone(self), caller.owner());
+        let (manager, owner) = (Arc::clone(self), caller.owner());
         let accept = async move {
-            let store = service.job_store()?;
+            let store = manager.store()?;
             let id = asked.id;
             let job = NewJob {
                 id: id.uuid(),
@@ -92,8 +91,8 @@ impl Service {
                 request_sha256: asked.request_sha256,
                 callback_url: asked.callback_url,
             };
-            let refused = || service.metrics.refused.with_label_values(&["storage"]).inc();
-            let bounds = service.jobs.bounds(service.keys.disk_bytes(owner));
+            let refused = || manager.metrics.refused.with_label_values(&["storage"]).inc();
+            let bounds = manager.queue.bounds(manager.keys.disk_bytes(owner));
             let accepted = store.accept_job(job, bounds).await.inspect_err(|error| {
                 if error.is_want_of_room() {
                     refused();
@@ -116,67 +115,67 @@ impl Service {
             // As it was accepted: its client need not look whether it was fast enough.
             let row = store.find_job(id.uuid()).await;
             if !replayed {
-                service.metrics.jobs.with_label_values(&["accepted"]).inc();
-                service.jobs.live.add(id, owner);
-                service.start_jobs();
+                manager.metrics.jobs.with_label_values(&["accepted"]).inc();
+                manager.queue.live.add(id, owner);
+                manager.start_waiting();
             }
             let row = row?.ok_or(JobError::NotFound)?;
-            Ok(JobAccepted { job: service.job_info(row), replayed })
+            Ok(JobAccepted { job: manager.info(row), replayed })
         };
-        self.jobs.tasks.spawn(accept).await.map_err(|_| JobError::Store)?
+        self.background.spawn(accept).await.map_err(|_| JobError::Store)?
     }
 
     /// Returns the state of a job.
     ///
     /// # Errors
     /// Returns an error when there is no such job, or it belongs to another key.
-    pub async fn job(&self, caller: &Caller, id: JobId) -> Result<JobInfo, JobError> {
-        let row = self.job_store()?.find_job(id.uuid()).await?.ok_or(JobError::NotFound)?;
+    pub async fn find(&self, caller: &Caller, id: JobId) -> Result<JobInfo, JobError> {
+        let row = self.store()?.find_job(id.uuid()).await?.ok_or(JobError::NotFound)?;
         if row.owner != caller.owner().map(|owner| owner.uuid()) {
             return Err(JobError::NotFound);
         }
-        Ok(self.job_info(row))
+        Ok(self.info(row))
     }
 
     /// The caller's jobs, the newest first.
     ///
     /// # Errors
     /// Returns an error when the store can't be read.
-    pub async fn jobs(&self, caller: &Caller, asked: JobsAsked) -> Result<Vec<JobInfo>, JobError> {
+    pub async fn list(&self, caller: &Caller, asked: JobsAsked) -> Result<Vec<JobInfo>, JobError> {
         let filter = JobFilter {
             owner: caller.owner().map(|owner| owner.uuid()),
             phase: asked.phase,
             after: asked.after.map(|after| after.uuid()),
         };
-        let rows = self.job_store()?.list_jobs(filter, asked.limit).await?;
-        Ok(rows.into_iter().map(|row| self.job_info(row)).collect())
+        let rows = self.store()?.list_jobs(filter, asked.limit).await?;
+        Ok(rows.into_iter().map(|row| self.info(row)).collect())
     }
 
     /// Cancels a job: running items are stopped, results stay. A job that has ended stays as it is.
     ///
     /// # Errors
     /// Returns an error when there is no such job, or it belongs to another key.
-    pub async fn cancel_job(&self, caller: &Caller, id: JobId) -> Result<JobInfo, JobError> {
-        self.job(caller, id).await?;
-        let done = self.job_store()?.cancel_job(id.uuid(), "its owner cancelled it".to_owned(), now()).await?;
+    pub async fn cancel(&self, caller: &Caller, id: JobId) -> Result<JobInfo, JobError> {
+        self.find(caller, id).await?;
+        let done = self.store()?.cancel_job(id.uuid(), "its owner cancelled it".to_owned(), now()).await?;
         if done == Cancelled::Now {
             self.metrics.jobs.with_label_values(&["cancelled"]).inc();
-            self.jobs.ended.notify_one();
+            self.queue.ended.notify_one();
         }
-        if let Some(live) = self.jobs.live.find(id) {
+        if let Some(live) = self.queue.live.find(id) {
             live.cancelled.cancel();
             live.progress.send_modify(|progress| progress.has_ended = true);
         }
-        self.job(caller, id).await
+        self.find(caller, id).await
     }
 
     /// Ends a job, and removes it with its results.
     ///
     /// # Errors
     /// Returns an error when there is no such job, or it belongs to another key.
-    pub async fn delete_job(&self, caller: &Caller, id: JobId) -> Result<(), JobError> {
-        self.cancel_job(caller, id).await?;
-        self.job_store()?.delete_job(id.uuid()).await?;
+    pub async fn delete(&self, caller: &Caller, id: JobId) -> Result<(), JobError> {
+        self.cancel(caller, id).await?;
+        self.store()?.delete_job(id.uuid()).await?;
         Ok(())
     }
 
@@ -184,12 +183,12 @@ impl Service {
     ///
     /// # Errors
     /// Returns an error when the store can't be read.
-    pub async fn job_lines(&self, id: JobId, after: u32, limit: usize) -> Result<Vec<JobLine>, JobError> {
-        let results = self.job_store()?.job_results(id.uuid(), after, limit).await?;
+    pub async fn lines(&self, id: JobId, after: u32, limit: usize) -> Result<Vec<JobLine>, JobError> {
+        let results = self.store()?.job_results(id.uuid(), after, limit).await?;
         let told = |result: JobResult| {
             let JobResult { sequence, item, line } = result;
             // What the store has lost is told as such, and never made up.
-            let line = line.unwrap_or_else(|| self.jobs.wire().line(broken(item)));
+            let line = line.unwrap_or_else(|| self.queue.wire().line(broken(item)));
             JobLine { sequence, item, line }
         };
         Ok(results.into_iter().map(told).collect())
@@ -199,13 +198,13 @@ impl Service {
     ///
     /// # Errors
     /// Returns an error when the store can't be read.
-    pub async fn job_items(&self, id: JobId, numbers: Vec<u32>) -> Result<Vec<(u32, JobItem)>, JobError> {
-        let items = self.job_store()?.job_items(id.uuid(), numbers).await?;
+    pub async fn items(&self, id: JobId, numbers: Vec<u32>) -> Result<Vec<(u32, JobItem)>, JobError> {
+        let items = self.store()?.job_items(id.uuid(), numbers).await?;
         Ok(items.into_iter().filter_map(|open| Some((open.number, open.item?))).collect())
     }
 
     /// Returns a receiver of a job's progress; none where the job does not run in this process.
-    pub fn follow_job(&self, id: JobId) -> Option<watch::Receiver<Progress>> {
-        self.jobs.live.find(id).map(|live| live.progress.subscribe())
+    pub fn follow(&self, id: JobId) -> Option<watch::Receiver<Progress>> {
+        self.queue.live.find(id).map(|live| live.progress.subscribe())
     }
 }

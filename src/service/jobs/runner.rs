@@ -1,15 +1,16 @@
 //! Runs what jobs ask, a few items at a time.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
 use super::scheduler::{LiveJob, Turn};
-use super::{JobError, Jobs, now};
+use super::{JobError, JobManager, now};
 use crate::service::stats::{Tallied, outcome_of};
-use crate::service::{ExecuteError, Failed, Finished, Service};
+use crate::service::suites::run_item;
+use crate::service::{ExecuteError, Failed, Finished};
 use proofbox_memory::{JsonCost, MAX_VALUES, count_values};
 use proofbox_store::{JobItem, JobPhase, NewResult, OpenItem, ResultEffect, StoreError, UnfinishedJob};
 use proofbox_types::histogram::OUTCOMES;
@@ -43,62 +44,42 @@ struct SharedJob {
     head_values: usize,
 }
 
-impl Service {
+impl JobManager {
     /// Resumes the jobs that an earlier service has left in the store, and starts the tasks that look after all jobs.
     ///
     /// # Errors
     /// Returns an error when the store can't be read.
-    pub async fn take_up_jobs(self: &Arc<Self>) -> Result<(), JobError> {
+    pub async fn take_up(self: &Arc<Self>) -> Result<(), JobError> {
         let Some(store) = &self.store else { return Ok(()) };
         let unfinished = store.unfinished_jobs().await?;
         if !unfinished.is_empty() {
             tracing::info!(jobs = unfinished.len(), "jobs are taken up again");
         }
         for UnfinishedJob { id, owner } in unfinished {
-            self.jobs.live.add(id.into(), owner.map(Into::into));
+            self.queue.live.add(id.into(), owner.map(Into::into));
         }
-        self.start_jobs();
-        let service = Arc::clone(self);
-        self.jobs.tasks.spawn(async move {
-            let stopping = service.jobs.stopping.clone();
+        self.start_waiting();
+        let manager = Arc::clone(self);
+        self.background.spawn(async move {
+            let stopping = manager.background.stopping().clone();
             tokio::join!(
-                stopping.run_until_cancelled(service.keep_house()),
-                stopping.run_until_cancelled(service.deliver_callbacks()),
+                stopping.run_until_cancelled(manager.keep_house()),
+                stopping.run_until_cancelled(manager.deliver_callbacks()),
             );
         });
         Ok(())
     }
 
-    /// Stops starting items. Running items go on.
-    pub fn stop_jobs(&self) {
-        self.jobs.stopping.cancel();
-    }
-
-    /// Waits until no item runs any more; dropping the future lets them run on.
-    pub async fn jobs_stopped(&self) {
-        self.jobs.stopping.cancel();
-        self.jobs.tasks.close();
-        self.jobs.tasks.wait().await;
-    }
-
     /// Ends the items that run: they will be run again by the next service.
-    pub async fn halt_jobs(&self) {
-        self.jobs.halted.cancel();
-        self.jobs_stopped().await;
-        if let Err(error) = self.write_stats().await {
-            tracing::error!(%error, "the last statistics are lost");
-        }
-    }
-
-    /// Returns the token that is cancelled when the service goes down and nothing is to be waited for any more.
-    pub fn jobs_stopping(&self) -> CancellationToken {
-        self.jobs.stopping.clone()
+    pub async fn halt(&self) {
+        self.queue.halted.cancel();
+        self.background.stopped().await;
     }
 
     async fn keep_house(&self) {
         let Some(store) = &self.store else { return };
         loop {
-            match store.prune_jobs(now(), self.jobs.bounds(None)).await {
+            match store.prune_jobs(now(), self.queue.bounds(None)).await {
                 Ok(pruned) if pruned.expired + pruned.for_room > 0 => {
                     tracing::info!(expired = pruned.expired, for_room = pruned.for_room, "jobs were removed");
                     // There may be more.
@@ -113,24 +94,24 @@ impl Service {
     }
 
     /// Starts the jobs whose turn it is.
-    pub(super) fn start_jobs(self: &Arc<Self>) {
-        while !self.jobs.stopping.is_cancelled()
-            && let Some(turn) = self.jobs.live.next()
+    pub(super) fn start_waiting(self: &Arc<Self>) {
+        while !self.background.stopping().is_cancelled()
+            && let Some(turn) = self.queue.live.next()
         {
-            let service = Arc::clone(self);
-            self.jobs.tasks.spawn(async move {
+            let manager = Arc::clone(self);
+            self.background.spawn(async move {
                 let job = Arc::clone(&turn.job);
-                let ran = job.cancelled.run_until_cancelled(service.run_job(turn));
-                if let Some(Some(Err(error))) = service.jobs.halted.run_until_cancelled(ran).await {
+                let ran = job.cancelled.run_until_cancelled(manager.run_job(turn));
+                if let Some(Some(Err(error))) = manager.queue.halted.run_until_cancelled(ran).await {
                     tracing::error!(job = %job.id, %error, "a job can't go on before the service starts again");
                 }
-                service.jobs.live.end(&job);
+                manager.queue.live.end(&job);
                 job.progress.send_modify(|progress| progress.has_ended = true);
-                service.metrics.jobs_unfinished.set(i64::try_from(service.jobs.live.len()).unwrap_or(i64::MAX));
-                service.start_jobs();
+                manager.metrics.jobs_unfinished.set(i64::try_from(manager.queue.live.len()).unwrap_or(i64::MAX));
+                manager.start_waiting();
             });
         }
-        self.metrics.jobs_unfinished.set(i64::try_from(self.jobs.live.len()).unwrap_or(i64::MAX));
+        self.metrics.jobs_unfinished.set(i64::try_from(self.queue.live.len()).unwrap_or(i64::MAX));
     }
 
     /// Runs a job to its end, or until the service stops. Dropping it ends what runs.
@@ -158,7 +139,7 @@ impl Service {
         let shared = Arc::new(SharedJob { job: Arc::clone(&job), pause: Mutex::default(), head, head_values });
         // Again, where the service failed at an item, or its owner had to wait.
         let mut backoff = BACKOFF;
-        while !self.jobs.stopping.is_cancelled() && !job.progress.borrow().has_ended {
+        while !self.background.stopping().is_cancelled() && !job.progress.borrow().has_ended {
             let mut running = JoinSet::new();
             let mut after = None;
             loop {
@@ -169,17 +150,17 @@ impl Service {
                     // Its owner's turn first: who waits for that keeps nobody else waiting.
                     let permits = async {
                         let own = Arc::clone(&owners_items).acquire_owned().await;
-                        (own, Arc::clone(&self.jobs.live.items).acquire_owned().await)
+                        (own, Arc::clone(&self.queue.live.items).acquire_owned().await)
                     };
-                    let Some(permits) = self.jobs.stopping.run_until_cancelled(permits).await else { break };
-                    let (service, shared) = (Arc::clone(self), Arc::clone(&shared));
+                    let Some(permits) = self.background.stopping().run_until_cancelled(permits).await else { break };
+                    let (manager, shared) = (Arc::clone(self), Arc::clone(&shared));
                     running.spawn(async move {
-                        service.run_item(&shared, item).await;
+                        manager.run_item(&shared, item).await;
                         drop(permits);
                     });
                     while running.try_join_next().is_some() {}
                 }
-                if self.jobs.stopping.is_cancelled() || shared.pause().is_some() {
+                if self.background.stopping().is_cancelled() || shared.pause().is_some() {
                     break;
                 }
             }
@@ -187,7 +168,7 @@ impl Service {
             if !job.progress.borrow().has_ended {
                 let pause = shared.pause().take();
                 let pause = pause.map_or(backoff, |pause| pause.min(MAX_PAUSE));
-                let _ = self.jobs.stopping.run_until_cancelled(tokio::time::sleep(pause)).await;
+                let _ = self.background.stopping().run_until_cancelled(tokio::time::sleep(pause)).await;
                 backoff = (backoff * 2).min(MAX_BACKOFF);
             }
         }
@@ -206,7 +187,7 @@ impl Service {
             None => {
                 let finished = broken(number);
                 let outcome = outcome_of(&finished);
-                (self.jobs.settings.wire.line(finished), outcome, None)
+                (self.queue.wire().line(finished), outcome, None)
             }
         };
         let recorded = tallied.map(|tallied| self.stats.recorded(shared.job.owner, tallied));
@@ -219,14 +200,14 @@ impl Service {
                 outcome,
                 recorded: recorded.iter().cloned().collect(),
             };
-            let bounds = self.jobs.bounds(self.keys.disk_bytes(shared.job.owner));
+            let bounds = self.queue.bounds(self.keys.disk_bytes(shared.job.owner));
             match store.put_result(result, bounds, now()).await {
                 Ok(ResultEffect::Written(row)) => {
                     self.metrics.job_items.with_label_values(&[OUTCOMES[outcome]]).inc();
                     let has_ended = row.phase == JobPhase::Finished;
                     if has_ended {
                         self.metrics.jobs.with_label_values(&["finished"]).inc();
-                        self.jobs.ended.notify_one();
+                        self.queue.ended.notify_one();
                     }
                     shared.job.progress.send_modify(|progress| progress.advance(row.done(), has_ended));
                     return;
@@ -239,7 +220,7 @@ impl Service {
                 Ok(ResultEffect::NoRoom) => {
                     tracing::warn!(job = %shared.job.id, "a job is ended: there is no room for its results");
                     self.metrics.jobs.with_label_values(&["cancelled"]).inc();
-                    self.jobs.ended.notify_one();
+                    self.queue.ended.notify_one();
                     shared.job.progress.send_modify(|progress| progress.has_ended = true);
                     return;
                 }
@@ -272,10 +253,12 @@ impl Service {
             (item, cost)
         };
         let (item, cost) = tokio::task::spawn_blocking(weigh).await.ok()?;
-        let mut lease = self.jobs.memory.account(shared.job.owner).lease();
+        let mut lease = self.queue.memory.account(shared.job.owner).lease();
         lease.grow(cost.parsing()).await;
-        let (service, about, asks) = (Arc::clone(self), Arc::clone(shared), caller.clone());
-        let parse = move || service.jobs.wire().item(&service, &asks, about.head.as_deref().unwrap_or_default(), &item);
+        let (manager, about, asks) = (Arc::clone(self), Arc::clone(shared), caller.clone());
+        let parse = move || {
+            manager.queue.wire().item(&manager.executor, &asks, about.head.as_deref().unwrap_or_default(), &item)
+        };
         let parsed = match tokio::task::spawn_blocking(parse).await.ok()? {
             Ok(parsed) => parsed,
             Err(line) => return Some((line, REFUSED, None)),
@@ -283,7 +266,7 @@ impl Service {
         lease.shrink(cost.parsed_bytes());
         let (mut attempt, mut ended) = (1, 0);
         let finished = loop {
-            let mut finished = self.suite_item(&caller, parsed.clone()).await;
+            let mut finished = run_item(&self.executor, &caller, parsed.clone()).await;
             let has_failed = match &finished.execution {
                 Ok(execution) => execution.verdict.status == Status::InfrastructureError,
                 Err(Failed::Panicked) => true,
@@ -295,7 +278,7 @@ impl Service {
                 Err(Failed::Refused(_)) => false,
             };
             // It may have failed for that.
-            if has_failed && self.jobs.stopping.is_cancelled() {
+            if has_failed && self.background.stopping().is_cancelled() {
                 return None;
             }
             if let Ok(execution) = &mut finished.execution
@@ -316,8 +299,8 @@ impl Service {
         };
         let outcome = outcome_of(&finished);
         let tallied = finished.execution.as_ref().ok().map(|execution| Tallied::of(execution, &finished.labels));
-        let service = Arc::clone(self);
-        let render = move || service.jobs.settings.wire.line(finished);
+        let manager = Arc::clone(self);
+        let render = move || manager.queue.wire().line(finished);
         Some((tokio::task::spawn_blocking(render).await.ok()?, outcome, tallied))
     }
 
@@ -327,7 +310,7 @@ impl Service {
         job.progress.send_modify(|progress| progress.has_ended = true);
         if store.cancel_job(job.id.uuid(), reason.to_owned(), now()).await? == proofbox_store::Cancelled::Now {
             self.metrics.jobs.with_label_values(&["cancelled"]).inc();
-            self.jobs.ended.notify_one();
+            self.queue.ended.notify_one();
         }
         Ok(())
     }
@@ -351,14 +334,7 @@ const REFUSED: usize = 5;
 /// Makes the result of an item that the store has lost.
 pub(super) fn broken(number: u32) -> Finished {
     let name = format!("items[{number}]");
-    Finished { id: name.clone(), task: name, labels: Default::default(), planned: 0, execution: Err(Failed::Panicked) }
-}
-
-impl Jobs {
-    /// Returns the format of stored jobs.
-    pub(super) fn wire(&self) -> &dyn super::JobWire {
-        &*self.settings.wire
-    }
+    Finished { id: name.clone(), task: name, labels: BTreeMap::new(), planned: 0, execution: Err(Failed::Panicked) }
 }
 
 #[cfg(test)]

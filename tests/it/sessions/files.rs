@@ -54,7 +54,9 @@ async fn directories_are_made_listed_moved_and_removed() {
         let entries = list["entries"].as_array().cloned().unwrap_or_default();
         entries
             .iter()
-            .map(|entry| format!("{} {}", entry["kind"].as_str().unwrap(), entry["path"].as_str().unwrap()))
+            .map(|entry| {
+                format!("{} {}", entry["kind"].as_str().expect("a kind"), entry["path"].as_str().expect("a path"))
+            })
             .collect()
     };
     assert_eq!(names(list("list").await), ["directory /home/user/a"]);

@@ -21,7 +21,7 @@ impl Session<'_> {
 /// Output of CPython for an ordinary user of Linux, with a umask of 022.
 #[tokio::test]
 async fn python_has_modes_as_an_ordinary_user_has() {
-    let code = r#"
+    let code = r"
 import os, pathlib, shutil, stat, subprocess, tempfile
 def mode(path): return oct(stat.S_IMODE(os.stat(path).st_mode))
 def tried(act):
@@ -57,7 +57,7 @@ with tarfile.open('a.tar', 'w') as tar: tar.add('f')
 os.mkdir('t'); tarfile.open('a.tar').extractall('t', filter='data'); print(mode('t/f'))
 with zipfile.ZipFile('a.zip', 'w') as file: file.write('f')
 print(oct(zipfile.ZipFile('a.zip').getinfo('f').external_attr >> 16))
-"#;
+";
     let expected = "\
 ['0o644', '0o755', '0o700', '0o640', '0o755'] -rw-r--r--
 0o444 PermissionError x [True, False, False]

@@ -71,14 +71,16 @@ class SandboxNode:
         """All tools, for `bind_tools` of the model."""
         return list(ToolNode([*_tools(SessionTools(None)), *self._more]).tools_by_name.values())
 
-    def __call__(self, state: SandboxState, config: RunnableConfig) -> dict[str, Any]:
+    def __call__(self, state: SandboxState, config: RunnableConfig) -> dict[str, Any] | list[Any]:
         """Carries out the calls of the last message."""
         saved = state.get("sandbox")
         options: SessionOptions = {"from_checkpoint": saved} if saved else self._options
         with self._client.session(**options) as session:
             node = ToolNode([*session_tools(session), *self._more])
             update = node.invoke(state, {**config, "max_concurrency": 1})
-            return {**update, "sandbox": session.checkpoint().id}
+            sandbox = {"sandbox": session.checkpoint().id}
+            # Where a tool has returned a `Command`, there are several updates.
+            return [*update, sandbox] if isinstance(update, list) else {**update, **sandbox}
 
     def forget(self, graph: Any, config: RunnableConfig) -> None:
         """Deletes the checkpoints of a thread's sandbox, which are kept until then."""

@@ -197,8 +197,9 @@ class ProofboxExecutor(RemotePythonExecutor):  # type: ignore[misc]
     def _final_answer(self, text: str) -> Any:
         answer = _parsed(text)
         try:
-            if isinstance(answer, dict) and set(answer) == {"$held"} and len(answer["$held"]) == 2:
-                return values.loads(self.session.take(_variables.Held("", *answer["$held"])))
+            match answer:
+                case {"$held": [token, length]} if len(answer) == 1:
+                    return values.loads(self.session.take(_variables.Held("", token, length)))
             return values.decode(answer)
         except values.DecodeError as error:
             raise AgentError(f"the final answer can't be read: {error}", self.logger) from None

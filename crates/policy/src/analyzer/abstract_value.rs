@@ -62,7 +62,7 @@ pub enum AbstractValue<'a> {
     OneOf(Rc<Vec<Self>>),
 }
 
-impl<'a> AbstractValue<'a> {
+impl AbstractValue<'_> {
     /// The object of that name.
     pub fn object(name: &str) -> Self {
         Self::Object(name.into())

@@ -344,14 +344,14 @@ impl<'a> Interpreter<'a> {
         binding_hint: Option<Rc<str>>,
     ) -> AbstractValue<'a> {
         let mut text = Some(String::new());
-        for part in string.value.iter() {
+        for part in &string.value {
             match part {
                 FStringPart::Literal(literal) => {
                     self.literal(&Rc::from(literal.as_str()), literal.range(), binding_hint.clone());
                     append(&mut text, Some(literal.as_str()));
                 }
                 FStringPart::FString(string) => {
-                    for element in string.elements.iter() {
+                    for element in &string.elements {
                         let made = self.element(element);
                         append(&mut text, made.as_deref());
                     }

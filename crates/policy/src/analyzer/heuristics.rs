@@ -192,7 +192,7 @@ pub fn search(
 }
 
 /// A string that says something by itself.
-pub fn telling_text<'a>(interpreter: &mut Interpreter<'a>, text: &str, range: TextRange) {
+pub fn telling_text(interpreter: &mut Interpreter<'_>, text: &str, range: TextRange) {
     if text.len() < 300 && !text.contains([' ', '\n']) {
         let of_a_host =
             HOST_PATHS.iter().any(|start| text.starts_with(start)) || HOST_PARTS.iter().any(|part| text.contains(part));

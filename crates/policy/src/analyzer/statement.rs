@@ -312,10 +312,10 @@ impl<'a> Interpreter<'a> {
             let decorator_value = self.eval(&decorator.expression);
             value = self.decorated(&decorator_value, value, decorator.range());
         }
-        for annotation in function.returns.iter() {
+        if let Some(annotation) = &function.returns {
             self.eval(annotation);
         }
-        for parameter in function.parameters.iter() {
+        for parameter in &function.parameters {
             if let Some(annotation) = parameter.annotation() {
                 self.eval(annotation);
             }

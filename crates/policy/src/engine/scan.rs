@@ -266,7 +266,7 @@ impl<'g> Scan<'g> {
             let fragment = Fragment { kind, text: &text.text, name: text.name.as_deref() };
             self.fragment(file, source, &fragment, bytes(text.range));
         }
-        for token in parsed.tokens().iter() {
+        for token in parsed.tokens() {
             match token.kind() {
                 TokenKind::Comment => {
                     let range = bytes(token.range());

@@ -106,7 +106,7 @@ fn before(text: &str, start: usize) -> &str {
 fn closes_foreign_quote(before: &str, matched: &str) -> bool {
     match matched.chars().find(|c| *c == '\'' || *c == '"') {
         Some(quote) => before.matches(quote).count() % 2 == 0,
-        None => !before.chars().any(|c| c.is_alphabetic()),
+        None => !before.chars().any(char::is_alphabetic),
     }
 }
 

@@ -4,7 +4,7 @@ use crate::clock::now;
 use crate::packages;
 use proofbox_types::grant::Limits;
 use proofbox_types::program::{Program, TESTS_DIRECTORY};
-use proofbox_vfs::{Base, Credentials, FilesError, FilesQuota, SharedTree, User, lock};
+use proofbox_vfs::{Base, Credentials, FilesError, FilesQuota, SharedTree, Tree, User, lock};
 
 /// The snippet's file in the working directory.
 pub(crate) const SNIPPET_NAME: &str = "solution.py";
@@ -16,30 +16,46 @@ const SHARED_DIRECTORY_MODE: u16 = 0o1777;
 /// # Errors
 /// Returns the first file that can't, with the field that it is in.
 pub fn check_files(program: &Program, limits: &Limits) -> Result<(), (&'static str, FilesError)> {
-    let tree = tree(packages::empty(), program, limits).map_err(|error| ("files", error))?;
-    let found = lock(&tree).glob(&program.fetch_files, limits.files_bytes);
-    found.map(drop).map_err(|error| ("fetch_files", error))
+    // Of zeros: nothing of the content is copied, and nobody reads it.
+    let reserve = |tree: &mut Tree, path: &str, content: &[u8], now| tree.reserve_file(path, content.len() as u64, now);
+    let tree = tree_of(packages::empty(), program, limits, reserve).map_err(|error| ("files", error))?;
+    lock(&tree).check_glob(&program.fetch_files, limits.files_bytes).map_err(|error| ("fetch_files", error))
 }
 
 pub(crate) fn tree(base: &Base, program: &Program, limits: &Limits) -> Result<SharedTree, FilesError> {
+    tree_of(base, program, limits, Tree::write_file)
+}
+
+/// Makes the tree of a program, whose files `put` writes.
+fn tree_of(
+    base: &Base,
+    program: &Program,
+    limits: &Limits,
+    put: impl Fn(&mut Tree, &str, &[u8], u64) -> Result<(), FilesError>,
+) -> Result<SharedTree, FilesError> {
     let now = program.deterministic.map_or_else(now, |wanted| wanted.start_time_nanoseconds);
     let mut tree = base.tree(quota(limits), now);
     for file in &program.files {
-        tree.write_file(&file.path, &file.content, now)?;
+        put(&mut tree, &file.path, &file.content, now)?;
     }
-    tree.write_file(SNIPPET_NAME, program.code.as_bytes(), now)?;
+    put(&mut tree, SNIPPET_NAME, program.code.as_bytes(), now)?;
     let tree = SharedTree::new(tree);
-    write_test_files(&tree, program, now)?;
+    put_test_files(&tree, program, now, put)?;
     Ok(tree)
 }
 
 /// Writes the files of the tests as root's, in directories where anybody adds files and only owners remove them: tests
 /// that unpack an archive of the candidate's do not replace themselves by its members.
-fn write_test_files(tree: &SharedTree, program: &Program, now: u64) -> Result<(), FilesError> {
+fn put_test_files(
+    tree: &SharedTree,
+    program: &Program,
+    now: u64,
+    put: impl Fn(&mut Tree, &str, &[u8], u64) -> Result<(), FilesError>,
+) -> Result<(), FilesError> {
     let root = tree.with_credentials(Credentials::of(User::Root));
     for file in &program.test_files {
         let path = format!("/{TESTS_DIRECTORY}/{}", file.path);
-        lock(&root).write_file(&path, &file.content, now)?;
+        put(&mut lock(&root), &path, &file.content, now)?;
         for (end, _) in path.match_indices('/').skip(1) {
             lock(&root).set_mode(&path[..end], SHARED_DIRECTORY_MODE, now)?;
         }
@@ -73,5 +89,40 @@ mod tests {
         }
         assert!(lock(&user).rename("/tests/golden", "/tests/other", 0).is_err());
         lock(&user).remove("/tests/golden/own.txt", 0).expect("it is the user's own");
+    }
+
+    #[test]
+    fn files_are_refused_before_the_run_as_in_it() {
+        let limits = Limits { files_bytes: 100, files_count: 4, ..trusted_limits() };
+        let file = |path: &str, bytes: usize| File { path: path.to_owned(), content: vec![b'x'; bytes] };
+        let programs = [
+            vec![file("a", 60), file("b", 20)],
+            vec![file("a", 60), file("a", 80)],
+            vec![file("a", 60), file("b", 60)],
+            vec![file("a/b/c/d/e", 0)],
+            vec![file("../../../a", 0)],
+            vec![file("a", 0), file("a/b", 0)],
+            vec![file("/tmp", 0)],
+        ];
+        for files in programs {
+            let code = "print(1)".to_owned();
+            let program = Program { code, test_files: vec![file("t", 1)], files, ..Program::default() };
+            let made = tree(packages::empty(), &program, &limits).map(drop);
+            assert_eq!(check_files(&program, &limits), made.map_err(|error| ("files", error)), "{:?}", program.files);
+        }
+    }
+
+    #[test]
+    fn patterns_are_refused_before_the_run_as_in_it() {
+        let content = vec![b'x'; 60];
+        let files =
+            vec![File { path: "a".to_owned(), content: content.clone() }, File { path: "b".to_owned(), content }];
+        let limits = Limits { files_bytes: 120, ..trusted_limits() };
+        let check = |pattern: &str| {
+            let fetch_files = vec![pattern.to_owned()];
+            check_files(&Program { files: files.clone(), fetch_files, ..Program::default() }, &limits)
+        };
+        assert_eq!((check("a"), check("**")), (Ok(()), Ok(())));
+        assert!(matches!(check("a["), Err(("fetch_files", _))));
     }
 }

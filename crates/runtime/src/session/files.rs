@@ -4,7 +4,7 @@ use super::{Session, SessionError};
 use crate::clock::now;
 use proofbox_types::program::File;
 use proofbox_types::session::{Entry, EntryKind, FileAnswer, FileAsk, FileRefused, FileTrouble, LinkEnd};
-use proofbox_vfs::{Fault, FileEntry, FileKind, FilesError, Tree, lock};
+use proofbox_vfs::{Fault, FileEntry, FileKind, FilesError, MODE_BITS, Tree, lock};
 
 /// Maximum number of symbolic links that one list follows: each may lead through thousands of names.
 const MAX_LINKS_FOLLOWED: usize = 1000;
@@ -71,6 +71,50 @@ fn carry_out(tree: &mut Tree, ask: FileAsk) -> Result<FileAnswer, FilesError> {
             }
             tree.remove(&path, now)?;
             Ok(FileAnswer::Removed)
+        }
+        FileAsk::SetAttributes { path, mode, owner } => {
+            if let Some(mode) = mode {
+                tree.set_mode(&path, mode & MODE_BITS, now)?;
+            }
+            if let Some(owner) = owner {
+                tree.set_owner(&path, owner, now)?;
+            }
+            entry(tree, &path, false)
+        }
+        FileAsk::ImportTree { path, entries } => {
+            tree.import(&path, entries, now)?;
+            entry(tree, &path, true)
+        }
+        FileAsk::ExportTree { path, most_bytes, most_entries } => {
+            Ok(FileAnswer::Tree(tree.export(&path, most_bytes, most_entries)?))
+        }
+        FileAsk::Within { directory, ask } => {
+            check_within(tree, &directory, &ask)?;
+            carry_out(tree, *ask)
+        }
+    }
+}
+
+/// Checks that no link leads the path of an operation out of a directory.
+fn check_within(tree: &Tree, directory: &str, ask: &FileAsk) -> Result<(), FilesError> {
+    match ask {
+        FileAsk::List { path, .. }
+        | FileAsk::Read { path, .. }
+        | FileAsk::Write(File { path, .. })
+        | FileAsk::MakeDirectory { path }
+        | FileAsk::SetAttributes { path, .. } => tree.check_within(directory, path),
+        // A link itself is looked at, or removed.
+        FileAsk::Stat { path } | FileAsk::Remove { path, .. } => {
+            let above = path.trim_end_matches('/').rsplit_once('/').map_or(path.as_str(), |(above, _)| above);
+            tree.check_within(directory, if above.len() < directory.len() { path } else { above })
+        }
+        FileAsk::Collect { .. }
+        | FileAsk::Move { .. }
+        | FileAsk::ImportTree { .. }
+        | FileAsk::ExportTree { .. }
+        | FileAsk::Within { .. } => {
+            let path = directory.to_owned();
+            Err(FilesError::Refused { attempted: "work within", path, fault: Fault::WrongKind })
         }
     }
 }

@@ -221,13 +221,13 @@ pub trait CommandRunner: Send + Sync {
     /// Runs a script for the shell; what it writes goes to `out`. Its exit code, as soon as nothing holds its output any
     /// more: background jobs go on until the time of the script, its session or its run is over. Dropping the future
     /// before that ends all.
-    fn run<'a>(
-        &'a self,
+    fn run(
+        &self,
         session_context: SessionContext,
         script: ShellScript,
         limits: CellLimits,
         out: ScriptOutput,
-    ) -> BoxFuture<'a, i32>;
+    ) -> BoxFuture<'_, i32>;
 
     /// Kills the background jobs that scripts have left, and waits until they are gone.
     fn end_jobs(&self) -> BoxFuture<'_, ()>;

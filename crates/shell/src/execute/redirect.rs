@@ -68,7 +68,7 @@ impl Shell {
             }
             Target::Same(word) => {
                 let target = self.target(word).await?;
-                let default = if redirection.reads { 0 } else { 1 };
+                let default = u32::from(!redirection.reads);
                 self.duplicate(from(default), &target).await
             }
             Target::Here(body) => {

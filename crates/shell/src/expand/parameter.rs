@@ -197,7 +197,7 @@ impl Shell {
                     return Ok(());
                 }
                 Form::Slice { offset, length } => {
-                    found = self.slice(parameter, found, offset, length.as_deref()).await?
+                    found = self.slice(parameter, found, offset, length.as_deref()).await?;
                 }
                 Form::Trim { .. } | Form::Replace { .. } | Form::Case { .. } | Form::Quoted => {
                     found = self.changed(&parameter.form, found).await?;

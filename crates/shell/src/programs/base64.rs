@@ -15,12 +15,9 @@ pub(super) async fn base64(shell: &mut Shell, arguments: &[String]) -> Done {
         Ok(given) => given,
         Err(why) => return Err(usage(shell, "base64", &why, 1).await),
     };
-    let width = match given.value('w').map_or(Ok(WIDTH), str::parse::<usize>) {
-        Ok(width) => width,
-        Err(_) => {
-            let what = format!("invalid wrap size: '{}'", given.value('w').unwrap_or_default());
-            return Err(shell.fails("base64", &what).await);
-        }
+    let Ok(width) = given.value('w').map_or(Ok(WIDTH), str::parse::<usize>) else {
+        let what = format!("invalid wrap size: '{}'", given.value('w').unwrap_or_default());
+        return Err(shell.fails("base64", &what).await);
     };
     if let Some(operand) = given.operands.get(1) {
         return Err(usage(shell, "base64", &format!("extra operand '{operand}'"), 1).await);

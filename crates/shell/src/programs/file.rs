@@ -118,7 +118,7 @@ fn detail(bytes: &[u8], mime: &str) -> String {
         },
         "application/pdf" => {
             let version: String =
-                bytes.iter().skip(5).take(3).map(|byte| char::from(*byte)).filter(|c| c.is_ascii_graphic()).collect();
+                bytes.iter().skip(5).take(3).map(|byte| char::from(*byte)).filter(char::is_ascii_graphic).collect();
             format!(", version {version}")
         }
         _ => String::new(),

@@ -287,7 +287,7 @@ pub(super) async fn chown(shell: &mut Shell, arguments: &[String]) -> Done {
     let known = |text: &str| User::ALL.into_iter().find(|user| user.name() == text || user.id().to_string() == text);
     let (name, group) = owner.split_once([':', '.']).unwrap_or((owner, ""));
     let user = match (name, group) {
-        ("", group) | (_, group) if !group.is_empty() && known(group).is_none() => {
+        (_, group) if !group.is_empty() && known(group).is_none() => {
             return Err(shell.fails("chown", &format!("invalid group: '{owner}'")).await);
         }
         ("", _) => None,

@@ -1,4 +1,4 @@
-"""`pip` in a sandbox: pip itself, without network. Wheels come from the operator (/usr/share/wheels) and the sandbox's own files."""
+"""`pip` in a sandbox: pip itself, without network. Wheels are the operator's (/usr/share/wheels) and the sandbox's own files."""
 
 import os
 import sys
@@ -8,7 +8,15 @@ NO_NETWORK = "ERROR: There is no network here: only wheels in {} and of this san
 # Options with a value behind them.
 VALUES = {"-c", "--constraint", "--timeout", "--retries", "-i", "--index-url", "--extra-index-url", "--trusted-host"}
 # Where pip is to do more than look whether all is there.
-OTHERWISE = ("-r", "--req", "-e", "--ed", "-t", "--ta", "-f", "--fi", "-I", "--ig", "--force", "--root", "--prefix", "--dry", "--report", "-U", "--up", "--group")
+OTHERWISE = (
+    "-r", "--req", "-e", "--ed", "-t", "--ta", "-f", "--fi", "-I", "--ig", "--force", "--root", "--prefix", "--dry", "--report",
+    "-U", "--up", "--group",
+)  # fmt: skip
+# Unless the caller's environment says otherwise.
+DEFAULTS = {
+    "NO_INDEX": "1", "FIND_LINKS": WHEELS, "NO_CACHE_DIR": "1", "DISABLE_PIP_VERSION_CHECK": "1", "ROOT_USER_ACTION": "ignore",
+    "NO_COLOR": "1", "NO_WARN_SCRIPT_LOCATION": "1",
+}  # fmt: skip
 
 
 def satisfied(words):
@@ -42,12 +50,10 @@ def has_user_directory():
 
     base = os.path.expanduser("~/.local")
     library = f"{base}/lib/python{sys.version_info.major}.{sys.version_info.minor}"
-    scheme = sysconfig._INSTALL_SCHEMES["posix_prefix"]
     sysconfig._INSTALL_SCHEMES["posix_user"] = {
-        **{name: library for name in ("stdlib", "platstdlib")}, **{name: f"{library}/site-packages" for name in ("purelib", "platlib")},
+        "stdlib": library, "platstdlib": library, "purelib": f"{library}/site-packages", "platlib": f"{library}/site-packages",
         "include": f"{base}/include", "scripts": f"{base}/bin", "data": base,
-    }
-    assert scheme.keys() >= sysconfig._INSTALL_SCHEMES["posix_user"].keys()
+    }  # fmt: skip
     site.ENABLE_USER_SITE, site.USER_BASE, site.USER_SITE = True, base, f"{library}/site-packages"
 
 
@@ -58,8 +64,7 @@ def main(arguments):
             print(*lines, sep="\n")
         return 0
     has_user_directory()
-    defaults = {"NO_INDEX": "1", "FIND_LINKS": WHEELS, "NO_CACHE_DIR": "1", "DISABLE_PIP_VERSION_CHECK": "1", "ROOT_USER_ACTION": "ignore", "NO_COLOR": "1"}
-    for name, value in defaults.items():
+    for name, value in DEFAULTS.items():
         os.environ.setdefault(f"PIP_{name}", value)
     sys.argv[:] = ["pip", *arguments]
     from pip._internal.cli.main import main as run

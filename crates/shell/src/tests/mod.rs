@@ -49,7 +49,7 @@ impl Host for Fake {
     }
 
     /// `args`: shows what it was started with; `upper`: its input in capitals; `forever`: never ends; a number: ends with it.
-    fn python<'a>(&'a self, mut start: PythonStart) -> BoxFuture<'a, i32> {
+    fn python(&self, mut start: PythonStart) -> BoxFuture<'_, i32> {
         Box::pin(async move {
             match start.args.last().map(String::as_str) {
                 Some("upper") => {

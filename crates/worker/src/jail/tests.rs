@@ -138,8 +138,8 @@ fn what_a_library_may_try_in_a_worker_fails() {
         ("writing a file", &|| open(c"/tmp/worker", libc::O_WRONLY | libc::O_CREAT)),
         ("unlinking a file", &|| call(libc::SYS_unlinkat, [i64::from(libc::AT_FDCWD), path, 0, 0])),
         ("asking for a file", &|| call(libc::SYS_statx, [i64::from(libc::AT_FDCWD), path, 0, 0])),
-        // SAFETY: a new mapping, wherever the kernel likes.
         ("new code", &|| {
+            // SAFETY: a new mapping, wherever the kernel likes.
             result(unsafe { libc::mmap(std::ptr::null_mut(), 4096, code as i32, private as i32, -1, 0) } as i64)
         }),
         ("a thread", &|| i32::from(std::thread::Builder::new().spawn(|| ()).is_err()) * libc::ENOSYS),

@@ -1,6 +1,8 @@
 //! The parsers of hostile bytes, tried with what mutation makes of honest ones:
 //! `cargo run --release -p loadtest --bin fuzz -- --help`.
 
+#![expect(clippy::print_stdout, reason = "standard output is where the report goes")]
+
 mod mutation;
 mod targets;
 

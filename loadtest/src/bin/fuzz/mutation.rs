@@ -90,7 +90,7 @@ impl Mutator {
                 0 if at < input.len() => input[at] ^= 1 << self.numbers.below(8),
                 1 if at < input.len() => input[at] = self.numbers.below(256) as u8,
                 2 if at < input.len() => {
-                    input[at] = input[at].wrapping_add(1).wrapping_sub(self.numbers.below(3) as u8)
+                    input[at] = input[at].wrapping_add(1).wrapping_sub(self.numbers.below(3) as u8);
                 }
                 3 => drop(input.splice(at..to, [])),
                 4 => {

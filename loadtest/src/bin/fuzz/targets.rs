@@ -205,7 +205,7 @@ fn frames() -> anyhow::Result<Set> {
 struct Nobody;
 
 impl CommandRunner for Nobody {
-    fn run<'a>(&'a self, _: SessionContext, _: ShellScript, _: CellLimits, _: ScriptOutput) -> BoxFuture<'a, i32> {
+    fn run(&self, _: SessionContext, _: ShellScript, _: CellLimits, _: ScriptOutput) -> BoxFuture<'_, i32> {
         Box::pin(async { 127 })
     }
 
@@ -425,7 +425,7 @@ impl Host for Bare {
         NOW
     }
 
-    fn python<'a>(&'a self, _: PythonStart) -> BoxFuture<'a, i32> {
+    fn python(&self, _: PythonStart) -> BoxFuture<'_, i32> {
         Box::pin(async { 0 })
     }
 }

@@ -361,7 +361,7 @@ class Process:
         return threading.active_count()
 
     def threads(self):
-        return [_process_thread(thread.native_id or thread.ident, 0.0, 0.0) for thread in threading.enumerate()]
+        return [_process_thread(thread.ident, 0.0, 0.0) for thread in threading.enumerate()]
 
     def num_fds(self):
         return 3
@@ -430,6 +430,9 @@ class Popen(Process):
 
     def __exit__(self, *args):
         return self._process.__exit__(*args)
+
+    def send_signal(self, sig):
+        self._process.send_signal(sig)
 
     def wait(self, timeout=None):
         return self._process.wait(timeout)

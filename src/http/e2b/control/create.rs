@@ -14,7 +14,7 @@ use super::super::{E2b, body};
 use super::network::NetworkOptions;
 use super::templates::{self, Template};
 use super::{check_env, check_size, domain, lifetime, sandbox_json};
-use crate::service::{OnExpiry, SavedState, SessionAsked, SessionError, SessionInfo};
+use crate::service::{MountAsked, OnExpiry, SavedState, SessionAsked, SessionError, SessionInfo};
 use proofbox_types::caller::Caller;
 use proofbox_types::grant::{AskedLimits, Ceiling};
 
@@ -49,7 +49,16 @@ struct NewSandbox {
     #[serde(default)]
     secure: Option<bool>,
     #[serde(default)]
-    volume_mounts: Option<Vec<Value>>,
+    volume_mounts: Option<Vec<VolumeMount>>,
+}
+
+/// `SandboxVolumeMount` of the API.
+#[derive(Deserialize)]
+struct VolumeMount {
+    /// Name of the volume.
+    name: String,
+    /// Path in the sandbox.
+    path: String,
 }
 
 #[derive(Deserialize)]
@@ -77,7 +86,7 @@ pub async fn create(
         Some(again) => {
             let place = e2b.state.made_for(again);
             let mut made = place.lock().await;
-            match made.map(|id| e2b.shared.service.session_info(id)) {
+            match made.map(|id| e2b.shared.service.sessions.info(id)) {
                 Some(Ok(info)) => info,
                 Some(Err(_)) | None => {
                     let info = open(&e2b, asked).await?;
@@ -91,9 +100,9 @@ pub async fn create(
 }
 
 async fn open(e2b: &E2b, asked: SessionAsked) -> Result<SessionInfo, E2bError> {
-    e2b.state.tidy(&e2b.shared.service);
+    e2b.state.tidy(&e2b.shared.service.sessions);
     let template = asked.template.clone();
-    e2b.shared.service.open_session(asked).await.map_err(|error| match error {
+    e2b.shared.service.sessions.open(asked).await.map_err(|error| match error {
         SessionError::NoCheckpoint => unknown(&template),
         error => error.into(),
     })
@@ -132,9 +141,8 @@ fn asked_of(new: NewSandbox, found: Option<Template>) -> Result<SessionAsked, E2
             return Err(E2bError::new(Kind::Bad, "allowPublicTraffic false needs a secure sandbox"));
         }
     }
-    if new.volume_mounts.is_some_and(|mounts| !mounts.is_empty()) {
-        return Err(E2bError::new(Kind::Bad, "this service has no volumes"));
-    }
+    let mounts = new.volume_mounts.unwrap_or_default();
+    let mounts = mounts.into_iter().map(|VolumeMount { name, path }| MountAsked { volume: name, path }).collect();
     let (labels, env) = (new.metadata.unwrap_or_default(), new.env_vars.unwrap_or_default());
     check_size("metadata", &labels, MAX_METADATA)?;
     check_env(&env)?;
@@ -155,6 +163,7 @@ fn asked_of(new: NewSandbox, found: Option<Template>) -> Result<SessionAsked, E2
         auto_resume: new.auto_resume.is_some_and(|auto| auto.enabled)
             && on_expiry != OnExpiry::Pause(SavedState::Files),
         template,
+        mounts,
         ..SessionAsked::default()
     })
 }
@@ -162,17 +171,11 @@ fn asked_of(new: NewSandbox, found: Option<Template>) -> Result<SessionAsked, E2
 /// Limits that clients of this API flavour expect, as the pack allows: they set time limits themselves, and end a call
 /// by disconnecting.
 pub(super) fn limits(e2b: &E2b, caller: &Caller) -> Result<AskedLimits, E2bError> {
-    let policies = e2b.shared.service.policies();
+    let policies = e2b.shared.service.policies.current();
     let pack = policies.pack(caller, "default").map_err(SessionError::from)?;
     let Ceiling { least, most, .. } = pack.ceiling;
-    Ok(AskedLimits {
-        fuel: Some(most.fuel),
-        wall_seconds: Some(most.wall.as_secs_f64()),
-        memory_bytes: Some(MEMORY_BYTES.clamp(least.memory_bytes, most.memory_bytes)),
-        output_bytes: Some(most.output_bytes),
-        files_bytes: Some(most.files_bytes),
-        files_count: Some(most.files_count),
-    })
+    let memory_bytes = Some(MEMORY_BYTES.clamp(least.memory_bytes, most.memory_bytes));
+    Ok(AskedLimits { memory_bytes, ..AskedLimits::from(&most) })
 }
 
 #[cfg(test)]
@@ -207,6 +210,9 @@ mod tests {
         assert_eq!((made.on_expiry, made.auto_resume), (OnExpiry::Pause(SavedState::Files), false));
         let other = asked(json!({"templateID": "ml"})).expect("right");
         assert_eq!((other.image.as_deref(), other.from_checkpoint), (Some("sha256:00"), None));
+        let mounted = asked(json!({"templateID": "base", "volumeMounts": [{"name": "v", "path": "/mnt"}]}));
+        let mount = MountAsked { volume: "v".to_owned(), path: "/mnt".to_owned() };
+        assert_eq!(mounted.expect("right").mounts, [mount]);
         let silent = asked(json!({"templateID": "code-interpreter-v1"})).expect("right");
         assert_eq!(silent.ttl, Some(Duration::from_secs(DEFAULT_TIMEOUT)));
         assert_eq!((silent.on_expiry, silent.auto_resume), (OnExpiry::End, false));
@@ -222,6 +228,5 @@ mod tests {
         let closed = json!({"templateID": "base", "network": {"allowPublicTraffic": false}, "secure": false});
         assert_eq!(kind(closed), Kind::Bad);
         assert_eq!(kind(json!({"templateID": "base", "network": {"allowOut": ["not an ip!"]}})), Kind::Bad);
-        assert_eq!(kind(json!({"templateID": "base", "volumeMounts": [{"name": "v", "path": "/v"}]})), Kind::Bad);
     }
 }

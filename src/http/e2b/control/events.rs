@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::body::{parameter, parameters};
 use super::super::error::{E2bError, Kind};
 use super::super::{E2b, time};
-use crate::service::{LifecycleChange, LifecycleEvent};
+use crate::service::{LifecycleChange, LifecycleEvent, LifecycleKind};
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::{KeyId, SessionId};
 
@@ -26,19 +26,44 @@ const TYPES: [&str; 5] = [
     "sandbox.lifecycle.killed",
 ];
 
-fn type_of(change: LifecycleChange) -> &'static str {
+/// Returns the type of events of a kind.
+pub(super) fn name_of(kind: LifecycleKind) -> &'static str {
     let [created, updated, paused, resumed, killed] = TYPES;
-    match change {
-        LifecycleChange::Created => created,
-        LifecycleChange::Updated(_) => updated,
-        LifecycleChange::Paused => paused,
-        LifecycleChange::Resumed => resumed,
-        LifecycleChange::Ended => killed,
+    match kind {
+        LifecycleKind::Created => created,
+        LifecycleKind::Updated => updated,
+        LifecycleKind::Paused => paused,
+        LifecycleKind::Resumed => resumed,
+        LifecycleKind::Ended => killed,
     }
 }
 
+/// Returns the kind of events that a client names by their type.
+///
+/// # Errors
+/// Returns an error for a type that no event has.
+pub(super) fn kind_named(name: &str) -> Result<LifecycleKind, E2bError> {
+    let found = LifecycleKind::ALL.iter().find(|kind| name_of(**kind) == name);
+    found.copied().ok_or_else(|| E2bError::new(Kind::Bad, format!("events are {}", TYPES.join(", "))))
+}
+
+/// Returns the label of events of a change.
+pub(super) fn label_of(change: LifecycleChange) -> &'static str {
+    match change {
+        LifecycleChange::Created => "create",
+        LifecycleChange::Updated(_) => "update",
+        LifecycleChange::Paused => "pause",
+        LifecycleChange::Resumed => "resume",
+        LifecycleChange::Ended => "kill",
+    }
+}
+
+pub(super) fn type_of(change: LifecycleChange) -> &'static str {
+    name_of(change.kind())
+}
+
 /// Id of the team of a caller: that of its key.
-fn team(caller: &Caller) -> String {
+pub(super) fn team(caller: &Caller) -> String {
     caller.owner().map_or_else(|| caller.name().to_owned(), |key: KeyId| key.to_string())
 }
 
@@ -110,7 +135,7 @@ fn answer(e2b: &E2b, caller: &Caller, uri: &Uri, of: Option<SessionId>) -> Resul
         of.is_none_or(|id| event.session == id)
             && (types.is_empty() || types.iter().any(|name| name == type_of(event.change)))
     };
-    let mut events = e2b.shared.service.lifecycle_events(caller, is_wanted);
+    let mut events = e2b.shared.service.sessions.lifecycle_events(caller, is_wanted);
     if !ascending {
         events.reverse();
     }

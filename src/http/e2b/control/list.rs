@@ -54,9 +54,9 @@ impl Filter {
     fn lets(&self, info: &SessionInfo) -> bool {
         let is_paused = info.state == SessionState::Paused;
         self.paused.is_none_or(|paused| paused == is_paused)
-            && self.started_after.is_none_or(|after| info.created > after)
-            && self.template.as_ref().is_none_or(|template| *template == info.template)
-            && self.metadata.iter().all(|(name, value)| info.labels.get(name) == Some(value))
+            && self.started_after.is_none_or(|after| info.spec.created > after)
+            && self.template.as_ref().is_none_or(|template| *template == info.spec.template)
+            && self.metadata.iter().all(|(name, value)| info.spec.labels.get(name) == Some(value))
     }
 }
 
@@ -79,7 +79,7 @@ pub async fn list(
         Some("asc") => true,
         Some(_) => return Err(E2bError::new(Kind::Bad, "order is asc or desc")),
     };
-    let mut all = e2b.shared.service.session_list(&caller, None, usize::MAX);
+    let mut all = e2b.shared.service.sessions.list(&caller, None, usize::MAX);
     let of_builds = e2b.state.builds.sessions();
     all.retain(|info| filter.lets(info) && !of_builds.contains(&info.id));
     // By the time when they were made: names tell it.
@@ -100,7 +100,7 @@ pub async fn list_running(
     uri: Uri,
 ) -> Result<Json<Vec<Value>>, E2bError> {
     let filter = Filter { paused: Some(false), ..Filter::of(&uri)? };
-    let all = e2b.shared.service.session_list(&caller, None, usize::MAX);
+    let all = e2b.shared.service.sessions.list(&caller, None, usize::MAX);
     let of_builds = e2b.state.builds.sessions();
     let is_listed = |info: &&SessionInfo| filter.lets(info) && !of_builds.contains(&info.id);
     Ok(Json(all.iter().rev().filter(is_listed).map(listed_json).collect()))

@@ -23,10 +23,10 @@ fn metric(info: &SessionInfo) -> Value {
         // An interpreter has one thread: it works, or it does not.
         "cpuUsedPct": if info.state == SessionState::Busy { 100.0 } else { 0.0 },
         "memUsed": info.footprint.memory_bytes,
-        "memTotal": info.limits.memory_bytes,
+        "memTotal": info.spec.grant.limits().memory_bytes,
         "memCache": 0,
         "diskUsed": info.footprint.files_bytes,
-        "diskTotal": info.limits.files_bytes,
+        "diskTotal": info.spec.grant.limits().files_bytes,
     })
 }
 
@@ -37,7 +37,7 @@ pub async fn of_one(
     Path(id): Path<String>,
     uri: Uri,
 ) -> Result<Json<Vec<Value>>, E2bError> {
-    let info = e2b.shared.service.measure_session(e2b.own(&caller, &id)?).await?;
+    let info = e2b.shared.service.sessions.measure(e2b.own(&caller, &id)?).await?;
     let now = jiff::Timestamp::now().as_second();
     let seconds = |name| parameter(&uri, name).and_then(|text| text.parse::<i64>().ok());
     let is_asked_for = seconds("start").is_none_or(|start| start <= now) && seconds("end").is_none_or(|end| end >= now);
@@ -53,7 +53,7 @@ pub async fn of_many(
 ) -> Result<Json<Value>, E2bError> {
     let ids = parameter(&uri, "sandbox_ids").unwrap_or_default();
     let found = ids.split(',').take(MAX_COUNT).filter_map(|id| e2b.own(&caller, id).ok());
-    let found = found.filter_map(|id| e2b.shared.service.session_info(id).ok());
+    let found = found.filter_map(|id| e2b.shared.service.sessions.info(id).ok());
     let sandboxes: Map<String, Value> = found.map(|info| (info.id.simple(), metric(&info))).collect();
     Ok(Json(json!({"sandboxes": sandboxes})))
 }

@@ -2,18 +2,23 @@
 //!
 //! - here: showing and ending a sandbox, and its lifetime;
 //! - `create`, `list`, `pause`, `snapshots`, `metrics`, `network`: the actions of these names;
-//! - `events`: what has become of sandboxes; teams;
-//! - `templates`: what sandboxes are made of; `builds`: making such.
+//! - `events`: what has become of sandboxes; teams; `logs`: what was done with one;
+//! - `templates`: what sandboxes are made of; `builds`: making such;
+//! - `volumes`: making, finding and removing them;
+//! - `webhooks`: addresses that are told of events.
 
 pub mod builds;
 pub mod create;
 pub mod events;
 pub mod list;
+pub mod logs;
 pub mod metrics;
 pub mod network;
 pub mod pause;
 pub mod snapshots;
 pub mod templates;
+pub mod volumes;
+pub mod webhooks;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -70,7 +75,7 @@ impl E2b {
     /// The sandbox that a path names, if it is the caller's own. Older SDKs write `-` and the client's name behind it.
     fn own(&self, caller: &Caller, text: &str) -> Result<SessionId, E2bError> {
         let named = text.strip_suffix(CLIENT).and_then(|text| text.strip_suffix('-')).unwrap_or(text);
-        let id = SessionId::parse(named).filter(|id| self.shared.service.is_own_session(caller, *id));
+        let id = SessionId::parse(named).filter(|id| self.shared.service.sessions.is_own(caller, *id));
         id.ok_or_else(|| {
             let text: String = text.chars().take(100).collect();
             E2bError::new(Kind::NotFound, format!("Sandbox \"{text}\" not found"))
@@ -134,13 +139,13 @@ fn domain(scheme: Scheme, headers: &HeaderMap, uri: &Uri) -> String {
 /// Renders a `Sandbox` of the API.
 fn sandbox_json(info: &SessionInfo, domain: &str) -> Value {
     json!({
-        "templateID": info.template,
+        "templateID": info.spec.template,
         "sandboxID": info.id.simple(),
-        "alias": info.template,
+        "alias": info.spec.template,
         "clientID": CLIENT,
         "envdVersion": ENVD_VERSION,
-        "envdAccessToken": &*info.token,
-        "trafficAccessToken": traffic_token(&info.token),
+        "envdAccessToken": &*info.spec.token,
+        "trafficAccessToken": traffic_token(&info.spec.token),
         "domain": domain,
     })
 }
@@ -148,33 +153,35 @@ fn sandbox_json(info: &SessionInfo, domain: &str) -> Value {
 /// Renders a `ListedSandbox` of the API.
 fn listed_json(info: &SessionInfo) -> Value {
     const MIB: u64 = 1 << 20;
+    let mounts = info.spec.mounts.iter().map(|mount| json!({"name": mount.name, "path": mount.path}));
+    let mounts: Vec<Value> = mounts.collect();
     json!({
-        "templateID": info.template,
+        "templateID": info.spec.template,
         "sandboxID": info.id.simple(),
-        "alias": info.template,
+        "alias": info.spec.template,
         "clientID": CLIENT,
         "envdVersion": ENVD_VERSION,
-        "startedAt": time(info.created),
+        "startedAt": time(info.spec.created),
         "endAt": time(info.expires),
         "cpuCount": 1,
-        "memoryMB": info.limits.memory_bytes / MIB,
-        "diskSizeMB": info.limits.files_bytes / MIB,
+        "memoryMB": info.spec.grant.limits().memory_bytes / MIB,
+        "diskSizeMB": info.spec.grant.limits().files_bytes / MIB,
         "state": state_word(info),
-        "metadata": info.labels,
-        "volumeMounts": [],
+        "metadata": info.spec.labels,
+        "volumeMounts": mounts,
     })
 }
 
 /// Renders a `SandboxDetail` of the API.
 fn detail_json(info: &SessionInfo, domain: &str) -> Value {
     let mut detail = listed_json(info);
-    detail["envdAccessToken"] = json!(&*info.token);
+    detail["envdAccessToken"] = json!(&*info.spec.token);
     detail["domain"] = json!(domain);
     // There is no network in the sandbox.
     detail["allowInternetAccess"] = json!(false);
     detail["lifecycle"] = json!({
-        "autoResume": info.auto_resume,
-        "onTimeout": match info.on_expiry {
+        "autoResume": info.spec.auto_resume,
+        "onTimeout": match info.spec.on_expiry {
             OnExpiry::End => "kill",
             OnExpiry::Pause(_) => "pause",
         },
@@ -198,7 +205,7 @@ pub async fn show(
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Json<Value>, E2bError> {
-    let info = e2b.shared.service.session_info(e2b.own(&caller, &id)?)?;
+    let info = e2b.shared.service.sessions.info(e2b.own(&caller, &id)?)?;
     Ok(Json(detail_json(&info, &domain(e2b.shared.scheme, &headers, &uri))))
 }
 
@@ -209,7 +216,7 @@ pub async fn kill(
     Path(id): Path<String>,
 ) -> Result<StatusCode, E2bError> {
     let id = e2b.own(&caller, &id)?;
-    e2b.shared.service.end_session(id).await?;
+    e2b.shared.service.sessions.end(id).await?;
     e2b.state.forget(id);
     Ok(StatusCode::NO_CONTENT)
 }
@@ -221,7 +228,7 @@ struct TimeoutRequest {
 
 /// Refuses what only a running sandbox can do.
 fn check_running(e2b: &E2b, id: SessionId) -> Result<(), E2bError> {
-    match e2b.shared.service.session_info(id)?.state {
+    match e2b.shared.service.sessions.info(id)?.state {
         SessionState::Paused => Err(SessionError::Paused.into()),
         SessionState::Idle | SessionState::Busy | SessionState::Stored => Ok(()),
     }
@@ -237,7 +244,7 @@ pub async fn set_timeout(
     let id = e2b.own(&caller, &id)?;
     let TimeoutRequest { timeout } = body::json(request).await?;
     check_running(&e2b, id)?;
-    e2b.shared.service.keep_session(id, lifetime(timeout)?).await?;
+    e2b.shared.service.sessions.keep(id, lifetime(timeout)?).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -257,7 +264,7 @@ pub async fn refresh(
     let id = e2b.own(&caller, &id)?;
     let RefreshRequest { duration } = body::json(request).await?;
     check_running(&e2b, id)?;
-    e2b.shared.service.extend_session(id, lifetime(duration.unwrap_or(15))?).await?;
+    e2b.shared.service.sessions.extend(id, lifetime(duration.unwrap_or(15))?).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -97,7 +97,7 @@ pub async fn update(
     Path(id): Path<String>,
     request: Request,
 ) -> Result<StatusCode, E2bError> {
-    e2b.shared.service.session_info(e2b.own(&caller, &id)?)?;
+    e2b.shared.service.sessions.info(e2b.own(&caller, &id)?)?;
     let options: NetworkOptions = body::json(request).await?;
     options.check()?;
     if options.allow_out.is_some_and(|allowed| !allowed.is_empty()) {

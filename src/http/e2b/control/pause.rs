@@ -29,7 +29,7 @@ pub async fn pause(
     let id = e2b.own(&caller, &id)?;
     let PauseRequest { memory } = body::json(request).await?;
     let saved = if memory.unwrap_or(true) { SavedState::Whole } else { SavedState::Files };
-    e2b.shared.service.pause_session(id, saved).await?;
+    e2b.shared.service.sessions.pause(id, saved).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -83,18 +83,18 @@ async fn go_on(
     let ConnectRequest { timeout, memory } = body::json(request).await?;
     let timeout = timeout.map(lifetime).transpose()?;
     let service = &e2b.shared.service;
-    let resumed = service.resume_session(id).await?;
+    let resumed = service.sessions.resume(id).await?;
     if !resumed && when_running == WhenRunning::Refuse {
         return Err(E2bError::new(Kind::Conflict, "the sandbox is running already"));
     }
     let info = match timeout {
-        Some(timeout) if resumed => service.keep_session(id, timeout).await?,
-        Some(timeout) => service.extend_session(id, timeout).await?,
-        None => service.session_info(id)?,
+        Some(timeout) if resumed => service.sessions.keep(id, timeout).await?,
+        Some(timeout) => service.sessions.extend(id, timeout).await?,
+        None => service.sessions.info(id)?,
     };
     if resumed && memory == Some(false) {
-        for (context, _) in service.contexts(id).await? {
-            match service.restart_context(id, context).await {
+        for (context, _) in service.sessions.contexts(id).await? {
+            match service.sessions.restart_context(id, context).await {
                 // It went meanwhile: so did what was in it.
                 Ok(()) | Err(SessionError::Refused(crate::sandbox::RequestError::NoContext(_))) => {}
                 Err(error) => return Err(error.into()),

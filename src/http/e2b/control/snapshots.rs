@@ -45,16 +45,16 @@ pub async fn make(
         return Err(E2bError::new(Kind::Bad, format!("a name has at most {MAX_NAME} bytes")));
     }
     check_running(&e2b, id)?;
-    let made = e2b.shared.service.checkpoint_session(id, name).await?;
+    let made = e2b.shared.service.sessions.checkpoint(id, name).await?;
     Ok((StatusCode::CREATED, Json(snapshot_json(&made))))
 }
 
 /// Returns the caller's snapshots: checkpoints that are no templates.
 async fn snapshots_of(e2b: &E2b, caller: &Caller) -> Result<Vec<CheckpointInfo>, E2bError> {
     let service = &e2b.shared.service;
-    let mut all = service.checkpoints(caller).await?;
+    let mut all = service.sessions.checkpoints(caller).await?;
     let templates: HashSet<CheckpointId> =
-        service.tags(caller, None).await?.into_iter().map(|tag| tag.checkpoint).collect();
+        service.sessions.tags(caller, None).await?.into_iter().map(|tag| tag.checkpoint).collect();
     all.retain(|info| !templates.contains(&info.id));
     Ok(all)
 }
@@ -98,7 +98,7 @@ pub async fn remove(e2b: &E2b, caller: &Caller, name: &str) -> Result<StatusCode
         None => find_named(e2b, caller, name).await?,
     };
     let id = id.ok_or_else(|| E2bError::new(Kind::NotFound, "there is no such template or snapshot"))?;
-    e2b.shared.service.delete_checkpoint(caller, id).await?;
+    e2b.shared.service.sessions.delete_checkpoint(caller, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -122,7 +122,7 @@ pub async fn fork(
     let ForkRequest { timeout, count } = body::json(request).await?;
     let timeout = timeout.map(lifetime).transpose()?;
     check_running(&e2b, id)?;
-    let forks = e2b.shared.service.fork_session(id, count.unwrap_or(1), timeout).await?;
+    let forks = e2b.shared.service.sessions.fork(id, count.unwrap_or(1), timeout).await?;
     let forks: Vec<Value> = forks.iter().map(|info| json!({"sandbox": sandbox_json(info, &domain)})).collect();
     Ok((StatusCode::CREATED, Json(json!(forks))))
 }

@@ -37,7 +37,7 @@ pub enum Template {
 
 /// Returns whether a name is that of a template which no client has built.
 pub fn is_reserved(e2b: &E2b, name: &str) -> bool {
-    let is_image = e2b.shared.service.images().find(name).is_some();
+    let is_image = e2b.shared.service.images.find(name).is_some();
     is_image || name == BASE || name == CODE_INTERPRETER || CheckpointId::parse(name).is_some()
 }
 
@@ -46,11 +46,11 @@ pub fn is_reserved(e2b: &E2b, name: &str) -> bool {
 /// # Errors
 /// Returns an error when the store fails.
 pub async fn find(e2b: &E2b, caller: &Caller, name: &str) -> Result<Option<Template>, E2bError> {
-    if let Some(image) = e2b.shared.service.images().find(name) {
+    if let Some(image) = e2b.shared.service.images.find(name) {
         return Ok(Some(Template::Image(image.image_hash.clone())));
     }
     if name == CODE_INTERPRETER
-        && let Some(image) = e2b.shared.service.images().find(images::DATA)
+        && let Some(image) = e2b.shared.service.images.find(images::DATA)
     {
         return Ok(Some(Template::Image(image.image_hash.clone())));
     }
@@ -74,10 +74,10 @@ pub async fn find(e2b: &E2b, caller: &Caller, name: &str) -> Result<Option<Templ
 /// Returns what a template was last built to, under a tag.
 async fn find_built(e2b: &E2b, caller: &Caller, target: &Target) -> Result<Option<CheckpointId>, E2bError> {
     let service = &e2b.shared.service;
-    if !service.has_store() {
+    if !service.sessions.has_store() {
         return Ok(None);
     }
-    let tags = service.tags(caller, Some(&target.name)).await?;
+    let tags = service.sessions.tags(caller, Some(&target.name)).await?;
     Ok(tags.into_iter().find(|tag| tag.tag == target.tag()).map(|tag| tag.checkpoint))
 }
 
@@ -85,7 +85,7 @@ async fn find_built(e2b: &E2b, caller: &Caller, target: &Target) -> Result<Optio
 async fn tags_of(e2b: &E2b, caller: &Caller, name: &str) -> Result<Vec<CheckpointTag>, E2bError> {
     let none = || E2bError::new(Kind::NotFound, format!("there is no template '{name}' that was built here"));
     let target = Target::parse(name).map_err(|_| none())?;
-    let tags = e2b.shared.service.tags(caller, Some(&target.name)).await?;
+    let tags = e2b.shared.service.sessions.tags(caller, Some(&target.name)).await?;
     if tags.is_empty() { Err(none()) } else { Ok(tags) }
 }
 
@@ -110,7 +110,7 @@ pub async fn alias(
     }
     // Built, but not under the tag that no name means.
     if !alias.contains(':')
-        && e2b.shared.service.has_store()
+        && e2b.shared.service.sessions.has_store()
         && let Ok(tags) = tags_of(&e2b, &caller, &alias).await
         && let Some(tag) = tags.first()
     {
@@ -142,7 +142,7 @@ pub async fn list(
     Extension(caller): Extension<Caller>,
     uri: Uri,
 ) -> Result<Response, E2bError> {
-    let tags = e2b.shared.service.tags(&caller, None).await?;
+    let tags = e2b.shared.service.sessions.tags(&caller, None).await?;
     let templates: Vec<&[CheckpointTag]> = tags.chunk_by(|one, other| one.name == other.name).collect();
     let (page, next) = page_of(&uri, &templates, |tags| tags[0].name.clone())?;
     let page: Result<Vec<Value>, E2bError> = page.iter().map(|tags| template_json(&e2b, &caller, tags)).collect();
@@ -214,13 +214,13 @@ pub async fn remove(
 ) -> Result<StatusCode, E2bError> {
     let tags = match Target::parse(&name) {
         Ok(Target { name, tag: None }) if CheckpointId::parse(&name).is_none() => {
-            e2b.shared.service.tags(&caller, Some(&name)).await?
+            e2b.shared.service.sessions.tags(&caller, Some(&name)).await?
         }
         _ => Vec::new(),
     };
     if let Some(first) = tags.first() {
         let name = first.name.clone();
-        e2b.shared.service.remove_tags(&caller, &name, tags.into_iter().map(|tag| tag.tag).collect()).await?;
+        e2b.shared.service.sessions.remove_tags(&caller, &name, tags.into_iter().map(|tag| tag.tag).collect()).await?;
         return Ok(StatusCode::NO_CONTENT);
     }
     snapshots::remove(&e2b, &caller, &name).await
@@ -246,7 +246,7 @@ pub async fn assign_tags(
     }
     let none = || E2bError::new(Kind::NotFound, format!("there is no template '{}:{}'", target.name, target.tag()));
     let id = find_built(&e2b, &caller, &target).await?.ok_or_else(none)?;
-    e2b.shared.service.assign_tags(&caller, id, &target.name, &tags).await?;
+    e2b.shared.service.sessions.assign_tags(&caller, id, &target.name, &tags).await?;
     Ok((StatusCode::CREATED, Json(json!({"buildID": id, "tags": tags}))))
 }
 
@@ -265,7 +265,7 @@ pub async fn remove_tags(
     let Removal { name, tags } = body::json(request).await?;
     let Target { name, .. } = Target::parse(&name)?;
     let tags = parse_tags(tags.iter().map(String::as_str))?;
-    if e2b.shared.service.remove_tags(&caller, &name, tags).await? == 0 {
+    if e2b.shared.service.sessions.remove_tags(&caller, &name, tags).await? == 0 {
         return Err(E2bError::new(Kind::NotFound, format!("the template '{name}' has none of these tags")));
     }
     Ok(StatusCode::NO_CONTENT)

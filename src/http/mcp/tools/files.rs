@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Answer;
 use crate::http::mcp::call::{Call, Doing, ToolError};
-use crate::service::{Service, SessionError};
+use crate::service::{SessionError, SessionManager};
 use proofbox_types::ids::SessionId;
 use proofbox_types::program::{File, TESTS_DIRECTORY};
 use proofbox_types::session::{Entry, FileAnswer, FileAsk};
@@ -131,13 +131,13 @@ pub fn image_type(bytes: &[u8]) -> Option<&'static str> {
 /// # Errors
 /// Returns an error when there is no such file.
 pub async fn read_bytes(
-    service: &Service,
+    sessions: &SessionManager,
     id: SessionId,
     path: String,
     offset: u64,
     length: u64,
 ) -> Result<(Vec<u8>, u64), SessionError> {
-    match service.session_files(id, FileAsk::Read { path, offset, length }).await? {
+    match sessions.files(id, FileAsk::Read { path, offset, length }).await? {
         FileAnswer::Bytes(bytes, whole) => Ok((bytes, whole)),
         _ => Err(SessionError::Failed("a file was read, and no bytes came".to_owned())),
     }
@@ -151,7 +151,7 @@ pub async fn list(call: &Call, arguments: ListArguments) -> Result<Answer, ToolE
         return Err(ToolError::new(format!("`depth` must be from 1 to {MAX_DEPTH}")));
     }
     let path = arguments.path.filter(|path| !path.is_empty()).unwrap_or_else(|| ".".to_owned());
-    let listed = call.service.session_files(id, FileAsk::List { path, depth });
+    let listed = call.service.sessions.files(id, FileAsk::List { path, depth });
     let FileAnswer::Entries(entries) = call.run(listed, &Doing::new("listing")).await? else {
         return Err(ToolError::new("the directory can't be listed"));
     };
@@ -170,7 +170,7 @@ pub async fn read(call: &Call, arguments: ReadArguments) -> Result<Answer, ToolE
         return Err(ToolError::new(format!("`max_bytes` must be from 1 to {MAX_READ_BYTES}")));
     }
     let doing = Doing::new("reading");
-    let part = |offset, length| call.run(read_bytes(&call.service, id, path.clone(), offset, length), &doing);
+    let part = |offset, length| call.run(read_bytes(&call.service.sessions, id, path.clone(), offset, length), &doing);
     if offset == 0 {
         let (head, size) = part(0, IMAGE_HEAD_BYTES).await?;
         if let Some(mime) = image_type(&head)
@@ -213,7 +213,7 @@ pub async fn write(call: &Call, arguments: WriteArguments) -> Result<Answer, Too
     if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
         return Err(ToolError::new("`path`: this directory belongs to tests"));
     }
-    let written = call.service.session_files(id, FileAsk::Write(File { path, content }));
+    let written = call.service.sessions.files(id, FileAsk::Write(File { path, content }));
     match call.run(written, &Doing::new("writing")).await? {
         FileAnswer::Entry(entry, created) => Answer::new(WriteResult { path: entry.path, size: entry.size, created }),
         _ => Err(ToolError::new("the file can't be written")),

@@ -186,7 +186,7 @@ pub async fn tests(call: &Call, arguments: TestsArguments) -> Result<Answer, Too
             let tests = tests_of(kind, tests, MODULE.to_owned())?;
             let submission =
                 Submission { policy: "default".to_owned(), ..submission_of(code, files_of(files)?, tests, timeout) };
-            call.run(call.service.submit(&call.caller, Urgency::Interactive, submission), &doing).await?
+            call.run(call.service.executor.submit(&call.caller, Urgency::Interactive, submission), &doing).await?
         }
         (None, Some(session)) => {
             if !files.is_empty() {
@@ -196,12 +196,12 @@ pub async fn tests(call: &Call, arguments: TestsArguments) -> Result<Answer, Too
             let path = relative(path.unwrap_or_else(|| format!("{MODULE}.py")))?;
             let module = path.strip_suffix(".py").unwrap_or(&path).replace('/', ".");
             let submission = submission_of(String::new(), Vec::new(), tests_of(kind, tests, module)?, timeout);
-            let graded = call.service.grade_session(&call.caller, id, &path, submission);
+            let graded = call.service.sessions.grade(&call.caller, id, &path, submission);
             call.run(async { graded.await.map_err(|error: GradeError| ApiError::from(error)) }, &doing).await?
         }
         _ => return Err(ToolError::new("give `code`, or `session` and the `path` of the file under test, not both")),
     };
-    call.service.note_run(&call.caller, &execution, &BTreeMap::new());
+    call.service.stats.note(&call.caller, &execution, &BTreeMap::new());
     answer_of(execution)
 }
 
@@ -245,7 +245,8 @@ fn answer_of(execution: Execution) -> Result<Answer, ToolError> {
 pub async fn scan(call: &Call, arguments: ScanArguments) -> Result<Answer, ToolError> {
     let ScanArguments { code, policy } = arguments;
     let policy = policy.as_deref().unwrap_or("default");
-    let scanned = call.run(call.service.scan(&call.caller, policy, &code, "code"), &Doing::new("scanning")).await?;
+    let scanned =
+        call.run(call.service.policy_check.scan(&call.caller, policy, &code, "code"), &Doing::new("scanning")).await?;
     let report = scanned.report;
     let left_out = report.findings_dropped + report.findings.len().saturating_sub(MAX_FINDINGS);
     let findings = report.findings.into_iter().take(MAX_FINDINGS).map(|finding| ScanFinding {

@@ -12,8 +12,8 @@ use crate::http::error::ApiError;
 use crate::http::mcp::call::{Call, Doing, ToolError};
 use crate::http::mcp::text::{MAX_MESSAGE_BYTES, MAX_TEXT_BYTES, cut, stream};
 use crate::service::{
-    CallEvent, CellAsked, CellExecution, CommandAsked, CommandEnd, CommandEvent, CommandEvents, OutputRetention,
-    SessionAsked, SessionCommand, SessionError,
+    CallEvent, CallItem, CellAsked, CellExecution, CommandAsked, CommandEnd, CommandEvent, CommandEvents,
+    OutputRetention, SessionAsked, SessionCommand, SessionError,
 };
 use proofbox_memory::Next;
 use proofbox_types::grant::AskedLimits;
@@ -123,19 +123,20 @@ pub async fn python(call: &Call, arguments: PythonArguments) -> Result<Answer, T
     if let Some(session) = session {
         let id = call.session(&session)?;
         for file in files {
-            call.run(call.service.session_files(id, FileAsk::Write(file)), &Doing::new("writing files")).await?;
+            call.run(call.service.sessions.files(id, FileAsk::Write(file)), &Doing::new("writing files")).await?;
         }
         return answer_of(cell(call, id, code, timeout).await?, Some(session));
     }
+    let image = call.service.image_chooser.for_code(&code, &files);
     let asked = SessionAsked {
         caller: call.caller.clone(),
-        image: Some(call.service.image_for_code(&code, &files)),
+        image: Some(call.service.images.name_of(&image).to_owned()),
         files,
         ..SessionAsked::default()
     };
-    let id = call.service.open_session(asked).await?.id;
+    let id = call.service.sessions.open(asked).await?.id;
     let ran = cell(call, id, code, timeout).await;
-    let _ = call.service.end_session(id).await;
+    let _ = call.service.sessions.end(id).await;
     answer_of(ran?, None)
 }
 
@@ -145,22 +146,20 @@ async fn cell(call: &Call, id: SessionId, code: String, timeout: Option<f64>) ->
     let asked = CellAsked { code, code_field: "code", context: DEFAULT_CONTEXT, env: Vec::new(), limits, value: None };
     let doing = Doing::new("running");
     if !call.has_listener() {
-        return call.run(call.service.call_session(id, asked, None), &doing).await;
+        return call.run(call.service.sessions.call(id, asked), &doing).await;
     }
-    let (sender, mut events) = call.service.session_events(id)?;
-    let listen = async {
-        while let Some(event) = events.recv().await {
-            if let CallEvent::Piece(CellEvent::Stdout(text) | CellEvent::Stderr(text)) = event {
-                doing.printed(&text);
+    let mut stream = call.service.sessions.call_stream(id, asked)?;
+    let work = async {
+        while let Some(item) = stream.next().await {
+            match item {
+                CallItem::Event(CallEvent::Piece(CellEvent::Stdout(text) | CellEvent::Stderr(text))) => {
+                    doing.printed(&text);
+                }
+                CallItem::Event(_) => {}
+                CallItem::Ended(ended) => return *ended,
             }
         }
-        std::future::pending::<()>().await;
-    };
-    let work = async {
-        tokio::select! {
-            ran = call.service.call_session(id, asked, Some(sender)) => ran,
-            () = listen => unreachable!("it waits for ever"),
-        }
+        unreachable!("a stream ends with the outcome")
     };
     call.run(work, &doing).await
 }
@@ -268,7 +267,7 @@ pub async fn command(call: &Call, arguments: CommandArguments) -> Result<Answer,
     };
     let doing = Doing::new("running");
     let work = async {
-        let (command, mut events) = call.service.start_command(id, asked).await?;
+        let (command, mut events) = call.service.sessions.start_command(id, asked).await?;
         let command = Foreground(command);
         wait(&mut events, &doing).await;
         Ok::<_, SessionError>(command)

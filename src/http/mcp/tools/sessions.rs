@@ -104,9 +104,9 @@ pub struct CloseResult {
 fn session_of(call: &Call, info: &SessionInfo) -> SessionResult {
     SessionResult {
         session: info.id.to_string(),
-        image: call.service.images().name_of(&info.image).to_owned(),
-        python: info.image.python.clone(),
-        policy: info.policy.clone(),
+        image: call.service.images.name_of(&info.spec.image).to_owned(),
+        python: info.spec.image.python.clone(),
+        policy: info.spec.policy.clone(),
         expires_at: info.expires.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
     }
 }
@@ -133,7 +133,7 @@ pub async fn open(call: &Call, arguments: OpenArguments) -> Result<Answer, ToolE
         from_checkpoint: from_checkpoint.transpose()?,
         ..SessionAsked::default()
     };
-    let info = call.run(call.service.open_session(asked), &Doing::new("opening")).await?;
+    let info = call.run(call.service.sessions.open(asked), &Doing::new("opening")).await?;
     Answer::new(session_of(call, &info))
 }
 
@@ -141,7 +141,7 @@ pub async fn open(call: &Call, arguments: OpenArguments) -> Result<Answer, ToolE
 pub async fn fork(call: &Call, arguments: ForkArguments) -> Result<Answer, ToolError> {
     let id = call.session(&arguments.session)?;
     let count = arguments.count.unwrap_or(1);
-    let forks = call.run(call.service.fork_session(id, count, None), &Doing::new("forking")).await?;
+    let forks = call.run(call.service.sessions.fork(id, count, None), &Doing::new("forking")).await?;
     Answer::new(ForkResult { sessions: forks.iter().map(|info| session_of(call, info)).collect() })
 }
 
@@ -151,13 +151,13 @@ pub async fn checkpoint(call: &Call, arguments: CheckpointArguments) -> Result<A
     if arguments.name.as_ref().is_some_and(|name| name.len() > MAX_NAME_BYTES) {
         return Err(ToolError::new(format!("`name` may have {MAX_NAME_BYTES} bytes")));
     }
-    let saved = call.run(call.service.checkpoint_session(id, arguments.name), &Doing::new("saving")).await?;
+    let saved = call.run(call.service.sessions.checkpoint(id, arguments.name), &Doing::new("saving")).await?;
     Answer::new(CheckpointResult { checkpoint: saved.id.to_string(), bytes: saved.bytes })
 }
 
 /// Ends a session.
 pub async fn close(call: &Call, arguments: CloseArguments) -> Result<Answer, ToolError> {
     let id = call.session(&arguments.session)?;
-    call.run(call.service.end_session(id), &Doing::new("closing")).await?;
+    call.run(call.service.sessions.end(id), &Doing::new("closing")).await?;
     Answer::new(CloseResult { closed: true })
 }

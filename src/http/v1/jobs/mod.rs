@@ -30,7 +30,7 @@ use crate::http::body::WholeBody;
 use crate::http::error::ApiError;
 use crate::http::extract::{check_json, parse, text_of};
 use crate::http::query::Query;
-use crate::service::{JobAsked, JobInfo, JobsAsked, Service};
+use crate::service::{Executor, JobAsked, JobInfo, JobManager, JobsAsked};
 use proofbox_store::{JobItem, JobPhase};
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::JobId;
@@ -137,7 +137,7 @@ pub(super) struct ParsedJob {
 
 /// Stores a job, unless it exists already. `body` is the whole request: the same key must not mean another.
 pub(super) async fn accept(
-    service: &std::sync::Arc<Service>,
+    jobs: &std::sync::Arc<JobManager>,
     caller: &Caller,
     headers: &HeaderMap,
     body: &Bytes,
@@ -145,7 +145,7 @@ pub(super) async fn accept(
 ) -> Result<Response, ApiError> {
     let ParsedJob { id, kind, ks, head, items, callback_url } = asked;
     if let Some(url) = &callback_url {
-        service.admit_callback(url).map_err(|error| ApiError::meaningless("callback_url", error.to_string()))?;
+        jobs.admit_callback(url).map_err(|error| ApiError::meaningless("callback_url", error.to_string()))?;
     }
     let idempotency_key = idempotency_key(headers)?;
     let mut request_sha256 = Sha256::new_with_prefix(kind);
@@ -160,7 +160,7 @@ pub(super) async fn accept(
         request_sha256: request_sha256.finalize().into(),
         callback_url,
     };
-    let accepted = service.accept_job(caller, asked).await?;
+    let accepted = jobs.accept(caller, asked).await?;
     let location = format!("/v1/jobs/{}", accepted.job.id);
     let mut response = (StatusCode::ACCEPTED, Json(document_of(&accepted.job))).into_response();
     let headers = response.headers_mut();
@@ -219,12 +219,12 @@ pub async fn submit(
     let headers = request.headers().clone();
     let body = WholeBody::read(request).await?;
     let bytes = body.bytes.clone();
-    let (service, asks) = (std::sync::Arc::clone(&shared.service), caller.clone());
-    let asked = body.parse(move |bytes| asked_of(&service, &asks, bytes)).await?;
-    accept(&shared.service, &caller, &headers, &bytes, asked).await
+    let (executor, asks) = (std::sync::Arc::clone(&shared.service.executor), caller.clone());
+    let asked = body.parse(move |bytes| asked_of(&executor, &asks, bytes)).await?;
+    accept(&shared.service.jobs, &caller, &headers, &bytes, asked).await
 }
 
-fn asked_of(service: &Service, caller: &Caller, body: &[u8]) -> Result<ParsedJob, ApiError> {
+fn asked_of(executor: &Executor, caller: &Caller, body: &[u8]) -> Result<ParsedJob, ApiError> {
     let mut item: Map<String, Value> = parse(text_of(body)?)?;
     let callback_url = match item.remove("callback_url") {
         None | Some(Value::Null) => None,
@@ -235,7 +235,7 @@ fn asked_of(service: &Service, caller: &Caller, body: &[u8]) -> Result<ParsedJob
     item.entry("id").or_insert_with(|| json!(id.to_string()));
     let item = Value::Object(item);
     let request = item.to_string().into_bytes();
-    let name = item_of(service, caller, &Map::new(), item, "")?.id;
+    let name = item_of(executor, caller, &Map::new(), item, "")?.id;
     let items = vec![JobItem { name, request }];
     Ok(ParsedJob { id, kind: "execute", ks: vec![1], head: json!({"defaults": {}}), items, callback_url })
 }
@@ -272,7 +272,7 @@ pub async fn list(
             Some(JobId::parse(next).ok_or_else(|| ApiError::meaningless("next", "this is no `next` of a page"))?)
         }
     };
-    let mut infos = shared.service.jobs(&caller, JobsAsked { phase, after, limit: limit + 1 }).await?;
+    let mut infos = shared.service.jobs.list(&caller, JobsAsked { phase, after, limit: limit + 1 }).await?;
     let next = (infos.len() > limit).then(|| infos[limit - 1].id.to_string());
     infos.truncate(limit);
     Ok(Json(JobList { jobs: infos.iter().map(document_of).collect(), next }))
@@ -289,7 +289,7 @@ pub async fn show(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<JobAnswer>, ApiError> {
-    let info: JobInfo = shared.service.job(&caller, job_id(&id)?).await?;
+    let info: JobInfo = shared.service.jobs.find(&caller, job_id(&id)?).await?;
     Ok(Json(document_of(&info)))
 }
 
@@ -312,9 +312,9 @@ pub async fn cancel(
 ) -> Result<Response, ApiError> {
     let id = job_id(&id)?;
     if Query::of(&uri, &["purge"])?.flag("purge")? {
-        shared.service.delete_job(&caller, id).await?;
+        shared.service.jobs.delete(&caller, id).await?;
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    let info = shared.service.cancel_job(&caller, id).await?;
+    let info = shared.service.jobs.cancel(&caller, id).await?;
     Ok(Json(document_of(&info)).into_response())
 }

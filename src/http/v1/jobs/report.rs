@@ -18,7 +18,7 @@ use super::wire::About;
 use crate::http::AppState;
 use crate::http::error::ApiError;
 use crate::http::query::{Query, wants_html};
-use crate::service::{JobInfo, JobLine, Service};
+use crate::service::{JobInfo, JobLine, JobManager};
 use proofbox_grading::page::{Page, page, row};
 use proofbox_grading::report::{Report, Sample, report as report_on};
 use proofbox_types::caller::Caller;
@@ -68,9 +68,9 @@ pub async fn report(
         Some("html") => Form::Html,
         Some(_) => return Err(ApiError::meaningless("format", "it must be json or html")),
     };
-    let info = shared.service.job(&caller, id).await?;
+    let info = shared.service.jobs.find(&caller, id).await?;
     let _place = PLACES.acquire().await.map_err(|_| ApiError::internal())?;
-    let read = read(&shared.service, &info, form).await?;
+    let read = read(&shared.service.jobs, &info, form).await?;
     let report = report_on(&read.samples, &About::of(&info).k);
     if form == Form::Json {
         let (state, done) = (info.state.as_str(), u32::try_from(read.samples.len()).unwrap_or(u32::MAX));
@@ -98,14 +98,14 @@ struct Read {
     bytes: usize,
 }
 
-async fn read(service: &Service, info: &JobInfo, form: Form) -> Result<Read, ApiError> {
+async fn read(jobs: &JobManager, info: &JobInfo, form: Form) -> Result<Read, ApiError> {
     let (mut read, mut after) = (Read::default(), 0);
     loop {
-        let lines = service.job_lines(info.id, after, PAGE).await?;
+        let lines = jobs.lines(info.id, after, PAGE).await?;
         let Some(last) = lines.last() else { return Ok(read) };
         after = last.sequence;
         let items = if form == Form::Html && read.has_room() {
-            service.job_items(info.id, lines.iter().map(|line| line.item).collect()).await?
+            jobs.items(info.id, lines.iter().map(|line| line.item).collect()).await?
         } else {
             Vec::new()
         };

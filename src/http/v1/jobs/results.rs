@@ -45,9 +45,9 @@ pub async fn results(
     let query = Query::of(&uri, &["after", "follow"])?;
     let after = query.number("after", 0..=u32::MAX)?.unwrap_or(0);
     let follow = query.flag("follow")?;
-    shared.service.job(&caller, id).await?;
+    shared.service.jobs.find(&caller, id).await?;
     // Before the first look: nothing may come between the two.
-    let progress = if follow { shared.service.follow_job(id) } else { None };
+    let progress = if follow { shared.service.jobs.follow(id) } else { None };
     let lines = lines(Arc::clone(&shared.service), id, after, progress);
     Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], Body::from_stream(lines)).into_response())
 }
@@ -82,7 +82,7 @@ impl Reading {
     async fn next(&mut self) -> Result<Option<Bytes>, JobError> {
         loop {
             let seen = self.progress.as_mut().map(|progress| *progress.borrow_and_update());
-            let lines = self.service.job_lines(self.id, self.after, PAGE).await?;
+            let lines = self.service.jobs.lines(self.id, self.after, PAGE).await?;
             if let Some(last) = lines.last() {
                 self.after = last.sequence;
                 let mut page = Vec::with_capacity(lines.iter().map(|line| line.line.len() + 1).sum());
@@ -96,7 +96,7 @@ impl Reading {
                 return Ok(None);
             };
             // Its client goes on elsewhere, or later, after the lines that it has.
-            let stopping = self.service.jobs_stopping();
+            let stopping = self.service.background.stopping();
             match stopping.run_until_cancelled(progress.changed()).await {
                 Some(Ok(())) => {}
                 Some(Err(_)) => self.progress = None,

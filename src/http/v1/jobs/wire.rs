@@ -9,7 +9,7 @@ use super::super::items::{item_of, line_of};
 use super::{CallbackAnswer, JobAnswer};
 use crate::http::body::BodyError;
 use crate::http::error::ApiError;
-use crate::service::{Finished, JobInfo, JobState, JobWire, Service, SuiteItem};
+use crate::service::{Executor, Finished, JobInfo, JobState, JobWire, SuiteItem};
 use proofbox_memory::count_values;
 use proofbox_store::{Callback, CallbackPhase, JobItem};
 use proofbox_types::caller::Caller;
@@ -38,14 +38,14 @@ struct Head {
 pub struct Wire;
 
 impl JobWire for Wire {
-    fn item(&self, service: &Service, caller: &Caller, head: &[u8], item: &JobItem) -> Result<SuiteItem, Vec<u8>> {
+    fn item(&self, executor: &Executor, caller: &Caller, head: &[u8], item: &JobItem) -> Result<SuiteItem, Vec<u8>> {
         let parsed = || {
             // An earlier release may have accepted it.
             count_values(&item.request).map_err(BodyError::from)?;
             // It was one when it was accepted.
             let Head { defaults } = serde_json::from_slice(head).map_err(|_| ApiError::internal())?;
             let request = serde_json::from_slice(&item.request).map_err(|_| ApiError::internal())?;
-            item_of(service, caller, &defaults, request, "")
+            item_of(executor, caller, &defaults, request, "")
         };
         parsed().map_err(|error| {
             let line = json!({

@@ -104,7 +104,7 @@ pub async fn make(
     if request.name.as_ref().is_some_and(|name| name.len() > MAX_NAME) {
         return Err(ApiError::meaningless("name", format!("it may have {MAX_NAME} bytes")));
     }
-    let made = shared.service.checkpoint_session(own_session(&shared, &caller, &id)?, request.name).await?;
+    let made = shared.service.sessions.checkpoint(own_session(&shared, &caller, &id)?, request.name).await?;
     Ok((StatusCode::CREATED, Json(made.into())))
 }
 
@@ -114,7 +114,7 @@ pub async fn list(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<CheckpointList>, ApiError> {
-    let checkpoints = shared.service.checkpoints(&caller).await?.into_iter().map(Into::into).collect();
+    let checkpoints = shared.service.sessions.checkpoints(&caller).await?.into_iter().map(Into::into).collect();
     Ok(Json(CheckpointList { checkpoints }))
 }
 
@@ -129,7 +129,7 @@ pub async fn remove(
     Path(id): Path<String>,
 ) -> Result<StatusCode, ApiError> {
     let id = proofbox_types::ids::CheckpointId::parse(&id).ok_or_else(ApiError::no_checkpoint)?;
-    shared.service.delete_checkpoint(&caller, id).await?;
+    shared.service.sessions.delete_checkpoint(&caller, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -145,8 +145,8 @@ pub async fn fork(
     JsonBody(request): JsonBody<ForkRequest>,
 ) -> Result<(StatusCode, Json<ForkAnswer>), ApiError> {
     let ttl = request.ttl_seconds.map(|seconds| duration("ttl_seconds", seconds)).transpose()?;
-    let forks = shared.service.fork_session(own_session(&shared, &caller, &id)?, request.count, ttl).await?;
-    let sessions = forks.into_iter().map(|info| session_answer(info, shared.service.images())).collect();
+    let forks = shared.service.sessions.fork(own_session(&shared, &caller, &id)?, request.count, ttl).await?;
+    let sessions = forks.into_iter().map(|info| session_answer(info, &shared.service.images)).collect();
     Ok((StatusCode::CREATED, Json(ForkAnswer { sessions })))
 }
 
@@ -163,6 +163,6 @@ pub async fn restore(
     JsonBody(request): JsonBody<RestoreRequest>,
 ) -> Result<Json<SessionAnswer>, ApiError> {
     let checkpoint = checkpoint_id("checkpoint", &request.checkpoint)?;
-    let info = shared.service.restore_session(&caller, own_session(&shared, &caller, &id)?, checkpoint).await?;
-    Ok(Json(session_answer(info, shared.service.images())))
+    let info = shared.service.sessions.restore(&caller, own_session(&shared, &caller, &id)?, checkpoint).await?;
+    Ok(Json(session_answer(info, &shared.service.images)))
 }

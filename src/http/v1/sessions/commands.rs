@@ -261,7 +261,7 @@ pub async fn start(
 ) -> Result<Response, ApiError> {
     let id = own_session(&shared, &caller, &session)?;
     let is_background = request.background;
-    let (command, mut events) = shared.service.start_command(id, asked_of(request)?).await?;
+    let (command, mut events) = shared.service.sessions.start_command(id, asked_of(request)?).await?;
     if is_background {
         return Ok((StatusCode::CREATED, Json(answer_of(id, &command))).into_response());
     }
@@ -375,7 +375,7 @@ fn own_command(
     command: &str,
 ) -> Result<(SessionId, Arc<SessionCommand>), ApiError> {
     let id = own_session(shared, caller, session)?;
-    Ok((id, shared.service.command(id, number(command)?)?))
+    Ok((id, shared.service.sessions.command(id, number(command)?)?))
 }
 
 /// Lists the commands of a session.
@@ -389,7 +389,7 @@ pub async fn list(
     Path(session): Path<String>,
 ) -> Result<Json<CommandList>, ApiError> {
     let id = own_session(&shared, &caller, &session)?;
-    let commands = shared.service.commands(id)?.iter().map(|command| state_of(id, command)).collect();
+    let commands = shared.service.sessions.commands(id)?.iter().map(|command| state_of(id, command)).collect();
     Ok(Json(CommandList { commands }))
 }
 
@@ -447,10 +447,10 @@ pub async fn input(
     let (id, command) = own_command(&shared, &caller, &session, &command)?;
     let InputRequest { data, close } = request;
     if !data.is_empty() {
-        shared.service.command_input(id, &command, Some(data.into())).await?;
+        shared.service.sessions.command_input(id, &command, Some(data.into())).await?;
     }
     if close {
-        match shared.service.command_input(id, &command, None).await {
+        match shared.service.sessions.command_input(id, &command, None).await {
             // There is nothing left to close.
             Ok(()) | Err(SessionError::CommandEnded) => {}
             Err(error) => return Err(error.into()),
@@ -490,6 +490,6 @@ pub async fn remove(
     Path((session, command)): Path<(String, String)>,
 ) -> Result<StatusCode, ApiError> {
     let id = own_session(&shared, &caller, &session)?;
-    shared.service.remove_command(id, number(&command)?)?;
+    shared.service.sessions.remove_command(id, number(&command)?)?;
     Ok(StatusCode::NO_CONTENT)
 }

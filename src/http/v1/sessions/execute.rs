@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::{Stream, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json_, json};
 use utoipa::ToSchema;
@@ -22,8 +21,7 @@ use super::stream::{Form, KEEP_ALIVE};
 use crate::http::AppState;
 use crate::http::error::ApiError;
 use crate::http::extract::{Object, read_json};
-use crate::sandbox::SessionEvent;
-use crate::service::{CallEvents, CellAsked, CellExecution, Service};
+use crate::service::{CallEvent, CallItem, CallStream, CellAsked, CellExecution};
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::SessionId;
 use proofbox_types::program::ResultWanted;
@@ -163,73 +161,49 @@ pub async fn execute(
     };
     let form = Form::of(&headers);
     if form == Form::Whole {
-        let called = shared.service.call_session(id, asked, None).await?;
+        let called = shared.service.sessions.call(id, asked).await?;
         return Ok(Json(call_answer(id, called, request.labels)).into_response());
     }
     // What can be told by a status is told so.
-    let events = shared.service.session_events(id)?;
-    let body = Body::from_stream(told(Arc::clone(&shared.service), id, asked, events, request.labels, form));
+    let call = shared.service.sessions.call_stream(id, asked)?;
+    let body = Body::from_stream(pieces(call, id, request.labels, form));
     let headers = [(header::CONTENT_TYPE, form.mime()), (header::CACHE_CONTROL, "no-store")];
     Ok((headers, body).into_response())
 }
 
-/// Streams the events of a call as they happen. Dropping the stream interrupts the call.
-fn told(
-    service: Arc<Service>,
+/// Streams a call as it happens. Dropping the stream interrupts the call.
+fn pieces(
+    call: CallStream,
     id: SessionId,
-    asked: CellAsked,
-    (sender, events): (proofbox_memory::Sender<SessionEvent>, CallEvents),
     labels: BTreeMap<String, String>,
     form: Form,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> {
-    let call = async move {
-        match service.call_session(id, asked, Some(sender)).await {
-            Ok(called) => form.piece("end", json!({"answer": call_answer(id, called, labels)})),
-            Err(error) => form.piece("failed", json!({"error": ApiError::from(error).to_json()})),
-        }
-    };
-    let events = pieces(events, form).chain(stream::pending());
-    // The last piece follows all events: they are sent before the call returns.
-    let state = (Box::pin(call), Box::pin(events), None::<Bytes>, false);
-    stream::unfold(state, move |(mut call, mut events, mut last, ended)| async move {
-        if ended {
-            return None;
-        }
-        loop {
-            if last.is_some() {
-                // What was told before the end, first: it is there already.
-                return match futures_util::FutureExt::now_or_never(events.next()).flatten() {
-                    Some(piece) => Some((Ok(piece), (call, events, last, false))),
-                    None => Some((Ok(last.take()?), (call, events, None, true))),
-                };
-            }
-            tokio::select! {
-                biased;
-                Some(piece) = events.next() => return Some((Ok(piece), (call, events, last, false))),
-                end = &mut call => last = Some(end),
-                () = tokio::time::sleep(KEEP_ALIVE) => {
-                    return Some((Ok(form.piece("keepalive", json!({}))), (call, events, last, false)));
+    stream::unfold((call, labels), move |(mut call, mut labels)| async move {
+        let piece = match tokio::time::timeout(KEEP_ALIVE, call.next()).await {
+            Err(_) => form.piece("keepalive", json!({})),
+            Ok(None) => return None,
+            Ok(Some(CallItem::Event(event))) => piece_of(event, form),
+            Ok(Some(CallItem::Ended(ended))) => match *ended {
+                Ok(called) => {
+                    form.piece("end", json!({"answer": call_answer(id, called, std::mem::take(&mut labels))}))
                 }
-            }
-        }
+                Err(error) => form.piece("failed", json!({"error": ApiError::from(error).to_json()})),
+            },
+        };
+        Some((Ok(piece), (call, labels)))
     })
 }
 
-fn pieces(events: CallEvents, form: Form) -> impl Stream<Item = Bytes> {
-    stream::unfold(events, move |mut events| async move {
-        let event = match events.recv().await? {
-            proofbox_memory::Next::Piece(event) => event,
-            proofbox_memory::Next::Overflow(bytes) => {
-                return Some((form.piece("overflow", json!({"bytes": bytes})), events));
-            }
-        };
-        let piece = match event {
-            CellEvent::Began(number) => form.piece("begin", json!({"execution_count": number})),
-            CellEvent::Stdout(text) => form.piece("stdout", json!({"text": text})),
-            CellEvent::Stderr(text) => form.piece("stderr", json!({"text": text})),
-            CellEvent::Display(display) => form.piece("display", json!(display_answer(display))),
-            CellEvent::Raised(raised) => form.piece("error", json!({"error": raised_answer(raised)})),
-        };
-        Some((piece, events))
-    })
+fn piece_of(event: CallEvent, form: Form) -> Bytes {
+    let event = match event {
+        CallEvent::Piece(event) => event,
+        CallEvent::Overflow(bytes) => return form.piece("overflow", json!({"bytes": bytes})),
+    };
+    match event {
+        CellEvent::Began(number) => form.piece("begin", json!({"execution_count": number})),
+        CellEvent::Stdout(text) => form.piece("stdout", json!({"text": text})),
+        CellEvent::Stderr(text) => form.piece("stderr", json!({"text": text})),
+        CellEvent::Display(display) => form.piece("display", json!(display_answer(display))),
+        CellEvent::Raised(raised) => form.piece("error", json!({"error": raised_answer(raised)})),
+    }
 }

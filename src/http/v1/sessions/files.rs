@@ -192,7 +192,7 @@ fn asked_of(path: &str, query: Result<Query<FileQuery>, QueryRejection>) -> Resu
 }
 
 async fn asked(shared: &AppState, id: SessionId, ask: FileAsk) -> Result<Response, ApiError> {
-    Ok(match shared.service.session_files(id, ask).await? {
+    Ok(match shared.service.sessions.files(id, ask).await? {
         FileAnswer::Entry(entry, new) => {
             let status = if new { StatusCode::CREATED } else { StatusCode::OK };
             (status, Json(EntryAnswer::from(entry))).into_response()
@@ -222,7 +222,7 @@ async fn read(
     let head = method == Method::HEAD;
     let range = headers.get(header::RANGE).and_then(|value| value.to_str().ok()).and_then(ByteRange::parse);
     let ask = |offset, length| FileAsk::Read { path: path.clone(), offset, length };
-    let get = async |ask| match shared.service.session_files(id, ask).await? {
+    let get = async |ask| match shared.service.sessions.files(id, ask).await? {
         FileAnswer::Bytes(bytes, whole) => Ok((bytes, whole)),
         _ => Err(ApiError::internal()),
     };
@@ -280,7 +280,7 @@ pub async fn list(
         (Some(_), None) => {}
         (None, Some(_)) => {
             let depth = if query.recursive { WatchDepth::All } else { WatchDepth::Entries };
-            let watch = shared.service.watch_files(id, path, depth).await?;
+            let watch = shared.service.sessions.watch(id, path, depth).await?;
             let kind = [(header::CONTENT_TYPE, "application/x-ndjson"), (header::CACHE_CONTROL, "no-store")];
             return Ok((kind, Body::from_stream(changes(watch))).into_response());
         }
@@ -290,7 +290,7 @@ pub async fn list(
     if !(1..=DEEPEST).contains(&depth) {
         return Err(ApiError::meaningless("depth", format!("it must be from 1 to {DEEPEST}")));
     }
-    match shared.service.session_files(id, FileAsk::List { path, depth }).await? {
+    match shared.service.sessions.files(id, FileAsk::List { path, depth }).await? {
         FileAnswer::Entries(entries) => {
             let entries = entries.into_iter().map(Into::into).collect();
             Ok(Json(EntriesAnswer { entries }).into_response())
@@ -338,7 +338,7 @@ pub async fn change(
         }
         _ => return Err(ApiError::malformed(None, "give either `make_directory` or `move`")),
     };
-    match shared.service.session_files(own_session(&shared, &caller, &id)?, ask).await? {
+    match shared.service.sessions.files(own_session(&shared, &caller, &id)?, ask).await? {
         FileAnswer::Entry(entry, _) => Ok(Json(entry.into())),
         _ => Err(ApiError::internal()),
     }

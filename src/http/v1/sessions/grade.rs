@@ -36,7 +36,7 @@ pub async fn grade(
     let id = own_session(&shared, &caller, &id)?;
     let GradeAsked { path, submission } = read_json(request, grade_of).await?;
     let labels = submission.labels.clone();
-    let execution = shared.service.grade_session(&caller, id, &path, submission).await?;
-    shared.service.note_run(&caller, &execution, &labels);
+    let execution = shared.service.sessions.grade(&caller, id, &path, submission).await?;
+    shared.service.stats.note(&caller, &execution, &labels);
     Ok(Json(answer_of(execution, labels)))
 }

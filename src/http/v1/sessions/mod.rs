@@ -162,18 +162,18 @@ pub fn session_answer(info: SessionInfo, images: &Images) -> SessionAnswer {
             SessionState::Stored => "stored",
             SessionState::Paused => "paused",
         },
-        created_at: time(info.created),
+        created_at: time(info.spec.created),
         expires_at: time(info.expires),
         last_used_at: time(info.last_used),
         ttl_seconds: info.ttl.as_secs_f64(),
         idle_seconds: info.idle.map(|idle| idle.as_secs_f64()),
-        policy: info.policy,
-        limits: (&info.limits).into(),
+        policy: info.spec.policy.clone(),
+        limits: info.spec.grant.limits().into(),
         execution_count: info.calls,
         memory_bytes: info.footprint.memory_bytes,
         files_bytes: info.footprint.files_bytes,
-        runtime: RuntimeAnswer::of(&info.image, images.name_of(&info.image).to_owned(), None),
-        labels: info.labels,
+        runtime: RuntimeAnswer::of(&info.spec.image, images.name_of(&info.spec.image).to_owned(), None),
+        labels: info.spec.labels.clone(),
     }
 }
 
@@ -184,7 +184,7 @@ fn time(time: jiff::Timestamp) -> String {
 /// Returns the session that a path names, if it is the caller's own; sessions of others are reported as not found.
 fn own_session(shared: &AppState, caller: &Caller, text: &str) -> Result<SessionId, ApiError> {
     let id = SessionId::parse(text).ok_or_else(ApiError::no_session)?;
-    if shared.service.is_own_session(caller, id) { Ok(id) } else { Err(ApiError::no_session()) }
+    if shared.service.sessions.is_own(caller, id) { Ok(id) } else { Err(ApiError::no_session()) }
 }
 
 fn checkpoint_id(field: &str, text: &str) -> Result<CheckpointId, ApiError> {
@@ -218,8 +218,8 @@ pub async fn open(
     request: Request,
 ) -> Result<(StatusCode, Json<SessionAnswer>), ApiError> {
     let asked = read_json(request, |request| asked_of(request, caller)).await?;
-    let info = shared.service.open_session(asked).await?;
-    Ok((StatusCode::CREATED, Json(session_answer(info, shared.service.images()))))
+    let info = shared.service.sessions.open(asked).await?;
+    Ok((StatusCode::CREATED, Json(session_answer(info, &shared.service.images))))
 }
 
 fn asked_of(request: SessionRequest, caller: Caller) -> Result<SessionAsked, ApiError> {
@@ -278,10 +278,10 @@ pub async fn list(
         .as_deref()
         .map(|next| SessionId::parse(next).ok_or_else(|| ApiError::meaningless("next", "this is no `next` of a page")));
     let after = after.transpose()?;
-    let mut infos = shared.service.session_list(&caller, after, limit + 1);
+    let mut infos = shared.service.sessions.list(&caller, after, limit + 1);
     let next = (infos.len() > limit).then(|| infos[limit - 1].id.to_string());
     infos.truncate(limit);
-    let sessions = infos.into_iter().map(|info| session_answer(info, shared.service.images())).collect();
+    let sessions = infos.into_iter().map(|info| session_answer(info, &shared.service.images)).collect();
     Ok(Json(SessionList { sessions, next }))
 }
 
@@ -295,8 +295,8 @@ pub async fn show(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<SessionAnswer>, ApiError> {
-    let info = shared.service.session_info(own_session(&shared, &caller, &id)?)?;
-    Ok(Json(session_answer(info, shared.service.images())))
+    let info = shared.service.sessions.info(own_session(&shared, &caller, &id)?)?;
+    Ok(Json(session_answer(info, &shared.service.images)))
 }
 
 /// Sets a session's lifetime, from now.
@@ -311,8 +311,8 @@ pub async fn change(
     JsonBody(request): JsonBody<SessionChange>,
 ) -> Result<Json<SessionAnswer>, ApiError> {
     let ttl = duration("ttl_seconds", request.ttl_seconds)?;
-    let info = shared.service.keep_session(own_session(&shared, &caller, &id)?, ttl).await?;
-    Ok(Json(session_answer(info, shared.service.images())))
+    let info = shared.service.sessions.keep(own_session(&shared, &caller, &id)?, ttl).await?;
+    Ok(Json(session_answer(info, &shared.service.images)))
 }
 
 /// Ends a session, and removes its files.
@@ -325,7 +325,7 @@ pub async fn end(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<StatusCode, ApiError> {
-    shared.service.end_session(own_session(&shared, &caller, &id)?).await?;
+    shared.service.sessions.end(own_session(&shared, &caller, &id)?).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -346,7 +346,7 @@ pub async fn interrupt(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<InterruptAnswer>, ApiError> {
-    let interrupted = shared.service.interrupt_session(own_session(&shared, &caller, &id)?, DEFAULT_CONTEXT).await?;
+    let interrupted = shared.service.sessions.interrupt(own_session(&shared, &caller, &id)?, DEFAULT_CONTEXT).await?;
     Ok(Json(InterruptAnswer { interrupted }))
 }
 
@@ -361,6 +361,6 @@ pub async fn restart(
     Path(id): Path<String>,
 ) -> Result<Json<SessionAnswer>, ApiError> {
     let id = own_session(&shared, &caller, &id)?;
-    shared.service.restart_context(id, DEFAULT_CONTEXT).await?;
-    Ok(Json(session_answer(shared.service.session_info(id)?, shared.service.images())))
+    shared.service.sessions.restart_context(id, DEFAULT_CONTEXT).await?;
+    Ok(Json(session_answer(shared.service.sessions.info(id)?, &shared.service.images)))
 }

@@ -26,15 +26,14 @@ impl Form {
     /// Returns the form that the `Accept` of a request asks for.
     pub fn of(headers: &HeaderMap) -> Self {
         let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
-        let kinds = accept.split(',').map(|kind| kind.split(';').next().unwrap_or("").trim());
+        let mut kinds = accept.split(',').map(|kind| kind.split(';').next().unwrap_or("").trim());
         kinds
-            .filter_map(|kind| match kind {
+            .find_map(|kind| match kind {
                 "application/json" | "*/*" => Some(Self::Whole),
                 "application/x-ndjson" | "application/ndjson" | "application/jsonl" => Some(Self::Lines),
                 "text/event-stream" => Some(Self::Events),
                 _ => None,
             })
-            .next()
             .unwrap_or(Self::Whole)
     }
 

@@ -125,7 +125,7 @@ pub fn function<'a>(
                 AbstractValue::Unknown
             }
         }
-        ("string.Template", AbstractValue::Text(text)) => AbstractValue::Text(text.clone()),
+        ("string.Template", AbstractValue::Text(text)) => AbstractValue::Text(Rc::clone(text)),
         ("re.sub", AbstractValue::Text(pattern)) => match (args.get(1), args.get(2)) {
             (Some(AbstractValue::Text(to)), Some(AbstractValue::Text(text)))
                 if pattern.len() < 200 && !to.contains('\\') && text.len() < 4096 =>

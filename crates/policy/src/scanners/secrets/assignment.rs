@@ -48,7 +48,7 @@ fn promise(name: &str) -> Option<Promise> {
         return None;
     }
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_').to_ascii_lowercase();
-    let name: String = name.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
+    let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     let ends = |words: &[&str]| words.iter().any(|word| name.ends_with(word));
     if ends(&["password", "passwd", "passphrase", "passcode", "pwd", "passwort"]) {
         return Some(Promise::Password);

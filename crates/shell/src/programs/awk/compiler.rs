@@ -439,7 +439,7 @@ impl Compiler<'_> {
                 let start = self.code.len();
                 self.condition()?;
                 let out = self.emit(Instruction::JumpIfFalse(0));
-                self.loop_body(|compiler| compiler.body())?;
+                self.loop_body(Compiler::body)?;
                 let ended = self.end_loop(start);
                 self.emit(Instruction::Jump(start));
                 self.land(out);
@@ -449,7 +449,7 @@ impl Compiler<'_> {
             "do" => {
                 self.advance()?;
                 let start = self.code.len();
-                self.loop_body(|compiler| compiler.body())?;
+                self.loop_body(Compiler::body)?;
                 while self.token == Token::Newline || self.is(";") {
                     self.advance()?;
                 }
@@ -472,9 +472,9 @@ impl Compiler<'_> {
                     return Err(format!("`{word}' is not allowed outside a loop"));
                 };
                 if word == "break" {
-                    inner.breaks.push(jump)
+                    inner.breaks.push(jump);
                 } else {
-                    inner.continues.push(jump)
+                    inner.continues.push(jump);
                 }
                 self.end_of_statement()
             }
@@ -608,7 +608,7 @@ impl Compiler<'_> {
         let after: Vec<Instruction> = self.code.drain(after..).collect();
         let read_at = self.code.len();
         self.expect(")")?;
-        self.loop_body(|compiler| compiler.body())?;
+        self.loop_body(Compiler::body)?;
         let again = self.code.len();
         let ended = self.end_loop(again);
         self.code.extend(after.into_iter().map(|instruction| moved(instruction, again - read_at)));
@@ -627,7 +627,7 @@ impl Compiler<'_> {
         let start = self.emit(Instruction::NextKey { end: 0 });
         self.emit(Instruction::Store(Target::Variable(variable)));
         self.emit(Instruction::Pop);
-        self.loop_body(|compiler| compiler.body())?;
+        self.loop_body(Compiler::body)?;
         let ended = self.end_loop(start);
         self.emit(Instruction::Jump(start));
         self.land(start);

@@ -229,7 +229,7 @@ pub(super) fn format_values(
             out.extend_from_slice(rest);
             return Ok(());
         };
-        let shown = &rest[..end + length + 1];
+        let shown = &rest[..=(end + length)];
         rest = &rest[end + length + 1..];
         let shape = Shape::of(&flags);
         if out.len() + shape.width().max(shape.precision().unwrap_or(0)) > MAX_TEXT {

@@ -210,7 +210,7 @@ impl Comparison {
         let (Some(one), Some(other)) = (self.find(shell, &left).await, self.find(shell, &right).await) else {
             return Ok(());
         };
-        self.compare_files(shell, (&left, one), (&right, other)).await.map(|_| ())
+        self.compare_files(shell, (&left, one), (&right, other)).await
     }
 
     /// Looks at an operand. None: it is not there, which was told.
@@ -260,9 +260,7 @@ impl Comparison {
                 }
                 (Found::Missing, _) if !self.given.has('N') => self.tell_only(shell, &right).await?,
                 (_, Found::Missing) if !self.given.has('N') => self.tell_only(shell, &left).await?,
-                (Found::Missing, Found::Directory)
-                | (Found::Directory, Found::Missing)
-                | (Found::Directory, Found::Directory) => {}
+                (Found::Missing, Found::Directory) | (Found::Directory, Found::Missing | Found::Directory) => {}
                 (Found::Directory, _) => {
                     self.tell(shell, &format!("File {left} is a directory while file {right} is a regular file"))
                         .await?;

@@ -108,9 +108,7 @@ impl<'s> Git<'s> {
             None => None,
         };
         let operands: Vec<&str> = given.operands.iter().map(String::as_str).collect();
-        if let ([key, value], false) | ([key, value, _], false) =
-            (operands.as_slice(), given.has('l') || given.has('u'))
-        {
+        if let ([key, value] | [key, value, _], false) = (operands.as_slice(), given.has('l') || given.has('u')) {
             let Some(path) = one.or(own) else { return fatal("not in a git directory") };
             let mut config = self.read_settings(&path).await?;
             if !config.set(key, value) {

@@ -36,9 +36,8 @@ pub(super) async fn extract(
     let Some(held) = shell.shared.used.hold(UNPACKING_BYTES) else {
         return Err(gives_up(shell, "memory exhausted").await);
     };
-    let strip = match given.value('2').map_or(Ok(0), str::parse::<usize>) {
-        Ok(strip) => strip,
-        Err(_) => return Err(gives_up(shell, "invalid number of elements").await),
+    let Ok(strip) = given.value('2').map_or(Ok(0), str::parse::<usize>) else {
+        return Err(gives_up(shell, "invalid number of elements").await);
     };
     let opened = match archive {
         "-" => Ok(shell.streams.stdin.clone()),

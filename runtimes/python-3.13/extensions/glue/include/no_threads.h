@@ -20,9 +20,13 @@ public:
         invoke(forward<Function>(function), forward<Arguments>(arguments)...);
     }
     void join() {}
+    void detach() {}
     bool joinable() const { return false; }
     static unsigned hardware_concurrency() { return 1; }
 };
+namespace this_thread {
+inline void yield() {}
+} // namespace this_thread
 class condition_variable {
 public:
     void notify_one() {}

@@ -105,7 +105,7 @@ pub async fn carry_out(e2b: E2b, caller: Caller, build: Arc<Build>, plan: Plan) 
             let deadline = Instant::now() + MAX_TIME;
             let mut builder = Builder::open(&e2b, caller, &build, &plan).await?;
             let result = timeout_at(deadline, builder.finish(plan)).await;
-            let _ = e2b.shared.service.end_session(builder.session).await;
+            let _ = e2b.shared.service.sessions.end(builder.session).await;
             let message = format!("the build takes longer than {} minutes", MAX_TIME.as_secs() / 60);
             result.unwrap_or_else(|_| Err(failure(FINAL_STEP, message)))
         }
@@ -155,7 +155,7 @@ impl<'a> Builder<'a> {
             Template::Default => {}
             Template::Image(hash) => image = Some(hash),
             Template::Snapshot(id) => {
-                setup = service.checkpoint_setup(&caller, id).await.map_err(failed)?;
+                setup = service.sessions.checkpoint_setup(&caller, id).await.map_err(failed)?;
                 from_checkpoint = Some(id);
             }
         }
@@ -170,7 +170,7 @@ impl<'a> Builder<'a> {
             template: build.name.clone(),
             ..SessionAsked::default()
         };
-        let session = service.open_session(asked).await.map_err(failed)?.id;
+        let session = service.sessions.open(asked).await.map_err(failed)?.id;
         build.in_session(session);
         Ok(Self { e2b, build, session, setup })
     }
@@ -195,7 +195,7 @@ impl<'a> Builder<'a> {
             tags: self.build.tags.clone(),
             setup: self.setup.clone(),
         };
-        let stored = self.e2b.shared.service.tag_session(self.session, asked).await;
+        let stored = self.e2b.shared.service.sessions.tag(self.session, asked).await;
         let stored = stored.map_err(|error| failure(FINAL_STEP, error.to_string()))?;
         let message = format!("[{FINAL_STEP}] stored: {} bytes", stored.bytes);
         self.build.tell(Level::Info, Some(FINAL_STEP), &message);
@@ -269,7 +269,7 @@ impl<'a> Builder<'a> {
 
     async fn copy(&self, archive: &Archive, args: Vec<String>, step: &str) -> Result<(), String> {
         let file = File { path: ARCHIVE.to_owned(), content: archive.bytes.to_vec() };
-        let written = self.e2b.shared.service.session_files(self.session, FileAsk::Write(file)).await;
+        let written = self.e2b.shared.service.sessions.files(self.session, FileAsk::Write(file)).await;
         written.map_err(|error| error.to_string())?;
         let command = Command { script: format!("{MAKE_DIRECTORY}{COPY}"), args, ..Command::default() };
         self.run(command, User::Root, step).await
@@ -289,7 +289,7 @@ impl<'a> Builder<'a> {
         user: User,
     ) -> Result<(Arc<crate::service::SessionCommand>, CommandEvents), String> {
         let asked = CommandAsked { command, user: Some(user), ..CommandAsked::default() };
-        let started = self.e2b.shared.service.start_command(self.session, asked).await;
+        let started = self.e2b.shared.service.sessions.start_command(self.session, asked).await;
         started.map_err(|error| format!("command failed: {error}"))
     }
 
@@ -416,7 +416,7 @@ impl Output<'_> {
 
 /// Finds what stands here for an image of a registry: all of them mean this service's own system.
 fn image(e2b: &E2b, build: &Build, name: &str) -> Result<Template, Failure> {
-    let images = e2b.shared.service.images();
+    let images = &e2b.shared.service.images;
     if let Some(own) = images.find(name) {
         return Ok(Template::Image(own.image_hash.clone()));
     }

@@ -67,7 +67,7 @@ pub async fn announce(
         return Err(E2bError::new(Kind::Forbidden, message));
     }
     // A service without a store says so before files are uploaded.
-    e2b.shared.service.tags(&caller, Some(&target.name)).await?;
+    e2b.shared.service.sessions.tags(&caller, Some(&target.name)).await?;
     let build = e2b.state.builds.announce(caller.owner(), target.name, tags)?;
     let answer = json!({
         "templateID": build.name, "buildID": build.id, "public": false,
@@ -139,7 +139,7 @@ impl E2b {
     /// Returns whether a build that is not remembered has made what the template's tags mean.
     async fn has_made(&self, caller: &Caller, template: &str, id: &str) -> Result<bool, E2bError> {
         let Some(id) = CheckpointId::parse(id) else { return Ok(false) };
-        let tags = self.shared.service.tags(caller, Some(template)).await?;
+        let tags = self.shared.service.sessions.tags(caller, Some(template)).await?;
         Ok(tags.iter().any(|tag| tag.checkpoint == id))
     }
 }

@@ -42,6 +42,24 @@ def _finalized():
     return AlreadyFinalized("Context was already finalized.")
 
 
+def _buffer(data):
+    """Bytes of an object that has some. Of a number, `bytes` would make zeros."""
+    return bytes(memoryview(data))
+
+
+class _Absent(type):
+    """Type of the classes that are not here: what is called of them raises, too."""
+
+    def __getattr__(cls, name):
+        if name[:1] == "_":
+            raise AttributeError(name)
+
+        def absent(*args, **kwargs):
+            raise _unsupported(f"{cls.__module__.rpartition('.')[2]}.{cls.__name__}.{name}")
+
+        return absent
+
+
 class _Part(types.ModuleType):
     """A module of the compiled part: what it has not raises when it is called."""
 
@@ -58,7 +76,7 @@ class _Part(types.ModuleType):
         def absent(cls, *args, **kwargs):
             raise _unsupported(what)
 
-        made = type(name, (), {"__new__": absent, "__module__": self.__name__})
+        made = _Absent(name, (), {"__new__": absent, "__module__": self.__name__})
         setattr(self, name, made)
         return made
 
@@ -119,7 +137,7 @@ class _Padding:
     def _take(self, data):
         if self._data is None:
             raise _finalized()
-        self._data += bytes(memoryview(data))
+        self._data += _buffer(data)
 
     def _give(self, count):
         given, self._data = self._data[:count], self._data[count:]
@@ -227,12 +245,17 @@ class Hash:
 
 class HMAC(Hash):
     def __init__(self, key, algorithm, backend=None):
+        from cryptography.hazmat.primitives.hashes import ExtendableOutputFunction
+
+        if isinstance(algorithm, ExtendableOutputFunction):
+            raise _unsupported(f"HMAC of {algorithm.name}", _Reasons.UNSUPPORTED_HASH)
+
         def digest(data=b""):
             state = _new_digest(algorithm)
             state.update(data)
             return state
 
-        self._state, self.algorithm = library_hmac.new(bytes(key), digestmod=digest), algorithm
+        self._state, self.algorithm = library_hmac.new(_buffer(key), digestmod=digest), algorithm
 
     def finalize(self):
         state, self._state = self._need(), None
@@ -275,19 +298,21 @@ class _Derivation:
 class PBKDF2HMAC(_Derivation):
     def __init__(self, algorithm, length, salt, iterations, backend=None):
         _new_digest(algorithm)
-        self._algorithm, self._length, self._salt, self._iterations = algorithm, length, bytes(salt), iterations
+        self._algorithm, self._length, self._salt, self._iterations = algorithm, length, _buffer(salt), iterations
 
     def derive(self, key_material):
         self._once()
-        return hashlib.pbkdf2_hmac(_digest_name(self._algorithm), bytes(key_material), self._salt, self._iterations, self._length)
+        return hashlib.pbkdf2_hmac(_digest_name(self._algorithm), _buffer(key_material), self._salt, self._iterations, self._length)
 
 
 class HKDFExpand(_Derivation):
     def __init__(self, algorithm, length, info, backend=None):
         _new_digest(algorithm)
+        if length < 0:
+            raise OverflowError("can't convert negative int to unsigned")
         if length > 255 * algorithm.digest_size:
             raise ValueError(f"Cannot derive keys larger than {255 * algorithm.digest_size} octets.")
-        self._algorithm, self._length, self._info = algorithm, length, bytes(info or b"")
+        self._algorithm, self._length, self._info = algorithm, length, b"" if info is None else _buffer(info)
 
     def derive(self, key_material):
         self._once()
@@ -361,7 +386,7 @@ class CipherContext:
     def update(self, data):
         if self._ended:
             raise _finalized()
-        data = bytes(memoryview(data))
+        data = _buffer(data)
         if self._whole:
             data = self._rest + data
             count = len(data) - len(data) % _aes.BLOCK
@@ -402,13 +427,13 @@ class _Authenticated(CipherContext):
             from cryptography.exceptions import AlreadyUpdated
 
             raise AlreadyUpdated("Update has been called on this context.")
-        self._message.authenticate(bytes(memoryview(data)))
+        self._message.authenticate(_buffer(data))
 
     def update(self, data):
         if self._ended:
             raise _finalized()
         self._updated = True
-        return self._message.update(bytes(memoryview(data)), self.encrypting)
+        return self._message.update(_buffer(data), self.encrypting)
 
     def _finish(self):
         if self._ended:
@@ -442,8 +467,10 @@ class AEADDecryptionContext(_Authenticated):
     def finalize_with_tag(self, tag):
         if self._mode.tag is not None:
             raise ValueError("tag provided both in mode and in call with finalize_with_tag: tag should only be provided once")
-        if not 4 <= len(tag) <= 16:
-            raise ValueError("Authentication tag must be between 4 and 16 bytes long.")
+        if len(tag) < self._mode._min_tag_length:
+            raise ValueError(f"Authentication tag must be {self._mode._min_tag_length} bytes or longer.")
+        if len(tag) > _aes.BLOCK:
+            raise ValueError(f"Authentication tag cannot be more than {_aes.BLOCK} bytes.")
         return self._check(tag)
 
     def _check(self, tag):
@@ -466,7 +493,7 @@ def _create(algorithm, mode, authenticated, encrypting):
 
 class AESGCM:
     def __init__(self, key):
-        key = bytes(memoryview(key))
+        key = _buffer(key)
         if len(key) not in (16, 24, 32):
             raise ValueError("AESGCM key must be 128, 192, or 256 bits.")
         self._cipher = _aes.Aes(key)
@@ -481,17 +508,17 @@ class AESGCM:
         if not 8 <= len(nonce) <= 128:
             raise ValueError("Nonce must be between 8 and 128 bytes")
         message = _aes.Gcm(self._cipher, nonce)
-        message.authenticate(bytes(associated_data or b""))
+        message.authenticate(b"" if associated_data is None else _buffer(associated_data))
         return message
 
     def encrypt(self, nonce, data, associated_data):
         message = self._message(nonce, associated_data)
-        return message.update(bytes(memoryview(data)), True) + message.tag()
+        return message.update(_buffer(data), True) + message.tag()
 
     def decrypt(self, nonce, data, associated_data):
         from cryptography.exceptions import InvalidTag
 
-        data = bytes(memoryview(data))
+        data = _buffer(data)
         if len(data) < 16:
             raise InvalidTag
         message = self._message(nonce, associated_data)
@@ -509,8 +536,8 @@ class RSAPublicNumbers:
         self.e, self.n = e, n
 
     def public_key(self, backend=None):
-        if self.n.bit_length() < 1024 or self.e < 3 or not self.e & 1:
-            raise ValueError("n must be at least 1024-bits, and e odd and at least 3.")
+        if self.n.bit_length() < 1024 or not 3 <= self.e < self.n or not self.e & 1:
+            raise ValueError("n must be at least 1024-bits, and e odd, at least 3 and below n.")
         return RSAPublicKey(self.n, self.e)
 
     def __eq__(self, other):
@@ -530,6 +557,9 @@ class RSAPrivateNumbers:
     def private_key(self, backend=None, *, unsafe_skip_rsa_key_validation=False):
         if self.p * self.q != self.public_numbers.n:
             raise ValueError("p*q must equal modulus.")
+        if not unsafe_skip_rsa_key_validation:
+            e, n = self.public_numbers.e, self.public_numbers.n
+            _rsa.check_private(n, e, self.d, self.p, self.q, self.dmp1, self.dmq1, self.iqmp)
         return RSAPrivateKey(self.p, self.q, self.d, self.public_numbers.e, self.public_numbers.n)
 
     def __eq__(self, other):
@@ -600,7 +630,7 @@ class RSAPublicKey:
     def encrypt(self, plaintext, padding):
         from cryptography.hazmat.primitives.asymmetric import padding as paddings
 
-        plaintext = bytes(memoryview(plaintext))
+        plaintext = _buffer(plaintext)
         if isinstance(padding, paddings.PKCS1v15):
             return self._raised(_rsa.pad_message(plaintext, self._size))
         if isinstance(padding, paddings.OAEP):
@@ -618,7 +648,9 @@ class RSAPublicKey:
         if isinstance(padding, paddings.PKCS1v15):
             good = library_hmac.compare_digest(block, _rsa.pad_signature(_rsa.digest_info(algorithm.name, hashed), self._size))
         elif isinstance(padding, paddings.PSS):
-            length = _salt_length(padding, algorithm, (self.key_size + 6) // 8)
+            # The longest salt is asked for when signing: the real one takes any.
+            any_length = padding._salt_length is paddings.PSS.MAX_LENGTH
+            length = None if any_length else _salt_length(padding, algorithm, (self.key_size + 6) // 8)
             good = _rsa.is_pss(block, hashed, self.key_size - 1, length, _digest_of(algorithm), _digest_of(padding.mgf._algorithm))
         else:
             raise _bad_padding(padding)
@@ -712,7 +744,7 @@ def _loaded(read, make):
 
     def load(data, *args):
         try:
-            numbers = read(bytes(memoryview(data)), *args)
+            numbers = read(_buffer(data), *args)
         except TypeError:
             raise
         except (ValueError, IndexError, KeyError) as error:
@@ -731,14 +763,16 @@ _load_public = _loaded(_rsa.read_public, RSAPublicKey)
 
 
 def load_der_private_key(data, password, backend=None, *, unsafe_skip_rsa_key_validation=False):
-    return _load_private(data, password)
+    return _load_private(data, password, not unsafe_skip_rsa_key_validation)
 
 
 def load_pem_private_key(data, password, backend=None, *, unsafe_skip_rsa_key_validation=False):
+    if b"Proc-Type: 4,ENCRYPTED" in _buffer(data):
+        raise _unsupported("a key that is encrypted in the traditional format", _Reasons.UNSUPPORTED_SERIALIZATION)
     label, der = _rsa.from_pem(data)
     if not label.endswith("PRIVATE KEY"):
         raise ValueError("Valid PEM but no BEGIN/END delimiters for a private key found. Are you sure this is a private key?")
-    return _load_private(der, password)
+    return _load_private(der, password, not unsafe_skip_rsa_key_validation)
 
 
 def load_der_public_key(data, backend=None):

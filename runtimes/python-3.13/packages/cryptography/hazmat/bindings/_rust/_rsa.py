@@ -208,7 +208,16 @@ def read_public(der):
     return n, e
 
 
-def read_private(der, password):
+def check_private(n, e, d, p, q, dmp1, dmq1, iqmp):
+    """Raises ValueError unless the numbers are those of one key. Whether `p` and `q` are primes is not looked at."""
+    if not (
+        min(p, q) > 2 and p * q == n and 2 < e < n and (d * e - 1) % (p - 1) == 0 == (d * e - 1) % (q - 1)
+        and dmp1 == d % (p - 1) and dmq1 == d % (q - 1) and iqmp * q % p == 1
+    ):  # fmt: skip
+        raise ValueError("Invalid private key")
+
+
+def read_private(der, password, checked=True):
     """(p, q, d, e, n); None for a key of another kind."""
     parts = _read(_one(der))
     if len(parts) == 2 and parts[0][0] == 0x30:
@@ -222,7 +231,15 @@ def read_private(der, password):
         if _dotted(_read(parts[1][1])[0][1]) != RSA:
             return None
         der = parts[2][1]
-    _, n, e, d, p, q, *_ = _numbers(_one(der))
+    elif len(parts) >= 2 and (parts[0][0], parts[1][0]) == (2, 4):
+        # Of an elliptic curve: RFC 5915.
+        return None
+    version, n, e, d, p, q, *rest = _numbers(_one(der))
+    if version != 0:
+        raise ValueError("Invalid key")
+    if checked:
+        dmp1, dmq1, iqmp = rest
+        check_private(n, e, d, p, q, dmp1, dmq1, iqmp)
     return p, q, d, e, n
 
 
@@ -299,8 +316,8 @@ def pad_pss(hashed, bits, salt_length, digest, mask_digest):
 
 def is_pss(block, hashed, bits, salt_length, digest, mask_digest):
     size, length = (bits + 7) // 8, len(hashed)
-    block = block[-size:]
-    if size < length + 2 or block[-1:] != b"\xbc" or block[0] >> 8 - (8 * size - bits) and 8 * size > bits:
+    above, block = block[:-size], block[-size:]
+    if any(above) or size < length + 2 or block[-1:] != b"\xbc" or block[0] >> 8 - (8 * size - bits) and 8 * size > bits:
         return False
     masked, check = block[: size - length - 1], block[size - length - 1 : -1]
     data = bytearray(_xor(masked, mask(check, len(masked), mask_digest)))

@@ -9,9 +9,8 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
 use super::eviction::SavedState;
-use super::{CommandDefaults, OnExpiry, Residency, Session, SessionError, SessionSpec, Times};
+use super::{CommandDefaults, Mount, OnExpiry, Residency, Session, SessionError, SessionManager, SessionSpec, Times};
 use crate::sandbox::JobsAtSave;
-use crate::service::Service;
 use proofbox_store::{SessionRow, Store};
 use proofbox_types::grant::{AskedLimits, Limits};
 use proofbox_types::ids::{KeyId, SessionId};
@@ -76,35 +75,23 @@ impl From<PersistedExpiry> for OnExpiry {
     }
 }
 
-/// Limits, asked for one by one.
-pub(super) fn asked(limits: &Limits) -> AskedLimits {
-    AskedLimits {
-        fuel: Some(limits.fuel),
-        wall_seconds: Some(limits.wall.as_secs_f64()),
-        memory_bytes: Some(limits.memory_bytes),
-        output_bytes: Some(limits.output_bytes),
-        files_bytes: Some(limits.files_bytes),
-        files_count: Some(limits.files_count),
-    }
-}
-
 impl Session {
     /// Returns the session's row in the store; none for a session that is not on disk.
     pub(super) fn row(&self, residency: Residency) -> Option<SessionRow> {
         let (checkpoint, paused) = (residency.checkpoint()?, residency.is_paused());
-        let times = *self.times();
+        let (spec, times) = (&*self.spec, *self.times());
         let persisted = PersistedSession {
-            owner: self.owner,
-            created: self.created.as_millisecond(),
-            policy: self.policy.clone(),
-            image: self.image.image_hash.clone(),
-            limits: *self.grant.limits(),
-            labels: self.labels.clone().into_iter().collect(),
-            on_expiry: self.on_expiry.into(),
-            auto_resume: self.auto_resume,
-            template: self.template.clone(),
-            command_defaults: self.command_defaults.clone(),
-            token: self.token.clone(),
+            owner: spec.owner,
+            created: spec.created.as_millisecond(),
+            policy: spec.policy.clone(),
+            image: spec.image.image_hash.clone(),
+            limits: *spec.grant.limits(),
+            labels: spec.labels.clone().into_iter().collect(),
+            on_expiry: spec.on_expiry.into(),
+            auto_resume: spec.auto_resume,
+            template: spec.template.clone(),
+            command_defaults: spec.commands.clone(),
+            token: spec.token.clone(),
             expires: times.expires.as_millisecond(),
             ttl: times.ttl,
             idle: times.idle,
@@ -115,22 +102,27 @@ impl Session {
         };
         let idle = times.idle.map_or(Timestamp::MAX, |idle| super::after(times.last_used, idle));
         // One that is paused, or will be, waits for whoever resumes it.
-        let stays = paused || self.on_expiry != OnExpiry::End;
+        let stays = paused || spec.on_expiry != OnExpiry::End;
+        let mut meta = postcard::to_stdvec(&persisted).expect("plain data");
+        // Behind the rest, where earlier versions do not look: a session without any is stored as by them.
+        if !spec.mounts.is_empty() {
+            meta.extend(postcard::to_stdvec(&spec.mounts).expect("plain data"));
+        }
         Some(SessionRow {
             id: self.id.uuid(),
-            meta: postcard::to_stdvec(&persisted).expect("plain data"),
+            meta,
             expires_at: if stays { i64::MAX } else { times.expires.min(idle).as_millisecond() },
             checkpoint: Some(checkpoint.uuid()),
         })
     }
 }
 
-impl Service {
+impl SessionManager {
     /// Restores the sessions that an earlier service has left in the store.
     ///
     /// # Errors
     /// Returns an error when the store can't be read.
-    pub async fn recall_sessions(&self) -> Result<(), SessionError> {
+    pub async fn recall(&self) -> Result<(), SessionError> {
         let Some(store) = &self.store else { return Ok(()) };
         let (mut after, mut taken_up) = (None, 0);
         loop {
@@ -138,8 +130,11 @@ impl Service {
             let Some(last) = rows.last() else { break };
             after = Some(last.id);
             for row in rows {
-                let session = self.recall(&row).map(Arc::new);
-                if session.is_some_and(|session| self.sessions.insert(session, None).is_ok()) {
+                let session = self.recall_one(&row).map(Arc::new);
+                let is_taken_up =
+                    session.as_ref().is_some_and(|session| self.table.insert(Arc::clone(session), None).is_ok());
+                if let Some(session) = session.filter(|_| is_taken_up) {
+                    self.volumes.reclaim(session.id, &session.spec.mounts);
                     taken_up += 1;
                 } else {
                     // Its policy is gone or allows less, or it was written by another version.
@@ -153,13 +148,14 @@ impl Service {
         Ok(())
     }
 
-    fn recall(&self, row: &SessionRow) -> Option<Session> {
-        let persisted: PersistedSession = postcard::from_bytes(&row.meta).ok()?;
-        let policies = self.policies();
+    fn recall_one(&self, row: &SessionRow) -> Option<Session> {
+        let (persisted, rest): (PersistedSession, _) = postcard::take_from_bytes(&row.meta).ok()?;
+        let mounts: Vec<Mount> = if rest.is_empty() { Vec::new() } else { postcard::from_bytes(rest).ok()? };
+        let policies = self.policies.current();
         // One whose key is revoked meanwhile is nobody's.
         let caller = self.keys.caller_of(persisted.owner)?;
         let pack = policies.pack(&caller, &persisted.policy).ok()?;
-        let grant = pack.ceiling.grant(&asked(&persisted.limits)).ok()?;
+        let grant = pack.ceiling.grant(&AskedLimits::from(&persisted.limits)).ok()?;
         let time = |milliseconds| Timestamp::from_millisecond(milliseconds).ok();
         let times = Times {
             expires: time(persisted.expires)?,
@@ -173,44 +169,52 @@ impl Service {
         let residency =
             if persisted.paused { Residency::Paused { checkpoint } } else { Residency::Evicted { checkpoint } };
         let spec = SessionSpec {
-            id: SessionId::from(row.id),
             owner: persisted.owner,
             created: time(persisted.created)?,
             policy: persisted.policy,
             // Where it is gone, the session's state can't be loaded, which is told to whoever uses it.
-            image: self.image_of(Some(&persisted.image)),
+            image: Arc::clone(self.images.find(&persisted.image).unwrap_or_else(|| self.images.default())),
             grant,
             labels: persisted.labels.into_iter().collect(),
             on_expiry: persisted.on_expiry.into(),
             auto_resume: persisted.auto_resume,
             template: persisted.template,
-            command_defaults: persisted.command_defaults,
+            commands: persisted.command_defaults,
+            mounts,
             token: persisted.token,
         };
-        let session = Session::new(spec, times, residency);
+        let session = Session::new(SessionId::from(row.id), spec, times, residency);
         session.calls.store(persisted.calls, Ordering::Relaxed);
         session.set_footprint(persisted.footprint);
         Some(session)
     }
 
     /// Moves all sessions to disk when the service ends. Sessions that are in use then are lost.
-    pub async fn store_sessions(self: &Arc<Self>) {
+    pub async fn store_all(self: &Arc<Self>) {
         if self.store.is_none() {
             return;
         }
-        let all: Vec<Arc<Session>> = self.sessions.all().values().cloned().collect();
+        let all: Vec<Arc<Session>> = self.table.all().values().cloned().collect();
         let mut saving = JoinSet::new();
         for session in all {
             if saving.len() >= SAVED_AT_ONCE {
                 saving.join_next().await;
             }
-            let service = Arc::clone(self);
+            let manager = Arc::clone(self);
             saving.spawn(async move {
                 session.detach();
                 // Its commands let go of it at once.
                 let residency = Arc::clone(&session.residency).write_owned();
-                let Ok(residency) = tokio::time::timeout(COMMANDS_END, residency).await else { return };
-                if let Err(error) = service.move_to_disk(&session, residency, JobsAtSave::LeaveOut).await {
+                let Ok(residency) = tokio::time::timeout(COMMANDS_END, residency).await else {
+                    // What it does is lost, but for its volumes.
+                    if let Ok(residency) = session.residency.try_read()
+                        && let Residency::Resident(handle) = *residency
+                    {
+                        manager.write_back_at_end(&session, handle).await;
+                    }
+                    return;
+                };
+                if let Err(error) = manager.move_to_disk(&session, residency, JobsAtSave::LeaveOut).await {
                     tracing::warn!(session = %session.id, %error, "a session could not be moved to disk, and is lost");
                 }
             });

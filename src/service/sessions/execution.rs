@@ -6,60 +6,23 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::room::Need;
-use super::{Session, SessionError};
+use super::{LogEvent, Session, SessionError, SessionManager};
 use crate::sandbox::{RequestError, SessionCallError, SessionEvent};
-use crate::service::policy_check::judge_attempts;
+use crate::service::policy_check::{Unrun, judge_attempts};
 use crate::service::tracing::traced;
-use crate::service::{Asking, Busy, ExecuteError, Execution, ImageReason, Service};
+use crate::service::{Asking, Busy, ExecuteError, Execution, ImageReason};
 use crate::telemetry::{self, ExecutionInfo, ExecutionSpan};
-use proofbox_memory::{Next, Receiver, Sender, queue};
+use proofbox_memory::Sender;
 use proofbox_policy::{Decision, Refusal};
 use proofbox_types::caller::Urgency;
 use proofbox_types::grant::AskedLimits;
 use proofbox_types::ids::{ExecutionId, SessionId};
-use proofbox_types::program::{Program, ResultWanted};
-use proofbox_types::session::{Cell, CellEvent, CellLimits, CellOutcome, ContextNumber, Display, Footprint, Raised};
+use proofbox_types::program::ResultWanted;
+use proofbox_types::session::{Cell, CellLimits, CellOutcome, ContextNumber, Display, Footprint, Raised};
 use proofbox_types::status::Status;
-use proofbox_types::submission::Submission;
 
 /// Calls of one session that are served or wait.
 const MAX_WAITING: u32 = 64;
-
-/// Event of a call that runs.
-pub type CallEvent = Next<CellEvent>;
-
-/// Events of a call that runs. Those that a client reads too slowly are bounded by the limits of the call, and by what
-/// all clients of a key may leave unread.
-#[derive(Debug)]
-pub struct CallEvents(Receiver<SessionEvent>);
-
-impl CallEvents {
-    /// Waits for the next event; none when the call has ended and every event was received.
-    pub async fn recv(&mut self) -> Option<CallEvent> {
-        loop {
-            if let Some(event) = cell_event(self.0.recv().await?) {
-                return Some(event);
-            }
-        }
-    }
-
-    /// Returns an event that has happened already, without waiting.
-    pub fn try_recv(&mut self) -> Option<CallEvent> {
-        loop {
-            if let Some(event) = cell_event(self.0.try_recv()?) {
-                return Some(event);
-            }
-        }
-    }
-}
-
-fn cell_event(next: Next<SessionEvent>) -> Option<CallEvent> {
-    match next {
-        Next::Piece(SessionEvent::Cell(event)) => Some(Next::Piece(event)),
-        Next::Piece(_) => None,
-        Next::Overflow(bytes) => Some(Next::Overflow(bytes)),
-    }
-}
 
 /// Code for a session.
 #[derive(Clone, Debug)]
@@ -113,31 +76,25 @@ impl Drop for Waiting<'_> {
     }
 }
 
-impl Service {
-    /// Runs code in a session, after the calls that came before it. `events` receives its events. Dropping the future
-    /// interrupts the code.
+impl SessionManager {
+    /// Runs code in a session, after the calls that came before it. Dropping the future interrupts the code.
     ///
     /// # Errors
     /// Returns an error when nothing was run; see [`SessionError`].
-    pub async fn call_session(
+    pub async fn call(&self, id: SessionId, asked: CellAsked) -> Result<CellExecution, SessionError> {
+        self.call_with_events(id, asked, None).await
+    }
+
+    /// Runs code in a session; `events` receives its events.
+    pub(super) async fn call_with_events(
         &self,
         id: SessionId,
         asked: CellAsked,
         events: Option<Sender<SessionEvent>>,
     ) -> Result<CellExecution, SessionError> {
-        let session = self.sessions.get(id)?;
-        let about = || ExecutionInfo { policy: &session.policy, labels: &session.labels, session: Some(id) };
+        let session = self.table.get(id)?;
+        let about = || ExecutionInfo { policy: &session.spec.policy, labels: &session.spec.labels, session: Some(id) };
         traced(ExecutionSpan::begin(about), self.run_cell(&session, asked, events)).await
-    }
-
-    /// Creates the channel for the events of a call.
-    ///
-    /// # Errors
-    /// Returns an error when there is no such session.
-    pub fn session_events(&self, id: SessionId) -> Result<(Sender<SessionEvent>, CallEvents), SessionError> {
-        let session = self.sessions.get(id)?;
-        let (sender, receiver) = queue(self.unread.account(session.owner).lease());
-        Ok((sender, CallEvents(receiver)))
     }
 
     async fn run_cell(
@@ -149,24 +106,30 @@ impl Service {
         let arrived = Instant::now();
         let _waiting = Waiting::enter(session)?;
         let CellAsked { code, code_field, context, env, limits, value } = asked;
-        let caller = self.keys.caller_of(session.owner).ok_or(SessionError::KeyRevoked)?;
+        let caller = self.keys.caller_of(session.spec.owner).ok_or(SessionError::KeyRevoked)?;
         let asking = Asking { caller: &caller, urgency: Urgency::Interactive };
-        let policies = self.policies();
-        let pack = policies.pack(&caller, &session.policy)?;
-        self.has_fuel(&caller).map_err(ExecuteError::from)?;
+        let policies = self.policies.current();
+        let pack = policies.pack(&caller, &session.spec.policy)?;
+        self.keys.has_fuel(&caller).map_err(ExecuteError::from)?;
         let granted = granted(session, pack.ceiling.grant(&limits).map_err(Refusal::from)?.limits(), &limits);
         if code.len() > pack.request.cell_bytes {
             let allowed = pack.request.cell_bytes;
             return Err(ExecuteError::TooLarge { field: code_field, asked: code.len(), allowed, unit: "bytes" }.into());
         }
-        let mut submission = submission_of(python_of(&code).into_owned(), code_field, session);
-        let scanned = self.gate(asking, pack, &session.grant, &mut submission).await?;
+        let mut python = python_of(&code).into_owned();
+        let scanned = self.policy_check.scan_code(asking, pack, &session.spec.grant, &mut python, &[]).await?;
         if scanned.report.decision == Decision::Block {
             let number = session.calls.load(Ordering::Relaxed);
-            let execution = self.blocked(&submission, &session.grant, scanned);
+            let unrun = Unrun {
+                policy: &session.spec.policy,
+                planned: 0,
+                image: &session.spec.image,
+                grant: &session.spec.grant,
+            };
+            let execution = self.policy_check.blocked(unrun, scanned);
             return Ok(blocked(execution, number));
         }
-        let code = merged(code, submission.program.code);
+        let code = merged(code, python);
 
         let order = {
             let mut order = session.order.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -174,7 +137,7 @@ impl Service {
         };
         let _turn = order.lock().await;
         let in_use = self.enter(session).await?;
-        let permit = self.acquire_permit(asking).await?;
+        let permit = self.admission.acquire(asking.caller, asking.urgency).await?;
         let waited = arrived.elapsed();
         let cell = Cell { source: code, env, value, stream: events.is_some() };
         let call = self.call_in(&in_use, context, cell, granted, events);
@@ -185,7 +148,8 @@ impl Service {
         self.note_footprint(session, Some(footprint));
         drop(in_use);
         let queue = waited + outcome.outcome.usage.waiting;
-        self.count(&caller, &outcome.outcome, queue);
+        self.keys.use_fuel(caller.owner(), outcome.outcome.usage.fuel);
+        self.metrics.count_run(&outcome.outcome, queue);
         telemetry::ran(arrived, &outcome.outcome);
         let mut verdict = proofbox_grading::run_only(&outcome.outcome);
         // What somebody asked for is no limit that was met.
@@ -201,16 +165,19 @@ impl Service {
             verdict,
             vec![outcome.outcome],
             queue,
-            &session.grant,
-            session.policy.clone(),
-            Arc::clone(&session.image),
+            &session.spec.grant,
+            session.spec.policy.clone(),
+            Arc::clone(&session.spec.image),
         );
-        execution.image_choice = Some((self.images.name_of(&session.image).to_owned(), ImageReason::Requested));
+        execution.image_choice = Some((self.images.name_of(&session.spec.image).to_owned(), ImageReason::Requested));
         execution.limits.fuel = granted.fuel;
         execution.limits.wall = granted.wall;
         execution.limits.output_bytes = granted.output_bytes;
         execution.scan = Some(scanned.report);
         judge_attempts(pack, &mut execution);
+        let (number, class) = (outcome.number, execution.verdict.class);
+        let event = LogEvent::CallEnded { number, class, duration: execution.cost.execution };
+        self.table.logs.note(session.spec.owner, session.id, event);
         Ok(CellExecution {
             execution,
             number: outcome.number,
@@ -233,7 +200,7 @@ impl Service {
         let first = self.sandbox.call(in_use.handle, context, cell.clone(), limits, events.clone()).await;
         let answer = match first {
             Err(SessionCallError::Refused(RequestError::NoRoom(_))) => {
-                self.make_room_apart(Need::Slot { owner: in_use.session.owner }).await;
+                self.make_room_apart(Need::Slot { owner: in_use.session.spec.owner }).await;
                 self.sandbox.call(in_use.handle, context, cell, limits, events).await
             }
             other => other,
@@ -245,12 +212,9 @@ impl Service {
     ///
     /// # Errors
     /// Returns an error when there is no such session or context.
-    pub async fn interrupt_session(&self, id: SessionId, context: ContextNumber) -> Result<bool, SessionError> {
-        let session = self.sessions.get(id)?;
-        let handle = match *session.residency.read().await {
-            super::Residency::Resident(handle) => handle,
-            _ => return Ok(false),
-        };
+    pub async fn interrupt(&self, id: SessionId, context: ContextNumber) -> Result<bool, SessionError> {
+        let session = self.table.get(id)?;
+        let super::Residency::Resident(handle) = *session.residency.read().await else { return Ok(false) };
         Ok(self.sandbox.interrupt(handle, context).await?)
     }
 
@@ -264,7 +228,7 @@ impl Service {
         context: ContextNumber,
         cwd: Option<String>,
     ) -> Result<(), SessionError> {
-        let session = self.sessions.get(id)?;
+        let session = self.table.get(id)?;
         let in_use = self.enter(&session).await?;
         let answer = self.sandbox.add_context(in_use.handle, context, cwd).await;
         self.check_lost(&in_use, answer)
@@ -275,7 +239,7 @@ impl Service {
     /// # Errors
     /// Returns an error when there is no such session.
     pub async fn contexts(&self, id: SessionId) -> Result<Vec<(ContextNumber, Option<String>)>, SessionError> {
-        let session = self.sessions.get(id)?;
+        let session = self.table.get(id)?;
         let in_use = self.enter(&session).await?;
         let answer = self.sandbox.contexts(in_use.handle).await;
         self.check_lost(&in_use, answer)
@@ -286,7 +250,7 @@ impl Service {
     /// # Errors
     /// Returns an error when there is no such session or context.
     pub async fn remove_context(&self, id: SessionId, context: ContextNumber) -> Result<(), SessionError> {
-        let session = self.sessions.get(id)?;
+        let session = self.table.get(id)?;
         let in_use = self.enter(&session).await?;
         let answer = self.sandbox.remove_context(in_use.handle, context).await;
         self.check_lost(&in_use, answer)
@@ -297,7 +261,7 @@ impl Service {
     /// # Errors
     /// Returns an error when there is no such session or context.
     pub async fn restart_context(&self, id: SessionId, context: ContextNumber) -> Result<(), SessionError> {
-        let session = self.sessions.get(id)?;
+        let session = self.table.get(id)?;
         let in_use = self.enter(&session).await?;
         let answer = self.sandbox.restart(in_use.handle, context).await;
         self.check_lost(&in_use, answer)
@@ -306,31 +270,11 @@ impl Service {
 
 /// Returns the limits of a call: as asked, within the policy; where the call is silent, those of the session.
 fn granted(session: &Session, pack: &proofbox_types::grant::Limits, asked: &AskedLimits) -> CellLimits {
-    let own = session.grant.limits();
+    let own = session.spec.grant.limits();
     CellLimits {
         fuel: if asked.fuel.is_some() { pack.fuel } else { own.fuel },
         wall: if asked.wall_seconds.is_some() { pack.wall } else { own.wall },
         output_bytes: if asked.output_bytes.is_some() { pack.output_bytes } else { own.output_bytes },
-    }
-}
-
-fn submission_of(code: String, code_field: &'static str, session: &Session) -> Submission {
-    Submission {
-        program: Program { code, image: Some(session.image.image_hash.clone()), ..Program::default() },
-        code_field,
-        completion: None,
-        tests: None,
-        grading: None,
-        hidden: None,
-        repeat: 1,
-        complexity: None,
-        policy: session.policy.clone(),
-        image: None,
-        limits: AskedLimits::default(),
-        labels: session.labels.clone(),
-        lint: false,
-        receipt: None,
-        canaries: Vec::new(),
     }
 }
 

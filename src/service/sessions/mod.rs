@@ -2,6 +2,7 @@
 //!
 //! - here: the list of sessions, making and ending them;
 //! - `execution`: code for them;
+//! - `call_stream`: the same with events while it runs;
 //! - `access`: a session while it is used;
 //! - `grade`: verdicts on their files;
 //! - `commands`: scripts for their shell;
@@ -11,11 +12,14 @@
 //! - `eviction`: sessions that wait on disk, checkpoints and forks;
 //! - `tags`: checkpoints by name, and what sessions that are made from them begin with;
 //! - `room`: eviction to disk when workers hold too much, and closing where the disk is full;
+//! - `mounts`: volumes that sessions have mounted;
+//! - `logs`: what the service did with sessions, as lines for their owners;
 //! - `lifecycle`: what has become of sessions, as events;
 //! - `expiry`: the end of sessions and of their lifetime;
 //! - `error`: errors that clients see.
 
 mod access;
+mod call_stream;
 mod commands;
 mod error;
 mod eviction;
@@ -23,6 +27,8 @@ mod execution;
 mod expiry;
 mod grade;
 mod lifecycle;
+mod logs;
+mod mounts;
 mod packages;
 mod persistence;
 mod room;
@@ -32,7 +38,7 @@ mod watch;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -40,23 +46,33 @@ use tokio::sync::RwLock;
 use tokio_util::sync::CancellationToken;
 use zeroize::Zeroizing;
 
-use super::{ExecuteError, Service};
-use crate::sandbox::SessionHandle;
+use super::execution::requested_image;
+use super::policy_check::admit_upload;
+use super::volumes::{Mount, MountAsked, VolumeError, VolumeManager};
+use super::{Admission, ExecuteError, Executor, Keys, PolicyCheck, PolicyStore, WebhookManager};
+use crate::metrics::Metrics;
+use crate::sandbox::{Sandbox, SessionHandle};
 use crate::telemetry;
+pub use call_stream::{CallEvent, CallItem, CallStream};
 pub use commands::{
     CommandAsked, CommandEnd, CommandEvent, CommandEvents, CommandNumber, CommandProgress, OutputRetention,
     SessionCommand, overflow_note, script_of_words,
 };
 pub use error::SessionError;
+pub(super) use eviction::owner_name;
 pub use eviction::{CheckpointInfo, SavedState};
-pub use execution::{CallEvent, CallEvents, CellAsked, CellExecution};
+pub use execution::{CellAsked, CellExecution};
 pub use grade::GradeError;
-pub use lifecycle::{LifecycleChange, LifecycleEvent};
+pub use lifecycle::{LifecycleChange, LifecycleEvent, LifecycleKind};
+pub use logs::{LogEvent, LogLine, LoggedEnd};
 pub use packages::{MAX_PACKAGES, MAX_REQUIREMENT_BYTES};
+use proofbox_memory::Budget;
 use proofbox_policy::Refusal;
 use proofbox_runtime::image::Image;
+use proofbox_runtime::images::Images;
+use proofbox_store::Store;
 use proofbox_types::caller::Caller;
-use proofbox_types::grant::{AskedLimits, Grant, Limits};
+use proofbox_types::grant::{AskedLimits, Grant};
 use proofbox_types::ids::{CheckpointId, KeyId, SessionId};
 use proofbox_types::program::File;
 use proofbox_types::session::{ContextNumber, Footprint, Opening};
@@ -68,6 +84,11 @@ pub use watch::{Watch, WatchEvent};
 pub const DEFAULT_TTL: Duration = Duration::from_secs(3600);
 /// The longest that it may live from any call that sets its end: 30 days.
 pub const MAX_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// Output and changes that all clients together may leave unread.
+const UNREAD_BYTES: usize = 512 << 20;
+/// Output of commands that is kept for all clients together, beside what every command has for itself.
+const COMMAND_OUTPUT_BYTES: usize = 256 << 20;
 
 /// Bounds on the number of sessions, and on their memory.
 #[derive(Clone, Copy, Debug)]
@@ -127,6 +148,63 @@ pub struct SessionAsked {
     pub auto_resume: bool,
     /// Name of the template that the session is made from, for API flavours that have templates.
     pub template: String,
+    /// Volumes that it mounts.
+    pub mounts: Vec<MountAsked>,
+}
+
+/// Properties of a session that do not change.
+#[derive(Clone, Debug)]
+pub struct SessionSpec {
+    /// Key that owns the session.
+    pub owner: Option<KeyId>,
+    /// Time at which the session was made.
+    pub created: Timestamp,
+    /// Name of its policy.
+    pub policy: String,
+    /// Image that the session runs in.
+    pub image: Arc<Image>,
+    /// Limits of each of its interpreters and of its files.
+    pub grant: Grant,
+    /// Labels that the client gave.
+    pub labels: BTreeMap<String, String>,
+    /// Action when the session expires.
+    pub on_expiry: OnExpiry,
+    /// True when a call resumes the session from a pause.
+    pub auto_resume: bool,
+    /// Name of the template that the session was made from, for API flavours that have templates.
+    pub template: String,
+    /// Defaults of its commands.
+    pub commands: CommandDefaults,
+    /// Volumes that the session has mounted. Its forks have not.
+    pub mounts: Vec<Mount>,
+    /// Secret that gives access to the session, for API flavours that have such tokens.
+    pub token: Token,
+}
+
+impl SessionSpec {
+    /// Specifies a new session.
+    fn new(asked: &SessionAsked, policy: String, image: Arc<Image>, grant: Grant) -> Result<Self, SessionError> {
+        Ok(Self {
+            owner: asked.caller.owner(),
+            created: Timestamp::now(),
+            policy,
+            image,
+            grant,
+            labels: asked.labels.clone(),
+            on_expiry: asked.on_expiry,
+            auto_resume: asked.auto_resume,
+            template: asked.template.clone(),
+            commands: asked.commands.clone(),
+            // Until they are claimed.
+            mounts: Vec::new(),
+            token: token()?,
+        })
+    }
+
+    /// Specifies a session that is like this one.
+    fn fork(&self) -> Result<Self, SessionError> {
+        Ok(Self { created: Timestamp::now(), mounts: Vec::new(), token: token()?, ..self.clone() })
+    }
 }
 
 /// A session as clients see it.
@@ -134,10 +212,10 @@ pub struct SessionAsked {
 pub struct SessionInfo {
     /// Id of the session.
     pub id: SessionId,
+    /// What does not change of it.
+    pub spec: Arc<SessionSpec>,
     /// State of the session.
     pub state: SessionState,
-    /// Time at which the session was made.
-    pub created: Timestamp,
     /// Time at which the session expires.
     pub expires: Timestamp,
     /// Time of the last use.
@@ -146,28 +224,10 @@ pub struct SessionInfo {
     pub ttl: Duration,
     /// Lifetime without being used.
     pub idle: Option<Duration>,
-    /// Name of its policy.
-    pub policy: String,
-    /// Image that the session runs in.
-    pub image: Arc<Image>,
-    /// Limits of each of its interpreters and of its files.
-    pub limits: Limits,
     /// Calls that it has served.
     pub calls: u64,
     /// Memory and files that the session takes.
     pub footprint: Footprint,
-    /// Labels that the client gave.
-    pub labels: BTreeMap<String, String>,
-    /// Action when the session expires.
-    pub on_expiry: OnExpiry,
-    /// True when a call resumes the session from a pause.
-    pub auto_resume: bool,
-    /// Name of the template that the session was made from.
-    pub template: String,
-    /// Defaults of its commands.
-    pub commands: CommandDefaults,
-    /// Secret that gives access to the session, for API flavours that have such tokens.
-    pub token: Token,
 }
 
 /// State of a session.
@@ -186,18 +246,7 @@ pub enum SessionState {
 /// Session of persistent interpreters with one tree of files.
 pub struct Session {
     id: SessionId,
-    /// Key that owns the session.
-    owner: Option<KeyId>,
-    created: Timestamp,
-    policy: String,
-    image: Arc<Image>,
-    grant: Grant,
-    labels: BTreeMap<String, String>,
-    on_expiry: OnExpiry,
-    auto_resume: bool,
-    template: String,
-    command_defaults: CommandDefaults,
-    token: Token,
+    spec: Arc<SessionSpec>,
     times: Mutex<Times>,
     calls: AtomicU64,
     /// Calls that are served or wait.
@@ -212,22 +261,6 @@ pub struct Session {
     detached: Mutex<CancellationToken>,
     /// Residency of the session: read by tasks that use it; written by tasks that move it.
     residency: Arc<RwLock<Residency>>,
-}
-
-/// Properties of a session that do not change.
-struct SessionSpec {
-    id: SessionId,
-    owner: Option<KeyId>,
-    created: Timestamp,
-    policy: String,
-    image: Arc<Image>,
-    grant: Grant,
-    labels: BTreeMap<String, String>,
-    on_expiry: OnExpiry,
-    auto_resume: bool,
-    template: String,
-    command_defaults: CommandDefaults,
-    token: Token,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -270,9 +303,42 @@ impl Residency {
     }
 }
 
+/// Opens, uses, moves and ends sessions.
+pub struct SessionManager {
+    pub(super) sandbox: Arc<Sandbox>,
+    pub(super) executor: Arc<Executor>,
+    pub(super) policies: Arc<PolicyStore>,
+    pub(super) policy_check: Arc<PolicyCheck>,
+    pub(super) admission: Arc<Admission>,
+    pub(super) keys: Arc<Keys>,
+    pub(super) images: Arc<Images>,
+    pub(super) volumes: Arc<VolumeManager>,
+    pub(super) webhooks: Arc<WebhookManager>,
+    pub(super) store: Option<Arc<Store>>,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) table: Arc<SessionTable>,
+    pub(super) budgets: OutputBudgets,
+    /// Weak reference to the manager itself, for work that goes on when the client who asked for it disconnects.
+    pub(super) weak_self: Weak<Self>,
+}
+
+/// Budgets for what guests say.
+pub(super) struct OutputBudgets {
+    /// Output that clients have not read yet.
+    unread: Budget,
+    /// Output of commands that is kept.
+    command_output: Budget,
+}
+
+impl Default for OutputBudgets {
+    fn default() -> Self {
+        Self { unread: Budget::new(UNREAD_BYTES), command_output: Budget::new(COMMAND_OUTPUT_BYTES) }
+    }
+}
+
 /// Sessions of a service.
 #[derive(Default)]
-pub(super) struct Sessions {
+pub(super) struct SessionTable {
     all: Mutex<BTreeMap<SessionId, Arc<Session>>>,
     /// Maximum number of sessions.
     most: usize,
@@ -288,9 +354,11 @@ pub(super) struct Sessions {
     making_room: tokio::sync::Mutex<()>,
     /// Events in the life of sessions.
     lifecycle: lifecycle::Lifecycle,
+    /// Log of each session.
+    logs: logs::Logs,
 }
 
-impl Sessions {
+impl SessionTable {
     /// Creates a table without sessions.
     pub fn new(settings: SessionSettings) -> Self {
         Self {
@@ -305,24 +373,17 @@ impl Sessions {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the number of sessions in workers, and the number on disk.
-    pub fn count_residency(&self) -> (u64, u64) {
-        let all = self.all();
-        let live = all.values().filter(|session| session.live_bytes.load(Ordering::Relaxed) > 0).count() as u64;
-        (live, all.len() as u64 - live)
-    }
-
     /// Finds a session that has not expired: an expired one counts as gone, even before it is removed.
     fn get(&self, id: SessionId) -> Result<Arc<Session>, SessionError> {
         let session = self.all().get(&id).cloned().ok_or(SessionError::NotFound)?;
-        let gone = session.on_expiry == OnExpiry::End && session.is_over(Timestamp::now());
+        let gone = session.spec.on_expiry == OnExpiry::End && session.is_over(Timestamp::now());
         if gone { Err(SessionError::NotFound) } else { Ok(session) }
     }
 
     /// Inserts a session, if the maximum is not reached.
     fn insert(&self, session: Arc<Session>, most_of_owner: Option<u32>) -> Result<(), SessionError> {
         let mut all = self.all();
-        self.room(&all, session.owner, most_of_owner)?;
+        self.room(&all, session.spec.owner, most_of_owner)?;
         all.insert(session.id, session);
         Ok(())
     }
@@ -338,7 +399,7 @@ impl Sessions {
             return Err(SessionError::TooMany { allowed: self.most });
         }
         if let Some(most) = most_of_owner.map(|most| most as usize)
-            && all.values().filter(|session| session.owner == owner).count() >= most
+            && all.values().filter(|session| session.spec.owner == owner).count() >= most
         {
             return Err(SessionError::TooMany { allowed: most });
         }
@@ -348,22 +409,10 @@ impl Sessions {
 
 impl Session {
     /// Creates a session that has served no call.
-    fn new(spec: SessionSpec, times: Times, residency: Residency) -> Self {
-        let SessionSpec { id, owner, created, policy, image, grant, labels, .. } = spec;
-        let SessionSpec { on_expiry, auto_resume, template, command_defaults, token, .. } = spec;
+    fn new(id: SessionId, spec: SessionSpec, times: Times, residency: Residency) -> Self {
         Self {
             id,
-            owner,
-            created,
-            policy,
-            image,
-            grant,
-            labels,
-            on_expiry,
-            auto_resume,
-            template,
-            command_defaults,
-            token,
+            spec: Arc::new(spec),
             times: Mutex::new(times),
             calls: AtomicU64::new(0),
             waiting: AtomicU32::new(0),
@@ -443,23 +492,14 @@ impl Session {
         };
         SessionInfo {
             id: self.id,
+            spec: Arc::clone(&self.spec),
             state,
-            created: self.created,
             expires,
             last_used,
             ttl,
             idle,
-            policy: self.policy.clone(),
-            image: Arc::clone(&self.image),
-            limits: *self.grant.limits(),
             calls: self.calls.load(Ordering::Relaxed),
             footprint: self.footprint(),
-            labels: self.labels.clone(),
-            on_expiry: self.on_expiry,
-            auto_resume: self.auto_resume,
-            template: self.template.clone(),
-            commands: self.command_defaults.clone(),
-            token: self.token.clone(),
         }
     }
 }
@@ -473,8 +513,8 @@ fn most_sessions(caller: &Caller) -> Option<u32> {
     caller.key().and_then(|key| key.sessions)
 }
 
-/// Generates a session's token: 24 random bytes.
-fn token() -> Result<Token, SessionError> {
+/// Generates a token: 24 random bytes.
+pub(super) fn token() -> Result<Token, SessionError> {
     let mut bytes = Zeroizing::new([0; 24]);
     getrandom::fill(bytes.as_mut_slice()).map_err(|_| SessionError::NoRandomness)?;
     // With room for all of it: what grows leaves copies behind.
@@ -483,15 +523,15 @@ fn token() -> Result<Token, SessionError> {
     Ok(Token::new(text))
 }
 
-impl Service {
+impl SessionManager {
     /// Runs work that must not be left half done in a task of its own, whether or not the client who asked for it
     /// waits: a session whose location is lost would stay in its worker for ever.
     async fn spawn_uncancellable<T: Send + 'static, F: Future<Output = Result<T, SessionError>> + Send + 'static>(
         &self,
         work: impl FnOnce(Arc<Self>) -> F,
     ) -> Result<T, SessionError> {
-        let Some(service) = self.weak_self.upgrade() else { return Err(SessionError::Lost) };
-        let done = tokio::spawn(telemetry::carry(work(service))).await;
+        let Some(manager) = self.weak_self.upgrade() else { return Err(SessionError::Lost) };
+        let done = tokio::spawn(telemetry::carry(work(manager))).await;
         done.unwrap_or_else(|panicked| Err(SessionError::Failed(panicked.to_string())))
     }
 
@@ -499,36 +539,40 @@ impl Service {
     ///
     /// # Errors
     /// Returns an error when it is refused; see [`SessionError`].
-    pub async fn open_session(&self, asked: SessionAsked) -> Result<SessionInfo, SessionError> {
-        self.spawn_uncancellable(|service| async move {
+    pub async fn open(&self, asked: SessionAsked) -> Result<SessionInfo, SessionError> {
+        self.spawn_uncancellable(|manager| async move {
             let packages = asked.packages.clone();
-            let info = service.open(asked).await?;
-            service.install_packages(info.id, &packages).await?;
+            let info = manager.open_inner(asked).await?;
+            manager.install_packages(info.id, &packages).await?;
             Ok(info)
         })
         .await
     }
 
-    async fn open(&self, asked: SessionAsked) -> Result<SessionInfo, SessionError> {
+    async fn open_inner(&self, asked: SessionAsked) -> Result<SessionInfo, SessionError> {
         if let Some(id) = asked.from_checkpoint {
             return self.open_from(id, asked).await;
         }
         let policy = asked.policy.clone().unwrap_or_else(|| "default".to_owned());
-        let policies = self.policies();
+        let policies = self.policies.current();
         let pack = policies.pack(&asked.caller, &policy)?;
-        self.has_fuel(&asked.caller).map_err(ExecuteError::from)?;
+        self.keys.has_fuel(&asked.caller).map_err(ExecuteError::from)?;
         let grant = pack.ceiling.grant(&asked.limits).map_err(Refusal::from)?;
-        if let Some(file) = asked.files.iter().find(|file| !pack.files.upload.is_match(&file.path)) {
-            let message = format!("the policy lets no file `{}` in", file.path.chars().take(100).collect::<String>());
-            return Err(Refusal::File { field: "files", message }.into());
+        for file in &asked.files {
+            admit_upload(pack, "files", &file.path)?;
         }
-        let image = self.image_asked(asked.image.as_deref())?;
+        let image = requested_image(&self.images, asked.image.as_deref())?;
         let hash = self.images.worker_hash(&image);
-        let session = self.session(&asked, policy, image, grant.clone())?;
-        let SessionAsked { env, files, .. } = asked;
-        let opening = Opening { limits: *grant.limits(), env, files, image: hash };
-        let handle = self.sandbox.open(opening).await?;
-        self.enlist(&asked.caller, session, handle, Footprint::default()).await
+        let limits = *grant.limits();
+        let spec = SessionSpec::new(&asked, policy, image, grant)?;
+        let mut session = self.session(&asked.caller, spec, asked.ttl, asked.idle)?;
+        let claim = self.claim_mounts(&mut session, &asked, pack).await?;
+        let SessionAsked { caller, env, files, .. } = asked;
+        let handle = self.sandbox.open(Opening { limits, env, files, image: hash }).await?;
+        let footprint = self.fill_mounts(&session, handle, pack).await?.unwrap_or_default();
+        let info = self.enlist(&caller, session, handle, footprint).await?;
+        claim.keep();
+        Ok(info)
     }
 
     /// A session in this worker, from now on.
@@ -541,7 +585,7 @@ impl Service {
     ) -> Result<SessionInfo, SessionError> {
         let session = Arc::new(session);
         *session.residency.write().await = Residency::Resident(handle);
-        if let Err(error) = self.sessions.insert(Arc::clone(&session), most_sessions(caller)) {
+        if let Err(error) = self.table.insert(Arc::clone(&session), most_sessions(caller)) {
             let _ = self.sandbox.close(handle).await;
             return Err(error);
         }
@@ -551,77 +595,69 @@ impl Service {
         Ok(session.info())
     }
 
+    /// A session of the caller that begins now, and is in no worker yet.
     fn session(
         &self,
-        asked: &SessionAsked,
-        policy: String,
-        image: Arc<Image>,
-        grant: Grant,
+        caller: &Caller,
+        spec: SessionSpec,
+        ttl: Option<Duration>,
+        idle: Option<Duration>,
     ) -> Result<Session, SessionError> {
-        let ttl = asked.ttl.unwrap_or(DEFAULT_TTL);
-        for (field, asked) in [("ttl_seconds", Some(ttl)), ("idle_seconds", asked.idle)] {
+        let ttl = ttl.unwrap_or(DEFAULT_TTL);
+        for (field, asked) in [("ttl_seconds", Some(ttl)), ("idle_seconds", idle)] {
             if let Some(asked) = asked.filter(|asked| *asked > MAX_TTL) {
                 return Err(SessionError::TtlTooLong { field, asked, allowed: MAX_TTL });
             }
         }
         // Told before anything is made; `insert` looks again.
-        let owner = asked.caller.owner();
-        self.sessions
-            .room(&self.sessions.all(), owner, most_sessions(&asked.caller))
+        self.table
+            .room(&self.table.all(), spec.owner, most_sessions(caller))
             .inspect_err(|_| self.metrics.refused.with_label_values(&["sessions"]).inc())?;
-        let now = Timestamp::now();
-        let expires = after(now, ttl);
-        let times = Times { expires, ttl, idle: asked.idle, last_used: now, paused: false, settles: now };
-        let spec = SessionSpec {
-            id: SessionId::generate(),
-            owner,
-            created: now,
-            policy,
-            image,
-            grant,
-            labels: asked.labels.clone(),
-            on_expiry: asked.on_expiry,
-            auto_resume: asked.auto_resume,
-            template: asked.template.clone(),
-            command_defaults: asked.commands.clone(),
-            token: token()?,
-        };
-        Ok(Session::new(spec, times, Residency::Closed))
+        let now = spec.created;
+        let times = Times { expires: after(now, ttl), ttl, idle, last_used: now, paused: false, settles: now };
+        Ok(Session::new(SessionId::generate(), spec, times, Residency::Closed))
+    }
+
+    /// Returns the number of sessions in workers, and the number on disk.
+    pub fn count_residency(&self) -> (u64, u64) {
+        let all = self.table.all();
+        let live = all.values().filter(|session| session.live_bytes.load(Ordering::Relaxed) > 0).count() as u64;
+        (live, all.len() as u64 - live)
     }
 
     /// Describes a session.
     ///
     /// # Errors
     /// Returns an error when there is no such session.
-    pub fn session_info(&self, id: SessionId) -> Result<SessionInfo, SessionError> {
-        Ok(self.sessions.get(id)?.info())
+    pub fn info(&self, id: SessionId) -> Result<SessionInfo, SessionError> {
+        Ok(self.table.get(id)?.info())
     }
 
     /// Returns whether the session belongs to the caller.
-    pub fn is_own_session(&self, caller: &Caller, id: SessionId) -> bool {
-        self.sessions.all().get(&id).is_some_and(|session| session.owner == caller.owner())
+    pub fn is_own(&self, caller: &Caller, id: SessionId) -> bool {
+        self.table.all().get(&id).is_some_and(|session| session.spec.owner == caller.owner())
     }
 
     /// Lists at most `limit` sessions of the caller, the oldest first, beginning after the session `after`.
-    pub fn session_list(&self, caller: &Caller, after: Option<SessionId>, limit: usize) -> Vec<SessionInfo> {
+    pub fn list(&self, caller: &Caller, after: Option<SessionId>, limit: usize) -> Vec<SessionInfo> {
         use std::ops::Bound::{Excluded, Unbounded};
-        let all = self.sessions.all();
+        let all = self.table.all();
         let range = all.range((after.map_or(Unbounded, Excluded), Unbounded));
-        let own = range.map(|(_, session)| session).filter(|session| session.owner == caller.owner());
+        let own = range.map(|(_, session)| session).filter(|session| session.spec.owner == caller.owner());
         own.take(limit).map(|session| session.info()).collect()
     }
 
     /// Finds a session by its id and its token.
-    pub fn find_session(&self, mut is_it: impl FnMut(SessionId, &str) -> bool) -> Option<SessionId> {
-        let all: Vec<Arc<Session>> = self.sessions.all().values().cloned().collect();
-        all.into_iter().find(|session| is_it(session.id, &session.token)).map(|session| session.id)
+    pub fn find(&self, mut is_it: impl FnMut(SessionId, &str) -> bool) -> Option<SessionId> {
+        let all: Vec<Arc<Session>> = self.table.all().values().cloned().collect();
+        all.into_iter().find(|session| is_it(session.id, &session.spec.token)).map(|session| session.id)
     }
 
     /// Sets a session's lifetime from now.
     ///
     /// # Errors
     /// Returns an error when there is no such session, or the lifetime is too long.
-    pub async fn keep_session(&self, id: SessionId, ttl: Duration) -> Result<SessionInfo, SessionError> {
+    pub async fn keep(&self, id: SessionId, ttl: Duration) -> Result<SessionInfo, SessionError> {
         self.set_ttl(id, ttl, |_, _| true).await
     }
 
@@ -629,7 +665,7 @@ impl Service {
     ///
     /// # Errors
     /// Returns an error when there is no such session, or the lifetime is too long.
-    pub async fn extend_session(&self, id: SessionId, ttl: Duration) -> Result<SessionInfo, SessionError> {
+    pub async fn extend(&self, id: SessionId, ttl: Duration) -> Result<SessionInfo, SessionError> {
         self.set_ttl(id, ttl, |times, expires| expires > times.expires).await
     }
 
@@ -643,7 +679,7 @@ impl Service {
         if ttl > MAX_TTL {
             return Err(SessionError::TtlTooLong { field: "ttl_seconds", asked: ttl, allowed: MAX_TTL });
         }
-        let session = self.sessions.get(id)?;
+        let session = self.table.get(id)?;
         let is_set = {
             let mut times = session.times();
             let expires = after(Timestamp::now(), ttl);

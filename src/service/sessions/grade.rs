@@ -1,7 +1,7 @@
 //! Verdicts on files of sessions.
 
-use super::SessionError;
-use crate::service::{ExecuteError, Execution, Service};
+use super::{SessionError, SessionManager};
+use crate::service::{ExecuteError, Execution};
 use proofbox_types::caller::{Caller, Urgency};
 use proofbox_types::ids::SessionId;
 use proofbox_types::session::{FileAnswer, FileAsk};
@@ -24,23 +24,24 @@ pub enum GradeError {
     Execute(#[from] ExecuteError),
 }
 
-impl Service {
+impl SessionManager {
     /// Grades the file of a session at `path`, relative to the working directory, beside copies of the session's other
     /// files, in fresh interpreters. The session is left as it is. The submission comes without code and files; where it
     /// names no policy, the session's counts.
     ///
     /// # Errors
     /// Returns an error when it is refused; nothing was run.
-    pub async fn grade_session(
+    pub async fn grade(
         &self,
         caller: &Caller,
         id: SessionId,
         path: &str,
         mut submission: Submission,
     ) -> Result<Execution, GradeError> {
-        let info = self.session_info(id)?;
-        let ask = FileAsk::Collect { patterns: vec!["**".to_owned()], most_bytes: info.limits.files_bytes };
-        let FileAnswer::Files(mut files) = self.session_files(id, ask).await? else {
+        let info = self.info(id)?;
+        let ask =
+            FileAsk::Collect { patterns: vec!["**".to_owned()], most_bytes: info.spec.grant.limits().files_bytes };
+        let FileAnswer::Files(mut files) = self.files(id, ask).await? else {
             return Err(SessionError::Failed("files were collected, and none came".to_owned()).into());
         };
         files.retain(|file| !file.path.starts_with('/'));
@@ -50,10 +51,10 @@ impl Service {
             String::from_utf8(file.content.clone()).map_err(|_| GradeError::NotText(path.to_owned()))?;
         submission.program.files = files;
         submission.code_field = "path";
-        submission.image = Some(info.image.image_hash.clone());
+        submission.image = Some(info.spec.image.image_hash.clone());
         if submission.policy.is_empty() {
-            submission.policy = info.policy;
+            submission.policy.clone_from(&info.spec.policy);
         }
-        Ok(self.submit(caller, Urgency::Interactive, submission).await?)
+        Ok(self.executor.submit(caller, Urgency::Interactive, submission).await?)
     }
 }

@@ -11,10 +11,12 @@ use tokio::sync::OwnedRwLockWriteGuard;
 use super::error::store_failed;
 use super::room::Need;
 use super::{
-    LifecycleChange, Residency, Session, SessionAsked, SessionError, SessionInfo, Setup, TaggedCheckpoint, persistence,
+    LifecycleChange, Residency, Session, SessionAsked, SessionError, SessionInfo, SessionManager, SessionSpec, Setup,
+    TaggedCheckpoint, persistence,
 };
 use crate::sandbox::{JobsAtSave, RequestError, SessionCallError, SessionHandle};
-use crate::service::{ExecuteError, Service};
+use crate::service::ExecuteError;
+use crate::service::execution::requested_image;
 use proofbox_policy::Refusal;
 use proofbox_runtime::image::Image;
 use proofbox_store::{
@@ -133,10 +135,10 @@ impl Session {
     fn checkpoint_meta(&self, setup: Setup) -> CheckpointMeta {
         CheckpointMeta {
             setup,
-            policy: self.policy.clone(),
-            limits: *self.grant.limits(),
-            labels: self.labels.clone(),
-            template: self.template.clone(),
+            policy: self.spec.policy.clone(),
+            limits: *self.spec.grant.limits(),
+            labels: self.spec.labels.clone(),
+            template: self.spec.template.clone(),
             calls: self.calls.load(Ordering::Relaxed),
         }
     }
@@ -144,7 +146,7 @@ impl Session {
     /// Returns the setup of sessions that continue from this one: its environment is in its state, and what runs in it
     /// is not.
     fn setup(&self) -> Setup {
-        Setup { commands: self.command_defaults.clone(), ..Setup::default() }
+        Setup { commands: self.spec.commands.clone(), ..Setup::default() }
     }
 
     /// Pauses the session in its worker, where its commands go on.
@@ -162,7 +164,7 @@ impl Session {
 }
 
 /// An owner in the store.
-pub(super) fn owner_name(owner: Option<KeyId>) -> String {
+pub(in crate::service) fn owner_name(owner: Option<KeyId>) -> String {
     owner.map_or_else(|| Caller::keyless().name().to_owned(), |key| key.to_string())
 }
 
@@ -191,9 +193,9 @@ fn info_of(StoredCheckpoint { row, bytes, .. }: StoredCheckpoint) -> CheckpointI
     }
 }
 
-impl Service {
+impl SessionManager {
     pub(super) fn store(&self) -> Result<&Store, SessionError> {
-        self.store.as_ref().ok_or(SessionError::NoStore)
+        self.store.as_deref().ok_or(SessionError::NoStore)
     }
 
     /// Notes what a session takes now; 0 bytes when it is in no worker.
@@ -203,7 +205,7 @@ impl Service {
             session.set_footprint(footprint);
         }
         let before = session.live_bytes.swap(bytes, Ordering::Relaxed);
-        let sessions = &self.sessions;
+        let sessions = &self.table;
         sessions.live_bytes.fetch_add(bytes, Ordering::Relaxed);
         let total = sessions.live_bytes.fetch_sub(before, Ordering::Relaxed) - before;
         self.metrics.sessions_memory_bytes.set(i64::try_from(total).unwrap_or(i64::MAX));
@@ -216,8 +218,8 @@ impl Service {
     ///
     /// # Errors
     /// Returns an error when there is no such session.
-    pub async fn measure_session(&self, id: SessionId) -> Result<SessionInfo, SessionError> {
-        let session = self.sessions.get(id)?;
+    pub async fn measure(&self, id: SessionId) -> Result<SessionInfo, SessionError> {
+        let session = self.table.get(id)?;
         if let Ok(residency) = Arc::clone(&session.residency).try_read_owned()
             && let Residency::Resident(handle) = *residency
             && let Ok(footprint) = self.sandbox.footprint(handle).await
@@ -283,6 +285,11 @@ impl Service {
             Saving::Named { .. } | Saving::Tagged { .. } => JobsAtSave::LeaveOut,
         };
         let bytes = self.sandbox.save(handle, jobs).await?;
+        // Only of a session that can go: one whose jobs go on is asked again and again.
+        match saving {
+            Saving::Evicted { .. } | Saving::Paused { .. } => self.write_back(session, handle).await?,
+            Saving::Named { .. } | Saving::Tagged { .. } => {}
+        }
         let created = Timestamp::now();
         let kind = saving.kind();
         let (id, name) = match &saving {
@@ -301,7 +308,7 @@ impl Service {
             name,
             created,
             bytes: bytes.len() as u64,
-            image_hash: session.image.image_hash.clone(),
+            image_hash: session.spec.image.image_hash.clone(),
         };
         let row = CheckpointRow {
             id: info.id.uuid(),
@@ -311,19 +318,19 @@ impl Service {
             created_at: created.as_millisecond(),
             expires_at: expires.map(Timestamp::as_millisecond),
             image_hash: info.image_hash.clone(),
-            owner: Some(owner_name(session.owner)),
+            owner: Some(owner_name(session.spec.owner)),
             meta: postcard::to_stdvec(&session.checkpoint_meta(setup)).expect("plain data"),
         };
         let bytes = bytes.into();
-        let owner_bytes = self.keys.disk_bytes(session.owner);
-        let quota = Quota { total_bytes: self.sessions.store_bytes, owner_bytes };
+        let owner_bytes = self.keys.disk_bytes(session.spec.owner);
+        let quota = Quota { total_bytes: self.table.store_bytes, owner_bytes };
         let checkpoint = info.id;
         // With what must be known of the session: it is on disk, whatever becomes of this process.
         let session_row = |residency| session.row(residency).expect("it is on disk");
         let put = match saving {
             Saving::Named { .. } => store.put_checkpoint(row, bytes, quota).await,
             Saving::Tagged { asked, most } => {
-                let tags = asked.rows(&owner_name(session.owner), created);
+                let tags = asked.rows(&owner_name(session.spec.owner), created);
                 store.put_tagged_checkpoint(row, bytes, quota, tags, most).await
             }
             Saving::Paused { .. } => {
@@ -387,12 +394,13 @@ impl Service {
             Err(SessionError::NoCheckpoint) => return Err(SessionError::NotFound),
             taken => taken?,
         };
-        let (handle, footprint) = self.load(session.owner, bytes, &image, session.grant.limits(), Vec::new()).await?;
+        let (handle, footprint) =
+            self.load(session.spec.owner, bytes, &image, session.spec.grant.limits(), Vec::new()).await?;
         *residency = Residency::Resident(handle);
         self.note_footprint(session, Some(footprint));
         self.metrics.sessions_restored.inc();
         if paused {
-            self.resume(session);
+            self.resume_one(session);
         }
         self.forget_stored(session).await;
         drop(residency);
@@ -417,22 +425,22 @@ impl Service {
     ///
     /// # Errors
     /// Returns an error when the session is paused already ([`SessionError::Paused`]), or can't be saved.
-    pub async fn pause_session(&self, id: SessionId, saved: SavedState) -> Result<(), SessionError> {
-        let session = self.sessions.get(id)?;
+    pub async fn pause(&self, id: SessionId, saved: SavedState) -> Result<(), SessionError> {
+        let session = self.table.get(id)?;
         if session.times().paused {
             return Err(SessionError::Paused);
         }
-        self.spawn_uncancellable(|service| async move { service.pause(&session, saved).await }).await
+        self.spawn_uncancellable(|manager| async move { manager.pause_one(&session, saved).await }).await
     }
 
-    pub(super) async fn pause(&self, session: &Session, saved: SavedState) -> Result<(), SessionError> {
+    pub(super) async fn pause_one(&self, session: &Session, saved: SavedState) -> Result<(), SessionError> {
         self.pause_quietly(session, saved).await?;
         self.note_lifecycle(session, LifecycleChange::Paused);
         Ok(())
     }
 
     /// Restarts the time of a session after a pause.
-    pub(super) fn resume(&self, session: &Session) {
+    pub(super) fn resume_one(&self, session: &Session) {
         session.resumed();
         self.note_lifecycle(session, LifecycleChange::Resumed);
     }
@@ -457,7 +465,8 @@ impl Service {
             }
             Residency::Evicted { checkpoint } => {
                 let LoadedCheckpoint { bytes, image, .. } = self.load_checkpoint(checkpoint).await?;
-                let (handle, _) = self.load(session.owner, bytes, &image, session.grant.limits(), Vec::new()).await?;
+                let (handle, _) =
+                    self.load(session.spec.owner, bytes, &image, session.spec.grant.limits(), Vec::new()).await?;
                 self.forget_stored(session).await;
                 *residency = Residency::Resident(handle);
                 self.pause_live(session, handle, &mut residency, saved).await
@@ -495,16 +504,16 @@ impl Service {
     ///
     /// # Errors
     /// Returns an error when there is no such session.
-    pub async fn resume_session(&self, id: SessionId) -> Result<bool, SessionError> {
-        let session = self.sessions.get(id)?;
+    pub async fn resume(&self, id: SessionId) -> Result<bool, SessionError> {
+        let session = self.table.get(id)?;
         if matches!(*session.residency.read().await, Residency::Resident(_)) && session.times().paused {
-            self.resume(&session);
+            self.resume_one(&session);
             return Ok(true);
         }
         let mut residency = session.residency.write().await;
         match *residency {
             Residency::Paused { checkpoint } => {
-                self.resume(&session);
+                self.resume_one(&session);
                 self.note_row(&session, Residency::Evicted { checkpoint }).await?;
                 *residency = Residency::Evicted { checkpoint };
                 Ok(true)
@@ -518,12 +527,8 @@ impl Service {
     ///
     /// # Errors
     /// Returns an error when there is no such session, or its state can't be saved.
-    pub async fn checkpoint_session(
-        &self,
-        id: SessionId,
-        name: Option<String>,
-    ) -> Result<CheckpointInfo, SessionError> {
-        let session = self.sessions.get(id)?;
+    pub async fn checkpoint(&self, id: SessionId, name: Option<String>) -> Result<CheckpointInfo, SessionError> {
+        let session = self.table.get(id)?;
         let in_use = self.enter_anyway(&session).await?;
         self.put(&session, in_use.handle, Saving::Named { name }).await
     }
@@ -556,7 +561,7 @@ impl Service {
     /// Removes from the store what is too old or too much.
     pub(super) async fn prune_store(&self) {
         let Some(store) = &self.store else { return };
-        let bounds = Bounds { total_bytes: self.sessions.store_bytes, named_age: CHECKPOINT_TTL };
+        let bounds = Bounds { total_bytes: self.table.store_bytes, named_age: CHECKPOINT_TTL };
         match store.prune(Timestamp::now().as_millisecond(), bounds).await {
             Ok(pruned) => {
                 if pruned.expired + pruned.for_room > 0 {
@@ -575,21 +580,13 @@ impl Service {
             return Err(SessionError::NoCheckpoint);
         }
         if let Some(wanted) = &asked.image {
-            same_image(&image, &*self.image_asked(Some(wanted))?)?;
+            same_image(&image, &*requested_image(&self.images, Some(wanted))?)?;
         }
-        self.has_fuel(&asked.caller).map_err(ExecuteError::from)?;
+        self.keys.has_fuel(&asked.caller).map_err(ExecuteError::from)?;
         let policy = asked.policy.clone().unwrap_or_else(|| meta.policy.clone());
-        let policies = self.policies();
+        let policies = self.policies.current();
         let pack = policies.pack(&asked.caller, &policy)?;
-        let (own, theirs) = (asked.limits, persistence::asked(&meta.limits));
-        let limits = AskedLimits {
-            fuel: own.fuel.or(theirs.fuel),
-            wall_seconds: own.wall_seconds.or(theirs.wall_seconds),
-            memory_bytes: own.memory_bytes.or(theirs.memory_bytes),
-            output_bytes: own.output_bytes.or(theirs.output_bytes),
-            files_bytes: own.files_bytes.or(theirs.files_bytes),
-            files_count: own.files_count.or(theirs.files_count),
-        };
+        let limits = asked.limits.or(AskedLimits::from(&meta.limits));
         let grant = pack.ceiling.grant(&limits).map_err(Refusal::from)?;
         let mut asked = asked;
         if asked.labels.is_empty() {
@@ -602,10 +599,15 @@ impl Service {
         asked.commands = commands;
         new_env.retain(|(name, _)| asked.env.iter().all(|(other, _)| other != name));
         new_env.append(&mut asked.env);
-        let session = self.session(&asked, policy, Arc::clone(&image), grant.clone())?;
+        let limits = *grant.limits();
+        let spec = SessionSpec::new(&asked, policy, Arc::clone(&image), grant)?;
+        let mut session = self.session(&asked.caller, spec, asked.ttl, asked.idle)?;
         session.calls.store(meta.calls, Ordering::Relaxed);
-        let (handle, footprint) = self.load(session.owner, bytes, &image, grant.limits(), new_env).await?;
+        let claim = self.claim_mounts(&mut session, &asked, pack).await?;
+        let (handle, footprint) = self.load(session.spec.owner, bytes, &image, &limits, new_env).await?;
+        let footprint = self.fill_mounts(&session, handle, pack).await?.unwrap_or(footprint);
         let info = self.enlist(&asked.caller, session, handle, footprint).await?;
+        claim.keep();
         if let Some(script) = start.filter(|_| !asked.without_start) {
             self.start_script(info.id, script).await;
         }
@@ -616,33 +618,39 @@ impl Service {
     ///
     /// # Errors
     /// Returns an error when there is no such session or checkpoint, or the checkpoint does not fit its limits.
-    pub async fn restore_session(
+    pub async fn restore(
         &self,
         caller: &Caller,
         id: SessionId,
         checkpoint: CheckpointId,
     ) -> Result<SessionInfo, SessionError> {
         let caller = caller.clone();
-        self.spawn_uncancellable(|service| async move { service.restore(&caller, id, checkpoint).await }).await
+        self.spawn_uncancellable(|manager| async move { manager.restore_inner(&caller, id, checkpoint).await }).await
     }
 
-    async fn restore(
+    async fn restore_inner(
         &self,
         caller: &Caller,
         id: SessionId,
         checkpoint: CheckpointId,
     ) -> Result<SessionInfo, SessionError> {
-        let session = self.sessions.get(id)?;
+        let session = self.table.get(id)?;
         let LoadedCheckpoint { row, meta, image, bytes } = self.load_checkpoint(checkpoint).await?;
         if !is_own(&row, caller) {
             return Err(SessionError::NoCheckpoint);
         }
-        same_image(&image, &session.image)?;
+        same_image(&image, &session.spec.image)?;
         // What runs in it would have its session taken away under it.
         self.enter_anyway(&session).await?;
         let mut residency = session.residency.write().await;
         let Residency::Resident(old) = *residency else { return Err(SessionError::NotFound) };
-        let (handle, footprint) = self.load(session.owner, bytes, &image, session.grant.limits(), Vec::new()).await?;
+        let policies = self.policies.current();
+        let pack = policies.pack(caller, &session.spec.policy)?;
+        // What it has mounted is not part of what it is restored to.
+        self.write_back(&session, old).await?;
+        let (handle, footprint) =
+            self.load(session.spec.owner, bytes, &image, session.spec.grant.limits(), Vec::new()).await?;
+        let footprint = self.fill_mounts(&session, handle, pack).await?.unwrap_or(footprint);
         *residency = Residency::Resident(handle);
         let _ = self.sandbox.close(old).await;
         session.calls.store(meta.calls, Ordering::Relaxed);
@@ -656,44 +664,36 @@ impl Service {
     ///
     /// # Errors
     /// Returns an error when there is no such session, or no room.
-    pub async fn fork_session(
+    pub async fn fork(
         &self,
         id: SessionId,
         count: usize,
         ttl: Option<Duration>,
     ) -> Result<Vec<SessionInfo>, SessionError> {
-        self.spawn_uncancellable(|service| async move { service.fork(id, count, ttl).await }).await
+        self.spawn_uncancellable(|manager| async move { manager.fork_inner(id, count, ttl).await }).await
     }
 
-    async fn fork(&self, id: SessionId, count: usize, ttl: Option<Duration>) -> Result<Vec<SessionInfo>, SessionError> {
+    async fn fork_inner(
+        &self,
+        id: SessionId,
+        count: usize,
+        ttl: Option<Duration>,
+    ) -> Result<Vec<SessionInfo>, SessionError> {
         if count == 0 || count > MAX_FORKS {
             return Err(SessionError::Forks { asked: count, allowed: MAX_FORKS });
         }
-        let original = self.sessions.get(id)?;
+        let original = self.table.get(id)?;
         let (idle, left) = {
             let times = *original.times();
             (times.idle, ttl.unwrap_or(times.ttl))
         };
-        let caller = self.keys.caller_of(original.owner).ok_or(SessionError::KeyRevoked)?;
-        let asked = SessionAsked {
-            caller,
-            ttl: Some(left),
-            idle,
-            labels: original.labels.clone(),
-            on_expiry: original.on_expiry,
-            auto_resume: original.auto_resume,
-            template: original.template.clone(),
-            commands: original.command_defaults.clone(),
-            ..SessionAsked::default()
-        };
-        let sessions = std::iter::repeat_with(|| {
-            self.session(&asked, original.policy.clone(), Arc::clone(&original.image), original.grant.clone())
-        });
+        let caller = self.keys.caller_of(original.spec.owner).ok_or(SessionError::KeyRevoked)?;
+        let sessions = std::iter::repeat_with(|| self.session(&caller, original.spec.fork()?, Some(left), idle));
         let sessions: Vec<Session> = sessions.take(count).collect::<Result<_, _>>()?;
         let in_use = self.enter_anyway(&original).await?;
         let forked = match self.sandbox.fork(in_use.handle, count).await {
             Err(SessionCallError::Refused(RequestError::NoRoom(_))) => {
-                self.make_room_apart(Need::Slot { owner: original.owner }).await;
+                self.make_room_apart(Need::Slot { owner: original.spec.owner }).await;
                 self.sandbox.fork(in_use.handle, count).await
             }
             other => other,
@@ -703,7 +703,7 @@ impl Service {
         let mut made = Vec::with_capacity(count);
         for (session, handle) in sessions.into_iter().zip(forks) {
             session.calls.store(original.calls.load(Ordering::Relaxed), Ordering::Relaxed);
-            made.push(self.enlist(&asked.caller, session, handle, footprint).await?);
+            made.push(self.enlist(&caller, session, handle, footprint).await?);
         }
         Ok(made)
     }

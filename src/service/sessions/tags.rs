@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::store_failed;
 use super::eviction::{CheckpointInfo, Saving, owner_name};
-use super::{CommandAsked, SessionError};
-use crate::service::Service;
+use super::{CommandAsked, SessionError, SessionManager};
 use proofbox_store::{MAX_LISTED, StoredCheckpoint, TagRow};
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::{CheckpointId, SessionId};
@@ -81,7 +80,7 @@ fn rows(owner: &str, name: &str, tags: &[String], checkpoint: CheckpointId, crea
     tags.iter().map(row).collect()
 }
 
-impl Service {
+impl SessionManager {
     /// Returns whether this service stores anything.
     pub fn has_store(&self) -> bool {
         self.store.is_some()
@@ -91,8 +90,8 @@ impl Service {
     ///
     /// # Errors
     /// Returns an error when there is no such session, its state can't be saved, or its owner has too many tags.
-    pub async fn tag_session(&self, id: SessionId, asked: TaggedCheckpoint) -> Result<CheckpointInfo, SessionError> {
-        let session = self.sessions.get(id)?;
+    pub async fn tag(&self, id: SessionId, asked: TaggedCheckpoint) -> Result<CheckpointInfo, SessionError> {
+        let session = self.table.get(id)?;
         let in_use = self.enter_anyway(&session).await?;
         self.put(&session, in_use.handle, Saving::Tagged { asked, most: MAX_TAGS }).await
     }
@@ -149,9 +148,9 @@ impl Service {
 
     /// Starts the script that a session begins with. What becomes of it is the session's affair.
     pub(super) async fn start_script(&self, id: SessionId, script: String) {
-        let Some(service) = self.weak_self.upgrade() else { return };
+        let Some(manager) = self.weak_self.upgrade() else { return };
         let command = Command { script, ..Command::default() };
-        if let Err(error) = service.start_command(id, CommandAsked { command, ..CommandAsked::default() }).await {
+        if let Err(error) = manager.start_command(id, CommandAsked { command, ..CommandAsked::default() }).await {
             tracing::info!(session = %id, %error, "the script that a session begins with could not start");
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::{FutureExt, Stream, stream};
 use tokio::task::JoinSet;
 
-use super::{ExecuteError, Execution, Service};
+use super::{ExecuteError, Execution, Executor, StatsCollector};
 use crate::telemetry;
 use proofbox_types::caller::{Caller, Urgency};
 use proofbox_types::submission::Submission;
@@ -46,40 +46,33 @@ pub enum Failed {
     Panicked,
 }
 
-impl Service {
-    /// Checks that the policy admits a submission, as far as that is possible before anything runs.
-    ///
-    /// # Errors
-    /// Returns an error when it names a policy or an image that does not exist, or asks for limits that it can't have.
-    pub fn check(&self, caller: &Caller, submission: &Submission) -> Result<(), ExecuteError> {
-        self.policies().admit(caller, &submission.policy, &submission.limits)?;
-        self.image_asked(submission.image.as_deref())?;
-        Ok(())
-    }
+/// Runs of many submissions at once.
+pub struct SuiteRunner {
+    pub(super) executor: Arc<Executor>,
+    pub(super) stats: Arc<StatsCollector>,
+    /// Number of runs that the service does at once.
+    pub(super) capacity: usize,
+}
 
+impl SuiteRunner {
     /// Runs all `items`, a few at a time, and gives each as it finishes. Dropping the stream stops what runs.
-    pub fn suite(
-        self: &Arc<Self>,
-        caller: Caller,
-        items: Vec<SuiteItem>,
-    ) -> impl Stream<Item = Finished> + Send + 'static {
+    pub fn run(&self, caller: Caller, items: Vec<SuiteItem>) -> impl Stream<Item = Finished> + Send + use<> {
         // Enough to keep the workers busy, and few enough that others have their turn, too.
-        let capacity = self.admission.capacity();
-        let at_once = (capacity / 8).clamp(capacity.min(2), capacity);
-        let service = Arc::clone(self);
+        let at_once = (self.capacity / 8).clamp(self.capacity.min(2), self.capacity);
+        let (executor, stats) = (Arc::clone(&self.executor), Arc::clone(&self.stats));
         // Tasks of their own: an item gives its place back even while the client does not read.
         let state = (items.into_iter(), JoinSet::new());
         stream::unfold(state, move |(mut items, mut running)| {
-            let (service, caller) = (Arc::clone(&service), caller.clone());
+            let (executor, stats, caller) = (Arc::clone(&executor), Arc::clone(&stats), caller.clone());
             async move {
                 while running.len() < at_once
                     && let Some(item) = items.next()
                 {
-                    let (service, caller) = (Arc::clone(&service), caller.clone());
+                    let (executor, stats, caller) = (Arc::clone(&executor), Arc::clone(&stats), caller.clone());
                     running.spawn(telemetry::carry(async move {
-                        let finished = service.suite_item(&caller, item).await;
+                        let finished = run_item(&executor, &caller, item).await;
                         if let Ok(execution) = &finished.execution {
-                            service.note_run(&caller, execution, &finished.labels);
+                            stats.note(&caller, execution, &finished.labels);
                         }
                         finished
                     }));
@@ -92,19 +85,19 @@ impl Service {
             }
         })
     }
+}
 
-    /// Runs an item of a suite.
-    pub(super) async fn suite_item(&self, caller: &Caller, item: SuiteItem) -> Finished {
-        let SuiteItem { id, task, submission } = item;
-        let labels = submission.labels.clone();
-        let planned = submission.tests.as_ref().map_or(0, |tests| tests.known_cases().unwrap_or(1));
-        let execution = match AssertUnwindSafe(self.submit(caller, Urgency::Batch, submission)).catch_unwind().await {
-            Ok(execution) => execution.map(Box::new).map_err(Failed::Refused),
-            Err(_) => {
-                tracing::error!(item = ?id, "an item of a suite panicked");
-                Err(Failed::Panicked)
-            }
-        };
-        Finished { id, task, labels, planned, execution }
-    }
+/// Runs an item of a suite.
+pub(super) async fn run_item(executor: &Executor, caller: &Caller, item: SuiteItem) -> Finished {
+    let SuiteItem { id, task, submission } = item;
+    let labels = submission.labels.clone();
+    let planned = submission.tests.as_ref().map_or(0, |tests| tests.known_cases().unwrap_or(1));
+    let execution = match AssertUnwindSafe(executor.submit(caller, Urgency::Batch, submission)).catch_unwind().await {
+        Ok(execution) => execution.map(Box::new).map_err(Failed::Refused),
+        Err(_) => {
+            tracing::error!(item = ?id, "an item of a suite panicked");
+            Err(Failed::Panicked)
+        }
+    };
+    Finished { id, task, labels, planned, execution }
 }

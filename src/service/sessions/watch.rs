@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Session, SessionError};
+use super::{Session, SessionError, SessionManager};
 use crate::sandbox::SessionEvent;
-use crate::service::Service;
 use proofbox_memory::{Next, queue};
 use proofbox_types::ids::SessionId;
 use proofbox_types::session::Change;
@@ -56,23 +55,23 @@ impl Watch {
     }
 }
 
-impl Service {
+impl SessionManager {
     /// Watches a directory of a session, from when this returns; to this depth.
     ///
     /// # Errors
     /// Returns an error when there is no such session or directory.
-    pub async fn watch_files(
+    pub async fn watch(
         self: &Arc<Self>,
         id: SessionId,
         path: String,
         depth: WatchDepth,
     ) -> Result<Watch, SessionError> {
-        let session = self.sessions.get(id)?;
+        let session = self.table.get(id)?;
         let (tell, reports) = mpsc::channel(PIECES);
         let (begun, begins) = oneshot::channel();
-        let (service, detached) = (Arc::clone(self), session.detached());
+        let (manager, detached) = (Arc::clone(self), session.detached());
         tokio::spawn(async move {
-            let watch = service.watch_for(&session, path, depth, tell, begun);
+            let watch = manager.watch_for(&session, path, depth, tell, begun);
             tokio::select! {
                 () = watch => {}
                 () = detached.cancelled() => {}
@@ -98,7 +97,7 @@ impl Service {
             Ok(in_use) => in_use,
             Err(error) => return drop(begun.send(Err(error))),
         };
-        let (sender, mut reports) = queue(self.unread.account(session.owner).lease());
+        let (sender, mut reports) = queue(self.budgets.unread.account(session.spec.owner).lease());
         let watch = self.sandbox.watch(in_use.handle, path, depth, sender);
         let mut watch = std::pin::pin!(watch);
         let mut begun = Some(begun);

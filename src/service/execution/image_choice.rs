@@ -2,14 +2,14 @@
 //!
 //! The texts of a submission are read for import statements line by line, whatever stands around them: code that can't
 //! be parsed, examples in docstrings and code in strings count as well. A name too many costs an image that is larger
-//! than needed; a name that is missed is found when the run fails for it ([`Service::other_image`]).
+//! than needed; a name that is missed is found when the run fails for it ([`ImageChooser::other_image`]).
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Execution, Service};
+use super::{ExecuteError, Execution};
 use proofbox_runtime::image::Image;
 use proofbox_runtime::images::{self, Images};
 use proofbox_types::outcome::ErrorReport;
@@ -78,7 +78,7 @@ impl fmt::Display for ImageReason {
 
 /// Knowledge of the images that choices are made by.
 #[derive(Debug)]
-pub(super) struct ImageChooser {
+pub struct ImageChooser {
     default: Arc<Image>,
     /// The other images, the smallest first.
     others: Vec<Arc<Image>>,
@@ -103,7 +103,7 @@ impl ImageChooser {
     }
 
     /// Chooses the image for a submission that names none.
-    fn choose(&self, submission: &Submission) -> (Arc<Image>, ImageReason) {
+    pub(super) fn choose(&self, submission: &Submission) -> (Arc<Image>, ImageReason) {
         if self.others.is_empty() && self.unbuilt.is_empty() {
             return (Arc::clone(&self.default), ImageReason::Default);
         }
@@ -141,36 +141,28 @@ impl ImageChooser {
     fn has_others(&self) -> bool {
         !self.others.is_empty()
     }
-}
 
-impl Service {
     /// Returns whether the image of a submission is for the service to choose.
-    pub(super) fn chooses_image(&self, submission: &Submission) -> bool {
+    pub(super) fn may_choose(&self, submission: &Submission) -> bool {
         submission.image.as_deref().is_none_or(|name| name == images::AUTO)
     }
 
     /// Returns whether a run that fails for an import may be repeated in another image.
     pub(super) fn may_run_elsewhere(&self, submission: &Submission) -> bool {
-        self.chooser.has_others() && self.chooses_image(submission)
+        self.has_others() && self.may_choose(submission)
     }
 
-    /// Chooses the image of a submission that names none.
-    pub(super) fn choose_image(&self, submission: &Submission) -> (Arc<Image>, ImageReason) {
-        self.chooser.choose(submission)
-    }
-
-    /// Returns the name of the image for a new session that begins with this code and these files: the smallest with the
-    /// modules that the code imports.
-    pub fn image_for_code(&self, code: &str, files: &[File]) -> String {
+    /// Returns the image for a new session that begins with this code and these files: the smallest with the modules that
+    /// the code imports.
+    pub fn for_code(&self, code: &str, files: &[File]) -> Arc<Image> {
         let mut names = BTreeSet::new();
-        if self.chooser.has_others() && code.len() <= MAX_BYTES {
+        if self.has_others() && code.len() <= MAX_BYTES {
             imports_in(code, &mut MAX_STATEMENTS.clone(), &mut names);
             for own in files.iter().filter_map(own_module) {
                 names.remove(own);
             }
         }
-        let (image, _) = self.chooser.with_modules(&names);
-        self.images.name_of(&image).to_owned()
+        self.with_modules(&names).0
     }
 
     /// Returns the image that has the module for whose absence an execution failed.
@@ -180,11 +172,27 @@ impl Service {
         let cases = verdict.cases.iter().filter(|case| case.class == FailureClass::MissingDependency);
         let of_cases = cases.filter_map(|case| module_named(case.message.as_deref()?));
         let found = of_error.chain(of_cases).find_map(|module| {
-            let image = self.chooser.with_missing(module, &execution.image)?;
+            let image = self.with_missing(module, &execution.image)?;
             Some((image, module))
         });
         found.map(|(image, module)| (Arc::clone(image), ImageReason::Missing(module.to_owned())))
     }
+}
+
+/// Returns the image that a client asks for, by name or hash; the default one, where it asks for none.
+///
+/// # Errors
+/// Returns an error when there is no such image.
+pub(in crate::service) fn requested_image(images: &Images, asked: Option<&str>) -> Result<Arc<Image>, ExecuteError> {
+    const TOLD: usize = 100;
+    let unknown = |asked: &str| ExecuteError::UnknownImage {
+        asked: asked.chars().take(TOLD).collect(),
+        known: images.names().collect::<Vec<_>>().join(", "),
+    };
+    let Some(asked) = asked.filter(|asked| *asked != images::AUTO) else {
+        return Ok(Arc::clone(images.default()));
+    };
+    images.find(asked).map(Arc::clone).ok_or_else(|| unknown(asked))
 }
 
 fn missing_module(error: &ErrorReport) -> Option<&str> {

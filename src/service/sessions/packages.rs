@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use super::commands::{CommandAsked, CommandEnd, OutputRetention, script_of_words};
-use super::error::SessionError;
-use crate::service::Service;
+use super::{SessionError, SessionManager};
 use proofbox_types::ids::SessionId;
 use proofbox_types::session::{Command, Stdin};
 
@@ -15,7 +14,7 @@ pub const MAX_REQUIREMENT_BYTES: usize = 500;
 /// Size of the end of `pip`'s messages that an error quotes, in bytes.
 const QUOTED_BYTES: usize = 2000;
 
-impl Service {
+impl SessionManager {
     /// Installs packages in a session that was just opened. One that can't have them is ended.
     ///
     /// # Errors
@@ -31,7 +30,7 @@ impl Service {
         let installed = self.run_pip(id, requirements).await;
         if installed.is_err() {
             // Whoever asked for it never learns its id.
-            let _ = self.end_session(id).await;
+            let _ = self.end(id).await;
         }
         installed
     }

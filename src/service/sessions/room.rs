@@ -11,8 +11,7 @@ use std::sync::atomic::Ordering;
 use futures_util::future::join_all;
 use uuid::Uuid;
 
-use super::{LifecycleChange, Residency, Session, SessionError};
-use crate::service::Service;
+use super::{LifecycleChange, Residency, Session, SessionError, SessionManager};
 use proofbox_types::ids::KeyId;
 
 /// Percentage of the budget down to which room is made: each time for more than one session.
@@ -49,14 +48,18 @@ enum Eviction {
 
 impl SessionError {
     fn is_want_of_room(&self) -> bool {
-        matches!(self, Self::StoreFull | Self::NoStoreRoom | Self::DiskQuota { .. })
+        match self {
+            Self::StoreFull | Self::NoStoreRoom | Self::DiskQuota { .. } => true,
+            Self::Volume(error) => error.is_want_of_room(),
+            _ => false,
+        }
     }
 }
 
-impl Service {
+impl SessionManager {
     /// Makes room before more is used, where what is done beside calls does not keep up.
     pub(super) async fn keep_within_budget(&self) {
-        let sessions = &self.sessions;
+        let sessions = &self.table;
         if sessions.live_bytes.load(Ordering::Relaxed) > sessions.memory_bytes / 100 * UP_TO {
             self.make_room_apart(Need::Memory).await;
         }
@@ -64,8 +67,8 @@ impl Service {
 
     /// Makes room, and goes on with that when the client who needs it goes away.
     pub(super) async fn make_room_apart(&self, need: Need) {
-        let made = self.spawn_uncancellable(move |service| async move {
-            service.make_room(need).await;
+        let made = self.spawn_uncancellable(move |manager| async move {
+            manager.make_room(need).await;
             Ok(())
         });
         // Whether there is room now, the next attempt will tell.
@@ -78,9 +81,9 @@ impl Service {
         if self.store.is_none() {
             return;
         }
-        let _alone = self.sessions.making_room.lock().await;
-        let live_bytes = || self.sessions.live_bytes.load(Ordering::Relaxed);
-        let budget = self.sessions.memory_bytes;
+        let _alone = self.table.making_room.lock().await;
+        let live_bytes = || self.table.live_bytes.load(Ordering::Relaxed);
+        let budget = self.table.memory_bytes;
         let mut wanted = match need {
             Need::Memory if live_bytes() <= budget => return,
             Need::Memory => 0,
@@ -98,7 +101,7 @@ impl Service {
                 && let Some(session) = candidates.next()
             {
                 // Saving one takes time, and where there is no room for one of an owner there is hardly for another.
-                if full.contains(&session.owner) {
+                if full.contains(&session.spec.owner) {
                     stuck.push(session);
                 } else {
                     some.push(session);
@@ -119,7 +122,7 @@ impl Service {
                         wanted = wanted.saturating_sub(1);
                     }
                     Eviction::NoRoom => {
-                        full.insert(session.owner);
+                        full.insert(session.spec.owner);
                         stuck.push(session);
                     }
                     Eviction::InUse | Eviction::Failed => {}
@@ -149,7 +152,7 @@ impl Service {
     /// Sessions in workers, those first that weigh anything, and of these the one that was not used for longest.
     fn least_recently_used(&self, weigh: fn(&Session) -> u64) -> Vec<Arc<Session>> {
         let mut live: Vec<_> = self
-            .sessions
+            .table
             .all()
             .values()
             .filter(|session| live_bytes_of(session) > 0)
@@ -183,8 +186,8 @@ impl Service {
         claimant: Option<Option<KeyId>>,
     ) -> Option<Arc<Session>> {
         let mut held: HashMap<Option<KeyId>, u64> = HashMap::new();
-        for session in self.sessions.all().values() {
-            *held.entry(session.owner).or_default() += weigh(session);
+        for session in self.table.all().values() {
+            *held.entry(session.spec.owner).or_default() += weigh(session);
         }
         held.retain(|_, weight| *weight > 0);
         let weight = |owner: Option<KeyId>| held.get(&owner).copied().unwrap_or(0);
@@ -192,11 +195,11 @@ impl Service {
         // Whoever is alone holds more than nothing.
         let share = if held.len() > 1 { total / held.len() as u64 } else { 0 };
         let least = share.max(claimant.map_or(0, weight));
-        let largest = stuck.iter().map(|session| session.owner).max_by_key(|owner| weight(*owner))?;
+        let largest = stuck.iter().map(|session| session.spec.owner).max_by_key(|owner| weight(*owner))?;
         if weight(largest) <= least {
             return None;
         }
-        let at = stuck.iter().position(|session| session.owner == largest)?;
+        let at = stuck.iter().position(|session| session.spec.owner == largest)?;
         Some(stuck.remove(at))
     }
 
@@ -204,11 +207,12 @@ impl Service {
     async fn close_for_room(&self, session: &Arc<Session>) -> bool {
         let Ok(mut residency) = Arc::clone(&session.residency).try_write_owned() else { return false };
         let Residency::Resident(handle) = *residency else { return false };
+        self.write_back_at_end(session, handle).await;
         let _ = self.sandbox.close(handle).await;
         *residency = Residency::Closed;
         drop(residency);
         session.detach();
-        self.sessions.all().remove(&session.id);
+        self.table.all().remove(&session.id);
         self.note_footprint(session, None);
         self.count_displaced(session);
         true
@@ -217,18 +221,18 @@ impl Service {
     /// Ends sessions whose state on disk has made room for others. They are given with the checkpoint that was it: one
     /// that is in a worker again, or has another state by now, goes on.
     pub(super) fn end_displaced(&self, displaced: Vec<(Uuid, Uuid)>) {
-        let Some(service) = self.weak_self.upgrade().filter(|_| !displaced.is_empty()) else { return };
+        let Some(manager) = self.weak_self.upgrade().filter(|_| !displaced.is_empty()) else { return };
         // Beside what is under way: who made room holds a session's residency, and may hold one that is waited for here.
         tokio::spawn(async move {
             for (id, checkpoint) in displaced {
-                let Some(session) = service.sessions.all().get(&id.into()).cloned() else { continue };
+                let Some(session) = manager.table.all().get(&id.into()).cloned() else { continue };
                 let mut residency = session.residency.write().await;
                 if residency.checkpoint().is_some_and(|state| state.uuid() == checkpoint) {
                     *residency = Residency::Closed;
                     drop(residency);
                     session.detach();
-                    service.sessions.all().remove(&session.id);
-                    service.count_displaced(&session);
+                    manager.table.all().remove(&session.id);
+                    manager.count_displaced(&session);
                 }
             }
         });
@@ -236,6 +240,7 @@ impl Service {
 
     fn count_displaced(&self, session: &Session) {
         tracing::warn!(session = %session.id, "a session is closed: there is no room for it, and its key holds most");
+        self.volumes.release(session.id);
         self.metrics.sessions_ended.inc();
         self.metrics.sessions_displaced.inc();
         self.note_lifecycle(session, LifecycleChange::Ended);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::sandbox::{RequestError, SessionCallError};
-use crate::service::{Busy, ExecuteError};
+use crate::service::{Busy, ExecuteError, VolumeError};
 use proofbox_policy::Refusal;
 use proofbox_store::StoreError;
 use proofbox_types::grant::LimitRefused;
@@ -108,6 +108,9 @@ pub enum SessionError {
     /// The key that it belongs to is not in force any more.
     #[error("the key that this session belongs to is revoked")]
     KeyRevoked,
+    /// Volume that can't be mounted, or not be brought back to the store.
+    #[error(transparent)]
+    Volume(#[from] VolumeError),
     /// Refusal by the session.
     #[error(transparent)]
     Refused(RequestError),

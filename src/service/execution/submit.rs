@@ -1,21 +1,25 @@
 //! Submissions with everything that is asked beside the verdict.
 
-use super::execute::check;
-use super::policy_check::{command_access, judge_attempts};
-use super::receipts::Subject;
-use super::tracing::traced;
-use super::{Asking, ExecuteError, Execution, ImageReason, Service};
+use std::sync::Arc;
+
+use super::run::check;
+use super::{ExecuteError, Execution, Executor, ImageReason, requested_image};
+use crate::service::Asking;
+use crate::service::policy_check::{Unrun, admit_fetch, admit_upload, command_access, judge_attempts};
+use crate::service::receipts::Subject;
+use crate::service::tracing::traced;
 use crate::telemetry::{ExecutionInfo, ExecutionSpan};
 use proofbox_grading::canaries;
 use proofbox_policy::Decision;
+use proofbox_runtime::image::Image;
 use proofbox_types::caller::{Caller, Urgency};
 use proofbox_types::grant::Grant;
 use proofbox_types::outcome::Attempt;
 use proofbox_types::status::Status;
-use proofbox_types::submission::Submission;
+use proofbox_types::submission::{Submission, Tests};
 use proofbox_types::verdict::Verdict;
 
-impl Service {
+impl Executor {
     /// Scans, admits, runs and grades one submission, and lints it and signs a receipt where that is asked for.
     ///
     /// # Errors
@@ -30,6 +34,16 @@ impl Service {
         traced(ExecutionSpan::begin(about), self.run_submission(caller, urgency, submission)).await
     }
 
+    /// Checks that the policy admits a submission, as far as that is possible before anything runs.
+    ///
+    /// # Errors
+    /// Returns an error when it names a policy or an image that does not exist, or asks for limits that it can't have.
+    pub fn check(&self, caller: &Caller, submission: &Submission) -> Result<(), ExecuteError> {
+        self.policies.current().admit(caller, &submission.policy, &submission.limits)?;
+        requested_image(&self.images, submission.image.as_deref())?;
+        Ok(())
+    }
+
     async fn run_submission(
         &self,
         caller: &Caller,
@@ -37,13 +51,13 @@ impl Service {
         mut submission: Submission,
     ) -> Result<Execution, ExecuteError> {
         let asking = Asking { caller, urgency };
-        let policies = self.policies();
+        let policies = self.policies.current();
         let pack = policies.pack(caller, &submission.policy)?;
         let grant = check(pack, &submission)?;
-        self.has_fuel(caller)?;
-        let (image, mut reason) = match self.chooses_image(&submission) {
-            true => self.choose_image(&submission),
-            false => (self.image_asked(submission.image.as_deref())?, ImageReason::Requested),
+        self.keys.has_fuel(caller)?;
+        let (image, mut reason) = match self.image_chooser.may_choose(&submission) {
+            true => self.image_chooser.choose(&submission),
+            false => (requested_image(&self.images, submission.image.as_deref())?, ImageReason::Requested),
         };
         submission.program.image = self.images.worker_hash(&image);
         let hidden = submission.hidden.unwrap_or(pack.defaults.hidden);
@@ -54,7 +68,10 @@ impl Service {
             None => None,
             Some(asked) => Some((self.receipts.key().await?, Subject::of(&submission, asked.tests_sha256.as_deref()))),
         };
-        if let Some(mut execution) = self.without_program(&submission, &grant) {
+        let policy = submission.policy.clone();
+        let planned = submission.tests.as_ref().and_then(Tests::known_cases).unwrap_or(0);
+        let unrun = Unrun { policy: &policy, planned, image: &image, grant: &grant };
+        if let Some(mut execution) = self.policy_check.without_program(&submission, unrun) {
             execution.image_choice = Some((self.images.name_of(&execution.image).to_owned(), reason));
             execution.receipt = signing.map(|(key, subject)| subject.receipt(&execution, &key));
             execution.completion = submission.completion;
@@ -62,9 +79,16 @@ impl Service {
         }
         let completion = submission.completion.take();
         let code = submission.lint.then(|| submission.program.code.clone());
-        let scanned = self.gate(asking, pack, &grant, &mut submission).await?;
+        let program = &mut submission.program;
+        for file in &program.files {
+            admit_upload(pack, "files", &file.path)?;
+        }
+        if !program.fetch_files.is_empty() {
+            admit_fetch(pack, "fetch_files")?;
+        }
+        let scanned = self.policy_check.scan_code(asking, pack, &grant, &mut program.code, &program.files).await?;
         let mut execution = if scanned.report.decision == Decision::Block {
-            let mut blocked = self.blocked(&submission, &grant, scanned);
+            let mut blocked = self.policy_check.blocked(unrun, scanned);
             if let Some(code) = &code {
                 blocked.lint = Some(self.linter.lint(code).await);
             }
@@ -78,14 +102,15 @@ impl Service {
                 }
             };
             // Side by side; what is refused does not wait for the linter.
-            let elsewhere = self.may_run_elsewhere(&submission).then(|| submission.clone());
-            let (mut execution, lint) = tokio::try_join!(self.run_repeats(asking, &grant, submission), lint)?;
+            let elsewhere = self.image_chooser.may_run_elsewhere(&submission).then(|| submission.clone());
+            let (mut execution, lint) = tokio::try_join!(self.run_repeats(asking, &grant, &image, submission), lint)?;
             // Nobody has seen anything of that run, but what it reached for counts.
             if let Some(mut submission) = elsewhere
-                && let Some((image, missing)) = self.other_image(&execution)
+                && let Some((image, missing)) = self.image_chooser.other_image(&execution)
             {
                 submission.program.image = self.images.worker_hash(&image);
-                let first = std::mem::replace(&mut execution, self.run_repeats(asking, &grant, submission).await?);
+                let first =
+                    std::mem::replace(&mut execution, self.run_repeats(asking, &grant, &image, submission).await?);
                 execution.cost.add(&first.cost);
                 Attempt::merge(&mut execution.attempts, first.attempts);
                 execution.attempts_dropped += first.attempts_dropped;
@@ -119,13 +144,14 @@ impl Service {
         &self,
         asking: Asking<'_>,
         grant: &Grant,
+        image: &Arc<Image>,
         submission: Submission,
     ) -> Result<Execution, ExecuteError> {
         let again = (submission.repeat > 1).then(|| submission.clone());
         let measured = submission.complexity.clone().map(|complexity| (complexity, submission.clone()));
-        let mut execution = self.run_graded(asking, grant, submission).await?;
+        let mut execution = self.run_graded(asking, grant, image, submission).await?;
         for submission in again.iter().flat_map(|again| std::iter::repeat_n(again, again.repeat as usize - 1)) {
-            let next = self.run_graded(asking, grant, submission.clone()).await?;
+            let next = self.run_graded(asking, grant, image, submission.clone()).await?;
             execution.cost.add(&next.cost);
             canaries::merge(&mut execution.canaries, next.canaries);
             for name in differing(&execution.verdict, &next.verdict) {

@@ -7,10 +7,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::Session;
-use crate::service::Service;
+use super::{LogEvent, Session, SessionManager};
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::{KeyId, SessionId};
+use proofbox_types::wire_enum;
 
 /// Events of an owner that are kept; the oldest go.
 const MAX_EVENTS: usize = 1000;
@@ -28,6 +28,48 @@ pub enum LifecycleChange {
     Resumed,
     /// The session has ended, whatever the reason.
     Ended,
+}
+
+wire_enum! {
+    /// Kind of a change in the life of a session.
+    LifecycleKind {
+        /// New session.
+        Created = "created",
+        /// New end of the session.
+        Updated = "updated",
+        /// Pause of the session.
+        Paused = "paused",
+        /// End of a pause.
+        Resumed = "resumed",
+        /// End of the session.
+        Ended = "ended",
+    }
+}
+
+impl LifecycleKind {
+    /// Returns the bit of the kind in a set of kinds, as it is stored.
+    pub fn bit(self) -> u32 {
+        match self {
+            Self::Created => 1,
+            Self::Updated => 2,
+            Self::Paused => 4,
+            Self::Resumed => 8,
+            Self::Ended => 16,
+        }
+    }
+}
+
+impl LifecycleChange {
+    /// Returns the kind of the change.
+    pub fn kind(self) -> LifecycleKind {
+        match self {
+            Self::Created => LifecycleKind::Created,
+            Self::Updated(_) => LifecycleKind::Updated,
+            Self::Paused => LifecycleKind::Paused,
+            Self::Resumed => LifecycleKind::Resumed,
+            Self::Ended => LifecycleKind::Ended,
+        }
+    }
 }
 
 /// Event in the life of a session.
@@ -65,12 +107,14 @@ impl Lifecycle {
     }
 }
 
-impl Service {
+impl SessionManager {
     /// Notes a change in the life of a session.
     pub(super) fn note_lifecycle(&self, session: &Session, change: LifecycleChange) {
-        let (at, template) = (Timestamp::now(), session.template.clone());
+        let (at, template) = (Timestamp::now(), session.spec.template.clone());
         let event = LifecycleEvent { id: Uuid::now_v7(), at, session: session.id, template, change };
-        self.sessions.lifecycle.note(session.owner, event);
+        self.webhooks.note(session.spec.owner, &event);
+        self.table.lifecycle.note(session.spec.owner, event);
+        self.table.logs.note(session.spec.owner, session.id, LogEvent::Lifecycle(change));
     }
 
     /// Lists the events in the life of the caller's sessions that are kept and wanted, the oldest first.
@@ -79,7 +123,7 @@ impl Service {
         caller: &Caller,
         is_wanted: impl FnMut(&&LifecycleEvent) -> bool,
     ) -> Vec<LifecycleEvent> {
-        self.sessions.lifecycle.list(caller.owner(), is_wanted)
+        self.table.lifecycle.list(caller.owner(), is_wanted)
     }
 }
 

@@ -12,9 +12,9 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::access::InUse;
-use super::{Session, SessionError};
+use super::{LogEvent, Session, SessionError, SessionManager};
 use crate::sandbox::{RequestError, SessionCallError, SessionEvent};
-use crate::service::{ExecuteError, Service};
+use crate::service::ExecuteError;
 use crate::telemetry;
 use proofbox_memory::{Account, Lease, Next, Piece, Receiver, Sender, queue};
 use proofbox_types::grant::AskedLimits;
@@ -418,7 +418,7 @@ impl Commands {
     }
 }
 
-impl Service {
+impl SessionManager {
     /// Starts a command, whose events are received from its first byte. The command goes on when nobody listens.
     ///
     /// # Errors
@@ -428,16 +428,16 @@ impl Service {
         id: SessionId,
         mut asked: CommandAsked,
     ) -> Result<(Arc<SessionCommand>, CommandEvents), SessionError> {
-        let session = self.sessions.get(id)?;
-        let defaults = &session.command_defaults;
+        let session = self.table.get(id)?;
+        let defaults = &session.spec.commands;
         asked.command.user = asked.user.unwrap_or(defaults.user);
         asked.command.cwd = asked.command.cwd.or_else(|| defaults.cwd.clone());
-        let caller = self.keys.caller_of(session.owner).ok_or(SessionError::KeyRevoked)?;
-        let policies = self.policies();
-        let pack = policies.pack(&caller, &session.policy)?;
-        self.has_fuel(&caller).map_err(ExecuteError::from)?;
+        let caller = self.keys.caller_of(session.spec.owner).ok_or(SessionError::KeyRevoked)?;
+        let policies = self.policies.current();
+        let pack = policies.pack(&caller, &session.spec.policy)?;
+        self.keys.has_fuel(&caller).map_err(ExecuteError::from)?;
         check_size(&asked.command)?;
-        let mut limits = CellLimits::from(session.grant.limits());
+        let mut limits = CellLimits::from(session.spec.grant.limits());
         if asked.timeout_seconds.is_some() {
             let wanted = AskedLimits { wall_seconds: asked.timeout_seconds, ..AskedLimits::default() };
             limits.wall = pack.ceiling.grant(&wanted).map_err(SessionError::CommandTimeout)?.limits().wall;
@@ -450,16 +450,22 @@ impl Service {
             }
         }
         let command = asked.command.clone();
-        let (unread, kept) = (self.unread.account(session.owner), self.command_output.account(session.owner));
+        let (unread, kept) =
+            (self.budgets.unread.account(session.spec.owner), self.budgets.command_output.account(session.spec.owner));
         let running = session.commands.add(|number| SessionCommand::new(number, asked, unread, &kept))?;
         let events = running.listen();
+        let (number, owner) = (running.number, session.spec.owner);
+        self.table.logs.note(owner, id, LogEvent::CommandStarted { number });
         tokio::spawn({
-            let (service, running) = (Arc::clone(self), Arc::clone(&running));
+            let (manager, running) = (Arc::clone(self), Arc::clone(&running));
             telemetry::carry(async move {
-                let end = service.carry_out(&session, &running, command, limits).await;
+                let end = manager.carry_out(&session, &running, command, limits).await;
                 session.commands.retire(&running);
                 session.used();
                 running.tell(CommandEvent::Ended(end));
+                let CommandProgress { end: Some(end), duration, .. } = running.progress() else { return };
+                let event = LogEvent::CommandEnded { number, end: (&end).into(), duration };
+                manager.table.logs.note(owner, id, event);
             })
         });
         Ok((running, events))
@@ -488,14 +494,14 @@ impl Service {
             Ok(in_use) => in_use,
             Err(error) => return CommandEnd::Failed(error.to_string()),
         };
-        let (sender, mut told) = queue(self.unread.account(session.owner).lease());
+        let (sender, mut told) = queue(self.budgets.unread.account(session.spec.owner).lease());
         let run = self.sandbox.run_command(in_use.handle, running.number, command, limits, sender);
         let mut run = std::pin::pin!(run);
         let pass_on = |next| match next {
             Next::Piece(SessionEvent::Stdout(bytes)) => running.tell(CommandEvent::Stdout(bytes.into())),
             Next::Piece(SessionEvent::Stderr(bytes)) => running.tell(CommandEvent::Stderr(bytes.into())),
             Next::Piece(SessionEvent::Exited(outcome)) => {
-                running.tell(CommandEvent::Ended(CommandEnd::Exited(outcome)))
+                running.tell(CommandEvent::Ended(CommandEnd::Exited(outcome)));
             }
             Next::Piece(_) => {}
             Next::Overflow(bytes) => running.tell(CommandEvent::Stderr(overflow_note(bytes).into())),
@@ -514,7 +520,7 @@ impl Service {
         self.measure_in_use(&in_use).await;
         match self.check_lost(&in_use, answer) {
             Ok((outcome, fuel)) => {
-                self.keys.use_fuel(session.owner, fuel);
+                self.keys.use_fuel(session.spec.owner, fuel);
                 self.metrics.fuel.inc_by(fuel);
                 CommandEnd::Exited(outcome)
             }
@@ -527,7 +533,7 @@ impl Service {
     /// # Errors
     /// Returns an error when there is no such session.
     pub fn commands(&self, id: SessionId) -> Result<Vec<Arc<SessionCommand>>, SessionError> {
-        Ok(self.sessions.get(id)?.commands.list())
+        Ok(self.table.get(id)?.commands.list())
     }
 
     /// Returns a command of a session that runs or is kept.
@@ -535,7 +541,7 @@ impl Service {
     /// # Errors
     /// Returns an error when there is no such session or command.
     pub fn command(&self, id: SessionId, number: CommandNumber) -> Result<Arc<SessionCommand>, SessionError> {
-        let command = self.sessions.get(id)?.commands.get(number);
+        let command = self.table.get(id)?.commands.get(number);
         command.ok_or(SessionError::Refused(RequestError::NoCommand(number)))
     }
 
@@ -544,7 +550,7 @@ impl Service {
     /// # Errors
     /// Returns an error when there is no such session or command.
     pub fn remove_command(&self, id: SessionId, number: CommandNumber) -> Result<(), SessionError> {
-        let command = self.sessions.get(id)?.commands.remove(number);
+        let command = self.table.get(id)?.commands.remove(number);
         let command = command.ok_or(SessionError::Refused(RequestError::NoCommand(number)))?;
         command.end_with(CommandEnd::Killed(Signal::Kill));
         Ok(())
@@ -572,7 +578,7 @@ impl Service {
             let what = format!("{MAX_INPUTS} pieces of input wait already: the command does not read them");
             SessionError::Refused(RequestError::TooMany(what))
         })?;
-        let session = self.sessions.get(id)?;
+        let session = self.table.get(id)?;
         let in_use = self.enter(&session).await?;
         let answer = self.sandbox.command_input(in_use.handle, command.number, input.map(|input| input.to_vec())).await;
         match self.check_lost(&in_use, answer) {

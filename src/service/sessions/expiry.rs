@@ -6,8 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::room::Need;
-use super::{LifecycleChange, OnExpiry, Residency, Session, SessionError, after};
-use crate::service::Service;
+use super::{LifecycleChange, OnExpiry, Residency, Session, SessionError, SessionManager, after};
 use proofbox_types::ids::SessionId;
 
 /// Time for which a session lives on that could not be paused at its end.
@@ -17,22 +16,22 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// Interval at which the store is pruned of what is too old or too much.
 const PRUNE_EVERY: Duration = Duration::from_secs(60);
 
-impl Service {
+impl SessionManager {
     /// Ends a session, with what it runs.
     ///
     /// # Errors
     /// Returns an error when there is no such session.
-    pub async fn end_session(&self, id: SessionId) -> Result<(), SessionError> {
-        let session = self.sessions.all().remove(&id).ok_or(SessionError::NotFound)?;
-        self.spawn_uncancellable(|service| async move {
-            service.end(&session).await;
+    pub async fn end(&self, id: SessionId) -> Result<(), SessionError> {
+        let session = self.table.all().remove(&id).ok_or(SessionError::NotFound)?;
+        self.spawn_uncancellable(|manager| async move {
+            manager.end_one(&session).await;
             Ok(())
         })
         .await
     }
 
     /// Ends a session that is no longer on the list.
-    async fn end(&self, session: &Session) {
+    async fn end_one(&self, session: &Session) {
         session.detach();
         // What runs in it is interrupted first: who uses it holds its residency.
         let handle = match *session.residency.read().await {
@@ -40,44 +39,49 @@ impl Service {
             _ => None,
         };
         if let Some(handle) = handle {
+            self.write_back_at_end(session, handle).await;
             let _ = self.sandbox.close(handle).await;
         }
         let residency = std::mem::replace(&mut *session.residency.write().await, Residency::Closed);
         match residency {
             // It was brought back, or moved, meanwhile.
-            Residency::Resident(now) if Some(now) != handle => drop(self.sandbox.close(now).await),
+            Residency::Resident(now) if Some(now) != handle => {
+                self.write_back_at_end(session, now).await;
+                drop(self.sandbox.close(now).await);
+            }
             Residency::Evicted { .. } | Residency::Paused { .. } => self.forget_stored(session).await,
             _ => {}
         }
+        self.volumes.release(session.id);
         self.note_footprint(session, None);
         self.metrics.sessions_ended.inc();
         self.note_lifecycle(session, LifecycleChange::Ended);
     }
 
     /// Ends or pauses sessions whose time is over, for as long as the service lives.
-    pub fn look_after_sessions(self: &Arc<Self>) {
-        let service: Weak<Self> = Arc::downgrade(self);
+    pub fn look_after(self: &Arc<Self>) {
+        let manager: Weak<Self> = Arc::downgrade(self);
         tokio::spawn(async move {
             let mut ticks = tokio::time::interval(LOOK_EVERY);
             let mut prunes = tokio::time::interval(PRUNE_EVERY);
             ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
             loop {
-                let Some(strong) = service.upgrade() else { return };
-                let sessions = Arc::clone(&strong.sessions);
+                let Some(strong) = manager.upgrade() else { return };
+                let sessions = Arc::clone(&strong.table);
                 drop(strong);
                 tokio::select! {
                     _ = ticks.tick() => {
-                        let Some(service) = service.upgrade() else { return };
-                        service.end_what_is_over();
+                        let Some(manager) = manager.upgrade() else { return };
+                        manager.end_what_is_over();
                     }
                     _ = prunes.tick() => {
-                        let Some(service) = service.upgrade() else { return };
-                        service.prune_store().await;
+                        let Some(manager) = manager.upgrade() else { return };
+                        manager.prune_store().await;
                     }
                     () = sessions.grew.notified() => {
-                        let Some(service) = service.upgrade() else { return };
+                        let Some(manager) = manager.upgrade() else { return };
                         // Meanwhile others end.
-                        tokio::spawn(async move { service.make_room(Need::Memory).await });
+                        tokio::spawn(async move { manager.make_room(Need::Memory).await });
                     }
                 }
             }
@@ -87,28 +91,28 @@ impl Service {
     fn end_what_is_over(self: &Arc<Self>) {
         let now = Timestamp::now();
         let settling: Vec<Arc<Session>> =
-            self.sessions.all().values().filter(|session| session.is_settling(now)).cloned().collect();
+            self.table.all().values().filter(|session| session.is_settling(now)).cloned().collect();
         for session in settling {
-            let service = Arc::clone(self);
-            tokio::spawn(async move { service.settle(&session).await });
+            let manager = Arc::clone(self);
+            tokio::spawn(async move { manager.settle(&session).await });
         }
         let over: Vec<Arc<Session>> =
-            self.sessions.all().values().filter(|session| session.is_over(now)).cloned().collect();
+            self.table.all().values().filter(|session| session.is_over(now)).cloned().collect();
         for session in over {
-            if let OnExpiry::Pause(saved) = session.on_expiry {
+            if let OnExpiry::Pause(saved) = session.spec.on_expiry {
                 session.times().paused = true;
-                let service = Arc::clone(self);
+                let manager = Arc::clone(self);
                 tokio::spawn(async move {
-                    if let Err(error) = service.pause(&session, saved).await {
+                    if let Err(error) = manager.pause_one(&session, saved).await {
                         tracing::warn!(session = %session.id, %error, "a session could not be paused at its end");
                         let mut times = session.times();
                         times.paused = false;
                         times.expires = after(Timestamp::now(), PAUSE_AGAIN);
                     }
                 });
-            } else if self.sessions.all().remove(&session.id).is_some() {
-                let service = Arc::clone(self);
-                tokio::spawn(async move { service.end(&session).await });
+            } else if self.table.all().remove(&session.id).is_some() {
+                let manager = Arc::clone(self);
+                tokio::spawn(async move { manager.end_one(&session).await });
             }
         }
     }

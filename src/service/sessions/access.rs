@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use tokio::sync::OwnedRwLockReadGuard;
 
-use super::{LifecycleChange, Residency, Session, SessionError};
+use super::{LifecycleChange, Residency, Session, SessionError, SessionManager};
 use crate::sandbox::{SessionCallError, SessionHandle};
-use crate::service::Service;
+use crate::service::policy_check::admit_fetch;
 use proofbox_policy::Refusal;
 use proofbox_types::ids::SessionId;
 use proofbox_types::session::{FileAnswer, FileAsk};
@@ -26,27 +26,31 @@ pub(super) struct InUse<'a> {
     _residency: OwnedRwLockReadGuard<Residency>,
 }
 
-impl Service {
+impl SessionManager {
     /// Performs an operation on the files of a session.
     ///
     /// # Errors
     /// Returns an error when the operation fails for a reason that a client can put right.
-    pub async fn session_files(&self, id: SessionId, ask: FileAsk) -> Result<FileAnswer, SessionError> {
-        let session = self.sessions.get(id)?;
-        let policies = self.policies();
-        let caller = self.keys.caller_of(session.owner).ok_or(SessionError::KeyRevoked)?;
-        let pack = policies.pack(&caller, &session.policy)?;
-        if let FileAsk::Write(file) = &ask
+    pub async fn files(&self, id: SessionId, ask: FileAsk) -> Result<FileAnswer, SessionError> {
+        let session = self.table.get(id)?;
+        let policies = self.policies.current();
+        let caller = self.keys.caller_of(session.spec.owner).ok_or(SessionError::KeyRevoked)?;
+        let pack = policies.pack(&caller, &session.spec.policy)?;
+        let inner = match &ask {
+            FileAsk::Within { ask, .. } => ask,
+            ask => ask,
+        };
+        if let FileAsk::Write(file) = inner
             && !pack.files.upload.is_match(file.path.trim_start_matches('/'))
         {
             let message = format!("the policy lets no file `{}` in", file.path.chars().take(100).collect::<String>());
             return Err(Refusal::File { field: "path", message }.into());
         }
-        if matches!(ask, FileAsk::Read { .. }) && !pack.files.fetch {
-            return Err(Refusal::File { field: "path", message: "the policy lets no files out".to_owned() }.into());
+        if matches!(inner, FileAsk::Read { .. }) {
+            admit_fetch(pack, "path")?;
         }
         let in_use = self.enter(&session).await?;
-        let writes = matches!(ask, FileAsk::Write(_));
+        let writes = matches!(inner, FileAsk::Write(_));
         let answer = self.sandbox.files(in_use.handle, ask).await;
         let answer = self.check_lost(&in_use, answer)?;
         if writes {
@@ -57,7 +61,7 @@ impl Service {
 
     /// Brings the session to a worker, from disk if need be, and holds it there until the guard is dropped.
     pub(super) async fn enter<'a>(&self, session: &'a Arc<Session>) -> Result<InUse<'a>, SessionError> {
-        let when_paused = if session.auto_resume { WhenPaused::Resume } else { WhenPaused::Refuse };
+        let when_paused = if session.spec.auto_resume { WhenPaused::Resume } else { WhenPaused::Refuse };
         self.enter_if(session, when_paused).await
     }
 
@@ -79,7 +83,7 @@ impl Service {
                     if session.times().paused {
                         match when_paused {
                             WhenPaused::Refuse => return Err(SessionError::Paused),
-                            WhenPaused::Resume => self.resume(session),
+                            WhenPaused::Resume => self.resume_one(session),
                         }
                     }
                     session.used();
@@ -90,7 +94,7 @@ impl Service {
                 Residency::Evicted { .. } | Residency::Paused { .. } => {
                     drop(residency);
                     let session = Arc::clone(session);
-                    self.spawn_uncancellable(|service| async move { service.bring_back(&session).await }).await?;
+                    self.spawn_uncancellable(|manager| async move { manager.bring_back(&session).await }).await?;
                 }
             }
         }
@@ -112,7 +116,8 @@ impl Service {
         if let Err(SessionCallError::Lost) = &answer {
             let session = in_use.session;
             tracing::warn!(session = %session.id, "a session is lost: its worker ended");
-            self.sessions.all().remove(&session.id);
+            self.table.all().remove(&session.id);
+            self.volumes.release(session.id);
             self.note_footprint(session, None);
             self.metrics.sessions_ended.inc();
             self.note_lifecycle(session, LifecycleChange::Ended);
