@@ -1,6 +1,7 @@
 """asyncio's event loop. What waits, waits in `threads.wait`: other threads run meanwhile, or the host sleeps without spending CPU."""
 
 import asyncio
+import os
 import selectors
 import socket
 from asyncio import events, unix_events
@@ -157,6 +158,12 @@ class SandboxEventLoop(unix_events._UnixSelectorEventLoop):
             if isinstance(address, tuple):
                 _check("datagram", *address[:2])
         return await super().create_datagram_endpoint(protocol_factory, local_addr, remote_addr, **options)
+
+    async def create_unix_server(self, protocol_factory, path=None, **options):
+        # asyncio would know a file that a server has left by its kind.
+        if isinstance(path, (str, bytes, os.PathLike)) and loopback.is_socket_file(path):
+            os.remove(path)
+        return await super().create_unix_server(protocol_factory, path, **options)
 
     async def sock_connect(self, sock, address):
         if isinstance(address, tuple):

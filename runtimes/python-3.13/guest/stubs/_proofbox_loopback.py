@@ -197,6 +197,7 @@ def _shown(family, address):
 
 _endpoints = {}  # by number, what has a descriptor
 _bound = {}  # by (type, port), or by (type, file) of AF_UNIX, endpoints
+_files = set()  # numbers of the files that sockets were bound to
 _last_number = 0
 _last_port = FIRST_PORT - 1
 
@@ -327,6 +328,7 @@ class _Endpoint:
                 raise failure(errno.EADDRINUSE) from None
             key = self.type, os.fstat(fd).st_ino
             os.close(fd)
+            _files.add(key[1])
             for other in _open_at(key):  # whose file is gone
                 other.unbind()
         self.name, self.key = path, key
@@ -358,6 +360,15 @@ def _find_path(type, path):
     if any(_open_at((other, key)) for other in (SOCK_STREAM, SOCK_DGRAM) if other != type):
         raise failure(errno.EPROTOTYPE)
     return None
+
+
+def is_socket_file(path):
+    """Whether a socket was bound to a path: its file is a regular one, and empty."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return False
+    return status.st_ino in _files and not status.st_size
 
 
 def close(fd):

@@ -50,15 +50,16 @@ def wait_for(attempt, timeout, what="a file that is ready"):
     return attempt() or loopback.wait(attempt, 0, what)
 
 
-def _numbers(files):
+def _numbered(files):
+    """(file, descriptor) of each. A list may change while its files are asked."""
     try:
-        files = list(files)
+        files = iter(files)
     except TypeError:
         raise TypeError("arguments 1-3 must be sequences") from None
-    numbers = [_number(file) for file in files]
-    if numbers and max(numbers) >= FD_SETSIZE:
+    pairs = [(file, _number(file)) for file in files]
+    if any(fd >= FD_SETSIZE for _, fd in pairs):
         raise ValueError("filedescriptor out of range in select()")
-    return files, numbers
+    return pairs
 
 
 def select(rlist, wlist, xlist, timeout=None, /):
@@ -67,28 +68,26 @@ def select(rlist, wlist, xlist, timeout=None, /):
             raise TypeError("timeout must be a float or None")
         if timeout < 0:
             raise ValueError("timeout must be non-negative")
-    reading, read_numbers = _numbers(rlist)
-    writing, write_numbers = _numbers(wlist)
-    _, others = _numbers(xlist)
-    for fd in (*read_numbers, *write_numbers, *others):
+    reading, writing, others = _numbered(rlist), _numbered(wlist), _numbered(xlist)
+    for _, fd in (*reading, *writing, *others):
         _check(fd)
 
     def is_any_ready():
-        for fd in read_numbers:
+        for _, fd in reading:
             if readiness(fd) & (READS | IS_HUNG_UP):
                 return True
-        for fd in write_numbers:
+        for _, fd in writing:
             if readiness(fd) & (WRITES | HAS_FAILED):
                 return True
         return False
 
-    if not read_numbers and not write_numbers and timeout is not None:
+    if not reading and not writing and timeout is not None:
         time.sleep(timeout)
     else:
         wait_for(is_any_ready, timeout)
     return (
-        [file for file, fd in zip(reading, read_numbers) if readiness(fd) & (READS | IS_HUNG_UP)],
-        [file for file, fd in zip(writing, write_numbers) if readiness(fd) & (WRITES | HAS_FAILED)],
+        [file for file, fd in reading if readiness(fd) & (READS | IS_HUNG_UP)],
+        [file for file, fd in writing if readiness(fd) & (WRITES | HAS_FAILED)],
         [],
     )
 
