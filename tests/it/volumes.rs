@@ -278,7 +278,7 @@ async fn a_sandbox_that_was_moved_to_disk_still_has_its_volume() {
     assert_eq!(volume.write("/b", "from outside").await.0, 201);
     assert_eq!(sandbox.read("/mnt/data/b").await, (200, json!("from outside")));
     sandbox.kill().await;
-    assert_eq!((volume.read("/a").await.1, volume.read("/b").await.1), (json!("1"), json!("from outside")));
+    assert_eq!((volume.read("/a").await.1, volume.read("/b").await.1), (json!(1), json!("from outside")));
 }
 
 #[tokio::test]
