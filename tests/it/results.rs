@@ -113,7 +113,7 @@ async fn a_repr_is_bounded() {
 async fn a_value_too_large_to_cross_spoils_nothing() {
     // Beyond what one run may report, in one piece and in many.
     for code in
-        ["'x' * 20_000_000", "b'x' * 20_000_000", "list(range(5_000_000))", "[object() for _ in range(400_000)]"]
+        ["'x' * 20_000_000", "b'x' * 20_000_000", "list(range(5_000_000))", "[object() for _ in range(1_500_000)]"]
     {
         let request = json!({"code": format!("print('out')\n{code}"), "result": "last_expression", "limits": {"memory_bytes": 1 << 30}});
         let answer = Server::shared().execute(request).await;

@@ -106,7 +106,7 @@ async fn without_approved_wheels_a_session_installs_its_own() {
     }
     let wheel = std::fs::read(wheels.path().join("letters-1.0-py3-none-any.whl")).expect("made");
     let path = "/files/letters-1.0-py3-none-any.whl";
-    assert_eq!(session.request("PUT", path, wheel).await.0, 200);
+    assert_eq!(session.request("PUT", path, wheel).await.0, 201);
     let answer = session.call("!pip install ./letters-1.0-py3-none-any.whl\nimport letters; letters.upper('a')").await;
     assert_shows(&answer, json!({"status": "ok", "result": "A"}));
 }
