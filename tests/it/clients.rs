@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
+use crate::control_plane::KEY;
 use crate::harness::Server;
 use crate::tools::{cache, installed, packages, root, succeed};
 
 /// One at a time: each is busy enough by itself.
 pub static TURN: Mutex<()> = Mutex::new(());
-
-const KEY: &str = "e2b_0123456789abcdef0123456789abcdef01234567";
 
 /// Points a client of E2B at a server.
 pub fn e2b(command: &mut Command, server: &Server) {

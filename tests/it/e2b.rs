@@ -6,9 +6,8 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::control_plane::KEY;
 use crate::harness::{Server, assert_shows, http};
-
-const KEY: &str = "e2b_0123456789abcdef0123456789abcdef01234567";
 
 /// A sandbox, ended by its own time.
 struct Sandbox {

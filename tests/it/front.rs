@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use crate::control_plane::KEY;
 use crate::harness::{Server, assert_shows, http};
 use crate::process::{eventually_async, peak_bytes, resident_bytes};
 use crate::sessions::Session;
@@ -112,7 +113,7 @@ async fn no_route_parses_too_many_values() {
     // Spread over lines that have few each.
     let line = format!("{{\"id\":\"a\",\"code\":\"1\",\"x\":[{}1]}}\n", "1,".repeat(999));
     assert_eq!(send("/v1/suites", "application/x-ndjson", None, line.repeat(1000)).await, 413);
-    let key = Some("e2b_0123456789abcdef0123456789abcdef01234567");
+    let key = Some(KEY);
     assert_eq!(send("/v2/sandboxes", "application/json", key, object).await, 413);
 }
 
@@ -280,7 +281,7 @@ async fn output_that_is_not_read_is_left_out_beyond_what_there_is_memory_for() {
 /// A sandbox of E2B's flavour, and a request of its own.
 async fn sandbox(server: &Server) -> (String, String) {
     let request = http().post(format!("{}/v2/sandboxes", server.url));
-    let request = request.header("x-api-key", "e2b_0123456789abcdef0123456789abcdef01234567");
+    let request = request.header("x-api-key", KEY);
     let made = request.json(&json!({"templateID": "base", "timeout": 120})).send().await.expect("the server answers");
     let made: Value = made.json().await.expect("JSON");
     let text = |field: &str| made[field].as_str().expect("it is there").to_owned();

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
+use crate::control_plane::KEY;
 use crate::harness::{Server, assert_shows, http, proofbox};
 
 /// A cache with the interpreter of the shared server and two images: `one` and `two`.
@@ -297,8 +298,7 @@ async fn a_sandbox_of_the_sdks_has_the_image_that_its_template_names() {
     let server = MADE.server();
     let make = async |template: &str| {
         let request = http().post(format!("{}/v2/sandboxes", server.url)).json(&json!({"templateID": template}));
-        let key = "e2b_0123456789abcdef0123456789abcdef01234567";
-        let response = request.header("x-api-key", key).send().await.expect("the server answers");
+        let response = request.header("x-api-key", KEY).send().await.expect("the server answers");
         (response.status().as_u16(), response.json::<Value>().await.expect("JSON"))
     };
     let (status, made) = make("one").await;

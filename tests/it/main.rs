@@ -1,7 +1,9 @@
 //! Behaviour of the whole service: real server, real workers, real interpreter.
 
+mod control_plane;
 mod harness;
 mod process;
+mod receiver;
 mod tools;
 
 mod access;

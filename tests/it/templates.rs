@@ -4,9 +4,8 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 use crate::access::create;
+use crate::control_plane::KEY;
 use crate::harness::{Server, http};
-
-const KEY: &str = "e2b_0123456789abcdef0123456789abcdef01234567";
 
 struct Client<'a> {
     server: &'a Server,

@@ -6,47 +6,16 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 use crate::access::create;
-use crate::harness::{Server, assert_shows, http};
+use crate::control_plane::{Client, KEY, answer};
+use crate::harness::{Server, assert_shows};
 use crate::process;
 
-const KEY: &str = "e2b_0123456789abcdef0123456789abcdef01234567";
-
-async fn answer(request: RequestBuilder) -> (u16, Value) {
-    let response = request.send().await.expect("the server answers");
-    let status = response.status().as_u16();
-    let text = response.text().await.expect("the answer is whole");
-    (status, serde_json::from_str(&text).unwrap_or_else(|_| json!(text)))
-}
-
-/// A client of the control plane.
-struct Client {
-    http: reqwest::Client,
-    url: String,
-    key: String,
-}
-
 impl Client {
-    fn new(server: &Server) -> Self {
-        Self { http: http(), url: server.url.clone(), key: KEY.to_owned() }
-    }
-
-    async fn call(&self, method: Method, path: &str, request: Value) -> (u16, Value) {
-        let call = self.http.request(method, format!("{}{path}", self.url)).header("x-api-key", &self.key);
-        answer(if request.is_null() { call } else { call.json(&request) }).await
-    }
-
     async fn volume(&self, name: &str) -> Volume<'_> {
         let (status, made) = self.call(Method::POST, "/volumes", json!({"name": name})).await;
         assert_eq!(status, 201, "{made}");
         let text = |field: &str| made[field].as_str().expect("it is there").to_owned();
         Volume { client: self, id: text("volumeID"), name: name.to_owned(), token: text("token") }
-    }
-
-    /// Opens a sandbox that mounts volumes.
-    async fn sandbox(&self, options: Value) -> (u16, Value) {
-        let mut request = json!({"templateID": "base", "timeout": 120});
-        request.as_object_mut().expect("an object").extend(options.as_object().expect("an object").clone());
-        self.call(Method::POST, "/v2/sandboxes", request).await
     }
 
     async fn mounting(&self, volume: &Volume<'_>) -> Sandbox<'_> {

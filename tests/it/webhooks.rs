@@ -1,104 +1,39 @@
 //! Webhooks of lifecycle events: a receiver that checks signatures, one that fails, and addresses that nobody allows.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 
-use axum::Router;
-use axum::body::Bytes;
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use axum::routing::post;
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use reqwest::Method;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use tokio::net::TcpListener;
 
 use crate::access::create;
+use crate::control_plane::Client;
 use crate::harness::{Server, assert_shows, http};
 use crate::process::{eventually_async, signal};
+use crate::receiver::{Received, receiver, secret_file};
 
-const KEY: &str = "e2b_0123456789abcdef0123456789abcdef01234567";
 const SECRET: &str = "a secret of the receiver";
 
-#[derive(Clone, Default)]
-struct Received(Arc<Mutex<Vec<(HeaderMap, Bytes)>>>);
-
-impl Received {
-    fn all(&self) -> Vec<(HeaderMap, Bytes)> {
-        self.0.lock().expect("no holder panics").clone()
-    }
-
-    fn labels(&self) -> Vec<String> {
-        let label = |body: &Bytes| -> String {
-            let event: Value = serde_json::from_slice(body).expect("JSON");
-            event["event_label"].as_str().expect("text").to_owned()
-        };
-        self.all().iter().map(|(_, body)| label(body)).collect()
-    }
-}
-
-async fn take(State(received): State<Received>, headers: HeaderMap, body: Bytes) -> StatusCode {
-    received.0.lock().expect("no holder panics").push((headers, body));
-    StatusCode::NO_CONTENT
-}
-
-/// Fails at first.
-async fn stumble(State(received): State<Received>, headers: HeaderMap, body: Bytes) -> StatusCode {
-    let mut all = received.0.lock().expect("no holder panics");
-    all.push((headers, body));
-    if all.len() <= 1 { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::NO_CONTENT }
-}
-
-async fn elsewhere(State(received): State<Received>) -> Response {
-    received.0.lock().expect("no holder panics").push(Default::default());
-    (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, "/take")]).into_response()
-}
-
-async fn receiver() -> (String, Received) {
-    let received = Received::default();
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let host = listener.local_addr().expect("an address").to_string();
-    let router = Router::new()
-        .route("/take", post(take))
-        .route("/stumble", post(stumble))
-        .route("/elsewhere", post(elsewhere))
-        .with_state(received.clone());
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    (host, received)
+/// Labels of the events that have come.
+fn labels(received: &Received) -> Vec<String> {
+    let label = |body: &[u8]| -> String {
+        let event: Value = serde_json::from_slice(body).expect("JSON");
+        event["event_label"].as_str().expect("text").to_owned()
+    };
+    received.all().iter().map(|(_, body)| label(body)).collect()
 }
 
 fn start(data: &Path, host: &str, arguments: &[&str]) -> Server {
-    let secret = data.join("secret");
-    std::fs::write(&secret, format!("whsec_{}\n", STANDARD.encode([7; 32]))).expect("written");
+    let secret = secret_file(data, [7; 32]);
     Server::start_with(&[], |command| {
         command.args(arguments).env("PROOFBOX_DATA_DIR", data).env("PROOFBOX_CALLBACK_HOSTS", host);
         command.env("PROOFBOX_CALLBACK_SECRET_FILE", &secret);
     })
 }
 
-struct Client {
-    http: reqwest::Client,
-    url: String,
-    key: String,
-}
-
 impl Client {
-    fn new(server: &Server) -> Self {
-        Self { http: http(), url: server.url.clone(), key: KEY.to_owned() }
-    }
-
-    async fn call(&self, method: Method, path: &str, request: Value) -> (u16, Value) {
-        let call = self.http.request(method, format!("{}{path}", self.url)).header("x-api-key", &self.key);
-        let call = if request.is_null() { call } else { call.json(&request) };
-        let response = call.send().await.expect("the server answers");
-        let status = response.status().as_u16();
-        let text = response.text().await.expect("the answer is whole");
-        (status, serde_json::from_str(&text).unwrap_or_else(|_| json!(text)))
-    }
-
     /// Registers a webhook and gives its id.
     async fn webhook(&self, url: &str, events: &[&str]) -> String {
         let events: Vec<String> = events.iter().map(|event| format!("sandbox.lifecycle.{event}")).collect();
@@ -108,9 +43,8 @@ impl Client {
         made["id"].as_str().expect("an id").to_owned()
     }
 
-    async fn sandbox(&self) -> String {
-        let request = json!({"templateID": "base", "timeout": 120});
-        let (status, made) = self.call(Method::POST, "/v2/sandboxes", request).await;
+    async fn sandbox_id(&self) -> String {
+        let (status, made) = self.sandbox(json!({})).await;
         assert_eq!(status, 201, "{made}");
         made["sandboxID"].as_str().expect("an id").to_owned()
     }
@@ -123,19 +57,19 @@ impl Client {
 #[tokio::test]
 async fn a_receiver_is_told_what_it_wants_signed() {
     let data = tempfile::tempdir().expect("a directory");
-    let (host, received) = receiver().await;
+    let (host, received) = receiver(0).await;
     let server = start(data.path(), &host, &[]);
     let client = Client::new(&server);
     let url = format!("http://{host}/take");
     let id = client.webhook(&url, &["created", "paused", "killed"]).await;
-    let sandbox = client.sandbox().await;
+    let sandbox = client.sandbox_id().await;
     for path in ["pause", "resume"] {
         let status = client.call(Method::POST, &format!("/sandboxes/{sandbox}/{path}"), json!({})).await.0;
         assert!((200..300).contains(&status), "{path} {status}");
     }
     client.kill(&sandbox).await;
     eventually_async("all are told", async || (received.all().len() == 3).then_some(())).await;
-    assert_eq!(received.labels(), ["create", "pause", "kill"]);
+    assert_eq!(labels(&received), ["create", "pause", "kill"]);
     for (headers, body) in received.all() {
         let text = |name: &str| headers[name].to_str().expect("text").to_owned();
         // As receivers of E2B check it.
@@ -149,26 +83,26 @@ async fn a_receiver_is_told_what_it_wants_signed() {
     let path = format!("/events/webhooks/{id}");
     let (status, changed) = client.call(Method::PATCH, &path, json!({"enabled": false})).await;
     assert_eq!((status, &changed["enabled"], &changed["url"]), (200, &json!(false), &json!(url)));
-    client.kill(&client.sandbox().await).await;
+    client.kill(&client.sandbox_id().await).await;
     let events = json!({"enabled": true, "events": ["sandbox.lifecycle.killed"]});
     assert_eq!(client.call(Method::PATCH, &path, events).await.0, 200);
-    client.kill(&client.sandbox().await).await;
+    client.kill(&client.sandbox_id().await).await;
     eventually_async("it is told again", async || (received.all().len() == 4).then_some(())).await;
     assert_eq!(client.call(Method::DELETE, &path, Value::Null).await.0, 200);
-    client.kill(&client.sandbox().await).await;
+    client.kill(&client.sandbox_id().await).await;
     tokio::time::sleep(std::time::Duration::from_millis(1200)).await;
-    assert_eq!(received.labels()[3..], ["kill"]);
+    assert_eq!(labels(&received)[3..], ["kill"]);
     assert_eq!(server.metric("proofbox_webhook_deliveries_total{outcome=\"delivered\"}").await, 4.0);
 }
 
 #[tokio::test]
 async fn a_receiver_that_fails_is_told_again_even_by_the_next_process() {
     let data = tempfile::tempdir().expect("a directory");
-    let (host, received) = receiver().await;
+    let (host, received) = receiver(1).await;
     let server = start(data.path(), &host, &[]);
     let client = Client::new(&server);
-    let id = client.webhook(&format!("http://{host}/stumble"), &["created"]).await;
-    client.sandbox().await;
+    let id = client.webhook(&format!("http://{host}/take"), &["created"]).await;
+    client.sandbox_id().await;
     eventually_async("it is tried", async || (received.all().len() == 1).then_some(())).await;
     let failed =
         async || (server.metric("proofbox_webhook_deliveries_total{outcome=\"failed\"}").await == 1.0).then_some(());
@@ -182,14 +116,14 @@ async fn a_receiver_that_fails_is_told_again_even_by_the_next_process() {
     assert_ne!(all[0].0["e2b-delivery-id"], all[1].0["e2b-delivery-id"], "another attempt");
     let client = Client::new(&server);
     assert_eq!(client.call(Method::GET, &format!("/events/webhooks/{id}"), Value::Null).await.0, 200);
-    client.sandbox().await;
+    client.sandbox_id().await;
     eventually_async("the webhook is known", async || (received.all().len() == 3).then_some(())).await;
 }
 
 #[tokio::test]
 async fn only_allowed_hosts_are_told_and_redirects_are_not_followed() {
     let data = tempfile::tempdir().expect("a directory");
-    let (host, received) = receiver().await;
+    let (host, received) = receiver(0).await;
     let server = start(data.path(), &host, &[]);
     let client = Client::new(&server);
     let events = ["sandbox.lifecycle.created"];
@@ -205,7 +139,7 @@ async fn only_allowed_hosts_are_told_and_redirects_are_not_followed() {
     let patched =
         client.call(Method::PATCH, &format!("/events/webhooks/{id}"), json!({"url": "http://127.0.0.1:1/"})).await;
     assert_eq!(patched.0, 400);
-    client.sandbox().await;
+    client.sandbox_id().await;
     eventually_async("it is told", async || (!received.all().is_empty()).then_some(())).await;
     tokio::time::sleep(std::time::Duration::from_millis(300)).await;
     assert!(received.all().iter().all(|(headers, _)| headers.is_empty()), "the redirect is not followed");
@@ -233,7 +167,7 @@ async fn only_allowed_hosts_are_told_and_redirects_are_not_followed() {
 #[tokio::test]
 async fn webhooks_belong_to_their_key_and_are_bounded() {
     let data = tempfile::tempdir().expect("a directory");
-    let (host, received) = receiver().await;
+    let (host, received) = receiver(0).await;
     let key = |name: &str| create(data.path(), &[name]).replace("proofbox_", "e2b_");
     let (one, two) = (key("one"), key("two"));
     let server = start(data.path(), &host, &["--keyless", "never"]);
@@ -247,8 +181,8 @@ async fn webhooks_belong_to_their_key_and_are_bounded() {
     let (_, listed) = one.call(Method::GET, "/events/webhooks", Value::Null).await;
     assert_shows(&listed[0], json!({"id": id, "url": url, "enabled": true, "events": ["sandbox.lifecycle.created"]}));
     assert!(!listed.to_string().contains(SECRET), "secrets are never shown");
-    two.sandbox().await;
-    one.sandbox().await;
+    two.sandbox_id().await;
+    one.sandbox_id().await;
     eventually_async("its own is told", async || (received.all().len() == 1).then_some(())).await;
     for _ in 1..20 {
         one.webhook(&url, &["created"]).await;

@@ -1,70 +1,24 @@
 //! Telling others of a job's end: a receiver that is down twice, and one that sends elsewhere.
 
-use std::sync::{Arc, Mutex};
-
-use axum::Router;
 use axum::body::Bytes;
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use axum::routing::post;
+use axum::http::HeaderMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hmac::{Hmac, Mac};
 use reqwest::Method;
 use serde_json::{Value, json};
 use sha2::Sha256;
-use tokio::net::TcpListener;
 
 use super::{asking, kill, start_with};
 use crate::harness::{Server, assert_shows};
 use crate::process::eventually_async;
+use crate::receiver::{receiver, secret_file};
 
 const KEY: [u8; 32] = [7; 32];
 
-#[derive(Clone, Default)]
-struct Received(Arc<Mutex<Vec<(HeaderMap, Bytes)>>>);
-
-impl Received {
-    fn all(&self) -> Vec<(HeaderMap, Bytes)> {
-        self.0.lock().expect("no holder panics").clone()
-    }
-}
-
-async fn take(State(received): State<Received>, headers: HeaderMap, body: Bytes) -> StatusCode {
-    let mut all = received.0.lock().expect("no holder panics");
-    all.push((headers, body));
-    if all.len() <= 2 { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::NO_CONTENT }
-}
-
-async fn elsewhere(State(received): State<Received>) -> Response {
-    received.0.lock().expect("no holder panics").push(Default::default());
-    (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, "/take")]).into_response()
-}
-
-async fn gone() -> StatusCode {
-    StatusCode::GONE
-}
-
-/// Where it listens, and what comes.
-async fn receiver() -> (String, Received) {
-    let received = Received::default();
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let host = listener.local_addr().expect("an address").to_string();
-    let router = Router::new()
-        .route("/take", post(take))
-        .route("/elsewhere", post(elsewhere))
-        .route("/gone", post(gone))
-        .with_state(received.clone());
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    (host, received)
-}
-
 fn start(data: &std::path::Path, host: &str) -> Server {
-    let secret = data.join("secret");
-    std::fs::write(&secret, format!("whsec_{}\n", BASE64.encode(KEY))).expect("written");
-    let secret = secret.to_str().expect("UTF-8");
-    start_with(data, &[("PROOFBOX_CALLBACK_HOSTS", host), ("PROOFBOX_CALLBACK_SECRET_FILE", secret)])
+    let secret = secret_file(data, KEY);
+    start_with(data, &[("PROOFBOX_CALLBACK_HOSTS", host), ("PROOFBOX_CALLBACK_SECRET_FILE", &secret)])
 }
 
 /// As a receiver does it that knows nothing of us.
@@ -84,7 +38,7 @@ fn assert_is_signed(headers: &HeaderMap, body: &Bytes) {
 #[tokio::test]
 async fn a_receiver_that_fails_twice_is_told_again_even_by_the_next_process() {
     let data = tempfile::tempdir().expect("a directory");
-    let (host, received) = receiver().await;
+    let (host, received) = receiver(2).await;
     let server = start(data.path(), &host);
     let body = json!({"code": "print(1)", "callback_url": format!("http://{host}/take")});
     let id = asking(&server).accepted("/v1/jobs", &body).await;
@@ -113,7 +67,7 @@ async fn a_receiver_that_fails_twice_is_told_again_even_by_the_next_process() {
 #[tokio::test]
 async fn only_allowed_hosts_are_told_and_redirects_are_not_followed() {
     let data = tempfile::tempdir().expect("a directory");
-    let (host, received) = receiver().await;
+    let (host, received) = receiver(2).await;
     let server = start(data.path(), &host);
     let client = asking(&server);
     for url in ["http://127.0.0.1:1/take", "http://localhost/take", "ftp://x/", "", "http://user:p@127.0.0.1/"] {
