@@ -212,7 +212,7 @@ impl SessionSpec {
 pub struct SessionInfo {
     /// Id of the session.
     pub id: SessionId,
-    /// What does not change of it.
+    /// Properties of the session that never change.
     pub spec: Arc<SessionSpec>,
     /// State of the session.
     pub state: SessionState,
