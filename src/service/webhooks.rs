@@ -18,7 +18,7 @@ use super::jobs::{DELAYS, http_client, jittered, request_failure};
 use super::sessions::{LifecycleEvent, LifecycleKind, owner_name};
 use super::{BackgroundTasks, CallbackRefused, CallbackSettings, Keys};
 use crate::metrics::Metrics;
-use proofbox_store::{Delivery, DueDelivery, Store, StoreError, WebhookRow};
+use proofbox_store::{Delivery, Due, DueDelivery, Store, StoreError, WebhookRow};
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::{KeyId, WebhookId};
 
@@ -215,6 +215,11 @@ fn apply(row: &mut WebhookRow, change: WebhookChange) -> Result<(), WebhookError
     Ok(())
 }
 
+/// Returns whether a webhook is to be told of events of that kind.
+fn wants(row: &WebhookRow, kind: LifecycleKind) -> bool {
+    row.enabled && row.kinds & kind.bit() != 0
+}
+
 impl WebhookManager {
     fn store(&self) -> Result<&Store, WebhookError> {
         self.store.as_deref().ok_or(WebhookError::NoStore)
@@ -335,8 +340,8 @@ impl WebhookManager {
 
     /// Notes an event, if a webhook of the owner is to be told of it.
     pub(super) fn note(&self, owner: Option<KeyId>, event: &LifecycleEvent) {
-        let wants = |row: &WebhookRow| row.enabled && row.kinds & event.change.kind().bit() != 0;
-        let is_wanted = self.table.all().get(&owner).is_some_and(|webhooks| webhooks.values().any(wants));
+        let kind = event.change.kind();
+        let is_wanted = self.table.all().get(&owner).is_some_and(|rows| rows.values().any(|row| wants(row, kind)));
         if is_wanted && self.events.sender.try_send((owner, event.clone())).is_err() {
             self.count_deliveries("dropped", 1);
         }
@@ -351,16 +356,29 @@ impl WebhookManager {
 
     /// Queues an event for the webhooks that are to be told of it.
     async fn queue(&self, (owner, event): OwnedEvent) -> Result<usize, WebhookError> {
-        let wanted = |row: &&WebhookRow| row.enabled && row.kinds & event.change.kind().bit() != 0;
+        let kind = event.change.kind();
         let webhooks: Vec<Uuid> = {
             let table = self.table.all();
-            table.get(&owner).into_iter().flat_map(BTreeMap::values).filter(wanted).map(|row| row.id).collect()
+            table
+                .get(&owner)
+                .into_iter()
+                .flat_map(BTreeMap::values)
+                .filter(|row| wants(row, kind))
+                .map(|row| row.id)
+                .collect()
         };
         let body = self.wire.document(&event, &owner_name(owner));
         let mut dropped = 0;
         for webhook in webhooks {
             let delivery = Delivery { id: Uuid::now_v7(), body: body.clone(), attempts: 0, next_at: now() };
-            dropped += self.store()?.queue_delivery(webhook, delivery, MAX_WAITING).await?;
+            // One that fails takes nothing from the others.
+            match self.store()?.queue_delivery(webhook, delivery, MAX_WAITING).await {
+                Ok(displaced) => dropped += displaced,
+                Err(error) => {
+                    tracing::warn!(%webhook, %error, "an event could not be stored for a webhook");
+                    dropped += 1;
+                }
+            }
         }
         self.events.stored.notify_one();
         Ok(dropped)
@@ -394,8 +412,21 @@ impl WebhookManager {
         let mut deliveries: JoinSet<(Uuid, String)> = JoinSet::new();
         let (mut under_way, mut owners) = (HashSet::new(), HashMap::<String, usize>::new());
         loop {
-            match store.due_deliveries(now(), MAX_DUE).await {
-                Ok(due) => {
+            // Where nothing more can begin, nothing is read.
+            let due = if deliveries.len() < AT_ONCE {
+                store.due_deliveries(now(), MAX_DUE).await
+            } else {
+                Ok(Due::default())
+            };
+            match due {
+                Ok(Due { deliveries: due, damaged }) => {
+                    for id in damaged {
+                        tracing::error!(%id, "a delivery to a webhook is damaged in the store, and dropped");
+                        self.count_deliveries("dropped", 1);
+                        if let Err(error) = self.forget_delivery(id).await {
+                            tracing::error!(%id, %error, "a delivery to a webhook could not be dropped");
+                        }
+                    }
                     for due in due {
                         let owner = due.webhook.owner.clone();
                         let is_full = deliveries.len() >= AT_ONCE
@@ -550,7 +581,7 @@ mod tests {
         manager.note(None, &event(LifecycleChange::Paused));
         let noted = waiting.try_recv().expect("it is wanted");
         assert_eq!(manager.queue(noted).await, Ok(0));
-        let due = store.due_deliveries(i64::MAX, 9).await.expect("a list");
+        let due = store.due_deliveries(i64::MAX, 9).await.expect("a list").deliveries;
         assert_eq!((due.len(), due[0].delivery.body.as_slice()), (1, b"keyless".as_slice()));
         (0..MAX_EVENTS).for_each(|_| manager.note(None, &event(LifecycleChange::Paused)));
         assert_eq!(dropped(), 0);

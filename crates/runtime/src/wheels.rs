@@ -87,8 +87,10 @@ impl Wheels {
         let packed = packages::written(files);
         let hash = recipe::hex(&Sha256::digest(&packed));
         let mut failure = None;
+        // Services that share a cache may have other wheels each.
+        let place = recipe::hex(&Sha256::digest(directory.as_os_str().as_encoded_bytes())[..8]);
         for cache in caches {
-            match write_into(cache, &hash, &packed) {
+            match write_into(&cache.join("wheels").join(&place), &hash, &packed) {
                 Ok(file) => return Ok(Self { file, hash: format!("sha256:{hash}"), count, left_out }),
                 Err(error) => failure = failure.or(Some(error)),
             }
@@ -100,16 +102,16 @@ impl Wheels {
     }
 }
 
-/// Writes the packed file of that hash, and removes those that were packed before.
-fn write_into(cache: &Path, hash: &str, packed: &[u8]) -> Result<PathBuf, WheelsError> {
-    let directory = cache.join("wheels");
-    let failed = |source| ImageError::Io { what: "making", path: directory.clone(), source };
-    fs::create_dir_all(&directory).map_err(failed)?;
+/// Writes the packed file of that hash into a directory, and removes those that were packed before.
+fn write_into(directory: &Path, hash: &str, packed: &[u8]) -> Result<PathBuf, WheelsError> {
+    let failed = |source| ImageError::Io { what: "making", path: directory.to_owned(), source };
+    fs::create_dir_all(directory).map_err(failed)?;
     let file = directory.join(format!("{hash}.bin"));
     write_whole(&file, packed)?;
-    let others = fs::read_dir(&directory).into_iter().flatten().filter_map(Result::ok).map(|entry| entry.path());
+    let packed = fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok).map(|entry| entry.path());
     // Workers that have one mapped keep it.
-    others.filter(|other| *other != file).for_each(|other| drop(fs::remove_file(other)));
+    let others = packed.filter(|other| *other != file && other.extension().is_some_and(|extension| extension == "bin"));
+    others.for_each(|other| drop(fs::remove_file(other)));
     Ok(file)
 }
 

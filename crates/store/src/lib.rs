@@ -45,7 +45,7 @@ pub use volumes::{
     StoredVolume, VolumeAttributes, VolumeBounds, VolumeChange, VolumeConflict, VolumeEntry, VolumeNode, VolumePiece,
     VolumeRow,
 };
-pub use webhooks::{Delivery, DueDelivery, WebhookRow};
+pub use webhooks::{Delivery, Due, DueDelivery, WebhookRow};
 
 use bytes::Bytes;
 use disk::Disk;
@@ -439,7 +439,7 @@ impl Store {
     /// # Errors
     ///
     /// Returns an error for a file that cannot be read.
-    pub async fn due_deliveries(&self, now: i64, limit: usize) -> Result<Vec<DueDelivery>, StoreError> {
+    pub async fn due_deliveries(&self, now: i64, limit: usize) -> Result<Due, StoreError> {
         self.readers.read(move |connection| webhooks::due(connection, now, limit)).await
     }
 

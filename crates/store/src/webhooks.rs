@@ -42,6 +42,15 @@ pub struct Delivery {
     pub next_at: i64,
 }
 
+/// Deliveries whose time has come.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Due {
+    /// First delivery to each webhook.
+    pub deliveries: Vec<DueDelivery>,
+    /// Ids of those that are damaged and can't be made: the others of their webhook wait behind them.
+    pub damaged: Vec<Uuid>,
+}
+
 /// Delivery whose time has come, with its webhook as it is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueDelivery {
@@ -51,7 +60,7 @@ pub struct DueDelivery {
     pub delivery: Delivery,
 }
 
-const COLUMNS: &str = "webhooks.key, webhooks.id, owner, name, url, secret, enabled, kinds, created_at,
+const COLUMNS: &str = "webhooks.id, owner, name, url, secret, enabled, kinds, created_at,
     webhooks.row_sha256";
 
 /// Keeps a webhook, which replaces the one of the same id.
@@ -98,7 +107,7 @@ pub(super) fn list(
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         match read(row) {
-            Some((webhook, _)) => found.push(webhook),
+            Some(webhook) => found.push(webhook),
             None => tracing::warn!("a damaged webhook in the store is left out of a listing"),
         }
     }
@@ -133,8 +142,8 @@ pub(super) fn queue(
     Ok(connection.prepare_cached(delete)?.execute(params![key, most as i64])?)
 }
 
-/// The first delivery to each webhook whose time has come, the first due first. Damaged ones are left out and logged.
-pub(super) fn due(connection: &Connection, now: i64, limit: usize) -> Result<Vec<DueDelivery>, StoreError> {
+/// The first delivery to each webhook whose time has come, the first due first.
+pub(super) fn due(connection: &Connection, now: i64, limit: usize) -> Result<Due, StoreError> {
     let select = format!(
         // Beside `min`, SQLite takes the other columns from the row that has it.
         "SELECT {COLUMNS}, webhook_deliveries.id, body, attempts, min(next_at), webhook_deliveries.row_sha256
@@ -143,14 +152,14 @@ pub(super) fn due(connection: &Connection, now: i64, limit: usize) -> Result<Vec
     );
     let mut select = connection.prepare_cached(&select)?;
     let mut rows = select.query(params![now, limit as i64])?;
-    let mut found = Vec::new();
+    let mut due = Due::default();
     while let Some(row) = rows.next()? {
         match (read(row), read_delivery(row)) {
-            (Some((webhook, _)), Some(delivery)) => found.push(DueDelivery { webhook, delivery }),
-            _ => tracing::error!("a delivery to a webhook is damaged in the store"),
+            (Some(webhook), Some(delivery)) => due.deliveries.push(DueDelivery { webhook, delivery }),
+            _ => due.damaged.push(Uuid::from_bytes(row.get(9)?)),
         }
     }
-    Ok(found)
+    Ok(due)
 }
 
 /// Notes an attempt at a delivery that failed.
@@ -167,23 +176,23 @@ pub(super) fn forget(connection: &Connection, id: Uuid) -> Result<(), StoreError
     Ok(())
 }
 
-/// A row and its key, if it is as it was written.
-fn read(row: &Row<'_>) -> Option<(WebhookRow, i64)> {
-    let parse = || -> rusqlite::Result<(WebhookRow, i64, [u8; 32])> {
+/// A row, if it is as it was written.
+fn read(row: &Row<'_>) -> Option<WebhookRow> {
+    let parse = || -> rusqlite::Result<(WebhookRow, [u8; 32])> {
         let webhook = WebhookRow {
-            id: Uuid::from_bytes(row.get(1)?),
-            owner: row.get(2)?,
-            name: row.get(3)?,
-            url: row.get(4)?,
-            secret: row.get(5)?,
-            enabled: row.get(6)?,
-            kinds: row.get(7)?,
-            created_at: row.get(8)?,
+            id: Uuid::from_bytes(row.get(0)?),
+            owner: row.get(1)?,
+            name: row.get(2)?,
+            url: row.get(3)?,
+            secret: row.get(4)?,
+            enabled: row.get(5)?,
+            kinds: row.get(6)?,
+            created_at: row.get(7)?,
         };
-        Ok((webhook, row.get(0)?, row.get(9)?))
+        Ok((webhook, row.get(8)?))
     };
-    let (webhook, key, sealed) = parse().ok()?;
-    (sealed == seal(&webhook)).then_some((webhook, key))
+    let (webhook, sealed) = parse().ok()?;
+    (sealed == seal(&webhook)).then_some(webhook)
 }
 
 fn seal(row: &WebhookRow) -> [u8; 32] {
@@ -201,8 +210,8 @@ fn seal(row: &WebhookRow) -> [u8; 32] {
 
 fn read_delivery(row: &Row<'_>) -> Option<Delivery> {
     let parse = || -> rusqlite::Result<(Delivery, [u8; 32])> {
-        let id = Uuid::from_bytes(row.get(10)?);
-        Ok((Delivery { id, body: row.get(11)?, attempts: row.get(12)?, next_at: row.get(13)? }, row.get(14)?))
+        let id = Uuid::from_bytes(row.get(9)?);
+        Ok((Delivery { id, body: row.get(10)?, attempts: row.get(11)?, next_at: row.get(12)? }, row.get(13)?))
     };
     let (delivery, sealed) = parse().ok()?;
     (sealed == seal_delivery(&delivery)).then_some(delivery)
@@ -272,7 +281,7 @@ mod tests {
         assert_eq!(queue(9, 1, 0).await, Ok(0), "there is no such webhook");
         assert_eq!((queue(1, 1, 30).await, queue(1, 2, 20).await, queue(2, 3, 10).await), (Ok(0), Ok(0), Ok(0)));
         let due = async |now| -> Vec<u128> {
-            let found = store.due_deliveries(now, 9).await.expect("a list");
+            let found = store.due_deliveries(now, 9).await.expect("a list").deliveries;
             found.into_iter().map(|due| due.delivery.id.as_u128()).collect()
         };
         assert_eq!((due(5).await, due(20).await, due(99).await), (vec![], vec![3, 2], vec![3, 2]));
@@ -282,7 +291,7 @@ mod tests {
         assert_eq!(due(99).await, [3, 4]);
         store.postpone_delivery(Delivery { attempts: 1, next_at: 60, ..delivery(3, 10) }).await.expect("there");
         assert_eq!((due(59).await, due(99).await), (vec![4], vec![4, 3]));
-        assert_eq!(store.due_deliveries(99, 9).await.expect("a list")[1].delivery.attempts, 1);
+        assert_eq!(store.due_deliveries(99, 9).await.expect("a list").deliveries[1].delivery.attempts, 1);
         store.delete_webhook(Uuid::from_u128(1)).await.expect("there");
         assert_eq!(due(99).await, [3], "what waits for a webhook goes with it");
     }

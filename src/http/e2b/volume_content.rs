@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 use super::body::{self, parameter, whole};
 use super::error::{E2bError, Kind};
 use super::{E2b, secrets_equal, time};
-use crate::service::{VolumeAnswer, VolumeAsk, VolumeInfo, VolumePath, VolumeStat};
+use crate::service::{SessionError, VolumeAnswer, VolumeAsk, VolumeError, VolumeInfo, VolumePath, VolumeStat};
 use crate::telemetry;
 use proofbox_store::{VolumeAttributes, VolumeChange, VolumeConflict};
 use proofbox_types::ids::VolumeId;
 use proofbox_types::session::EntryKind;
 
-/// Deepest listing of a directory.
-const DEEPEST: u32 = 256;
+/// Maximum depth of a listing.
+const MAX_DEPTH: u32 = 256;
 /// A download comes in pieces of this size.
 const PIECE: u64 = 1 << 20;
 /// Permission bits that a mode may have.
@@ -43,7 +43,7 @@ impl Target {
         // Who has no token does not hear which volumes there are.
         let volume = match e2b.shared.service.volumes.find(id).await {
             Ok(volume) if secrets_equal(volume.token.as_bytes(), token.as_bytes()) => volume,
-            Ok(_) | Err(crate::service::VolumeError::NotFound) => return Err(refused()),
+            Ok(_) | Err(VolumeError::NotFound) => return Err(refused()),
             Err(error) => return Err(error.into()),
         };
         let caller = e2b.shared.service.keys.caller_of(volume.owner);
@@ -54,8 +54,16 @@ impl Target {
         Ok(Self { e2b, volume, path })
     }
 
-    async fn ask(&self, ask: VolumeAsk) -> Result<VolumeAnswer, E2bError> {
-        Ok(self.e2b.shared.service.sessions.volume_content(&self.volume, &self.path, ask).await?)
+    async fn ask(&self, ask: VolumeAsk) -> Result<VolumeAnswer, SessionError> {
+        self.e2b.shared.service.sessions.volume_content(&self.volume, &self.path, ask).await
+    }
+
+    /// Looks at the content. What is there as something else is not found, as with E2B's servers.
+    async fn look(&self, ask: VolumeAsk) -> Result<VolumeAnswer, E2bError> {
+        self.ask(ask).await.map_err(|error| match error {
+            SessionError::Volume(VolumeError::Path { .. }) => E2bError::from(error).with_kind(Kind::NotFound),
+            other => other.into(),
+        })
     }
 
     async fn change(&self, change: VolumeChange) -> Result<Value, E2bError> {
@@ -66,7 +74,7 @@ impl Target {
     }
 
     async fn piece(&self, offset: u64) -> Result<(Bytes, u64), E2bError> {
-        match self.ask(VolumeAsk::Read { offset, length: PIECE }).await? {
+        match self.look(VolumeAsk::Read { offset, length: PIECE }).await? {
             VolumeAnswer::Bytes(bytes, whole) => Ok((bytes, whole)),
             _ => Err(E2bError::internal()),
         }
@@ -89,14 +97,6 @@ impl Target {
             let at = piece.as_ref().map_or(whole, |bytes| at + bytes.len() as u64);
             Some((piece, (target, None, at)))
         })
-    }
-}
-
-/// Turns the errors of what is read as something else into those of what is not there, as E2B's servers do.
-fn as_missing(error: E2bError) -> E2bError {
-    match error.kind() {
-        Kind::Conflict => error.with_kind(Kind::NotFound),
-        _ => error,
     }
 }
 
@@ -155,7 +155,7 @@ pub async fn stat(
     uri: Uri,
 ) -> Result<Json<Value>, E2bError> {
     let target = Target::of(e2b, &id, &headers, &uri).await?;
-    match target.ask(VolumeAsk::Stat).await.map_err(as_missing)? {
+    match target.look(VolumeAsk::Stat).await? {
         VolumeAnswer::Entry(stat) => Ok(Json(stat_json(&stat))),
         _ => Err(E2bError::internal()),
     }
@@ -169,8 +169,8 @@ pub async fn list(
     uri: Uri,
 ) -> Result<Json<Vec<Value>>, E2bError> {
     let target = Target::of(e2b, &id, &headers, &uri).await?;
-    let depth = number(&uri, "depth", u32::MAX)?.unwrap_or(1).clamp(1, DEEPEST);
-    match target.ask(VolumeAsk::List { depth }).await.map_err(as_missing)? {
+    let depth = number(&uri, "depth", u32::MAX)?.unwrap_or(1).clamp(1, MAX_DEPTH);
+    match target.look(VolumeAsk::List { depth }).await? {
         VolumeAnswer::Entries(entries) => Ok(Json(entries.iter().map(stat_json).collect())),
         _ => Err(E2bError::internal()),
     }
@@ -184,7 +184,7 @@ pub async fn read(
     uri: Uri,
 ) -> Result<Response, E2bError> {
     let target = Target::of(e2b, &id, &headers, &uri).await?;
-    let (first, whole) = target.piece(0).await.map_err(as_missing)?;
+    let (first, whole) = target.piece(0).await?;
     let body =
         if first.len() as u64 >= whole { Body::from(first) } else { Body::from_stream(target.pieces(first, whole)) };
     let mut response = (StatusCode::OK, body).into_response();

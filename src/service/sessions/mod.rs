@@ -543,8 +543,11 @@ impl SessionManager {
         self.spawn_uncancellable(|manager| async move {
             let packages = asked.packages.clone();
             let info = manager.open_inner(asked).await?;
+            if packages.is_empty() {
+                return Ok(info);
+            }
             manager.install_packages(info.id, &packages).await?;
-            Ok(info)
+            manager.info(info.id)
         })
         .await
     }

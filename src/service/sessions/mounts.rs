@@ -110,6 +110,10 @@ impl SessionManager {
         mount: &Mount,
         handle: SessionHandle,
     ) -> Result<(), SessionError> {
+        if self.volumes.mounted_by(mount.volume) != Some(session.id) {
+            // Another session has it by now: a volume has one writer.
+            return Ok(());
+        }
         let _turn = self.volumes.copy_turn().await?;
         let ask = FileAsk::ExportTree {
             path: mount.path.clone(),
@@ -119,18 +123,17 @@ impl SessionManager {
         let tree = match self.sandbox.files(handle, ask).await {
             Ok(FileAnswer::Tree(tree)) => tree,
             Ok(_) => return Err(VolumeError::Malformed.into()),
-            Err(SessionCallError::Refused(RequestError::File(refused))) => match refused.trouble {
-                FileTrouble::NotFound | FileTrouble::NotADirectory => {
-                    let (session, volume) = (session.id, mount.volume);
-                    tracing::warn!(%session, %volume, "the directory of a volume is gone: the volume stays as it was");
-                    return Ok(());
-                }
-                FileTrouble::NoSpace => {
+            Err(SessionCallError::Refused(RequestError::File(refused))) => {
+                if refused.trouble == FileTrouble::NoSpace {
                     let (allowed_bytes, allowed_entries) = (VOLUME_BOUNDS.bytes, VOLUME_BOUNDS.entries);
                     return Err(VolumeError::Full { allowed_bytes, allowed_entries }.into());
                 }
-                _ => return Err(SessionError::Refused(RequestError::File(refused))),
-            },
+                // Gone, or behind links of the guest's: that holds no session in its worker.
+                let (session_id, volume) = (session.id, mount.volume);
+                tracing::warn!(session = %session_id, %volume, "the directory of a volume is gone: the volume stays as it was");
+                self.table.logs.note(session.spec.owner, session_id, LogEvent::VolumeLost { volume });
+                return Ok(());
+            }
             Err(error) => return Err(error.into()),
         };
         let displaced = self.volumes.replace(mount.volume, tree, self.keys.disk_bytes(session.spec.owner)).await?;
@@ -163,7 +166,7 @@ impl SessionManager {
     ) -> Result<VolumeAnswer, SessionError> {
         let is_change = matches!(ask, VolumeAsk::Change(_));
         for _ in 0..TRIES {
-            match self.place_of(volume, is_change) {
+            match self.locate_content(volume, is_change) {
                 Content::Live(session, mount) => match self.live_content(session, &mount, path, &ask).await {
                     // It ends, or is paused, this moment.
                     Err(SessionError::NotFound | SessionError::Lost | SessionError::Paused) => {}
@@ -182,7 +185,7 @@ impl SessionManager {
             }
             tokio::time::sleep(TRY_AGAIN).await;
         }
-        match self.place_of(volume, is_change) {
+        match self.locate_content(volume, is_change) {
             Content::Live(session, _) | Content::Frozen(session) | Content::Moving(session) => {
                 Err(VolumeError::InUse { session }.into())
             }
@@ -190,13 +193,16 @@ impl SessionManager {
         }
     }
 
-    fn place_of(&self, volume: &VolumeInfo, is_change: bool) -> Content {
+    fn locate_content(&self, volume: &VolumeInfo, is_change: bool) -> Content {
         let Some(id) = self.volumes.mounted_by(volume.id) else { return Content::Stored };
         let Some(session) = self.table.all().get(&id).cloned() else { return Content::Moving(id) };
         // One that a call resumes is resumed by a change, and not by a look.
-        let is_frozen = session.times().paused && !(session.spec.auto_resume && is_change);
+        let is_paused = session.times().paused && !(session.spec.auto_resume && is_change);
+        let is_stored = session.residency.try_read().is_ok_and(|residency| residency.checkpoint().is_some());
         match session.spec.mounts.iter().find(|mount| mount.volume == volume.id) {
-            Some(_) if is_frozen => Content::Frozen(id),
+            Some(_) if is_paused && (is_stored || is_change) => Content::Frozen(id),
+            // It is paused, and not on disk yet: the store has what was before.
+            Some(_) if is_paused => Content::Moving(id),
             Some(mount) => Content::Live(id, mount.clone()),
             None => Content::Moving(id),
         }
@@ -213,7 +219,7 @@ impl SessionManager {
         match ask {
             VolumeAsk::Stat => self.live_stat(session, mount, path).await.map(VolumeAnswer::Entry),
             VolumeAsk::List { depth } => {
-                match self.live_files(session, mount, FileAsk::List { path: at, depth: *depth }).await? {
+                match self.live_files(session, mount, path, FileAsk::List { path: at, depth: *depth }).await? {
                     FileAnswer::Entries(entries) => {
                         Ok(VolumeAnswer::Entries(entries.into_iter().map(|entry| stat_of(mount, entry)).collect()))
                     }
@@ -222,7 +228,7 @@ impl SessionManager {
             }
             VolumeAsk::Read { offset, length } => {
                 let ask = FileAsk::Read { path: at, offset: *offset, length: *length };
-                match self.live_files(session, mount, ask).await? {
+                match self.live_files(session, mount, path, ask).await? {
                     FileAnswer::Bytes(bytes, whole) => Ok(VolumeAnswer::Bytes(bytes.into(), whole)),
                     _ => Err(strange()),
                 }
@@ -236,7 +242,7 @@ impl SessionManager {
                 }
                 self.check_live_parent(session, mount, path).await?;
                 let file = File { path: at, content: content.to_vec() };
-                self.live_files(session, mount, FileAsk::Write(file)).await?;
+                self.live_files(session, mount, path, FileAsk::Write(file)).await?;
                 self.live_attributes(session, mount, path, *attributes).await
             }
             VolumeAsk::Change(VolumeChange::MakeDirectory { attributes, conflict }) => {
@@ -248,7 +254,7 @@ impl SessionManager {
                     (None, VolumeConflict::Refuse) => self.check_live_parent(session, mount, path).await?,
                     (None, VolumeConflict::Resolve) => {}
                 }
-                self.live_files(session, mount, FileAsk::MakeDirectory { path: at }).await?;
+                self.live_files(session, mount, path, FileAsk::MakeDirectory { path: at }).await?;
                 self.live_attributes(session, mount, path, *attributes).await
             }
             VolumeAsk::Change(VolumeChange::SetAttributes(attributes)) => {
@@ -258,16 +264,27 @@ impl SessionManager {
                 if path.is_top() {
                     return Err(trouble(path, FileTrouble::NotFound));
                 }
-                self.live_files(session, mount, FileAsk::Remove { path: at, recursive: true }).await?;
+                self.live_files(session, mount, path, FileAsk::Remove { path: at, recursive: true }).await?;
                 Ok(VolumeAnswer::Removed)
             }
         }
     }
 
-    /// Performs an operation on the files of a volume in the session that has mounted it. No link leads out of it.
-    async fn live_files(&self, session: SessionId, mount: &Mount, ask: FileAsk) -> Result<FileAnswer, SessionError> {
+    /// Performs an operation at a path of a volume on the files of the session that has mounted it. No link leads out of
+    /// it. What is refused is refused as in the store.
+    async fn live_files(
+        &self,
+        session: SessionId,
+        mount: &Mount,
+        path: &VolumePath,
+        ask: FileAsk,
+    ) -> Result<FileAnswer, SessionError> {
         let directory = mount.path.clone();
-        self.files(session, FileAsk::Within { directory, ask: Box::new(ask) }).await
+        let answer = self.files(session, FileAsk::Within { directory, ask: Box::new(ask) }).await;
+        answer.map_err(|error| match error {
+            SessionError::Refused(RequestError::File(refused)) => trouble(path, refused.trouble),
+            other => other,
+        })
     }
 
     async fn live_stat(
@@ -276,7 +293,7 @@ impl SessionManager {
         mount: &Mount,
         path: &VolumePath,
     ) -> Result<VolumeStat, SessionError> {
-        match self.live_files(session, mount, FileAsk::Stat { path: path.below(&mount.path) }).await? {
+        match self.live_files(session, mount, path, FileAsk::Stat { path: path.below(&mount.path) }).await? {
             FileAnswer::Entry(entry, _) => Ok(stat_of(mount, entry)),
             _ => Err(strange()),
         }
@@ -291,9 +308,7 @@ impl SessionManager {
     ) -> Result<Option<EntryKind>, SessionError> {
         match self.live_stat(session, mount, path).await {
             Ok(stat) => Ok(Some(stat.kind)),
-            Err(SessionError::Refused(RequestError::File(refused))) if refused.trouble == FileTrouble::NotFound => {
-                Ok(None)
-            }
+            Err(SessionError::Volume(VolumeError::Path { trouble: FileTrouble::NotFound, .. })) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -322,7 +337,7 @@ impl SessionManager {
         if mode.is_some() || uid.is_some() {
             let owner = uid.map(|uid| if uid == User::Root.id() { User::Root } else { User::User });
             let ask = FileAsk::SetAttributes { path: path.below(&mount.path), mode, owner };
-            self.live_files(session, mount, ask).await?;
+            self.live_files(session, mount, path, ask).await?;
         }
         self.live_stat(session, mount, path).await.map(VolumeAnswer::Entry)
     }

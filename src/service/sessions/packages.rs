@@ -24,9 +24,6 @@ impl SessionManager {
         id: SessionId,
         requirements: &[String],
     ) -> Result<(), SessionError> {
-        if requirements.is_empty() {
-            return Ok(());
-        }
         let installed = self.run_pip(id, requirements).await;
         if installed.is_err() {
             // Whoever asked for it never learns its id.
@@ -44,7 +41,8 @@ impl SessionManager {
         match running.progress().end {
             Some(CommandEnd::Exited(outcome)) if outcome.exit_code == 0 => Ok(()),
             Some(CommandEnd::Failed(message)) => Err(SessionError::Failed(message)),
-            _ => {
+            Some(CommandEnd::Killed(_) | CommandEnd::SessionEnded) | None => Err(SessionError::NotFound),
+            Some(CommandEnd::Exited(_)) => {
                 let (stdout, stderr) = running.output();
                 let said = [stdout.head, stderr.head].concat();
                 let end = said.len().saturating_sub(QUOTED_BYTES);

@@ -104,7 +104,7 @@ impl VolumeManager {
                 Ok(VolumeAnswer::Entries(found.into_iter().map(Into::into).collect()))
             }
             VolumeAsk::Read { offset, length } => {
-                let VolumePiece { bytes, size, .. } = store.read_volume_file(id, path, *offset, *length).await?;
+                let VolumePiece { bytes, size } = store.read_volume_file(id, path, *offset, *length).await?;
                 Ok(VolumeAnswer::Bytes(bytes, size))
             }
             VolumeAsk::Change(_) => Err(VolumeError::Store),

@@ -187,8 +187,6 @@ pub struct VolumePiece {
     pub bytes: Bytes,
     /// Length of the whole file, in bytes.
     pub size: u64,
-    /// SHA-256 of the whole content.
-    pub sha256: [u8; 32],
 }
 
 /// Circumstances of a change.
@@ -318,10 +316,10 @@ pub(super) fn read_file(
         Some(found) => found,
     };
     match found {
-        (VolumeEntry { node: VolumeNode::File { size, sha256 }, .. }, key) => {
+        (VolumeEntry { node: VolumeNode::File { size, .. }, .. }, key) => {
             let end = size.min(offset.saturating_add(length));
             let bytes = if offset >= end { Bytes::new() } else { content(connection, key, path, offset, end)? };
-            Ok(VolumePiece { bytes, size, sha256 })
+            Ok(VolumePiece { bytes, size })
         }
         (VolumeEntry { node: VolumeNode::Directory, .. }, _) => Err(trouble(path, FileTrouble::IsADirectory)),
         (VolumeEntry { node: VolumeNode::Link { .. }, .. }, _) => Err(trouble(path, FileTrouble::Other)),
@@ -421,8 +419,10 @@ pub(super) fn change(
             match there {
                 None => insert(connection, key, &entry, content)?,
                 Some((old, entry_key)) => {
-                    // What a client does not name stays.
-                    entry.mode = attributes.mode.unwrap_or(old.mode);
+                    // What a client does not name stays, but for the mode of a link.
+                    if matches!(old.node, VolumeNode::File { .. }) {
+                        entry.mode = attributes.mode.unwrap_or(old.mode);
+                    }
                     entry.uid = attributes.uid.unwrap_or(old.uid);
                     entry.gid = attributes.gid.unwrap_or(old.gid);
                     update(connection, key, entry_key, &entry)?;

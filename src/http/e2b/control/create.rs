@@ -22,7 +22,7 @@ use proofbox_types::grant::{AskedLimits, Ceiling};
 const DEFAULT_TIMEOUT: u64 = 300;
 /// Metadata of one sandbox, in bytes.
 const MAX_METADATA: usize = 64 << 10;
-/// E2bState that a sandbox may use where the policy allows it, in bytes.
+/// Memory that a sandbox may use where the policy allows it, in bytes.
 const MEMORY_BYTES: u64 = 512 << 20;
 
 /// `NewSandbox` of the API; its other fields have no meaning here.
