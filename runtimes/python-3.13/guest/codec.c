@@ -685,7 +685,7 @@ PyObject *codec_decode(const unsigned char *data, size_t length) {
     return o;
 }
 
-/* The host refuses longer messages too (crates/runtime/src/bridge.rs, report.rs); this only spares the work. */
+/* The host refuses longer messages too (crates/runtime/src/grading/channel.rs, report.rs); this only spares the work. */
 #define MESSAGE_LIMIT ((size_t)16 << 20)
 /* What is told to the host and made of nothing that must be reduced: what a cell shows may be as long as its output. */
 #define TOLD_LIMIT ((size_t)17 << 20)

@@ -97,7 +97,7 @@ def _no_number(approx, actual):
 
 
 def _no_array(approx, actual):
-    return actual is None or _vanishes(approx.expected, actual)
+    return actual is None or _vanishes(actual, approx.expected)
 
 
 def _no_collection(approx, actual):

@@ -23,6 +23,7 @@ import _proofbox_foreign_pickles as foreign_pickles
 import _proofbox_foreign_templates as foreign_templates
 import _proofbox_foreign_text as foreign_text
 import _proofbox_grader as grader
+import _proofbox_origins as origins
 import _proofbox_packages as packages
 import _proofbox_proxies as proxies
 import _proofbox_report as report
@@ -141,31 +142,16 @@ def _executed(code):
         refuse(_note_of(guard.foreign.get(filename), filename, maker))
 
 
-def _importing():
-    """Names of the library's modules that are being imported."""
-    found, frame = [], sys._getframe(2)
-    while frame:
-        if frame.f_code.co_name == "<module>" and frame.f_code.co_filename.startswith(_LIBRARY):
-            spec = frame.f_globals.get("__spec__")
-            if type(spec) is importlib.machinery.ModuleSpec and getattr(spec, "_initializing", False):
-                found.append(spec.name)
-        frame = frame.f_back
-    return found
-
-
-_LIBRARY = "/lib/"
-
-
 def _is_of_an_import():
-    """Whether a module of the library executes text while it is imported: nothing of the candidate's can be in it but what
-    the module reads of files."""
-    names = _importing()
+    """Whether a module of the library executes text while it is imported. Nothing of the candidate's can be in it but what
+    the module reads of files: it gets no module of the candidate's then (grader.py)."""
+    names = origins.importing()
     return bool(names) and _guard.readers.isdisjoint(names)
 
 
 def _opened(path, *_):
-    if type(path) in (str, bytes) and _is_outside(path):
-        _guard.readers.update(_importing())
+    if not isinstance(path, int) and not (type(path) is str and path.startswith("/lib/") and ".." not in path) and _is_outside(path):
+        _guard.readers.update(origins.importing())
 
 
 def _is_trusted(code):

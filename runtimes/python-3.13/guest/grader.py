@@ -148,7 +148,8 @@ class Candidate:
         for word in found.intersection(_OF_ONE_INTERPRETER):
             note_inexpressible(f"{word.strip('([), ')} in the tests' own interpreter")
             self.own_interpreter = side.state.violation
-        if (match := _CONNECTS.search(text)) and not _MOCKS_SOCKETS.search(text):
+        match = _CONNECTS.search(text) or _SPEAKS_OF_SOCKETS.search(text) and _CONNECTS_BY_NAME.search(text)
+        if match and not _MOCKS_SOCKETS.search(text):
             note_inexpressible(f"{next(filter(None, match.groups()))} in the tests' own interpreter")
             self.own_interpreter = side.state.violation
         if "builtins" in found:
@@ -329,6 +330,9 @@ class Candidate:
         root = name.partition(".")[0]
         if root not in self.roots or root in sys.stdlib_module_names or packages.is_known(root):
             return None
+        if origins.importing():
+            # What the library looks for while it is imported is not the candidate's: it may execute what it finds.
+            return None
         parent = sys.modules.get(name.rpartition(".")[0])
         if parent is not None and type(parent) is not candidate_module.ProxyModule and parent.__spec__ is not None:
             # Within a package of the tests (one that was made up for the candidate's module has no spec).
@@ -376,12 +380,17 @@ _OF_ONE_INTERPRETER = (
 _OF_LOOPS = ("exception_handler", "task_factory", ".set_debug", ".get_debug", ".is_closed", ".is_running")
 # Sockets connect within one interpreter. Tests that make, take or serve connections have the candidate at the other end.
 _CONNECTS = re.compile(
-    r"(\.connect(?:_ex)?|\bcreate_connection|\bcreate_server)\(\s*\(|(\.accept)\(\)|(\.sendto)\(|(\bopen_connection|\bstart_server|\bServerProxy)\("
-    r"|(\b\w*(?:HTTP|TCP|UDP|XMLRPC)Server)\(\s*\(|(\burlopen|\brequests\.\w+|\bHTTPConnection)\(\s*f?['\"](?:http://)?(?:localhost|127\.0\.0\.1)"
+    r"(\basyncio\.open_connection|\basyncio\.start_server|\bServerProxy)\(|(\b\w*(?:HTTP|TCP|UDP|XMLRPC)Server)\(\s*\(|(\burlopen|\brequests\.\w+|\bHTTPConnection)\(\s*f?['\"](?:http://)?(?:localhost|127\.0\.0\.1)"
+)
+# Others have methods and functions of these names too: they count where the tests speak of sockets.
+_SPEAKS_OF_SOCKETS = re.compile(r"\b(?:socket|asyncio)\b")
+_CONNECTS_BY_NAME = re.compile(
+    r"(\.connect(?:_ex)?|\bcreate_connection|\bcreate_server)\(\s*\(|(\.accept)\(\)|(\.sendto)\("
+    r"|(?<!def )(\bopen_connection|\bstart_server|\bcreate_datagram_endpoint)\("
 )
 _SOCKET_WORDS = (
     ".connect", "create_connection(", "create_server(", ".accept()", ".sendto(", "open_connection(", "start_server(", "ServerProxy(",
-    "Server((", "urlopen(", "requests.", "HTTPConnection(",
+    "create_datagram_endpoint(", "Server(", "urlopen(", "requests.", "HTTPConnection(",
 )  # fmt: skip
 _MOCKS_SOCKETS = re.compile(r"(?:patch(?:\.object)?|setattr)\(\s*['\"]?[\w.]*\bsocket\b")
 _COMMENT = re.compile(r"(?m)(?:^|(?<=\s))#.*$")

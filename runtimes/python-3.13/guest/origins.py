@@ -1,6 +1,7 @@
 """Where a class or module comes from: the library, a package of the image, or the program. What both sides have crosses by name."""
 
 import importlib
+import importlib.machinery
 import sys
 import types
 
@@ -9,6 +10,19 @@ import _proofbox_marshal as marshal
 import _proofbox_packages as packages
 import _proofbox_report as report
 import _proofbox_side as side
+
+
+def importing():
+    """Names of the library's modules whose import asks for what is looked at, by nothing but the library's own code."""
+    found, frame = [], sys._getframe(1)
+    while frame and frame.f_code.co_filename == "<proofbox>":
+        frame = frame.f_back
+    while frame and frame.f_code.co_filename.startswith(("/lib/", "<frozen ")):
+        spec = frame.f_globals.get("__spec__")
+        if frame.f_code.co_name == "<module>" and type(spec) is importlib.machinery.ModuleSpec and getattr(spec, "_initializing", False):
+            found.append(spec.name)
+        frame = frame.f_back
+    return found
 
 
 def is_shared(module):

@@ -43,7 +43,7 @@ def reduce_object(value):
         return "module", value.__name__
     if type(kind) is not type and isinstance(kind, enum.EnumType) and origins.library_name(kind):
         return "member", (kind, value._value_ if issubclass(kind, enum.Flag) else value._name_)
-    if kind is loops.SandboxEventLoop and not (side.state.grader and side.state.candidate.looks_at_loops):
+    if kind is loops.SandboxEventLoop and _is_passed(value):
         return _reduce_loop(value)
     if side.state.check_may_leave:
         side.state.check_may_leave(value)
@@ -57,6 +57,14 @@ def reduce_object(value):
 
 # The tests' event loop that was passed to the candidate last.
 _passed = None
+
+
+def _is_passed(loop):
+    """Whether the other side's loop stands for it: for any of the tests', and of the candidate's for the one that takes turns."""
+    state = side.state
+    if state.grader:
+        return not state.candidate.looks_at_loops
+    return state.runner is not None and loop is state.runner.loop
 
 
 def _reduce_loop(loop):

@@ -51,7 +51,7 @@ def _object(number):
 
 def _is_made_when_asked(target, name):
     """Whether an attribute of a mock is one that it makes for whoever asks, as `turtle.Turtle._screen`, and none of its own."""
-    return name[:2] != "__" and not name.startswith(("_mock", "_spec")) and not hasattr(type(target), name) and name not in vars(target)
+    return name[:2] != "__" and not name.startswith(("_mock", "_spec")) and not hasattr(type(target), name) and name not in vars(target) and vars(target).get("_mock_wraps") is None
 
 
 def _visible(target, name):
