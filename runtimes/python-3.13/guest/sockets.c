@@ -155,24 +155,26 @@ PyObject *sockets_recv(PyObject *module, PyObject *const *args, Py_ssize_t count
 
 /* recv_into(fd, buffer, size, peeks) -> count, None, or a negative error number */
 PyObject *sockets_recv_into(PyObject *module, PyObject *const *args, Py_ssize_t count) {
-    struct socket *socket = find(args[0]);
-    Py_ssize_t size = socket ? PyLong_AsSsize_t(args[2]) : -1;
+    Py_ssize_t size = PyLong_AsSsize_t(args[2]);
     Py_buffer buffer;
     if (size < 0 || PyObject_GetBuffer(args[1], &buffer, PyBUF_WRITABLE) < 0) return NULL;
-    ssize_t done = socket_read(socket, buffer.buf, (size_t)(size < buffer.len ? size : buffer.len), args[3] == Py_True);
+    struct socket *socket = find(args[0]); /* behind what may run Python, which may close it */
+    PyObject *told = NULL;
+    if (socket) told = answer(socket_read(socket, buffer.buf, (size_t)(size < buffer.len ? size : buffer.len), args[3] == Py_True));
     PyBuffer_Release(&buffer);
-    return answer(done);
+    return told;
 }
 
 /* send(fd, buffer, start) -> count, None, or a negative error number: of the bytes from `start` on */
 PyObject *sockets_send(PyObject *module, PyObject *const *args, Py_ssize_t count) {
-    struct socket *socket = find(args[0]);
-    Py_ssize_t start = socket ? PyLong_AsSsize_t(args[2]) : -1;
+    Py_ssize_t start = PyLong_AsSsize_t(args[2]);
     Py_buffer buffer;
     if (start < 0 || PyObject_GetBuffer(args[1], &buffer, PyBUF_SIMPLE) < 0) return NULL;
-    ssize_t done = start > buffer.len ? 0 : socket_write(socket, (char *)buffer.buf + start, (size_t)(buffer.len - start));
+    struct socket *socket = find(args[0]); /* behind what may run Python, which may close it */
+    PyObject *told = NULL;
+    if (socket) told = answer(start > buffer.len ? 0 : socket_write(socket, (char *)buffer.buf + start, (size_t)(buffer.len - start)));
     PyBuffer_Release(&buffer);
-    return answer(done);
+    return told;
 }
 
 /* shutdown(fd, reading, writing) -> 0 or a negative error number */

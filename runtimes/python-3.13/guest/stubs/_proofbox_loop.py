@@ -56,10 +56,8 @@ class EpollSelector(selectors._BaseSelectorImpl):
     def _select(self, timeout):
         files = self._fd_to_key
         attempt = self._is_any_event if files else self._get_woken
-        if timeout is not None and timeout <= 0:
+        if timeout is not None and timeout <= 0 or files and self.is_any_ready():
             threads.pause()
-        elif files and self.is_any_ready():
-            pass
         elif threads.has_others():
             threads.wait(attempt, timeout, "an event of its loop")
         elif timeout is None:

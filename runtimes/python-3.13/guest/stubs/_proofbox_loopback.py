@@ -21,7 +21,7 @@ SOCK_STREAM, SOCK_DGRAM = 1, 2
 SOCK_NONBLOCK, SOCK_CLOEXEC = 2048, 524288
 SOL_SOCKET, SO_REUSEADDR, SO_TYPE, SO_ERROR, SO_SNDBUF, SO_RCVBUF, SO_LINGER, SO_REUSEPORT, SO_ACCEPTCONN = 1, 2, 3, 4, 7, 8, 13, 15, 30
 SO_PEERCRED, SO_PROTOCOL, SO_DOMAIN = 17, 38, 39
-IPPROTO_TCP, IPPROTO_IPV6, IPV6_V6ONLY = 6, 41, 26
+IPPROTO_IPV6, IPV6_V6ONLY = 41, 26
 MSG_PEEK, MSG_CTRUNC, MSG_TRUNC, MSG_DONTWAIT, MSG_WAITALL = 2, 8, 32, 64, 256
 SCM_RIGHTS = 1
 # As on Linux.
@@ -300,13 +300,13 @@ class _Endpoint:
 
     def bind(self, host, port):
         if not port:
-            port = self.free_port(host)
+            port = self.free_port()
         elif any(self.collides(host, other) for other in _open_at((self.type, port))):
             raise failure(errno.EADDRINUSE)
         self.name, self.key = (host, port), (self.type, port)
         _bound.setdefault(self.key, []).append(self)
 
-    def free_port(self, host):
+    def free_port(self):
         global _last_port
         for _ in range(LAST_PORT - FIRST_PORT + 1):
             _last_port = FIRST_PORT if _last_port >= LAST_PORT else _last_port + 1
@@ -695,17 +695,29 @@ Open a socket of the given type, between ends of this interpreter."""
 
     # Receiving.
 
-    def _receive(self, size, flags, take):
-        """What `take(size)` answers when it would not wait: of a connection's bytes."""
-        while True:
-            found = take(size)
-            if found is None:
-                self._until(self._is_readable, "data on a socket", flags)
-                continue
-            if type(found) is int and found < 0:
-                raise failure(-found)
-            self._endpoint.is_connecting = False
-            return found
+    def _receive(self, flags, take, *arguments):
+        """What `take(*arguments)` answers when it would not wait: of a connection's bytes."""
+        while (found := take(*arguments)) is None:
+            self._until(self._is_readable, "data on a socket", flags)
+        if type(found) is int and found < 0:
+            raise failure(-found)
+        return found
+
+    def _receive_into(self, buffer, nbytes, flags, name, too_many):
+        """How many bytes it has received, and who sent them."""
+        flags = self._check(flags)
+        view = memoryview(buffer).cast("B")
+        if nbytes < 0:
+            raise ValueError(f"negative buffersize in {name}")
+        if nbytes > len(view):
+            raise ValueError(too_many)
+        nbytes = nbytes or len(view)
+        if self._endpoint.type == SOCK_STREAM:
+            return self._receive(flags, _proofbox.sockets_recv_into, self._fd, view, nbytes, bool(flags & MSG_PEEK)), None
+        data, sender = self._next_message(flags)
+        data = data[:nbytes]
+        view[: len(data)] = data
+        return len(data), sender
 
     def _next_message(self, flags):
         """A datagram, and who sent it."""
@@ -729,10 +741,8 @@ Open a socket of the given type, between ends of this interpreter."""
             raise ValueError("negative buffersize in recv")
         if self._endpoint.type != SOCK_STREAM:
             return self._next_message(flags)[0][:bufsize]
-        fd, peeks = self._fd, bool(flags & MSG_PEEK)
-        found = _proofbox.sockets_recv(fd, bufsize, peeks)
-        if found is None or type(found) is int:
-            found = self._receive(bufsize, flags, lambda size: _proofbox.sockets_recv(fd, size, peeks) if found is None else found)
+        peeks = bool(flags & MSG_PEEK)
+        found = self._receive(flags, _proofbox.sockets_recv, self._fd, bufsize, peeks)
         if flags & MSG_WAITALL and not peeks:
             while found and len(found) < bufsize:
                 more = self.recv(bufsize - len(found), flags & ~MSG_WAITALL)
@@ -742,19 +752,7 @@ Open a socket of the given type, between ends of this interpreter."""
         return found
 
     def recv_into(self, buffer, nbytes=0, flags=0):
-        flags = self._check(flags)
-        view = memoryview(buffer).cast("B")
-        if nbytes < 0:
-            raise ValueError("negative buffersize in recv_into")
-        if nbytes > len(view):
-            raise ValueError("buffer too small for requested bytes")
-        nbytes = nbytes or len(view)
-        if self._endpoint.type != SOCK_STREAM:
-            data = self._next_message(flags)[0][:nbytes]
-            view[: len(data)] = data
-            return len(data)
-        fd, peeks = self._fd, bool(flags & MSG_PEEK)
-        return self._receive(nbytes, flags, lambda size: _proofbox.sockets_recv_into(fd, view, size, peeks))
+        return self._receive_into(buffer, nbytes, flags, "recv_into", "buffer too small for requested bytes")[0]
 
     def recvfrom(self, bufsize, flags=0, /):
         flags = self._check(flags)
@@ -766,18 +764,9 @@ Open a socket of the given type, between ends of this interpreter."""
         return data[:bufsize], self._sender(sender)
 
     def recvfrom_into(self, buffer, nbytes=0, flags=0):
-        flags = self._check(flags)
-        view = memoryview(buffer).cast("B")
-        if nbytes < 0:
-            raise ValueError("negative buffersize in recvfrom_into")
-        if nbytes > len(view):
-            raise ValueError("nbytes is greater than the length of the buffer")
-        if self._endpoint.type == SOCK_STREAM:
-            return socket.recv_into(self, view, nbytes, flags), None
-        data, sender = self._next_message(flags)
-        data = data[: nbytes or len(view)]
-        view[: len(data)] = data
-        return len(data), self._sender(sender)
+        too_many = "nbytes is greater than the length of the buffer"
+        count, sender = self._receive_into(buffer, nbytes, flags, "recvfrom_into", too_many)
+        return count, self._sender(sender)
 
     def _sender(self, sender):
         return None if sender is None else _shown(self._endpoint.family, sender)
@@ -846,13 +835,13 @@ Open a socket of the given type, between ends of this interpreter."""
         if self._endpoint.type != SOCK_STREAM:
             self._send_message(data, None, flags)
             return
-        length = _view(data).nbytes
+        data = _view(data)  # held, so that nobody shortens it meanwhile
         timeout = self._timeout
         deadline = time.monotonic() + timeout if timeout else None
         at = 0
         while True:
             at += self._send(data, at, flags, timeout if deadline is None else max(0, deadline - time.monotonic()))
-            if at >= length:
+            if at >= data.nbytes:
                 return
 
     def sendto(self, data, *rest):
@@ -989,10 +978,7 @@ def _join(fd, endpoint, listener, to):
     if endpoint.family != AF_UNIX:
         host = _LOOPBACK[endpoint.family] if to[0] in ("0.0.0.0", "::") else to[0]
         if endpoint.name is None:
-            source = host if host.removeprefix(_MAPPED).startswith("127.") and host.removeprefix(_MAPPED) != "127.0.0.1" else _LOOPBACK[endpoint.family]
-            if host.startswith(_MAPPED):
-                source = _MAPPED + "127.0.0.1"
-            endpoint.bind("127.0.0.1" if source.startswith("127.") else source, 0)
+            endpoint.bind(_MAPPED + "127.0.0.1" if host.startswith(_MAPPED) else _LOOPBACK[endpoint.family], 0)
         elif endpoint.name[0] in ("0.0.0.0", "::"):
             endpoint.name = _LOOPBACK[endpoint.family], endpoint.name[1]
         to = host, to[1]

@@ -10,10 +10,9 @@ import time
 
 import _proofbox
 import _proofbox_loopback as loopback
-import _proofbox_threads as threads
 from _proofbox_loopback import HAS_ENDED, HAS_FAILED, IS_HUNG_UP, IS_OTHER, READS, WRITES, readiness
 
-__all__ = ["install", "wait_for"]
+__all__ = ["install"]
 
 POLLIN, POLLPRI, POLLOUT, POLLERR, POLLHUP, POLLNVAL, POLLRDNORM, POLLRDBAND, POLLWRNORM, POLLWRBAND, POLLRDHUP = (
     1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 8192,
@@ -41,13 +40,6 @@ def _number(file):
 def _check(fd):
     if _proofbox.sockets_readiness(fd) & IS_OTHER:
         os.fstat(fd)  # fails if it is not open
-
-
-def wait_for(attempt, timeout, what="a file that is ready"):
-    """`loopback.wait`; who asks without waiting lets others run all the same."""
-    if timeout is None or timeout > 0:
-        return loopback.wait(attempt, timeout, what)
-    return attempt() or loopback.wait(attempt, 0, what)
 
 
 def _numbered(files):
@@ -84,7 +76,7 @@ def select(rlist, wlist, xlist, timeout=None, /):
     if not reading and not writing and timeout is not None:
         time.sleep(timeout)
     else:
-        wait_for(is_any_ready, timeout)
+        loopback.wait(is_any_ready, timeout, "a file that is ready")
     return (
         [file for file, fd in reading if readiness(fd) & (READS | IS_HUNG_UP)],
         [file for file, fd in writing if readiness(fd) & (WRITES | HAS_FAILED)],
@@ -157,7 +149,7 @@ class poll(_Registered):
         if not self._wanted and timeout is not None:
             time.sleep(timeout)
             return []
-        wait_for(self._is_any_ready, timeout)
+        loopback.wait(self._is_any_ready, timeout, "a file that is ready")
         return self._found()
 
 
@@ -251,7 +243,7 @@ class epoll(_Registered):
         if not self._wanted and timeout is not None:
             time.sleep(timeout)
             return []
-        wait_for(self._is_any_ready, timeout)
+        loopback.wait(self._is_any_ready, timeout, "a file that is ready")
         found = self._found()[: maxevents if maxevents > 0 else FD_SETSIZE - 1]
         for fd, _ in found:
             if self._wanted[fd] & EPOLLONESHOT:

@@ -52,7 +52,7 @@ class SocketReader(io.BufferedReader):
         elif size < 0:
             raise ValueError("read length must be non-negative or -1")
         more = True
-        while len(self._ahead) < size and (more := self._fill(0 if size == float("inf") else min(size - len(self._ahead), 1 << 16))):
+        while len(self._ahead) < size and (more := self._fill(min(size - len(self._ahead), 1 << 16))):
             pass
         if more is None and not self._ahead and size:
             return None
