@@ -40,6 +40,7 @@ from python_patches import patch_python
 from python_steps import ADDRESSES_DO_NOT_WRAP, PYTHON_ARCHIVES, SMALL_COPIES_IN_PLACE, SQLITE_OPTIONS, WITHOUT_PROFILE
 from python_steps import build_libraries, build_native, compile_python, configure_python
 from sources import BuildError, Source, fetch_sources, sha256_of_file
+from state_patches import patch_state
 
 HERE = pathlib.Path(__file__).resolve().parent
 # The estimates of `@step` were taken with this many jobs.
@@ -191,7 +192,28 @@ def unpack_toolchain(build, folder):
         tool = folder / "bin" / name
         tool.write_text(f"#!/bin/sh\n{DROP_STACK_FIRST}exec \"${{0%/bin/*}}/ziglang/zig\" {arguments} \"$@\"\n")
         tool.chmod(0o755)
+    for file, old, new in TOOLCHAIN_PATCHES:
+        path = folder / "ziglang/lib" / file
+        text = path.read_text()
+        if text.count(old) != 1:
+            raise BuildError(f"{file} of this compiler is not as TOOLCHAIN_PATCHES in build.py expects it; adapt it to the version")
+        path.write_text(text.replace(old, new))
 
+
+# A block that `realloc` moves was copied byte by byte: within the C library, the compiler makes a loop of a copy.
+TOOLCHAIN_PATCHES = (
+    (
+        "c/malloc.zig",
+        "const no_context: *anyopaque = undefined;\n",
+        "extern fn memcpy(noalias to: [*]u8, noalias from: [*]const u8, length: usize) callconv(.c) [*]u8;\n\n"
+        "const no_context: *anyopaque = undefined;\n",
+    ),
+    (
+        "c/malloc.zig",
+        "        @memcpy(new_base[0..copy_len], old_base[0..copy_len]);\n",
+        "        _ = memcpy(new_base, old_base, copy_len);\n",
+    ),
+)
 
 # zig passes this to the linker itself and refuses to hear it from CPython's makefile as well.
 DROP_STACK_FIRST = 'for word do shift; [ "$word" = -Wl,--stack-first ] || set -- "$@" "$word"; done\n'
@@ -211,6 +233,7 @@ def unpack_trees(build, folder):
         partial.rmdir()
     patch_python(folder / "python")
     patch_loop(folder / "python")
+    patch_state(folder / "python")
 
 
 TREES = ("python", "zlib", "bzip2", "xz", "sqlite")
@@ -345,11 +368,11 @@ class Step:
 STEPS = [
     Step(
         "toolchain", unpack_toolchain, 3, "Unpacking the compiler",
-        inputs=lambda build: [build.sources["ziglang"].sha256, TOOLS, DROP_STACK_FIRST],
+        inputs=lambda build: [build.sources["ziglang"].sha256, TOOLS, DROP_STACK_FIRST, TOOLCHAIN_PATCHES],
     ),
     Step(
         "trees", unpack_trees, 3, "Unpacking the sources",
-        inputs=lambda build: [build.sources[name].sha256 for name in TREES], files=["python_patches.py", "loop_patches.py"],
+        inputs=lambda build: [build.sources[name].sha256 for name in TREES], files=["python_patches.py", "loop_patches.py", "state_patches.py"],
     ),
     Step("native", build_native, 110, "Building Python for this machine", needs=["trees"]),
     Step(
