@@ -18,6 +18,8 @@ FLAGS = [*numpy_steps.FLAGS, "-std=gnu17", "-D_WASI_EMULATED_SIGNAL"]
 PREFIX = "f77_"
 # Functions of f2c's library that numpy's copy of it has too.
 RUNTIME = re.compile(r"(pow|[cdhilrsz])_\w+")
+# A division of complex numbers by zero gives infinities and NaN, as natively, and does not end the program.
+RUNTIME_FLAGS = ["-Dtmpfile=f77_tmpfile", "-DIEEE_COMPLEX_DIVIDE"]
 # Routines that are translated and compiled together.
 TOGETHER = 40
 
@@ -106,7 +108,7 @@ def compile_called(build, folder, compiler, entry, objects):
     make(build, folder, rules, "compiling what is called of BLAS and LAPACK")
     runtime = tree / entry["runtime"]
     sources = [path for path in sorted(runtime.glob("*.c")) if path.stem not in entry["left_out"]]
-    helpers = build.compile_all("compiling f2c's library", sources, folder / "runtime", [*c_compiler(build, compiler)[1:], f"-I{runtime}", "-Dtmpfile=f77_tmpfile"])
+    helpers = build.compile_all("compiling f2c's library", sources, folder / "runtime", [*c_compiler(build, compiler)[1:], f"-I{runtime}", *RUNTIME_FLAGS])
     build.make_archive(folder / "libf2c.a", helpers)
     return [*made, folder / "libf2c.a"]
 
