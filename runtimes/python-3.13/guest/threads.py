@@ -7,6 +7,7 @@ began to wait, of those whose wait is over. So a program's threads run in the sa
 Nothing of this is at work before a program starts a thread, but for calls that would block."""
 
 import functools
+import os
 import sys
 import threading
 import time
@@ -905,6 +906,24 @@ def work_in_pools():
 # ---------------------------------------------------------------- when the image is made
 
 
+def _native_id(ident):
+    """What a system calls the thread with that identifier: the first one has the number of the process."""
+    return os.getpid() + ident - _main.ident
+
+
+def get_native_id():
+    """Return a non-negative integer identifying the thread as reported by the OS (kernel)."""
+    return _native_id(_get_ident())
+
+
+def _name_natively():
+    """What `threading` has where the system's threads have numbers."""
+    get_native_id.__module__ = "_thread"
+    _thread.get_native_id = threading.get_native_id = get_native_id
+    threading.Thread.native_id = property(lambda thread: None if thread._ident is None else _native_id(thread._ident))
+    threading.__all__.append("get_native_id")
+
+
 def install():
     """Before the library's modules take these functions over from each other."""
     global _get, _put
@@ -924,6 +943,7 @@ def install():
     for function in (start_new_thread, start_joinable_thread, _ThreadHandle, _make_thread_handle, _count):
         function.__module__ = "_thread"
         setattr(_thread, function.__name__, function)
+    _name_natively()
     threading._ThreadHandle, threading._make_thread_handle = _ThreadHandle, _make_thread_handle
     threading._main_thread._handle = _make_thread_handle(threading._main_thread._ident)
     _stand_in(threading.Condition, "wait", _Condition.wait)
