@@ -88,6 +88,12 @@ pub enum StoreError {
         /// Number of entries that a volume may hold.
         allowed_entries: u64,
     },
+    /// More entries than one listing may have.
+    #[error("a listing takes at most {allowed_bytes} bytes: list one directory after the other")]
+    VolumeListing {
+        /// Size that a listing may have, in bytes.
+        allowed_bytes: usize,
+    },
     /// Path in a volume that something can't be done with.
     #[error("{path:?} in the volume: {}", trouble.as_str())]
     VolumePath {
@@ -162,6 +168,7 @@ impl StoreError {
             | Self::TooManyTags { .. }
             | Self::NoVolume { .. }
             | Self::VolumeNameTaken { .. }
+            | Self::VolumeListing { .. }
             | Self::TooManyVolumes { .. }
             | Self::VolumePath { .. }
             | Self::TooManyWebhooks { .. }

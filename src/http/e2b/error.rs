@@ -304,6 +304,7 @@ impl From<VolumeError> for E2bError {
             VolumeError::NotFound | VolumeError::Unknown { .. } => Kind::NotFound,
             VolumeError::BadName { .. } | VolumeError::BadMount { .. } | VolumeError::Malformed => Kind::Bad,
             VolumeError::NameTaken { .. } | VolumeError::InUse { .. } | VolumeError::Damaged { .. } => Kind::Conflict,
+            VolumeError::Listing { .. } => Kind::TooLarge,
             VolumeError::TooMany { .. }
             | VolumeError::Full { .. }
             | VolumeError::DiskFull

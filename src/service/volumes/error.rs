@@ -58,6 +58,12 @@ pub enum VolumeError {
         /// Number of entries that a volume may hold.
         allowed_entries: u64,
     },
+    /// More entries than one listing may have.
+    #[error("a listing takes at most {allowed_bytes} bytes: list one directory after the other")]
+    Listing {
+        /// Size that a listing may have, in bytes.
+        allowed_bytes: usize,
+    },
     /// Path that the operation can't be done at.
     #[error("{message}")]
     Path {
@@ -119,6 +125,7 @@ impl From<StoreError> for VolumeError {
             StoreError::VolumeNameTaken { name } => Self::NameTaken { name },
             StoreError::TooManyVolumes { allowed } => Self::TooMany { allowed },
             StoreError::VolumeFull { allowed_bytes, allowed_entries } => Self::Full { allowed_bytes, allowed_entries },
+            StoreError::VolumeListing { allowed_bytes } => Self::Listing { allowed_bytes },
             StoreError::VolumePath { path, trouble } => Self::Path { trouble, message: message_of(&path, trouble) },
             StoreError::Full => Self::DiskFull,
             StoreError::NoRoom => Self::NoRoom,

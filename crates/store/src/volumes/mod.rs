@@ -22,6 +22,10 @@ use rows::{chunk_sha256, find_entry, for_each_below, insert, read, remove, repla
 
 /// Bytes of one chunk of a file.
 const CHUNK: usize = 1 << 20;
+/// Maximum size of a listing, in bytes of paths and of what links say, each entry with [`LISTED_BYTES`] more.
+const MAX_LISTING: usize = 32 << 20;
+/// Bytes that a listed entry takes beside its texts.
+const LISTED_BYTES: usize = 256;
 /// Bytes that a change without content needs on the disk.
 const ROW_BYTES: u64 = 4 << 10;
 
@@ -291,9 +295,14 @@ pub(super) fn entries(
     let (_, key) = get(connection, id)?;
     let levels = |path: &str| path.bytes().filter(|byte| *byte == b'/').count() + 1;
     let above = if directory.is_empty() { 0 } else { levels(directory) };
-    let mut found = Vec::new();
+    let (mut found, mut size) = (Vec::new(), 0);
     for_each_below(connection, key, directory, |_, entry| {
         if levels(&entry.path) - above <= depth {
+            let target = if let VolumeNode::Link { target } = &entry.node { target.len() } else { 0 };
+            size += LISTED_BYTES + entry.path.len() + target;
+            if size > MAX_LISTING {
+                return Err(StoreError::VolumeListing { allowed_bytes: MAX_LISTING });
+            }
             found.push(entry);
         }
         Ok(())

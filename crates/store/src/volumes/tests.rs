@@ -181,6 +181,19 @@ async fn volumes_have_names_of_their_own_and_are_bounded() {
 }
 
 #[tokio::test]
+async fn a_listing_is_bounded() {
+    let (opened, id) = Opened::with_volume().await;
+    let bounds = VolumeBounds { volumes: 2, entries: 10_000, bytes: 1 << 30 };
+    let link = |number: usize| TreeEntry { node: TreeNode::Link("x".repeat(4000)), ..file(&format!("d/{number}"), b"") };
+    let count = MAX_LISTING / (LISTED_BYTES + 4000) + 10;
+    let tree = std::iter::once(TreeEntry { node: TreeNode::Directory, ..file("d", b"") }).chain((0..count).map(link));
+    opened.store.replace_volume(id, tree.collect(), 8, bounds, PLENTY).await.expect("room");
+    let all = opened.store.volume_entries(id, String::new(), usize::MAX).await;
+    assert_eq!(all.map(drop), Err(StoreError::VolumeListing { allowed_bytes: MAX_LISTING }));
+    assert_eq!(opened.store.volume_entries(id, String::new(), 1).await.expect("one entry").len(), 1);
+}
+
+#[tokio::test]
 async fn a_volume_is_bounded_in_entries_and_bytes() {
     let (opened, id) = Opened::with_volume().await;
     let full = Err(StoreError::VolumeFull { allowed_bytes: BOUNDS.bytes, allowed_entries: BOUNDS.entries });
