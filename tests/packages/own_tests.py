@@ -32,7 +32,7 @@ LIMITS = {
 # Data beside tests that is larger than this is not sent (pandas has files of Stata and SAS for its readers).
 MAX_DATA_BYTES = 20_000_000
 # Interpreters that end before their tests do are tried again without what ended them, at most so often.
-TRIES = 8
+TRIES = 64
 
 
 class Suite:
