@@ -252,7 +252,23 @@ def _refuse_native_code():
             return load(name, flag)
         raise refusal("process", "load", name, reason="native libraries can't be loaded in this sandbox")
 
+    class Function:
+        """A function of the interpreter's API: programs say while they are imported how it is called, and few call it."""
+
+        argtypes = restype = errcheck = None
+
+        def __init__(self, name):
+            self.__name__ = name
+
+        def __call__(self, *arguments):
+            raise refusal("process", "call", self.__name__, reason="functions of the interpreter can't be called in this sandbox")
+
+    class PythonAPI(ctypes.PyDLL):
+        def __getitem__(self, name):
+            return Function(name) if name.startswith(("Py", "_Py")) else super().__getitem__(name)
+
     ctypes._dlopen = dlopen
+    ctypes.pythonapi = PythonAPI(None)
     util.find_library = lambda name: None
 
 
